@@ -200,6 +200,11 @@ fn statistics() {
 }
 
 #[test]
+fn strict() {
+    run("strict");
+}
+
+#[test]
 fn listener() {
     run("listener");
 }

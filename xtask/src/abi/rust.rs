@@ -32,8 +32,12 @@ pub fn files(abi: &Abi) -> Result<Vec<(String, String)>, String> {
         read.extend(values::object(abi, object)?);
     }
     parts.push(("values".into(), read));
-    let stubs =
-        abi.functions().filter(|function| matches!(function.source, Source::Failure | Source::Nothing));
+    parts.push(("ignored".into(), super::ignored::rows(abi)?));
+    let is_stub = |function: &&Function| match function.source {
+        Source::Nothing => function.ignored.is_none(),
+        ref source => *source == Source::Failure,
+    };
+    let stubs = abi.functions().filter(is_stub);
     let stubs: Vec<String> = stubs.map(stub).collect::<Result<_, _>>()?;
     let names = abi.functions().filter_map(|function| match &function.source {
         Source::Name(of) => Some(other_name(function, of)),
@@ -81,6 +85,9 @@ fn head(rows: &[String]) -> String {
     let objects: std::collections::BTreeSet<&str> = owned.collect();
     for name in &objects {
         let _ = writeln!(head, "use crate::options::{name};");
+    }
+    if has("ignored_options") {
+        head.push_str("use crate::options::Options;\nuse crate::options::ignored::note;\n");
     }
     if !passed.is_empty() || !objects.is_empty() {
         head.push('\n');

@@ -71,6 +71,10 @@ pub struct Function {
     pub default: Option<String>,
     /// Where it is not as in RocksDB.
     pub differs: Option<String>,
+    /// What happens instead, for an option of behaviour that has no effect.
+    pub ignored: Option<String>,
+    /// The condition on its field under which it would have one.
+    pub ignored_if: Option<String>,
 }
 
 impl Function {
@@ -211,6 +215,8 @@ fn function(name: &str, row: &Value) -> Result<Function, String> {
             arguments: Vec::new(),
             default: None,
             differs: None,
+            ignored: None,
+            ignored_if: None,
         });
     }
     let bad = |what: &str| format!("{name}: {what}");
@@ -236,7 +242,12 @@ fn function(name: &str, row: &Value) -> Result<Function, String> {
     let c = text("c").ok_or(bad("no `c`"))?;
     let (result, arguments) = signature(&c).ok_or(bad("`c` is no type of a function"))?;
     let (default, differs) = (text("default"), text("differs"));
-    Ok(Function { name: name.to_owned(), state, source, result, arguments, default, differs })
+    let (ignored, ignored_if) = (text("ignored"), text("ignored_if"));
+    if ignored.is_some() && arguments.first().is_none_or(|first| first != "rocksdb_options_t*") {
+        return Err(bad("`ignored` is for setters of rocksdb_options_t"));
+    }
+    let name = name.to_owned();
+    Ok(Function { name, state, source, result, arguments, default, differs, ignored, ignored_if })
 }
 
 /// Result and arguments of `RESULT (ARGUMENTS)`.

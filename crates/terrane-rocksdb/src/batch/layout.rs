@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! batch   := sequence number (8 bytes) count (4 bytes) record*            numbers with the least byte first
-//! record  := tag [family] field*           family: varint, where the tag says so; field: varint length, bytes
+//! record  := tag [family] field*           family: varint, if the tag has one; field: varint length, bytes
 //! ```
 //!
 //! | tag | with a family | record | fields |
@@ -148,7 +148,8 @@ impl Layout {
 
     #[inline]
     fn push_field(&mut self, field: &[u8]) {
-        // Fields are shorter than 4 GiB in RocksDB's layout; what is longer is refused when the batch is written.
+        // Fields are shorter than 4 GiB in RocksDB's layout; what is longer is refused when the batch is
+        // written.
         push_varint(&mut self.bytes, u32::try_from(field.len()).unwrap_or(u32::MAX));
         self.bytes.extend_from_slice(field);
     }
@@ -266,7 +267,8 @@ fn take_field<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
 /// The family, the key and the value of a put.
 pub(crate) type Put<'b> = (u32, &'b [u8], &'b [u8]);
 
-/// The put at the beginning of `bytes`, and what is behind it; none if there is something else, or nothing whole.
+/// The put at the beginning of `bytes`, and what is behind it; none if there is something else, or nothing
+/// whole.
 #[inline]
 fn take_put(bytes: &[u8]) -> Option<(Put<'_>, &[u8])> {
     let (tag, mut rest) = bytes.split_first()?;

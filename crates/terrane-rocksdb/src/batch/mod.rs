@@ -1,5 +1,6 @@
-//! Write batches as data: records in RocksDB's byte layout ([`layout`], [`write_batch`]), visited record by record ([`visit`]),
-//! with an index over their keys ([`indexed`]), and user functions that filter replayed batches ([`wal_filter`]).
+//! Write batches as data: records in RocksDB's byte layout ([`layout`], [`write_batch`]), visited record by
+//! record ([`visit`]), with an index over their keys ([`indexed`]), and user functions that filter replayed
+//! batches ([`wal_filter`]).
 
 pub(crate) mod indexed;
 pub(crate) mod layout;

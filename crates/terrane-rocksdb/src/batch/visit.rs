@@ -1,5 +1,6 @@
-//! DatabaseListener a caller the changes of a batch. As in RocksDB a walk ends, without a word, at what it cannot tell: a change of another
-//! column family than the default one where it has no numbers, a range delete, and bytes that are no batch.
+//! DatabaseListener a caller the changes of a batch. As in RocksDB a walk ends, without a word, at what it
+//! cannot tell: a change of another column family than the default one where it has no numbers, a range
+//! delete, and bytes that are no batch.
 
 use std::ffi::c_void;
 
@@ -20,7 +21,7 @@ pub(crate) fn walk(batch: &WriteBatch, state: *mut c_void, put: OnPut, deleted: 
     }
 }
 
-/// What is told with numbers of column families.
+/// The user's functions that get changes with column family numbers.
 struct Told {
     put: OnFamilyPut,
     deleted: OnFamilyKey,

@@ -11,8 +11,8 @@ use crate::batch::write_batch::WriteBatch;
 use crate::callbacks::{Destructor, Name, State};
 use crate::ffi::failure::{Failure, Result};
 
-/// Told of the column families: their numbers and the first log with records of each; their names, the lengths of these, and whose
-/// they are.
+/// Told of the column families: their numbers and the first log with records of each; their names, the
+/// lengths of these, and whose they are.
 type OnFamilies = Option<
     unsafe extern "C" fn(
         *mut c_void,
@@ -25,8 +25,8 @@ type OnFamilies = Option<
         usize,
     ),
 >;
-/// What becomes of a batch: the number of its log, its file and the length of that, the batch, what takes its place, and whether
-/// something does.
+/// What becomes of a batch: the number of its log, its file and the length of that, the batch, what takes its
+/// place, and whether something does.
 type OnBatch = Option<
     unsafe extern "C" fn(
         *mut c_void,
@@ -96,7 +96,8 @@ impl Filtering {
         let mut is_changed: c_uchar = 0;
         // As RocksDB's: with a zero behind it, so that it can be printed as it is.
         let file = CString::new(batch.file()).unwrap_or_default();
-        // SAFETY: the user's function, with the user's pointer, and objects and bytes that are there during the call.
+        // SAFETY: the user's function, with the user's pointer, and objects and bytes that are there during
+        // the call.
         let answer = unsafe {
             found(
                 self.filter.state.pointer(),
@@ -168,9 +169,10 @@ impl Filtering {
     }
 }
 
-/// What is replayed of a user's batch in the place of one of so many changes: neither changes of column families that are not known,
-/// nor ranges that are empty, which RocksDB takes, and they delete nothing. RocksDB does not count blobs, but here each takes a
-/// number: the last ones, for which none is left, are left out.
+/// What is replayed of a user's batch in the place of one of so many changes: neither changes of column
+/// families that are not known, nor ranges that are empty, which RocksDB takes, and they delete nothing.
+/// RocksDB does not count blobs, but here each takes a number: the last ones, for which none is left, are
+/// left out.
 fn kept<'b>(new: &'b WriteBatch, known: &[Known], count: usize) -> Result<Vec<(u32, Change<'b>)>> {
     let does_something = |(id, change): &(u32, Change<'_>)| match change {
         // Of no column family.
@@ -239,7 +241,8 @@ impl ReplayFilter for Filtering {
         let texts: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
         let lens: Vec<usize> = names.iter().map(|name| name.count_bytes()).collect();
         if let Some(told) = self.filter.families {
-            // SAFETY: the user's function, with the user's pointer and lists that are there during the call, each as long as said.
+            // SAFETY: the user's function, with the user's pointer and lists that are there during the call,
+            // each as long as said.
             unsafe {
                 told(
                     self.filter.state.pointer(),

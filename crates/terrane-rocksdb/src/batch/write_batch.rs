@@ -100,8 +100,8 @@ impl WriteBatch {
         !is_beyond
     }
 
-    /// Adds a change whose key is without a timestamp; it gets a place for one of so many bytes, and must get one before the batch
-    /// is written.
+    /// Adds a change whose key is without a timestamp; it gets a place for one of so many bytes, and must get
+    /// one before the batch is written.
     pub(crate) fn add_awaiting(&mut self, family: u32, size: usize, change: Change<'_>) {
         let later = |key: &[u8]| [key, &vec![0; size]].concat();
         match change {

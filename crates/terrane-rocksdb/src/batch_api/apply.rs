@@ -1,4 +1,4 @@
-//! From the bytes of a batch to a batch of the engine, and its commit.
+//! Commits a write batch: translates its records to a batch of the engine.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -83,7 +83,8 @@ impl WriteBatch {
         self.as_engine_batch(database, mode, |engine| database.commit(engine, mode))
     }
 
-    /// Writes a batch that is one put, if it is that and nothing else is asked for: it needs no batch of the engine.
+    /// Writes a batch that is one put, if it is that and nothing else is asked for: it needs no batch of the
+    /// engine.
     #[inline]
     fn write_only_put(&self, database: &Database, mode: Mode) -> Option<Result<()>> {
         let is_ready = mode.is_plain() && self.refused.is_none() && !self.awaits_timestamps;

@@ -1,4 +1,4 @@
-//! The handle of an indexed batch, and what fills it.
+//! Handles of indexed write batches, and the functions that fill them.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Mutex;

@@ -12,10 +12,10 @@ use crate::db::plain::get::read;
 use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::types::{Bytes, Out, lasting, put};
 use crate::iterator::Iter;
-use crate::options::options::Options;
+use crate::options::database::Options;
 use crate::options::read_write::ReadOptions;
 
-/// What the batch says of a key of a column family, whose order it is told if that is known.
+/// What the batch has for a key of a column family. `order` is the family's key order, if it is known.
 fn own_of(batch: &IndexedHandle, id: u32, order: Option<&Order>, key: &[u8]) -> Own {
     let shared = batch.shared();
     let mut batch = shared.get();

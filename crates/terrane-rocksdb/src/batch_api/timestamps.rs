@@ -1,4 +1,4 @@
-//! Changes of batches with timestamps, which stand behind their keys.
+//! Adds changes with timestamps to a write batch. A timestamp stands behind its key.
 
 use std::ffi::c_void;
 
@@ -10,8 +10,8 @@ use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::types::Bytes;
 
 impl WriteBatch {
-    /// Adds a change of a family whose keys have timestamps. There is no way to say that this one is of another size: the batch is
-    /// refused when it is written.
+    /// Adds a change of a family whose keys have timestamps. There is no way to say that this one is of
+    /// another size: the batch is refused when it is written.
     fn add_at(&mut self, handle: &FamilyHandle, (key, timestamp): (&[u8], &[u8]), change: Change<'_>) {
         match handle.family.history_for(timestamp) {
             Ok(_) => self.add(handle.family.id(), change.of_key(&[key, timestamp].concat())),
@@ -21,7 +21,8 @@ impl WriteBatch {
         }
     }
 
-    /// Gives all keys this timestamp, but those of families that have none; `size_of` says how many bytes those of a family have.
+    /// Gives all keys this timestamp, but those of families that have none; `size_of` says how many bytes
+    /// those of a family have.
     fn update_timestamps(&mut self, timestamp: &[u8], size_of: impl Fn(u32) -> usize) -> Result<()> {
         let mut ends = Vec::new();
         for (at, family, keys) in self.layout.placed_keys()? {

@@ -1,4 +1,4 @@
-//! What a user is told while a backup is made.
+//! User functions that are called while a backup is made.
 
 use std::ffi::{c_char, c_void};
 
@@ -7,7 +7,7 @@ pub(crate) type OnProgress = Option<unsafe extern "C" fn(*mut c_void)>;
 /// Asked whether a file may be left out.
 pub(crate) type MayExclude = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> u8>;
 
-/// Who is told, with the user's pointer. The caller keeps both alive as long as the options are used.
+/// The user's function and its pointer. The caller keeps both alive as long as the options are used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProgressListener {
     state: *mut c_void,

@@ -1,4 +1,4 @@
-//! Functions of the user that are told the changes of a write batch.
+//! User functions that get the changes of a write batch one by one.
 
 use std::ffi::{c_char, c_void};
 
@@ -19,7 +19,8 @@ pub(crate) struct Listener(pub(crate) *mut c_void);
 impl Listener {
     pub(crate) fn put(self, told: OnPut, key: &[u8], value: &[u8]) {
         if let Some(told) = told {
-            // SAFETY: the user's function, with the user's pointer and byte strings that are there during the call.
+            // SAFETY: the user's function, with the user's pointer and byte strings that are there during the
+            // call.
             unsafe { told(self.0, key.as_ptr().cast(), key.len(), value.as_ptr().cast(), value.len()) };
         }
     }

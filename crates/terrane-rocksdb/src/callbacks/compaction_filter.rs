@@ -1,4 +1,4 @@
-//! Compaction filters: the user looks at rows that a compaction rewrites.
+//! Compaction filters: a user function decides about each row that a compaction rewrites.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Factories of compaction filters: the user makes a filter for each compaction.
+//! Factories of compaction filters: a user function makes one filter for each compaction.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -35,8 +35,8 @@ impl terrane::CompactionFilter for FilterFactory {
 
     fn for_compaction(&self, compaction: CompactionContext) -> Option<Arc<dyn terrane::CompactionFilter>> {
         let mut context = FilterContext(compaction);
-        // SAFETY: the user's function, with the user's pointer and a context that is there during the call; what it returns is
-        // a handle that this library made, or null.
+        // SAFETY: the user's function, with the user's pointer and a context that is there during the call;
+        // what it returns is a handle that this library made, or null.
         let made = unsafe { (self.make?)(self.state.pointer(), &raw mut context) };
         made.map(|made| made.filter as _)
     }

@@ -1,4 +1,5 @@
-//! Event listeners: user functions that are called when something happens in a database. `db::listener` calls them.
+//! Event listeners: user functions that are called when something happens in a database. `db::listener` calls
+//! them.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -59,7 +60,8 @@ pub(crate) struct EventListener {
 pub(crate) struct DatabaseAddress(AtomicPtr<c_void>);
 
 impl DatabaseAddress {
-    /// The address of the handle `database`. The handle must outlive the listeners that are given this address.
+    /// The address of the handle `database`. The handle must outlive the listeners that are given this
+    /// address.
     pub(crate) fn of<T>(database: &T) -> DatabaseAddress {
         DatabaseAddress(AtomicPtr::new(std::ptr::from_ref(database).cast_mut().cast()))
     }
@@ -68,8 +70,8 @@ impl DatabaseAddress {
 impl EventListener {
     fn job<T>(&self, told: OnJob<T>, database: &DatabaseAddress, info: &T) {
         if let Some(told) = told {
-            // SAFETY: the user's function, with the user's pointer, the handle of a database that is not closed before its
-            // listeners were called, and an object that lives during the call.
+            // SAFETY: the user's function, with the user's pointer, the handle of a database that is not
+            // closed before its listeners were called, and an object that lives during the call.
             unsafe { told(self.state.pointer(), database.0.load(Ordering::Relaxed), info) };
         }
     }

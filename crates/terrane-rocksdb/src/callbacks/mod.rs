@@ -1,8 +1,9 @@
-//! Functions of the user: merge operators, compaction filters and their factories, slice transforms, comparators, loggers.
+//! Functions of the user: merge operators, compaction filters and their factories, slice transforms,
+//! comparators, loggers.
 //!
-//! Each object keeps the pointer that its functions are called with, and calls the destructor once, when nobody uses the
-//! object any more: options, open databases and the handle each hold it by count. Functions are called from any thread,
-//! several at once, as RocksDB does.
+//! Each object keeps the pointer that its functions are called with, and calls the destructor once, when
+//! nobody uses the object any more: options, open databases and the handle each hold it by count. Functions
+//! are called from any thread, several at once, as RocksDB does.
 #![expect(unsafe_code, reason = "calls of functions that C callers gave")]
 
 pub(crate) mod backup_progress;

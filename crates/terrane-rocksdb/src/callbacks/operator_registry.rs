@@ -1,8 +1,8 @@
 //! Where merge operators meet column families.
 //!
-//! RocksDB takes an operator at each opening and stores its name for a look only; Terrane stores with a table, once, the name of
-//! its operator. So every table has the operator of its own slot, named after it, and what is in the slot is what the
-//! column family was opened with: nothing, until somebody gives one.
+//! RocksDB takes an operator at each opening and stores its name for a look only; Terrane stores with a
+//! table, once, the name of its operator. So every table has the operator of its own slot, named after it,
+//! and what is in the slot is what the column family was opened with: nothing, until somebody gives one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -22,8 +22,9 @@ const NAME_BYTES_MAX: usize = 40;
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     by_name: RwLock<BTreeMap<String, Arc<Slot>>>,
-    /// Comparators that column families were opened with, by their own names. The engine asks the first of a name; each of the others
-    /// is asked by the history of its column family, which a compaction may hold longer than the column family is there.
+    /// Comparators that column families were opened with, by their own names. The engine asks the first of a
+    /// name; each of the others is asked by the history of its column family, which a compaction may hold
+    /// longer than the column family is there.
     comparators: RwLock<BTreeMap<String, Vec<Arc<UserComparator>>>>,
 }
 
@@ -40,7 +41,7 @@ impl Slots {
         self.named(&slot_name(family))
     }
 
-    /// Has a comparator at hand from now on.
+    /// Registers a comparator.
     pub(crate) fn compare_by(&self, comparator: Option<&Arc<UserComparator>>) {
         let Some(comparator) = comparator else { return };
         let mut comparators = self.comparators.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! In which order the keys of a column family lie, for what compares them outside of the engine.
+//! The order of the keys of a column family, for comparisons outside the engine.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,8 +8,8 @@ use terrane::Comparator as _;
 
 use crate::callbacks::comparator::{BYTEWISE, UserComparator};
 
-/// The order of bytes, or that of a comparator. It agrees with the engine's: keys that a comparator calls equal though their bytes
-/// differ lie in the order of their bytes.
+/// The order of bytes, or that of a comparator. It agrees with the engine's: keys that a comparator calls
+/// equal though their bytes differ lie in the order of their bytes.
 #[derive(Clone, Default)]
 pub(crate) struct Order(Option<Arc<UserComparator>>);
 

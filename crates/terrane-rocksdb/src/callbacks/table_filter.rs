@@ -1,5 +1,5 @@
-//! Filters of table files: a user function decides which files an iterator reads. And the function types of key filters, which
-//! are never called.
+//! Filters of table files: a user function decides which files an iterator reads. And the function types of
+//! key filters, which are never called.
 
 use std::ffi::{c_char, c_int, c_void};
 

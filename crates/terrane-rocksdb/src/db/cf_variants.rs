@@ -1,5 +1,5 @@
-//! Functions that exist twice, for the default column family and `_cf` with a handle of one, and the column family that such a
-//! call is about.
+//! Functions that exist twice, for the default column family and `_cf` with a handle of one, and the column
+//! family that such a call is about.
 
 use std::sync::Arc;
 
@@ -50,8 +50,9 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Exports pairs of functions with one body: `fn NAME | NAME_cf(FIRST; REST) as TARGET { BODY }`. `NAME_cf` takes a handle of a
-/// column family between the arguments FIRST and REST; TARGET names the [`Target`] in the body.
+/// Exports pairs of functions with one body: `fn NAME | NAME_cf(FIRST; REST) as TARGET { BODY }`. `NAME_cf`
+/// takes a handle of a column family between the arguments FIRST and REST; TARGET names the [`Target`] in the
+/// body.
 macro_rules! cf_variants {
     ($(
         fn $name:ident | $cf_name:ident ( $($first:ident : $kind:ty),+ ; $($rest:tt)* )

@@ -7,7 +7,8 @@ use crate::db::open::{Access, Wanted, opened_family, refuse_ttl_of_timestamps};
 use crate::db::{DEFAULT, Database, Family, FamilyHandle};
 use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::types::{Given as GivenBack, List, Out, Text, lasting, lasting_list, put};
-use crate::options::options::Options;
+use crate::options::database::Options;
+use crate::options::ignored::{refuse_if_strict, warnings};
 use crate::options::to_engine::table_options;
 
 impl Database {
@@ -19,18 +20,22 @@ impl Database {
         }
         let wanted = Wanted { name, options, ttl_seconds };
         refuse_ttl_of_timestamps(&wanted)?;
+        refuse_if_strict(&[options])?;
         let slot = self.slots.of(name);
         slot.set(options.merge_operator.clone());
         self.slots.compare_by(options.comparator.as_ref());
         let table = self.db.create_table(name, &table_options(options, &slot)?)?;
         let opened = opened_family(table, &wanted, &self.slots, Access::Write, &self.attached);
         let family = opened.inspect_err(|_| {
-            // Nobody has a handle of it: it must not be in the way of the next opening.
+            // No caller has a handle of it: it must not stay for the next opening.
             if let Err(error) = self.db.drop_table(name) {
                 self.warn(&format!("[{name}] could not be dropped again: {error}"));
             }
         })?;
         let family = self.add_family(family);
+        for line in warnings(&[options]) {
+            self.warn(&format!("[{name}] {line}"));
+        }
         self.use_cache(&family);
         self.store_options_or_warn();
         Ok(family)
@@ -97,7 +102,7 @@ export! {
         }
         put(made, handles.len());
         match failure {
-            // Those that were made are there; who wants their handles opens the database with them.
+            // Families that were made exist. A caller gets handles of them by opening the database with them.
             Some(failure) => Err(failure),
             None => Ok(lasting_list(&handles)),
         }

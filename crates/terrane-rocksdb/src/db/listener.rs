@@ -1,4 +1,5 @@
-//! Calls event listeners for one open database: makes RocksDB's objects of the engine's events. The objects live during the call.
+//! Calls event listeners for one open database: makes RocksDB's objects of the engine's events. The objects
+//! live during the call.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -57,7 +58,7 @@ impl DatabaseListener {
         self.is_closing.store(true, Ordering::Relaxed);
     }
 
-    /// How the levels of a column family are numbered while a compaction to the level `to` is told of.
+    /// How the levels of a column family are numbered in the events of a compaction into level `to`.
     fn levels(&self, family: &str, to: u8) -> Levels {
         let shape = self.db.shape().tables.into_iter().find(|table| table.name == family);
         let deepest = shape.map_or(0, |shape| deepest_in(&shape)).max(to.into());
@@ -166,7 +167,7 @@ impl terrane::Listener for DatabaseListener {
     }
 
     fn compaction_ended(&self, job: &JobEnded) {
-        // What a close has ended is told of by RocksDB neither.
+        // RocksDB reports no compaction that a close has cancelled either.
         let is_ended = job.error.as_ref().is_some_and(|error| error.kind() == Kind::Cancelled)
             && self.is_closing.load(Ordering::Relaxed);
         if is_own(&job.table) || is_ended {
@@ -230,7 +231,7 @@ fn name(extent: &ExtentSummary) -> Words {
     extent_name(extent.id).into()
 }
 
-/// How a compaction ended, in RocksDB's words, and whether it was given up because somebody asked for that.
+/// How a compaction ended, in RocksDB's words, and whether a caller asked to cancel it.
 fn end_of(cancelled: Option<CancelCause>, error: Option<&Error>) -> (Option<Failure>, bool) {
     match cancelled {
         Some(CancelCause::Held) => (Some(paused()), true),

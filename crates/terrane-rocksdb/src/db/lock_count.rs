@@ -31,7 +31,8 @@ pub(crate) struct Locked {
 }
 
 impl Locked {
-    /// None yet. At most `limit` keys of a column family are locked, by all transactions together; any number if it is not above 0.
+    /// None yet. At most `limit` keys of a column family are locked, by all transactions together; any number
+    /// if it is not above 0.
     pub(crate) fn new(counts: &Counts, limit: i64) -> Locked {
         let limit = u64::try_from(limit).ok().filter(|limit| *limit > 0);
         Locked { limit, counts: counts.clone(), keys: BTreeSet::new(), order: Vec::new() }

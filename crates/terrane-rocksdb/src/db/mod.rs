@@ -1,11 +1,13 @@
 //! An open database: its column families, its handles, and all that callers do with it outside transactions.
 //!
 //! * [`open`]: opens a database from a path and options, and attaches listeners, statistics and info files.
-//! * [`plain`]: reads and writes of keys. [`maintain`]: flush, compaction, changed options. [`timestamps`]: column families whose
-//!   keys have user timestamps. [`wal`]: the log of commits. [`families`], [`snapshots`], [`secondary_views`].
-//! * [`copies`]: checkpoints, backups, exports, files of rows. [`metadata`], [`observe`]: what a database consists of and reports.
-//! * [`cf_variants`]: functions that exist with and without a column family handle. [`listener`]: calls event listeners.
-//!   [`transaction_registry`], [`lock_count`]: what a database keeps for its transactions.
+//! * [`plain`]: reads and writes of keys. [`maintain`]: flush, compaction, changed options. [`timestamps`]:
+//!   column families whose keys have user timestamps. [`wal`]: the log of commits. [`families`],
+//!   [`snapshots`], [`secondary_views`].
+//! * [`copies`]: checkpoints, backups, exports, files of rows. [`metadata`], [`observe`]: what a database
+//!   consists of and reports.
+//! * [`cf_variants`]: functions that exist with and without a column family handle. [`listener`]: calls event
+//!   listeners. [`transaction_registry`], [`lock_count`]: what a database keeps for its transactions.
 
 #[macro_use]
 pub(crate) mod cf_variants;
@@ -40,8 +42,8 @@ use crate::extents::Owner;
 use crate::extents::levels::Levels;
 use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::types::List;
+use crate::options::database::Options;
 use crate::options::objects::statistics::Statistics;
-use crate::options::options::Options;
 
 use crate::db::open::attachments::Attached;
 use crate::db::secondary_views::Views;
@@ -75,13 +77,14 @@ pub(crate) struct Family {
     options: Mutex<Options>,
     /// Where calls are counted, if they are.
     pub(crate) statistics: Option<Arc<Statistics>>,
-    /// How many iterators its database has on families with a handle of a cache, which is asked for it; none where it has none.
+    /// How many iterators its database has on families with a handle of a cache, which is asked for it; none
+    /// where it has none.
     pub(crate) iterators: Option<Arc<AtomicUsize>>,
     /// In a secondary: where its table in the newest view is.
     views: Option<Arc<Views>>,
 }
 
-/// The column families of a database, for who does not keep them.
+/// The column families of a database, by weak references.
 #[derive(Clone, Debug)]
 pub(crate) struct Families {
     default: Weak<Family>,

@@ -1,7 +1,7 @@
 //! What a secondary sees: one moment of its primary at a time, all column families of it at once.
 //!
-//! Catching up puts a new view into the place of the old one in one step. Who reads several families takes the view once, so all
-//! of its reads are of one moment, whoever catches up meanwhile.
+//! Catching up puts a new view into the place of the old one in one step. A read of several families takes
+//! the view once, so all of it is of one moment, also while another thread catches up.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -17,7 +17,8 @@ pub(crate) struct Views {
     newest: RwLock<Arc<View>>,
 }
 
-/// One moment of a primary: the database, and its tables by their numbers. One that the primary has dropped since is as it was.
+/// One moment of a primary: the database, and its tables by their numbers. One that the primary has dropped
+/// since is as it was.
 struct View {
     db: Db,
     tables: BTreeMap<u32, Table>,
@@ -47,7 +48,7 @@ pub(crate) enum Sight<'a> {
     Followed(Followed),
 }
 
-/// A view that somebody reads.
+/// A view that a read holds.
 pub(crate) struct Followed(Arc<View>);
 
 impl Views {
@@ -59,7 +60,8 @@ impl Views {
         self.newest.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Catches up with the primary. Two who do it at once do so one after the other: an older view never follows a newer one.
+    /// Catches up with the primary. Threads do it one after the other: an older view never replaces a newer
+    /// one.
     fn renew(&self, follower: &Follower, families: &[Arc<Family>]) -> Result<()> {
         follower.catch_up()?;
         let mut newest = self.newest.write().unwrap_or_else(PoisonError::into_inner);

@@ -40,7 +40,7 @@ impl LogIter {
     }
 }
 
-/// A batch as RocksDB lays it out, with its number; none if it has nothing that is told.
+/// A batch in RocksDB's layout, with its number; none if it has no change that callers see.
 fn as_rocksdb(database: &Database, batch: &terrane::ChangeBatch) -> Result<Option<(u64, WriteBatch)>> {
     let mut first = None;
     let mut made = WriteBatch::empty();
@@ -81,8 +81,8 @@ fn as_rocksdb(database: &Database, batch: &terrane::ChangeBatch) -> Result<Optio
     }))
 }
 
-/// Whether changes of a table that is not open as a column family are left out: it was dropped, so that nobody knows any more
-/// whether its rows are versions.
+/// Whether changes of a table that is not open as a column family are left out: it was dropped, so that
+/// nobody knows any more whether its rows are versions.
 ///
 /// # Errors
 /// `Not implemented` if its rows are versions: without its comparator they cannot be told.
@@ -110,7 +110,8 @@ fn updates(database: Option<&Database>, seq: u64) -> Result<Option<Box<LogIter>>
     })?;
     let mut iter = LogIter { changes, database: database.clone(), current: None, failure: None };
     iter.advance();
-    // Records that are not counted take numbers, too. Who has all that is counted of a batch asks for what is behind that.
+    // Records that are not counted take numbers, too. A caller that has all counted records asks for the
+    // number behind them.
     if iter
         .current
         .as_ref()

@@ -1,9 +1,10 @@
 //! How the levels of a column family are numbered for callers.
 //!
-//! With `level_compaction_dynamic_level_bytes`, which new options have, RocksDB fills its last level first: what is compacted is in
-//! `num_levels - 1`, and levels above it count down from there. The engine's levels count from the top. So the deepest one that has
-//! extents is told as the last one, and those above it as those above that; where the option is off, the engine's numbers are told. Level 0,
-//! the overflow runs, is level 0 either way. A level that gets a deeper one below it is told by another number from then on.
+//! With `level_compaction_dynamic_level_bytes`, which new options have, RocksDB fills its last level first:
+//! what is compacted is in `num_levels - 1`, and levels above it count down from there. The engine's levels
+//! count from the top. So the deepest one that has extents is told as the last one, and those above it as
+//! those above that; where the option is off, the engine's numbers are told. Level 0, the overflow runs, is
+//! level 0 either way. A level that gets a deeper one below it is told by another number from then on.
 
 use terrane::{ExtentInfo, TableShape};
 
@@ -20,20 +21,20 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// Of a column family with these knobs whose deepest level with extents is `deepest`. More levels than `num_levels` says
-    /// are told by their own numbers: none are told as one.
+    /// Of a column family with these knobs whose deepest level with extents is `deepest`. More levels than
+    /// `num_levels` says are told by their own numbers: none are told as one.
     pub(crate) fn new(knobs: &OptionsKnobs, deepest: usize) -> Levels {
         let last = usize::try_from(knobs.num_levels).unwrap_or(0).min(COUNT_MAX).saturating_sub(1);
         let is_dynamic = knobs.level_compaction_dynamic_level_bytes != 0;
         Levels { lead: if is_dynamic { last.saturating_sub(deepest.max(1)) } else { 0 } }
     }
 
-    /// The number that the engine's level `level` is told by.
+    /// The number that callers see for the engine's level `level`.
     pub(crate) fn told(self, level: usize) -> usize {
         if level == 0 { 0 } else { level + self.lead }
     }
 
-    /// The engine's level that is told by `number`; none if it would be above the first.
+    /// The engine's level that callers see as `number`; none if it would be above the first.
     pub(crate) fn meant(self, number: usize) -> Option<usize> {
         match number {
             0 => Some(0),

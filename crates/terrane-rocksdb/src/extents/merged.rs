@@ -1,4 +1,4 @@
-//! What a compaction merged, as RocksDB tells it: to listeners, and to who asked for the compaction of named files.
+//! What a compaction merged, in RocksDB's words: for listeners, and for callers of `rocksdb_compact_files`.
 
 use std::ffi::c_int;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::generated::values::{CompactionFileInfo, CompactionJobInfo, Compaction
 /// What a compaction merged.
 pub(crate) struct Merged<'a> {
     pub(crate) owner: Owner<'a>,
-    /// How its levels are numbered, when it is told.
+    /// How its levels are numbered for callers.
     pub(crate) levels: Levels,
     /// The uppermost level that was merged, and the one that the result is in.
     pub(crate) between: (usize, usize),

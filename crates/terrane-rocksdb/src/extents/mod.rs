@@ -1,7 +1,8 @@
 //! What a database consists of, one by one: live files, levels, segments of the journal, files to copy.
 //!
-//! RocksDB's files are extents here. One has the number `data file << 32 | first slot` and the name that RocksDB gives a file of
-//! that number; no file of the name is on the disk. The overflow runs are level 0; how the others are numbered, [`levels`] says.
+//! RocksDB's files are extents here. One has the number `data file << 32 | first slot` and the name that
+//! RocksDB gives a file of that number; no file of the name is on the disk. The overflow runs are level 0;
+//! how the others are numbered, [`levels`] says.
 
 pub(crate) mod levels;
 pub(crate) mod merged;

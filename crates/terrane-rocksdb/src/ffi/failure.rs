@@ -5,7 +5,7 @@ use terrane::{Error, Kind};
 /// The result of what can fail at the border.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
-/// What our own operators say when the user's one fails; such errors are told apart by it.
+/// The message of our own operators when the user's operator fails. Such errors are recognised by it.
 pub(crate) const MERGE_FAILED: &str = "the merge operator of the column family failed";
 
 /// An error, as the caller gets it.

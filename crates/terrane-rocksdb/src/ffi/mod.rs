@@ -1,4 +1,5 @@
-//! The boundary to C: argument and result types, export macros, errors, and the macros behind the generated functions.
+//! The boundary to C: argument and result types, export macros, errors, and the macros behind the generated
+//! functions.
 
 #[macro_use]
 pub(crate) mod types;

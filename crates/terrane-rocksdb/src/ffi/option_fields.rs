@@ -1,4 +1,5 @@
-//! The macros that generated modules are made of: knobs of objects, objects of nothing but knobs, stubs, and other names.
+//! The macros that generated modules are made of: knobs of objects, objects of nothing but knobs, stubs, and
+//! other names.
 
 use crate::ffi::failure::{Failure, Result};
 
@@ -11,7 +12,7 @@ pub(crate) trait Named {
     fn told(&self) -> Vec<(&'static str, Told)>;
 }
 
-/// The value of a knob as it is told.
+/// The value of an option field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Told {
     /// Of a type that flags have.
@@ -25,7 +26,7 @@ pub(crate) trait FromText: Sized {
     /// The value, if the text is one.
     fn from_text(text: &str) -> Option<Self>;
 
-    /// The value as it is told.
+    /// The value, by its kind.
     fn told(self) -> Told;
 
     /// The value as the setter of `name` keeps it.
@@ -101,8 +102,8 @@ impl FromText for f64 {
     }
 }
 
-/// Values of an object by name, each with what a new object has, and the functions that set and get it. A null object takes
-/// nothing and has zeros.
+/// Values of an object by name, each with what a new object has, and the functions that set and get it. A
+/// null object takes nothing and has zeros.
 macro_rules! knobs {
     (plain $object:ident $knobs:ident { $($rows:tt)* }) => {
         /// An object of nothing but knobs.
@@ -187,8 +188,9 @@ macro_rules! destroy {
     };
 }
 
-/// A function that is exported and does nothing (`nothing`), nothing because it is not there yet (`silent`), or says by name
-/// that it is not there (`failing`: it has an error as its last argument, which is not listed).
+/// A function that is exported and does nothing (`nothing`), nothing because it is not there yet (`silent`),
+/// or says by name that it is not there (`failing`: it has an error as its last argument, which is not
+/// listed).
 macro_rules! stub {
     (failing $name:ident ( $($kind:ty),* ) $(-> $result:ty)?) => {
         #[unsafe(no_mangle)]
@@ -214,8 +216,8 @@ macro_rules! name {
             unsafe extern "C" {
                 fn $of($($argument: $kind),*) $(-> $result)?;
             }
-            // SAFETY: the table has one type for both, and the check of the table holds the other function against it; what the
-            // caller passes is passed on.
+            // SAFETY: the table has one type for both, and the check of the table holds the other function
+            // against it; what the caller passes is passed on.
             unsafe { $of($($argument),*) }
         }
     };

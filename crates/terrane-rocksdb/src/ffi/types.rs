@@ -1,14 +1,17 @@
 //! What passes between C and Rust.
 //!
-//! Arguments of exported functions have the types of this module; no Rust code makes them, only callers from C do. So each
-//! stands for what RocksDB's header asks of a caller, and its methods are safe:
+//! Arguments of exported functions have the types of this module; no Rust code makes them, only callers from
+//! C do. So each stands for what RocksDB's header asks of a caller, and its methods are safe:
 //!
-//! * `Option<&T>`, `Option<&mut T>`, `Option<Box<T>>`: a handle that this library made and nobody has freed, or null.
-//! * [`Bytes`], [`List`], [`OutList`]: the beginning of so many readable (writable) things as the count beside it says; null
-//!   stands for none. [`Text`]: a string that ends with a zero. [`Out`]: a place for a result, or null.
+//! * `Option<&T>`, `Option<&mut T>`, `Option<Box<T>>`: a handle that this library made and no caller has
+//!   freed, or null.
+//! * [`Bytes`], [`List`], [`OutList`]: the beginning of so many readable (writable) things as the count
+//!   beside it says; null stands for none. [`Text`]: a string that ends with a zero. [`Out`]: a place for a
+//!   result, or null.
 //! * [`ErrPtr`]: null, or a place that holds null or a string of the C library's allocator.
 //!
-//! What goes out to be freed by `rocksdb_free` is allocated here by the C library ([`lasting`], [`lasting_text`]).
+//! What goes out to be freed by `rocksdb_free` is allocated here by the C library ([`lasting`],
+//! [`lasting_text`]).
 #![expect(unsafe_code, reason = "pointers of C callers become slices and strings, memory is the C library's")]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -62,7 +65,7 @@ impl<'a> Bytes<'a> {
         if self.0.is_null() || len == 0 {
             return &[];
         }
-        // SAFETY: the caller from C promises `len` readable bytes that nobody changes during the call.
+        // SAFETY: the caller from C promises `len` readable bytes that no thread changes during the call.
         unsafe { std::slice::from_raw_parts(self.0, len) }
     }
 
@@ -89,7 +92,8 @@ impl<'a, T> List<'a, T> {
         if self.0.is_null() || count == 0 {
             return &[];
         }
-        // SAFETY: the caller from C promises `count` readable things that nobody changes during the call.
+        // SAFETY: the caller from C promises `count` readable elements that no thread changes during the
+        // call.
         unsafe { std::slice::from_raw_parts(self.0, count) }
     }
 }
@@ -128,7 +132,8 @@ impl<'a> Text<'a> {
         if self.0.is_null() {
             return Err(Failure::invalid("a string is null"));
         }
-        // SAFETY: the caller from C promises a string that ends with a zero and that nobody changes during the call.
+        // SAFETY: the caller from C promises a string that ends with a zero and that no thread changes during
+        // the call.
         Ok(unsafe { CStr::from_ptr(self.0) })
     }
 
@@ -156,7 +161,8 @@ impl ErrPtr<'_> {
     #[cold]
     fn put<R: Absent>(self, failure: &Failure) -> R {
         if let Some(place) = self.0 {
-            // SAFETY: the place holds null or a string that the C library allocated: the caller from C promises it.
+            // SAFETY: the place holds null or a string that the C library allocated: the caller from C
+            // promises it.
             unsafe { libc::free((*place).cast()) };
             *place = lasting_text(failure.text());
         }
@@ -250,8 +256,8 @@ pub(crate) fn lasting_list<T>(pointers: &[*mut T]) -> *mut *mut T {
     }
 }
 
-/// Something that is held by count elsewhere, lent without a count: for handles that callers free as plain memory. Callers use such a
-/// handle no longer than what it was got from.
+/// Something that is held by count elsewhere, lent without a count: for handles that callers free as plain
+/// memory. Callers use such a handle no longer than what it was got from.
 pub(crate) struct Lent<T>(*const T);
 
 impl<T> Lent<T> {
@@ -262,7 +268,8 @@ impl<T> Lent<T> {
 
     /// It, held by count.
     pub(crate) fn held(&self) -> Arc<T> {
-        // SAFETY: the pointer is that of a counted value, which the caller from C has somebody else hold during the call.
+        // SAFETY: the pointer is that of a counted value, which another handle of the C caller keeps alive
+        // during the call.
         unsafe {
             Arc::increment_strong_count(self.0);
             Arc::from_raw(self.0)
@@ -327,7 +334,8 @@ pub(crate) fn put<T>(place: Out<'_, T>, value: T) {
     }
 }
 
-/// Exports functions under their names. Those that take an [`ErrPtr`] named `error` have a body that returns a `Result`.
+/// Exports functions under their names. Those that take an [`ErrPtr`] named `error` have a body that returns
+/// a `Result`.
 macro_rules! export {
     ($( $(#[$meta:meta])* fn $name:ident ( $($arguments:tt)* ) $(-> $result:ty)? $body:block )*) => { $(
         export! { @ [$(#[$meta])*] $name [] [$($arguments)*] [$($result)?] $body }
@@ -352,8 +360,8 @@ macro_rules! export {
 }
 
 export! {
-    /// Tells this library from RocksDB's own, for programs that must not take the one for the other. No function of the
-    /// interface: it is in no header.
+    /// Tells this library from RocksDB's own, for programs that must not take the one for the other. No
+    /// function of the interface: it is in no header.
     fn terrane_librocksdb() -> std::ffi::c_int {
         1
     }

@@ -1,11 +1,12 @@
-//! Objects of values that C callers only read: job infos, table properties. `abi.toml` has their fields; the macros here make of
-//! them a struct and a function for each field. Lists and texts are lent for as long as their object lives.
+//! Objects of values that C callers only read: job infos, table properties. `abi.toml` has their fields; the
+//! macros here make of them a struct and a function for each field. Lists and texts are lent for as long as
+//! their object lives.
 
 use std::ffi::c_char;
 
 use crate::ffi::types::{Out, Slice};
 
-/// A text that is lent: its length is told, and a zero is behind it.
+/// A text that callers borrow: bytes with a length, and a zero behind them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Words(Vec<u8>);
 

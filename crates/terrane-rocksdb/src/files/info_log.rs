@@ -1,5 +1,6 @@
-//! The file LOG of a database, which people read: lines with a date, in the directory of the database or in one for logs. At each
-//! opening, and where it gets too long, it becomes `LOG.old.MICROSECONDS`, of which so many are kept.
+//! The file LOG of a database, which people read: lines with a date, in the directory of the database or in
+//! one for logs. At each opening, and where it gets too long, it becomes `LOG.old.MICROSECONDS`, of which so
+//! many are kept.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -139,7 +140,7 @@ impl Lines {
         Ok(Lines { place, open: Mutex::new(open) })
     }
 
-    /// Adds a line. There is nobody to tell that it could not be written.
+    /// Adds a line. A failure to write it is not reported: there is no caller to report to.
     pub(crate) fn add(&self, line: &str) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.is_over(self.place.limits) {
@@ -160,7 +161,7 @@ impl Place {
     fn begin(&self) -> std::io::Result<File> {
         fs::create_dir_all(&self.directory)?;
         self.put_aside(wall())?;
-        // For nobody else, as all files of a database.
+        // Readable by its owner only, as all files of a database.
         OpenOptions::new().create(true).append(true).mode(0o600).open(self.path())
     }
 }
@@ -201,8 +202,8 @@ fn date(since: Duration) -> String {
     format!("{year:04}/{month:02}/{day:02}-{hour:02}:{minute:02}:{second:02}.{micros:06}")
 }
 
-/// Year, month and day of a day since the beginning of 1970, counted in years that begin with March: so the day that leap years
-/// have more is the last of its year.
+/// Year, month and day of a day since the beginning of 1970, counted in years that begin with March: so the
+/// day that leap years have more is the last of its year.
 fn civil(days: u64) -> (u64, u64, u64) {
     let day = days + 719_468;
     let (era, day) = (day / 146_097, day % 146_097);

@@ -1,5 +1,5 @@
-//! What is done with the files of a database that is not open: whether there is one, its removal, its repair. And files beside it that
-//! only this library writes: [`options`], [`lines`].
+//! Files of a database that is not open: whether it exists, its removal, its replacement and repair. And the
+//! files that only this crate writes: [`options_files`], [`info_log`].
 
 #![expect(
     clippy::disallowed_methods,
@@ -39,11 +39,12 @@ pub(crate) fn is_database(path: &Path) -> bool {
     path.join("CURRENT").exists()
 }
 
-/// Where the backups of the directory `path` are: there, or beside the database that is there, whose files have the same names.
+/// Where the backups of the directory `path` are: there, or beside the database that is there, whose files
+/// have the same names.
 ///
 /// # Errors
-/// `Invalid argument` if backups are there and a database came beside them, or other backups: which are meant cannot be told, and those
-/// that are not shown would be taken for lost.
+/// `Invalid argument` if backups are there and a database came beside them, or other backups: which are meant
+/// cannot be told, and those that are not shown would be taken for lost.
 pub(crate) fn backup_place(path: &Path) -> Result<PathBuf> {
     let beside = path.join(BACKUPS);
     if !is_database(path) && !is_there(&beside) {
@@ -101,7 +102,8 @@ pub(crate) fn remove_file(path: &Path) -> Result<()> {
     }
 }
 
-/// Removes the database in `path`; nothing there is fine. Other files in the directory stay, and then the directory, too.
+/// Removes the database in `path`; nothing there is fine. Other files in the directory stay, and then the
+/// directory, too.
 pub(crate) fn destroy(path: &Path, functions: Functions) -> Result<()> {
     if !is_database(path) {
         return Ok(());
@@ -110,7 +112,7 @@ pub(crate) fn destroy(path: &Path, functions: Functions) -> Result<()> {
     remove(path).map_err(|why| failed("removing", path, &why))
 }
 
-/// Refuses a database that somebody has open, or that another program made; nothing there is fine.
+/// Refuses a database that is open, or that another program made. A missing one is accepted.
 pub(crate) fn refuse_if_open(path: &Path, functions: Functions) -> Result<()> {
     if !is_database(path) {
         return Ok(());
@@ -260,7 +262,8 @@ fn move_others(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Puts in place of the database in `path` what can be read of it. The damaged one stays beside it if something is lost.
+/// Puts in place of the database in `path` what can be read of it. The damaged one stays beside it if
+/// something is lost.
 pub(crate) fn repair(path: &Path, engine: &terrane::Options, functions: Functions) -> Result<()> {
     let (repaired, damaged) = (beside(path, ".repaired"), beside(path, ".damaged"));
     if is_there(&damaged) {

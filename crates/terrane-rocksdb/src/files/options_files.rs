@@ -1,4 +1,5 @@
-//! Files OPTIONS-NNNNNN of a database: what it was opened with, for programs and people who look. The newest counts.
+//! Files OPTIONS-NNNNNN of a database: the options that it was opened with, for users and their tools. The
+//! newest counts.
 
 use std::fs;
 use std::io::Write;
@@ -57,7 +58,8 @@ pub(crate) fn latest(directory: &Path) -> Result<(PathBuf, String)> {
     read.map(|text| (path.clone(), text)).map_err(|why| failed("reading", &path, &why))
 }
 
-/// Writes another one, durably and as a whole, and removes the oldest. Nothing is done where the newest says the same.
+/// Writes another one, durably and as a whole, and removes the oldest. Nothing is done where the newest says
+/// the same.
 pub(crate) fn write(directory: &Path, text: &str) -> Result<()> {
     let numbers = numbers(directory).map_err(|why| failed("listing", directory, &why))?;
     let newest = numbers.last().copied().unwrap_or(0);
@@ -77,7 +79,7 @@ pub(crate) fn write(directory: &Path, text: &str) -> Result<()> {
 }
 
 fn put(path: &Path, text: &str) -> std::io::Result<()> {
-    // For nobody else, as all files of a database.
+    // Readable by its owner only, as all files of a database.
     let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// One of the iterators that are counted; where nobody asks for the number, of none.
+/// A guard that counts one live iterator; it counts nothing for families without a cache handle.
 pub(crate) struct Counted(Option<Arc<AtomicUsize>>);
 
 impl Counted {

@@ -1,9 +1,10 @@
 //! The keys of an indexed batch over those of another iterator.
 //!
-//! Both are at the first key from the position on, in the direction of the last step: the base as an iterator, the batch as a key of
-//! its own. The smaller one (going back, the greater one) is next; of equal ones the batch's counts, folded with the base's value
-//! where it is open. A key of the batch is looked up when it is passed, so changes that are made meanwhile show once the
-//! iterator is placed, and where it has not been; one that has come to the end of the batch stays there, as in RocksDB.
+//! Both are at the first key from the position on, in the direction of the last step: the base as an
+//! iterator, the batch as a key of its own. The smaller one (going back, the greater one) is next; of equal
+//! ones the batch's counts, folded with the base's value where it is open. A key of the batch is looked up
+//! when it is passed, so changes that are made meanwhile show once the iterator is placed, and where it has
+//! not been; one that has come to the end of the batch stays there, as in RocksDB.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -53,7 +54,8 @@ pub(crate) enum At {
 }
 
 impl Iter {
-    /// The keys of a batch over `base`, those of the batch within the bounds of the options; none without a handle where one must be.
+    /// The keys of a batch over `base`, those of the batch within the bounds of the options; none without a
+    /// handle where one must be.
     pub(crate) fn over(
         mut base: Box<Iter>,
         batch: SharedBatch,

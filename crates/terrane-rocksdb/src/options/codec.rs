@@ -1,14 +1,15 @@
 //! From RocksDB's numbers of codecs to the engine's names.
 //!
-//! A program that names a codec wishes for a class of them: a fast one, or one that makes data small. Snappy, Zlib and others are
-//! not built in; programs name them for what they are like, and nothing that is stored here is read by anybody else. So they
-//! become the codec of their class. ZSTD itself is refused where the library is built without it: who names it can have it.
+//! A program that names a codec wishes for a class of them: a fast one, or one that makes data small. Snappy,
+//! Zlib and others are not built in; programs name them for what they are like, and nothing that is stored
+//! here is read by anybody else. So they become the codec of their class. ZSTD itself is refused where the
+//! library is built without it: who names it can have it.
 
 use std::ffi::c_int;
 
 use crate::ffi::failure::{Failure, Result};
 use crate::ffi::types::List;
-use crate::options::options::Options;
+use crate::options::database::Options;
 
 const FAST: &str = "lz4";
 const SMALL: &str = if HAS_ZSTD { "zstd" } else { FAST };

@@ -1,4 +1,4 @@
-//! Options of databases that are no numbers: texts, sets of numbers, and objects that are shared.
+//! Options of databases that are not numbers: texts, sets of numbers, and shared objects.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -8,8 +8,9 @@ use crate::batch::wal_filter::{LogFilter, WalFilter};
 use crate::callbacks::filter_factory::FilterFactory;
 use crate::callbacks::logger::{Logger, LoggerHandle};
 use crate::ffi::types::{Out, Text, put};
+use crate::options::database::Options;
+use crate::options::ignored::note;
 use crate::options::objects::inert::{ChecksumFactory, FileManager, PartitionerFactory};
-use crate::options::options::Options;
 
 /// What options have beside numbers and the objects that decide how rows are stored.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub(crate) struct More {
     pub(crate) collectors: Vec<String>,
     /// Whether files have checksums as wholes.
     pub(crate) has_file_checksums: bool,
+    /// Setters that were called and have no effect: see [`crate::options::ignored`].
+    pub(crate) noted: BTreeSet<&'static str>,
 }
 
 impl Default for More {
@@ -46,6 +49,7 @@ impl Default for More {
             offpeak: CString::default(),
             collectors: Vec::new(),
             has_file_checksums: false,
+            noted: BTreeSet::new(),
         }
     }
 }
@@ -67,7 +71,13 @@ fn lent(text: Option<&CString>, len: Out<'_, usize>) -> *const c_char {
 }
 
 /// Keeps that extents with many deletes are to be compacted: the engine does so by itself.
-fn collect_deletions(options: Option<&mut Options>, (window, trigger): (usize, usize), ratio: f64) {
+fn collect_deletions(
+    mut options: Option<&mut Options>,
+    function: &'static str,
+    (window, trigger): (usize, usize),
+    ratio: f64,
+) {
+    note(options.as_deref_mut(), function, true);
     let shown = format!(
         "CompactOnDeletionCollector (Sliding window size = {window} Deletion trigger = {trigger} Deletion ratio = {ratio})"
     );
@@ -123,7 +133,9 @@ export! {
         options: Option<&mut Options>,
         factory: Option<&ChecksumFactory>,
     ) {
-        change(options, |more| more.has_file_checksums = factory.is_some());
+        let mut options = options;
+        change(options.as_deref_mut(), |more| more.has_file_checksums = factory.is_some());
+        note(options, "rocksdb_options_set_file_checksum_gen_factory", factory.is_some());
     }
 
     fn rocksdb_options_add_compact_on_deletion_collector_factory(
@@ -131,7 +143,8 @@ export! {
         window: usize,
         trigger: usize,
     ) {
-        collect_deletions(options, (window, trigger), 0.0);
+        let function = "rocksdb_options_add_compact_on_deletion_collector_factory";
+        collect_deletions(options, function, (window, trigger), 0.0);
     }
 
     fn rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(
@@ -140,7 +153,8 @@ export! {
         trigger: usize,
         ratio: f64,
     ) {
-        collect_deletions(options, (window, trigger), ratio);
+        let function = "rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio";
+        collect_deletions(options, function, (window, trigger), ratio);
     }
 
     fn rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(
@@ -150,13 +164,15 @@ export! {
         ratio: f64,
         _file_bytes_min: u64,
     ) {
-        collect_deletions(options, (window, trigger), ratio);
+        let function = "rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size";
+        collect_deletions(options, function, (window, trigger), ratio);
     }
 
     fn rocksdb_options_set_sst_partitioner_factory(
-        _options: Option<&mut Options>,
-        _factory: Option<&PartitionerFactory>,
+        options: Option<&mut Options>,
+        factory: Option<&PartitionerFactory>,
     ) {
+        note(options, "rocksdb_options_set_sst_partitioner_factory", factory.is_some());
     }
 
     fn rocksdb_options_set_db_host_id(options: Option<&mut Options>, name: Text<'_>) {

@@ -2,8 +2,8 @@
 
 use std::ffi::c_int;
 
+use crate::options::database::Options;
 use crate::options::objects::cache::Cache;
-use crate::options::options::Options;
 
 const LEVEL_STYLE: c_int = 0;
 const UNIVERSAL_STYLE: c_int = 1;

@@ -1,4 +1,4 @@
-//! Options of reads that are no numbers: a filter of files, and what is kept and given back.
+//! Read options that are not numbers: a table filter, and values that are only kept.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;

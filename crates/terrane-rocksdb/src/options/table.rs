@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::callbacks::table_filter::{DeleteFilter, KeyMayMatch, MakeKeyFilter};
 use crate::callbacks::{Destructor, Name, State};
 use crate::generated::table_options::TableOptionsKnobs;
+use crate::options::database::Options;
 use crate::options::objects::cache::Cache;
 use crate::options::objects::index_factory::IndexName;
-use crate::options::options::Options;
 
 /// Options of block-based tables.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +32,8 @@ pub(crate) struct FilterPolicy {
 }
 
 impl FilterPolicy {
-    /// In the place of a policy of the user's functions, which are not called: the engine makes filters of its own.
+    /// In the place of a policy of the user's functions, which are not called: the engine makes filters of
+    /// its own.
     pub(crate) fn of_user(state: Arc<State>) -> FilterPolicy {
         FilterPolicy { bits_per_key: USERS_BITS, _user: Some(state) }
     }

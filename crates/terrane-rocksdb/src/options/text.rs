@@ -1,5 +1,5 @@
-//! Options as text: `name=value;name=value`, where a value may be such a text itself, in braces. A name that is no knob is refused:
-//! nothing is left out without a word.
+//! Options as text: `name=value;name=value`, where a value may be such a text itself, in braces. A name that
+//! is no knob is refused: nothing is left out without a word.
 
 use std::ffi::CString;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::option_fields::{Named, parsed};
 use crate::ffi::types::Text;
 use crate::options::codec;
+use crate::options::database::Options;
 use crate::options::objects::cache::Cache;
-use crate::options::options::Options;
 use crate::options::table::TableOptions;
 
 /// The names and values of a text.

@@ -1,4 +1,5 @@
-//! From RocksDB's options to the engine's: sizes, codecs and the names of functions. What has no meaning here is left as it is.
+//! From RocksDB's options to the engine's: sizes, codecs and the names of functions. What has no meaning here
+//! is left as it is.
 
 use std::time::Duration;
 
@@ -7,8 +8,8 @@ use terrane::{AsStored, TableOptions as EngineTableOptions, TimeToLive};
 use crate::callbacks::operator_registry::Slot;
 use crate::ffi::failure::{Failure, Result};
 use crate::options::codec::codecs;
+use crate::options::database::Options;
 use crate::options::objects::inert::FileManager;
-use crate::options::options::Options;
 
 const MIB: u64 = 1 << 20;
 /// Least memory of writers: a quarter of it is the largest batch.

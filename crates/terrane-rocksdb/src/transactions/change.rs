@@ -1,4 +1,5 @@
-//! Changes of a transaction: locked, or kept for the check at the commit; then put into its batch.
+//! Writes of a transaction: the key is locked, or noted for the check at commit; then the change goes into
+//! the batch.
 
 use crate::batch::layout::Change;
 use crate::batch::write_batch::WriteBatch;

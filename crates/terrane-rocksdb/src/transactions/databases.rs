@@ -8,7 +8,7 @@ use crate::db::{Database, FamilyHandle};
 use crate::ffi::failure::{Given, Result};
 use crate::ffi::types::{List, OutList, Text};
 use crate::generated::objects::{OptimisticTransactionDbOptions, TransactionDbOptions};
-use crate::options::options::Options;
+use crate::options::database::Options;
 
 use crate::db::transaction_registry::{Kind, Limits};
 

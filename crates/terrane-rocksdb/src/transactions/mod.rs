@@ -1,8 +1,8 @@
-//! Transactions. A transaction keeps its changes in an indexed batch of RocksDB's layout, as RocksDB does; locks, conflicts and
-//! two-phase commit are those of the library (`terrane::BareTransaction`).
+//! Transactions. A transaction keeps its changes in an indexed batch of RocksDB's layout, as RocksDB does;
+//! locks, conflicts and two-phase commit are those of the library (`terrane::BareTransaction`).
 //!
-//! * [`state`]: one transaction, from begin to commit. [`handle`]: what begins and ends it. [`change`], [`read`]: what it does.
-//!   [`name`], [`prepared`]: two-phase commit.
+//! * [`state`]: one transaction, from begin to commit. [`handle`]: what begins and ends it. [`change`],
+//!   [`read`]: what it does. [`name`], [`prepared`]: two-phase commit.
 //! * [`databases`]: databases with transactions, and what is done with them beside transactions ([`beside`]).
 //!   [`settings`]: options of both. [`count`]: how many keys may be locked.
 

@@ -46,7 +46,7 @@ impl State {
         }
         let is_over = matches!(self.phase, Phase::Committed | Phase::RolledBack);
         let mut named = self.database.transactions.named();
-        // Of one that is dropped somebody may have made another state meanwhile.
+        // After this one was dropped, another thread may have registered a new state under the name.
         if is_over || named.get(&self.name).is_some_and(|held| held.strong_count() == 0) {
             named.remove(&self.name);
         }

@@ -1,4 +1,5 @@
-//! What is done with a database beside its transactions: its handle does what that of a plain database does. Writes wait for locks.
+//! Operations outside transactions, on a database that has transactions. Writes wait for the locks of
+//! transactions.
 
 use std::ffi::c_char;
 
@@ -15,7 +16,7 @@ use crate::db::transaction_registry::Kind;
 use crate::db::{Database, FamilyHandle};
 use crate::ffi::failure::{Given, Result};
 use crate::ffi::types::{Bytes, Out, Text};
-use crate::options::options::Options;
+use crate::options::database::Options;
 use crate::options::read_write::{ReadOptions, WriteOptions};
 use crate::options::snapshot::SnapshotHandle;
 use crate::transactions::settings::timeout;
@@ -24,7 +25,8 @@ use crate::transactions::settings::timeout;
 const ENGINE_TIMEOUT: i64 = 1000;
 
 impl Database {
-    /// Milliseconds that a write beside transactions waits for their locks, where they are others than any write waits.
+    /// Milliseconds that a write beside transactions waits for their locks, where they are others than any
+    /// write waits.
     fn beside_timeout(&self) -> Option<i64> {
         match &self.transactions.kind {
             Kind::Pessimistic(limits) => {

@@ -79,7 +79,7 @@ impl Database {
             if let Some(state) = held(name) {
                 return Some(state);
             }
-            // Who resolves it meanwhile leaves nothing to return.
+            // Another thread may commit or roll it back meanwhile: then there is nothing to return.
             let state = Arc::new(Mutex::new(State::recovered(self, name).ok()?));
             let weak = Arc::downgrade(&state);
             self.transactions.named().insert(as_given(name), weak);

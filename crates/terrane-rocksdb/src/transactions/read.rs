@@ -1,4 +1,4 @@
-//! What a transaction sees: its own changes over the latest state, or over the snapshot of the options.
+//! Reads of a transaction: its own changes over the latest state, or over the snapshot of the read options.
 
 use std::ffi::c_char;
 

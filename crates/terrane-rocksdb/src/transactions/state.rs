@@ -1,7 +1,7 @@
 //! One transaction.
 //!
-//! It runs until it is committed, or prepared and then committed or rolled back. Rolled back before it is prepared it runs on, empty, as in
-//! RocksDB; an optimistic one also after its commit.
+//! It runs until it is committed, or prepared and then committed or rolled back. Rolled back before it is
+//! prepared it runs on, empty, as in RocksDB; an optimistic one also after its commit.
 
 use std::sync::Arc;
 

@@ -1,11 +1,12 @@
-//! What the records of a batch do to each key. The index holds keys and where their records lie, and the values stay in the batch.
+//! What the records of a batch do to each key. The index holds keys and where their records lie, and the
+//! values stay in the batch.
 //!
 //! Each column family has its own order of keys, that of its comparator if it has one.
 //!
 //! Invariants:
 //! * A key has its records in their order. A range delete puts a mark behind those of each key that it hides.
-//! * `deleted` is the union of `ranges`. A key whose records reach back to no mark was written after every range that holds it, or lies
-//!   in none.
+//! * `deleted` is the union of `ranges`. A key whose records reach back to no mark was written after every
+//!   range that holds it, or lies in none.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -146,7 +147,7 @@ impl FamilyIndex {
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     families: BTreeMap<u32, FamilyIndex>,
-    /// That of families whose own nobody has told.
+    /// The order of families whose own order is not known.
     order: Order,
 }
 
@@ -161,7 +162,7 @@ fn key_of<'b>(change: &Change<'b>) -> Option<&'b [u8]> {
 }
 
 impl Index {
-    /// An empty one, by this order until others are told.
+    /// An empty index; families have this order until [`Index::set_order`].
     pub(crate) fn new(order: Order) -> Index {
         Index { families: BTreeMap::new(), order }
     }
@@ -170,7 +171,8 @@ impl Index {
         self.families.clear();
     }
 
-    /// Has the keys of a family lie in this order; whether they lay in another one: then its records are to be noted anew.
+    /// Has the keys of a family lie in this order; whether they lay in another one: then its records are to
+    /// be noted anew.
     pub(crate) fn set_order(&mut self, family: u32, order: &Order) -> bool {
         match self.families.get_mut(&family) {
             Some(index) if index.order.is(order) => false,

@@ -1,4 +1,5 @@
-//! Keys in an order that is known only at run time, for maps: each has its order with it. A map is asked by [`Sought`], without a copy.
+//! Keys in an order that is known only at run time, for maps: each has its order with it. A map is asked by
+//! [`Sought`], without a copy.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;

@@ -1,8 +1,10 @@
-//! Write batches that can be read: the batch as RocksDB lays it out, and an index over its records ([`index`]).
+//! Write batches that can be read: the batch as RocksDB lays it out, and an index over its records
+//! ([`index`]).
 //!
-//! What a batch says of a key is folded over what the database has ([`Own::over`]); iterators lay its keys over those of another
-//! iterator (`crate::iterator::overlay`). Transactions keep their changes in one. A batch is shared by its handle, its iterators and
-//! its transaction, under a mutex of its own: callers use it from one thread at a time, so nobody waits.
+//! What a batch says of a key is folded over what the database has ([`Own::over`]); iterators lay its keys
+//! over those of another iterator (`crate::iterator::overlay`). Transactions keep their changes in one. A
+//! batch is shared by its handle, its iterators and its transaction, under a mutex of its own: callers use it
+//! from one thread at a time, so no thread waits.
 
 pub(crate) mod index;
 pub(crate) mod key;
@@ -55,7 +57,7 @@ impl SharedBatch {
         SharedBatch::of(WriteBatch::limited(0, bytes_max), Order::default())
     }
 
-    /// This batch, which is empty; keys of families whose own order nobody has told lie in `order`.
+    /// This batch, which is empty. Keys of families whose own order is not known are sorted by `order`.
     pub(crate) fn of(batch: WriteBatch, order: Order) -> SharedBatch {
         SharedBatch(Arc::new(Mutex::new(Indexed { batch, index: Index::new(order), shortest: 0 })))
     }

@@ -20,8 +20,8 @@ use crate::ffi::value_objects::{Words, lent};
 use crate::files;
 use crate::generated::objects::RestoreOptions;
 use crate::options::backup::{BackupEngineOptions, CreateBackupOptions};
+use crate::options::database::Options;
 use crate::options::objects::env::Environment;
-use crate::options::options::Options;
 
 /// What stands in front of metadata that is no text, in hexadecimal digits behind it.
 const HEX: &str = "hex:";
@@ -134,7 +134,7 @@ impl BackupEngine {
         }
         files::refuse_if_open(path.as_ref(), any_functions())?;
         if let Err(error) = self.backups.restore_with(id, &beside, &how, go_on) {
-            // What is there is a part of this restore; its failure is what the caller is told.
+            // The files there are a part of this restore; the caller gets the restore's failure.
             let _ = files::remove_all(&beside);
             return Err(error.into());
         }

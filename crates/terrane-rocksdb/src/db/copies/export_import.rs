@@ -13,7 +13,7 @@ use crate::ffi::types::{Text, lasting};
 use crate::ffi::value_objects::Words;
 use crate::files;
 use crate::generated::objects::ImportColumnFamilyOptions;
-use crate::options::options::Options;
+use crate::options::database::Options;
 use crate::options::to_engine::order_of;
 
 const COMPARATOR: &str = "leveldb.BytewiseComparator";
@@ -86,8 +86,9 @@ fn write_files(snapshot: &Snapshot, table: &Table, directory: &str) -> Result<Li
     Ok(LiveFiles { files })
 }
 
-/// Refuses a column family whose keys lie in another order than that of bytes, as they do where they have timestamps: the files are in
-/// the order of bytes, and what they lack, the kind of a version or from when on there is a history, nobody could give back.
+/// Refuses a column family whose keys lie in another order than that of bytes, as they do where they have
+/// timestamps: the files are in the order of bytes, and what they lack, the kind of a version or from when on
+/// there is a history, nobody could give back.
 fn refuse_other_order(family: &str, order: &str) -> Result<()> {
     if order == "bytewise" {
         return Ok(());
@@ -107,7 +108,7 @@ fn export(checkpoint: &Checkpoint, table: &Table, directory: &str) -> Result<Exp
     match files {
         Ok(files) => Ok(ExportedFiles { comparator: COMPARATOR.into(), files }),
         Err(failure) => {
-            // The failure is what the caller is told; a rest of the directory is in nobody's way.
+            // The caller gets this failure; what remains of the directory does no harm.
             let _ = files::remove_all(Path::new(directory));
             Err(failure)
         }

@@ -1,4 +1,5 @@
-//! Databases and files beside an open database: checkpoints, backups, exported column families, files of sorted rows.
+//! Databases and files beside an open database: checkpoints, backups, exported column families, files of
+//! sorted rows.
 
 pub(crate) mod backup;
 pub(crate) mod checkpoint;

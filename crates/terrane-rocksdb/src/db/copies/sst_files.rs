@@ -12,7 +12,7 @@ use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::types::{Bytes, List, Out, Text, put};
 use crate::files;
 use crate::generated::objects::{EnvOptions, IngestOptions};
-use crate::options::options::Options;
+use crate::options::database::Options;
 use crate::options::to_engine::database_options;
 
 /// Writes one file after the other.

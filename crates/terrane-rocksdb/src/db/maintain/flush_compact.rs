@@ -34,8 +34,8 @@ fn bounds<'a>([start, end]: &'a [Option<Cow<'_, [u8]>>; 2]) -> (Bound<&'a [u8]>,
 }
 
 impl Database {
-    /// Merges a range, both ends included, into the deepest level. There is no way to report a failure, and none to report that manual
-    /// compactions are held back.
+    /// Merges a range, both ends included, into the deepest level. There is no way to report a failure, and
+    /// none to report that manual compactions are held back.
     fn compact(&self, family: &Family, options: Option<&CompactRangeOptions>, (start, end): Ends<'_>) {
         if self.refuse_if_manual_disabled().is_err() {
             return;
@@ -50,7 +50,8 @@ impl Database {
         let _ = self.compact_range(&family.table, bounds(&with_timestamps(family, (start, end))));
     }
 
-    /// Flushes the families, all of them where they are to be flushed together; waits unless the options say not to.
+    /// Flushes the families, all of them where they are to be flushed together; waits unless the options say
+    /// not to.
     pub(crate) fn flush(&self, families: &[&Family], options: Option<&FlushOptions>) -> Result<()> {
         self.refuse_if_read_only()?;
         let tables: Vec<&Table> = families.iter().map(|family| &family.table).collect();

@@ -1,4 +1,4 @@
-//! Stopping compactions until they are asked for again.
+//! Pauses and resumes manual compactions.
 
 use crate::db::Database;
 

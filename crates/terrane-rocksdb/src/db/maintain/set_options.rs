@@ -1,4 +1,5 @@
-//! Options that are changed while a database is open. Names are checked first, all of them; then what has an effect here is set.
+//! Options that are changed while a database is open. Names are checked first, all of them; then what has an
+//! effect here is set.
 
 use crate::db::{Database, Family};
 use crate::ffi::failure::{Failure, Given, Result};

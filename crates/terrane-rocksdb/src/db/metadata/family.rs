@@ -1,5 +1,5 @@
-//! Metadata of a column family: its levels, and the files of each. Levels and files are handles of their own, which outlive the
-//! one that they came from.
+//! Metadata of a column family: its levels, and the files of each. Levels and files are handles of their own,
+//! which outlive the one that they came from.
 
 use std::ffi::c_char;
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use crate::ffi::failure::Result;
 use crate::ffi::types::{Bytes, Out, Text};
 use crate::ffi::value_objects::{Words, lent};
 
-/// What is told of one file.
+/// The metadata of one file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LiveFile {
     pub(crate) family: Words,
@@ -34,7 +34,8 @@ pub(crate) struct LiveFiles {
 }
 
 impl LiveFile {
-    /// An extent of the column family `family` of the database in `directory`, whose levels are numbered so, as a file.
+    /// An extent of the column family `family` of the database in `directory`, whose levels are numbered so,
+    /// as a file.
     pub(crate) fn of(extent: &ExtentInfo, levels: Levels, family: &str, directory: &str) -> LiveFile {
         let summary = &extent.summary;
         LiveFile {

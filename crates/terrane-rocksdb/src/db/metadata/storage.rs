@@ -1,5 +1,5 @@
-//! Files to copy. Data files of an open database change in place, so what is told are the files of a checkpoint that is made for
-//! it: they stay as they are until the list is destroyed.
+//! Files to copy. Data files of an open database change in place, so what is told are the files of a
+//! checkpoint that is made for it: they stay as they are until the list is destroyed.
 
 use std::ffi::c_char;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ fn checkpoint_beside(database: &Database) -> Result<PathBuf> {
         }
         match database.db.checkpoint(&path) {
             Ok(_) => return Ok(path),
-            // Somebody else took the name.
+            // Another call took the name.
             Err(error) if matches!(error.kind(), Kind::Busy) || files::is_there(&path) => {}
             Err(error) => return Err(error.into()),
         }
@@ -96,7 +96,7 @@ fn checkpoint_beside(database: &Database) -> Result<PathBuf> {
 
 impl Drop for StorageInfo {
     fn drop(&mut self) {
-        // There is no way to report a failure; what stays is in nobody's way but for its space.
+        // There is no way to report a failure; what remains only takes space.
         let _ = files::remove_all(&self.path);
     }
 }

@@ -1,4 +1,5 @@
-//! What a database reports about itself: properties, statistics text, memory use, counters of the calling thread.
+//! What a database reports about itself: properties, statistics text, memory use, counters of the calling
+//! thread.
 
 pub(crate) mod memory_usage;
 pub(crate) mod perf_context;

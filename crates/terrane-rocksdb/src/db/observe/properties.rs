@@ -1,5 +1,5 @@
-//! Properties, answered from the shape of the tree. How levels are numbered is said in [`crate::extents`]; what RocksDB has in level 0
-//! are the overflow runs.
+//! Properties, answered from the shape of the tree. How levels are numbered is said in [`crate::extents`];
+//! what RocksDB has in level 0 are the overflow runs.
 
 use std::ffi::c_char;
 use std::fmt::Write as _;
@@ -111,7 +111,7 @@ fn base_level(table: &TableShape, levels: Levels) -> u64 {
     levels.told(first + 1) as u64
 }
 
-/// Extents of the level that is told as `number`; none if there is no such level.
+/// Extents of the level that callers see as `number`; none if there is no such level.
 fn files_at(table: &TableShape, levels: Levels, number: usize) -> Option<u64> {
     match levels.meant(number) {
         Some(0) => Some(table.runs.iter().map(|run| run.extents).sum()),
@@ -120,7 +120,7 @@ fn files_at(table: &TableShape, levels: Levels, number: usize) -> Option<u64> {
     }
 }
 
-/// All levels, each with the number that it is told by; the overflow runs are one.
+/// All levels, each with the number that callers see; the overflow runs are one level.
 pub(crate) fn rows_of_levels(table: &TableShape, levels: Levels) -> Vec<(usize, LevelShape)> {
     let mut runs = LevelShape::default();
     for run in &table.runs {

@@ -1,4 +1,5 @@
-//! `rocksdb.stats` and its parts, in RocksDB's words: what a line says is measured, and lines of which nothing is known are left out.
+//! `rocksdb.stats` and its parts, in RocksDB's words: what a line says is measured, and lines of which
+//! nothing is known are left out.
 
 use std::fmt::Write as _;
 use std::time::Duration;

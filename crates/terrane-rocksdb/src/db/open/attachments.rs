@@ -1,4 +1,5 @@
-//! What an opening attaches to a database: whom it follows, listeners, statistics, whether its checkpoints keep its identity.
+//! What an opening attaches to a database: its primary, listeners, statistics, caches, a logger, and its
+//! options.
 
 use std::ops::Bound;
 use std::sync::atomic::AtomicUsize;
@@ -12,9 +13,9 @@ use crate::db::listener::DatabaseListener;
 use crate::db::{Database, Family};
 use crate::ffi::failure::{Failure, Result};
 use crate::files;
+use crate::options::database::Options;
 use crate::options::objects::cache::{Cache, User};
 use crate::options::objects::statistics::{Statistics, moment};
-use crate::options::options::Options;
 
 /// What is attached; nothing by default.
 #[derive(Default)]
@@ -76,7 +77,7 @@ impl Database {
         self.attached.statistics.as_ref()
     }
 
-    /// Who is told what happens.
+    /// The event listeners.
     pub(crate) fn telling(&self) -> &[Arc<DatabaseListener>] {
         self.attached.telling.get().map_or(&[], Vec::as_slice)
     }
@@ -130,24 +131,25 @@ impl Database {
         let _ = self.attached.logger.set(logger);
     }
 
-    /// Says what did not go as it should, where somebody is told.
+    /// Logs a failure that stops no operation, if there is a logger.
     pub(crate) fn warn(&self, line: &str) {
         if let Some(logger) = self.attached.logger.get() {
             logger.warn(line);
         }
     }
 
-    /// Lets nobody else change options meanwhile, of the database or of a column family.
+    /// Excludes other changes of options, of the database or of a column family.
     pub(crate) fn lock_changes(&self) -> MutexGuard<'_, ()> {
         self.attached.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The options of the whole database; nobody else changes or stores them meanwhile.
+    /// The options of the whole database, locked: no other thread changes or stores them.
     pub(crate) fn lock_options(&self) -> MutexGuard<'_, Options> {
         self.attached.options.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Disables manual compactions, or enables them again. As in RocksDB each undoes one of the other, whichever comes first.
+    /// Disables manual compactions, or enables them again. As in RocksDB each undoes one of the other,
+    /// whichever comes first.
     pub(crate) fn switch_manual(&self, disable: bool) {
         let mut disabled = self.attached.manual_disabled.lock().unwrap_or_else(PoisonError::into_inner);
         let was_held = *disabled > 0;
@@ -164,10 +166,10 @@ impl Database {
         if self.db.holds_range_compactions() { Err(paused()) } else { Ok(()) }
     }
 
-    /// Merges a range of a table because somebody asks for it.
+    /// Compacts a range of a table for a caller.
     pub(crate) fn compact_range(&self, table: &Table, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Result<()> {
         self.db.compact_range(table, range).map_err(|error| match error.kind() {
-            // It was held back meanwhile: nobody closes a database that is in use.
+            // Compactions were paused meanwhile. It is no close: callers do not close a database in use.
             Kind::Cancelled => paused(),
             _ => error.into(),
         })
@@ -188,7 +190,8 @@ impl Database {
         Ok(())
     }
 
-    /// The identity: what a file beside the database says, or else the id that it drew, as RocksDB writes such.
+    /// The identity: what a file beside the database says, or else the id that it drew, as RocksDB writes
+    /// such.
     pub(crate) fn identity(&self) -> Result<String> {
         if !self.is_in_memory()
             && let Some(identity) = files::identity(self.db.path())?

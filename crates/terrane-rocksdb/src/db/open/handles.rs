@@ -1,4 +1,4 @@
-//! Opening, closing, destroying and repairing, as C callers do it.
+//! The C functions that open, close, destroy and repair a database.
 
 use std::ffi::c_char;
 use std::path::Path;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::callbacks::operator_registry::{Slots, any_functions};
 use crate::files;
-use crate::options::options::Options;
+use crate::options::database::Options;
 use crate::options::to_engine::database_options;
 
 pub(crate) fn open_default(
@@ -46,7 +46,8 @@ pub(crate) fn open_listed(
     open_listed_and(options, path, listed, (access, prepare), |_| Ok(()))
 }
 
-/// As [`open_listed`], and gives handles out when `work` is done; where it fails the database is closed again.
+/// As [`open_listed`], and gives handles out when `work` is done; where it fails the database is closed
+/// again.
 pub(crate) fn open_listed_and(
     options: Option<&Options>,
     path: Text<'_>,
@@ -91,11 +92,12 @@ fn boxed(
     }
 }
 
-/// Closes a database: afterwards nobody is told anything of it.
+/// Closes a database: afterwards no listener of it is called.
 pub(crate) fn close(database: &Database) {
     database.settle_statistics();
     database.leave_caches();
-    // What was given up before is told as such. Listeners that cannot be waited for are told by the close.
+    // Listeners get the jobs that were cancelled before the close as such; if waiting fails, the close
+    // reports them.
     let _ = database.wait_for_listeners();
     database.telling().iter().for_each(|listener| listener.begin_close());
     // There is no way to report a failure.

@@ -1,5 +1,5 @@
-//! What a database tells people and their tools beside its data: files OPTIONS, with what it was opened with, and the file LOG, with the
-//! same and with what happens. Neither decides anything: a database is opened with what the program says.
+//! Info files of an open database, for users and their tools: OPTIONS files with its options, and the file
+//! LOG with the options and events. No opening depends on them: the program's options count.
 
 use std::ffi::{OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -14,9 +14,9 @@ use crate::ffi::types::{Given as GivenBack, Out, Text, lasting_list, lasting_tex
 use crate::files;
 use crate::files::info_log::{Limits, Lines, Place};
 use crate::options::codec::codec as codec_of;
+use crate::options::database::Options;
 use crate::options::objects::cache::Cache;
 use crate::options::objects::env::Environment;
-use crate::options::options::Options;
 use crate::options::options_file::read::stored;
 use crate::options::options_file::{For, Row, file_text};
 
@@ -47,7 +47,7 @@ impl Database {
         self.store_options()
     }
 
-    /// Whether files of a program that reads, or one in memory, would be nobody's.
+    /// Whether no info files are written: a reader does not write, and a database in memory has no directory.
     fn tells_nothing(&self) -> bool {
         self.is_read_only || self.is_in_memory()
     }
@@ -73,7 +73,8 @@ impl Database {
         Ok(())
     }
 
-    /// Writes the options as they are now into another file OPTIONS, where they are not those of the newest one.
+    /// Writes the options as they are now into another file OPTIONS, where they are not those of the newest
+    /// one.
     pub(crate) fn store_options(&self) -> Result<()> {
         if self.tells_nothing() {
             return Ok(());
@@ -87,8 +88,8 @@ impl Database {
 }
 
 impl Database {
-    /// As [`Database::store_options`], where what the options are about is done already: that they could not be written is no failure of
-    /// it, and is said in the log.
+    /// As [`Database::store_options`], where what the options are about is done already: that they could not
+    /// be written is no failure of it, and is said in the log.
     pub(crate) fn store_options_or_warn(&self) {
         if let Err(failure) = self.store_options() {
             self.warn(&format!("the options could not be written: {}", failure.text()));

@@ -1,4 +1,4 @@
-//! From a path and options to an open database.
+//! Opens a database from a path and options.
 
 pub(crate) mod attachments;
 pub(crate) mod handles;
@@ -24,7 +24,8 @@ use crate::db::timestamps::timestamp_gc::Collapsing;
 use crate::db::{DEFAULT, Database, Family};
 use crate::ffi::failure::{Failure, Result};
 use crate::files;
-use crate::options::options::Options;
+use crate::options::database::Options;
+use crate::options::ignored::{refuse_if_strict, warnings};
 use crate::options::to_engine::{AUTO_COMPACTION, database_options, extractor, order_of, table_options};
 
 /// A column family to open, by name.
@@ -40,7 +41,7 @@ pub(crate) struct Wanted<'a> {
 pub(crate) enum Access {
     Write,
     Read,
-    /// Of a database that somebody else has open: what it has now, and later again.
+    /// Of a database that another process has open: its state now, and later states on request.
     Follow,
 }
 
@@ -48,6 +49,9 @@ pub(crate) enum Access {
 pub(crate) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access: Access) -> Result<Database> {
     let default = wanted.iter().find(|wanted| wanted.name == DEFAULT);
     let default = default.ok_or_else(|| Failure::invalid("Default column family not specified"))?;
+    let all_options: Vec<&Options> =
+        std::iter::once(options).chain(wanted.iter().map(|wanted| wanted.options)).collect();
+    refuse_if_strict(&all_options)?;
     let slots = Arc::new(Slots::default());
     for wanted in wanted {
         slots.of(wanted.name).set(wanted.options.merge_operator.clone());
@@ -90,8 +94,12 @@ pub(crate) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
     let create = access == Access::Write && options.knobs.create_missing_column_families != 0;
     let opened = check_names(&db, wanted, create, access)
         .and_then(|()| open_families((db.clone(), attached), wanted, &slots, access));
-    let opened = opened.and_then(|database| database.begin_telling(options, path).map(|()| database));
-    // The failure is what the caller is told; what was opened has changed nothing that closing could lose.
+    let opened = opened.and_then(|database| {
+        database.begin_telling(options, path)?;
+        warnings(&all_options).iter().for_each(|line| database.warn(line));
+        Ok(database)
+    });
+    // The caller gets this failure; the opened database has no change that the close could lose.
     opened.inspect_err(|_| drop(db.close()))
 }
 
@@ -170,7 +178,7 @@ fn open_engine(path: &str, options: &Options, engine: &terrane::Options, functio
         return Ok(Db::open_with_functions_on(memory.disk(), path, engine, Env::real(), functions)?);
     }
     let opened = match Db::open_with_functions(path, engine, functions.clone()) {
-        // Somebody writes to it: a reader sees it as it is now.
+        // Another process writes to it: the reader sees its present state.
         Err(error) if error.kind() == Kind::Busy && engine.read_only => {
             Db::open_follower_with(path, engine, functions).map(|follower| follower.view())
         }
@@ -179,7 +187,8 @@ fn open_engine(path: &str, options: &Options, engine: &terrane::Options, functio
     opened.map_err(|error| of_opening(error, path))
 }
 
-/// What RocksDB says where a column family is opened without the comparator that it was made with, which the engine does not know then.
+/// What RocksDB says where a column family is opened without the comparator that it was made with, which the
+/// engine does not know then.
 fn of_comparator(failure: Failure, wanted: &[Wanted<'_>]) -> Failure {
     let parts: Vec<&str> = failure.text().split('"').collect();
     match parts[..] {
@@ -199,7 +208,7 @@ fn other_comparator(wanted: &str, found: &str) -> Failure {
     Failure::invalid(format_args!("{}: does not match existing comparator {}", shown(wanted), shown(found)))
 }
 
-/// Follows a database that somebody else writes.
+/// Follows a database that another process writes.
 fn follow_engine(
     path: &str,
     options: &Options,

@@ -1,4 +1,5 @@
-//! Opening a database that another process writes, and catching up with it; opening without the history of timestamps.
+//! Opening a database that another process writes, and catching up with it; opening without the history of
+//! timestamps.
 
 use std::ffi::c_char;
 
@@ -8,7 +9,7 @@ use crate::db::timestamps::timestamp_gc::trim;
 use crate::db::{Database, FamilyHandle};
 use crate::ffi::failure::{Given, Result};
 use crate::ffi::types::{Bytes, List, Out, OutList, Text, lasting_text, put};
-use crate::options::options::Options;
+use crate::options::database::Options;
 
 /// Takes out all versions newer than a timestamp, of all column families or of none.
 fn trim_all(database: &Database, timestamp: &[u8]) -> Result<()> {

@@ -16,7 +16,8 @@ use crate::options::read_write::ReadOptions;
 /// A value that the caller holds until it destroys it.
 #[derive(Default)]
 pub(crate) struct Pinned {
-    /// The value, if it is of this handle alone. What is kept of a handle that waits to be given out again is this memory.
+    /// The value, if it is of this handle alone. What is kept of a handle that waits to be given out again is
+    /// this memory.
     bytes: Vec<u8>,
     /// One of several that were read together.
     among: Option<(Arc<Many>, usize)>,
@@ -111,7 +112,8 @@ pub(crate) fn read(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -
     Ok(family.seen().get(key)?.map(Vec::from))
 }
 
-/// Reads the value of `key` to `value`, which is empty; whether there is one. Without an allocation where there is no snapshot.
+/// Reads the value of `key` to `value`, which is empty; whether there is one. Without an allocation where
+/// there is no snapshot.
 #[inline]
 fn read_to(family: &Family, options: Option<&ReadOptions>, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
     let is_special = family.statistics.is_some() || family.history.is_some() || family.is_followed();
@@ -211,8 +213,9 @@ fn lent(value: Option<&Pinned>, len: Out<'_, usize>) -> *const c_char {
     value.map_or(std::ptr::null(), |value| value.as_ptr().cast())
 }
 
-/// Whether a key may be there: it is looked up, so the answer is certain, unless the look fails. What is certain counts as a value
-/// that was found, as in RocksDB: of a key that is not there an empty one, which callers free.
+/// Whether a key may be there: it is looked up, so the answer is certain, unless the look fails. What is
+/// certain counts as a value that was found, as in RocksDB: of a key that is not there an empty one, which
+/// callers free.
 fn may_exist(
     family: Option<&Family>,
     options: Option<&ReadOptions>,
@@ -227,7 +230,7 @@ fn may_exist(
             return 1;
         }
     };
-    // The value is given out only to who asks whether it was found.
+    // As in RocksDB the value is returned only if the caller asks whether it was found.
     if let (Some(value), Some(_)) = (value, &found) {
         let bytes = bytes.as_deref().unwrap_or_default();
         put(len, bytes.len());

@@ -46,7 +46,8 @@ thread_local! {
     static SPARE_VALUES: Cell<Values> = Cell::default();
 }
 
-/// What held more is given back: bytes of values, and values, whose places take bytes though the values have none.
+/// What held more is given back: bytes of values, and values, whose places take bytes though the values have
+/// none.
 const SPARE_BYTES_MAX: usize = 1 << 20;
 const SPARE_VALUES_MAX: usize = 4096;
 
@@ -164,7 +165,8 @@ fn fill_errors(errors: &mut [MaybeUninit<*mut c_char>], failure: Option<&Failure
 /// Most bytes of a value that is copied for its handle, so that no handle keeps values of others.
 const COPIED_BYTES_MAX: usize = 1024;
 
-/// Fills the places of a batched multi-get. Where a value is large, all stay together, where they were read to.
+/// Fills the places of a batched multi-get. Where a value is large, all stay together, where they were read
+/// to.
 fn fill_pinned(
     places: &mut [MaybeUninit<Option<Box<Pinned>>>],
     errors: &mut [MaybeUninit<*mut c_char>],

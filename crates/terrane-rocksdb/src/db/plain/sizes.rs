@@ -84,7 +84,8 @@ fn verify(database: &Database) -> Result<()> {
     }
 }
 
-/// Where checksums of files were asked for, verifies all that is stored: every block has one. Else it is refused in RocksDB's words.
+/// Where checksums of files were asked for, verifies all that is stored: every block has one. Else it is
+/// refused in RocksDB's words.
 fn verify_files(database: &Database) -> Result<()> {
     if !database.lock_options().more.has_file_checksums {
         return Err(Failure::invalid(

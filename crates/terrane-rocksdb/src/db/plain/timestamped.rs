@@ -1,4 +1,4 @@
-//! Reads and writes with timestamps of the user, and from which one on a column family can be read.
+//! Reads and writes with user timestamps, and the lowest timestamp from which on a column family can be read.
 
 use std::ffi::c_char;
 

@@ -1,16 +1,18 @@
-//! Timestamps of users: column families that keep a key in several versions, by timestamps that the user gives.
+//! Timestamps of users: column families that keep a key in several versions, by timestamps that the user
+//! gives.
 //!
 //! ```text
 //! kept key     := key timestamp            ordered by the comparator: by key, and the newest timestamp first
-//! kept value   := value kind:u8            kind 0: a value; 1: a delete; 2: a single delete (their values are empty)
+//! kept value   := value kind:u8            kind 0: a value; 1: a delete; 2: a single delete (both empty)
 //! ```
 //!
-//! So the engine knows versions as keys of their own, and a delete is one of them: its own deletes would end one version only. A
-//! read seeks its key with its timestamp: what lies there is the newest version at or below it ([`read`]). Iterators show one
-//! version of each key, or all of a range of timestamps ([`versions`]). What nobody may read any more goes ([`collapse`]).
+//! So the engine knows versions as keys of their own, and a delete is one of them: its own deletes would end
+//! one version only. A read seeks its key with its timestamp: what lies there is the newest version at or
+//! below it ([`read`]). Iterators show one version of each key, or all of a range of timestamps
+//! ([`versions`]). Versions that no reader may see any more are deleted ([`timestamp_gc`]).
 //!
-//! With the table it is noted (`terrane::Table::note`) that its rows are such, and from which timestamp on they can be read:
-//! `timestamps=SIZE low=HEX`.
+//! With the table it is noted (`terrane::Table::note`) that its rows are such, and from which timestamp on
+//! they can be read: `timestamps=SIZE low=HEX`.
 
 pub(crate) mod read;
 pub(crate) mod timestamp_gc;
@@ -42,7 +44,7 @@ pub(crate) fn stored_value(value: &[u8]) -> Vec<u8> {
     joined(value, &[VALUE])
 }
 
-/// How the versions of a column family are told apart, and from which timestamp on they are whole.
+/// How the versions of a column family are ordered, and the timestamp from which on they are complete.
 #[derive(Debug)]
 pub(crate) struct History {
     comparator: UserComparator,
@@ -51,9 +53,9 @@ pub(crate) struct History {
     family: String,
     /// Timestamps below are not read any more; empty while all are.
     low: RwLock<Vec<u8>>,
-    /// Held by who raises it.
+    /// Held by the thread that raises it.
     raising: Mutex<()>,
-    /// Held by who deletes what goes.
+    /// Held by the thread that deletes old versions.
     sweeping: Mutex<()>,
 }
 
@@ -120,8 +122,8 @@ impl Note {
 }
 
 impl History {
-    /// That of a table which is opened with this comparator; none where it has no timestamps. A table that has no row yet becomes
-    /// one with timestamps if `writes`.
+    /// That of a table which is opened with this comparator; none where it has no timestamps. A table that
+    /// has no row yet becomes one with timestamps if `writes`.
     ///
     /// # Errors
     /// `Invalid argument` if the rows of the table are of another kind.
@@ -174,8 +176,8 @@ impl History {
         joined(key, timestamp)
     }
 
-    /// Keys without timestamps that a range is about, as a range of kept ones; with what the greatest and the least timestamp are
-    /// in RocksDB.
+    /// Keys without timestamps that a range is about, as a range of kept ones; with what the greatest and the
+    /// least timestamp are in RocksDB.
     pub(crate) fn kept_ends(&self, first: Option<&[u8]>, last: Option<&[u8]>) -> [Option<Vec<u8>>; 2] {
         let with = |key: Option<&[u8]>, byte| key.map(|key| joined(key, &vec![byte; self.size]));
         [with(first, 0xff), with(last, 0)]
@@ -221,7 +223,8 @@ impl History {
         }
     }
 
-    /// Refuses a timestamp whose versions may be gone. Requires: what is read is pinned, so that what was not refused stays.
+    /// Refuses a timestamp whose versions may be gone. Requires: what is read is pinned, so that what was not
+    /// refused stays.
     fn refuse_below_low(&self, timestamp: &[u8]) -> Result<()> {
         // A copy: the user's function is called with no lock held.
         let low = self.low();

@@ -18,7 +18,8 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Pins the moment of the options, or the present one, of the table as it is seen; none where there are no timestamps.
+    /// Pins the moment of the options, or the present one, of the table as it is seen; none where there are
+    /// no timestamps.
     ///
     /// # Errors
     /// As [`Family::read_by`], and `Invalid argument` for a timestamp whose versions may be gone.

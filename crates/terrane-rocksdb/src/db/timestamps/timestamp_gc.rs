@@ -1,15 +1,18 @@
 //! What goes of the history: versions that a newer one hides from every timestamp that can still be read.
 //!
-//! Of the versions of a key at or below the lowest timestamp only the newest counts. Those behind it go by two ways:
+//! Of the versions of a key at or below the lowest timestamp only the newest counts. Those behind it go by
+//! two ways:
 //!
-//! * A compaction takes out a version if it has met a newer one of the key, at or below the lowest timestamp, before it
-//!   ([`Collapsing`]). It takes no delete out that is the newest: what it hides may lie elsewhere, in memory or another level.
-//! * `compact_range` first deletes, by deletes of the engine, all that goes in its range, such deletes as well ([`sweep`]).
-//!   They have their place in the order of commits, so that snapshots see what they saw. A delete that is the newest goes in a
-//!   transaction that fails if a version of its key was written beside it; then it stays until the next time.
+//! * A compaction takes out a version if it has met a newer one of the key, at or below the lowest timestamp,
+//!   before it ([`Collapsing`]). It takes no delete out that is the newest: what it hides may lie elsewhere,
+//!   in memory or another level.
+//! * `compact_range` first deletes, by deletes of the engine, all that goes in its range, such deletes as
+//!   well ([`sweep`]). They have their place in the order of commits, so that snapshots see what they saw. A
+//!   delete that is the newest goes in a transaction that fails if a version of its key was written beside
+//!   it; then it stays until the next time.
 //!
-//! Who reads is held against the lowest timestamp after he has pinned his moment, and a compaction looks at it before it asks who
-//! has pinned one: so it keeps what somebody may read who was not refused.
+//! Readers pin a snapshot before they check the lowest timestamp; a compaction reads the lowest timestamp
+//! before it lists the pinned snapshots. So it keeps every version that an admitted reader can see.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,7 +28,8 @@ use crate::ffi::failure::{Failure, Result};
 /// Deletes of one commit.
 const BATCH_COUNT: u64 = 1000;
 
-/// The filter of a column family with timestamps; the user's one behind it is asked about values of versions that stay.
+/// The filter of a column family with timestamps; the user's one behind it is asked about values of versions
+/// that stay.
 #[derive(Debug)]
 pub(crate) struct Collapsing {
     history: Arc<History>,
@@ -72,7 +76,7 @@ impl CompactionFilter for Collapsing {
         self.filter.as_ref().map_or("full_history_ts_low", |filter| filter.name())
     }
 
-    /// What is no version stays: whoever reads it is told.
+    /// A row that is no version stays: reads of it report the damage.
     fn filter(&self, kept: &[u8], stored: &[u8]) -> FilterDecision {
         let Ok(version) = self.history.version(kept, stored) else { return FilterDecision::Keep };
         if self.is_hidden(kept, version.key, version.timestamp) {
@@ -163,18 +167,19 @@ impl Going<'_> {
             }
         }
         match transaction.commit(Sync::No) {
-            // Somebody wrote a version that one of them hides, or in its place: they stay until the next time.
+            // A writer added a version that one of them hides, or replaced one: they stay until the next run.
             Err(error) if error.kind().is_worth_another_run() => Ok(()),
             done => Ok(done.map(drop)?),
         }
     }
 
-    /// Whether it is a delete still, and no version of its key is older. The transaction keeps what it read for its commit.
+    /// Whether it is a delete still, and no version of its key is older. The transaction keeps what it read
+    /// for its commit.
     fn is_alone(&self, transaction: &Transaction, marker: &[u8]) -> Result<bool> {
         let (key, timestamp) = marker.split_at(marker.len() - self.history.size());
         let least = vec![0; self.history.size()];
         if self.history.compare(timestamp, &least).is_lt() {
-            // Its timestamps begin elsewhere than RocksDB's: where the versions of the key end nobody can say.
+            // Its timestamps have another length than RocksDB's: the end of the key's versions is unknown.
             return Ok(false);
         }
         let last = self.history.kept(key, &least);
@@ -185,14 +190,14 @@ impl Going<'_> {
     }
 }
 
-/// Deletes what nobody may read any more of the keys in a range, both ends included.
+/// Deletes the versions that no reader may see any more, of the keys in a range with both ends included.
 pub(crate) fn sweep(
     database: &Database,
     family: &Family,
     (first, last): (Option<&[u8]>, Option<&[u8]>),
 ) -> Result<()> {
     let Some(history) = &family.history else { return Ok(()) };
-    // One at a time: what hides others goes by nobody else.
+    // One at a time: no other thread removes a delete that hides older versions.
     let _sweeping = history.sweeping.lock().unwrap_or_else(PoisonError::into_inner);
     let low = history.low();
     if low.is_empty() || database.is_read_only {
@@ -206,7 +211,8 @@ pub(crate) fn sweep(
     }
     let hidden = Deletes::new(database, &family.table);
     let mut going = Going { hidden, history, markers: Vec::new() };
-    // The newest version of a key at or below the lowest timestamp, and whether it is a delete. That goes last.
+    // The newest version of a key at or below the lowest timestamp, and whether it is a delete. That goes
+    // last.
     let mut newest: Option<(Vec<u8>, bool)> = None;
     while let Some((kept, stored)) = cursor.row() {
         let version = history.version(kept, stored)?;
@@ -259,7 +265,8 @@ impl Family {
     /// Refuses reads below `low` from now on. Durable on return.
     ///
     /// # Errors
-    /// `Invalid argument` where there are no timestamps, or for one of another size or below the one that holds.
+    /// `Invalid argument` where there are no timestamps, or for one of another size or below the one that
+    /// holds.
     pub(crate) fn raise_low(&self, low: &[u8]) -> Result<()> {
         let history = self.collapsing_history()?;
         if low.len() != history.size {

@@ -1,7 +1,7 @@
 //! Iterators over versions.
 //!
-//! Going forward the cursor is at the row that shows. Going back it is before all versions of the key that shows, whose row is held:
-//! the newest version that counts is met last.
+//! Going forward the cursor is at the row that shows. Going back it is before all versions of the key that
+//! shows, whose row is held: the newest version that counts is met last.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -29,7 +29,8 @@ const INTERNAL_VALUE: u64 = 1;
 const INTERNAL_SINGLE_DELETE: u64 = 7;
 const INTERNAL_DELETE: u64 = 0x14;
 
-/// The rows that show at one timestamp: of each key the newest version at or below it, or all versions from another one on.
+/// The rows that show at one timestamp: of each key the newest version at or below it, or all versions from
+/// another one on.
 pub(crate) struct Versions {
     cursor: Cursor,
     history: Arc<History>,
@@ -204,7 +205,8 @@ impl Versions {
         Ok(())
     }
 
-    /// Finds the row before that shows, from where the cursor is; none of the key `passed`. The cursor ends before its key.
+    /// Finds the row before that shows, from where the cursor is; none of the key `passed`. The cursor ends
+    /// before its key.
     fn settle_back(&mut self, passed: Option<&[u8]>) -> Result<()> {
         self.is_forward = false;
         // Whose versions are met, and whether the newest one that counts so far is a value.

@@ -1,6 +1,6 @@
-//! Block caches. Each database has a cache of its own, as large as the handle says when it is opened: the capacity is what
-//! the engine is given beside the memory of its writers. A handle knows which open databases were opened with it, and what it says of
-//! use is the sum of theirs.
+//! Block caches. Each database has a cache of its own, as large as the handle says when it is opened: the
+//! capacity is what the engine is given beside the memory of its writers. A handle knows which open databases
+//! were opened with it, and what it says of use is the sum of theirs.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,7 +58,8 @@ impl Cache {
         users.retain(|(known, _)| *known != number);
     }
 
-    /// Bytes of the caches of its databases: what they hold and, as soon as a database is open, what they are made of.
+    /// Bytes of the caches of its databases: what they hold and, as soon as a database is open, what they are
+    /// made of.
     pub(crate) fn used_bytes(&self) -> u64 {
         Cache::used_bytes_of(std::slice::from_ref(self))
     }

@@ -21,7 +21,8 @@ pub(crate) struct Environment {
     threads: Arc<Threads>,
 }
 
-/// Threads by their priority: numbers that are kept, each by itself. What the engine has is an option of the database.
+/// Threads by their priority: numbers that are kept, each by itself. What the engine has is an option of the
+/// database.
 #[derive(Debug, Default)]
 struct Threads {
     low: AtomicI32,

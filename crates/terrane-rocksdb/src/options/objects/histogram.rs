@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrane::{Histogram, HistogramSnapshot};
 
-/// A distribution with its least and greatest value, in thousandths of what it is told in.
+/// A distribution with its least and greatest value, in thousandths of the unit of its values.
 #[derive(Debug)]
 pub(crate) struct Distribution {
     values: Histogram,
@@ -63,7 +63,7 @@ pub(crate) struct HistogramData {
 }
 
 impl HistogramData {
-    /// What a snapshot says, whose values are told by the `unit`-th part.
+    /// The numbers of a snapshot, each divided by `unit`.
     pub(crate) fn of(snapshot: &HistogramSnapshot, unit: f64) -> HistogramData {
         let count = snapshot.count();
         if count == 0 {

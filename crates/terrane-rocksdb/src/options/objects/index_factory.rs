@@ -1,4 +1,5 @@
-//! Factories of indexes by name: blocks have an index of their own, so a name that RocksDB knows is kept, and no more.
+//! Factories of indexes by name: blocks have an index of their own, so a name that RocksDB knows is kept, and
+//! no more.
 
 use std::ffi::c_char;
 

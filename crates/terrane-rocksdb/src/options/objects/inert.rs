@@ -1,5 +1,6 @@
-//! Managers and factories that programs make and give to options: of files, of checksums of files, of where files end, of memory.
-//! Extents have a size, and every block a checksum, whatever these say; so they are kept, and what would be a promise is refused.
+//! Managers and factories that programs make and give to options: of files, of checksums of files, of where
+//! files end, of memory. Extents have a size, and every block a checksum, whatever these say; so they are
+//! kept, and what would be a promise is refused.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,8 +8,8 @@ use crate::ffi::failure::Failure;
 use crate::options::objects::env::Environment;
 use crate::options::objects::rate_limiter::RateLimiter;
 
-/// A manager of files: how much space they may take, and how fast they are removed. It knows no database. Clones are of
-/// the same one: options hold it, and are asked when a database is opened.
+/// A manager of files: how much space they may take, and how fast they are removed. It knows no database.
+/// Clones are of the same one: options hold it, and are asked when a database is opened.
 #[derive(Clone, Debug)]
 pub(crate) struct FileManager(Arc<Mutex<Numbers>>);
 

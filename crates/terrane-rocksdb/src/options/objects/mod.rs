@@ -1,4 +1,5 @@
-//! Objects that options refer to: caches, environments, rate limiters, statistics, and objects that have no effect here.
+//! Objects that options refer to: caches, environments, rate limiters, statistics, and objects that have no
+//! effect here.
 
 pub(crate) mod cache;
 pub(crate) mod cancel_flag;

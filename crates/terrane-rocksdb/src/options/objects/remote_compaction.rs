@@ -1,5 +1,6 @@
-//! Objects that programs with compactions in other processes make: answers, what replaces options there, flags to stop. They are kept
-//! as they are set; compactions run in the process, and what would run one elsewhere is refused.
+//! Objects that programs with compactions in other processes make: answers, what replaces options there,
+//! flags to stop. They are kept as they are set; compactions run in the process, and what would run one
+//! elsewhere is refused.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::Arc;
@@ -15,9 +16,9 @@ use crate::callbacks::transform::Transform;
 use crate::ffi::failure::{Failure, Result};
 use crate::ffi::types::{Out, Text, put};
 use crate::generated::objects::{CuckooOptions, OpenAndCompactOptions};
+use crate::options::database::Options;
 use crate::options::objects::env::Environment;
 use crate::options::objects::inert::{ChecksumFactory, PartitionerFactory};
-use crate::options::options::Options;
 use crate::options::table::TableOptions;
 
 /// What a program answers to a compaction that it is to take.

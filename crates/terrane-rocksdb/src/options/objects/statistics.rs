@@ -1,8 +1,9 @@
-//! Statistics: what RocksDB's tickers and histograms count, as far as it has a counterpart. They belong to options, and count
-//! over all databases that were opened with them; what a database counted stays when it is closed.
+//! Statistics: what RocksDB's tickers and histograms count, as far as it has a counterpart. They belong to
+//! options, and count over all databases that were opened with them; what a database counted stays when it is
+//! closed.
 //!
-//! What the engine counts is asked of it ([`TICKERS`] with a metric, [`HISTOGRAMS`] with one). What is counted by the call
-//! ([`Calls`]) is counted at the border, and only where there are statistics.
+//! What the engine counts is asked of it ([`TICKERS`] with a metric, [`HISTOGRAMS`] with one). What is
+//! counted by the call ([`Calls`]) is counted at the border, and only where there are statistics.
 
 use std::collections::BTreeMap;
 use std::ffi::c_char;
@@ -14,8 +15,8 @@ use std::time::Duration;
 use terrane::{Db, HistogramSnapshot, MetricValue};
 
 use crate::ffi::types::lasting_text;
+use crate::options::database::Options;
 use crate::options::objects::histogram::{Distribution, HistogramData};
-use crate::options::options::Options;
 
 /// Where the number of a ticker comes from.
 #[derive(Clone, Copy)]

@@ -1,11 +1,11 @@
-//! Write buffer managers: memory of writers. Each database that is opened with one has as much for its writers as the handle says
-//! then; nothing is shared between databases.
+//! Write buffer managers: memory of writers. Each database that is opened with one has as much for its
+//! writers as the handle says then; nothing is shared between databases.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::options::database::Options;
 use crate::options::objects::cache::Cache;
-use crate::options::options::Options;
 
 /// A handle of a manager; copies mean the same one.
 #[derive(Clone, Debug)]

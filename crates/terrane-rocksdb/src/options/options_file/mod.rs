@@ -1,5 +1,6 @@
-//! Options in the words of RocksDB's files: rows of names and values, for files OPTIONS and for the file LOG. Beside the knobs, which
-//! `abi.toml` lists, there are objects: those are told by their names, if they have any.
+//! Options in the words of RocksDB's files: rows of names and values, for files OPTIONS and for the file LOG.
+//! Beside the knobs, which `abi.toml` lists, there are objects: those are told by their names, if they have
+//! any.
 
 pub(crate) mod names;
 pub(crate) mod read;
@@ -10,13 +11,13 @@ use crate::callbacks::comparator::BYTEWISE;
 use crate::callbacks::transform::Transform;
 use crate::ffi::option_fields::{Named, SMALL_NUMBERS, Told};
 use crate::ffi::option_words;
-use crate::options::options::Options;
+use crate::options::database::Options;
 use crate::options::table::TableOptions;
 
 /// A name and a value.
 pub(crate) type Row = (&'static str, String);
 
-/// For whom rows are told.
+/// The file that rows are written for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum For {
     /// A file OPTIONS, which is read again: flags and kinds are words.

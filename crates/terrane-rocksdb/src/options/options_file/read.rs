@@ -1,7 +1,7 @@
 //! Reading a file OPTIONS: sections of rows. What is not as it must be is an error that names the line.
 
 use crate::ffi::failure::{Failure, Result};
-use crate::options::options::Options;
+use crate::options::database::Options;
 use crate::options::options_file::names;
 
 /// What a file says.
@@ -136,7 +136,8 @@ fn version(name: &str, value: &str) -> Result<()> {
 }
 
 impl Options {
-    /// Sets a row of a file. Objects that the library has not are left for the program to give, as in RocksDB.
+    /// Sets a row of a file. Objects that the library has not are left for the program to give, as in
+    /// RocksDB.
     fn set_stored(&mut self, name: &str, value: &str) -> Result<()> {
         let knob = names::OTHER_NAMES.iter().find(|(_, told)| *told == name).map_or(name, |(knob, _)| *knob);
         match name {

@@ -10,6 +10,7 @@ use crate::callbacks::merge::MergeOperator;
 use crate::callbacks::transform::Transform;
 use crate::ffi::types::{Out, Text, put};
 use crate::generated::options::OptionsKnobs;
+use crate::options::ignored::note;
 use crate::options::object_options::More;
 use crate::options::objects::env::Environment;
 use crate::options::objects::rate_limiter::RateLimiter;
@@ -38,7 +39,7 @@ pub(crate) struct Options {
     pub(crate) more: More,
     /// What is counted of databases that are opened with the options.
     pub(crate) statistics: Option<Arc<Statistics>>,
-    /// Who is told what happens to them.
+    /// Event listeners of databases that are opened with the options.
     pub(crate) listeners: Vec<Arc<EventListener>>,
     /// Directories that are kept and given back.
     pub(crate) log_directory: CString,
@@ -137,6 +138,8 @@ export! {
     fn rocksdb_options_set_wal_dir(options: Option<&mut Options>, directory: Text<'_>) {
         if let Some(options) = options {
             options.wal_directory = directory.get().map(CStr::to_owned).unwrap_or_default();
+            let is_set = !options.wal_directory.is_empty();
+            note(Some(options), "rocksdb_options_set_wal_dir", is_set);
         }
     }
 
