@@ -2,12 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use terrane_base::sync::atomic::Ordering;
 
-use terrane_base::TableId;
 use terrane_base::env::{Clock, Env, Joiner, SleepClock, Spawn, Step, Stepper};
 use terrane_base::options::Options;
 use terrane_base::sync::Mutex;
+use terrane_base::{Error, Kind, TableId};
 use terrane_device::MemDisk;
 
 use super::*;
@@ -88,12 +87,12 @@ fn what_admission_took_is_gone_for_locks() {
     let options = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
     let mut holder = Transaction::begin(engine.clone(), options).expect("begins");
     holder.before_write(TableId::DEFAULT, b"k").expect("nobody has it");
-    let until = clock.now() + Duration::from_millis(500);
-    let refused = engine.commit_admitted(&batch(), false, Some(until), |_| {
-        clock.sleep(Duration::from_millis(500));
-        Ok(LetIn::FREE)
-    });
+    let wait = WriteWait::within(&engine, Duration::from_millis(500));
+    let permit = engine.admit(&batch(), wait.admission).expect("nothing is owed");
+    clock.sleep(Duration::from_millis(500));
+    let refused = engine.pass_gate(&batch(), &wait).map(drop);
     assert_eq!(refused.map_err(|error| error.kind()), Err(Kind::TimedOut));
+    drop(permit);
     assert_eq!(engine.visible(), SeqNo(0), "nothing is written");
     drop(holder);
     engine.write_within(&batch(), false, Duration::ZERO).expect("nobody has the lock");
@@ -104,14 +103,12 @@ fn what_admission_took_is_gone_for_locks() {
 fn a_commit_that_panics_gives_its_room_back() {
     let (_, engine) = open();
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let room = |engine: &Engine| {
-            assert!(engine.try_reserve(4096));
-            Ok(LetIn { bytes: 4096, ..LetIn::FREE })
-        };
-        engine.write_by(&batch(), room, || panic!("a bug of the commit"))
+        let _permit = engine.admit(&large(400_000), None).expect("there is room");
+        assert_eq!(engine.throttle.reserved_bytes(), large(400_000).bytes().len() as u64);
+        panic!("a bug of the commit")
     }));
     assert!(panicked.is_err());
-    assert_eq!(engine.admitted.load(Ordering::Relaxed), 0);
+    assert_eq!(engine.throttle.reserved_bytes(), 0);
     engine.close().expect("closes");
 }
 
@@ -123,7 +120,7 @@ fn large(bytes: usize) -> Batch {
 
 /// Memory is owed, by the default table: so slow that one batch pays for a quarter of a second.
 fn owe(engine: &Engine) {
-    engine.pressure.set_debt(1.0, None, -1.0, false);
+    engine.throttle.owe_memory();
     let table = engine.catalog().require("default").expect("is always there");
     // A table that has nothing in memory would not owe it.
     table.pressure.set_light(false);
@@ -135,13 +132,13 @@ fn who_is_refused_for_memory_has_paid_nothing() {
     owe(&engine);
     // Nothing is free.
     let taken = 2 * engine.budget.write_bytes();
-    engine.admitted.fetch_add(taken, Ordering::Relaxed);
+    engine.throttle.take_room(taken);
     for _ in 0..20 {
         let error = engine.write_within(&large(60_000), false, Duration::ZERO).expect_err("no room");
         assert_eq!(error.kind(), Kind::Busy);
         assert!(error.to_string().contains("write memory is full"), "{error}");
     }
-    engine.admitted.fetch_sub(taken, Ordering::Relaxed);
+    engine.throttle.give_back(taken);
     engine.write_within(&large(60_000), false, Duration::ZERO).expect("nothing that came is unpaid");
     engine.close().expect("closes");
 }

@@ -104,10 +104,10 @@ impl Engine {
         dump: impl FnOnce() -> Result<u64>,
     ) -> Result<()> {
         // Relaxed: a measure.
-        self.backlog.run_bytes.store(bytes, Ordering::Relaxed);
+        self.throttle.compaction_debt.run_bytes.store(bytes, Ordering::Relaxed);
         let moving = Moving { table, control: control.clone(), entries, bytes: bytes as f64 };
-        let done = self.backlog.during(moving, dump);
-        let noted = done.map(|stored| self.backlog.dumped(bytes, stored));
+        let done = self.throttle.compaction_debt.during(moving, dump);
+        let noted = done.map(|stored| self.throttle.compaction_debt.dumped(bytes, stored));
         // It counted twice since it was installed.
         self.refresh_debt();
         noted
@@ -128,9 +128,9 @@ impl Engine {
         }
         let metas = spec.inputs.iter().flat_map(|input| &input.extents);
         let entries = metas.map(|meta| meta.entries).sum();
-        let brought = self.backlog.brought(bytes);
+        let brought = self.throttle.compaction_debt.brought(bytes);
         let moving = Moving { table: spec.table, control: control.clone(), entries, bytes: -brought };
-        let done = self.backlog.during(moving, compaction);
+        let done = self.throttle.compaction_debt.during(moving, compaction);
         if done.is_ok() {
             table.pressure.sank(brought as u64, self.env.clock.now());
         }
@@ -141,7 +141,7 @@ impl Engine {
 
     /// Looks how far the levels of each table are from where its writers begin to be slowed (0) to their limit (1).
     /// Returns the most, and whether writers of any table are slowed.
-    pub(crate) fn refresh_backlogs(&self, tables: &[Arc<Table>]) -> (f64, bool) {
+    pub(super) fn refresh_backlogs(&self, tables: &[Arc<Table>]) -> (f64, bool) {
         let now = self.env.clock.now();
         self.readers.tick(now);
         let (mut most, mut slows) = (f64::MIN, false);
@@ -165,8 +165,11 @@ impl Engine {
             return NONE;
         }
         let bytes: u64 = tree.runs.iter().map(|run| run.level.totals().bytes).sum();
-        let bytes = (self.backlog.brought(bytes) + self.backlog.moved(table.id)).max(0.0);
-        let run_bytes = self.backlog.run_bytes.load(Ordering::Relaxed).max(self.generation_limit() / 2);
+        let bytes = (self.throttle.compaction_debt.brought(bytes)
+            + self.throttle.compaction_debt.moved(table.id))
+        .max(0.0);
+        let run_bytes =
+            self.throttle.compaction_debt.run_bytes.load(Ordering::Relaxed).max(self.generation_limit() / 2);
         let generations = (bytes / run_bytes as f64).max(tree.runs.len() as f64 / SMALL_RUNS);
         let (start, end) = (limits.overflow_runs_trigger as f64, settings.overflow_runs_max as f64);
         let of_runs = (generations - start) / (end - start).max(1.0);

@@ -7,6 +7,9 @@
 
 use crate::engine::Engine;
 
+/// Bytes written between two looks at what memory is in use.
+pub(crate) const DEBT_QUANTUM_BYTES: u64 = 256 * 1024;
+
 impl Engine {
     /// Computes the debt anew and tells the writers. Called when memory or levels changed.
     pub(crate) fn refresh_debt(&self) {
@@ -20,7 +23,7 @@ impl Engine {
         let tables = self.catalog.all();
         self.share_memory_debt(&tables);
         let (backlog, slows) = self.refresh_backlogs(&tables);
-        self.pressure.set_debt(memory, self.rate_until_flushed(1.0 - memory), backlog, slows);
+        self.throttle.pressure.set_debt(memory, self.rate_until_flushed(1.0 - memory), backlog, slows);
     }
 
     /// Share of the write memory that is in use.

@@ -105,7 +105,7 @@ impl Engine {
         started: Duration,
         flush: impl FnOnce() -> R,
     ) -> R {
-        let flushed = self.draining.during(control, generation, started, flush);
+        let flushed = self.throttle.flush_progress.during(control, generation, started, flush);
         // All that was looked at in it counted it as under way: writers would keep to its pace though nothing waits any more.
         if !terrane_base::planted!(KeepPaceOfFlush) {
             self.refresh_debt();
@@ -115,10 +115,10 @@ impl Engine {
 
     /// The rate at which writers fill the `room` that there is, a part of their memory, until what waits to be flushed is
     /// gone, in bytes per second; `None` where nothing is being flushed.
-    pub(crate) fn rate_until_flushed(&self, room: f64) -> Option<f64> {
-        let progress = self.draining.progress(self.env.clock.now())?;
+    pub(super) fn rate_until_flushed(&self, room: f64) -> Option<f64> {
+        let progress = self.throttle.flush_progress.progress(self.env.clock.now())?;
         let behind: u64 = self.catalog.all().iter().map(|table| behind_bytes(&table.pinned())).sum();
-        let rate = if progress.rate > 0.0 { progress.rate } else { self.pressure.drain_rate() };
+        let rate = if progress.rate > 0.0 { progress.rate } else { self.throttle.pressure.drain_rate() };
         let left = self.debt_of(progress.left_bytes as u64 + behind);
         Some(rate_that_lasts(rate, room, left))
     }

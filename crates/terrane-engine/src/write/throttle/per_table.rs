@@ -5,7 +5,7 @@ use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane_base::sync::Mutex;
 
-use crate::write::throttle::RATE_START;
+use crate::write::throttle::pressure::RATE_START;
 use crate::write::throttle::token_bucket::{RATE_FLOOR, TokenBucket};
 
 /// Time over which the rate of sinking runs is averaged: several compactions, so that none of them shows.
