@@ -28,6 +28,7 @@ use crate::memory::trim::TrimWatch;
 use crate::memory::write_share::WriteShare;
 use crate::observe::events::Events;
 use crate::observe::io_accounting::Flows;
+use crate::observe::stats::written::Written;
 use crate::observe::stats::{Counters, Histograms, Stats, add};
 use crate::read::snapshots::Readers;
 use crate::table::Table;
@@ -85,6 +86,8 @@ pub struct Engine {
     pub(crate) yielding: WriteShare,
     /// What was counted.
     pub(crate) counters: Counters,
+    /// What writers committed.
+    pub(crate) written: Written,
     /// What was measured.
     pub(crate) histograms: Histograms,
     /// Background work.
@@ -163,6 +166,9 @@ impl Engine {
     #[must_use]
     pub fn stats(&self) -> Stats {
         let mut stats = self.counters.snapshot();
+        stats.batches_written = self.written.batches();
+        stats.records_written = self.written.records();
+        stats.bytes_written = self.written.bytes();
         let cache = self.cache.usage();
         stats.cache_bytes = cache.used_bytes;
         stats.cache_books_bytes = cache.books_bytes;
@@ -212,8 +218,7 @@ impl Engine {
     /// Segments, indexes over them, and what is kept of commits for transactions, in bytes.
     pub(crate) fn write_memory_in_use(&self) -> u64 {
         let segments = self.journal.memory_bytes();
-        let indexes: u64 = self.catalog.all().iter().map(|table| table.pinned().index_bytes()).sum();
-        segments + indexes + self.txn.window_bytes()
+        segments + self.catalog.sums().now().index_bytes + self.txn.window_bytes()
     }
 
     pub(crate) fn refuse_if_read_only(&self) -> Result<()> {
@@ -273,6 +278,7 @@ impl Engine {
         self.scheduler.close();
         self.events.close(self.instance);
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
+        terrane_base::verify!(self.catalog.is_noted(), "the sums over all tables are what a recount finds");
         self.lock.lock().take();
         forget_garbage();
         flushed.and(closed)

@@ -106,12 +106,12 @@ impl Engine {
         if !self.options.write_memory_yields || !self.budget.plan().adaptive {
             return;
         }
-        let bytes = self.counters.bytes_written.load(Ordering::Relaxed);
+        let bytes = self.written.bytes();
         // What jobs loaded in the place of their inputs nobody missed.
         let replaced = self.counters.blocks_replaced.load(Ordering::Relaxed);
         let loads = self.cache.misses(ObjectKind::Data).saturating_sub(replaced);
         self.yielding.look(self.env.clock.now(), bytes, loads, || {
-            let data: u64 = self.catalog.all().iter().map(|table| table.pinned().tree.totals().bytes).sum();
+            let data = self.catalog.sums().now().tree_bytes;
             self.budget.write_bytes() / WHOLE * LEAST >= data / DATA_SHARE
         });
     }

@@ -9,6 +9,7 @@ pub(crate) mod read_view;
 pub(crate) mod semantics;
 pub(crate) mod settings;
 pub(crate) mod stopped;
+pub(crate) mod sums;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use crate::table::read_view::ReadView;
 use crate::table::semantics::TableSemantics;
 use crate::table::settings::TableSettings;
 use crate::table::stopped::{Left, Stopped};
+use crate::table::sums::TablePart;
 use crate::write::throttle::TablePressure;
 
 /// A table of an open database.
@@ -77,6 +79,8 @@ pub struct Table {
     pub(crate) passed: Arc<SkippedVersions>,
     /// What its compactions show rows to.
     filter: Mutex<Option<Arc<dyn CompactionFilter>>>,
+    /// Its part in the sums over all tables.
+    part: TablePart,
     /// How far its writers are held back.
     pub(crate) pressure: TablePressure,
     /// The levels in which no range delete lies over much data.
@@ -145,6 +149,7 @@ impl Table {
             counters: TableCounters::default(),
             passed: Arc::default(),
             filter: Mutex::default(),
+            part: TablePart::default(),
             pressure: TablePressure::default(),
             nothing_wide: Mutex::default(),
         })
@@ -346,7 +351,12 @@ impl TableEdit<'_> {
     /// `Poisoned` as [`TableEdit::replace`], but the caller has to stop the table.
     pub(crate) fn replace_behind_edit(&mut self, next: ReadView, leaves: &Leaves<'_>) -> Result<()> {
         self.ledger.turn(&next, leaves)?;
+        let has_changed = !Arc::ptr_eq(&self.table.picture(&terrane_base::epoch::pin()).tree, &next.tree);
         self.table.picture.replace(next);
+        self.table.note_part();
+        if has_changed {
+            self.table.note_changed();
+        }
         Ok(())
     }
 }

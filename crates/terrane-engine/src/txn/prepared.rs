@@ -187,14 +187,14 @@ impl Engine {
             probe.note_admitted();
             self.resume(waiting)?;
             let committed = self.commit_batch(&batch, sync);
-            let seq = committed.inspect_err(|_| self.txn.window.hold_back(waiting.flight))?;
+            let committed = committed.inspect_err(|_| self.txn.window.hold_back(waiting.flight))?;
             probe.note_committed();
             permit.spend();
-            self.account(&batch);
+            self.account(&batch, committed);
             if let Some(flight) = flight {
-                flight.land(seq);
+                flight.land(committed.seq);
             }
-            Ok(Some(seq))
+            Ok(Some(committed.seq))
         })?;
         add(&self.counters.transactions_committed, 1);
         Ok(committed.expect("a commit has a number"))

@@ -300,14 +300,14 @@ impl Transaction {
         let (held, fence, footprint) = self.lock_for_commit(batch)?;
         let flight = engine.enter_window(&footprint, false, &self.patience(engine))?;
         self.validate(&footprint)?;
-        let seq = engine.commit_batch(batch, sync)?;
-        flight.land(seq);
+        let committed = engine.commit_batch(batch, sync)?;
+        flight.land(committed.seq);
         drop((held, fence));
         probe.note_committed();
         permit.spend();
         add(&engine.counters.transactions_committed, 1);
-        engine.account(batch);
-        Ok(seq)
+        engine.account(batch, committed);
+        Ok(committed.seq)
     }
 
     /// Commits a transaction that changes nothing and has locks or checks.

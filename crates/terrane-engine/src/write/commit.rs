@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::epoch::Guard;
 use terrane_base::record::Header;
@@ -14,14 +13,22 @@ use terrane_base::{Batch, Result, SeqNo};
 use terrane_journal::Placed;
 
 use crate::engine::Engine;
-use crate::observe::stats::add;
 use crate::table::Table;
 use crate::write::deadline::WriteWait;
 use crate::write::index;
-use crate::write::throttle::debt::DEBT_QUANTUM_BYTES;
+use crate::write::throttle::JournalPlace;
 
 /// How long a write that is no part of a transaction and has no deadline waits for locks of transactions.
 pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A batch that was committed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Committed {
+    /// Its last number.
+    pub(crate) seq: SeqNo,
+    /// Where it ends in the journal.
+    pub(crate) end: JournalPlace,
+}
 
 impl Engine {
     /// Commits `batch`. On return it is visible to every later read; with `sync` it is also durable.
@@ -51,12 +58,12 @@ impl Engine {
         let permit = self.admit(batch, wait.admission)?;
         probe.note_admitted();
         let gate = self.pass_gate(batch, wait)?;
-        let seq = self.commit_batch(batch, sync)?;
-        gate.leave(seq);
+        let committed = self.commit_batch(batch, sync)?;
+        gate.leave(committed.seq);
         probe.note_committed();
         permit.spend();
-        self.account(batch);
-        Ok(seq)
+        self.account(batch, committed);
+        Ok(committed.seq)
     }
 
     #[cold]
@@ -70,20 +77,21 @@ impl Engine {
     /// Commits a batch that is admitted and past the gate: the journal numbers, places and persists it, this thread indexes
     /// its records, and they are published behind all earlier ones.
     #[inline]
-    pub(crate) fn commit_batch(&self, batch: &Batch, sync: bool) -> Result<SeqNo> {
-        let seq = self.journal.commit(batch, sync, &mut |placed| self.index(placed))?;
+    pub(crate) fn commit_batch(&self, batch: &Batch, sync: bool) -> Result<Committed> {
+        let mut end = JournalPlace::default();
+        let seq = self.journal.commit(batch, sync, &mut |placed| {
+            end = JournalPlace::end_of(placed);
+            self.index(placed);
+        })?;
         self.feeds.wake_if_waiting();
-        Ok(seq)
+        Ok(Committed { seq, end })
     }
 
     /// Counts a committed batch; each time a quantum of bytes has come together, the debt is computed anew.
     #[inline]
-    pub(crate) fn account(&self, batch: &Batch) {
-        let bytes = batch.bytes().len() as u64;
-        add(&self.counters.batches_written, 1);
-        add(&self.counters.records_written, u64::from(batch.record_count()));
-        let before = self.counters.bytes_written.fetch_add(bytes, Ordering::Relaxed);
-        if before / DEBT_QUANTUM_BYTES != (before + bytes) / DEBT_QUANTUM_BYTES {
+    pub(crate) fn account(&self, batch: &Batch, committed: Committed) {
+        self.written.add(u64::from(batch.record_count()), batch.bytes().len() as u64);
+        if self.throttle.is_look_due(committed.end) {
             self.refresh_debt();
         }
     }
@@ -99,12 +107,19 @@ impl Engine {
             let header = Header::decode(&bytes[at..]).expect("a batch holds whole records");
             // A table that was dropped meanwhile takes no record; recovery leaves it out as well.
             if let Some(table) = self.catalog.get(header.table, &guard) {
-                match table.picture(&guard).memtable_for(seq) {
-                    Some(memtable) => index::insert(memtable, placed.segment, placed.offset + at, seq),
+                let view = table.picture(&guard);
+                match view.memtable_for(seq) {
+                    Some(memtable) => {
+                        index::insert(memtable, placed.segment, placed.offset + at, seq);
+                        if !Arc::ptr_eq(memtable, &view.active) {
+                            // Growth is looked for in the active one.
+                            table.note_part();
+                        }
+                    }
                     None => assert!(table.is_dropped(), "memtables are kept until their numbers are visible"),
                 }
                 if let Some(before) = last.filter(|before| !Arc::ptr_eq(before, table)) {
-                    self.note_if_full(before, &guard);
+                    self.note_written(before, &guard);
                 }
                 last = Some(table);
             }
@@ -112,14 +127,16 @@ impl Engine {
             seq = SeqNo(seq.0 + 1);
         }
         if let Some(table) = last {
-            self.note_if_full(table, &guard);
+            self.note_written(table, &guard);
         }
     }
 
     #[inline]
-    fn note_if_full(&self, table: &Table, guard: &Guard) {
+    fn note_written(&self, table: &Table, guard: &Guard) {
         let active = &table.picture(guard).active;
-        if active.record_bytes() + active.index_bytes() >= self.memtable_limit() {
+        let (record_bytes, index_bytes) = (active.record_bytes(), active.index_bytes());
+        table.note_growth(record_bytes, index_bytes);
+        if record_bytes + index_bytes >= self.memtable_limit() {
             self.note_full(table);
         }
     }

@@ -42,6 +42,7 @@ use crate::memory::job_lease::JobLease;
 use crate::memory::trim::TrimWatch;
 use crate::memory::write_share::WriteShare;
 use crate::observe::io_accounting::Flows;
+use crate::observe::stats::written::Written;
 use crate::observe::stats::{Counters, Histograms, add};
 use crate::read::snapshots::Readers;
 use crate::table::Table;
@@ -140,6 +141,7 @@ impl Engine {
             journal: recovered.journal,
             marks: Marks::new(recovered.void_marks),
             counters,
+            written: Written::default(),
             histograms: Histograms::default(),
         }))
     }

@@ -12,7 +12,7 @@ use crate::observe::events::StallCause;
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::catalog::Catalog;
-use crate::table::read_view::ReadView;
+use crate::table::sums::Amounts;
 use crate::write::throttle::Throttle;
 use crate::write::throttle::permit::{Prices, WritePermit};
 use crate::write::throttle::pressure::PAUSE_SUM_MAX;
@@ -119,18 +119,6 @@ impl Engine {
             self.note_stall(took, || StallCause::Memory);
         }
     }
-
-    /// Looks which tables have so little in memory that they do not owe it.
-    pub(super) fn share_memory_debt(&self, tables: &[Arc<Table>]) {
-        // An index that is empty has its size, too, and would make all tables that have nothing equal.
-        let bytes_of = |picture: ReadView| if picture.memory_is_empty() { 0 } else { picture.memory_bytes() };
-        let bytes: Vec<u64> = tables.iter().map(|table| bytes_of(table.pinned())).collect();
-        let (sum, count) =
-            (bytes.iter().sum::<u64>(), bytes.iter().filter(|bytes| **bytes > 0).count() as u64);
-        for (table, bytes) in tables.iter().zip(bytes) {
-            table.pressure.set_light(bytes.saturating_mul(count * LIGHT_SHARE) <= sum);
-        }
-    }
 }
 
 impl Throttle {
@@ -148,10 +136,11 @@ impl Charge {
         let guard = terrane_base::epoch::pin();
         let mut due = Charge { tables: Vec::new(), memory_bytes: 0 };
         let owes_memory = throttle.pressure.memory.rate().is_some();
+        let in_memory = catalog.sums().now();
         let mut charge = |id, bytes: u64| {
             // A table that was dropped meanwhile takes no record.
             let Some(table) = catalog.get(id, &guard) else { return };
-            if owes_memory && !table.pressure.is_light.load(Ordering::Relaxed) {
+            if owes_memory && !is_light(table.filled_bytes(), &in_memory) {
                 due.memory_bytes += bytes;
             }
             let pace = &table.pressure.pace;
@@ -179,4 +168,9 @@ impl Charge {
         run.into_iter().for_each(|(id, sum)| charge(id, sum));
         due
     }
+}
+
+/// Whether a table that has `bytes` in memory has so little of all there is that it does not owe it.
+fn is_light(bytes: u64, all: &Amounts) -> bool {
+    bytes.saturating_mul(all.filled_tables * LIGHT_SHARE) <= all.filled_bytes
 }

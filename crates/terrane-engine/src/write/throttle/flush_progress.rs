@@ -13,7 +13,6 @@ use terrane_compaction::JobControl;
 use terrane_memtable::GlobalIndex;
 
 use crate::engine::Engine;
-use crate::table::read_view::ReadView;
 
 /// Part of the rate that would just do.
 const MARGIN: f64 = 0.9;
@@ -117,7 +116,7 @@ impl Engine {
     /// gone, in bytes per second; `None` where nothing is being flushed.
     pub(super) fn rate_until_flushed(&self, room: f64) -> Option<f64> {
         let progress = self.throttle.flush_progress.progress(self.env.clock.now())?;
-        let behind: u64 = self.catalog.all().iter().map(|table| behind_bytes(&table.pinned())).sum();
+        let behind = self.catalog.sums().now().behind_bytes;
         let rate = if progress.rate > 0.0 { progress.rate } else { self.throttle.pressure.drain_rate() };
         let left = self.debt_of(progress.left_bytes as u64 + behind);
         Some(rate_that_lasts(rate, room, left))
@@ -127,13 +126,6 @@ impl Engine {
 /// The rate at which `room` lasts until `left` is flushed at `flush_rate`.
 fn rate_that_lasts(flush_rate: f64, room: f64, left: f64) -> f64 {
     MARGIN * flush_rate * room.max(0.0) / left.max(LEFT_MIN)
-}
-
-/// Bytes of memory behind the oldest generation of a table, which is being flushed or has room for more.
-fn behind_bytes(picture: &ReadView) -> u64 {
-    let frozen = picture.frozen.iter().map(|memtable| memtable.record_bytes() + memtable.index_bytes());
-    let newer = picture.generations.iter().rev().skip(1);
-    frozen.sum::<u64>() + newer.map(|newer| newer.record_bytes() + newer.index_bytes()).sum::<u64>()
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl IngestRate {
 impl Engine {
     /// Whether the next memtable will be full soon.
     pub(crate) fn is_filling(&self) -> bool {
-        let bytes = self.counters.bytes_written.load(Ordering::Relaxed);
+        let bytes = self.written.bytes();
         self.throttle.ingest_rate.is_strong(self.env.clock.now(), bytes, self.budget.memtable_bytes())
     }
 

@@ -29,18 +29,41 @@ mod permit;
 mod pressure;
 mod room;
 mod stall_events;
+mod table_debts;
 mod token_bucket;
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
+use crossbeam_utils::CachePadded;
+use terrane_journal::Placed;
+
 use crate::write::throttle::compaction_debt::CompactionDebt;
+use crate::write::throttle::debt::DEBT_QUANTUM_BYTES;
 use crate::write::throttle::flush_progress::FlushProgress;
 use crate::write::throttle::ingest_rate::IngestRate;
 use crate::write::throttle::pressure::Pressure;
 use crate::write::throttle::stall_events::StallEvents;
+use crate::write::throttle::table_debts::TableDebts;
 
 pub(crate) use crate::write::throttle::per_table::TablePressure;
+
+/// Where a batch ends in the journal. Places of later batches are larger, also in later segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct JournalPlace(u64);
+
+impl JournalPlace {
+    /// The end of a batch.
+    #[inline]
+    pub(crate) fn end_of(placed: &Placed<'_>) -> JournalPlace {
+        let offset = (placed.offset + placed.len) as u64;
+        debug_assert!(
+            offset < 1 << 32 && placed.segment.id.0 < 1 << 32,
+            "a segment has at most 1 GiB and a batch"
+        );
+        JournalPlace((placed.segment.id.0 << 32) + offset)
+    }
+}
 
 /// What writers are held back by. A batch comes in by a [`permit::WritePermit`] ([`admit`]).
 #[derive(Debug, Default)]
@@ -51,15 +74,36 @@ pub(crate) struct Throttle {
     stalls: StallEvents,
     /// What the levels owe.
     compaction_debt: CompactionDebt,
+    /// Which tables owe, and which of them most.
+    table_debts: TableDebts,
     /// Flushes under way.
     flush_progress: FlushProgress,
     /// How much writers bring.
     ingest_rate: IngestRate,
     /// Bytes of write memory that are reserved for large batches which are not yet counted as memory in use.
     reserved_bytes: AtomicU64,
+    /// Place in the journal at which the debt is computed anew. Every write reads it and few change it.
+    next_look: CachePadded<AtomicU64>,
 }
 
 impl Throttle {
+    /// Whether a batch that ends at this place of the journal completes a quantum of bytes: its writer computes the debt anew.
+    #[inline]
+    pub(crate) fn is_look_due(&self, end: JournalPlace) -> bool {
+        // Relaxed: one writer takes the turn, and what it looks at is read anew.
+        let next = self.next_look.load(Ordering::Relaxed);
+        end.0 >= next && self.take_look(end, next)
+    }
+
+    #[cold]
+    fn take_look(&self, end: JournalPlace, next: u64) -> bool {
+        let after = end.0 + DEBT_QUANTUM_BYTES;
+        let is_taken =
+            self.next_look.compare_exchange(next, after, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        // Before the first batch there is nothing to look at.
+        is_taken && next > 0
+    }
+
     /// What is owed, of memory or of the levels, the larger one; from 1 on writers wait.
     pub(crate) fn debt(&self) -> f64 {
         self.pressure.debt()
