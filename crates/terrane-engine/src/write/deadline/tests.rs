@@ -118,19 +118,20 @@ fn large(bytes: usize) -> Batch {
     batch
 }
 
-/// Memory is owed, by the default table: so slow that one batch pays for a quarter of a second.
-fn owe(engine: &Engine) {
-    // A table that has nothing in memory would not owe it.
+/// A database whose default table has something in memory: one that has nothing would not owe it.
+fn open_filled() -> Arc<Engine> {
+    let (_, engine) = open();
     engine.write(&batch(), false).expect("nothing is owed");
-    engine.throttle.owe_memory();
+    engine
 }
 
 #[test]
 fn who_is_refused_for_memory_has_paid_nothing() {
-    let (_, engine) = open();
-    owe(&engine);
+    let engine = open_filled();
+    // So slow that one batch is charged for a quarter of a second.
+    engine.throttle.owe_memory();
     // Nothing is free.
-    let taken = 2 * engine.budget.write_bytes();
+    let taken = 2 * engine.memory.budget().write_bytes();
     engine.throttle.take_room(taken);
     for _ in 0..20 {
         let error = engine.write_within(&large(60_000), false, Duration::ZERO).expect_err("no room");
@@ -144,12 +145,12 @@ fn who_is_refused_for_memory_has_paid_nothing() {
 
 #[test]
 fn who_is_refused_for_extents_that_come_in_has_paid_nothing() {
-    let (_, engine) = open();
+    let engine = open_filled();
     let table = engine.catalog().require("default").expect("is always there");
     let watched = engine.watch_writes();
     let fenced =
         engine.fence_spans(vec![Span::new(&table, (b"a", b"z"))], Duration::ZERO).expect("nobody writes");
-    owe(&engine);
+    engine.throttle.owe_memory();
     for number in 0..20 {
         let error = engine.write_within(&large(60_000), false, Duration::ZERO).expect_err("extents come in");
         assert_eq!(error.kind(), Kind::TimedOut, "write {number}: {error}");
