@@ -21,11 +21,7 @@ use crate::background::scheduler::Scheduler;
 use crate::background::scrub::Scrubber;
 use crate::bulk::ingest::mark::Marks;
 use crate::change_feed::Feeds;
-use crate::memory::arbiter::Looking;
-use crate::memory::budget::Budget;
-use crate::memory::job_lease::JobLease;
-use crate::memory::trim::TrimWatch;
-use crate::memory::write_share::WriteShare;
+use crate::memory::arbiter::MemoryArbiter;
 use crate::observe::events::Events;
 use crate::observe::io_accounting::Flows;
 use crate::observe::stats::written::Written;
@@ -49,7 +45,7 @@ pub struct Engine {
     /// Options in force, resolved.
     pub(crate) options: Options,
     /// The memory ceiling, and how it is divided.
-    pub(crate) budget: Budget,
+    pub(crate) memory: MemoryArbiter,
     /// Where extents live; reads through it are those of users.
     pub(crate) store: Arc<dyn Store>,
     /// Blocks in memory.
@@ -58,16 +54,10 @@ pub struct Engine {
     pub(crate) rows: Option<RowCache>,
     /// The durable log of what the tree looks like.
     pub(crate) manifest: Arc<Manifest>,
-    /// Only one thread at a time divides memory.
-    pub(crate) looking: Looking,
-    /// Whether the cache has the memory of jobs.
-    pub(crate) job_memory: JobLease,
-    /// What the cache gave up.
-    pub(crate) freed_watch: TrimWatch,
     /// Since when nobody writes.
     pub(crate) idle_watch: IdleWatch,
     /// Segments and the order of commits.
-    pub(crate) journal: Box<dyn Journal>,
+    pub(crate) journal: Arc<dyn Journal>,
     /// The moments that live snapshots see.
     pub(crate) pins: Pins,
     /// Who sees them.
@@ -82,8 +72,6 @@ pub struct Engine {
     pub(crate) throttle: Throttle,
     /// What happens, and who hears it.
     pub(crate) events: Arc<Events>,
-    /// How much of their memory writers do without.
-    pub(crate) yielding: WriteShare,
     /// What was counted.
     pub(crate) counters: Counters,
     /// What writers committed.
@@ -182,18 +170,12 @@ impl Engine {
         self.show_readers(&mut stats);
         (stats.events_dropped, stats.listener_panics) = self.events.counts();
         stats.memory_bytes = self.memory_in_use();
-        stats.memory_limit_bytes = self.budget.memory_bytes();
+        stats.memory_limit_bytes = self.memory.budget().memory_bytes();
         stats.memory_bytes_max = self.note_memory(stats.memory_bytes);
         let store = self.store.usage();
         (stats.store_bytes, stats.store_live_bytes) = (store.file_bytes, store.live_bytes);
         stats.pressure_permille = (self.throttle.debt() * 1000.0) as u64;
         stats
-    }
-
-    /// Notes how much memory is in use; returns the most that ever was.
-    pub(crate) fn note_memory(&self, bytes: u64) -> u64 {
-        // Relaxed: a measure.
-        self.counters.memory_bytes_max.fetch_max(bytes, Ordering::Relaxed).max(bytes)
     }
 
     /// Makes every commit so far durable.
@@ -205,20 +187,6 @@ impl Engine {
         self.journal.sync()?;
         self.feeds.wake_if_waiting();
         Ok(())
-    }
-
-    /// Memory of writers and of the cache. What moves between them while this looks is counted once, or not at all, as long as it
-    /// does not move back as well.
-    fn memory_in_use(&self) -> u64 {
-        let before = self.write_memory_in_use();
-        let cache_bytes = self.cache.usage().used_bytes;
-        before.min(self.write_memory_in_use()) + cache_bytes
-    }
-
-    /// Segments, indexes over them, and what is kept of commits for transactions, in bytes.
-    pub(crate) fn write_memory_in_use(&self) -> u64 {
-        let segments = self.journal.memory_bytes();
-        segments + self.catalog.sums().now().index_bytes + self.txn.window_bytes()
     }
 
     pub(crate) fn refuse_if_read_only(&self) -> Result<()> {
@@ -278,7 +246,10 @@ impl Engine {
         self.scheduler.close();
         self.events.close(self.instance);
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
-        terrane_base::verify!(self.catalog.is_noted(), "the sums over all tables are what a recount finds");
+        if terrane_base::assertion::VERIFY || cfg!(debug_assertions) {
+            self.recount_tables();
+        }
+        terrane_base::verify!(self.catalog.is_noted(), "what was noted of the tables is what they have");
         self.lock.lock().take();
         forget_garbage();
         flushed.and(closed)

@@ -27,6 +27,7 @@ use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::sync::{Mutex, spin};
 use terrane_device::Region;
 
+use crate::account::Account;
 use crate::version::VersionEntry;
 
 /// How many threads insert at once without waiting for each other's lanes.
@@ -42,7 +43,8 @@ const ENTRY_ALIGN: usize = 8;
 pub(crate) struct Arena {
     lanes: [CachePadded<Lane>; LANES],
     chunks: Mutex<Vec<Region>>,
-    chunk_bytes: AtomicU64,
+    /// What the index takes: the chunks, and what its other parts note here.
+    account: Account,
 }
 
 struct Lane {
@@ -68,11 +70,11 @@ struct Space {
 }
 
 impl Arena {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(account: Account) -> Self {
         Arena {
             lanes: std::array::from_fn(|_| CachePadded::new(Lane::new())),
             chunks: Mutex::new(Vec::new()),
-            chunk_bytes: AtomicU64::new(0),
+            account,
         }
     }
 
@@ -97,7 +99,13 @@ impl Arena {
 
     /// Bytes of all chunks, used or not: what the tree costs in memory.
     pub(crate) fn chunk_bytes(&self) -> u64 {
-        self.chunk_bytes.load(Ordering::Relaxed)
+        self.chunks.lock().iter().map(|chunk| chunk.len() as u64).sum()
+    }
+
+    /// What the whole index takes.
+    #[inline]
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
     }
 
     /// Version entries counted by [`LaneGuard::count`].
@@ -121,7 +129,7 @@ impl Arena {
         let region = Region::heap(bytes);
         let start = region.start();
         self.chunks.lock().push(region);
-        self.chunk_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.account.take(bytes as u64);
         start
     }
 }
@@ -196,6 +204,11 @@ impl<'t> LaneGuard<'t> {
     #[inline]
     pub(crate) fn entry_count(&self) -> u64 {
         self.lane().entries.load(Ordering::Relaxed)
+    }
+
+    /// What the whole index takes.
+    pub(crate) fn account(&self) -> &'t Account {
+        self.arena.account()
     }
 
     /// Entries that all lanes have counted; a sum, so not for every entry.

@@ -83,7 +83,15 @@ impl KeyFilter {
         let count = self.count.load(Ordering::Acquire);
         let is_full = count == 0 || lane.arena_entry_count() as usize >= words(count - 1) * KEYS_PER_WORD;
         if is_full && count < LAYERS {
-            self.layers[count].get_or_init(|| (0..words(count)).map(|_| AtomicU64::new(0)).collect());
+            let mut made = 0;
+            self.layers[count].get_or_init(|| {
+                let layer: Box<[AtomicU64]> = (0..words(count)).map(|_| AtomicU64::new(0)).collect();
+                made = size_of_val(&*layer) as u64;
+                layer
+            });
+            if made > 0 {
+                lane.account().take(made);
+            }
             // Release: pairs with the Acquire loads; the layer is there.
             self.count.fetch_max(count + 1, Ordering::AcqRel);
         }

@@ -7,12 +7,13 @@
 //! * [`MemtableCursor`]: every version in internal order, both ways, while writers go on.
 //! * [`GlobalIndex`]: the same tree as a generation that takes in frozen memtables by pointer.
 //!
-//! Modules, lowest first: `arena` (memory of a tree), `record` (pointer to an encoded record), `version` (the
+//! Modules, lowest first: `account` (how much memory indexes take), `arena` (memory of a tree), `record` (pointer to an encoded record), `version` (the
 //! versions of a key), `node` (inner nodes), `segments` (what a memtable points into), `tree` (insert and
 //! find), `list` (the same for keys that a comparator orders), `ahead` (what a walk asks for), `walk` (ordered iteration), `measure` (how much is in a range), `probe` (many lookups at once), `filter` (may a
 //! key be there?), `range_deletes` (which stretches of keys are hidden). `unsafe` lives in `arena`, `record`,
 //! `version` and `node`, each with its rules on top; the others only call across those rules.
 
+mod account;
 mod ahead;
 mod arena;
 mod cursor;
@@ -30,6 +31,7 @@ mod tree;
 mod version;
 mod walk;
 
+pub use account::IndexMemory;
 pub use cursor::MemtableCursor;
 pub use global::GlobalIndex;
 pub use measure::Measured;

@@ -82,7 +82,7 @@ impl List {
             lock: Mutex::new(()),
             bytes: AtomicU64::new(0),
         };
-        list.bucket(0);
+        list.make_bucket(0);
         list
     }
 
@@ -149,7 +149,7 @@ impl List {
     ) -> Pushed<'t> {
         let mut found = self.search(key);
         // Nobody waits for memory under the lock, unless so many writers come at once.
-        self.bucket(place_of(self.count.load(Memory::Relaxed).saturating_add(AHEAD)).0);
+        self.bucket(place_of(self.count.load(Memory::Relaxed).saturating_add(AHEAD)).0, lane);
         let _alone = self.lock.lock();
         let count = self.count.load(Memory::Relaxed);
         if found.post.is_none() {
@@ -162,6 +162,7 @@ impl List {
             };
             return push(lane, slot, head, entry);
         }
+        self.bucket(place_of(count).0, lane);
         self.link(count, &found.before, entry);
         let next = count.checked_add(1).expect("a memtable has fewer keys than 32 bits count");
         self.count.store(next, Memory::Relaxed);
@@ -186,10 +187,8 @@ impl List {
         }
     }
 
-    /// Hangs a new post with the number `new` behind `before`. Requires: the lock.
+    /// Hangs a new post with the number `new` behind `before`. Requires: the lock; the post's bucket is there.
     fn link(&self, new: u32, before: &[u32; LEVELS], entry: &VersionEntry) {
-        let (bucket, _) = place_of(new);
-        self.bucket(bucket);
         let (post, levels) = (self.post(new), levels_of(new));
         post.slot.store(Link::leaf(entry));
         post.before.store(before[0], Memory::Relaxed);
@@ -245,12 +244,26 @@ impl List {
         &self.buckets[bucket].get().expect("whoever knows a number has its bucket")[place]
     }
 
-    fn bucket(&self, bucket: usize) {
+    /// Makes sure that a bucket is there; what it takes is noted in the account of the lane's arena.
+    fn bucket(&self, bucket: usize, lane: &LaneGuard<'_>) {
+        let made = self.make_bucket(bucket);
+        if made > 0 {
+            lane.account().take(made);
+        }
+    }
+
+    /// As [`List::bucket`], but returns the bytes that it took.
+    fn make_bucket(&self, bucket: usize) -> u64 {
+        let mut made = 0;
         self.buckets[bucket].get_or_init(|| {
             let posts: Box<[Post]> = (0..BUCKET_FIRST << bucket).map(|_| Post::empty()).collect();
-            self.bytes.fetch_add(size_of_val(&*posts) as u64, Memory::Relaxed);
+            made = size_of_val(&*posts) as u64;
             posts
         });
+        if made > 0 {
+            self.bytes.fetch_add(made, Memory::Relaxed);
+        }
+        made
     }
 }
 

@@ -9,6 +9,7 @@ use terrane_base::{Collation, RecordKind, SegmentId, SeqKind, SeqNo};
 use terrane_device::SegmentMemory;
 use terrane_format::filter;
 
+use crate::account::{Account, IndexMemory};
 use crate::arena::LaneGuard;
 use crate::cursor::MemtableCursor;
 use crate::filter::KeyFilter;
@@ -75,9 +76,30 @@ impl Memtable {
     /// As [`Memtable::with_filter`], of a table whose keys are ordered so.
     #[must_use]
     pub fn ordered(first_seq: SeqNo, has_filter: bool, collation: &Collation) -> Arc<Self> {
+        Memtable::with_account(first_seq, has_filter, collation, Account::new(None))
+    }
+
+    /// As [`Memtable::ordered`]; what the index takes is in `sum` from now on, until the memtable goes or leaves it.
+    #[must_use]
+    pub fn counted(
+        first_seq: SeqNo,
+        has_filter: bool,
+        collation: &Collation,
+        sum: &Arc<IndexMemory>,
+    ) -> Arc<Self> {
+        Memtable::with_account(first_seq, has_filter, collation, Account::new(Some(sum.clone())))
+    }
+
+    fn with_account(
+        first_seq: SeqNo,
+        has_filter: bool,
+        collation: &Collation,
+        account: Account,
+    ) -> Arc<Self> {
         let filter = has_filter.then(KeyFilter::new);
         let list = (!collation.is_bytes()).then(|| Box::new(List::new(collation)));
-        let (tree, segments) = (Tree::new(), SegmentTable::new());
+        account.take(size_of::<Memtable>() as u64 + list.as_ref().map_or(0, |list| list.bytes()));
+        let (tree, segments) = (Tree::new(account), SegmentTable::new());
         Arc::new(Memtable { first_seq, tree, list, segments, filter, ranges: OnceLock::new() })
     }
 
@@ -169,6 +191,7 @@ impl Memtable {
         if !ranges.deletes.insert(view.key, view.value, seq) {
             return false;
         }
+        lane.account().take(RangeDeletes::bytes_of(view.key, view.value));
         ranges.records.lock().push((record, seq));
         lane.count(view.len, seq);
         pinned.count(lane, view.len);
@@ -328,37 +351,6 @@ impl Memtable {
         self.tree.arena().last_seq()
     }
 
-    /// How many versions are indexed.
-    ///
-    /// This, [`Memtable::record_bytes`] and [`Memtable::last_seq`] sum a counter per lane: call them per group,
-    /// not per record.
-    #[must_use]
-    pub fn entry_count(&self) -> u64 {
-        self.tree.arena().entry_count()
-    }
-
-    /// Whether nothing is indexed.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.entry_count() == 0
-    }
-
-    /// Bytes of the indexed records, shadowed ones included.
-    #[must_use]
-    pub fn record_bytes(&self) -> u64 {
-        self.tree.arena().record_bytes()
-    }
-
-    /// Bytes of memory that the index itself takes: its nodes and entries, with the free ends of their chunks, its
-    /// filter and its range deletes.
-    #[must_use]
-    pub fn index_bytes(&self) -> u64 {
-        let filter = self.filter.as_ref().map_or(0, KeyFilter::bytes);
-        let ranges = self.range_deletes().map_or(0, RangeDeletes::memory_bytes);
-        let list = self.list.as_ref().map_or(0, |list| list.bytes());
-        self.tree.arena().chunk_bytes() + filter + ranges + list + size_of::<Self>() as u64
-    }
-
     /// What it uses of each segment, by segment id.
     #[must_use]
     pub fn segments(&self) -> Vec<SegmentUse> {
@@ -371,6 +363,8 @@ impl Memtable {
         self.segments.oldest()
     }
 }
+
+mod size;
 
 fn version_at(head: &VersionEntry, seq: SeqNo) -> Option<Version<'_>> {
     let entry = head.visible_at(seq)?;

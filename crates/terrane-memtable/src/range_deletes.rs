@@ -206,9 +206,14 @@ impl RangeDeletes {
         }
         self.chunks.store(Arc::new(chunks));
         self.count.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add((start.len() + end.len()) as u64 + BYTES_EACH, Ordering::Relaxed);
+        self.bytes.fetch_add(RangeDeletes::bytes_of(start, end), Ordering::Relaxed);
         self.is_used.store(true, Ordering::Release);
         true
+    }
+
+    /// Bytes of memory that one takes, about.
+    pub(crate) fn bytes_of(start: &[u8], end: &[u8]) -> u64 {
+        (start.len() + end.len()) as u64 + BYTES_EACH
     }
 
     /// Whether there is none.

@@ -22,6 +22,7 @@
 use terrane_base::key::common_len;
 use terrane_base::sync::spin;
 
+use crate::account::Account;
 use crate::arena::{Arena, LaneGuard};
 use crate::node::{Child, Kind, Link, Node, Slot};
 use crate::version::{Pushed, VersionEntry, push};
@@ -32,8 +33,8 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    pub(crate) fn new() -> Self {
-        let arena = Arena::new();
+    pub(crate) fn new(account: Account) -> Self {
+        let arena = Arena::new(account);
         let root = Node::root(&arena);
         Tree { arena, root }
     }

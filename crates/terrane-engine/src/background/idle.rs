@@ -108,7 +108,7 @@ impl Engine {
         let tables = self.worked_tables();
         let largest = tables.iter().map(|table| (remains(table), table)).max_by_key(|(bytes, _)| *bytes);
         let (bytes, table) = largest?;
-        if bytes < self.budget.write_bytes() / REMAINS_SHARE || schedule.is_held("flush", table.id) {
+        if bytes < self.memory.budget().write_bytes() / REMAINS_SHARE || schedule.is_held("flush", table.id) {
             return None;
         }
         table.want_flush(self.journal.visible());

@@ -289,6 +289,7 @@ impl Engine {
     pub(crate) fn work_step(&self) -> Step {
         self.look_at_readers();
         self.look_at_stall();
+        self.memory.tick_of_background();
         let Some((id, work, control)) = self.take_work() else {
             return if self.scheduler.inspect(|schedule| schedule.closing) {
                 Step::Ended
@@ -301,7 +302,7 @@ impl Engine {
         // A panic ends the job, not the worker: what the job held is released, and whoever waits is told.
         let run = std::panic::AssertUnwindSafe(|| {
             let run = || self.run_work(&work, &control);
-            if work.needs_memory() { self.with_job_memory(run) } else { run() }
+            if work.needs_memory() { self.memory.during_job(run) } else { run() }
         });
         let result = std::panic::catch_unwind(run).unwrap_or_else(|_| {
             let what = format!("background work panicked ({})", work.name());
@@ -361,7 +362,6 @@ impl Engine {
     fn next_due(&self, schedule: &mut Schedule) -> Option<Job> {
         self.observe_loads(schedule);
         self.rest_rows();
-        self.lend_job_memory();
         let work = self.next_work(schedule, self.is_filling(), self.puts_off());
         if work.is_none() && schedule.is_idle() {
             schedule.failures.forget_settled(&AWAITED_WORK);

@@ -1,147 +1,325 @@
-//! The division of the memory ceiling between writers and the cache.
+//! The memory arbiter: samples what is in use, decides how the ceiling is divided ([`super::decide`]), and
+//! applies it.
 //!
-//! Jobs in flight have a share of their own, half of which the cache has while none runs ([`crate::memory::job_lease`]); what is left is *shared*. Writers may take up to their share of it, and
-//! what they do not use is lent to the cache. The limit of the cache follows what writers use, with a slack between
-//! the two: room for what writers take from one look to the next, so that they need not wait for evictions.
+//! One tick, from three places: a writer after each quantum of bytes ([`MemoryArbiter::tick_of_writer`]), the
+//! background between two pieces of work ([`MemoryArbiter::tick_of_background`]) and behind work
+//! ([`MemoryArbiter::takes_trim`]). Beside them a job that begins or ends, a batch that asks for room and a
+//! changed ceiling divide anew at once.
 //!
-//! ```text
-//! | jobs |                              shared                                  |
-//!        | segments and indexes ->  | slack |  <- blocks, index blocks, filters  |
-//! ```
+//! Ownership rules:
+//! 1. `division` guards everything that decides. It is held for a sample, a decision and a store of the
+//!    cache's limit; never while memory is evicted, while a batch waits, or across I/O. Under it the
+//!    journal's lock for its segments may be taken, nothing else. Writers take it once in a quantum.
+//! 2. The limit of the cache is set under `division` only, from a sample that was taken under it: so the
+//!    limit follows the newest sample.
+//! 3. Evictions run outside of every lock of the arbiter, in steps of [`STEP_BYTES`], each against the limit
+//!    of its moment. At a tick one thread evicts at a time: others go on. A batch that finds no room evicts
+//!    for itself, whatever others do, and never waits for their evictions; then it waits for room at the gate
+//!    of the throttle.
+//! 4. A batch is admitted by the bytes that are really in use, sampled after the evictions, and never by the
+//!    limit alone. So it does not matter how far an eviction of another thread is: the ceiling holds.
+//! 5. A job runs once the cache has evicted what jobs had lent it, by the worker itself.
+//! 6. `write_share` is written under `division` and read by every write.
 //!
-//! Steps: every quantum of bytes written, and whenever memory came back, 1. the limit of the cache is set anew,
-//! 2. the cache gives up a bounded number of bytes, more than a quantum can take; 3. what is still too much is debt:
-//! the writers wait ([`crate::write::throttle`]) and evict themselves.
-//!
-//! Invariant: writers are not admitted while both together pass what is shared. What a reader holds in its hand beyond
-//! the limit of the cache is a block each.
+//! Invariant: no batch is admitted while writers and the cache together pass what is shared. What a reader
+//! holds beyond the limit of the cache is a block each.
 
+use std::sync::Arc;
+use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use terrane_base::Result;
+use terrane_base::env::Clock;
+use terrane_base::options::Options;
 use terrane_base::sync::Mutex;
+use terrane_table::{Cache, ObjectKind};
 
-use crate::engine::Engine;
+use crate::memory::budget::Budget;
+use crate::memory::decide::{Inputs, Lease, Occasion, Shares, State, Traffic, WHOLE, decide, part_of};
+use crate::memory::writers::WriterMemory;
 use crate::table::settings::MemoryPlan;
+use crate::table::totals::TableTotals;
 
-/// Bytes that the cache gives up at one look: several times what writers take in between.
+/// Bytes that the cache gives up in one step: several times what writers take from one tick to the next.
 const STEP_BYTES: u64 = 2 << 20;
+/// What is shown of memory that is owed within the limit of write memory.
+const OWED_MAX: f64 = 0.98;
 
-/// What one look found.
+/// See the [module](self).
+pub(crate) struct MemoryArbiter {
+    clock: Arc<dyn Clock>,
+    budget: Budget,
+    cache: Arc<Cache>,
+    writers: WriterMemory,
+    /// Whether writers do with less memory while reads miss the cache.
+    yields: bool,
+    division: Mutex<Division>,
+    /// The part of their memory that writers use, in 256ths.
+    write_share: AtomicU64,
+    /// Whether a tick evicts now.
+    is_evicting: AtomicBool,
+}
+
+/// What the next division begins with.
+#[derive(Default)]
+struct Division {
+    state: State,
+    /// When the last one was.
+    at: Duration,
+    jobs: u32,
+    /// All that was written and loaded up to the last tick of a writer.
+    written: u64,
+    loads: u64,
+}
+
+/// What was counted since the open, for a tick.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    /// Bytes that writers brought.
+    pub(crate) written: u64,
+    /// Blocks that jobs loaded in the place of their inputs: no read missed them.
+    pub(crate) replaced: u64,
+}
+
+/// What a tick found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Balance {
-    /// Segments and the indexes over them.
+    /// Segments, the indexes over them, and the conflict window.
     pub(crate) write_bytes: u64,
     /// Whether writers and the cache together hold more than what is shared.
     pub(crate) is_over: bool,
 }
 
-/// One look at a time: the limit must follow the newest.
-#[derive(Debug, Default)]
-pub(crate) struct Looking(Mutex<()>);
-
-impl MemoryPlan {
-    /// The limit of the cache while writers use `write_bytes` and jobs have lent it `lent_bytes`.
-    pub(crate) fn cache_limit(&self, write_bytes: u64, lent_bytes: u64) -> u64 {
-        if !self.adaptive {
-            return self.cache_bytes;
+impl MemoryArbiter {
+    /// Divides the ceiling of `budget` between `writers` and `cache`.
+    pub(crate) fn new(
+        clock: Arc<dyn Clock>,
+        budget: Budget,
+        cache: Arc<Cache>,
+        writers: WriterMemory,
+        yields: bool,
+    ) -> MemoryArbiter {
+        MemoryArbiter {
+            clock,
+            budget,
+            cache,
+            writers,
+            yields,
+            division: Mutex::default(),
+            write_share: AtomicU64::new(WHOLE),
+            is_evicting: AtomicBool::new(false),
         }
-        // Beyond their share writers get only what is on its way when they are stopped: half of the slack.
-        let end = self.write_bytes + self.slack_bytes / 2;
-        let foreseen = (write_bytes + self.slack_bytes).min(end).max(write_bytes);
-        (self.shared_bytes() + lent_bytes).saturating_sub(foreseen)
+    }
+
+    /// The sizes in force.
+    #[inline]
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// What all tables hold together.
+    pub(crate) fn table_totals(&self) -> &Arc<TableTotals> {
+        &self.writers.tables
+    }
+
+    /// Bytes that writers use: segments, the indexes over them, and what is kept of commits for transactions.
+    /// Does not look at the tables.
+    pub(crate) fn use_of_writers(&self) -> u64 {
+        self.writers.bytes()
+    }
+
+    /// The part of their memory that writers use, 1 at the limit.
+    pub(crate) fn debt(&self) -> f64 {
+        self.debt_of(self.use_of_writers())
+    }
+
+    /// The debt of writers that use `write_bytes`. What they have beyond a smaller share is owed and does not
+    /// stop them.
+    pub(crate) fn debt_of(&self, write_bytes: u64) -> f64 {
+        let limit = self.budget.write_bytes();
+        let owed = write_bytes as f64 / limit as f64;
+        let of_share = write_bytes as f64 / self.share_of(limit) as f64;
+        owed.max(of_share.min(OWED_MAX))
+    }
+
+    /// Bytes of a memtable at which it is full now.
+    #[inline]
+    pub(crate) fn memtable_limit(&self) -> u64 {
+        self.share_of(self.budget.memtable_bytes())
+    }
+
+    /// Bytes of a generation of the global index at which it is full now.
+    pub(crate) fn generation_limit(&self) -> u64 {
+        self.share_of(self.budget.generation_bytes())
+    }
+
+    #[inline]
+    fn share_of(&self, bytes: u64) -> u64 {
+        // Relaxed: a measure.
+        part_of(bytes, self.write_share.load(Ordering::Relaxed))
+    }
+
+    /// The tick of a writer: divides memory and lets the cache give up some of what is too much.
+    pub(crate) fn tick_of_writer(&self, counted: Counted) -> Balance {
+        let loads = self.cache.misses(ObjectKind::Data).saturating_sub(counted.replaced);
+        let level_bytes = self.writers.tables.level_bytes();
+        let yields = self.yields;
+        let divided = self.divide(0, |division| {
+            let written = counted.written.saturating_sub(division.written);
+            let traffic = Traffic { written, loads: loads.saturating_sub(division.loads), level_bytes };
+            // Two writers may come in another order than they counted in.
+            division.written = division.written.max(counted.written);
+            division.loads = division.loads.max(loads);
+            if yields { Occasion::Write(traffic) } else { Occasion::Ask }
+        });
+        self.evict_step();
+        let is_over =
+            divided.is_adaptive && divided.writers + self.cache.used_bytes() > divided.shares.together;
+        Balance { write_bytes: divided.writers, is_over }
+    }
+
+    /// The tick of the background between two pieces of work. Requires: no lock is held.
+    pub(crate) fn tick_of_background(&self) {
+        self.divide(0, |_| Occasion::Background);
+        self.evict_step();
+    }
+
+    /// Whether the cache gave up enough since the last trim for another one: one caller is told so.
+    pub(crate) fn takes_trim(&self) -> bool {
+        self.divide(0, |_| Occasion::Trim).shares.trim
+    }
+
+    /// Whether `reserved` bytes of batches find room beside what writers and the cache hold; the cache makes
+    /// some.
+    pub(crate) fn has_room_for(&self, reserved: u64) -> bool {
+        let divided = self.divide(0, |_| Occasion::Ask);
+        self.evict_step();
+        if divided.writers + reserved > self.budget.write_bytes() {
+            return terrane_base::planted!(UnlimitedWriteMemory);
+        }
+        let has_room = |together: u64| self.use_of_writers() + reserved + self.cache.used_bytes() <= together;
+        if !divided.is_adaptive || has_room(divided.shares.together) {
+            return true;
+        }
+        let divided = self.divide(reserved, |_| Occasion::Ask);
+        // Not only where no other thread evicts: this batch waits for room, never for the evictions of others.
+        self.cache.shrink_some(reserved + STEP_BYTES);
+        has_room(divided.shares.together)
+    }
+
+    /// Runs a job with the memory of jobs.
+    pub(crate) fn during_job<T>(&self, job: impl FnOnce() -> T) -> T {
+        if !self.plan().adaptive {
+            return job();
+        }
+        let begun = self.divide(0, |division| {
+            division.jobs += 1;
+            Occasion::Job { is_returned: false }
+        });
+        let end = JobEnd(self);
+        if begun.shares.state.lease != Lease::Jobs {
+            self.evict_excess();
+            self.divide(0, |_| Occasion::Job { is_returned: true });
+        }
+        let done = job();
+        drop(end);
+        done
+    }
+
+    /// The options of a database under another ceiling.
+    ///
+    /// # Errors
+    /// `Invalid`, naming what contradicts it.
+    pub(crate) fn options_under(&self, memory_bytes: u64, now: &Options) -> Result<Options> {
+        self.budget.under(memory_bytes, now)
+    }
+
+    /// Changes the ceiling. On return the cache has given up what is too much, but for what readers hold.
+    pub(crate) fn set_ceiling(&self, options: &Options) {
+        self.divide(0, |_| {
+            self.budget.set(options);
+            Occasion::Ceiling
+        });
+        self.evict_excess();
+    }
+
+    fn plan(&self) -> MemoryPlan {
+        self.budget.plan()
+    }
+
+    /// Divides memory as it is in use now, with `reserved` bytes that writers are about to take.
+    fn divide(&self, reserved: u64, occasion: impl FnOnce(&mut Division) -> Occasion) -> Divided {
+        let mut division = self.division.lock();
+        let occasion = occasion(&mut division);
+        let (now, plan) = (self.clock.now(), self.plan());
+        let writers = self.writers.bytes();
+        let shares = decide(&Inputs {
+            plan,
+            writers: writers + reserved,
+            cache: self.cache.used_bytes(),
+            jobs: division.jobs,
+            elapsed: now.saturating_sub(division.at),
+            occasion,
+            before: division.state,
+        });
+        (division.at, division.state) = (now, shares.state);
+        self.write_share.store(shares.state.write_share, Ordering::Relaxed);
+        self.cache.set_limit(shares.cache_limit);
+        Divided { shares, writers, is_adaptive: plan.adaptive }
+    }
+
+    /// Evicts one step of what is beyond the limit of the cache, unless another tick does.
+    fn evict_step(&self) {
+        struct Ended<'a>(&'a AtomicBool);
+        impl Drop for Ended<'_> {
+            fn drop(&mut self) {
+                self.0.store(false, Ordering::Release);
+            }
+        }
+        if self.cache.used_bytes() <= self.cache.limit_bytes()
+            || self.is_evicting.swap(true, Ordering::Acquire)
+        {
+            return;
+        }
+        let _ended = Ended(&self.is_evicting);
+        self.cache.shrink_some(STEP_BYTES);
+    }
+
+    /// Evicts all that is beyond the limit of the cache, step by step.
+    fn evict_excess(&self) {
+        let mut before = u64::MAX;
+        loop {
+            let used = self.cache.used_bytes();
+            if used <= self.cache.limit_bytes() || used >= before {
+                break;
+            }
+            before = used;
+            self.cache.shrink_some(STEP_BYTES);
+        }
+        // What steps cannot free: gaps in chunks, and what readers have left meanwhile.
+        self.cache.shrink();
     }
 }
 
-impl Engine {
-    /// Sets the limit of the cache by what writers use now, and lets it give up some of what is too much.
-    pub(crate) fn balance_memory(&self) -> Balance {
-        let _looking = self.looking.0.lock();
-        let write_bytes = self.write_memory_in_use();
-        if !self.budget.plan().adaptive {
-            return Balance { write_bytes, is_over: false };
-        }
-        self.freed_watch.note(self.cache.used_bytes());
-        self.cache.set_limit(self.budget.plan().cache_limit(write_bytes, self.lent_bytes()));
-        self.cache.shrink_some(STEP_BYTES);
-        Balance { write_bytes, is_over: write_bytes + self.cache.used_bytes() > self.bytes_max() }
-    }
+/// A division that is in force.
+struct Divided {
+    shares: Shares,
+    /// Bytes that writers use.
+    writers: u64,
+    is_adaptive: bool,
+}
 
-    /// Sets the limit of the cache, and lets it give up all that is too much.
-    pub(crate) fn shrink_cache(&self) {
-        let _looking = self.looking.0.lock();
-        let limit = self.budget.plan().cache_limit(self.write_memory_in_use(), self.lent_bytes());
-        self.freed_watch.note(self.cache.used_bytes());
-        self.cache.resize(limit);
-    }
+/// Ends a job, also one that panics.
+struct JobEnd<'a>(&'a MemoryArbiter);
 
-    /// Changes how memory is divided, while nobody looks.
-    pub(crate) fn change_budget(&self, change: impl FnOnce()) {
-        let _looking = self.looking.0.lock();
-        change();
-    }
-
-    /// What the cache has of the memory of jobs.
-    fn lent_bytes(&self) -> u64 {
-        if self.job_memory.is_lent() { self.budget.plan().lent_bytes } else { 0 }
-    }
-
-    /// What writers and the cache may hold together now.
-    fn bytes_max(&self) -> u64 {
-        self.budget.plan().shared_bytes()
-            + if self.job_memory.is_out() { self.budget.plan().lent_bytes } else { 0 }
-    }
-
-    /// Whether `reserved` bytes of batches find room, beside what writers and the cache hold; the cache makes some.
-    pub(crate) fn has_room_for(&self, reserved: u64) -> bool {
-        let balance = self.balance_memory();
-        let wanted = balance.write_bytes + reserved;
-        if wanted > self.budget.write_bytes() {
-            return terrane_base::planted!(UnlimitedWriteMemory);
-        }
-        let has_room = || wanted + self.cache.used_bytes() <= self.bytes_max();
-        if !self.budget.plan().adaptive || has_room() {
-            return true;
-        }
-        let _looking = self.looking.0.lock();
-        self.cache.set_limit(self.budget.plan().cache_limit(wanted, self.lent_bytes()));
-        self.cache.shrink_some(reserved + STEP_BYTES);
-        has_room()
+impl Drop for JobEnd<'_> {
+    fn drop(&mut self) {
+        self.0.divide(0, |division| {
+            division.jobs = division.jobs.checked_sub(1).expect("every job that ends has begun");
+            Occasion::Job { is_returned: false }
+        });
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use terrane_base::options::Options;
-
-    use super::*;
-
-    fn plan(adaptive: bool) -> MemoryPlan {
-        let options = Options { memory_bytes: 256 << 20, adaptive_memory: adaptive, ..Options::default() };
-        MemoryPlan::new(&options.resolve(2).expect("options"))
-    }
-
-    #[test]
-    fn writers_and_cache_never_get_more_than_is_shared() {
-        let plan = plan(true);
-        assert_eq!(plan.shared_bytes() + (256 << 20) / 8, 256 << 20);
-        let mut last = u64::MAX;
-        for write_bytes in (0..plan.write_bytes * 2).step_by(1 << 20) {
-            let limit = plan.cache_limit(write_bytes, 0);
-            assert!(limit <= last, "the cache gives back what writers take");
-            assert!(write_bytes + limit <= plan.shared_bytes() || limit == 0);
-            // Its own share stays, less what writers may have on its way.
-            assert!(write_bytes > plan.write_bytes || limit >= plan.cache_bytes - plan.slack_bytes / 2);
-            assert!(plan.cache_limit(write_bytes, plan.lent_bytes) <= limit + plan.lent_bytes);
-            last = limit;
-        }
-        assert!(plan.cache_limit(0, 0) > plan.cache_bytes * 3 / 2, "most of what nobody uses is lent");
-    }
-
-    #[test]
-    fn without_adapting_the_shares_are_fixed() {
-        let plan = plan(false);
-        assert!(
-            (0..plan.write_bytes)
-                .step_by(1 << 20)
-                .all(|used| plan.cache_limit(used, plan.lent_bytes) == plan.cache_bytes)
-        );
-    }
-}
+mod tests;

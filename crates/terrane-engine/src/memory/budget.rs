@@ -1,7 +1,8 @@
-//! The memory ceiling and the sizes that follow from it, as they are now: both can change while the database is open.
+//! The memory ceiling and the sizes that follow from it, as they are now: both can change while the database
+//! is open.
 //!
-//! What every write looks at lies in atomics of its own; the division as a whole is behind a lock that nobody holds for
-//! longer than a copy takes. Sizes of files stay as they were at the opening: those of segments, and of levels.
+//! What every write looks at lies in atomics of its own; the division as a whole is behind a lock that is
+//! held for a copy only. Sizes of files stay as they were at the opening: those of segments, and of levels.
 
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +10,6 @@ use terrane_base::options::Options;
 use terrane_base::sync::RwLock;
 use terrane_base::{Error, Result};
 
-use crate::engine::Engine;
 use crate::table::settings::{MemoryPlan, has_arena};
 
 /// See the [module](self).
@@ -45,7 +45,7 @@ impl Budget {
 
     /// The ceiling.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        // Relaxed, here and below: whoever misses a change sees it at the next look.
+        // Relaxed, here and below: a reader that misses a change sees it at the next look.
         self.memory_bytes.load(Ordering::Relaxed)
     }
 
@@ -71,7 +71,7 @@ impl Budget {
     ///
     /// # Errors
     /// `Invalid`, naming what contradicts it.
-    fn under(&self, memory_bytes: u64, now: &Options) -> Result<Options> {
+    pub(super) fn under(&self, memory_bytes: u64, now: &Options) -> Result<Options> {
         let threads = usize::try_from(now.background_threads).unwrap_or(1);
         let kept = Options {
             memory_bytes,
@@ -89,40 +89,13 @@ impl Budget {
         Ok(options)
     }
 
-    fn set(&self, options: &Options) {
+    pub(super) fn set(&self, options: &Options) {
         let mut plan = self.plan.write();
         *plan = MemoryPlan { chunk_bytes: plan.chunk_bytes, ..MemoryPlan::new(options) };
         self.memory_bytes.store(options.memory_bytes, Ordering::Relaxed);
         self.write_bytes.store(plan.write_bytes, Ordering::Relaxed);
         self.memtable_bytes.store(options.memtable_bytes, Ordering::Relaxed);
         self.generation_bytes.store(options.global_index_bytes, Ordering::Relaxed);
-    }
-}
-
-impl Engine {
-    /// Changes the memory ceiling, and with it every size that was left to the engine. Less is in force at once: the cache has
-    /// given up what is too much when this returns, but for what readers hold, and writers wait until what is too much of
-    /// theirs is flushed.
-    ///
-    /// # Errors
-    /// `Invalid` where it contradicts other options, naming them, or the database was opened read-only.
-    pub fn set_memory_bytes(&self, memory_bytes: u64) -> Result<()> {
-        self.refuse_if_read_only()?;
-        let options = self.budget.under(memory_bytes, &self.options)?;
-        self.change_budget(|| {
-            self.budget.set(&options);
-            self.txn.set_write_bytes(options.write_memory_bytes);
-        });
-        self.shrink_cache();
-        for table in self.catalog.all() {
-            let picture = table.pinned();
-            if picture.active.record_bytes() + picture.active.index_bytes() >= self.memtable_limit() {
-                self.note_full(&table);
-            }
-        }
-        self.refresh_debt();
-        self.scheduler.wake();
-        Ok(())
     }
 }
 

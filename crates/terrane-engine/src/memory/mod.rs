@@ -1,9 +1,11 @@
-//! The memory ceiling: `budget.rs` has the sizes in force, `arbiter.rs` divides what is shared between writers and the
-//! cache, `job_lease.rs` lends the memory of jobs to the cache, `write_share.rs` shrinks the share of writers while reads
-//! miss the cache, `trim.rs` gives freed memory back to the system.
+//! The memory ceiling: one arbiter divides it between writers, the cache, and jobs.
+//!
+//! `budget.rs` has the sizes in force, `decide.rs` says what each part gets (a pure function), `arbiter.rs`
+//! samples, decides and applies, `writers.rs` sums what writers use, `ceiling.rs` is what the engine asks of
+//! the arbiter.
 
 pub(crate) mod arbiter;
 pub(crate) mod budget;
-pub(crate) mod job_lease;
-pub(crate) mod trim;
-pub(crate) mod write_share;
+mod ceiling;
+mod decide;
+pub(crate) mod writers;

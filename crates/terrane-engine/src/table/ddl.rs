@@ -126,15 +126,10 @@ impl Engine {
         // The edit names a number. Were it durable and the journal behind it, recovery would miss records.
         self.journal.sync()?;
         self.append_edit(vec![create, EditOp::Flushed { table: id, seq: flushed }])?;
-        let table = Table::new(
-            id,
-            name.to_owned(),
-            settings,
-            sense,
-            Arc::new(Metasnapshot::new()),
-            flushed,
-            first_seq,
-        );
+        let tree = Arc::new(Metasnapshot::new());
+        let numbers = (flushed, first_seq);
+        let table =
+            Table::new((id, name.to_owned()), settings, sense, tree, numbers, self.memory.table_totals());
         change.insert(table.clone());
         if name != HIDDEN_NAME {
             self.events.tell(|| Event::TableCreated(name.to_owned()));

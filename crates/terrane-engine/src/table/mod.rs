@@ -10,6 +10,7 @@ pub(crate) mod semantics;
 pub(crate) mod settings;
 pub(crate) mod stopped;
 pub(crate) mod sums;
+pub(crate) mod totals;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use crate::table::semantics::TableSemantics;
 use crate::table::settings::TableSettings;
 use crate::table::stopped::{Left, Stopped};
 use crate::table::sums::TablePart;
+use crate::table::totals::TableTotals;
 use crate::write::throttle::TablePressure;
 
 /// A table of an open database.
@@ -47,6 +49,8 @@ pub struct Table {
     /// What its records mean.
     pub sense: Arc<TableSemantics>,
     picture: EpochCell<ReadView>,
+    /// What all tables hold together.
+    totals: Arc<TableTotals>,
     /// The right to change the picture, and what the table owes to the levels.
     edit: Mutex<Ledger>,
     dropped: AtomicBool,
@@ -115,24 +119,25 @@ pub(crate) struct Served {
 
 impl Table {
     /// A table whose memory tier is empty and takes records from `first_seq` on.
-    pub fn new(
-        id: TableId,
-        name: String,
+    pub(crate) fn new(
+        (id, name): (TableId, String),
         settings: TableSettings,
         sense: Arc<TableSemantics>,
         tree: Arc<Metasnapshot>,
-        flushed: SeqNo,
-        first_seq: SeqNo,
+        (flushed, first_seq): (SeqNo, SeqNo),
+        totals: &Arc<TableTotals>,
     ) -> Arc<Table> {
-        let active = Memtable::ordered(first_seq, settings.memtable_filter, sense.collation());
+        let active = totals.new_memtable(first_seq, settings.memtable_filter, sense.collation());
         let ledger = Ledger::new(&active);
         let picture = ReadView { active, frozen: Vec::new(), generations: Vec::new(), tree };
+        totals.enter(&picture);
         Arc::new(Table {
             id,
             name,
             settings: RwLock::new(Arc::new(settings)),
             sense,
             picture: EpochCell::new(picture),
+            totals: totals.clone(),
             edit: Mutex::new(ledger),
             dropped: AtomicBool::new(false),
             stopped: Stopped::default(),
@@ -163,7 +168,7 @@ impl Table {
 
     /// An empty memtable for records from `first_seq` on.
     pub(crate) fn new_memtable(&self, first_seq: SeqNo) -> Arc<Memtable> {
-        Memtable::ordered(first_seq, self.settings().memtable_filter, self.sense.collation())
+        self.totals.new_memtable(first_seq, self.settings().memtable_filter, self.sense.collation())
     }
 
     /// The current picture, alive while `guard` is.
@@ -351,10 +356,12 @@ impl TableEdit<'_> {
     /// `Poisoned` as [`TableEdit::replace`], but the caller has to stop the table.
     pub(crate) fn replace_behind_edit(&mut self, next: ReadView, leaves: &Leaves<'_>) -> Result<()> {
         self.ledger.turn(&next, leaves)?;
-        let has_changed = !Arc::ptr_eq(&self.table.picture(&terrane_base::epoch::pin()).tree, &next.tree);
+        // Both are kept: what leaves the sums has left the view.
+        let (before, after) = (self.table.pinned(), next.clone());
         self.table.picture.replace(next);
+        self.table.totals.follow(&before, &after);
         self.table.note_part();
-        if has_changed {
+        if !Arc::ptr_eq(&before.tree, &after.tree) {
             self.table.note_changed();
         }
         Ok(())

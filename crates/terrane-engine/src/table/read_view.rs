@@ -64,11 +64,15 @@ impl ReadView {
         memory.filter_map(|memtable| memtable.range_deletes())
     }
 
+    /// The indexes over records, newest first.
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = &Arc<Memtable>> {
+        let memtables = std::iter::once(&self.active).chain(&self.frozen);
+        memtables.chain(self.generations.iter().map(|generation| generation.index()))
+    }
+
     /// Bytes of the indexes over records, all sources together.
     pub fn index_bytes(&self) -> u64 {
-        self.active.index_bytes()
-            + self.frozen.iter().map(|memtable| memtable.index_bytes()).sum::<u64>()
-            + self.generations.iter().map(|generation| generation.index_bytes()).sum::<u64>()
+        self.indexes().map(|index| index.index_bytes()).sum()
     }
 
     /// Bytes of the records that are only in memory, and of the indexes over them.

@@ -269,6 +269,10 @@ pub fn check_table_option(name: &str, value: &str) -> Result<()> {
 /// How the memory budget is divided. What is left over is for jobs in flight, iterators and the manifest's state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryPlan {
+    /// The ceiling.
+    pub(crate) ceiling_bytes: u64,
+    /// Jobs in flight: at most so much.
+    pub(crate) job_bytes: u64,
     /// Segments and the indexes over them: at most so much.
     pub(crate) write_bytes: u64,
     /// Blocks, index blocks and filters: at least so much.
@@ -301,6 +305,8 @@ impl MemoryPlan {
         let index_bytes = (write_bytes / 16).max(INDEX_SLACK_BYTES_MIN);
         let cache_bytes = cache_bytes(options);
         MemoryPlan {
+            ceiling_bytes: options.memory_bytes,
+            job_bytes,
             chunk_bytes: has_arena(options).then_some(HUGE_PAGE_BYTES),
             write_bytes,
             cache_bytes,

@@ -1,4 +1,6 @@
-//! Running sums over the tables of a catalog: what all tables have in memory and in their levels, without a walk over them.
+//! Running sums over the tables of a catalog: what all tables have only in memory, and which of them changed, without a walk
+//! over them. [`crate::table::totals`] has the sums that follow each piece of memory; these follow records, which come with
+//! every write, and are noted by grains.
 //!
 //! Steps: 1. a table notes its part when its view is replaced, and its writers note it again when the active memtable has
 //! grown by a grain; 2. the difference goes into the sums of the catalog; 3. a reader of a sum loads one number.
@@ -6,7 +8,7 @@
 //!
 //! Invariants: a sum is the sum of the parts that were noted last, over the tables of the catalog. A part is less than a
 //! grain behind the table: writers note growth before their write ends, and a new view is noted by the step that installs it.
-//! No write waits here as a rule: two numbers that seldom change say whether there is anything to note.
+//! No write waits here as a rule: a number that seldom changes says whether there is anything to note.
 
 use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,24 +20,18 @@ use terrane_memtable::Memtable;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
 
-/// Growth of the index of the active memtable that is noted. Less than its smallest chunk: each chunk is noted.
-const INDEX_GRAIN_BYTES: u64 = 4 << 10;
 /// Growth of the records of the active memtable that is noted.
 const RECORD_GRAIN_BYTES: u64 = 16 << 10;
 
 /// What one table has, or all tables have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Amounts {
-    /// Bytes of indexes over records in memory.
-    pub(crate) index_bytes: u64,
     /// Bytes of records in memory and their indexes; 0 for a table without records in memory.
     pub(crate) filled_bytes: u64,
     /// Tables that have records in memory.
     pub(crate) filled_tables: u64,
     /// Bytes of memory behind the oldest generation of a table, which is being flushed or has room for more.
     pub(crate) behind_bytes: u64,
-    /// Bytes in runs and levels.
-    pub(crate) tree_bytes: u64,
 }
 
 impl Amounts {
@@ -43,11 +39,9 @@ impl Amounts {
     fn of(view: &ReadView) -> Amounts {
         let is_filled = !view.memory_is_empty();
         Amounts {
-            index_bytes: view.index_bytes(),
             filled_bytes: if is_filled { view.memory_bytes() } else { 0 },
             filled_tables: u64::from(is_filled),
             behind_bytes: view.behind_bytes(),
-            tree_bytes: view.tree.totals().bytes,
         }
     }
 }
@@ -55,11 +49,9 @@ impl Amounts {
 /// Sums over the tables of a catalog, and the tables whose levels changed.
 #[derive(Debug, Default)]
 pub(crate) struct TableSums {
-    index_bytes: AtomicU64,
     filled_bytes: AtomicU64,
     filled_tables: AtomicU64,
     behind_bytes: AtomicU64,
-    tree_bytes: AtomicU64,
     /// Tables whose levels or options changed since the last look, each once.
     changed: Mutex<Vec<TableId>>,
     has_changed: AtomicBool,
@@ -71,11 +63,9 @@ impl TableSums {
         // Relaxed, here and below: measures.
         let load = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
         Amounts {
-            index_bytes: load(&self.index_bytes),
             filled_bytes: load(&self.filled_bytes),
             filled_tables: load(&self.filled_tables),
             behind_bytes: load(&self.behind_bytes),
-            tree_bytes: load(&self.tree_bytes),
         }
     }
 
@@ -101,11 +91,9 @@ impl TableSums {
                 debug_assert!(before >= old, "a sum of {before} has no part of {old}");
             }
         };
-        turn(&self.index_bytes, old.index_bytes, new.index_bytes);
         turn(&self.filled_bytes, old.filled_bytes, new.filled_bytes);
         turn(&self.filled_tables, old.filled_tables, new.filled_tables);
         turn(&self.behind_bytes, old.behind_bytes, new.behind_bytes);
-        turn(&self.tree_bytes, old.tree_bytes, new.tree_bytes);
     }
 }
 
@@ -113,8 +101,7 @@ impl TableSums {
 #[derive(Debug, Default)]
 pub(crate) struct TablePart {
     noted: Mutex<Noted>,
-    /// Bytes of the active memtable's index, and of its records, at which the table is noted again.
-    index_look: AtomicU64,
+    /// Bytes of the active memtable's records at which the table is noted again.
     record_look: AtomicU64,
     /// What was noted of [`Amounts::filled_bytes`], for writers.
     filled_bytes: AtomicU64,
@@ -159,18 +146,17 @@ impl Table {
         self.note_locked(&mut self.part.noted.lock());
     }
 
-    /// Notes anew what the table has, if `active` has grown enough. Called by writers behind their records.
+    /// Notes anew what the table has, if the active memtable has grown enough. Called by writers behind their records.
     #[inline]
-    pub(crate) fn note_growth(&self, record_bytes: u64, index_bytes: u64) {
-        if self.has_grown(record_bytes, index_bytes) {
+    pub(crate) fn note_growth(&self, record_bytes: u64) {
+        if self.has_grown(record_bytes) {
             self.note_grown();
         }
     }
 
     #[inline]
-    fn has_grown(&self, record_bytes: u64, index_bytes: u64) -> bool {
+    fn has_grown(&self, record_bytes: u64) -> bool {
         record_bytes >= self.part.record_look.load(Ordering::Relaxed)
-            || index_bytes >= self.part.index_look.load(Ordering::Relaxed)
     }
 
     #[cold]
@@ -179,7 +165,7 @@ impl Table {
         let has_grown = {
             let guard = terrane_base::epoch::pin();
             let active = &self.picture(&guard).active;
-            self.has_grown(active.record_bytes(), active.index_bytes())
+            self.has_grown(active.record_bytes())
         };
         // Another writer may have noted it.
         if has_grown {
@@ -203,7 +189,6 @@ impl Table {
         let record_bytes = active.record_bytes();
         let grain = if record_bytes == 0 { 1 } else { RECORD_GRAIN_BYTES };
         self.part.record_look.store(record_bytes + grain, Ordering::Relaxed);
-        self.part.index_look.store(active.index_bytes() + INDEX_GRAIN_BYTES, Ordering::Relaxed);
     }
 
     /// What was noted last of the bytes of its records in memory and their indexes.
@@ -215,16 +200,15 @@ impl Table {
     pub(crate) fn is_noted(&self) -> bool {
         let noted = self.part.noted.lock();
         let guard = terrane_base::epoch::pin();
-        let now = Amounts::of(self.picture(&guard));
-        let is_near = |noted: u64, now: u64, grain: u64| noted <= now && now - noted <= grain;
-        noted.sums.is_none()
-            || is_near(noted.amounts.index_bytes, now.index_bytes, INDEX_GRAIN_BYTES)
-                && is_near(
-                    noted.amounts.filled_bytes,
-                    now.filled_bytes,
-                    INDEX_GRAIN_BYTES + RECORD_GRAIN_BYTES,
-                )
-                && (noted.amounts.filled_tables, noted.amounts.behind_bytes, noted.amounts.tree_bytes)
-                    == (now.filled_tables, now.behind_bytes, now.tree_bytes)
+        let view = self.picture(&guard);
+        let now = Amounts::of(view);
+        // Records come with an index, which grows by chunks. A writer with a number from before a freeze may still add to the
+        // frozen memtable behind the last note.
+        let grain = RECORD_GRAIN_BYTES + view.active.index_bytes();
+        let left_out = now.filled_bytes.checked_sub(noted.amounts.filled_bytes);
+        let is_near = left_out.is_some_and(|bytes| bytes <= grain || !view.frozen.is_empty());
+        let are_equal = noted.amounts.filled_tables == now.filled_tables
+            && noted.amounts.behind_bytes <= now.behind_bytes;
+        noted.sums.is_none() || is_near && are_equal
     }
 }

@@ -27,6 +27,7 @@ mod wait_graph;
 mod window_keys;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::sync::Mutex;
@@ -85,6 +86,11 @@ impl Transactions {
     /// Changes the write memory, of which the window has a share.
     pub(crate) fn set_write_bytes(&self, write_bytes: u64) {
         self.window.set_bytes_max(write_bytes / WINDOW_SHARE);
+    }
+
+    /// Where the bytes that the window holds are counted.
+    pub(crate) fn window_bytes_shared(&self) -> Arc<AtomicU64> {
+        self.window.bytes_shared()
     }
 
     /// Bytes that the window holds.

@@ -134,9 +134,9 @@ impl Engine {
     #[inline]
     fn note_written(&self, table: &Table, guard: &Guard) {
         let active = &table.picture(guard).active;
-        let (record_bytes, index_bytes) = (active.record_bytes(), active.index_bytes());
-        table.note_growth(record_bytes, index_bytes);
-        if record_bytes + index_bytes >= self.memtable_limit() {
+        let record_bytes = active.record_bytes();
+        table.note_growth(record_bytes);
+        if record_bytes + active.index_bytes() >= self.memory.memtable_limit() {
             self.note_full(table);
         }
     }

@@ -164,6 +164,17 @@ impl Cache {
         self.used.load(Ordering::Relaxed)
     }
 
+    /// The limit, in bytes.
+    #[must_use]
+    pub fn limit_bytes(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Evicts all that is above the limit, and frees what earlier evictions left.
+    pub fn shrink(&self) {
+        self.shrink_to(self.limit_bytes());
+    }
+
     /// Evicts everything that is not held in place by something else.
     pub fn clear(&self) {
         self.shrink_to(0);

@@ -142,7 +142,7 @@ impl Engine {
         let picture = table.pinned();
         let snapshots = self.pins.list(|| self.journal.visible());
         let shape = shape_of(table, &picture.tree, &snapshots);
-        let memory = memory_tier(&picture, self.budget.generation_bytes());
+        let memory = memory_tier(&picture, self.memory.budget().generation_bytes());
         let policy = self.options.adaptive_shape;
         let limits = &table.settings().limits;
         match pick_fewer_runs(&shape, memory, limits, &schedule.claims, load, policy)? {

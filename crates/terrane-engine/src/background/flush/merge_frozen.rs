@@ -94,7 +94,7 @@ impl Engine {
             newest.record_bytes() + newest.index_bytes() + oldest.record_bytes() + oldest.index_bytes();
         let is_open = !newest.is_closed()
             || terrane_base::planted!(MergeIntoFlushedGeneration) && !has_generation(&table.pinned(), newest);
-        (is_open && bytes <= self.generation_limit()).then_some(newest)
+        (is_open && bytes <= self.memory.generation_limit()).then_some(newest)
     }
 
     fn merge_oldest(

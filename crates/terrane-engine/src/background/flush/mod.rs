@@ -84,7 +84,7 @@ impl Engine {
         let is_asked =
             wanted > table.flushed_seq() || begins_below && !terrane_base::planted!(FlushWaitsForNothing);
         picture.generations.len() > 1
-            || bytes + self.memtable_limit() > self.generation_limit()
+            || bytes + self.memory.memtable_limit() > self.memory.generation_limit()
             || is_asked
             || oldest.is_closed()
     }

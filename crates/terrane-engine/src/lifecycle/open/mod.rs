@@ -21,6 +21,7 @@ use terrane_base::{Error, Functions, Kind, Result, SeqNo, TableId};
 use terrane_compaction::{LocalCompactor, RateLimiter};
 use terrane_device::{Disk, DiskLock};
 use terrane_format::manifest::{Edit, EditOp};
+use terrane_journal::Journal;
 use terrane_levels::directory::{self, Contents, DATA, JOURNAL, LOCK, Others};
 use terrane_levels::{Manifest, Pins, State};
 use terrane_storage::{LocalStore, Store, StoreSettings};
@@ -36,11 +37,9 @@ use crate::engine::Engine;
 use crate::lifecycle::follower::{Following, KnownExtents};
 use crate::lifecycle::recover::{Recovered, Recovery};
 use crate::lifecycle::replay_filter::{finish_swap, refuse_unfinished};
-use crate::memory::arbiter::Looking;
+use crate::memory::arbiter::MemoryArbiter;
 use crate::memory::budget::Budget;
-use crate::memory::job_lease::JobLease;
-use crate::memory::trim::TrimWatch;
-use crate::memory::write_share::WriteShare;
+use crate::memory::writers::WriterMemory;
 use crate::observe::io_accounting::Flows;
 use crate::observe::stats::written::Written;
 use crate::observe::stats::{Counters, Histograms, add};
@@ -48,6 +47,7 @@ use crate::read::snapshots::Readers;
 use crate::table::Table;
 use crate::table::catalog::Catalog;
 use crate::table::settings::{TableSettings, check_default, check_kind_of_order, stored_options};
+use crate::table::totals::TableTotals;
 use crate::txn::Transactions;
 use crate::write::throttle::Throttle;
 
@@ -97,29 +97,37 @@ impl Engine {
         let extents = open_store(&disk, dir, &options, &state, following)?;
         let store = flows.user(&extents);
         let known = following.map(Following::known_extents).unwrap_or_default();
-        let tables = open_tables(&state, &options, &store, &functions, &env, &known)?;
+        let totals = Arc::default();
+        let tables = open_tables(&state, &options, &store, &functions, (&env, &totals), &known)?;
         let (manifest, counters) = (Arc::new(manifest), Counters::default());
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
         let recovered = recover_journal(doors, dir, &options, found, (&tables, &counters), way)?;
         tables.iter().try_for_each(|table| table.sense.collation().check())?;
         let (budget, cache) = divide_memory(asked, &options, following.and_then(Following::cache));
+        let txn = Transactions::new(budget.write_bytes());
+        let journal: Arc<dyn Journal> = Arc::from(recovered.journal);
+        let window_bytes = txn.window_bytes_shared();
+        let writers = WriterMemory { journal: journal.clone(), tables: totals, window_bytes };
         Ok(Arc::new(Engine {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             rows: RowCache::new(cache.clone(), budget.plan().cache_bytes / 100 * options.row_cache),
+            memory: MemoryArbiter::new(
+                env.clock.clone(),
+                budget,
+                cache.clone(),
+                writers,
+                options.write_memory_yields,
+            ),
             cache,
-            looking: Looking::default(),
-            job_memory: JobLease::default(),
             idle_watch: IdleWatch::default(),
-            freed_watch: TrimWatch::default(),
             catalog: Catalog::new(tables),
-            txn: Transactions::new(budget.write_bytes()),
+            txn,
             functions,
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
             readers: Readers::new(options.reader_age_max_ms),
             throttle: Throttle::default(),
             events: Arc::default(),
-            yielding: WriteShare::default(),
             scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
             scrubber: Scrubber::default(),
             adapting: ReadHeavy::default(),
@@ -135,10 +143,9 @@ impl Engine {
             env,
             disk,
             options,
-            budget,
             store,
             manifest,
-            journal: recovered.journal,
+            journal,
             marks: Marks::new(recovered.void_marks),
             counters,
             written: Written::default(),
@@ -167,7 +174,9 @@ impl Engine {
         self.start_workers()?;
         for table in self.catalog.all() {
             let picture = table.pinned();
-            if picture.active.record_bytes() + picture.active.index_bytes() >= self.budget.memtable_bytes() {
+            if picture.active.record_bytes() + picture.active.index_bytes()
+                >= self.memory.budget().memtable_bytes()
+            {
                 self.note_full(&table);
             }
         }
@@ -326,7 +335,7 @@ fn open_tables(
     options: &Options,
     store: &Arc<dyn Store>,
     functions: &Functions,
-    env: &Env,
+    (env, totals): (&Env, &Arc<TableTotals>),
     known: &KnownExtents,
 ) -> Result<Vec<Arc<Table>>> {
     let live = state.tables.values().filter(|table| !table.dropped);
@@ -345,7 +354,7 @@ fn open_tables(
         // The memtable takes every replayed number; those in the levels are left out by the recovery.
         let first_seq = SeqNo(0);
         let (name, tree) = (table.name.clone(), Arc::new(tree));
-        Ok(Table::new(table.id, name, settings, sense, tree, table.flushed, first_seq))
+        Ok(Table::new((table.id, name), settings, sense, tree, (table.flushed, first_seq), totals))
     })
     .collect()
 }

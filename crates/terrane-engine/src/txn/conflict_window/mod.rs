@@ -109,7 +109,7 @@ pub(crate) struct ConflictWindow {
     left: Condvar,
     bytes_max: AtomicU64,
     /// What it holds, for those who count memory.
-    bytes: AtomicU64,
+    bytes: Arc<AtomicU64>,
 }
 
 fn bytes_of(keys: &[LockKey]) -> u64 {
@@ -299,13 +299,18 @@ impl ConflictWindow {
             inner: Mutex::new(Inner::default()),
             left: Condvar::new(),
             bytes_max: AtomicU64::new(bytes_max),
-            bytes: AtomicU64::new(0),
+            bytes: Arc::default(),
         }
     }
 
     /// Changes how much it takes at most, from the next commit on.
     pub(crate) fn set_bytes_max(&self, bytes_max: u64) {
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
+    }
+
+    /// Where the bytes it holds are counted.
+    pub(crate) fn bytes_shared(&self) -> Arc<AtomicU64> {
+        self.bytes.clone()
     }
 
     /// Bytes it holds.

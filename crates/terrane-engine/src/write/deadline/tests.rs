@@ -131,7 +131,7 @@ fn who_is_refused_for_memory_has_paid_nothing() {
     // So slow that one batch is charged for a quarter of a second.
     engine.throttle.owe_memory();
     // Nothing is free.
-    let taken = 2 * engine.budget.write_bytes();
+    let taken = 2 * engine.memory.budget().write_bytes();
     engine.throttle.take_room(taken);
     for _ in 0..20 {
         let error = engine.write_within(&large(60_000), false, Duration::ZERO).expect_err("no room");

@@ -107,7 +107,7 @@ impl Engine {
 
     #[inline]
     fn check_size(&self, batch: &Batch) -> Result<()> {
-        let limit = self.budget.write_bytes() / BATCH_SHARE;
+        let limit = self.memory.budget().write_bytes() / BATCH_SHARE;
         if batch.bytes().len() as u64 > limit { Err(self.too_large(batch, limit)) } else { Ok(()) }
     }
 
@@ -116,7 +116,7 @@ impl Engine {
         Error::invalid(format!(
             "batch of {} bytes: with memory_bytes={} the limit is {limit} bytes; split the batch or raise memory_bytes",
             batch.bytes().len(),
-            self.budget.memory_bytes()
+            self.memory.budget().memory_bytes()
         ))
     }
 

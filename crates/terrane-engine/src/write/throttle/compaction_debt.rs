@@ -195,8 +195,12 @@ impl Engine {
         let bytes = (self.throttle.compaction_debt.brought(bytes)
             + self.throttle.compaction_debt.moved(table.id))
         .max(0.0);
-        let run_bytes =
-            self.throttle.compaction_debt.run_bytes.load(Ordering::Relaxed).max(self.generation_limit() / 2);
+        let run_bytes = self
+            .throttle
+            .compaction_debt
+            .run_bytes
+            .load(Ordering::Relaxed)
+            .max(self.memory.generation_limit() / 2);
         let generations = (bytes / run_bytes as f64).max(tree.runs.len() as f64 / SMALL_RUNS);
         let (start, end) = (limits.overflow_runs_trigger as f64, settings.overflow_runs_max as f64);
         let of_runs = (generations - start) / (end - start).max(1.0);

@@ -1,6 +1,6 @@
 //! What the background owes, for [`crate::write::throttle`]:
 //!
-//! * memory: segments and indexes against the write memory, or the share of it that is left to writers ([`crate::memory::write_share`]). At 1 writers wait: the ceiling is hard. They wait as well
+//! * memory: segments and indexes against the write memory, or the share of it that is left to writers ([`crate::memory`]). At 1 writers wait: the ceiling is hard. They wait as well
 //!   while the cache has yet to give back what was lent to it.
 //! * the backlog of the levels ([`crate::write::throttle::compaction_debt`]), of each table by itself: overflow runs, and bytes that compaction
 //!   owes. Writers of the table get slower by it, they never stop.
@@ -16,17 +16,16 @@ impl Engine {
     pub(crate) fn refresh_debt(&self) {
         self.stop_for_writers();
         self.look_at_stall();
-        self.look_at_yielding();
         let balance = self.balance_memory();
         // What the cache has not given back yet is waited for like memory that is not flushed yet.
         self.note_memory(balance.write_bytes + self.cache.used_bytes());
-        let memory = if balance.is_over { 1.0 } else { self.debt_of(balance.write_bytes) };
+        let memory = if balance.is_over { 1.0 } else { self.memory.debt_of(balance.write_bytes) };
         let (backlog, slows) = self.refresh_backlogs();
         self.throttle.pressure.set_debt(memory, self.rate_until_flushed(1.0 - memory), backlog, slows);
     }
 
     /// Share of the write memory that is in use.
     pub(crate) fn memory_debt(&self) -> f64 {
-        self.debt_of(self.write_memory_in_use())
+        self.memory.debt()
     }
 }

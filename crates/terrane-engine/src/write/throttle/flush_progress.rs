@@ -118,7 +118,7 @@ impl Engine {
         let progress = self.throttle.flush_progress.progress(self.env.clock.now())?;
         let behind = self.catalog.sums().now().behind_bytes;
         let rate = if progress.rate > 0.0 { progress.rate } else { self.throttle.pressure.drain_rate() };
-        let left = self.debt_of(progress.left_bytes as u64 + behind);
+        let left = self.memory.debt_of(progress.left_bytes as u64 + behind);
         Some(rate_that_lasts(rate, room, left))
     }
 }

@@ -78,7 +78,11 @@ impl Engine {
     /// Whether the next memtable will be full soon.
     pub(crate) fn is_filling(&self) -> bool {
         let bytes = self.written.bytes();
-        self.throttle.ingest_rate.is_strong(self.env.clock.now(), bytes, self.budget.memtable_bytes())
+        self.throttle.ingest_rate.is_strong(
+            self.env.clock.now(),
+            bytes,
+            self.memory.budget().memtable_bytes(),
+        )
     }
 
     /// Whether what is not due is put off, because the next memtable will be full soon, or would if writers had not just

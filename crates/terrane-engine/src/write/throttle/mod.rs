@@ -1,21 +1,21 @@
-//! Pacing: writers are slowed in proportion to what the background owes, so that the rate bends and never stops
-//! while space is left.
+//! The throttle: what holds writers back. They are slowed in proportion to what the background owes, so that the rate bends
+//! and never stops while space is left. All its state is private; a batch comes in by a [`permit::WritePermit`].
 //!
-//! Two things are owed, each 0 when none is and 1 at its limit ([`crate::write::throttle::debt`]):
+//! Two things are owed, each 0 when none is and 1 at its limit ([`debt`]):
 //!
 //! * *Memory* comes back by whole generations, its limit is hard, and all tables share it. While something waits to be
-//!   flushed writers go at the rate at which the room lasts until it is ([`crate::write::throttle::flush_progress`]). Where nothing waits they run
-//!   free below [`FREE_DEBT`]; above it their rate falls linearly from twice the measured rate of flushes to zero at the
-//!   limit, where they wait for memory. A table that has less than half of its share of what is in use does not owe it:
-//!   its writers go on until the limit is reached, which those who pay keep away from.
+//!   flushed writers go at the rate at which the room lasts until it is ([`flush_progress`]). Where nothing waits they run
+//!   free below [`pressure::FREE_DEBT`]; above it their rate falls linearly from twice the measured rate of flushes to zero at
+//!   the limit, where they wait for memory ([`room`]). A table that has less than half of its share of what is in use does not
+//!   owe it: its writers go on until the limit is reached, which writers that pay keep away from.
 //! * The *backlog* of the levels is soft, and each table has its own. From its start on the writers of the table go at the
 //!   rate at which its overflow runs sink into level 1, averaged over seconds, a little faster at its start and a little
-//!   slower at its end ([`table::follow`]): while it stays between the two, no moment is slower than half the average. Beyond its
-//!   end the rate goes on falling, and before its start it rises until there are no runs at all: writers that ran free up
-//!   to the start would meet it with more than a merge can take, and go to and fro between the two.
+//!   slower at its end ([`per_table::follow`]): while it stays between the two, no moment is slower than half the average.
+//!   Beyond its end the rate goes on falling, and before its start it rises until there are no runs at all: writers that ran
+//!   free up to the start would meet it with more than a merge can take, and go to and fro between the two.
 //!
-//! A batch pays for its bytes at the pace of each table that it changes, and for those of tables that owe memory at that of
-//! memory, too ([`crate::write::throttle::token_bucket`]). What writers need for one payment counts as work between two of the other, so both
+//! A batch is charged for its bytes at the rate of each table that it changes, and for those of tables that owe memory at
+//! that of memory, too ([`token_bucket`]). What writers need for one charge counts as work between two of the other, so both
 //! together take as long as the slower one.
 
 pub(crate) mod admit;

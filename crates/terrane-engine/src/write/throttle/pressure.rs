@@ -37,8 +37,8 @@ pub(super) struct Pressure {
     /// Total time writers were held back, in microseconds, and the part of it for memory.
     paused_micros: AtomicU64,
     paused_for_memory_micros: AtomicU64,
-    /// Signalled when memory comes back.
-    gate: Mutex<()>,
+    /// How often memory came back; signalled each time.
+    gate: Mutex<u64>,
     freed: Condvar,
 }
 
@@ -52,7 +52,7 @@ impl Default for Pressure {
             drain_rate: AtomicU64::new(RATE_START as u64),
             paused_micros: AtomicU64::new(0),
             paused_for_memory_micros: AtomicU64::new(0),
-            gate: Mutex::new(()),
+            gate: Mutex::new(0),
             freed: Condvar::new(),
         }
     }
@@ -96,7 +96,7 @@ impl Pressure {
 
     /// Wakes writers that wait at the gate.
     pub(super) fn wake(&self) {
-        let _gate = self.gate.lock();
+        *self.gate.lock() += 1;
         self.freed.notify_all();
     }
 
@@ -145,18 +145,24 @@ impl Pressure {
         mut look: impl FnMut() -> Option<R>,
     ) -> (R, Duration) {
         let start = env.clock.now();
-        let mut gate = self.gate.lock();
         let ended = loop {
+            let seen = *self.gate.lock();
+            // Without the gate: making room evicts, and other writers must not wait for that. A signal that comes meanwhile
+            // is seen by its number.
             if let Some(ended) = look() {
                 break ended;
             }
             let left = until.map_or(GATE_MAX, |until| until.saturating_sub(env.clock.now()).min(GATE_MAX));
             match env.spawn.stepper() {
-                Some(stepper) => terrane_base::sync::unlocked(&mut gate, || stepper.pass(left)),
-                None => drop(self.freed.wait_for(&mut gate, left)),
+                Some(stepper) => stepper.pass(left),
+                None => {
+                    let mut gate = self.gate.lock();
+                    if *gate == seen {
+                        self.freed.wait_for(&mut gate, left);
+                    }
+                }
             }
         };
-        drop(gate);
         let took = env.clock.now() - start;
         self.note_paused(took, true);
         (ended, took)

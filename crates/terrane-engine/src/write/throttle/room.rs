@@ -106,7 +106,7 @@ impl Engine {
 
     /// Reserves `bytes` of the write memory if they are free.
     fn try_reserve(&self, bytes: u64) -> bool {
-        self.throttle.try_reserve(bytes, |reserved| self.has_room_for(reserved))
+        self.throttle.try_reserve(bytes, |reserved| self.memory.has_room_for(reserved))
     }
 
     pub(crate) fn is_closing(&self) -> bool {

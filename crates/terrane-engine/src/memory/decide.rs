@@ -1,0 +1,284 @@
+//! The division of the memory ceiling, as a pure function of what was sampled: no clock, no lock, no engine.
+//!
+//! Jobs in flight have a share of their own, half of which the cache has while none runs; the rest is
+//! *shared*. Writers may take up to their share of it, and what they do not use is lent to the cache.
+//!
+//! ```text
+//! | jobs | lent |                         shared                                  |
+//!               | segments and indexes ->  | slack |  <- blocks, index blocks, filters  |
+//! ```
+//!
+//! Rules, one function each:
+//! 1. *Lease* ([`lease`]): the cache gets its half of the jobs' share when no job has run for [`REST_MIN`]; a
+//!    job that comes every few milliseconds must not cost the cache a part of it each time. The first job
+//!    takes it back; until the cache has evicted it, it belongs to neither, so that no writer waits for it.
+//! 2. *Share of writers* ([`write_share`]): while reads load a block for every [`SHORT_BYTES`] that are
+//!    written, writers do with less and less, down to half; the share comes back once hardly a block was
+//!    loaded for [`CALM_MIN`]. Write memory above what a generation of useful size takes saves the levels
+//!    some merging; memory of the cache saves every read that would miss a load. Where the data are far
+//!    larger than what writers give up, they keep it: the hit ratio would not change. A smaller share makes
+//!    memtables and generations full earlier and counts memory as owed earlier; the limit of write memory
+//!    stays, so a batch that fits once always fits.
+//! 3. *Limit of the cache* ([`MemoryPlan::cache_limit`]): what writers leave of what is shared, less a slack:
+//!    room for what writers take from one tick to the next, so that they need not wait for evictions.
+//! 4. *Trim* ([`trim`]): an allocator keeps what was freed. When the cache has given up one part in
+//!    [`TRIM_SHARE`] of the ceiling since the last trim, the background returns freed memory to the system.
+//!
+//! Invariant: what the parts get is at most the ceiling.
+
+use std::time::Duration;
+
+use crate::table::settings::MemoryPlan;
+
+/// How long no job must have run.
+const REST_MIN: Duration = Duration::from_millis(500);
+
+/// Time over which loads and bytes are compared.
+const WINDOW: Duration = Duration::from_millis(100);
+/// A load for so many bytes written, or fewer, and the cache is short.
+const SHORT_BYTES: u64 = 4 << 10;
+/// A load for so many bytes written, or more, and it is short no longer.
+const ENOUGH_BYTES: u64 = 16 << 10;
+/// Time for which the cache must not have been short.
+const CALM_MIN: Duration = Duration::from_millis(500);
+/// Loads in a window that say nothing.
+const LOADS_MIN: u64 = 16;
+/// The whole share of writers; the least; and by how much it falls and rises in a window.
+pub(super) const WHOLE: u64 = 256;
+const LEAST: u64 = WHOLE / 2;
+const STEP_DOWN: u64 = WHOLE / 8;
+const STEP_UP: u64 = WHOLE / 16;
+/// What writers give up is at least one part in so many of the data, or they keep it.
+const DATA_SHARE: u64 = 10;
+
+/// Of the ceiling, one part in this many given up by the cache is worth a trim.
+const TRIM_SHARE: u64 = 16;
+/// Less is never worth one.
+const TRIM_BYTES_MIN: u64 = 4 << 20;
+
+/// Which part has the memory that jobs lend.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Lease {
+    /// Jobs.
+    #[default]
+    Jobs,
+    /// The cache: its limit is higher by it.
+    Cache,
+    /// The limit of the cache is not higher any more, and what the cache still has is not too much yet.
+    Returning,
+}
+
+/// What is remembered from tick to tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    pub(super) lease: Lease,
+    /// Jobs that ran at the last tick, and for how long none has run.
+    jobs_running: u32,
+    jobs_rest: Duration,
+    /// The part of their memory that writers use, in 256ths.
+    pub(super) write_share: u64,
+    /// Time since the last look at loads and bytes, and what came in it.
+    window: Duration,
+    written: u64,
+    loads: u64,
+    /// For how long the cache has not been short.
+    calm: Duration,
+    /// The most that the cache held since the last trim.
+    cache_peak: u64,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            lease: Lease::Jobs,
+            jobs_running: 0,
+            jobs_rest: Duration::ZERO,
+            write_share: WHOLE,
+            window: Duration::ZERO,
+            written: 0,
+            loads: 0,
+            calm: Duration::ZERO,
+            cache_peak: 0,
+        }
+    }
+}
+
+/// What writers brought and readers missed since the last tick that said so.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Traffic {
+    /// Bytes written.
+    pub(super) written: u64,
+    /// Blocks that reads loaded.
+    pub(super) loads: u64,
+    /// Bytes of the extents of all tables.
+    pub(super) level_bytes: u64,
+}
+
+/// Where a tick comes from: what it may change.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Occasion {
+    /// A writer: the only one that moves the share of writers. A pause says nothing of what comes after it.
+    Write(Traffic),
+    /// The background between two pieces of work: may lend the memory of jobs.
+    Background,
+    /// A job begins or ends, or what was lent is back.
+    Job {
+        /// Whether the cache has evicted what was lent.
+        is_returned: bool,
+    },
+    /// The background after work: trims.
+    Trim,
+    /// A batch asks for room.
+    Ask,
+    /// The ceiling has changed.
+    Ceiling,
+}
+
+/// What is sampled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Inputs {
+    /// The ceiling, and how much of it each part may have.
+    pub(super) plan: MemoryPlan,
+    /// Bytes that writers use, and those that they are about to take.
+    pub(super) writers: u64,
+    /// Bytes that the cache holds.
+    pub(super) cache: u64,
+    /// Jobs that run.
+    pub(super) jobs: u32,
+    /// Time since the last tick.
+    pub(super) elapsed: Duration,
+    pub(super) occasion: Occasion,
+    pub(super) before: State,
+}
+
+/// What each part gets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shares {
+    /// The limit of the cache.
+    pub(super) cache_limit: u64,
+    /// What writers and the cache may hold together now.
+    pub(super) together: u64,
+    /// Whether freed memory goes back to the system.
+    pub(super) trim: bool,
+    /// The lease, the share of writers, and what the next tick needs.
+    pub(super) state: State,
+}
+
+/// Divides memory. See the [module](self).
+pub(super) fn decide(inputs: &Inputs) -> Shares {
+    let (plan, before) = (&inputs.plan, &inputs.before);
+    let mut state = *before;
+    state.window += inputs.elapsed;
+    state.jobs_rest = match before.jobs_running.max(inputs.jobs) {
+        0 => before.jobs_rest + inputs.elapsed,
+        _ => Duration::ZERO,
+    };
+    state.jobs_running = inputs.jobs;
+    if plan.adaptive {
+        state.lease = lease(inputs, &state);
+        if let Occasion::Write(traffic) = &inputs.occasion {
+            write_share(plan, traffic, &mut state);
+        }
+    }
+    let trim = trim(inputs, &mut state);
+    let lent = if state.lease == Lease::Cache { plan.lent_bytes } else { 0 };
+    let out = if state.lease == Lease::Jobs { 0 } else { plan.lent_bytes };
+    let shares = Shares {
+        cache_limit: plan.cache_limit(inputs.writers, lent),
+        together: plan.shared_bytes() + out,
+        trim,
+        state,
+    };
+    check(inputs, &shares);
+    shares
+}
+
+/// The parts get at most the ceiling.
+fn check(inputs: &Inputs, shares: &Shares) {
+    let plan = &inputs.plan;
+    let divided = plan.write_bytes + plan.cache_bytes + plan.job_bytes;
+    assert!(divided <= plan.ceiling_bytes, "{divided} bytes are divided of {}", plan.ceiling_bytes);
+    assert!(plan.lent_bytes <= plan.job_bytes, "jobs lend at most what they have");
+    let fits = !plan.adaptive || inputs.writers + shares.cache_limit <= shares.together;
+    assert!(fits || shares.cache_limit == 0, "writers and the cache: {inputs:?} {shares:?}");
+    assert!((LEAST..=WHOLE).contains(&shares.state.write_share), "the share of writers: {shares:?}");
+}
+
+/// Rule 1.
+fn lease(inputs: &Inputs, state: &State) -> Lease {
+    match (state.lease, &inputs.occasion) {
+        (Lease::Cache, _) if inputs.jobs > 0 => Lease::Returning,
+        (Lease::Returning, Occasion::Job { is_returned: true }) => Lease::Jobs,
+        (Lease::Jobs, Occasion::Background) if inputs.jobs == 0 && state.jobs_rest >= REST_MIN => {
+            Lease::Cache
+        }
+        (lease, _) => lease,
+    }
+}
+
+/// Rule 2, at the end of each window.
+fn write_share(plan: &MemoryPlan, traffic: &Traffic, state: &mut State) {
+    state.written += traffic.written;
+    state.loads += traffic.loads;
+    if state.window < WINDOW {
+        return;
+    }
+    let (window, written, loads) = (state.window, state.written, state.loads);
+    (state.window, state.written, state.loads) = (Duration::ZERO, 0, 0);
+    if written == 0 {
+        return;
+    }
+    state.calm += window;
+    let is_one_in = |bytes: u64| loads >= LOADS_MIN && loads.saturating_mul(bytes) >= written;
+    let pays = plan.write_bytes / WHOLE * LEAST >= traffic.level_bytes / DATA_SHARE;
+    if is_one_in(ENOUGH_BYTES) && pays {
+        state.calm = Duration::ZERO;
+        if is_one_in(SHORT_BYTES) {
+            state.write_share = state.write_share.saturating_sub(STEP_DOWN).max(LEAST);
+        }
+    } else if state.calm >= CALM_MIN {
+        state.write_share = (state.write_share + STEP_UP).min(WHOLE);
+    }
+}
+
+/// Rule 4.
+fn trim(inputs: &Inputs, state: &mut State) -> bool {
+    if !matches!(inputs.occasion, Occasion::Trim) {
+        // With fixed shares memory moves only when the ceiling does.
+        if inputs.plan.adaptive || matches!(inputs.occasion, Occasion::Ceiling) {
+            state.cache_peak = state.cache_peak.max(inputs.cache);
+        }
+        return false;
+    }
+    let least = (inputs.plan.ceiling_bytes / TRIM_SHARE).max(TRIM_BYTES_MIN);
+    let trims = state.cache_peak.saturating_sub(inputs.cache) >= least;
+    if trims {
+        state.cache_peak = inputs.cache;
+    }
+    trims
+}
+
+impl MemoryPlan {
+    /// Rule 3: the limit of the cache while writers use `write_bytes` and jobs have lent it `lent_bytes`.
+    fn cache_limit(&self, write_bytes: u64, lent_bytes: u64) -> u64 {
+        if !self.adaptive {
+            return self.cache_bytes;
+        }
+        // Beyond their share writers get only what is on its way when they are stopped: half of the slack.
+        let end = self.write_bytes + self.slack_bytes / 2;
+        let foreseen = (write_bytes + self.slack_bytes).min(end).max(write_bytes);
+        (self.shared_bytes() + lent_bytes).saturating_sub(foreseen)
+    }
+}
+
+/// The part of `bytes` that a share of writers leaves them.
+#[inline]
+pub(super) fn part_of(bytes: u64, share: u64) -> u64 {
+    match share {
+        WHOLE => bytes,
+        share => (u128::from(bytes) * u128::from(share) / u128::from(WHOLE)) as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests;

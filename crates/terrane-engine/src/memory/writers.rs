@@ -1,0 +1,28 @@
+//! What writers use of memory: segments, the indexes over them, and what is kept of commits for transactions.
+//!
+//! Each part is a running sum, so the cost of a look does not depend on the number of tables.
+
+use std::sync::Arc;
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
+
+use terrane_journal::Journal;
+
+use crate::table::totals::TableTotals;
+
+/// See the [module](self).
+pub(crate) struct WriterMemory {
+    /// Its segments.
+    pub(crate) journal: Arc<dyn Journal>,
+    /// The indexes over them.
+    pub(crate) tables: Arc<TableTotals>,
+    /// Bytes of the window in which transactions look for conflicts.
+    pub(crate) window_bytes: Arc<AtomicU64>,
+}
+
+impl WriterMemory {
+    /// The bytes in use.
+    pub(crate) fn bytes(&self) -> u64 {
+        let window = self.window_bytes.load(Ordering::Relaxed);
+        self.journal.memory_bytes() + self.tables.index_bytes() + window
+    }
+}

@@ -1,0 +1,125 @@
+//! How much memory indexes take, each by itself and all of a database together, without a walk over them.
+//!
+//! Steps: 1. an index notes each piece of memory that it takes in its own account, and in the sum; 2. when
+//! the index leaves its table, its account leaves the sum, once and with all that was noted; 3. what the
+//! index takes later is noted in its account only.
+//!
+//! Invariants:
+//! 1. The sum is never less than what the accounts in it have noted: a piece is added to the sum before it is
+//!    added to the account, and an account leaves with what the account says. So the sum never underflows.
+//! 2. While no piece is being noted the sum is equal to what the accounts in it have noted.
+
+use std::sync::Arc;
+
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
+
+/// Set in an account that has left the sum, or was never in one.
+const LEFT: u64 = 1 << 63;
+
+/// Bytes of memory that the indexes of all tables of a database take. Written when an index takes another
+/// chunk, which is seldom.
+#[derive(Debug, Default)]
+pub struct IndexMemory(AtomicU64);
+
+impl IndexMemory {
+    /// The sum.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        // Relaxed: a measure.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn give_back(&self, bytes: u64) {
+        let before = self.0.fetch_sub(bytes, Ordering::Relaxed);
+        assert!(before >= bytes, "{bytes} bytes of indexes are given back of {before}");
+    }
+}
+
+/// What one index takes.
+#[derive(Debug)]
+pub(crate) struct Account {
+    /// Bytes, and [`LEFT`].
+    noted: AtomicU64,
+    sum: Option<Arc<IndexMemory>>,
+}
+
+impl Account {
+    /// An account in `sum`, or in none.
+    pub(crate) fn new(sum: Option<Arc<IndexMemory>>) -> Account {
+        Account { noted: AtomicU64::new(if sum.is_some() { 0 } else { LEFT }), sum }
+    }
+
+    /// Notes memory that was taken.
+    pub(crate) fn take(&self, bytes: u64) {
+        let Some(sum) = &self.sum else {
+            self.noted.fetch_add(bytes, Ordering::Relaxed);
+            return;
+        };
+        sum.add(bytes);
+        // Release: pairs with the Acquire in `leave`, which gives back only what the sum has.
+        if self.noted.fetch_add(bytes, Ordering::Release) & LEFT != 0 {
+            sum.give_back(bytes);
+        }
+    }
+
+    /// Takes the account out of the sum. Only the first call does.
+    pub(crate) fn leave(&self) {
+        let noted = self.noted.fetch_or(LEFT, Ordering::AcqRel);
+        if let Some(sum) = self.sum.as_ref().filter(|_| noted & LEFT == 0) {
+            sum.give_back(noted);
+        }
+    }
+
+    /// Bytes noted.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.noted.load(Ordering::Relaxed) & !LEFT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_is_that_of_the_accounts_in_it() {
+        let sum = Arc::new(IndexMemory::default());
+        let [one, two] = [(), ()].map(|()| Account::new(Some(sum.clone())));
+        one.take(5);
+        two.take(7);
+        assert_eq!((one.bytes(), two.bytes(), sum.bytes()), (5, 7, 12));
+        one.leave();
+        one.leave();
+        assert_eq!((one.bytes(), sum.bytes()), (5, 7), "it leaves once");
+        one.take(3);
+        assert_eq!((one.bytes(), sum.bytes()), (8, 7));
+        let alone = Account::new(None);
+        alone.take(9);
+        alone.leave();
+        assert_eq!((alone.bytes(), sum.bytes()), (9, 7));
+        two.leave();
+        assert_eq!(sum.bytes(), 0);
+    }
+
+    #[test]
+    fn an_account_that_leaves_while_threads_note_leaves_nothing_in_the_sum() {
+        const PIECES: u64 = if cfg!(miri) { 50 } else { 5000 };
+        let sum = Arc::new(IndexMemory::default());
+        for _ in 0..4 {
+            let account = Account::new(Some(sum.clone()));
+            std::thread::scope(|threads| {
+                for _ in 0..2 {
+                    threads.spawn(|| (0..PIECES).for_each(|bytes| account.take(bytes)));
+                }
+                threads.spawn(|| account.leave());
+            });
+            assert_eq!(account.bytes(), PIECES * (PIECES - 1));
+            assert_eq!(sum.bytes(), 0);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! How much a memtable holds, and what its index takes of memory.
+//!
+//! The account of the index's arena says what the index takes without a walk; in debug builds a memtable that
+//! goes checks it against its parts.
+
+use super::Memtable;
+use crate::filter::KeyFilter;
+use crate::range_deletes::RangeDeletes;
+
+impl Memtable {
+    /// How many versions are indexed.
+    ///
+    /// This, [`Memtable::record_bytes`] and [`Memtable::last_seq`] sum a counter per lane: call them per
+    /// group, not per record.
+    #[must_use]
+    pub fn entry_count(&self) -> u64 {
+        self.tree.arena().entry_count()
+    }
+
+    /// Whether nothing is indexed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entry_count() == 0
+    }
+
+    /// Bytes of the indexed records, shadowed ones included.
+    #[must_use]
+    pub fn record_bytes(&self) -> u64 {
+        self.tree.arena().record_bytes()
+    }
+
+    /// Bytes of memory that the index itself takes: its nodes and entries, with the free ends of their
+    /// chunks, its filter and its range deletes.
+    #[must_use]
+    #[inline]
+    pub fn index_bytes(&self) -> u64 {
+        self.tree.arena().account().bytes()
+    }
+
+    /// [`Memtable::index_bytes`] as a sum over the parts. Equal while nothing is inserted.
+    fn recounted_bytes(&self) -> u64 {
+        let filter = self.filter.as_ref().map_or(0, KeyFilter::bytes);
+        let ranges = self.range_deletes().map_or(0, RangeDeletes::memory_bytes);
+        let list = self.list.as_ref().map_or(0, |list| list.bytes());
+        self.tree.arena().chunk_bytes() + filter + ranges + list + size_of::<Self>() as u64
+    }
+
+    /// Takes the index out of the sum that it was made in: it is no part of its table any more.
+    pub fn leave_sum(&self) {
+        self.tree.arena().account().leave();
+    }
+}
+
+impl Drop for Memtable {
+    fn drop(&mut self) {
+        debug_assert_eq!(self.index_bytes(), self.recounted_bytes(), "bytes noted, and bytes of the parts");
+        self.leave_sum();
+    }
+}
