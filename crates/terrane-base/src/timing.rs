@@ -5,6 +5,7 @@
 //! before it reads the clock, so that unwatched operations cost nothing.
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use crate::env::Clock;
@@ -45,25 +46,50 @@ thread_local! {
     };
 }
 
-/// Ends the watch also if the operation panics; an outer watch continues with its counts.
-struct Ends(bool, Timing);
+/// A watch over the time of the calling thread, from [`Watched::begin`] until it is dropped. Watches nest: one within another
+/// leaves the sums of the outer one as they were.
+#[derive(Debug)]
+pub struct Watched {
+    /// Whether the thread was watched before, and the sums of that watch.
+    outer: (bool, Timing),
+    /// The cells belong to one thread.
+    _not_send: PhantomData<*const ()>,
+}
 
-impl Drop for Ends {
+impl Watched {
+    /// Begins a watch over this thread.
+    #[must_use]
+    pub fn begin() -> Watched {
+        let outer =
+            CELLS.with(|cells| (cells.is_watched.replace(true), cells.sums.replace(Timing::default())));
+        Watched { outer, _not_send: PhantomData }
+    }
+
+    /// Where the time went since the watch began.
+    #[must_use]
+    pub fn timing(&self) -> Timing {
+        CELLS.with(|cells| cells.sums.get())
+    }
+}
+
+impl Drop for Watched {
     fn drop(&mut self) {
         CELLS.with(|cells| {
-            cells.is_watched.set(self.0);
-            cells.sums.set(self.1);
+            debug_assert!(
+                cells.is_watched.get(),
+                "watches of a thread end in the reverse order of their beginnings"
+            );
+            cells.is_watched.set(self.outer.0);
+            cells.sums.set(self.outer.1);
         });
     }
 }
 
 /// Runs `operation`; returns its result and where the time of this thread went meanwhile.
 pub fn watch<R>(operation: impl FnOnce() -> R) -> (R, Timing) {
-    let before =
-        CELLS.with(|cells| Ends(cells.is_watched.replace(true), cells.sums.replace(Timing::default())));
+    let watched = Watched::begin();
     let done = operation();
-    let timing = CELLS.with(|cells| cells.sums.get());
-    drop(before);
+    let timing = watched.timing();
     (done, timing)
 }
 

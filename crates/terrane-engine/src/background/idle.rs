@@ -75,7 +75,7 @@ impl Engine {
         if !schedule.is_idle() || schedule.has_failures() {
             return None;
         }
-        let bytes_written = self.counters.bytes_written.load(terrane_base::sync::atomic::Ordering::Relaxed);
+        let bytes_written = self.written.bytes();
         if !self.idle_watch.is_idle(bytes_written, self.env.clock.now()) {
             return None;
         }

@@ -225,7 +225,7 @@ impl Engine {
         self.return_freed_memory();
         self.scheduler.finish(id, subject, result, now);
         if is_failed {
-            self.pressure.wake();
+            self.throttle.wake();
         }
         Step::Worked
     }

@@ -162,7 +162,7 @@ impl Engine {
             segment_dead_bytes: tables.iter().map(|table| dead_bytes(table)).sum(),
             store_bytes: usage.file_bytes,
             store_live_bytes: usage.live_bytes,
-            debt: self.pressure.debt(),
+            debt: self.throttle.debt(),
         }
     }
 }

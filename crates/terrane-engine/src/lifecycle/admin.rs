@@ -208,7 +208,7 @@ impl Engine {
                 _ => Ok(self.has_nothing_to_do(schedule)),
             }
         };
-        self.inflow.without_delay(|| {
+        self.throttle.without_delay(|| {
             self.scheduler.wake();
             self.scheduler.wait_until(done)
         })?;

@@ -159,6 +159,7 @@ impl Engine {
         table.sense.set_extractor(extractor);
         *table.settings.write() = Arc::new(settings);
         // What was within the limits may be due now.
+        table.note_changed();
         self.refresh_debt();
         self.scheduler.wake();
         Ok(())

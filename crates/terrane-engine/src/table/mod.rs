@@ -12,6 +12,7 @@ pub(crate) mod settings;
 pub(crate) mod skipped_versions;
 mod stats;
 pub(crate) mod stopped;
+pub(crate) mod sums;
 pub(crate) mod tombstone_hint;
 pub(crate) mod totals;
 pub(crate) mod tree_shape;
@@ -37,6 +38,7 @@ use crate::table::semantics::TableSemantics;
 use crate::table::settings::TableSettings;
 use crate::table::skipped_versions::SkippedVersions;
 use crate::table::stopped::{Left, Stopped};
+use crate::table::sums::TablePart;
 use crate::table::tombstone_hint::TombstoneHint;
 use crate::table::totals::TableTotals;
 use crate::write::throttle::TablePressure;
@@ -86,6 +88,8 @@ pub struct Table {
     pub(crate) passed: Arc<SkippedVersions>,
     /// What its compactions show rows to.
     filter: Mutex<Option<Arc<dyn CompactionFilter>>>,
+    /// Its part in the sums over all tables.
+    part: TablePart,
     /// How far its writers are held back.
     pub(crate) pressure: TablePressure,
     /// The levels in which no range delete lies over much data.
@@ -155,6 +159,7 @@ impl Table {
             counters: TableCounters::default(),
             passed: Arc::default(),
             filter: Mutex::default(),
+            part: TablePart::default(),
             pressure: TablePressure::default(),
             nothing_wide: Mutex::default(),
         })
@@ -360,6 +365,10 @@ impl TableEdit<'_> {
         let (before, after) = (self.table.pinned(), next.clone());
         self.table.picture.replace(next);
         self.table.totals.follow(&before, &after);
+        self.table.note_part();
+        if !Arc::ptr_eq(&before.tree, &after.tree) {
+            self.table.note_changed();
+        }
         Ok(())
     }
 }

@@ -174,7 +174,7 @@ impl Engine {
         control: &Arc<JobControl>,
     ) -> Result<()> {
         let started = self.env.clock.now();
-        let written = self.counters.bytes_written.load(Ordering::Relaxed);
+        let written = self.written.bytes();
         // Relaxed, as below: a writer that sees it late brings no more than a quantum beyond it.
         self.adapting.stop_at.store(written.saturating_add(STOP_BYTES), Ordering::Relaxed);
         let done = self.compact(table, spec, control);
@@ -195,7 +195,7 @@ impl Engine {
         if terrane_base::planted!(AdaptAgainstWriters) {
             return;
         }
-        if stop_at != u64::MAX && self.counters.bytes_written.load(Ordering::Relaxed) >= stop_at {
+        if stop_at != u64::MAX && self.written.bytes() >= stop_at {
             self.give_up_adapting();
         }
     }

@@ -127,7 +127,7 @@ impl Engine {
             job_report::flushed(&generation);
             add(&self.counters.flushes, 1);
             add(&table.counters.table_flushes, 1);
-            self.pressure.drained(generation.record_bytes(), self.env.clock.now() - started);
+            self.throttle.note_flush(generation.record_bytes(), self.env.clock.now() - started);
         }
         self.store.reclaim()?;
         self.trim_segments()
@@ -150,7 +150,7 @@ impl Engine {
         let sizes: Vec<u64> = tree.levels.iter().map(|level| level.totals().bytes).collect();
         let level_1 = sizes.first().copied().unwrap_or(0);
         let is_large = level_1 > OVERFLOW_RATIO * generation.record_bytes();
-        let paused = self.paused_micros_of(table);
+        let paused = self.throttle.paused_micros_of(table);
         let had_to_wait = paused > table.paused_before.swap(paused, Ordering::Relaxed);
         // What a range delete meets in level 1 is for a merge of runs to find out: it may be all of it.
         let is_ranged = generation.index().range_deletes().is_some();

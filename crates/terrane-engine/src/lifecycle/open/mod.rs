@@ -41,6 +41,7 @@ use crate::memory::arbiter::MemoryArbiter;
 use crate::memory::budget::Budget;
 use crate::memory::writers::WriterMemory;
 use crate::observe::io_accounting::Flows;
+use crate::observe::stats::written::Written;
 use crate::observe::stats::{Counters, Histograms, add};
 use crate::read::snapshots::Readers;
 use crate::segment_files::lost;
@@ -50,11 +51,7 @@ use crate::table::catalog::Catalog;
 use crate::table::settings::{TableSettings, check_default, check_kind_of_order, stored_options};
 use crate::table::totals::TableTotals;
 use crate::txn::Transactions;
-use crate::write::throttle::Pressure;
-use crate::write::throttle::compaction_debt::CompactionDebt;
-use crate::write::throttle::flush_progress::FlushProgress;
-use crate::write::throttle::ingest_rate::IngestRate;
-use crate::write::throttle::stall_events::StallEvents;
+use crate::write::throttle::Throttle;
 
 pub(crate) use entries::Way;
 
@@ -131,12 +128,8 @@ impl Engine {
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
             readers: Readers::new(options.reader_age_max_ms),
-            pressure: Pressure::default(),
-            stalls: StallEvents::default(),
+            throttle: Throttle::default(),
             events: Arc::default(),
-            backlog: CompactionDebt::default(),
-            draining: FlushProgress::default(),
-            inflow: IngestRate::default(),
             scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
             scrubber: Scrubber::default(),
             adapting: ReadHeavy::default(),
@@ -144,7 +137,6 @@ impl Engine {
             compactor: LocalCompactor::new(flows.compaction(&extents)),
             flusher: LocalCompactor::new(flows.flush(&extents)),
             flows,
-            admitted: AtomicU64::new(0),
             trimming: Mutex::new(()),
             feeds: Feeds::default(),
             closing: AtomicBool::new(false),
@@ -158,6 +150,7 @@ impl Engine {
             journal,
             marks: Marks::new(recovered.void_marks),
             counters,
+            written: Written::default(),
             histograms: Histograms::default(),
         }))
     }

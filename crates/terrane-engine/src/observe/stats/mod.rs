@@ -5,6 +5,7 @@
 mod prometheus;
 mod statistics;
 mod table;
+pub(crate) mod written;
 
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
