@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::programs::{self, Programs};
+use crate::programs::{self, Program};
 use crate::suites::run_within;
 use crate::tidy::Finding;
 use crate::tree::Tree;
@@ -121,6 +121,12 @@ pub fn missing_from_sample(tree: &Tree) -> Vec<&'static str> {
     SAMPLE.into_iter().filter(|name| bugs.iter().all(|bug| bug.name != *name)).collect()
 }
 
+/// The bugs that [`Choice::Sample`] takes.
+#[must_use]
+pub fn sample(tree: &Tree) -> Vec<Planted> {
+    planted(tree).into_iter().filter(|bug| Choice::Sample.takes(&bug.name)).collect()
+}
+
 /// Runs the bugs of a choice; with `write`, renews the page with all of them.
 ///
 /// # Errors
@@ -168,7 +174,7 @@ pub fn run(root: &Path, choice: Choice<'_>, write: bool) -> Result<(), String> {
 }
 
 /// The programs of the tests that the bugs name, and no others: linking is most of the work.
-fn build(root: &Path, bugs: &[Planted]) -> Result<Programs, String> {
+fn build(root: &Path, bugs: &[Planted]) -> Result<Vec<Program>, String> {
     let mut command = programs::build_command(root);
     command.args(build_arguments(bugs));
     programs::build(&mut command)
@@ -192,14 +198,14 @@ pub fn build_arguments(bugs: &[Planted]) -> Vec<String> {
 
 fn run_test(
     root: &Path,
-    programs: &Programs,
+    programs: &[Program],
     test: &str,
     bug: Option<&str>,
 ) -> Result<(Ended, Duration), String> {
     let [package, target, filter] = test.split(' ').collect::<Vec<_>>()[..] else {
         return Err(format!("no package, test target and test: {test}"));
     };
-    let program = programs.get(&(package.to_owned(), target.to_owned()));
+    let program = programs::path_of(programs, package, target);
     let mut command = Command::new(program.ok_or_else(|| format!("no test program for {test}"))?);
     command.arg(filter).current_dir(root.join("crates").join(package));
     command.env_remove("TERRANE_PLANTED").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

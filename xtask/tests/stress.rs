@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use xtask::child;
+use xtask::outcome::{Outcome, failed_tests, listed_tests, unfinished_tests};
 use xtask::programs::build_until;
-use xtask::stress::child::{self, Places};
-use xtask::stress::outcome::{Outcome, failed_tests, listed_tests, unfinished_tests};
 use xtask::stress::plan::{Plan, Program, RunName};
 use xtask::stress::select::{self, Target};
 use xtask::stress::settings::Settings;
@@ -243,7 +243,6 @@ fn folder(name: &str) -> PathBuf {
 fn nothing_outlives_a_run() {
     let (_alone, folder) = (alone(), folder("outlives"));
     let (output, pipe) = (folder.join("output.txt"), folder.join("pipe"));
-    let places = Places { output: &output, temporary: &folder };
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for (ending, expected) in [
         ("exit 0", Outcome::Passed),
@@ -262,7 +261,9 @@ fn nothing_outlives_a_run() {
         });
         let text = format!("exec 3>{}\necho begun >&3\nsleep 100000 &\n{ending}", pipe.display());
         let plan = Plan::new(vec![script(&folder, "program", &text)], 1, true);
-        let outcome = child::run(&plan.run(0), places, Duration::from_secs(3600), &is_over).unwrap();
+        let outcome =
+            child::run(&mut plan.run(0).command(&folder), &output, Duration::from_secs(3600), &is_over)
+                .unwrap();
         assert_eq!(outcome, expected, "{ending}");
         assert_eq!(reader.join().unwrap(), 0, "{ending}");
     }
@@ -273,8 +274,8 @@ fn a_run_at_its_limit_hangs_and_its_threads_are_told() {
     let (_alone, folder) = (alone(), folder("limit"));
     let plan = Plan::new(vec![script(&folder, "program", "sleep 100000")], 1, true);
     let output = folder.join("output.txt");
-    let places = Places { output: &output, temporary: &folder };
-    let outcome = child::run(&plan.run(0), places, Duration::ZERO, &AtomicBool::new(false));
+    let outcome =
+        child::run(&mut plan.run(0).command(&folder), &output, Duration::ZERO, &AtomicBool::new(false));
     assert_eq!(outcome.unwrap(), Outcome::Hung);
     let threads = std::fs::read_to_string(folder.join("output.threads.txt")).unwrap();
     assert!(threads.contains("State:"), "{threads}");

@@ -24,6 +24,7 @@ fn the_test_suite_finds_explorations_and_benches() {
         commands,
         [
             "test --workspace",
+            "test --workspace --doc",
             "test -p high -p low --features shuttle --test shuttle",
             "test -p terrane-sim --features schedule,planted --lib --bin schedules --test schedules",
             "xtask planted --sample",

@@ -2,14 +2,12 @@
 //!
 //! 1. [`select`]: which test targets take part. 2. They are built once, with the feature `schedule` of each package that has
 //!    it. 3. [`plan`]: order and seeds of the runs, from one number. 4. Some loops take the next run each and do it to its end
-//!    ([`child`]), until the time is over or one fails. 5. A failure is told with the tests that [`outcome`] finds and a line that
+//!    ([`crate::child`]), until the time is over or one fails. 5. A failure is told with the tests that [`crate::outcome`] finds and a line that
 //!    repeats it; [`tally`] sums up.
 //!
 //! Files of output are below the target directory of cargo, in a folder with the seed's number; those of runs that passed are
 //! removed, and so are temporary files.
 
-pub mod child;
-pub mod outcome;
 pub mod plan;
 pub mod select;
 pub mod settings;
@@ -24,10 +22,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::programs::{self, Programs};
+use crate::child;
+use crate::outcome::{self, Outcome};
+use crate::programs::{self, Program as Built};
 use crate::tree::Tree;
-use child::Places;
-use outcome::Outcome;
 use plan::{Plan, Program, Run};
 use select::Target;
 use settings::Settings;
@@ -102,9 +100,9 @@ pub fn build_arguments(tree: &Tree, targets: &[Target], has_delays: bool) -> Vec
     arguments
 }
 
-fn programs_of(root: &Path, targets: &[Target], built: &Programs) -> Result<Vec<Program>, String> {
+fn programs_of(root: &Path, targets: &[Target], built: &[Built]) -> Result<Vec<Program>, String> {
     let program = |target: &Target| {
-        let path = built.get(&(target.package.clone(), target.name()));
+        let path = programs::path_of(built, &target.package, &target.name());
         let path = path.ok_or_else(|| format!("cargo built no {} {}", target.package, target.name()))?;
         let folder = root.join("crates").join(&target.package);
         let tests = tests_of(path, &folder)?;
@@ -113,7 +111,7 @@ fn programs_of(root: &Path, targets: &[Target], built: &Programs) -> Result<Vec<
             return Err(format!("{name} has no test that is not ignored: its runs would try nothing"));
         }
         let parts = if target.is_in_parts() { tests } else { Vec::new() };
-        Ok(Program { target: target.clone(), path: path.clone(), folder, parts })
+        Ok(Program { target: target.clone(), path: path.to_owned(), folder, parts })
     };
     targets.iter().map(program).collect()
 }
@@ -223,9 +221,10 @@ impl<'p> Shared<'p> {
             let temporary = self.temporary.join(run.number.to_string());
             let start = Instant::now();
             self.running().insert(run.number, (run.name().to_string(), start));
-            let places = Places { output: &output, temporary: &temporary };
             let outcome = std::fs::create_dir(&temporary)
-                .and_then(|()| child::run(&run, places, self.settings.limit, self.is_over))
+                .and_then(|()| {
+                    child::run(&mut run.command(&temporary), &output, self.settings.limit, self.is_over)
+                })
                 .map_err(|why| why.to_string());
             let _ = std::fs::remove_dir_all(&temporary);
             let is_failure = !matches!(outcome, Ok(Outcome::Passed | Outcome::Ended));

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::select::{Target, Value};
 
@@ -161,6 +162,19 @@ impl Run<'_> {
         }
         arguments.push(format!("--test-threads={}", self.test_threads));
         arguments
+    }
+
+    /// The run as a process, with temporary files in a folder of its own.
+    #[must_use]
+    pub fn command(&self, temporary: &Path) -> Command {
+        let mut command = Command::new(&self.program.path);
+        command.args(self.arguments(&[])).current_dir(&self.program.folder);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        // What fails is repeated by its seeds: it is not made smaller, which takes runs that other schedules decide, and no
+        // file beside the source is changed.
+        command.env("PROPTEST_MAX_SHRINK_ITERS", "0").env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
+        command.env("TMPDIR", temporary).env("RUST_BACKTRACE", "1");
+        command
     }
 
     /// A line for a shell that repeats the run, or those tests of it.

@@ -1,6 +1,7 @@
 //! A test program as a process: in a group of its own, which is ended as a whole, whatever the program started.
 //!
-//! The group is ended while the program is still a zombie of ours: until it is waited for, its number is nobody else's.
+//! The group is ended while the program is still a zombie of ours: until it is waited for, no other process has its
+//! number.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -13,39 +14,28 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::outcome::Outcome;
-use super::plan::Run;
+use crate::outcome::Outcome;
 
 const LOOKS_APART: Duration = Duration::from_millis(20);
 
-/// Where a run leaves what it has.
-#[derive(Clone, Copy, Debug)]
-pub struct Places<'p> {
-    /// File of its output.
-    pub output: &'p Path,
-    /// Folder of its temporary files.
-    pub temporary: &'p Path,
-}
-
-/// Does a run to its end, its limit, or until `is_over`; what it started does not outlive it.
+/// Runs a program to its end, its limit, or until `is_over`, with what it prints in the file `output`; what it started does
+/// not outlive it.
 ///
 /// # Errors
 /// Says that the program could not be started or waited for.
-pub fn run(run: &Run<'_>, places: Places<'_>, limit: Duration, is_over: &AtomicBool) -> io::Result<Outcome> {
-    let output = File::create(places.output)?;
-    let mut command = Command::new(&run.program.path);
-    command.args(run.arguments(&[])).current_dir(&run.program.folder);
-    command.envs(run.variables.iter().map(|(name, value)| (name, value)));
-    // What fails is repeated by its seeds: it is not made smaller, which takes runs that other schedules decide, and no
-    // file beside the source is changed.
-    command.env("PROPTEST_MAX_SHRINK_ITERS", "0").env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
-    command.env("TMPDIR", places.temporary).env("RUST_BACKTRACE", "1");
-    command.stdin(Stdio::null()).stderr(output.try_clone()?).stdout(output);
+pub fn run(
+    command: &mut Command,
+    output: &Path,
+    limit: Duration,
+    is_over: &AtomicBool,
+) -> io::Result<Outcome> {
+    let file = File::create(output)?;
+    command.stdin(Stdio::null()).stderr(file.try_clone()?).stdout(file);
     let mut child = command.process_group(0).spawn()?;
     let waited = wait(&child, limit, is_over);
     if matches!(waited, Ok(Outcome::Hung)) {
         let threads = threads_of(child.id());
-        let _ = std::fs::write(places.output.with_extension("threads.txt"), threads);
+        let _ = std::fs::write(output.with_extension("threads.txt"), threads);
     }
     end_group(&child);
     let status = child.wait()?;
@@ -74,11 +64,11 @@ fn wait(child: &Child, limit: Duration, is_over: &AtomicBool) -> io::Result<Outc
 }
 
 fn end_group(child: &Child) {
-    // An error says that nobody is left in it.
+    // An error says that the group is empty.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
-/// Name, state and place in the kernel of each thread: who waits for whom in a program that hangs.
+/// Name, state and place in the kernel of each thread: which thread waits in a program that hangs.
 fn threads_of(process: u32) -> String {
     let mut text = String::new();
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
