@@ -1,7 +1,8 @@
-//! A test program as a process: in a group of its own, which is ended as a whole, whatever the program started.
+//! A test program as a process: in a group of its own, which is ended as a whole, whatever the program
+//! started.
 //!
-//! The group is ended while the program is still a zombie of ours: until it is waited for, no other process has its
-//! number.
+//! The group is ended while the program is still a zombie of ours: until it is waited for, no other process
+//! has its number.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -18,8 +19,8 @@ use crate::outcome::Outcome;
 
 const LOOKS_APART: Duration = Duration::from_millis(20);
 
-/// Runs a program to its end, its limit, or until `is_over`, with what it prints in the file `output`; what it started does
-/// not outlive it.
+/// Runs a program to its end, its limit, or until `is_over`, with what it prints in the file `output`; what
+/// it started does not outlive it.
 ///
 /// # Errors
 /// Says that the program could not be started or waited for.

@@ -25,7 +25,8 @@ pub fn failed_tests(output: &str) -> Vec<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
-/// Those of all tests that the output gives no result of: where a program was ended or died, one of them is the cause.
+/// Those of all tests that the output gives no result of: where a program was ended or died, one of them is
+/// the cause.
 #[must_use]
 pub fn unfinished_tests(output: &str, all: &[String]) -> Vec<String> {
     let results: Vec<&str> = output.lines().filter(|line| line.starts_with("test ")).collect();
@@ -62,9 +63,9 @@ impl std::ops::AddAssign for Counts {
     }
 }
 
-/// Counts from the lines `test result: ok. 3 passed; 0 failed; 1 ignored`, of which doc tests print several, and from
-/// the line `3 passed, 0 failed, 1 not run` of a program with a main of its own. A benchmark that runs once
-/// and a planted bug count as one each.
+/// Counts from the lines `test result: ok. 3 passed; 0 failed; 1 ignored`, of which doc tests print several,
+/// and from the line `3 passed, 0 failed, 1 not run` of a program with a main of its own. A benchmark that
+/// runs once and a planted bug count as one each.
 #[must_use]
 pub fn counts(output: &str) -> Counts {
     let mut sum = Counts::default();

@@ -97,7 +97,8 @@ pub fn build_until(command: &mut Command, is_over: &AtomicBool) -> Result<Vec<Pr
         let status = loop {
             match child.try_wait() {
                 Ok(None) if is_over.load(Ordering::Relaxed) => {
-                    // An error says that the group is empty. The child is not reaped yet, so no other process has its number.
+                    // An error says that the group is empty. The child is not reaped yet, so no other process
+                    // has its number.
                     let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
                     let _ = child.wait();
                     break Err("ended by a signal".to_owned());

@@ -111,7 +111,11 @@ pub fn test_steps(tree: &Tree) -> Vec<Step> {
         steps.push(Step::new("schedules of the whole engine, a sample", 20, arguments));
     }
     let sample = crate::planted::sample(tree);
-    let build = if sample.is_empty() { Vec::new() } else { crate::planted::build_arguments(&sample) };
+    let build = if sample.is_empty() {
+        Vec::new()
+    } else {
+        crate::planted::build_arguments(&sample, crate::planted::SAMPLE_FEATURES)
+    };
     steps.push(Step::command("planted bugs, a sample", 20, "xtask planted --sample", build));
     let benches: BTreeSet<String> = paths()
         .filter_map(|path| match path.as_slice() {

@@ -85,7 +85,7 @@ fn packages_that_have_the_feature_are_built_with_it() {
 }
 
 fn program(name: &str, path: &Path) -> Program {
-    let target = Target { package: "low".to_owned(), test: Some(name.to_owned()) };
+    let target = Target { package: "low".to_owned(), test: Some(name.to_owned()), is_in_suite: false };
     Program { target, path: path.to_owned(), folder: PathBuf::from("/"), parts: Vec::new() }
 }
 
@@ -128,6 +128,28 @@ fn a_run_is_repeated_by_a_line() {
     let line = run.command_line(&tests);
     assert!(line.ends_with("'/target/with blank' part::one two --exact --test-threads=2"), "{line}");
     assert_eq!(run.file_name(), "000000-low-a.txt");
+}
+
+#[test]
+fn modules_of_a_suite_take_part_one_by_one() {
+    let tree = Tree::of([
+        ("crates/low/tests/suite/main.rs", "mod model; mod plain; mod whole; mod support;"),
+        ("crates/low/tests/suite/model.rs", ""),
+        ("crates/low/tests/suite/plain.rs", ""),
+        ("crates/low/tests/suite/whole.rs", "mod part;"),
+        ("crates/low/tests/suite/whole/part.rs", PROPERTY),
+        ("crates/low/tests/suite/support/mod.rs", PROPERTY),
+    ]);
+    let targets = select::targets(&tree, None);
+    assert_eq!(names(&targets), ["low model", "low whole"]);
+    assert_eq!(build_arguments(&tree, &targets, false), ["--package=low", "--test=suite"]);
+    let whole = Program { target: targets[1].clone(), ..program("whole", Path::new("suite")) };
+    let plan = Plan::new(vec![whole], 1, true);
+    let mut run = plan.run(0);
+    run.test_threads = 2;
+    assert_eq!(run.arguments(&[]), ["whole::", "--test-threads=2"]);
+    let one = ["whole::part::one".to_owned()];
+    assert_eq!(run.arguments(&one), ["whole::part::one", "--exact", "--test-threads=2"]);
 }
 
 #[test]
@@ -217,7 +239,8 @@ fn arguments_are_read() {
     assert!(std::time::Instant::now().checked_add(longest.time).is_some());
 }
 
-/// Tests that write a program and run it: a file that is open for writing in a child of another thread does not run.
+/// Tests that write a program and run it: a file that is open for writing in a child of another thread does
+/// not run.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
