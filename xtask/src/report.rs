@@ -6,8 +6,9 @@ use std::time::Duration;
 use crate::outcome::Counts;
 
 /// What `cargo xtask test` leaves to other commands, and why.
-const ELSEWHERE: [(&str, &str); 7] = [
+const ELSEWHERE: [(&str, &str); 8] = [
     ("cargo xtask ci-parts", "format, lints, house rules, documentation: `.ci/run` does both"),
+    ("cargo xtask soak", "simulation and explorations at full sizes; a part ran"),
     ("cargo xtask planted", "all planted bugs: half an hour; a sample ran"),
     ("cargo xtask schedules, stress, cases", "more schedules, seeds and cases: as long as one likes"),
     ("cargo xtask fuzz", "libFuzzer needs a nightly toolchain; a smoke test of each target ran"),
@@ -35,6 +36,12 @@ pub struct Row {
     pub not_run: Vec<String>,
 }
 
+/// What the table of [`crate::test::run`] says below the tests: what other commands run.
+#[must_use]
+pub fn elsewhere() -> String {
+    ELSEWHERE.iter().map(|(command, why)| format!("not part of it: {command}: {why}\n")).collect()
+}
+
 /// The table, and below it what did not run.
 #[must_use]
 pub fn table(rows: &[Row], whole: Duration) -> String {
@@ -57,9 +64,6 @@ pub fn table(rows: &[Row], whole: Duration) -> String {
     let _ = writeln!(text, "{:.1} s; programs ran beside each other", whole.as_secs_f64());
     for why in &sum.not_run {
         let _ = writeln!(text, "not run: {why}");
-    }
-    for (command, why) in ELSEWHERE {
-        let _ = writeln!(text, "not part of it: {command}: {why}");
     }
     text
 }

@@ -14,8 +14,24 @@ use crate::child;
 use crate::outcome::Outcome;
 use crate::tree::Tree;
 
-/// Jobs that take more than some seconds, the longest first: one that starts last leaves the other processors idle.
-const LONG: [&str; 0] = [];
+/// Jobs that take long, which start first: one that starts last leaves the other processors idle. The line
+/// "the longest" of a run says what belongs here.
+const LONG: [&str; 14] = [
+    "terrane suite",
+    "terrane-engine suite",
+    "terrane-sim schedules",
+    "terrane-sim simulate",
+    "terrane-sim model",
+    "terrane-sim explore",
+    "terrane-fuzz smoke",
+    "terrane-table shuttle",
+    "terrane-engine shuttle",
+    "terrane-cli suite",
+    "terrane real",
+    "terrane-rocksdb c",
+    "doc tests",
+    "planted bugs, a sample",
+];
 
 /// A program or a command of cargo that runs beside others.
 #[derive(Clone, Debug)]
@@ -59,18 +75,23 @@ pub fn longest_first(jobs: &mut [Job]) {
 /// Names of [`LONG`] whose package and target the tree lacks.
 #[must_use]
 pub fn unknown_rows(tree: &Tree) -> Vec<&'static str> {
+    let commands = ["doc tests", "planted bugs, a sample"];
     let is_known = |name: &str| {
-        let Some((package, target)) = name.split_once(' ') else { return true };
+        let Some((package, target)) = name.split_once(' ') else { return false };
         let tests = format!("crates/{package}/tests/{target}");
         let is_test = [".rs", "/main.rs"].iter().any(|end| tree.get(&format!("{tests}{end}")).is_some());
         let bench = target.strip_prefix("bench ").map(|bench| format!("crates/{package}/benches/{bench}.rs"));
         let is_library = package.replace('-', "_") == target;
-        is_test || is_library || bench.is_some_and(|bench| tree.get(&bench).is_some())
+        commands.contains(&name)
+            || is_test
+            || is_library
+            || bench.is_some_and(|bench| tree.get(&bench).is_some())
     };
     LONG.into_iter().filter(|name| !is_known(name)).collect()
 }
 
-/// Runs jobs, `at_once` beside each other, with files of output in `folder`; tells each one when it has ended.
+/// Runs jobs, `at_once` beside each other, with files of output in `folder`; tells each one when it has
+/// ended.
 ///
 /// # Errors
 /// Says that the folder for output cannot be made. A job that cannot be started has failed.

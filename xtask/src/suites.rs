@@ -1,5 +1,5 @@
-//! The suites: each a list of steps. [`crate::test`] runs those of `cargo xtask test`; the others run in order, stop at the
-//! first failure and say how long they took.
+//! The suites: each a list of steps. [`crate::test`] runs those of `cargo xtask test`; the others run in
+//! order, stop at the first failure and say how long they took.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -85,9 +85,9 @@ fn docs_step() -> Step {
     step
 }
 
-/// The steps of [`crate::test`] for a tree: a crate takes part in schedule exploration by having `tests/shuttle.rs`,
-/// a benchmark by lying in `benches/`. One command for all of a kind: what they share is built once, and cargo builds beside
-/// each other what does not wait for each other.
+/// The steps of [`crate::test`] for a tree: a crate takes part in schedule exploration by having
+/// `tests/shuttle.rs`, a benchmark by lying in `benches/`. One command for all of a kind: what they share is
+/// built once, and cargo builds beside each other what does not wait for each other.
 #[must_use]
 pub fn test_steps(tree: &Tree) -> Vec<Step> {
     let mut steps = vec![
@@ -95,21 +95,7 @@ pub fn test_steps(tree: &Tree) -> Vec<Step> {
         Step::command("doc tests", 20, "test --workspace --doc", Vec::new()),
     ];
     let paths = || tree.rust_files().map(|(path, _)| path.split('/').collect::<Vec<_>>());
-    let explored: Vec<String> = paths()
-        .filter_map(|path| match path.as_slice() {
-            ["crates", package, "tests", "shuttle.rs"] => Some(format!("-p {package}")),
-            _ => None,
-        })
-        .collect();
-    if !explored.is_empty() {
-        let arguments = format!("test {} --features shuttle --test shuttle", explored.join(" "));
-        steps.push(Step::new("schedule exploration", 20, &arguments));
-    }
-    if tree.get(SCHEDULES).is_some() {
-        let arguments =
-            "test -p terrane-sim --features schedule,planted --lib --bin schedules --test schedules";
-        steps.push(Step::new("schedules of the whole engine, a sample", 20, arguments));
-    }
+    steps.append(&mut exploration_steps(tree, 20));
     let sample = crate::planted::sample(tree);
     let build = if sample.is_empty() {
         Vec::new()
@@ -131,8 +117,39 @@ pub fn test_steps(tree: &Tree) -> Vec<Step> {
     steps
 }
 
-/// The property tests on other cases than those of [`crate::test`], which are the same in every run (`.cargo/config.toml`):
-/// `number` for each property, from a seed that the clock gives and that is printed.
+fn exploration_steps(tree: &Tree, minutes: u64) -> Vec<Step> {
+    let explored: Vec<String> = tree
+        .rust_files()
+        .filter_map(|(path, _)| match path.split('/').collect::<Vec<_>>().as_slice() {
+            ["crates", package, "tests", "shuttle.rs"] => Some(format!("-p {package}")),
+            _ => None,
+        })
+        .collect();
+    let mut steps = Vec::new();
+    if !explored.is_empty() {
+        let arguments = format!("test {} --features shuttle --test shuttle", explored.join(" "));
+        steps.push(Step::new("schedule exploration", minutes, &arguments));
+    }
+    if tree.get(SCHEDULES).is_some() {
+        let arguments =
+            "test -p terrane-sim --features schedule,planted --lib --bin schedules --test schedules";
+        steps.push(Step::new("schedules of the whole engine, a sample", minutes, arguments));
+    }
+    steps
+}
+
+/// The steps of [`crate::test::soak`]: what [`crate::sizes`] makes smaller in [`crate::test::run`].
+#[must_use]
+pub fn soak_steps(tree: &Tree) -> Vec<Step> {
+    let simulation =
+        "test -p terrane-sim -p terrane-fuzz --test simulate --test explore --test model --test smoke";
+    let mut steps = vec![Step::new("simulation and fuzz smoke", 240, simulation)];
+    steps.append(&mut exploration_steps(tree, 240));
+    steps
+}
+
+/// The property tests on other cases than those of [`crate::test`], which are the same in every run
+/// (`.cargo/config.toml`): `number` for each property, from a seed that the clock gives and that is printed.
 ///
 /// # Errors
 /// Names the first step that failed.
@@ -144,8 +161,8 @@ pub fn cases(root: &Path, number: u32) -> Result<(), String> {
     run(root, &case_steps(&tree, number, seed))
 }
 
-/// The steps of [`cases()`] for a tree: one, with every test target that has a property. Of the whole workspace, so that
-/// what [`test()`] has built serves.
+/// The steps of [`cases()`] for a tree: one, with every test target that has a property. Of the whole
+/// workspace, so that what [`test()`] has built serves.
 #[must_use]
 pub fn case_steps(tree: &Tree, number: u32, seed: u64) -> Vec<Step> {
     let with_properties = tree.rust_files().filter(|(_, text)| text.contains("proptest! {"));

@@ -1,9 +1,10 @@
-//! `cargo xtask test`: every test.
+//! `cargo xtask test`: every test. `cargo xtask soak`: those that explore, for longer.
 //!
 //! 1. Cargo builds the test programs of each step ([`crate::suites::test_steps`]); nothing runs meanwhile.
-//! 2. All programs of all steps run beside each other ([`crate::runner`]), in the folder and with the variables that cargo
-//!    would give them. A failure ends none of them.
-//! 3. Failures are repeated with a command for each, and a table says what ran, what did not and why ([`crate::report`]).
+//! 2. All programs of all steps run beside each other ([`crate::runner`]), in the folder and with the
+//!    variables that cargo would give them. A failure ends none of them.
+//! 3. Failures are repeated with a command for each, and a table says what ran, what did not and why
+//!    ([`crate::report`]).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ use crate::outcome::{self, Outcome};
 use crate::programs::{self, Program};
 use crate::report::{self, Row};
 use crate::runner::{self, Done, Job};
-use crate::suites::{Step, Way, test_steps};
+use crate::sizes::{self, Sizes};
+use crate::suites::{Step, Way, soak_steps, test_steps};
 use crate::tree::Tree;
 
 /// Variables that cargo sets for what it runs.
@@ -28,15 +30,7 @@ const TEST_THREADS_MAX: usize = 4;
 /// # Errors
 /// Says what does not build, that a program failed, or that a signal ended it.
 pub fn run(root: &Path, only: Option<&str>) -> Result<(), String> {
-    let start = Instant::now();
     let tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
-    let is_over = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        let hooked = signal_hook::flag::register(signal, is_over.clone());
-        hooked.map_err(|why| format!("signals cannot be heard: {why}"))?;
-    }
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let variables = variables(root, processors)?;
     let mut steps = test_steps(&tree);
     let titles: Vec<&str> = steps.iter().map(|step| step.title).collect();
     let left: Vec<&str> =
@@ -45,9 +39,35 @@ pub fn run(root: &Path, only: Option<&str>) -> Result<(), String> {
         return Err(format!("there is no such step; there are: {}", titles.join(", ")));
     }
     steps.retain(|step| !left.contains(&step.title));
+    println!("xtask: explorations are a part of what `cargo xtask soak` does");
+    let done = run_steps(root, &steps, Sizes::Quick(sizes::seed(root)?));
+    print!("{}", report::elsewhere());
+    left.iter().for_each(|title| println!("not run: the step {title}: --only leaves it out"));
+    done
+}
+
+/// Simulation, fuzz smoke and schedule exploration at full sizes.
+///
+/// # Errors
+/// As [`run`].
+pub fn soak(root: &Path) -> Result<(), String> {
+    let tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
+    run_steps(root, &soak_steps(&tree), Sizes::Full(sizes::seed(root)?))
+}
+
+fn run_steps(root: &Path, steps: &[Step], sizes: Sizes) -> Result<(), String> {
+    let start = Instant::now();
+    println!("xtask: explorations begin at the seed {0}; {1}={0} repeats them", sizes.seed(), sizes::SEED);
+    let is_over = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        let hooked = signal_hook::flag::register(signal, is_over.clone());
+        hooked.map_err(|why| format!("signals cannot be heard: {why}"))?;
+    }
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let variables = variables(root, processors)?;
     let (mut rows, mut jobs) = (Vec::new(), Vec::new());
     for (number, step) in steps.iter().enumerate() {
-        let (row, mut of_step) = build(root, number, step, &variables, &is_over)?;
+        let (row, mut of_step) = build(root, number, step, (&variables, sizes), &is_over)?;
         rows.push(row);
         jobs.append(&mut of_step);
     }
@@ -61,7 +81,6 @@ pub fn run(root: &Path, only: Option<&str>) -> Result<(), String> {
         tell(done, ended, all);
     })?;
     close(rows, &done, start.elapsed());
-    left.iter().for_each(|title| println!("not run: the step {title}: --only leaves it out"));
     if is_over.load(Ordering::Relaxed) {
         return Err("ended by a signal".to_owned());
     }
@@ -75,7 +94,7 @@ fn build(
     root: &Path,
     number: usize,
     step: &Step,
-    variables: &[(String, String)],
+    (variables, sizes): (&[(String, String)], Sizes),
     is_over: &AtomicBool,
 ) -> Result<(Row, Vec<Job>), String> {
     let start = Instant::now();
@@ -97,7 +116,7 @@ fn build(
     let variables: Vec<_> = variables.iter().cloned().chain(step_variables).collect();
     let jobs = match &step.way {
         Way::Programs => {
-            let job = |program: &Program| job_of(program, number, step, cargo, own, &variables);
+            let job = |program: &Program| job_of(program, number, step, (cargo, own), (&variables, sizes));
             built.iter().map(job).collect()
         }
         Way::Command(_) => vec![Job {
@@ -120,19 +139,21 @@ fn job_of(
     program: &Program,
     number: usize,
     step: &Step,
-    cargo: &[&str],
-    own: &[&str],
-    variables: &[(String, String)],
+    (cargo, own): (&[&str], &[&str]),
+    (variables, sizes): (&[(String, String)], Sizes),
 ) -> Job {
     let features = cargo.iter().position(|argument| *argument == "--features");
     let features = features.map_or_else(String::new, |at| format!(" --features {}", cargo[at + 1]));
-    let set: String = step.variables.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+    let sizes = sizes.variables(&program.package, step.arguments.iter().any(|word| word == "shuttle"));
+    let set: String =
+        step.variables.iter().chain(&sizes).map(|(name, value)| format!("{name}={value} ")).collect();
     let mut arguments: Vec<String> = own.iter().map(|argument| (*argument).to_owned()).collect();
     if program.kind != "bench" {
         // What a test says that it did not do is said by a test that passes.
         arguments.push("--show-output".to_owned());
     }
     let mut variables = variables.to_vec();
+    variables.extend(sizes.into_iter().map(|(name, value)| (name.to_owned(), value)));
     variables.push(("CARGO_PKG_NAME".to_owned(), program.package.clone()));
     variables.push(("CARGO_MANIFEST_DIR".to_owned(), program.folder.display().to_string()));
     Job {
@@ -147,8 +168,8 @@ fn job_of(
     }
 }
 
-/// What cargo sets for programs by its settings, and how many tests of a program run beside each other. What is set
-/// already stays.
+/// What cargo sets for programs by its settings, and how many tests of a program run beside each other. What
+/// is set already stays.
 fn variables(root: &Path, processors: usize) -> Result<Vec<(String, String)>, String> {
     let text = std::fs::read_to_string(root.join(CONFIG)).map_err(|why| format!("{CONFIG}: {why}"))?;
     let config: BTreeMap<String, toml::Value> =

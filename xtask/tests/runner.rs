@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use xtask::outcome::{Counts, Outcome, counts, not_run, without_successes};
 use xtask::programs::{path_of, programs_in};
-use xtask::report::{Row, table};
+use xtask::report::{Row, elsewhere, table};
 use xtask::runner::{self, Job};
+use xtask::sizes::{Sizes, seed_of};
 use xtask::tree::Tree;
 
 fn message(kind: &str, name: &str, is_test: bool) -> String {
@@ -152,5 +153,22 @@ fn the_table_says_what_did_not_run() {
     assert_eq!(cells("tests")[..5], ["2", "5", "0", "1", "1"]);
     assert_eq!(cells("tests"), cells("all"));
     assert!(text.contains("\nnot run: low c: there is no `cc`\n"), "{text}");
-    assert!(text.contains("\nnot part of it: cargo xtask fuzz: "), "{text}");
+    assert!(elsewhere().contains("\nnot part of it: cargo xtask fuzz: "));
+}
+
+#[test]
+fn a_commit_decides_where_explorations_begin() {
+    assert_eq!(seed_of("00000ff1234567\n"), Some(255));
+    assert_eq!((seed_of("no commit"), seed_of("")), (None, None));
+    let set = |sizes: Sizes, package, is_explored| -> Vec<String> {
+        let variables = sizes.variables(package, is_explored);
+        variables.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+    };
+    assert_eq!(set(Sizes::Quick(7), "terrane-fuzz", false), ["TERRANE_FUZZ_SEED=7"]);
+    assert_eq!(set(Sizes::Quick(7), "terrane-engine", true), ["TERRANE_SCHEDULES=800"]);
+    assert!(set(Sizes::Quick(7), "terrane-engine", false).is_empty());
+    assert!(set(Sizes::Full(7), "terrane-engine", true).is_empty());
+    let full = set(Sizes::Full(7), "terrane-sim", false);
+    assert_eq!(full, ["TERRANE_SIM_START=7", "TERRANE_SCHEDULES_START=7"]);
+    assert!(set(Sizes::Quick(7), "terrane-sim", false).contains(&"TERRANE_SIM_SEEDS=200".to_owned()));
 }
