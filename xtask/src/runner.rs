@@ -1,7 +1,7 @@
 //! Programs beside each other, as many as there are processors.
 //!
 //! 1. Jobs start in the order of the list; a job that takes long belongs to its beginning ([`LONG`]).
-//! 2. What a job prints goes to a file, and is told as a whole when the job ends.
+//! 2. What a job prints goes to a file, and is printed as a whole when the job ends.
 //! 3. A failure ends no other job; a signal ends all of them.
 
 use std::path::{Path, PathBuf};
@@ -16,8 +16,9 @@ use crate::tree::Tree;
 
 /// Jobs that take long, which start first: one that starts last leaves the other processors idle. The line
 /// "the longest" of a run says what belongs here.
-const LONG: [&str; 14] = [
+const LONG: [&str; 15] = [
     "terrane suite",
+    "terrane-compaction suite",
     "terrane-engine suite",
     "terrane-sim schedules",
     "terrane-sim simulate",

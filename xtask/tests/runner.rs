@@ -1,4 +1,4 @@
-//! Test programs beside each other: what cargo says of them, what they print, and what is told of them.
+//! Test programs beside each other: what cargo says of them, what they print, and what the table says.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests, which run programs of their own")]
 
 use std::path::{Path, PathBuf};
