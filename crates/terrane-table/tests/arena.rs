@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(not(feature = "shuttle"))]
 
+#[path = "suite/support/mod.rs"]
 mod support;
 
 use std::sync::Arc;

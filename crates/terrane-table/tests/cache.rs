@@ -4,6 +4,7 @@
 #![cfg(not(feature = "shuttle"))]
 #![expect(unsafe_code, reason = "counts what the allocator gives out")]
 
+#[path = "suite/support/mod.rs"]
 mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};

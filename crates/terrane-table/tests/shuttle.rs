@@ -13,6 +13,7 @@
 mod cache;
 #[path = "shuttle/rows.rs"]
 mod rows;
+#[path = "suite/support/mod.rs"]
 mod support;
 
 use std::any::Any;
