@@ -1,4 +1,4 @@
-//! The admission of a batch: it is within the limits, it is charged for what the background owes, and memory is there for it.
+//! The admission of a batch: it is within the limits, it is charged for the debt of the background, and memory is there for it.
 //!
 //! A batch without a deadline pauses first and is then admitted ([`super::charge`]). A batch with a deadline is admitted at
 //! once on credit, if what was admitted on credit before is paid by now; time pays for it afterwards. So batches that do not

@@ -1,9 +1,9 @@
-//! What the background owes, for [`crate::write::throttle`]:
+//! The debt of the background, for [`crate::write::throttle`]:
 //!
-//! * memory: segments and indexes against the write memory, or the share of it that is left to writers ([`crate::memory`]). At 1 writers wait: the ceiling is hard. They wait as well
-//!   while the cache has yet to give back what was lent to it.
-//! * the backlog of the levels ([`crate::write::throttle::compaction_debt`]), of each table by itself: overflow runs, and bytes that compaction
-//!   owes. Writers of the table get slower by it, they never stop.
+//! * memory: segments and indexes against the write memory, or the share of it that is left to writers ([`crate::memory`]).
+//!   At 1 writers wait: the ceiling is hard. They wait as well while the cache has yet to give back what was lent to it.
+//! * the backlog of the levels ([`crate::write::throttle::compaction_debt`]), of each table by itself: overflow runs, and bytes
+//!   that compaction has to move. Writers of the table get slower by it, they never stop.
 
 use crate::engine::Engine;
 

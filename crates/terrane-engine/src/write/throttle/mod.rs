@@ -1,4 +1,4 @@
-//! The throttle: what holds writers back. They are slowed in proportion to what the background owes, so that the rate bends
+//! The throttle: what holds writers back. They are slowed in proportion to the debt of the background, so that the rate bends
 //! and never stops while space is left. All its state is private; a batch comes in by a [`permit::WritePermit`].
 //!
 //! Two things are owed, each 0 when none is and 1 at its limit ([`debt`]):

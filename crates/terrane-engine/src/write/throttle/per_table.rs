@@ -69,7 +69,7 @@ impl TablePressure {
     /// Notes whether runs are due to sink.
     pub(crate) fn look(&self, now: Duration, is_due: bool) {
         let mut due = self.due.lock();
-        // A table that owes nothing is looked at only when something changes.
+        // A table without debt is looked at only when something changes.
         let begins = is_due && !due.is_due;
         if !is_due || begins || due.since.is_none() {
             due.since = Some(now);

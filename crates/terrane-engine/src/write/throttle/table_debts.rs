@@ -4,7 +4,7 @@
 //! way, and [`TABLES_PER_LOOK`] others that owe, in turn, as what all tables are measured by changes slowly. All others are as they
 //! were. Without this every look would go through all tables.
 //!
-//! Invariants: a table that is not here owes nothing and its writers are not slowed. `ranks` has each table of `debts` once.
+//! Invariants: a table that is not here has no debt and its writers are not slowed. `ranks` has each table of `debts` once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +53,7 @@ impl TableDebts {
         self.0.lock().remove(table);
     }
 
-    /// The longest backlog, -1 where no table owes, and whether writers of any table are slowed.
+    /// The longest backlog, -1 where no table has debt, and whether writers of any table are slowed.
     pub(super) fn most(&self) -> (f64, bool) {
         let inner = self.0.lock();
         let most = inner.ranks.last().map_or(-1.0, |(rank, _)| *rank as f64 / RANKS - 1.0);
@@ -76,13 +76,13 @@ impl TableDebts {
 impl Inner {
     fn insert(&mut self, table: TableId, debt: Debt) {
         let is_new = self.debts.insert(table, debt).is_none() && self.ranks.insert((debt.rank, table));
-        assert!(is_new, "a table owes once");
+        assert!(is_new, "a table has one debt");
         self.slow += usize::from(debt.is_slow);
     }
 
     fn remove(&mut self, table: TableId) {
         if let Some(debt) = self.debts.remove(&table) {
-            assert!(self.ranks.remove(&(debt.rank, table)), "each table that owes has its rank");
+            assert!(self.ranks.remove(&(debt.rank, table)), "each debt has its rank");
             self.slow -= usize::from(debt.is_slow);
         }
     }
