@@ -46,8 +46,8 @@ thread_local! {
     };
 }
 
-/// A watch over the time of the calling thread, from [`Watched::begin`] until it is dropped. Watches nest: one within another
-/// leaves the sums of the outer one as they were.
+/// A watch over the time of the calling thread, from [`Watched::begin`] until it is dropped. Watches nest:
+/// one within another leaves the sums of the outer one as they were.
 #[derive(Debug)]
 pub struct Watched {
     /// Whether the thread was watched before, and the sums of that watch.

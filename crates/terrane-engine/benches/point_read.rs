@@ -1,5 +1,5 @@
-//! Point reads of a database that is all in cache, against a plain hash map of the same rows in the same run: 16-byte
-//! keys, 100-byte values, read in random order.
+//! Point reads of a database that is all in cache, against a plain hash map of the same rows in the same run:
+//! 16-byte keys, 100-byte values, read in random order.
 //!
 //! `cargo bench -p terrane-engine --bench point_read`; with `--test` on a small data set.
 #![allow(missing_docs, reason = "criterion's macros")]

@@ -1,5 +1,6 @@
-//! Seeks of a prefix in trees that have and that lack it, with and without a prefix extractor, in the cache and beyond it;
-//! and what prefixes in filters cost reads of absent keys. Five runs of keys of 8 + 8 bytes, ten of each prefix.
+//! Seeks of a prefix in trees that have and that lack it, with and without a prefix extractor, in the cache
+//! and beyond it; and what prefixes in filters cost reads of absent keys. Five runs of keys of 8 + 8 bytes,
+//! ten of each prefix.
 //!
 //! `cargo bench -p terrane-engine --bench prefix`; with `--test` on a small data set.
 #![allow(missing_docs, reason = "criterion's macros")]

@@ -1,8 +1,9 @@
-//! What a put of 100 bytes costs its writer, by tables that exist and by threads that write: processor time of the writers
-//! alone, of whatever else runs, in rounds that take turns. Every writer has a table of its own as far as there are enough.
+//! What a put of 100 bytes costs its writer, by tables that exist and by threads that write: processor time
+//! of the writers alone, of whatever else runs, in rounds that take turns. Every writer has a table of its
+//! own as far as there are enough.
 //!
-//! `cargo bench -p terrane-engine --bench put`; with `--test` once, on little data. Prints nanoseconds for each put, the least
-//! of the rounds, and the ratio to one table and one thread.
+//! `cargo bench -p terrane-engine --bench put`; with `--test` once, on little data. Prints nanoseconds for
+//! each put, the least of the rounds, and the ratio to one table and one thread.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark may panic and prints its figures")]
 
 use std::path::Path;

@@ -125,7 +125,8 @@ impl Engine {
         &self.dir
     }
 
-    /// A number from 1 that no other engine of this process has or had: what belongs to one open database can say so.
+    /// A number from 1 that no other engine of this process has or had: what belongs to one open database can
+    /// say so.
     #[must_use]
     pub fn instance(&self) -> u64 {
         self.instance
@@ -143,8 +144,8 @@ impl Engine {
         self.journal.visible()
     }
 
-    /// How far the background is behind: 0 is not at all, at 1 writers wait for memory; below, they are slowed from about
-    /// half on.
+    /// How far the background is behind: 0 is not at all, at 1 writers wait for memory; below, they are
+    /// slowed from about half on.
     #[must_use]
     pub fn debt(&self) -> f64 {
         self.throttle.debt()
@@ -227,11 +228,12 @@ impl Engine {
         add(&self.counters.entries_expired, work.entries_expired);
     }
 
-    /// Stops background work, makes every commit durable (with the journal off, by a flush) and releases the lock.
-    /// Idempotent.
+    /// Stops background work, makes every commit durable (with the journal off, by a flush) and releases the
+    /// lock. Idempotent.
     ///
     /// # Errors
-    /// `Io` or `Poisoned` from the last sync; the database is closed all the same. `Invalid` in a callback: nothing is done.
+    /// `Io` or `Poisoned` from the last sync; the database is closed all the same. `Invalid` in a callback:
+    /// nothing is done.
     pub fn close(&self) -> Result<()> {
         terrane_base::callback::refuse()?;
         // With the journal off, what is only in memory would be lost.
@@ -255,8 +257,8 @@ impl Engine {
         flushed.and(closed)
     }
 
-    /// Flushes everything that was ever acknowledged: commits that come meanwhile are refused, or they would be
-    /// acknowledged behind the flush and lost.
+    /// Flushes everything that was ever acknowledged: commits that come meanwhile are refused, or they would
+    /// be acknowledged behind the flush and lost.
     fn drain(&self) -> Result<()> {
         if !terrane_base::planted!(AcceptWhileClosing) {
             self.journal.refuse_commits();
@@ -264,13 +266,14 @@ impl Engine {
         // A background that is paused would refuse.
         self.scheduler.drain();
         self.events.look_again();
-        // Not by `flush`, which refuses the thread of listeners: a listener may close its database, and no worker waits for one.
+        // Not by `flush`, which refuses the thread of listeners: a listener may close its database, and no
+        // worker waits for one.
         self.flush_and_wait(&self.catalog.all())
     }
 }
 
-/// Destroys what replaced pictures leave to their epoch, unless a reader is in it now: a closed database should not
-/// keep files mapped until some other database of the process moves the epoch on.
+/// Destroys what replaced pictures leave to their epoch, unless a reader is in it now: a closed database
+/// should not keep files mapped until some other database of the process moves the epoch on.
 pub(crate) fn forget_garbage() {
     // Garbage of an epoch may be destroyed two epochs later; each turn advances by one.
     for _ in 0..4 {

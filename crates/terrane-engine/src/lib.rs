@@ -1,14 +1,17 @@
 //! The engine: opens a database, writes, reads, scans, and runs the background work that keeps it in shape.
 //!
-//! Layer 8. Each folder is a part, and has a layer of its own (`xtask/engine.txt`): it imports from lower ones only.
-//! * `table/`: a table while the database is open, its options, what a read of it looks at, what its records mean
+//! Layer 8. Each folder is a part, and has a layer of its own (`xtask/engine.txt`): it imports from lower
+//! ones only.
+//! * `table/`: a table while the database is open, its options, what a read of it looks at, what its records
+//!   mean
 //! * `observe/`: metrics, listeners, the slow log, the shape of the trees
 //! * `memory/`: the memory ceiling and how it is divided
 //! * `read/`: point reads, many keys at once, scans, snapshots
 //! * `write/`: admit, commit, index; `write/throttle/` says how fast writers may go
 //! * `background/`: the scheduler and its jobs: flush, compaction, journal, idle work, scrubbing
 //! * `txn/`: locks, conflict window, two-phase commit
-//! * `bulk/`: extents that come in and go whole; `change_feed/`: readers of changes; `copies/`: checkpoint, backup, repair
+//! * `bulk/`: extents that come in and go whole; `change_feed/`: readers of changes; `copies/`: checkpoint,
+//!   backup, repair
 //! * `lifecycle/`: open, recover, follow, what users ask of the background
 //!
 //! Never names a transport, a file format or a system call.

@@ -1,8 +1,8 @@
-//! Where a database must not be changed or waited for: on a thread of its own background, and inside a callback of the user
-//! on any thread ([`terrane_base::callback`]).
+//! Where a database must not be changed or waited for: on a thread of its own background, and inside a
+//! callback of the user on any thread ([`terrane_base::callback`]).
 //!
-//! What runs there and writes, flushes or makes a checkpoint could wait for itself. It gets an error instead. A listener is
-//! no part of other work: it may change other databases, and close its own.
+//! What runs there and writes, flushes or makes a checkpoint could wait for itself. It gets an error instead.
+//! A listener is no part of other work: it may change other databases, and close its own.
 
 use std::cell::Cell;
 

@@ -18,7 +18,8 @@ pub(crate) fn listed(segment: &terrane_levels::Segment) -> ListedSegment {
 /// Refuses to read a database of which a swap is not at its end: only a writer can end it.
 ///
 /// # Errors
-/// `kind`: `Invalid` if the reader has locked the database, so that no writer is about to; `Busy` if one may be. `Io`.
+/// `kind`: `Invalid` if the reader has locked the database, so that no writer is about to; `Busy` if one may
+/// be. `Io`.
 pub(crate) fn refuse_unfinished(disk: &dyn Disk, dir: &Path, state: &State, kind: Kind) -> Result<()> {
     let names = disk.list(dir).map_err(|error| lost(error, dir))?;
     for file in names.iter().filter_map(|name| pending_number(name)) {

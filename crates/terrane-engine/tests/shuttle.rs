@@ -1,9 +1,10 @@
-//! The locks of transactions and the conflict window under the schedule explorer: who holds a lock alone, every circle
-//! found and none invented, nobody forgotten in a queue, and no commit over what it has not seen.
+//! The locks of transactions and the conflict window under the schedule explorer: who holds a lock alone,
+//! every circle found and none invented, nobody forgotten in a queue, and no commit over what it has not
+//! seen.
 //!
-//! Run with `cargo test -p terrane-engine --features shuttle --test shuttle`. The explorer reports a deadlock, which is
-//! what a lost wake-up or a circle that is not found becomes, by itself. The modules are no part of the public face of the
-//! crate: they are compiled into this test.
+//! Run with `cargo test -p terrane-engine --features shuttle --test shuttle`. The explorer reports a
+//! deadlock, which is what a lost wake-up or a circle that is not found becomes, by itself. The modules are
+//! no part of the public face of the crate: they are compiled into this test.
 #![cfg(feature = "shuttle")]
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "a test, with the modules that it tests")]
 
@@ -62,8 +63,8 @@ impl Clock for Hasty {
     fn sleep(&self, _duration: Duration) {}
 }
 
-/// The clock and the flag of one caller. The flag is no `static`: what `shuttle` explores belongs to one execution, and
-/// the tests of this program run beside each other.
+/// The clock and the flag of one caller. The flag is no `static`: what `shuttle` explores belongs to one
+/// execution, and the tests of this program run beside each other.
 struct Surroundings {
     env: Env,
     closing: AtomicBool,

@@ -1,13 +1,13 @@
 //! Work for when nobody has written for a while.
 //!
-//! * Memory: when the cache is full, what is left in memory is flushed, so that reads no longer look there first and its
-//!   memory serves them.
-//! * Space: spare segment files and free slots are there for the next writes. At rest the device has them back, once, and
-//!   again behind work that was put off until then. What comes free later, by readers that leave, comes back with the next
-//!   writes.
+//! * Memory: when the cache is full, what is left in memory is flushed, so that reads no longer look there
+//!   first and its memory serves them.
+//! * Space: spare segment files and free slots are there for the next writes. At rest the device has them
+//!   back, once, and again behind work that was put off until then. What comes free later, by readers that
+//!   leave, comes back with the next writes.
 //!
-//! Only asked for where nothing else is due, and never waited for: a database that is quiescent stays so until somebody
-//! reads more than fits. Who waits until it is quiescent has the space given back at once.
+//! Only asked for where nothing else is due, and never waited for: a database that is quiescent stays so
+//! until somebody reads more than fits. Who waits until it is quiescent has the space given back at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +63,8 @@ impl IdleWatch {
         }
     }
 
-    /// Whether this is the first call since the last look that found something written, or since [`Self::reclaim_again`].
+    /// Whether this is the first call since the last look that found something written, or since
+    /// [`Self::reclaim_again`].
     fn begins_reclaim(&self) -> bool {
         !std::mem::replace(&mut self.0.lock().has_reclaimed, true)
     }

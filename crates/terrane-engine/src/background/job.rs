@@ -46,7 +46,8 @@ impl Job {
         self.on().map(|table| table.id)
     }
 
-    /// Whether space is free behind it that was not before. What only reads gain by says so itself, once none is left.
+    /// Whether space is free behind it that was not before. What only reads gain by says so itself, once none
+    /// is left.
     pub(crate) fn leaves_space(&self) -> bool {
         !matches!(self, Job::Adapt(..) | Job::Scrub | Job::Reclaim)
     }
@@ -91,8 +92,8 @@ impl Job {
 }
 
 impl Engine {
-    /// The next piece of work on memory: full memtables, frozen ones, generations, what is not full, what scans
-    /// step over, in this order.
+    /// The next piece of work on memory: full memtables, frozen ones, generations, what is not full, what
+    /// scans step over, in this order.
     pub(crate) fn next_memory_work(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
         for table in tables {
             if table.is_full() && !schedule.is_held(JobKind::Freeze, table.id) {
@@ -115,10 +116,11 @@ impl Engine {
         (!is_held && (self.trimmable().is_some() || self.is_history_due())).then_some(Job::Trim)
     }
 
-    /// The error of jobs of one of these kinds, if they keep failing, or that of a table on which work has stopped: for a caller that
-    /// waits for such work on one of `tables`, or on any where none are named, or for what is done for none. Not while it runs
-    /// or is due: that may be the attempt that succeeds, or work that an older failure says nothing about. Once a later
-    /// piece than `seen` has failed, it is told all the same: with many tables something is always tried.
+    /// The error of jobs of one of these kinds, if they keep failing, or that of a table on which work has
+    /// stopped: for a caller that waits for such work on one of `tables`, or on any where none are named, or
+    /// for what is done for none. Not while it runs or is due: that may be the attempt that succeeds, or work
+    /// that an older failure says nothing about. Once a later piece than `seen` has failed, it is told all
+    /// the same: with many tables something is always tried.
     pub(crate) fn lasting_failure(
         &self,
         schedule: &Schedule,
@@ -154,8 +156,8 @@ impl Engine {
             || merges && self.pick_compaction(&tables, schedule, false).is_some()
     }
 
-    /// The next piece of what was asked for by name: runs out of memory, a level into the next. It is done while the
-    /// background is paused, too.
+    /// The next piece of what was asked for by name: runs out of memory, a level into the next. It is done
+    /// while the background is paused, too.
     pub(crate) fn next_asked(&self, schedule: &Schedule) -> Option<Job> {
         let tables = self.worked_tables();
         if let Some(work) = self.next_run_wanted(&tables, schedule) {

@@ -1,7 +1,8 @@
 //! What a job does to extents, noted on its thread for whoever is told of its end.
 //!
-//! A job runs on one thread from beginning to end ([`crate::background::job_trace`]), and all that it makes part of a tree goes through
-//! one function; so what it did is collected there, and only while somebody listens.
+//! A job runs on one thread from beginning to end ([`crate::background::job_trace`]), and all that it makes
+//! part of a tree goes through one function; so what it did is collected there, and only while somebody
+//! listens.
 
 use std::cell::RefCell;
 

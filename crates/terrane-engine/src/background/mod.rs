@@ -1,7 +1,7 @@
 //! Background work: `scheduler.rs` hands the most urgent job (`job.rs`) to a free worker (`workers.rs`).
 //!
-//! Jobs: flushes (`flush/`), compactions (`compaction/`), journal segments (`journal/`), work for idle times (`idle.rs`),
-//! scrubbing (`scrub.rs`). `retry.rs` remembers failures, `quarantine.rs` damaged inputs.
+//! Jobs: flushes (`flush/`), compactions (`compaction/`), journal segments (`journal/`), work for idle times
+//! (`idle.rs`), scrubbing (`scrub.rs`). `retry.rs` remembers failures, `quarantine.rs` damaged inputs.
 
 pub(crate) mod compaction;
 pub(crate) mod flush;

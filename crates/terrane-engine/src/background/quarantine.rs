@@ -1,8 +1,9 @@
 //! What the background leaves alone because a stored input of it is damaged.
 //!
-//! A compaction that meets damage would meet it again, so it is not tried again: its claim is kept until the database is
-//! opened anew, and the picker goes on with everything else. A table that is hurt in this way flushes into overflow runs,
-//! which read nothing, so that writers go on. Whoever waits for the table's levels is told.
+//! A compaction that meets damage would meet it again, so it is not tried again: its claim is kept until the
+//! database is opened anew, and the picker goes on with everything else. A table that is hurt in this way
+//! flushes into overflow runs, which read nothing, so that writers go on. Whoever waits for the table's
+//! levels is told.
 
 use terrane_base::{Error, TableId};
 
@@ -45,8 +46,9 @@ impl Quarantine {
 }
 
 impl Engine {
-    /// What the background cannot do: damage that it met, and tables on which its work has stopped, which it leaves alone until
-    /// the database is opened again, and work that keeps failing and is tried again. Empty when all is well.
+    /// What the background cannot do: damage that it met, and tables on which its work has stopped, which it
+    /// leaves alone until the database is opened again, and work that keeps failing and is tried again. Empty
+    /// when all is well.
     #[must_use]
     pub fn background_errors(&self) -> Vec<Finding> {
         let name = |id| crate::table::catalog::name_of(&self.catalog, id);
@@ -62,8 +64,8 @@ impl Engine {
         })
     }
 
-    /// What an error of work on a table is: under a comparator that has failed, keys that lie wrongly are no damage. Every other
-    /// error stays what it is.
+    /// What an error of work on a table is: under a comparator that has failed, keys that lie wrongly are no
+    /// damage. Every other error stays what it is.
     pub(crate) fn blamed(&self, table: Option<TableId>, error: Error) -> Error {
         let collation = table.filter(|_| error.is_of_order()).map(|table| self.collation_of(table));
         let Some(Err(failed)) = collation.map(|collation| collation.check()) else { return error };

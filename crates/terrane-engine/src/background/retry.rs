@@ -1,4 +1,5 @@
-//! Work that failed and has not succeeded since: how often in a row, with what, and until when it is not tried again.
+//! Work that failed and has not succeeded since: how often in a row, with what, and until when it is not
+//! tried again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -54,8 +55,8 @@ impl Failures {
         self.now
     }
 
-    /// Notes how the piece of work with this number ended: a failure holds such work back for a pause that doubles, a
-    /// success clears it.
+    /// Notes how the piece of work with this number ended: a failure holds such work back for a pause that
+    /// doubles, a success clears it.
     pub(crate) fn note(&mut self, subject: Subject, piece: u64, result: Result<()>) {
         match result {
             Ok(()) => drop(self.failed.remove(&subject)),
@@ -88,8 +89,8 @@ impl Failures {
         self.failed.keys().any(|(kind, _)| kinds.has(*kind))
     }
 
-    /// Somebody asks by name for work that `is_meant`: what waits to be tried again is tried at once, and so is what fails
-    /// that began before. `newest` is the number of the newest piece of work.
+    /// Somebody asks by name for work that `is_meant`: what waits to be tried again is tried at once, and so
+    /// is what fails that began before. `newest` is the number of the newest piece of work.
     pub(crate) fn ask(&mut self, newest: u64, is_meant: impl Fn(Subject) -> bool) {
         for (subject, failed) in &mut self.failed {
             if is_meant(*subject) {
@@ -109,8 +110,9 @@ impl Failures {
         })
     }
 
-    /// Forgets what of these kinds of work could be tried again. For when none of them runs and none was found to do:
-    /// nobody wants that work any more. What failed last may have been a step behind the one that mattered.
+    /// Forgets what of these kinds of work could be tried again. For when none of them runs and none was
+    /// found to do: nobody wants that work any more. What failed last may have been a step behind the one
+    /// that mattered.
     pub(crate) fn forget_settled(&mut self, kinds: JobKinds) {
         let now = self.now;
         self.failed.retain(|(kind, _), failed| failed.until > now || !kinds.has(*kind));

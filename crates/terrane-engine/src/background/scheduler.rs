@@ -1,9 +1,9 @@
 //! Background work: a pool of workers asks the engine for the most urgent piece of work that no running one
 //! excludes, runs it, and asks again.
 //!
-//! What may run is decided under one short lock, never held while work runs: [`Engine::next_work`] looks at the
-//! pictures and at what runs. Order of urgency: switch full memtables (short), merge or flush memory, compact
-//! levels by score, trim the journal. A job that fails is tried again after a pause that doubles.
+//! What may run is decided under one short lock, never held while work runs: [`Engine::next_work`] looks at
+//! the pictures and at what runs. Order of urgency: switch full memtables (short), merge or flush memory,
+//! compact levels by score, trim the journal. A job that fails is tried again after a pause that doubles.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -176,7 +176,8 @@ impl Scheduler {
             } else if let Some(claim) = done.claim {
                 schedule.claims.release(claim);
                 if let (Err(_), Some(advance)) = (&result, done.advance) {
-                    // The next attempt must begin where this one did: parts that it published are there twice until then.
+                    // The next attempt must begin where this one did: parts that it published are there twice
+                    // until then.
                     schedule.cursors.retreat(advance);
                 }
             }
@@ -273,8 +274,9 @@ impl Engine {
         work.or_else(|| self.next_adaptive(schedule)).or_else(|| self.next_scrub(schedule))
     }
 
-    /// The most urgent piece of work that nothing running excludes. While memory `is_filling` up, no compaction that would
-    /// take the last worker from memory; with `puts_off`, none that is not due. Pure but for loading pictures.
+    /// The most urgent piece of work that nothing running excludes. While memory `is_filling` up, no
+    /// compaction that would take the last worker from memory; with `puts_off`, none that is not due. Pure
+    /// but for loading pictures.
     fn next_work(&self, schedule: &Schedule, is_filling: bool, puts_off: bool) -> Option<Job> {
         let tables = self.worked_tables();
         let compacts = !is_filling || schedule.leaves_a_worker(self.options.background_threads);

@@ -1,9 +1,10 @@
-//! Scrubbing: reads every extent again and again at a paced rate and verifies all its checksums, so that rot is found
-//! while there still is a backup to restore from.
+//! Scrubbing: reads every extent again and again at a paced rate and verifies all its checksums, so that rot
+//! is found while there still is a backup to restore from.
 //!
-//! It is background work like any other, given out when nothing else is due: one piece verifies extents for about a
-//! tenth of a second's worth of the rate, and the next is due when the rate allows it. A pass goes through tables,
-//! places and keys in order; where it stands is a key, not a pin, so a pass of days keeps no extent from being freed.
+//! It is background work like any other, given out when nothing else is due: one piece verifies extents for
+//! about a tenth of a second's worth of the rate, and the next is due when the rate allows it. A pass goes
+//! through tables, places and keys in order; where it stands is a key, not a pin, so a pass of days keeps no
+//! extent from being freed.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;

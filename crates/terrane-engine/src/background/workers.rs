@@ -12,8 +12,9 @@ impl Engine {
     /// Starts the workers.
     pub(crate) fn start_workers(self: &Arc<Self>) -> Result<()> {
         for number in 0..self.options.background_threads {
-            // Workers hold the engine only while they look for work and do it, so that dropping the last handle ends
-            // them. Did they hold it while they wait, two of them would hold it in turn, for ever.
+            // Workers hold the engine only while they look for work and do it, so that dropping the last
+            // handle ends them. Did they hold it while they wait, two of them would hold it in turn, for
+            // ever.
             let engine = Arc::downgrade(self);
             if let Some(stepper) = self.env.spawn.stepper() {
                 let step = move || engine.upgrade().map_or(Step::Ended, |engine| engine.work_step());

@@ -1,12 +1,15 @@
 //! Whole extents of a range are dropped at once, by one edit: no merge, and no record.
 //!
-//! 1. Choose: extents that lie within the range. One is left that has anything older beneath it that is left too: were it
-//!    dropped, older versions of its keys would come to light. So places are looked through from the oldest to the newest.
-//! 2. Claim them, as a job does, so that no job reads or replaces them; with what is claimed the choice is made again.
-//! 3. The journal is made durable, then one edit, the next picture, and their slots are free once their last reader has left (`background/compaction/install.rs`).
+//! 1. Choose: extents that lie within the range. One is left that has anything older beneath it that is left
+//!    too: were it dropped, older versions of its keys would come to light. So places are looked through from
+//!    the oldest to the newest.
+//! 2. Claim them, as a job does, so that no job reads or replaces them; with what is claimed the choice is
+//!    made again.
+//! 3. The journal is made durable, then one edit, the next picture, and their slots are free once their last
+//!    reader has left (`background/compaction/install.rs`).
 //!
-//! A snapshot that sees anything of a chosen extent would lose it: then nothing is dropped. Iterators that go on keep their
-//! picture, but they are snapshots as well, and cannot be told from those that will look again.
+//! A snapshot that sees anything of a chosen extent would lose it: then nothing is dropped. Iterators that go
+//! on keep their picture, but they are snapshots as well, and cannot be told from those that will look again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,13 +43,13 @@ pub struct DroppedExtents {
 type Chosen = Vec<(Place, Arc<Extent>)>;
 
 impl Engine {
-    /// Drops every extent of `table` that lies within `bounds` and has nothing older beneath it that stays, at once and
-    /// durably. What is in memory stays, and so does what shares an extent with keys outside.
+    /// Drops every extent of `table` that lies within `bounds` and has nothing older beneath it that stays,
+    /// at once and durably. What is in memory stays, and so does what shares an extent with keys outside.
     ///
     /// # Errors
-    /// `Busy` while a snapshot, an iterator or a transaction sees anything of these extents: nothing is dropped then.
-    /// `Poisoned` if background work on the table has stopped. Otherwise those of the manifest; `Cancelled` when the database
-    /// closes or the table is dropped.
+    /// `Busy` while a snapshot, an iterator or a transaction sees anything of these extents: nothing is
+    /// dropped then. `Poisoned` if background work on the table has stopped. Otherwise those of the manifest;
+    /// `Cancelled` when the database closes or the table is dropped.
     pub fn drop_extents(&self, table: &Arc<Table>, bounds: &Bounds) -> Result<DroppedExtents> {
         self.refuse_if_read_only()?;
         table.refuse_if_stopped()?;
@@ -71,7 +74,8 @@ impl Engine {
         Ok(dropped)
     }
 
-    /// Chooses what can be dropped and claims it, waiting for jobs that hold some of it; `None` if there is nothing.
+    /// Chooses what can be dropped and claims it, waiting for jobs that hold some of it; `None` if there is
+    /// nothing.
     fn claim_within(&self, table: &Table, bounds: &Bounds) -> Result<Option<(Chosen, ClaimId)>> {
         let mut claimed = None;
         self.scheduler.wait_until(|schedule| {
@@ -126,7 +130,8 @@ impl Engine {
             work: JobWork::default(),
             next: None,
         };
-        // Were the edit durable and the journal behind, a loss of power could take a delete of the range and leave this.
+        // Were the edit durable and the journal behind, a loss of power could take a delete of the range and
+        // leave this.
         let seq = self.journal.visible();
         self.journal.sync_through(seq)?;
         self.install(table, &result, vec![EditOp::Durable { seq }])?;
@@ -140,8 +145,8 @@ impl Engine {
         Ok(dropped)
     }
 
-    /// Makes sure that no row of the row cache is of a key that these extents cover. Requires: the table's picture is as it
-    /// will be.
+    /// Makes sure that no row of the row cache is of a key that these extents cover. Requires: the table's
+    /// picture is as it will be.
     pub(crate) fn forget_rows_within<'m>(&self, table: &Table, metas: impl Iterator<Item = &'m ExtentMeta>) {
         let Some(rows) = &self.rows else { return };
         if !table.sense.collation().is_bytes() {
@@ -154,7 +159,8 @@ impl Engine {
             let largest = spans.entry(&meta.smallest).or_insert(&meta.largest);
             *largest = (*largest).max(&meta.largest);
         }
-        // Spans of several places may lie over each other: made disjoint, the one that begins last before a key decides.
+        // Spans of several places may lie over each other: made disjoint, the one that begins last before a
+        // key decides.
         let mut reach: &[u8] = &[];
         for (_, largest) in spans.iter_mut() {
             reach = reach.max(largest);
@@ -172,7 +178,8 @@ fn choose(tree: &Metasnapshot, bounds: &Bounds) -> Chosen {
     let places: Vec<_> = tree.places().collect();
     let (lower, upper) = bounds.as_slices();
     let mut chosen: Chosen = Vec::new();
-    // What stays of older places, as far as it may lie beneath something within the bounds: smallest and largest keys.
+    // What stays of older places, as far as it may lie beneath something within the bounds: smallest and
+    // largest keys.
     let mut stays: Vec<(&[u8], &[u8])> = Vec::new();
     for (place, level) in places.into_iter().rev() {
         let mut kept = Vec::new();

@@ -1,11 +1,12 @@
 //! How much there is in a range, without reading it.
 //!
-//! * Levels and runs: an extent that lies within the range counts by its meta; the two at most that each sorted run has at the
-//!   ends of the range are looked at block by block, by their index blocks.
-//! * Memory: by walks of [`WALK_KEYS`] keys from the ends of the range, inward and outward ([`terrane_memtable::Measured`]).
+//! * Levels and runs: an extent that lies within the range counts by its meta; the two at most that each
+//!   sorted run has at the ends of the range are looked at block by block, by their index blocks.
+//! * Memory: by walks of [`WALK_KEYS`] keys from the ends of the range, inward and outward
+//!   ([`terrane_memtable::Measured`]).
 //!
-//! What is counted are versions: deletes, and what newer versions or range deletes hide, count until a compaction drops
-//! them. How far the truth can be off is part of the answer.
+//! What is counted are versions: deletes, and what newer versions or range deletes hide, count until a
+//! compaction drops them. How far the truth can be off is part of the answer.
 
 use std::ops::Bound;
 
@@ -61,8 +62,8 @@ pub struct RangeEstimate {
 }
 
 impl Engine {
-    /// How much of `table` lies within `bounds`. Reads no data block, and an index block only for extents that lie across
-    /// the ends of the range and are not in the cache.
+    /// How much of `table` lies within `bounds`. Reads no data block, and an index block only for extents
+    /// that lie across the ends of the range and are not in the cache.
     ///
     /// # Errors
     /// `Io` or `Corrupt` from the store.

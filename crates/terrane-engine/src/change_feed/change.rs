@@ -49,7 +49,8 @@ pub struct Change<'b> {
     pub table: Option<&'b str>,
     /// What was done.
     pub kind: ChangeKind<'b>,
-    /// From when on it is as if deleted, in milliseconds since 1970; `None` for what lives for ever, and for deletes.
+    /// From when on it is as if deleted, in milliseconds since 1970; `None` for what lives for ever, and for
+    /// deletes.
     pub expires_at: Option<u64>,
 }
 
@@ -88,8 +89,8 @@ pub enum ChangeKind<'b> {
         /// The first key behind it.
         end: &'b [u8],
     },
-    /// Extents came into the table, by [`ingest`](crate::IngestFile) or a bulk load: no record tells what is in them. Who
-    /// follows the table takes the files in as well, or begins anew with a copy.
+    /// Extents came into the table, by [`ingest`](crate::IngestFile) or a bulk load: no record tells what is
+    /// in them. Who follows the table takes the files in as well, or begins anew with a copy.
     Ingest,
     /// Changed nothing: data that stands in the batch for who reads changes.
     LogData {
@@ -173,8 +174,8 @@ impl ChangeBatch {
     }
 }
 
-/// What a record did to one of its tables, of which it says the name, or the log data that it is; none of another kind than
-/// users know.
+/// What a record did to one of its tables, of which it says the name, or the log data that it is; none of
+/// another kind than users know.
 pub(crate) fn change_of<'b>(
     seq: SeqNo,
     table: Option<&'b str>,

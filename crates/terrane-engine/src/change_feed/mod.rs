@@ -1,13 +1,14 @@
 //! Readers of changes: every committed batch from a number on, in the order of commits, whole, each once.
 //!
 //! 1. up to which number may be told: what is visible, or what is known to survive the loss of power
-//! 2. the next batch from the segments (`trail.rs`), through their files: a reader takes no lock that a commit takes, and
-//!    keeps no segment
-//! 3. its records, without those of the engine's own tables (`change.rs`): what is prepared shows when it is committed, and
-//!    extents that were announced show if they came in (`ingest/mark.rs`)
+//! 2. the next batch from the segments (`trail.rs`), through their files: a reader takes no lock that a
+//!    commit takes, and keeps no segment
+//! 3. its records, without those of the engine's own tables (`change.rs`): what is prepared shows when it is
+//!    committed, and extents that were announced show if they came in (`ingest/mark.rs`)
 //! 4. nothing there: wait until a commit says so.
 //!
-//! A reader needs no open database: beside a process that writes it reads what that has brought into its segments.
+//! A reader needs no open database: beside a process that writes it reads what that has brought into its
+//! segments.
 
 mod change;
 mod trail;
@@ -56,7 +57,8 @@ impl Feeds {
     /// Wakes those who wait, if there are any. Called behind each commit, once it is visible.
     #[inline]
     pub(crate) fn wake_if_waiting(&self) {
-        // Pairs with the fence in `wait`: either that one sees what became visible before, or this one sees who waits.
+        // Pairs with the fence in `wait`: either that one sees what became visible before, or this one sees
+        // who waits.
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::Relaxed) > 0 {
             self.wake();
@@ -90,8 +92,9 @@ impl Feeds {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeedOptions {
-    /// Only what is known to survive the loss of power: behind a sync of any writer. Otherwise all that is visible, of
-    /// which a loss of power may take away the end; whoever was told of it is then ahead of the database.
+    /// Only what is known to survive the loss of power: behind a sync of any writer. Otherwise all that is
+    /// visible, of which a loss of power may take away the end; whoever was told of it is then ahead of the
+    /// database.
     pub durable_only: bool,
 }
 
@@ -181,7 +184,8 @@ impl Engine {
     /// Every batch committed from number `from` on; begins with the one that has it.
     ///
     /// # Errors
-    /// `Gone` if that is no longer kept; `Invalid` if nothing up to there was committed, or without a journal.
+    /// `Gone` if that is no longer kept; `Invalid` if nothing up to there was committed, or without a
+    /// journal.
     pub fn changes(self: &Arc<Self>, from: SeqNo, options: FeedOptions) -> Result<Feed> {
         let visible = self.visible();
         if from.0 > visible.0 + 1 {
@@ -216,12 +220,12 @@ impl Engine {
 }
 
 impl Feed {
-    /// Every batch from number `from` on of the database in `dir`, which another process may have open for writing: what
-    /// that has brought into its segments, as a rule within milliseconds of the commit.
+    /// Every batch from number `from` on of the database in `dir`, which another process may have open for
+    /// writing: what that has brought into its segments, as a rule within milliseconds of the commit.
     ///
     /// # Errors
-    /// `NotFound` if there is no database; `Gone` if `from` is no longer kept; `Busy` while the database is opened with a replay
-    /// filter, or if that died: try again; `Corrupt`, `Io`.
+    /// `NotFound` if there is no database; `Gone` if `from` is no longer kept; `Busy` while the database is
+    /// opened with a replay filter, or if that died: try again; `Corrupt`, `Io`.
     pub fn beside(disk: Arc<dyn Disk>, dir: &Path, env: Env, from: SeqNo) -> Result<Feed> {
         let files = Files { disk: disk.clone(), dir: dir.to_owned(), names: HashMap::new() };
         let mut trail = Trail::new(disk, dir.join(JOURNAL), from);
@@ -239,8 +243,9 @@ impl Feed {
     /// The next batch that is there now.
     ///
     /// # Errors
-    /// `Gone` if the reader fell behind what is kept; `Poisoned` in front of extents of which only the next opening shows whether
-    /// they came in; `Cancelled` once the database closes; `Busy` as [`Feed::beside`]; `Corrupt`, `Io`.
+    /// `Gone` if the reader fell behind what is kept; `Poisoned` in front of extents of which only the next
+    /// opening shows whether they came in; `Cancelled` once the database closes; `Busy` as [`Feed::beside`];
+    /// `Corrupt`, `Io`.
     pub fn try_next(&mut self) -> Result<Option<ChangeBatch>> {
         loop {
             let Some(batch) = self.next_batch()? else { return Ok(None) };

@@ -4,8 +4,8 @@
 //! 2. its groups, up to the last number that may be told
 //! 3. where it ends, the segment with the number behind.
 //!
-//! Nothing keeps a segment for a reader: it may go from the live ones to history and from there away at any time. So what
-//! is not found is looked for again if the manifest has changed meanwhile, and only then gone.
+//! Nothing keeps a segment for a reader: it may go from the live ones to history and from there away at any
+//! time. So what is not found is looked for again if the manifest has changed meanwhile, and only then gone.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -60,8 +60,9 @@ impl Trail {
         if self.next <= last { self.move_on(true, state).map(drop) } else { Ok(()) }
     }
 
-    /// The next batch that ends at `limit` or before. `is_sure` says that all numbers up to there are in segments: one that
-    /// cannot be read is then damage, and not one to come. `state` tells what the manifest knows now.
+    /// The next batch that ends at `limit` or before. `is_sure` says that all numbers up to there are in
+    /// segments: one that cannot be read is then damage, and not one to come. `state` tells what the manifest
+    /// knows now.
     ///
     /// # Errors
     /// `Gone` if the next number is not kept any more; `Corrupt`, `Io`.
@@ -94,7 +95,8 @@ impl Trail {
         }
     }
 
-    /// Whether the segment of the last batch is still listed in `state`: what became of the marks in it is known only then.
+    /// Whether the segment of the last batch is still listed in `state`: what became of the marks in it is
+    /// known only then.
     pub(super) fn is_listed(&self, state: &State) -> bool {
         let listed = |id| state.segments.contains_key(&id) || state.history.contains_key(&id);
         self.reader.as_ref().is_some_and(|reader| listed(reader.id()))

@@ -16,9 +16,10 @@ impl Engine {
     /// Verifies everything that is stored now; `progress` is told bytes done and bytes in all.
     ///
     /// # Errors
-    /// `Io` if the device refuses, `Cancelled` if the database closes. Damage is a finding, not an error; so is a comparator that
-    /// panicked since the open, of kind `Poisoned`, once for each of its tables: nothing more is said of their order then, and while it still panics,
-    /// nothing of the blocks of an extent whose index it confuses.
+    /// `Io` if the device refuses, `Cancelled` if the database closes. Damage is a finding, not an error; so
+    /// is a comparator that panicked since the open, of kind `Poisoned`, once for each of its tables: nothing
+    /// more is said of their order then, and while it still panics, nothing of the blocks of an extent whose
+    /// index it confuses.
     pub fn check(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport> {
         let mut report = CheckReport::default();
         let tables = self.catalog.all();
@@ -97,8 +98,9 @@ impl Engine {
             Ok(replayed) => {
                 report.segments += replayed.segments.len() as u64;
                 report.bytes += replayed.bytes;
-                // Opened for reading only, the last segments are as their writer left them: what it was writing when it
-                // died is cut by the next recovery, and is no damage. What must be whole, the opening has checked.
+                // Opened for reading only, the last segments are as their writer left them: what it was
+                // writing when it died is cut by the next recovery, and is no damage. What must be whole, the
+                // opening has checked.
                 if let Some(cut) = replayed.cut.filter(|_| !self.options.read_only) {
                     let error = Error::corrupt(format!("a complete segment ends early: {}", cut.reason));
                     report.findings.push(Finding { table: None, error: error.at(cut.file, cut.offset) });

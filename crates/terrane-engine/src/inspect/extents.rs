@@ -1,4 +1,5 @@
-//! The extents of a table and the segments of the journal, one by one, as somebody sees them who asks what there is.
+//! The extents of a table and the segments of the journal, one by one, as somebody sees them who asks what
+//! there is.
 
 use std::path::PathBuf;
 
@@ -49,8 +50,8 @@ pub struct SegmentEntry {
 }
 
 impl Engine {
-    /// The extents of a table: of its overflow runs, newest first, then of its levels from 1 down, each in the order of keys.
-    /// Keys are as the table keeps them.
+    /// The extents of a table: of its overflow runs, newest first, then of its levels from 1 down, each in
+    /// the order of keys. Keys are as the table keeps them.
     #[must_use]
     pub fn extents(&self, table: &Table) -> Vec<ExtentInfo> {
         let picture = table.pinned();
@@ -106,8 +107,8 @@ impl Engine {
         entries
     }
 
-    /// The id that the database drew when it was made: 32 hexadecimal digits. A checkpoint, and what is restored from a
-    /// backup, have ids of their own.
+    /// The id that the database drew when it was made: 32 hexadecimal digits. A checkpoint, and what is
+    /// restored from a backup, have ids of their own.
     #[must_use]
     pub fn database_id(&self) -> String {
         self.manifest.state().database.to_string()

@@ -37,8 +37,8 @@ pub struct Shape {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableShape {
-    /// Name of the table. One that begins with `terrane:` is the engine's own: it takes memory and space, too, but users
-    /// cannot open it.
+    /// Name of the table. One that begins with `terrane:` is the engine's own: it takes memory and space,
+    /// too, but users cannot open it.
     pub name: String,
     /// Versions in the active memtable.
     pub memtable_entries: u64,

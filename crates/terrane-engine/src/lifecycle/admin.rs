@@ -1,4 +1,5 @@
-//! What a user asks of the background: flush, compact a range or a level, wait until it is quiescent, pause, cancel, look.
+//! What a user asks of the background: flush, compact a range or a level, wait until it is quiescent, pause,
+//! cancel, look.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -31,9 +32,9 @@ impl Engine {
     /// Moves every record committed so far into the levels and waits for it.
     ///
     /// # Errors
-    /// The error of a background job that keeps failing, but not while one runs or is due that may succeed: what waits to
-    /// be tried again after failures is tried at once; `Poisoned` if background work on a table has stopped, once all others
-    /// are flushed; `Cancelled` when the database closes.
+    /// The error of a background job that keeps failing, but not while one runs or is due that may succeed:
+    /// what waits to be tried again after failures is tried at once; `Poisoned` if background work on a table
+    /// has stopped, once all others are flushed; `Cancelled` when the database closes.
     pub fn flush(&self) -> Result<()> {
         self.flush_tables(&self.catalog.all())
     }
@@ -66,8 +67,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Asks for the flush of everything committed so far in `tables`; returns up to which number that is. A caller that waits
-    /// for it gets the error of tables whose background work has stopped.
+    /// Asks for the flush of everything committed so far in `tables`; returns up to which number that is. A
+    /// caller that waits for it gets the error of tables whose background work has stopped.
     pub(crate) fn request_flush(&self, tables: &[Arc<Table>]) -> SeqNo {
         let mut upto = SeqNo(0);
         self.journal.between_groups(&mut |next_seq| upto = SeqNo(next_seq.0 - 1));
@@ -128,12 +129,12 @@ impl Engine {
         done
     }
 
-    /// Moves every extent of one level of `table` into the next and waits for it; 0 stands for the overflow runs.
-    /// Does not flush. Also done while the background is paused.
+    /// Moves every extent of one level of `table` into the next and waits for it; 0 stands for the overflow
+    /// runs. Does not flush. Also done while the background is paused.
     ///
     /// # Errors
-    /// `Invalid` for the deepest level that there can be, or where a pause holds work on the way; otherwise as
-    /// [`Engine::flush`].
+    /// `Invalid` for the deepest level that there can be, or where a pause holds work on the way; otherwise
+    /// as [`Engine::flush`].
     pub fn compact_level(&self, table: &Arc<Table>, level: u8) -> Result<()> {
         self.refuse_if_read_only()?;
         if level >= LEVEL_MAX {
@@ -187,19 +188,20 @@ impl Engine {
         })
     }
 
-    /// Waits until nothing runs and nothing wants to: no full memtable, no generation to flush, no level over its
-    /// size, no segment to trim. With the option `idle_reclaim` spare space is given back to the device then.
+    /// Waits until nothing runs and nothing wants to: no full memtable, no generation to flush, no level over
+    /// its size, no segment to trim. With the option `idle_reclaim` spare space is given back to the device
+    /// then.
     ///
     /// # Errors
-    /// As [`Engine::flush`]; `Invalid` while the background is paused, because it could wait for ever, and on a thread of
-    /// the background.
+    /// As [`Engine::flush`]; `Invalid` while the background is paused, because it could wait for ever, and on
+    /// a thread of the background.
     pub fn wait_until_quiescent(&self) -> Result<()> {
         crate::reentrancy::refuse(self.instance)?;
         if self.options.read_only {
             return Ok(());
         }
-        // It asks what the workers ask, under the same lock: if there is nothing and nothing runs, no worker can find
-        // anything until somebody writes or asks.
+        // It asks what the workers ask, under the same lock: if there is nothing and nothing runs, no worker
+        // can find anything until somebody writes or asks.
         let seen = self.scheduler.ask(JobKinds::AWAITED, &self.catalog.all());
         let done = |schedule: &mut Schedule| {
             self.report_failure_or_pause(schedule, None, seen)?;
@@ -219,7 +221,8 @@ impl Engine {
         Ok(())
     }
 
-    /// An error while nothing can make progress: a job that keeps failing, on these tables or any, or a pause.
+    /// An error while nothing can make progress: a job that keeps failing, on these tables or any, or a
+    /// pause.
     fn report_failure_or_pause(
         &self,
         schedule: &Schedule,
@@ -230,7 +233,8 @@ impl Engine {
         self.lasting_failure(schedule, JobKinds::AWAITED, tables, seen).map_or(Ok(()), Err)
     }
 
-    /// Pauses the background, or lets it go on. A merge that only reads gain by is given up instead of paused.
+    /// Pauses the background, or lets it go on. A merge that only reads gain by is given up instead of
+    /// paused.
     pub fn set_background_paused(&self, paused: bool) {
         self.scheduler.set_paused(paused);
         self.events.look_again();

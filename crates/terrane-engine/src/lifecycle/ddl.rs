@@ -137,10 +137,12 @@ impl Engine {
         Ok(table)
     }
 
-    /// Changes an option of a table while it is open, for what is written, flushed or picked from now on. Durable on return.
+    /// Changes an option of a table while it is open, for what is written, flushed or picked from now on.
+    /// Durable on return.
     ///
     /// # Errors
-    /// `Invalid` for an option that a table keeps as it was made, or a bad value, `NotFound` if the table was dropped, `Poisoned`, `Io`.
+    /// `Invalid` for an option that a table keeps as it was made, or a bad value, `NotFound` if the table was
+    /// dropped, `Poisoned`, `Io`.
     pub fn set_table_option(&self, table: &Table, name: &str, value: &str) -> Result<()> {
         self.refuse_if_read_only()?;
         let _change = self.catalog.change();
@@ -165,8 +167,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Drops a table; durable on return. Its space comes back when its last reader has left, or if background work on it had
-    /// stopped, with the next opening.
+    /// Drops a table; durable on return. Its space comes back when its last reader has left, or if background
+    /// work on it had stopped, with the next opening.
     ///
     /// # Errors
     /// `NotFound`, `Invalid` for the default table, `Poisoned`, `Io`.
@@ -212,8 +214,8 @@ impl Engine {
     }
 }
 
-/// Takes what a dropped table has in memory and in its levels out of its picture; returns the levels. Writers that
-/// still find the table in the catalog find no memtable in it.
+/// Takes what a dropped table has in memory and in its levels out of its picture; returns the levels. Writers
+/// that still find the table in the catalog find no memtable in it.
 fn take_sources(table: &Table) -> Result<Arc<Metasnapshot>> {
     let mut edit = table.edit();
     let mut picture = edit.picture();

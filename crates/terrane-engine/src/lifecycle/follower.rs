@@ -1,18 +1,20 @@
 //! Following: views of a database that another process has open and goes on writing.
 //!
-//! A view is an engine that was opened for reading without a lock. It never changes: catching up makes the next one, which shares
-//! with the one before the cache and every extent that both have. Why a view is right although files change under it:
+//! A view is an engine that was opened for reading without a lock. It never changes: catching up makes the
+//! next one, which shares with the one before the cache and every extent that both have. Why a view is right
+//! although files change under it:
 //!
 //! 1. The manifest is a chain of checksums; what is read of it is a state that the primary had.
-//! 2. Journal segments are copied, and the copies are checked, groups, batches and chain: nothing in them changes any more.
-//! 3. A segment leaves the manifest, durably, before its file is used again. The manifest is read once more behind the
-//!    copying: if every segment is still listed, each was whole then. If not, all begins again.
-//! 4. It ends in front of extents that come in just now ([`crate::bulk::ingest::mark`]): what was committed behind them has no reader
-//!    yet, not even in the primary.
-//! 5. Extents are read when they are needed. The primary may have used their slots again: every index block and filter is held
-//!    against the checksum that the manifest gave this view, every data block against the one in that index block. What is
-//!    read is what the view means, or an error; the manifest of now tells whether the primary gave the extent up (`Gone`) or
-//!    it is damaged (`Corrupt`).
+//! 2. Journal segments are copied, and the copies are checked, groups, batches and chain: nothing in them
+//!    changes any more.
+//! 3. A segment leaves the manifest, durably, before its file is used again. The manifest is read once more
+//!    behind the copying: if every segment is still listed, each was whole then. If not, all begins again.
+//! 4. It ends in front of extents that come in just now ([`crate::bulk::ingest::mark`]): what was committed
+//!    behind them has no reader yet, not even in the primary.
+//! 5. Extents are read when they are needed. The primary may have used their slots again: every index block
+//!    and filter is held against the checksum that the manifest gave this view, every data block against the
+//!    one in that index block. What is read is what the view means, or an error; the manifest of now tells
+//!    whether the primary gave the extent up (`Gone`) or it is damaged (`Corrupt`).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -86,12 +88,12 @@ impl Following<'_> {
 }
 
 impl Engine {
-    /// A view, for reading, of the database in `dir` of `disk`, which another process may have open for writing; `previous` is an
-    /// older view of it. Also returns how many attempts it took.
+    /// A view, for reading, of the database in `dir` of `disk`, which another process may have open for
+    /// writing; `previous` is an older view of it. Also returns how many attempts it took.
     ///
     /// # Errors
-    /// `NotFound` or `Invalid` if there is no database; `Busy` if the primary moves on faster than it can be read, or died when it
-    /// was opened with a replay filter; `Corrupt`, `Io`.
+    /// `NotFound` or `Invalid` if there is no database; `Busy` if the primary moves on faster than it can be
+    /// read, or died when it was opened with a replay filter; `Corrupt`, `Io`.
     pub fn follow_on(
         disk: &Arc<dyn Disk>,
         dir: &Path,
@@ -139,7 +141,8 @@ fn may_pass(disk: &Arc<dyn Disk>, dir: &Path, error: &Error) -> bool {
     is_possible && disk.exists(&dir.join(terrane_levels::directory::CURRENT)).unwrap_or(true)
 }
 
-/// Checks that no segment that was copied has left the manifest: its file could have been another one's by then.
+/// Checks that no segment that was copied has left the manifest: its file could have been another one's by
+/// then.
 fn still_listed(disk: &Arc<dyn Disk>, dir: &Path, engine: &Engine) -> Result<()> {
     let now = Manifest::open_read_only(disk.clone(), dir)?.1;
     let before = engine.manifest.state();

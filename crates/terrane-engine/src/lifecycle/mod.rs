@@ -1,6 +1,6 @@
 //! From opening to closing: `open/`, recovery of the journal (`recover.rs`), filters of what is replayed
-//! (`replay_filter/`), views of a database that another process writes (`follower.rs`), and what users ask of the
-//! background (`admin.rs`).
+//! (`replay_filter/`), views of a database that another process writes (`follower.rs`), and what users ask of
+//! the background (`admin.rs`).
 
 pub(crate) mod admin;
 pub(crate) mod ddl;

@@ -1,12 +1,13 @@
-//! Recovery: replay the live segments into the memtables, then close the epoch durably, so that what was found is
-//! what every later recovery finds.
+//! Recovery: replay the live segments into the memtables, then close the epoch durably, so that what was
+//! found is what every later recovery finds.
 //!
-//! 1. replay (the journal checks segments in parallel, finds the durable prefix, and hands over every record of it)
+//! 1. replay (the journal checks segments in parallel, finds the durable prefix, and hands over every record
+//!    of it)
 //! 2. make the replayed segments durable: what a process left in the page cache is kept from now on
 //! 3. one edit: how each segment ended, the next epoch 4. the journal goes on in fresh segments.
 //!
-//! A crash inside this is harmless: until the edit of step 3 is durable the next recovery starts over, after it
-//! the next one finds the same ends.
+//! A crash inside this is harmless: until the edit of step 3 is durable the next recovery starts over, after
+//! it the next one finds the same ends.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -71,7 +72,8 @@ impl Recovery<'_> {
             self.manifest.check_reached(replayed.edit).map_err(at_dir)?;
         }
         add(&self.counters.segment_bytes_recovered, replayed.bytes);
-        // Records in the levels may be newer than what the journal still holds; all it holds is in the levels then.
+        // Records in the levels may be newer than what the journal still holds; all it holds is in the levels
+        // then.
         let is_overtaken = self.state.last_seq() > replayed.last_seq;
         let last_seq = replayed.last_seq.max(self.state.last_seq());
         self.check_numbers_left(last_seq)?;
@@ -103,8 +105,8 @@ impl Recovery<'_> {
         Ok(Recovered { journal: Box::new(opened), void_marks: Vec::new() })
     }
 
-    /// No segment is used before the manifest lists it, durably: one that was used and that the manifest has never
-    /// heard of shows that the manifest lost its last edits, or is an older copy.
+    /// No segment is used before the manifest lists it, durably: one that was used and that the manifest has
+    /// never heard of shows that the manifest lost its last edits, or is an older copy.
     pub(crate) fn check_registered(&self) -> Result<()> {
         let names = self.disk.list(self.dir).map_err(|error| crate::segment_files::lost(error, self.dir))?;
         let history: HashSet<u32> = self.state.history.values().map(|kept| kept.spec.file).collect();
@@ -189,7 +191,8 @@ impl Recovery<'_> {
         add(&self.counters.records_recovered, 1);
     }
 
-    /// A journal that ends before what the levels hold must hold nothing that is not in them: a flush sees to it.
+    /// A journal that ends before what the levels hold must hold nothing that is not in them: a flush sees to
+    /// it.
     fn check_overtaken(&self, replayed: &Replayed) -> Result<()> {
         let behind = self.tables.iter().find(|table| table.pinned().active.entry_count() > 0);
         let Some(table) = behind else { return Ok(()) };

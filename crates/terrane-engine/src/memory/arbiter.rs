@@ -202,7 +202,8 @@ impl MemoryArbiter {
             return true;
         }
         let divided = self.divide(reserved, |_| Occasion::Ask);
-        // Not only where no other thread evicts: this batch waits for room, never for the evictions of others.
+        // Not only where no other thread evicts: this batch waits for room, never for the evictions of
+        // others.
         self.cache.shrink_some(reserved + STEP_BYTES);
         has_room(divided.shares.together)
     }

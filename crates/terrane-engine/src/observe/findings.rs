@@ -1,4 +1,4 @@
-//! What a check of the stored bytes found, and what the background found on its way.
+//! What a check of the stored bytes found, and what background jobs found.
 
 use terrane_base::Error;
 
@@ -18,8 +18,8 @@ pub struct Finding {
 pub struct CheckReport {
     /// What is wrong; empty if nothing is.
     pub findings: Vec<Finding>,
-    /// Names of tables in which the order of keys was not checked, for it is not at hand: keys of such tables are compared with
-    /// nothing.
+    /// Names of tables in which the order of keys was not checked, for it is not at hand: keys of such tables
+    /// are compared with nothing.
     pub unordered: Vec<String>,
     /// Tables looked at.
     pub tables: u64,

@@ -1,5 +1,6 @@
-//! The log of slow operations: what took longer than an option says, and where its time went, as an event of `tracing` with
-//! the target `terrane::slow`. Where the option of a class is 0, an operation of it costs one branch.
+//! The log of slow operations: what took longer than an option says, and where its time went, as an event of
+//! `tracing` with the target `terrane::slow`. Where the option of a class is 0, an operation of it costs one
+//! branch.
 
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
-//! Point reads: active memtable → frozen → generations → overflow runs → levels, newest first, until a version
-//! is found. Readers take no lock; on a hit they write no shared cache line but a clear reference bit. One epoch, one
-//! hash of the key and no allocation but the caller's buffer serve the whole way.
+//! Point reads: active memtable → frozen → generations → overflow runs → levels, newest first, until a
+//! version is found. Readers take no lock; on a hit they write no shared cache line but a clear reference
+//! bit. One epoch, one hash of the key and no allocation but the caller's buffer serve the whole way.
 //!
 //! A range delete hides what is older, and every source behind the one that has it is: there a read ends
 //! (`docs/design/0019-range-deletes.md`).
 //!
-//! The picture is loaded before the visible number: whatever background work finished before that dropped only
-//! versions that a newer visible one hides.
+//! The picture is loaded before the visible number: whatever background work finished before that dropped
+//! only versions that a newer visible one hides.
 
 use std::sync::Arc;
 
@@ -151,7 +151,8 @@ impl Engine {
         self.end_read(Sources { memory: None, tree: &tree }, &reading, kind, &now, (value, start))
     }
 
-    /// A picture and a number for several reads: nothing that the number sees has come in, beneath memory, after the picture.
+    /// A picture and a number for several reads: nothing that the number sees has come in, beneath memory,
+    /// after the picture.
     pub(crate) fn present<'g>(
         &self,
         table: &Table,
@@ -198,8 +199,8 @@ impl Engine {
         }
     }
 
-    /// The walk through overflow runs and levels from the `first`-th on, fetching blocks that are not cached. Appends
-    /// the value of the version that it returns.
+    /// The walk through overflow runs and levels from the `first`-th on, fetching blocks that are not cached.
+    /// Appends the value of the version that it returns.
     pub(crate) fn get_from_store(
         &self,
         tree: &Metasnapshot,
@@ -232,7 +233,8 @@ pub(crate) fn has_value(kind: Option<SeqKind>) -> bool {
     kind.is_some_and(|kind| !kind.is_delete())
 }
 
-/// Whether a source ends a read with nothing: its newest version, if any, is older than a range delete over the key there.
+/// Whether a source ends a read with nothing: its newest version, if any, is older than a range delete over
+/// the key there.
 #[inline]
 pub(crate) fn is_hidden(found: Option<SeqKind>, hidden: Option<SeqNo>) -> bool {
     match (found, hidden) {
@@ -325,7 +327,8 @@ fn get_from_memory(picture: &ReadView, reading: &Reading<'_>, value: &mut Vec<u8
     None
 }
 
-/// As [`get_from_memory`], of one source. Where a range delete hides what it has, that is the version, as a delete.
+/// As [`get_from_memory`], of one source. Where a range delete hides what it has, that is the version, as a
+/// delete.
 #[inline]
 fn get_from_memtable(memtable: &Memtable, reading: &Reading<'_>, value: &mut Vec<u8>) -> Option<SeqKind> {
     let Reading { key, hash, seq, .. } = *reading;

@@ -1,8 +1,9 @@
 //! Values that are more than one version: operands of merges, folded onto what is older.
 //!
-//! A point read comes here when the first version that it finds is an operand: 1. the versions of the key, newest first
-//! through all sources, until one ends the chain ([`terrane_base::chain`]), 2. the table's merge operator. No epoch is
-//! held meanwhile: the picture is kept by its counts, the store may be asked, and the operator is a user's callback.
+//! A point read comes here when the first version that it finds is an operand: 1. the versions of the key,
+//! newest first through all sources, until one ends the chain ([`terrane_base::chain`]), 2. the table's merge
+//! operator. No epoch is held meanwhile: the picture is kept by its counts, the store may be asked, and the
+//! operator is a user's callback.
 
 use terrane_base::chain::Chain;
 use terrane_base::counters::{add, count};
@@ -24,8 +25,8 @@ pub(crate) struct Sources<'p> {
 }
 
 impl Engine {
-    /// Ends a point read that found the version `kind`, whose bytes were appended to `value` from `start` on: makes them
-    /// what the reader sees, and returns whether there is a value.
+    /// Ends a point read that found the version `kind`, whose bytes were appended to `value` from `start` on:
+    /// makes them what the reader sees, and returns whether there is a value.
     ///
     /// # Errors
     /// `Io` or `Corrupt` from the store; `Invalid` from the merge operator.

@@ -1,8 +1,8 @@
-//! The read way: point reads (`get.rs`), many keys at once (`multi_get/`), ranges (`scan/`), and the moments of the past
-//! that readers hold (`snapshots/`).
+//! The read way: point reads (`get.rs`), many keys at once (`multi_get/`), ranges (`scan/`), and the moments
+//! of the past that readers hold (`snapshots/`).
 //!
-//! `merge_operands.rs` folds operands, `row_cache.rs` keeps single values, `filter_policy.rs` chooses the filters that a
-//! read asks, `sampling.rs` looks closely at some reads.
+//! `merge_operands.rs` folds operands, `row_cache.rs` keeps single values, `filter_policy.rs` chooses the
+//! filters that a read asks, `sampling.rs` looks closely at some reads.
 
 pub(crate) mod get;
 pub(crate) mod merge_operands;

@@ -1,5 +1,5 @@
-//! The engine's side of the row cache: who may look into it, who fills it, and what is forgotten when. Why no read gets
-//! an old value is in [`terrane_table::row_cache`].
+//! The engine's side of the row cache: who may look into it, who fills it, and what is forgotten when. Why no
+//! read gets an old value is in [`terrane_table::row_cache`].
 
 use terrane_base::counters::{add, count};
 use terrane_base::{SeqKind, SeqNo, TableId};
@@ -91,8 +91,8 @@ impl Rows<'_> {
         found
     }
 
-    /// Hands the row cache what runs and levels had as the newest version, as stored: with its expiry, if it has one. An
-    /// operand is no row: it means nothing alone.
+    /// Hands the row cache what runs and levels had as the newest version, as stored: with its expiry, if it
+    /// has one. An operand is no row: it means nothing alone.
     #[inline]
     pub(crate) fn fill(
         &self,

@@ -1,7 +1,8 @@
 //! The tables of an open database, by id and by name; create, list and drop.
 //!
-//! The map is replaced whole, so that the write way finds a table with one pointer under an epoch. Creating and
-//! dropping are rare: they hold [`Catalog::change`] across the manifest's sync, which no reader or writer takes.
+//! The map is replaced whole, so that the write way finds a table with one pointer under an epoch. Creating
+//! and dropping are rare: they hold [`Catalog::change`] across the manifest's sync, which no reader or writer
+//! takes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Notes: what a program keeps with a table for itself. They are stored with the table's options, under a name that is none.
+//! Notes: what a program keeps with a table for itself. They are stored with the table's options, under a
+//! name that is none.
 
 use terrane_base::{Error, Kind, Result};
 use terrane_format::manifest::EditOp;

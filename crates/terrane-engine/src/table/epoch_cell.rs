@@ -1,7 +1,8 @@
 //! A shared value that readers load with one pointer and writers replace whole.
 //!
 //! Ownership rules:
-//! 1. The cell's pointer is that of an `Arc` and never null while the cell lives; the cell has one count of it.
+//! 1. The cell's pointer is that of an `Arc` and never null while the cell lives; the cell has one count of
+//!    it.
 //! 2. Readers use what they load only while their epoch guard lives, unless they take a count of their own.
 //! 3. The cell's count of a replaced value is given up after every guard that existed at the swap is gone.
 //! 4. Dropping the cell needs `&mut`, so no reader can load from it any more.
@@ -38,7 +39,8 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
     #[inline]
     pub(crate) fn share(&self, guard: &Guard) -> Arc<T> {
         point(Point::Load);
-        // Acquire: as in `load`. Not through a reference to the value, which does not reach the count beside it.
+        // Acquire: as in `load`. Not through a reference to the value, which does not reach the count beside
+        // it.
         let value = self.pointer.load(Ordering::Acquire, guard).as_raw();
         // SAFETY: the pointer is that of an `Arc` by rule 1, and the guard keeps the cell's count by rule 3.
         unsafe {
@@ -53,7 +55,8 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
         let next = Shared::from(Arc::into_raw(Arc::new(next)));
         point(Point::Publish);
         let old = self.pointer.swap(next, Ordering::AcqRel, &guard).as_raw();
-        // SAFETY: `old` is that of an `Arc` by rule 1, unlinked by the swap; its count is given up once, here, by rule 3.
+        // SAFETY: `old` is that of an `Arc` by rule 1, unlinked by the swap; its count is given up once,
+        // here, by rule 3.
         unsafe { guard.defer_unchecked(move || drop(Arc::from_raw(old))) };
         // Values here hold memtables and extents: get them freed soon instead of after more garbage has come.
         guard.flush();
@@ -64,7 +67,8 @@ impl<T: Send + Sync + 'static> Drop for EpochCell<T> {
     fn drop(&mut self) {
         let guard = terrane_base::epoch::pin();
         let last = self.pointer.load(Ordering::Relaxed, &guard).as_raw();
-        // SAFETY: rule 4: nobody can load the pointer; it is that of an `Arc` whose count is the cell's, by rule 1.
+        // SAFETY: rule 4: nobody can load the pointer; it is that of an `Arc` whose count is the cell's, by
+        // rule 1.
         drop(unsafe { Arc::from_raw(last) });
     }
 }

@@ -1,11 +1,13 @@
 //! Which levels' filters are worth asking.
 //!
-//! A filter pays where it says no. The deepest level of a tree that is asked for keys that exist says yes nearly always:
-//! there a filter is one more cache miss, and memory that blocks could have. So some keys, chosen by their hash, ask
-//! every filter and count the answers; the others ask the filters of those levels where enough of the counted answers
-//! were no. The counts decay, so a load that changes is followed. Answers of reads never depend on it.
+//! A filter pays where it says no. The deepest level of a tree that is asked for keys that exist says yes
+//! nearly always: there a filter is one more cache miss, and memory that blocks could have. So some keys,
+//! chosen by their hash, ask every filter and count the answers; the others ask the filters of those levels
+//! where enough of the counted answers were no. The counts decay, so a load that changes is followed. Answers
+//! of reads never depend on it.
 //!
-//! Sampling goes by the key, not by time or thread: the same reads ask the same filters, as a simulated world needs.
+//! Sampling goes by the key, not by time or thread: the same reads ask the same filters, as a simulated world
+//! needs.
 
 use terrane_base::sync::atomic::{AtomicU32, Ordering};
 
@@ -18,8 +20,8 @@ const SAMPLE: u64 = 64;
 /// Answers counted before a level is judged, and after which the counts are halved.
 const ANSWERS_MIN: u32 = 256;
 const ANSWERS_MAX: u32 = 1024;
-/// A level's filters are passed by while less than one answer in this many was no. A no saves a search in an index block
-/// and a data block, worth about 15 filters in cache and a thousand beyond it.
+/// A level's filters are passed by while less than one answer in this many was no. A no saves a search in an
+/// index block and a data block, worth about 15 filters in cache and a thousand beyond it.
 const REFUSAL_SHARE: u32 = 128;
 
 /// Of one tree. Counts are exact enough: two threads at once may lose one.

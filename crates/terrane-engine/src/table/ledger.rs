@@ -1,17 +1,18 @@
-//! What a table owes to the levels: every memtable that the table ever wrote to, until a durable manifest edit says that its
-//! records are in the levels. The lock of the table's picture guards the ledger, and no picture is installed before the ledger
-//! agrees ([`Ledger::turn`]).
+//! What a table owes to the levels: every memtable that the table ever wrote to, until a durable manifest
+//! edit says that its records are in the levels. The lock of the table's picture guards the ledger, and no
+//! picture is installed before the ledger agrees ([`Ledger::turn`]).
 //!
 //! The rule: a memtable leaves the picture only in the step that puts its records into what replaces it.
-//! 1. A memtable stays in the picture, active or frozen, until a generation of the same picture says that it has taken in the
-//!    whole memtable, and until every number that the memtable may hold is visible: no writer still indexes a record in it. A
-//!    memtable without records may leave without a generation.
-//! 2. The records that a generation has taken in stay in a generation of the picture, until the manifest edit is appended that
-//!    says that they are in the levels.
+//! 1. A memtable stays in the picture, active or frozen, until a generation of the same picture says that it
+//!    has taken in the whole memtable, and until every number that the memtable may hold is visible: no
+//!    writer still indexes a record in it. A memtable without records may leave without a generation.
+//! 2. The records that a generation has taken in stay in a generation of the picture, until the manifest edit
+//!    is appended that says that they are in the levels.
 //! 3. A table that was dropped owes nothing.
 //!
-//! The ledger does not rest on the pictures: it learns of a memtable when the memtable becomes active, and knows its oldest
-//! segment. So a trim asks the ledger once more before it removes segments. No read and no write uses the ledger.
+//! The ledger does not rest on the pictures: it learns of a memtable when the memtable becomes active, and
+//! knows its oldest segment. So a trim asks the ledger once more before it removes segments. No read and no
+//! write uses the ledger.
 
 use std::sync::Arc;
 
@@ -29,7 +30,8 @@ pub(crate) enum Leaves<'g> {
         /// The visible number.
         visible: SeqNo,
     },
-    /// What this generation has taken in: the manifest edit that says that its records are in the levels is appended.
+    /// What this generation has taken in: the manifest edit that says that its records are in the levels is
+    /// appended.
     Flushed(&'g GlobalIndex),
     /// Everything: the manifest edit that drops the table is appended.
     Dropped,
@@ -41,7 +43,8 @@ pub(crate) struct Ledger {
 }
 
 struct Owed {
-    /// The first number of the memtable; its last number is the one before the first number of the next memtable.
+    /// The first number of the memtable; its last number is the one before the first number of the next
+    /// memtable.
     first_seq: SeqNo,
     held: Held,
 }
@@ -76,8 +79,8 @@ impl Ledger {
         Ledger { owed: vec![Owed::new(active)] }
     }
 
-    /// Accepts `next` as the picture of the table and notes what left memory; or refuses it, names the commits that would be
-    /// lost, and notes nothing.
+    /// Accepts `next` as the picture of the table and notes what left memory; or refuses it, names the
+    /// commits that would be lost, and notes nothing.
     ///
     /// # Errors
     /// `Poisoned`.
@@ -108,8 +111,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Checks that a flush of `generation` brings all commits up to `flushed` into the levels: no other memtable begins at or
-    /// below `flushed`.
+    /// Checks that a flush of `generation` brings all commits up to `flushed` into the levels: no other
+    /// memtable begins at or below `flushed`.
     ///
     /// # Errors
     /// `Poisoned`.
@@ -214,8 +217,8 @@ impl Owed {
     }
 }
 
-/// The error of a step that would lose records; the ledger stays as it is. The caller stops the table (`stopped.rs`), whose
-/// error says what is left of the step and what helps.
+/// The error of a step that would lose records; the ledger stays as it is. The caller stops the table
+/// (`stopped.rs`), whose error says what is left of the step and what helps.
 fn violated(what: String) -> Error {
     Error::new(Kind::Poisoned, what)
 }

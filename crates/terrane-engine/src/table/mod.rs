@@ -74,7 +74,8 @@ pub struct Table {
     pub(crate) merging: Mutex<()>,
     /// Time writers had been held back at the table's last flush, in microseconds.
     pub(crate) paused_before: AtomicU64,
-    /// Held while an edit that names the table's extents is appended: a drop and an install exclude each other.
+    /// Held while an edit that names the table's extents is appended: a drop and an install exclude each
+    /// other.
     pub(crate) installing: Mutex<()>,
     /// Which filters reads ask.
     pub(crate) filter_use: FilterUse,
@@ -236,7 +237,8 @@ impl Table {
 
     /// Whether no record numbered up to `seq` is only in memory.
     pub fn is_flushed(&self, seq: SeqNo) -> bool {
-        // A memtable whose numbers begin at or below `seq` may have no record up to it; nobody would flush it then.
+        // A memtable whose numbers begin at or below `seq` may have no record up to it; nobody would flush it
+        // then.
         if seq <= self.flushed_seq() && !terrane_base::planted!(FlushWaitsForNothing) {
             return true;
         }
@@ -346,10 +348,12 @@ impl TableEdit<'_> {
         &mut self.ledger
     }
 
-    /// Makes `next` the current picture; the old one goes when its last reader has left. `leaves` says what goes from memory.
+    /// Makes `next` the current picture; the old one goes when its last reader has left. `leaves` says what
+    /// goes from memory.
     ///
     /// # Errors
-    /// `Poisoned` if records would be lost: the current picture stays, and background work on the table has stopped.
+    /// `Poisoned` if records would be lost: the current picture stays, and background work on the table has
+    /// stopped.
     pub(crate) fn replace(&mut self, next: ReadView, leaves: &Leaves<'_>) -> Result<()> {
         self.replace_behind_edit(next, leaves)
             .map_err(|error| self.table.stop(error.message(), Left::Nothing))

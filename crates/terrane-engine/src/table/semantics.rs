@@ -1,8 +1,9 @@
-//! What the records of a table mean to a reader: the merge operator that folds its operands, and the clock by which they
-//! expire; and what filters hold of its keys.
+//! What the records of a table mean to a reader: the merge operator that folds its operands, and the clock by
+//! which they expire; and what filters hold of its keys.
 //!
-//! The moment of a read is that at which it meets its first record that expires: who meets none asks no clock. A scan and
-//! a multi-get have one moment for all of their rows, a snapshot has none: what it sees expires like everything else.
+//! The moment of a read is that at which it meets its first record that expires: who meets none asks no
+//! clock. A scan and a multi-get have one moment for all of their rows, a snapshot has none: what it sees
+//! expires like everything else.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -107,8 +108,8 @@ impl TableSemantics {
         self.meaning.operator.as_ref()
     }
 
-    /// How the table's keys are encoded; `None` where their order is that of bytes. The engine knows encoded keys only:
-    /// who hands keys in and out encodes and decodes.
+    /// How the table's keys are encoded; `None` where their order is that of bytes. The engine knows encoded
+    /// keys only: who hands keys in and out encodes and decodes.
     #[must_use]
     pub fn order(&self) -> Option<&Arc<Order>> {
         self.meaning.order.as_ref()
@@ -153,8 +154,8 @@ impl TableSemantics {
         }
     }
 
-    /// When an operand that is written now expires by the table's time to live: up to a sixteenth of it later than a put,
-    /// so that neighbours share a moment and can be folded.
+    /// When an operand that is written now expires by the table's time to live: up to a sixteenth of it later
+    /// than a put, so that neighbours share a moment and can be folded.
     #[inline]
     #[must_use]
     pub fn expiry_of_operand(&self) -> Moment {
@@ -223,7 +224,8 @@ impl<'s> ReadClock<'s> {
         }
     }
 
-    /// Makes the bytes of a put from `start` on, as stored, the value that the reader sees; returns whether there is one.
+    /// Makes the bytes of a put from `start` on, as stored, the value that the reader sees; returns whether
+    /// there is one.
     ///
     /// # Errors
     /// `Corrupt` if they are too short.

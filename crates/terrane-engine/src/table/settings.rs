@@ -50,10 +50,12 @@ const JOB_SHARE: u64 = 8;
 /// One part in this many of it is lent to the cache while no job runs: the rest is also for iterators.
 const LENT_SHARE: u64 = 2;
 
-/// A cache of fewer huge pages than these would lose too much to the last one of them: its objects lie on the heap.
+/// A cache of fewer huge pages than these would lose too much to the last one of them: its objects lie on the
+/// heap.
 const CHUNKS_MIN: u64 = 20;
 
-/// Least slack for indexes: each writing thread may take a chunk of 2 MiB from one look at memory to the next.
+/// Least slack for indexes: each writing thread may take a chunk of 2 MiB from one look at memory to the
+/// next.
 const INDEX_SLACK_BYTES_MIN: u64 = 4 << 20;
 
 /// The options in force for one table.
@@ -96,7 +98,8 @@ impl TableSettings {
             options.set(known_as(name), value)?;
         }
         for compression in [options.compression, options.compression_last] {
-            // A build without a codec must refuse it here: found out by a flush, it would stop the whole database.
+            // A build without a codec must refuse it here: found out by a flush, it would stop the whole
+            // database.
             Encoder::new(compression)?;
         }
         if options.level_base_bytes == 0 {
@@ -266,7 +269,8 @@ pub fn check_table_option(name: &str, value: &str) -> Result<()> {
     Options::default().set(name, value)
 }
 
-/// How the memory budget is divided. What is left over is for jobs in flight, iterators and the manifest's state.
+/// How the memory budget is divided. What is left over is for jobs in flight, iterators and the manifest's
+/// state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryPlan {
     /// The ceiling.
@@ -328,7 +332,8 @@ impl MemoryPlan {
     }
 }
 
-/// Checks that what orders a table is what it was made with: a comparator, or functions that encode and decode.
+/// Checks that what orders a table is what it was made with: a comparator, or functions that encode and
+/// decode.
 pub(crate) fn check_kind_of_order(table: &terrane_levels::Table, sense: &TableSemantics) -> Result<()> {
     if *sense.collation() == table.collation {
         return Ok(());

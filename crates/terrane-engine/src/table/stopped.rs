@@ -1,11 +1,12 @@
 //! Tables whose background work has stopped until the database is opened again.
 //!
-//! What the ledger refuses once it refuses again. Where the manifest has the edit already, each further attempt would append one
-//! more, about extents that no read looks at; and what the manifest says of the table and what its picture has differ from then
-//! on. So the first refusal stops the table: no work on it is given out, and nothing installs anything in it (that is looked
-//! at under `Table::installing`, so no edit comes behind the one that was refused). Segments are trimmed no more, whichever
-//! tables they are of: the next opening replays them. Reads go on, and writes until memory is full. A caller that waits for
-//! the table, or asks for work on it by name, gets the error of the refusal.
+//! What the ledger refuses once it refuses again. Where the manifest has the edit already, each further
+//! attempt would append one more, about extents that no read looks at; and what the manifest says of the
+//! table and what its picture has differ from then on. So the first refusal stops the table: no work on it is
+//! given out, and nothing installs anything in it (that is looked at under `Table::installing`, so no edit
+//! comes behind the one that was refused). Segments are trimmed no more, whichever tables they are of: the
+//! next opening replays them. Reads go on, and writes until memory is full. A caller that waits for the
+//! table, or asks for work on it by name, gets the error of the refusal.
 //!
 //! The manifest is not poisoned: it is whole, and so are all other tables.
 
@@ -17,7 +18,8 @@ use terrane_base::{Error, Kind, Result};
 use crate::engine::Engine;
 use crate::table::Table;
 
-/// Why background work on a table has stopped, if it has. Set once: the scheduler looks at every table, without a lock.
+/// Why background work on a table has stopped, if it has. Set once: the scheduler looks at every table,
+/// without a lock.
 #[derive(Default)]
 pub(crate) struct Stopped(OnceLock<Error>);
 
@@ -33,7 +35,8 @@ pub(crate) enum Left {
 }
 
 impl Table {
-    /// Stops background work on the table because of `what`; returns the error that says so. Later callers get the first error.
+    /// Stops background work on the table because of `what`; returns the error that says so. Later callers
+    /// get the first error.
     #[cold]
     pub(crate) fn stop(&self, what: impl Display, left: Left) -> Error {
         let left = match left {

@@ -1,14 +1,16 @@
-//! Running sums over the tables of a catalog: what all tables have only in memory, and which of them changed, without a walk
-//! over them. [`crate::table::totals`] has the sums that follow each piece of memory; these follow records, which come with
-//! every write, and are noted by grains.
+//! Running sums over the tables of a catalog: what all tables have only in memory, and which of them changed,
+//! without a walk over them. [`crate::table::totals`] has the sums that follow each piece of memory; these
+//! follow records, which come with every write, and are noted by grains.
 //!
-//! Steps: 1. a table notes its part when its view is replaced, and its writers note it again when the active memtable has
-//! grown by a grain; 2. the difference goes into the sums of the catalog; 3. a reader of a sum loads one number.
-//! A table whose levels or options changed is also listed once, for the next look at what its levels owe.
+//! Steps: 1. a table notes its part when its view is replaced, and its writers note it again when the active
+//! memtable has grown by a grain; 2. the difference goes into the sums of the catalog; 3. a reader of a sum
+//! loads one number. A table whose levels or options changed is also listed once, for the next look at what
+//! its levels owe.
 //!
-//! Invariants: a sum is the sum of the parts that were noted last, over the tables of the catalog. A part is less than a
-//! grain behind the table: writers note growth before their write ends, and a new view is noted by the step that installs it.
-//! No write waits here as a rule: a number that seldom changes says whether there is anything to note.
+//! Invariants: a sum is the sum of the parts that were noted last, over the tables of the catalog. A part is
+//! less than a grain behind the table: writers note growth before their write ends, and a new view is noted
+//! by the step that installs it. No write waits here as a rule: a number that seldom changes says whether
+//! there is anything to note.
 
 use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -146,7 +148,8 @@ impl Table {
         self.note_locked(&mut self.part.noted.lock());
     }
 
-    /// Notes anew what the table has, if the active memtable has grown enough. Called by writers behind their records.
+    /// Notes anew what the table has, if the active memtable has grown enough. Called by writers behind their
+    /// records.
     #[inline]
     pub(crate) fn note_growth(&self, record_bytes: u64) {
         if self.has_grown(record_bytes) {
@@ -184,7 +187,8 @@ impl Table {
         self.part.filled_bytes.store(amounts.filled_bytes, Ordering::Relaxed);
     }
 
-    /// Sets when the table is noted again. Before its amounts are taken: growth after that is noted by its writer.
+    /// Sets when the table is noted again. Before its amounts are taken: growth after that is noted by its
+    /// writer.
     fn set_looks(&self, active: &Memtable) {
         let record_bytes = active.record_bytes();
         let grain = if record_bytes == 0 { 1 } else { RECORD_GRAIN_BYTES };
@@ -196,14 +200,15 @@ impl Table {
         self.part.filled_bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether what was noted last is what the table has, but for growth within a grain. Requires: no writer, no job.
+    /// Whether what was noted last is what the table has, but for growth within a grain. Requires: no writer,
+    /// no job.
     pub(crate) fn is_noted(&self) -> bool {
         let noted = self.part.noted.lock();
         let guard = terrane_base::epoch::pin();
         let view = self.picture(&guard);
         let now = Amounts::of(view);
-        // Records come with an index, which grows by chunks. A writer with a number from before a freeze may still add to the
-        // frozen memtable behind the last note.
+        // Records come with an index, which grows by chunks. A writer with a number from before a freeze may
+        // still add to the frozen memtable behind the last note.
         let grain = RECORD_GRAIN_BYTES + view.active.index_bytes();
         let left_out = now.filled_bytes.checked_sub(noted.amounts.filled_bytes);
         let is_near = left_out.is_some_and(|bytes| bytes <= grain || !view.frozen.is_empty());

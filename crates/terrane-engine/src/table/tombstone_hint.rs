@@ -1,5 +1,5 @@
-//! Trees in which no range delete lies over much data: the search for one is not made again while nothing has changed that
-//! it depends on. It is made under the lock of the schedule, at each look for work.
+//! Trees in which no range delete lies over much data: the search for one is not made again while nothing has
+//! changed that it depends on. It is made under the lock of the schedule, at each look for work.
 
 use std::sync::{Arc, Weak};
 
@@ -20,8 +20,8 @@ pub(crate) struct TombstoneHint {
 }
 
 impl TombstoneHint {
-    /// Whether `shape`, which is that of `tree`, may have range deletes over much data. Requires: the last snapshot of the
-    /// shape is what is visible now.
+    /// Whether `shape`, which is that of `tree`, may have range deletes over much data. Requires: the last
+    /// snapshot of the shape is what is visible now.
     pub(crate) fn may_be_wide(
         &mut self,
         shape: &TableShape<'_>,

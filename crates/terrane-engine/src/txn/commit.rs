@@ -56,8 +56,8 @@ pub(crate) type PlainLocks<'l> = (Held<'l>, Option<RangeLock<'l>>);
 pub(crate) enum PlainGate<'e> {
     /// No transaction lives. One that begins waits for the pass to end.
     Unseen(Unseen<'e>),
-    /// Transactions live. Dropped without [`PlainGate::leave`] the flight ends without a commit. The fields end in this
-    /// order: the locks go only when the window knows of the commit.
+    /// Transactions live. Dropped without [`PlainGate::leave`] the flight ends without a commit. The fields
+    /// end in this order: the locks go only when the window knows of the commit.
     Watched { flight: InFlight<'e>, _locks: PlainLocks<'e>, _passed: Passed<'e> },
 }
 
@@ -112,8 +112,8 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// The keys that a batch writes, ascending, each once. All who lock several keys do it in this order. Log data is no key: two
-/// who have some do not meet in it.
+/// The keys that a batch writes, ascending, each once. All who lock several keys do it in this order. Log
+/// data is no key: two who have some do not meet in it.
 pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
     let points = batch
         .records()
@@ -125,9 +125,9 @@ pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
 }
 
 impl Engine {
-    /// Lets a batch that belongs to no transaction pass to its commit: at once where no transaction lives; otherwise with
-    /// locks on what it changes, and past the window. `wait` bounds how long it waits for locks and for extents that come in;
-    /// for these it waits to the end where nothing is said.
+    /// Lets a batch that belongs to no transaction pass to its commit: at once where no transaction lives;
+    /// otherwise with locks on what it changes, and past the window. `wait` bounds how long it waits for
+    /// locks and for extents that come in; for these it waits to the end where nothing is said.
     ///
     /// # Errors
     /// `TimedOut`, `Busy`, `Cancelled`.

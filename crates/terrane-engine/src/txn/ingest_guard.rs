@@ -1,5 +1,5 @@
-//! What comes in without being written key by key, as transactions and writers meet it: like a delete of its ranges, but
-//! alone on them.
+//! What comes in without being written key by key, as transactions and writers meet it: like a delete of its
+//! ranges, but alone on them.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -62,7 +62,8 @@ impl Engine {
         Watched(self)
     }
 
-    /// Keeps writers out of some ranges; what was under way there is visible on return. Requires: writes are watched.
+    /// Keeps writers out of some ranges; what was under way there is visible on return. Requires: writes are
+    /// watched.
     ///
     /// # Errors
     /// `TimedOut` if somebody keeps a lock there for longer, `Cancelled` when the database closes.

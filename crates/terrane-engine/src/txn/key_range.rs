@@ -27,7 +27,8 @@ impl KeyRange {
         key.table == self.table && self.bounds.above_lower(&key.key) && self.bounds.below_upper(&key.key)
     }
 
-    /// Whether every key of the other range is in this one. Ranges with ends as deletes have them; of others it says no.
+    /// Whether every key of the other range is in this one. Ranges with ends as deletes have them; of others
+    /// it says no.
     pub(crate) fn covers(&self, other: &KeyRange) -> bool {
         let collation = self.ordered_as(other);
         match (&self.bounds.lower, &self.bounds.upper, &other.bounds.lower, &other.bounds.upper) {

@@ -1,6 +1,8 @@
-//! Transactions that may take so long and no longer: afterwards their commits fail, and who wants a key takes their lock of it.
+//! Transactions that may take so long and no longer: afterwards their commits fail, and who wants a key takes
+//! their lock of it.
 //!
-//! Invariant: of a transaction whose commit has begun no lock is taken; one of which a lock was taken never commits.
+//! Invariant: of a transaction whose commit has begun no lock is taken; one of which a lock was taken never
+//! commits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,8 +74,8 @@ impl Expiry {
 /// The transactions that expire, by their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct LockExpiries {
-    /// How many there are, to see without a mutex that there are none. Relaxed: who meets a lock of one has met the shard's mutex
-    /// after it was counted.
+    /// How many there are, to see without a mutex that there are none. Relaxed: who meets a lock of one has
+    /// met the shard's mutex after it was counted.
     count: AtomicUsize,
     by_owner: Mutex<BTreeMap<Owner, Arc<Expiry>>>,
 }

@@ -1,17 +1,20 @@
 //! Transactions: who may commit beside whom.
 //!
-//! * `transaction.rs`: one transaction, from begin to commit, prepare or rollback; `options.rs`: its settings.
-//! * `locks.rs`: locks on keys, for transactions while they run and for every commit while one runs; `waits.rs`: who
-//!   waits for whom; `range.rs`: ranges of keys; `fences.rs`: ranges that are kept free of locks while they are deleted;
-//!   `expiry.rs`: transactions that are over after a time.
-//! * `window.rs`: which commit changed a key last; commits in flight. `compared.rs`: the same in the order of a comparator.
-//! * `bulk.rs`: ranges into which extents come. `commit.rs`: the way of a commit through locks and window. `prepared.rs`: two-phase commit.
+//! * `transaction.rs`: one transaction, from begin to commit, prepare or rollback; `options.rs`: its
+//!   settings.
+//! * `locks.rs`: locks on keys, for transactions while they run and for every commit while one runs;
+//!   `waits.rs`: who waits for whom; `range.rs`: ranges of keys; `fences.rs`: ranges that are kept free of
+//!   locks while they are deleted; `expiry.rs`: transactions that are over after a time.
+//! * `window.rs`: which commit changed a key last; commits in flight. `compared.rs`: the same in the order of
+//!   a comparator.
+//! * `bulk.rs`: ranges into which extents come. `commit.rs`: the way of a commit through locks and window.
+//!   `prepared.rs`: two-phase commit.
 //!
-//! While no transaction lives, a write passes [`terrane_base::watch::Watch`] and nothing here. While one lives, every
-//! commit holds the locks of the keys that it writes until it is visible, and passes the window.
+//! While no transaction lives, a write passes [`terrane_base::watch::Watch`] and nothing here. While one
+//! lives, every commit holds the locks of the keys that it writes until it is visible, and passes the window.
 //!
-//! Invariant: commits that conflict are validated in the order of their numbers, so the order of commits is an order in
-//! which serializable transactions could have run alone; a snapshot is a moment of it.
+//! Invariant: commits that conflict are validated in the order of their numbers, so the order of commits is
+//! an order in which serializable transactions could have run alone; a snapshot is a moment of it.
 
 mod commit;
 mod conflict_window;

@@ -11,13 +11,15 @@ use std::time::Duration;
 /// | `Serializable` | absent | absent | absent |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Isolation {
-    /// Each read sees what is committed when it begins. What must not change until the commit is read for update.
+    /// Each read sees what is committed when it begins. What must not change until the commit is read for
+    /// update.
     ReadCommitted,
-    /// All reads see one moment, and nobody else has changed since what the transaction writes or reads for update.
+    /// All reads see one moment, and nobody else has changed since what the transaction writes or reads for
+    /// update.
     Snapshot,
-    /// As if all transactions that change something had run one after the other, in the order of their commits, and those
-    /// that only read at the moment that they see. The default: the one level at which a transaction that is right alone
-    /// is right beside others.
+    /// As if all transactions that change something had run one after the other, in the order of their
+    /// commits, and those that only read at the moment that they see. The default: the one level at which a
+    /// transaction that is right alone is right beside others.
     #[default]
     Serializable,
 }
@@ -28,8 +30,8 @@ pub enum Concurrency {
     /// At the commit: nobody waits before, nor for each other in a circle. For transactions that seldom meet.
     #[default]
     Optimistic,
-    /// At each write and each read for update (when serializable, each read of a key): they lock the key until the end
-    /// of the transaction, and wait while another one has it. For transactions that often meet.
+    /// At each write and each read for update (when serializable, each read of a key): they lock the key
+    /// until the end of the transaction, and wait while another one has it. For transactions that often meet.
     Pessimistic,
 }
 
@@ -48,18 +50,21 @@ pub struct TransactionOptions {
     pub isolation: Isolation,
     /// The longest wait for one lock; by default a second. 0 never waits.
     pub lock_timeout: Duration,
-    /// Most changes, locks, and reads and ranges that are kept for the commit, together; by default 4 million.
+    /// Most changes, locks, and reads and ranges that are kept for the commit, together; by default 4
+    /// million.
     pub keys_max: u64,
     /// Most bytes of changes, and of keys that are kept for the commit; by default 256 MiB.
     pub bytes_max: u64,
-    /// Whether a wait that closes a circle of waiters is refused at once; by default it is. Without it such a wait ends as any
-    /// other, after `lock_timeout`.
+    /// Whether a wait that closes a circle of waiters is refused at once; by default it is. Without it such a
+    /// wait ends as any other, after `lock_timeout`.
     pub finds_deadlocks: bool,
-    /// Whether it sees the moment of its beginning in any case. By default it does not: as long as it has seen nothing, what it
-    /// sees moves on with its first lock, so who waited for a lock does not fail by what its holder wrote.
+    /// Whether it sees the moment of its beginning in any case. By default it does not: as long as it has
+    /// seen nothing, what it sees moves on with its first lock, so who waited for a lock does not fail by
+    /// what its holder wrote.
     pub keeps_snapshot: bool,
-    /// How long it may take; by default any time. Afterwards it fails to commit or prepare with `TooOld`, and who wants a key that it has
-    /// locked takes the lock from it. A range that it deletes stays kept from others until it is dropped.
+    /// How long it may take; by default any time. Afterwards it fails to commit or prepare with `TooOld`, and
+    /// who wants a key that it has locked takes the lock from it. A range that it deletes stays kept from
+    /// others until it is dropped.
     pub expires_after: Option<Duration>,
 }
 

@@ -1,14 +1,14 @@
-//! Two-phase commit: transactions that are prepared under a name can be committed whatever happens, also after a
-//! reopening, until they are rolled back.
+//! Two-phase commit: transactions that are prepared under a name can be committed whatever happens, also
+//! after a reopening, until they are rolled back.
 //!
-//! 1. Prepare: lock and validate as a commit does, then write changes, locks and ranges as one record of the hidden
-//!    table, synced (`docs/format/prepared.md`). Locks and ranges stay held.
+//! 1. Prepare: lock and validate as a commit does, then write changes, locks and ranges as one record of the
+//!    hidden table, synced (`docs/format/prepared.md`). Locks and ranges stay held.
 //! 2. Commit: one batch of the changes and the delete of the record. Roll back: the delete of the record.
 //! 3. Open: each record of the hidden table takes its locks and ranges again.
 //!
-//! Invariants: a name is in the map from before its record is written until after its record is deleted; whoever
-//! changes the record has set the entry busy. Two prepared transactions never exclude each other, so all of their locks
-//! can be taken again in any order.
+//! Invariants: a name is in the map from before its record is written until after its record is deleted;
+//! whoever changes the record has set the entry busy. Two prepared transactions never exclude each other, so
+//! all of their locks can be taken again in any order.
 
 use std::collections::btree_map;
 use std::sync::Arc;
@@ -54,11 +54,12 @@ pub(crate) struct Waiting {
 }
 
 impl Transaction {
-    /// Makes the changes of `batch` ready to be committed under `name`, durably. The transaction ends; its locks stay
-    /// until the name is committed or rolled back, and it must be dropped.
+    /// Makes the changes of `batch` ready to be committed under `name`, durably. The transaction ends; its
+    /// locks stay until the name is committed or rolled back, and it must be dropped.
     ///
     /// # Errors
-    /// As [`Transaction::commit`]; `Invalid` for a bad or used name, or with `journal=off`. The transaction is as it was then.
+    /// As [`Transaction::commit`]; `Invalid` for a bad or used name, or with `journal=off`. The transaction
+    /// is as it was then.
     pub fn prepare(&mut self, name: &str, batch: &Batch) -> Result<()> {
         let engine = self.engine().clone();
         engine.check_prepared_name(name)?;
@@ -167,12 +168,13 @@ impl Engine {
         waiting.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Commits a prepared transaction, and the changes of `more` behind its own, all or nothing: their keys are locked for it as
-    /// far as they are not yet. Returns its position in the order of commits.
+    /// Commits a prepared transaction, and the changes of `more` behind its own, all or nothing: their keys
+    /// are locked for it as far as they are not yet. Returns its position in the order of commits.
     ///
     /// # Errors
-    /// `NotFound` if nothing is prepared under the name, `Busy` while somebody else resolves it; `TimedOut`, `Deadlock` where more is
-    /// locked; `Invalid` for more range deletes. As [`Engine::write`] besides: it stays prepared then.
+    /// `NotFound` if nothing is prepared under the name, `Busy` while somebody else resolves it; `TimedOut`,
+    /// `Deadlock` where more is locked; `Invalid` for more range deletes. As [`Engine::write`] besides: it
+    /// stays prepared then.
     pub fn commit_prepared(&self, name: &str, more: &Batch, sync: bool) -> Result<SeqNo> {
         if more.records().any(|record| record.kind == RecordKind::RangeDelete) {
             return Err(Error::invalid(

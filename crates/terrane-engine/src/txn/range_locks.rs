@@ -1,17 +1,20 @@
-//! Fences: what a batch with range deletes changes, as one piece of ground where nobody else gets a lock meanwhile.
+//! Fences: what a batch with range deletes changes, as one piece of ground where nobody else gets a lock
+//! meanwhile.
 //!
-//! A fence is put up around the deleted ranges and the single keys of the batch together, and stands if nobody holds a lock
-//! behind it ([`crate::txn::lock_table::LockTable::fence`]); else it is taken down, and put up again when some lock was released.
-//! Who wants a lock behind a fence waits in front of it, with no place in the lock's queue. A plain batch, and an optimistic
-//! transaction at its commit, has nothing until it has everything, so no circle goes through its fence. A pessimistic
-//! transaction holds locks and fences while it wants another: whoever waits for it, or it for others, is in the graph of
-//! waiters as those are who wait for locks. A fence that is only tried stands in nobody's way for long, and has no edge.
+//! A fence is put up around the deleted ranges and the single keys of the batch together, and stands if
+//! nobody holds a lock behind it ([`crate::txn::lock_table::LockTable::fence`]); else it is taken down, and
+//! put up again when some lock was released. Who wants a lock behind a fence waits in front of it, with no
+//! place in the lock's queue. A plain batch, and an optimistic transaction at its commit, has nothing until
+//! it has everything, so no circle goes through its fence. A pessimistic transaction holds locks and fences
+//! while it wants another: whoever waits for it, or it for others, is in the graph of waiters as those are
+//! who wait for locks. A fence that is only tried stands in nobody's way for long, and has no edge.
 //!
 //! # Ordering
-//! Whoever grants a lock looks for fences under the mutex of the lock's shard; a fence is put up before the shards are
-//! looked through under their mutexes. So one of the two sees the other, and `count` may be read relaxed: the shard's
-//! mutex orders it. A fence keeps out another one that has a single key behind it; of two deletes of a range either may
-//! come first. Where extents come in, no delete may come in between: that fence is alone on its ranges.
+//! Whoever grants a lock looks for fences under the mutex of the lock's shard; a fence is put up before the
+//! shards are looked through under their mutexes. So one of the two sees the other, and `count` may be read
+//! relaxed: the shard's mutex orders it. A fence keeps out another one that has a single key behind it; of
+//! two deletes of a range either may come first. Where extents come in, no delete may come in between: that
+//! fence is alone on its ranges.
 
 use std::sync::Arc;
 
@@ -48,8 +51,8 @@ struct Standing {
 pub(super) struct Marks {
     /// A lock was released.
     releases: u64,
-    /// A fence was taken down, or stands now. Apart: who finds a lock behind its fence takes it down again, and wakes nobody
-    /// but those whom the fence kept out.
+    /// A fence was taken down, or stands now. Apart: who finds a lock behind its fence takes it down again,
+    /// and wakes nobody but those whom the fence kept out.
     moved: u64,
 }
 
@@ -234,7 +237,8 @@ impl RangeLocks {
 
     /// Announces that somebody wants a fence. What is released from now on shows in [`RangeLocks::marks`].
     pub(super) fn want(&self) -> Wanting<'_> {
-        // Before the shards are looked through under their mutexes: who releases a lock that was seen there sees this.
+        // Before the shards are looked through under their mutexes: who releases a lock that was seen there
+        // sees this.
         self.waiting.fetch_add(1, Ordering::Relaxed);
         Wanting(self)
     }

@@ -1,14 +1,14 @@
 //! One transaction: what it sees, what it has locked, and what must be as it was when it commits.
 //!
-//! It knows keys, not values: whoever drives it keeps the changes as a batch and reads through the engine at the
-//! position that the transaction gives.
+//! It knows keys, not values: whoever drives it keeps the changes as a batch and reads through the engine at
+//! the position that the transaction gives.
 //!
-//! * Begin: from now on every write is watched; take a snapshot. As long as nothing was read or locked, the snapshot
-//!   moves on with the first lock: who waited for it sees what the holder wrote.
+//! * Begin: from now on every write is watched; take a snapshot. As long as nothing was read or locked, the
+//!   snapshot moves on with the first lock: who waited for it sees what the holder wrote.
 //! * Optimistic: keep what was read; lock and validate it at the commit, in the order of keys.
-//! * Pessimistic: lock at once, and fail at once if the key was changed after the snapshot. Ranges that a serializable
-//!   one scans are kept and validated at the commit in both modes. A range that it deletes is fenced at once, or at the commit
-//!   where that is the first to know of it.
+//! * Pessimistic: lock at once, and fail at once if the key was changed after the snapshot. Ranges that a
+//!   serializable one scans are kept and validated at the commit in both modes. A range that it deletes is
+//!   fenced at once, or at the commit where that is the first to know of it.
 
 mod commit;
 mod keys;
@@ -175,7 +175,8 @@ impl Transaction {
         self.claim(table, key, LockMode::Shared)
     }
 
-    /// To be called before `key` is read with the intent that nobody changes it until this transaction has ended.
+    /// To be called before `key` is read with the intent that nobody changes it until this transaction has
+    /// ended.
     ///
     /// # Errors
     /// As [`Transaction::before_read`].
@@ -242,7 +243,8 @@ impl Transaction {
         self.snapshot = snapshot;
     }
 
-    /// To be called before rows of a range are read; afterwards [`Transaction::after_scan`] says which part was.
+    /// To be called before rows of a range are read; afterwards [`Transaction::after_scan`] says which part
+    /// was.
     pub fn before_scan(&mut self, table: TableId, bounds: &Bounds) -> Option<ScanId> {
         self.has_begun = true;
         if !self.is_serializable() {
@@ -263,17 +265,18 @@ impl Transaction {
         self.scans.extend(parts);
     }
 
-    /// Commits the changes of `batch`: all of them, or none. Returns the position in the order of commits; of a
-    /// transaction that changes nothing, what it sees.
+    /// Commits the changes of `batch`: all of them, or none. Returns the position in the order of commits; of
+    /// a transaction that changes nothing, what it sees.
     ///
     /// # Errors
-    /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: nothing was changed, run it again. As [`Engine::write`] besides.
+    /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: nothing was changed, run it again. As [`Engine::write`]
+    /// besides.
     pub fn commit(self, batch: &Batch, sync: bool) -> Result<SeqNo> {
         self.try_commit(batch, sync)
     }
 
-    /// [`Transaction::commit`] that leaves the transaction as it was if it fails. If it does not, the transaction is over and must
-    /// be dropped.
+    /// [`Transaction::commit`] that leaves the transaction as it was if it fails. If it does not, the
+    /// transaction is over and must be dropped.
     ///
     /// # Errors
     /// As [`Transaction::commit`].
@@ -327,7 +330,8 @@ impl Transaction {
         Ok(seq)
     }
 
-    /// Leaves the locks to a prepared transaction: all that it holds, and its number, under which its fences stand. Then it is over.
+    /// Leaves the locks to a prepared transaction: all that it holds, and its number, under which its fences
+    /// stand. Then it is over.
     pub(super) fn hand_over(&mut self, mut locks: Vec<LockKey>) -> (Owner, Vec<LockKey>) {
         self.is_handed_over = true;
         let held = std::mem::take(&mut self.held);

@@ -1,5 +1,6 @@
-//! Who waits for whom. Searched when somebody begins to wait: the edge that closes a cycle is always the last one, and
-//! whoever adds it is refused. A cycle stands only where who closed it wants to wait for its time all the same.
+//! Who waits for whom. Searched when somebody begins to wait: the edge that closes a cycle is always the last
+//! one, and whoever adds it is refused. A cycle stands only where who closed it wants to wait for its time
+//! all the same.
 //!
 //! Invariant: the edges of a waiter name everybody who must go before it is granted, and nobody who need not.
 
@@ -31,7 +32,8 @@ pub(crate) struct WaitGraph {
 }
 
 impl WaitGraph {
-    /// Adds a waiter, unless that closes a cycle and `finds` is set: then returns the cycle, beginning with the new waiter.
+    /// Adds a waiter, unless that closes a cycle and `finds` is set: then returns the cycle, beginning with
+    /// the new waiter.
     pub(crate) fn add(
         &mut self,
         waiter: Owner,

@@ -1,5 +1,6 @@
-//! The write path: permit (limits, pacing, memory) → gate (locks of transactions, extents that come in) → commit (the journal
-//! numbers, places and persists) and index (each writer its own records, in parallel; published in order) → account.
+//! The write path: permit (limits, pacing, memory) → gate (locks of transactions, extents that come in) →
+//! commit (the journal numbers, places and persists) and index (each writer its own records, in parallel;
+//! published in order) → account.
 //!
 //! Every write takes these steps in this order: plain batches here, transactions in `txn/transaction.rs` and
 //! `txn/prepared.rs`, which validate at the gate.
@@ -39,7 +40,8 @@ impl Engine {
         self.write_waiting(batch, sync, &WriteWait::by_options(self))
     }
 
-    /// As [`Engine::write`], but fails at once if a transaction locks a key of the batch. For callers that already waited.
+    /// As [`Engine::write`], but fails at once if a transaction locks a key of the batch. For callers that
+    /// already waited.
     ///
     /// # Errors
     /// `TimedOut` if there is such a lock; otherwise as [`Engine::write`].
@@ -74,8 +76,8 @@ impl Engine {
         Ok(self.journal.visible())
     }
 
-    /// Commits a batch that is admitted and past the gate: the journal numbers, places and persists it, this thread indexes
-    /// its records, and they are published behind all earlier ones.
+    /// Commits a batch that is admitted and past the gate: the journal numbers, places and persists it, this
+    /// thread indexes its records, and they are published behind all earlier ones.
     #[inline]
     pub(crate) fn commit_batch(&self, batch: &Batch, sync: bool) -> Result<Committed> {
         let mut end = JournalPlace::default();

@@ -1,4 +1,5 @@
-//! How long a write may be held back: by pacing and for memory, by locks of transactions, and by extents that come in.
+//! How long a write may be held back: by pacing and for memory, by locks of transactions, and by extents that
+//! come in.
 
 use std::time::Duration;
 
@@ -20,7 +21,8 @@ pub(crate) struct Deadline {
 pub(crate) struct WriteWait {
     /// By when it must be admitted, if that is bounded.
     pub(crate) admission: Option<Deadline>,
-    /// By when it must have the locks of transactions; without it a write waits as long as writes do by default.
+    /// By when it must have the locks of transactions; without it a write waits as long as writes do by
+    /// default.
     pub(crate) locks_until: Option<Duration>,
     /// By when extents that come in must let it pass, if that is bounded.
     pub(crate) ingest_until: Option<Duration>,
@@ -49,13 +51,13 @@ impl WriteWait {
 }
 
 impl Engine {
-    /// As [`Engine::write`], but held back until `patience` is over at most; with none, not at all. Bounds how long
-    /// pacing, memory and locks hold the batch back together, of which the first two have no more than
-    /// `write_wait_max_ms` either; a sync takes as long as the device.
+    /// As [`Engine::write`], but held back until `patience` is over at most; with none, not at all. Bounds
+    /// how long pacing, memory and locks hold the batch back together, of which the first two have no more
+    /// than `write_wait_max_ms` either; a sync takes as long as the device.
     ///
     /// # Errors
-    /// `Busy` if that was not enough, `TimedOut` if a transaction kept a lock of one of its keys until then: nothing is
-    /// written. Otherwise as [`Engine::write`].
+    /// `Busy` if that was not enough, `TimedOut` if a transaction kept a lock of one of its keys until then:
+    /// nothing is written. Otherwise as [`Engine::write`].
     pub fn write_within(&self, batch: &Batch, sync: bool, patience: Duration) -> Result<SeqNo> {
         self.write_waiting(batch, sync, &WriteWait::within(self, patience))
     }

@@ -14,10 +14,10 @@ pub(crate) fn placed_bytes<'p>(placed: &Placed<'p>) -> &'p [u8] {
     unsafe { placed.segment.region.slice(placed.offset, placed.len) }
 }
 
-/// Indexes the record at `offset` under `seq`. Requires: a whole, valid record that the journal placed or that
-/// replay has checked lies there.
+/// Indexes the record at `offset` under `seq`. Requires: a whole, valid record that the journal placed or
+/// that replay has checked lies there.
 pub(crate) fn insert(memtable: &Memtable, segment: &Arc<SegmentMemory>, offset: usize, seq: SeqNo) {
-    // SAFETY: by the requirement, which the two callers (write way, replay) meet; the memtable keeps `segment`
-    // alive.
+    // SAFETY: by the requirement, which the two callers (write way, replay) meet; the memtable keeps
+    // `segment` alive.
     unsafe { memtable.insert(segment, offset, seq) }
 }

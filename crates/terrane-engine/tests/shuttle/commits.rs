@@ -77,8 +77,8 @@ fn assert_unchanged(plan: &Plan, since: SeqNo, commits: &[Vec<u8>]) {
 }
 
 impl World {
-    /// As the engine commits, with all of its locks. `since`: what a transaction sees; `None` for a plain write.
-    /// Returns whether it committed.
+    /// As the engine commits, with all of its locks. `since`: what a transaction sees; `None` for a plain
+    /// write. Returns whether it committed.
     fn commit(&self, owner: Owner, plan: &Plan, since: Option<SeqNo>) -> bool {
         let around = surroundings();
         let mut wanted: Vec<_> = plan.reads.iter().map(|&name| (name, LockMode::Shared)).collect();

@@ -57,8 +57,8 @@ fn batches_with_ranges_and_owners_of_keys_pass_each_other() {
     });
 }
 
-/// Of two owners, one with a lock that wants another behind a fence, one with the fence that wants that lock, one is refused
-/// with the circle at most, and the other goes on.
+/// Of two owners, one with a lock that wants another behind a fence, one with the fence that wants that lock,
+/// one is refused with the circle at most, and the other goes on.
 #[test]
 fn a_circle_through_a_fence_is_found() {
     explore(|| {

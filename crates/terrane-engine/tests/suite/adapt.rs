@@ -1,5 +1,5 @@
-//! The shape follows the load: a tree that is mostly read comes to one sorted run, writes end that; what is read often
-//! is known as hot, under whatever name it is written anew.
+//! The shape follows the load: a tree that is mostly read comes to one sorted run, writes end that; what is
+//! read often is known as hot, under whatever name it is written anew.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test may panic, and look at the clock")]
 
 use crate::support;
@@ -15,7 +15,8 @@ use terrane_base::options::{AdaptiveShape, Compression, Options};
 use terrane_device::MemDisk;
 use terrane_engine::{Bounds, Engine, Table, TableShape};
 
-/// Not figures: what has not happened by then, and after as many looks, never does. A machine may stand still, or be slow.
+/// Not figures: what has not happened by then, and after as many looks, never does. A machine may stand
+/// still, or be slow.
 const FOR_EVER: Duration = Duration::from_secs(60);
 const LOOKS_MIN: u32 = 500;
 const ROWS: u64 = 600;
@@ -117,7 +118,8 @@ fn writers_stop_a_merge_that_they_do_not_need() {
         write_memory_bytes: 32 << 20,
         memtable_bytes: 16 << 20,
         level_base_bytes: 1 << 20,
-        // Other than in the last level: the merge cannot take blocks over as they are, which would be done at once.
+        // Other than in the last level: the merge cannot take blocks over as they are, which would be done at
+        // once.
         compression: Compression::None,
         ..Options::default()
     };
@@ -125,8 +127,8 @@ fn writers_stop_a_merge_that_they_do_not_need() {
     let mut noise = |bytes: usize| -> Vec<u8> { (0..bytes).map(|_| numbers.next_u64() as u8).collect() };
     let engine = open(disk.clone(), &big).unwrap();
     let table = engine.catalog().require("default").unwrap();
-    // Level 2 and, within its base, level 1. Nothing sinks by itself meanwhile: rows of level 1 that level 2 does not
-    // have would leave a merge with nothing to do but to link extents.
+    // Level 2 and, within its base, level 1. Nothing sinks by itself meanwhile: rows of level 1 that level 2
+    // does not have would leave a merge with nothing to do but to link extents.
     engine.set_background_paused(true);
     for step in [1, 20] {
         for number in (0..ROWS).step_by(step) {
@@ -152,7 +154,8 @@ fn writers_stop_a_merge_that_they_do_not_need() {
             assert!(get(&engine, &table, &key(number)).unwrap().is_some());
         }
     };
-    // It has begun to read: given out, but stopped before its thread had a turn, it would have done nothing that counts.
+    // It has begun to read: given out, but stopped before its thread had a turn, it would have done nothing
+    // that counts.
     let has_read = || {
         engine.progress().iter().any(|work| work.work == terrane_engine::JobKind::Adapt && work.bytes_in > 0)
     };
@@ -195,7 +198,8 @@ fn what_is_read_often_stays_hot_when_it_is_written_anew() {
     let env = Env { clock: Arc::new(SleepClock::default()), ..Env::real() };
     let engine = Engine::open_on(Arc::new(MemDisk::new()), Path::new(DIR), &options, env).unwrap();
     let table = engine.catalog().require("default").unwrap();
-    // Values that do not fit into one extent together, brought into one level, where extents lie side by side.
+    // Values that do not fit into one extent together, brought into one level, where extents lie side by
+    // side.
     let write_all = || {
         for number in 0..60 {
             engine.put(table.id, &key(number), &vec![number as u8; 100 << 10], false).unwrap();

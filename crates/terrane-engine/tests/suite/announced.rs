@@ -1,5 +1,5 @@
-//! Extents that the journal announces, and that come in or do not: views, readers of changes and openings agree on it, whenever the
-//! process dies, and whichever call fails.
+//! Extents that the journal announces, and that come in or do not: views, readers of changes and openings
+//! agree on it, whenever the process dies, and whichever call fails.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -184,8 +184,8 @@ fn what_was_refused_is_told_to_nobody() {
     }
 }
 
-/// Who has a mark in hand that was not decided yet, and whose segment is given up meanwhile, is told so: what was void in it
-/// nobody knows any more.
+/// Who has a mark in hand that was not decided yet, and whose segment is given up meanwhile, is told so: what
+/// was void in it nobody knows any more.
 #[test]
 fn what_was_void_is_told_to_nobody_whose_segment_was_given_up() {
     let fault = Fault::new(Call::Write, Failure::Full).lasting();
@@ -250,7 +250,8 @@ impl Clock for Looks {
     }
 }
 
-/// However long the device takes: who writes where extents come in has a second for locks, and waits for these to the end.
+/// However long the device takes: who writes where extents come in has a second for locks, and waits for
+/// these to the end.
 #[test]
 fn writers_wait_for_extents_that_come_in() {
     const STOPS_MAX: usize = 300;

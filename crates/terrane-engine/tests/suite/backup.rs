@@ -1,5 +1,5 @@
-//! Backups: what is restored is what was there; what backups share survives each of them; no crash, failure or flipped bit
-//! makes a wrong one.
+//! Backups: what is restored is what was there; what backups share survives each of them; no crash, failure
+//! or flipped bit makes a wrong one.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
 #[path = "backup/refused.rs"]

@@ -1,5 +1,5 @@
-//! Writers, readers, scans, snapshots, flush, compaction and table changes all at once, with invariants that hold at
-//! every moment and after reopening.
+//! Writers, readers, scans, snapshots, flush, compaction and table changes all at once, with invariants that
+//! hold at every moment and after reopening.
 //!
 //! `TERRANE_CONCURRENT_BATCHES` scales it.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -24,8 +24,8 @@ const TABLES: [&str; 2] = ["left", "right"];
 /// Keys that each batch stamps, in each of two tables.
 const STAMPED: u64 = 4;
 
-/// What a writer left at each of its own keys, which it writes now and then and not with every batch: by table, what the
-/// value is made of, or nothing.
+/// What a writer left at each of its own keys, which it writes now and then and not with every batch: by
+/// table, what the value is made of, or nothing.
 type Bulk = BTreeMap<(&'static str, Vec<u8>), Option<u64>>;
 
 struct Shared {

@@ -1,5 +1,5 @@
-//! A device that fails at the n-th call of each kind, with EIO and with ENOSPC: an operation succeeds or returns an
-//! error, nothing acknowledged is lost, reads go on, and what waits for space goes on when there is space again.
+//! A device that fails at the n-th call of each kind, with EIO and with ENOSPC: an operation succeeds or
+//! returns an error, no acknowledged row is lost, reads go on, and so do writes once there is space.
 //!
 //! `TERRANE_FAULT_STEP` is the distance between the n that are tried (1 tries all).
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -46,8 +46,8 @@ struct Met {
     in_doubt: bool,
 }
 
-/// A short life of a database on a device that may fail: open, write, create, drop, flush, compact, reopen. Every
-/// error is noted and the life goes on, as a careful application would.
+/// A short life of a database on a device that may fail: open, write, create, drop, flush, compact, reopen.
+/// Every error is noted and the life goes on, as a careful application would.
 fn live(disk: &FaultyDisk, oracle: &mut Oracle, seed: u64) -> Met {
     let mut numbers = Rng::new(seed);
     let mut met = Met::default();
@@ -235,8 +235,8 @@ fn after_a_failed_sync_of_the_journal_no_write_succeeds_and_reads_go_on() {
     engine.close().unwrap();
 }
 
-/// Repeats `attempt` while it says that there is no space: what failed is tried again after a pause, and until then
-/// tells of the space that was missing.
+/// Repeats `attempt` while it says that there is no space: what failed is tried again after a pause, and
+/// until then tells of the space that was missing.
 fn within_a_while(mut attempt: impl FnMut() -> Result<()>) {
     let env = Env::real();
     for _ in 0..TRIES_MAX {
@@ -287,7 +287,8 @@ fn without_space_writes_fail_reads_go_on_and_space_lets_writes_go_on() {
                 let value = get(&engine, &table, &number.to_be_bytes()).unwrap();
                 assert!(value.is_some(), "room {room}: read {number} of {next} while full");
             }
-            // What is on the device is enough, whatever was refused: nothing acknowledged is lost here, either.
+            // What is on the device is enough, whatever was refused: nothing acknowledged is lost here,
+            // either.
             let copy = disk.kill();
             copy.set_capacity(u64::MAX);
             check_all(&copy, next, &format!("room {room} round {round}, killed while full"));
@@ -355,7 +356,8 @@ fn background_work_that_keeps_failing_is_reported_to_who_waits() {
     engine.close().unwrap();
 }
 
-/// Nothing is flushed: writes go on while the write memory lasts, then they are refused, and not held for ever.
+/// Nothing is flushed: writes go on while the write memory lasts, then they are refused, and not held for
+/// ever.
 #[test]
 fn writes_are_refused_once_write_memory_is_full_and_cannot_be_flushed() {
     let options = small_options();

@@ -125,7 +125,8 @@ fn a_view_stays_while_segments_are_written_and_used_again() {
     let disk = MemDisk::new();
     // Files of segments are used again, and not removed at each rest.
     let engine = primary_with(disk.clone(), &Options { idle_reclaim: false, ..small_options() });
-    // As many fill a memtable: were it flushed first, the view would have extents, which are given up, and no segments.
+    // As many fill a memtable: were it flushed first, the view would have extents, which are given up, and no
+    // segments.
     engine.set_background_paused(true);
     write(&engine, 0, 200, 1);
     let view = follow(disk.clone(), Path::new(DIR), None).unwrap();
@@ -169,7 +170,8 @@ fn what_the_primary_gave_up_is_refused_as_such_and_never_answered_wrongly() {
     engine.wait_until_quiescent().unwrap();
     let view = follow(disk.clone(), Path::new(DIR), None).unwrap();
     let (mut right, mut behind) = (0, 0);
-    // Slots are freed and used again, with extents of the same keys, however late a merge by itself would come.
+    // Slots are freed and used again, with extents of the same keys, however late a merge by itself would
+    // come.
     for round in 2..30 {
         write(&engine, 0, 400, round);
         for table in ["default", "other"].map(|name| engine.catalog().require(name).unwrap()) {
@@ -258,7 +260,8 @@ fn beside_a_primary_that_writes_flushes_and_compacts() {
     assert!(all_rows(&last).unwrap() == all_rows(&engine).unwrap());
 }
 
-/// Every key is of one round or, behind some key, of the one before: a prefix of the commits. And at least `done` rounds are there.
+/// Every key is of one round or, behind some key, of the one before: a prefix of the commits. And at least
+/// `done` rounds are there.
 fn check_view(view: &Arc<Engine>, done: u64, behind: &mut u64) {
     match all_rows(view) {
         Ok(rows) => {

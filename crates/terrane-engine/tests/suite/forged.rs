@@ -1,5 +1,5 @@
-//! Bytes made to be taken for something: values that hold groups of the segment in which they will lie, and segments
-//! made up to cost a repair without end.
+//! Bytes made to be taken for something: values that hold groups of the segment in which they will lie, and
+//! segments made up to cost a repair without end.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -33,8 +33,9 @@ fn used_segment(disk: &MemDisk) -> (PathBuf, SegmentHeader, Vec<u8>) {
     files.max_by_key(|(_, _, bytes)| bytes.iter().filter(|byte| **byte != 0).count()).unwrap()
 }
 
-/// A group at `offset` of segment `id` with one record, as somebody writes it who knows format and segment but has
-/// never seen the files: `seq` is its number, and it claims that everything up to the one before is durable.
+/// A group at `offset` of segment `id` with one record, as somebody writes it who knows format and segment
+/// but has never seen the files: `seq` is its number, and it claims that everything up to the one before is
+/// durable.
 fn forged(id: SegmentId, offset: usize, seq: u64) -> Vec<u8> {
     let mut batch = terrane_base::Batch::new();
     batch.put(TableId::DEFAULT, b"forged", b"never written").unwrap();
@@ -56,8 +57,8 @@ fn forged(id: SegmentId, offset: usize, seq: u64) -> Vec<u8> {
     bytes
 }
 
-/// A process that died with one synced row and then one whose value holds a forged group; and where that row's group
-/// begins in which file.
+/// A process that died with one synced row and then one whose value holds a forged group; and where that
+/// row's group begins in which file.
 fn database() -> (MemDisk, PathBuf, usize) {
     // A mark comes in front of the value, or not, as the background goes: most lives are alike.
     (0..100).find_map(|_| try_database()).expect("a value lies where it was made for")
@@ -185,8 +186,8 @@ fn losses_without_end_are_counted_and_not_kept() {
     assert!(!report.is_whole());
 }
 
-/// Each header claims the rest of the segment for a batch whose checksum is wrong: looked at one by one they would take
-/// 80,000 times the segment.
+/// Each header claims the rest of the segment for a batch whose checksum is wrong: looked at one by one they
+/// would take 80,000 times the segment.
 #[test]
 fn damaged_groups_within_damaged_groups_end() {
     let disk = made_up(|bytes, seed| {

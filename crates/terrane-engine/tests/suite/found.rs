@@ -32,7 +32,8 @@ fn a_paused_database_without_a_journal_is_whole_after_its_close() {
     engine.close().unwrap();
 }
 
-/// A rotation that fails leaves a segment behind the active one that was too small for what was to be written.
+/// A rotation that fails leaves a segment behind the active one that was too small for what was to be
+/// written.
 #[test]
 fn a_sync_after_a_failed_rotation_makes_the_active_segment_durable() {
     let inner = MemDisk::new();
@@ -103,7 +104,8 @@ fn a_failure_behind_the_last_step_of_a_flush_keeps_nobody_waiting() {
     let disk = FaultyDisk::new(Arc::new(MemDisk::new()));
     let engine = open(disk.clone(), &small_options()).unwrap();
     let table = engine.catalog().require("default").unwrap();
-    // The first value alone is more than a memtable may be, and its flush must not be done before the fault is there.
+    // The first value alone is more than a memtable may be, and its flush must not be done before the fault
+    // is there.
     engine.set_background_paused(true);
     // A segment of its own size is not kept for reuse: its file is removed.
     engine.put(table.id, b"large", &[1; 80_000], false).unwrap();

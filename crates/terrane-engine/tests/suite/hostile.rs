@@ -1,8 +1,9 @@
-//! Stored bytes that are not what was written: every file of a small store, damaged in every region. Opening, reading
-//! everything and checking either gives the right data or an error that names the file; never a panic, never
-//! wrong data.
+//! Stored bytes that are not what was written: every file of a small store, damaged in every region. Opening,
+//! reading everything and checking either gives the right data or an error that names the file; never a
+//! panic, never wrong data.
 //!
-//! `TERRANE_HOSTILE_STEP` is the distance between damaged bytes of a data file (small files are sampled denser).
+//! `TERRANE_HOSTILE_STEP` is the distance between damaged bytes of a data file (small files are sampled
+//! denser).
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;

@@ -52,7 +52,8 @@ fn who_owes_nothing_is_not_slowed() {
     assert!(owing.stats().table_backlog_permille >= 1000, "its levels are far behind");
     assert_eq!(free.stats().table_write_rate, 0, "those of the other table are not");
 
-    // Who may not wait is refused in the one table, and never in the other; a batch of both is held back as the first is.
+    // Who may not wait is refused in the one table, and never in the other; a batch of both is held back as
+    // the first is.
     let value = [7; 1000];
     let is_refused = |tables: &[&Table], number| match engine.write_within(
         &batch(tables, number, &value),
@@ -80,7 +81,8 @@ fn who_owes_nothing_is_not_slowed() {
         engine.write(&batch(&[&free], number, &value), false).unwrap();
     }
     assert_eq!(engine.stats().writes_paused_micros, before);
-    // Time that a slow machine takes for its own work pays, too: so these are large, and few where it is fast.
+    // Time that a slow machine takes for its own work pays, too: so these are large, and few where it is
+    // fast.
     let is_paused = |number| {
         engine.write(&batch(&[&owing], number, &[7; 60_000]), false).unwrap();
         owing.stats().table_writes_paused_micros > 0

@@ -1,4 +1,5 @@
-//! Writes that do not wait: refused while writers are held back, let in at the allowed rate, and never half there.
+//! Writes that do not wait: refused while writers are held back, let in at the allowed rate, and never half
+//! there.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;

@@ -1,5 +1,6 @@
-//! Power loss and process death at every kind of moment: whatever call of whatever thread is next, also those of
-//! a recovery. Everything acknowledged must be there, and what is there is a prefix of the commits over all tables.
+//! Power loss and process death at every kind of moment: whatever call of whatever thread is next, also those
+//! of a recovery. Everything acknowledged must be there, and what is there is a prefix of the commits over
+//! all tables.
 //!
 //! `TERRANE_POWER_HISTORIES` scales it, `TERRANE_POWER_SEED` repeats one history.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -192,8 +193,8 @@ impl History {
     }
 }
 
-/// Opens an image, while cutting the opening itself; what is found must be within the span, the same when opened
-/// again, and writable.
+/// Opens an image, while cutting the opening itself; what is found must be within the span, the same when
+/// opened again, and writable.
 fn judge_image(oracle: &Oracle, options: &Options, image: &Image, numbers: &mut Rng, place: &str) {
     let cuts = cuts_in_recovery(options, image, numbers, place);
     let found = reopen_and_judge(oracle, options, &image.disk, image.span, place);
@@ -323,8 +324,8 @@ fn check_flushed(disk: &MemDisk, options: &Options, flushed: &[u64], written: &[
     engine.close().unwrap();
 }
 
-/// A process dies at each call of a short life; the next one goes on in whatever files that left, and then the
-/// power goes.
+/// A process dies at each call of a short life; the next one goes on in whatever files that left, and then
+/// the power goes.
 #[test]
 fn what_a_dead_process_left_is_durable_once_it_is_used() {
     let images: Arc<Mutex<Vec<MemDisk>>> = Arc::default();

@@ -1,5 +1,5 @@
-//! Repair of damaged databases: whatever byte, file or length is damaged, the new database is sound, holds nothing that
-//! the old one did not, and every row that differs lies in a loss that was reported.
+//! Repair of damaged databases: whatever byte, file or length is damaged, the new database is sound, holds
+//! nothing that the old one did not, and every row that differs lies in a loss that was reported.
 //!
 //! `TERRANE_REPAIR_STEP` is the distance between damaged bytes (default: about 40 places per file).
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -35,12 +35,13 @@ fn read_all(engine: &Arc<Engine>) -> Rows {
 struct Past {
     /// Every value that any key ever had.
     ever: Rows,
-    /// Tables and keys that changed after the last flush: only of these can damage of the journal take anything.
+    /// Tables and keys that changed after the last flush: only of these can damage of the journal take
+    /// anything.
     late: BTreeSet<(String, Vec<u8>)>,
 }
 
-/// A database with rows in several levels and in the journal, as the death of its process leaves it, with its rows and
-/// its past.
+/// A database with rows in several levels and in the journal, as the death of its process leaves it, with its
+/// rows and its past.
 fn database() -> (MemDisk, Rows, Past) {
     let disk = MemDisk::new();
     let engine = open(disk.clone(), &small_options()).unwrap();

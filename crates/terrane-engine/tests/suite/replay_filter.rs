@@ -1,5 +1,5 @@
-//! A filter of replay whose opening dies at any call to the device: the next opening, without a filter, finds everything as it
-//! was, or everything as the filter decided, over all tables; never a part of it.
+//! A filter of replay whose opening dies at any call to the device: the next opening, without a filter, finds
+//! everything as it was, or everything as the filter decided, over all tables; never a part of it.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -54,8 +54,8 @@ fn state(engine: &Arc<Engine>) -> State {
     tables.iter().map(|table| rows(engine, table).unwrap()).collect()
 }
 
-/// A device with a journal of several segments over two tables, a part of which is in the levels of one of them; everything is
-/// durable.
+/// A device with a journal of several segments over two tables, a part of which is in the levels of one of
+/// them; everything is durable.
 fn loaded() -> MemDisk {
     let disk = MemDisk::new();
     let options = Options { memtable_bytes: 1 << 20, global_index_bytes: 1 << 20, ..small_options() };
@@ -186,7 +186,8 @@ fn who_reads_beside_an_opening_that_died_is_told_to_try_again() {
             assert_eq!(error.kind(), Kind::Busy, "before call {call}, reader {reader}: {error}");
             assert!(error.to_string().contains("open the database for writing once"), "{error}");
         }
-        // It is once it has been. The background may flush meanwhile: what is trimmed then must stay readable for the feed.
+        // It is once it has been. The background may flush meanwhile: what is trimmed then must stay readable
+        // for the feed.
         drop(open(disk.clone(), &keeping_history()).unwrap());
         let door: Arc<dyn Disk> = Arc::new(disk);
         Engine::follow_on(&door, dir, &small_options(), &Env::real(), &functions, None).unwrap();
@@ -268,7 +269,8 @@ fn told(engine: &Arc<Engine>) -> (u64, Vec<Vec<u8>>) {
     (ingests, keys)
 }
 
-/// The journal announces extents whose edit a death prevents: that they did not come in is known behind a rewriting, too.
+/// The journal announces extents whose edit a death prevents: that they did not come in is known behind a
+/// rewriting, too.
 #[test]
 fn what_is_void_stays_void_in_segments_that_are_written_anew() {
     let gate = GateDisk::new(MemDisk::new());

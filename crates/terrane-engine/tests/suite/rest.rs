@@ -1,4 +1,5 @@
-//! A database at rest: the device has back what only waited to be used again, and nobody misses it afterwards.
+//! A database at rest: the device has back what only waited to be used again, and nobody misses it
+//! afterwards.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -9,8 +10,8 @@ use terrane_device::MemDisk;
 
 const ROWS: u64 = 4000;
 
-/// Real space on the device after some bursts of writes, each with a rest behind it; with `idle_reclaim` as soon as it is
-/// less than half of `kept`.
+/// Real space on the device after some bursts of writes, each with a rest behind it; with `idle_reclaim` as
+/// soon as it is less than half of `kept`.
 fn used_at_rest(idle_reclaim: bool, kept: u64) -> u64 {
     let disk = MemDisk::new();
     let options = Options { idle_reclaim, ..small_options() };
@@ -30,7 +31,8 @@ fn used_at_rest(idle_reclaim: bool, kept: u64) -> u64 {
         engine.wait_until_quiescent().unwrap();
         assert!(rows(&engine, &table).unwrap() == expected, "round {round}");
     }
-    // What somebody may still see is not given back: for a moment that is what any thread of the process does.
+    // What somebody may still see is not given back: for a moment that is what any thread of the process
+    // does.
     let is_back = || engine.wait_until_quiescent().is_ok() && disk.used_bytes() * 2 < kept;
     if idle_reclaim {
         until("half of it comes back", is_back);

@@ -1,5 +1,5 @@
-//! Segment files that a dead process made and did not register: whoever opens the database next uses them, and what it
-//! promises must not hang on names and lengths that the dead process never made durable.
+//! Segment files that a dead process made and did not register: whoever opens the database next uses them,
+//! and what it promises must not hang on names and lengths that the dead process never made durable.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -14,8 +14,8 @@ use terrane_base::TableId;
 use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk};
 use terrane_engine::Engine;
 
-/// The device as the process left it that died at one of the calls that make the first segment file: there is one file,
-/// of which not all is durable.
+/// The device as the process left it that died at one of the calls that make the first segment file: there is
+/// one file, of which not all is durable.
 fn left_by_the_dead() -> Vec<MemDisk> {
     let images: Arc<Mutex<Vec<MemDisk>>> = Arc::default();
     let gate = GateDisk::new(MemDisk::new());
@@ -35,7 +35,8 @@ fn left_by_the_dead() -> Vec<MemDisk> {
     images
 }
 
-/// Opens the image as a process that can make no further file, so that no later call makes the directory durable.
+/// Opens the image as a process that can make no further file, so that no later call makes the directory
+/// durable.
 fn next_life(image: &MemDisk) -> (MemDisk, Option<Arc<Engine>>) {
     let mem = image.kill();
     let disk = FaultyDisk::new(Arc::new(mem.clone()));

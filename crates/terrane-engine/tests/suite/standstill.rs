@@ -1,5 +1,6 @@
-//! Background work that stands still in a call of the device, whichever it is: point reads, scans and writes go on,
-//! since they take no lock that is held across I/O. What needs memory waits for the flush that brings it back.
+//! Background work that stands still in a call of the device, whichever it is: point reads, scans and writes
+//! go on, since they take no lock that is held across I/O. What needs memory waits for the flush that brings
+//! it back.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -20,12 +21,13 @@ use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
 use terrane_engine::{Bounds, Engine};
 
 const ROWS: u64 = 150;
-/// Calls at which to stand still. What is written meanwhile must neither fill the write memory, for which writers
-/// wait with good reason, nor a segment.
+/// Calls at which to stand still. What is written meanwhile must neither fill the write memory, for which
+/// writers wait with good reason, nor a segment.
 const STOPS_MAX: u64 = 300;
 
 enum Event {
-    /// A thread of the background stands in front of a call that changes something; all others wait behind it.
+    /// A thread of the background stands in front of a call that changes something; all others wait behind
+    /// it.
     Standing,
     Done,
 }
@@ -108,8 +110,9 @@ fn reads_and_writes_go_on_while_the_background_stands_still() {
     engine.close().unwrap();
 }
 
-/// Flushes have failed until the write memory was full and writers were refused. Then the device heals, and the next
-/// attempt stands still on its way, until the sender says that it goes on. The number is how many keys were written.
+/// Flushes have failed until the write memory was full and writers were refused. Then the device heals, and
+/// the next attempt stands still on its way, until the sender says that it goes on. The number is how many
+/// keys were written.
 fn flush_stands_after_failures() -> (Arc<Engine>, Sender<bool>, u64) {
     let gate = GateDisk::new(MemDisk::new());
     let disk = FaultyDisk::new(Arc::new(gate.clone()));
@@ -139,7 +142,8 @@ fn flush_stands_after_failures() -> (Arc<Engine>, Sender<bool>, u64) {
     (engine, go, written)
 }
 
-/// Lets what stands go on, after `waits` began to wait for it. If it comes later, it need not wait: that is no failure.
+/// Lets what stands go on, after `waits` began to wait for it. If it comes later, it need not wait: that is
+/// no failure.
 fn going_on_while<R>(go: Sender<bool>, waits: impl FnOnce() -> R) -> R {
     let opener = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(100));

@@ -1,4 +1,5 @@
-//! Threads of a database: a close joins every one, however it goes; a handle dropped without a close ends them, too.
+//! Threads of a database: a close joins every one, however it goes; a handle dropped without a close ends
+//! them, too.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test may panic and wait")]
 
 use crate::support;

@@ -1,4 +1,5 @@
-//! Index blocks and filters of what flush and compaction wrote are there before the first read, while somebody reads.
+//! Index blocks and filters of what flush and compaction wrote are there before the first read, while
+//! somebody reads.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;

@@ -1,8 +1,9 @@
 //! Incremental replacement, before the picture that shows the result of a job: what the job wrote has its
-//! index blocks and filters loaded, and takes the place of what was cached of its inputs ([`terrane_table::Inheritance`]).
+//! index blocks and filters loaded, and takes the place of what was cached of its inputs
+//! ([`terrane_table::Inheritance`]).
 //!
-//! A job in parts ([`terrane_compaction`]) gives up most of its inputs at its end: until then readers find the newest of them
-//! there. What is cached of these goes to all that the job wrote, earlier parts included.
+//! A job in parts ([`terrane_compaction`]) gives up most of its inputs at its end: until then readers find
+//! the newest of them there. What is cached of these goes to all that the job wrote, earlier parts included.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,8 +23,8 @@ use crate::table::Table;
 pub(crate) type Fresh = HashMap<ExtentId, Arc<Extent>>;
 
 impl Engine {
-    /// Makes handles for what a job wrote, and lets them take over what is cached of its inputs. Reads the store, so no
-    /// lock is held.
+    /// Makes handles for what a job wrote, and lets them take over what is cached of its inputs. Reads the
+    /// store, so no lock is held.
     pub(crate) fn prepare_extents(&self, table: &Table, result: &JobResult) -> Fresh {
         let extents = result.written().map(|meta| Extent::new(meta.clone(), self.store.clone()));
         let extents: Vec<_> = extents.collect();
@@ -37,8 +38,8 @@ impl Engine {
         extents.into_iter().map(|extent| (extent.meta.id, extent)).collect()
     }
 
-    /// Index blocks and filters only: every read of an extent needs them, and who comes first would wait for both.
-    /// Without a cached index block nobody reads: a load pays nothing.
+    /// Index blocks and filters only: every read of an extent needs them, and who comes first would wait for
+    /// both. Without a cached index block nobody reads: a load pays nothing.
     fn warm_outputs(&self, extents: &[Arc<Extent>]) -> Result<()> {
         if self.cache.holds(ObjectKind::Index) == 0 {
             return Ok(());

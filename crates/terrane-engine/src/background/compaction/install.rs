@@ -1,8 +1,8 @@
-//! Committing what a job produced: extents durable → their place in the cache → one manifest edit → the next picture →
-//! inputs obsolete.
+//! Committing what a job produced: extents durable → their place in the cache → one manifest edit → the next
+//! picture → inputs obsolete.
 //!
-//! The order is the invariant: an edit never names an extent that could be lost, and an input's slots go back to
-//! the store only after the edit that removes it is durable and its last reader has left.
+//! The order is the invariant: an edit never names an extent that could be lost, and an input's slots go back
+//! to the store only after the edit that removes it is durable and its last reader has left.
 
 use std::sync::Arc;
 
@@ -37,13 +37,14 @@ impl Engine {
         self.install_and_leave(table, result, more, &Leaves::Nothing)
     }
 
-    /// Makes a job's result part of the table: `more` goes into the same edit, what `leaves` memory goes from the same
-    /// picture.
+    /// Makes a job's result part of the table: `more` goes into the same edit, what `leaves` memory goes from
+    /// the same picture.
     ///
     /// # Errors
-    /// `Cancelled` if the table was dropped meanwhile, `Poisoned` if background work on it has stopped; those of the manifest.
-    /// What the job wrote goes back to the store then, unless the manifest is poisoned: it may name the extents. `Poisoned` if
-    /// the manifest has the result and the picture cannot have it: that stops background work on the table.
+    /// `Cancelled` if the table was dropped meanwhile, `Poisoned` if background work on it has stopped; those
+    /// of the manifest. What the job wrote goes back to the store then, unless the manifest is poisoned: it
+    /// may name the extents. `Poisoned` if the manifest has the result and the picture cannot have it: that
+    /// stops background work on the table.
     pub(crate) fn install_and_leave(
         &self,
         table: &Table,
@@ -117,8 +118,8 @@ impl Engine {
     }
 }
 
-/// A result as changes of the tree. Re-linked extents keep their handle, and with it what is cached of them; what was
-/// written has its handle in `fresh`.
+/// A result as changes of the tree. Re-linked extents keep their handle, and with it what is cached of them;
+/// what was written has its handle in `fresh`.
 fn changes(tree: &Metasnapshot, result: &JobResult, fresh: &Fresh) -> Result<Vec<Change>> {
     let removed = result.removed.iter().map(|removed| {
         Ok(Change::Remove { place: removed.place, id: removed.id, smallest: removed.smallest.clone() })

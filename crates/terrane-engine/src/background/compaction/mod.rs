@@ -23,7 +23,8 @@ use crate::table::Table;
 use crate::table::tree_shape::shape_of;
 
 impl Engine {
-    /// The most urgent job over all tables that can run beside what runs; with `puts_off` only among those that are due.
+    /// The most urgent job over all tables that can run beside what runs; with `puts_off` only among those
+    /// that are due.
     pub(crate) fn pick_compaction(
         &self,
         tables: &[Arc<Table>],

@@ -1,11 +1,12 @@
-//! The shape follows the load: while a table is mostly read, what is in memory is flushed and levels are merged, as far
-//! as it pays; when writers come it stops.
+//! The shape follows the load: while a table is mostly read, what is in memory is flushed and levels are
+//! merged, as far as it pays; when writers come it stops.
 //!
 //! Steps, under the scheduler's lock: 1. every [`TICK`] what was counted of each table is taken in
-//! ([`terrane_compaction::adapt`]); 2. when nothing else is due or running, the first table for which a step pays gets
-//! it ([`terrane_compaction::pick_fewer_runs`]); 3. after a job the background rests for as long as the job took: half a
-//! processor at most. A job that runs is cancelled as soon as writers have brought [`STOP_BYTES`] since it began, wait
-//! for memory, or somebody asks for a flush or a pause; it costs nothing but what it read and wrote.
+//! ([`terrane_compaction::adapt`]); 2. when nothing else is due or running, the first table for which a step
+//! pays gets it ([`terrane_compaction::pick_fewer_runs`]); 3. after a job the background rests for as long as
+//! the job took: half a processor at most. A job that runs is cancelled as soon as writers have brought
+//! [`STOP_BYTES`] since it began, wait for memory, or somebody asks for a flush or a pause; it costs nothing
+//! but what it read and wrote.
 //!
 //! Nobody waits for this work: a database may be quiescent and begin it later.
 
@@ -61,7 +62,8 @@ struct Watched {
 /// When jobs that only reads gain by are stopped, and when they may begin.
 #[derive(Debug)]
 pub(crate) struct ReadHeavy {
-    /// The bytes written at which the one that runs is stopped; at the end of all numbers while there is none.
+    /// The bytes written at which the one that runs is stopped; at the end of all numbers while there is
+    /// none.
     stop_at: AtomicU64,
     /// The next one does not begin before this time, in microseconds.
     rests_until: AtomicU64,
@@ -109,7 +111,8 @@ impl Engine {
         table.load.runs_per_read_milli.store(load.runs_per_read_milli(), Ordering::Relaxed);
     }
 
-    /// A step that gives a table that is mostly read fewer sorted runs, when the background has nothing else to do.
+    /// A step that gives a table that is mostly read fewer sorted runs, when the background has nothing else
+    /// to do.
     pub(crate) fn next_adaptive(&self, schedule: &mut Schedule) -> Option<Job> {
         let now = schedule.failures.now().as_micros() as u64;
         let rests = now < self.adapting.rests_until.load(Ordering::Relaxed);
@@ -208,8 +211,8 @@ impl Engine {
     }
 }
 
-/// What was counted of a table so far. Records count as written while they are in memory: a flush takes some off, and
-/// the look after it sees no writes.
+/// What was counted of a table so far. Records count as written while they are in memory: a flush takes some
+/// off, and the look after it sees no writes.
 fn counted(table: &Table) -> Counted {
     let picture = table.pinned();
     let memtables = std::iter::once(&picture.active).chain(&picture.frozen);

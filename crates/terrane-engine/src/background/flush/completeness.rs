@@ -1,6 +1,6 @@
-//! Checks that a flush has read its whole generation. The flush closed the generation to merges, so the generation has as many
-//! entries when the flush ends as when it began. The steps of the flush together, or the dump that replaced the steps, must have
-//! taken each of them from the cursor.
+//! Checks that a flush has read its whole generation. The flush closed the generation to merges, so the
+//! generation has as many entries when the flush ends as when it began. The steps of the flush together, or
+//! the dump that replaced the steps, must have taken each of them from the cursor.
 
 use terrane_base::{Cursor, Entry, Result, SeqNo};
 use terrane_memtable::{GlobalIndex, MemtableCursor};
@@ -8,7 +8,8 @@ use terrane_memtable::{GlobalIndex, MemtableCursor};
 use crate::table::Table;
 use crate::table::stopped::Left;
 
-/// A cursor over a generation that counts the entries that the flush took: the flush calls `next` behind each.
+/// A cursor over a generation that counts the entries that the flush took: the flush calls `next` behind
+/// each.
 pub(crate) struct Completeness {
     inner: MemtableCursor,
     taken: u64,

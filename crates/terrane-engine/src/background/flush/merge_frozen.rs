@@ -1,12 +1,13 @@
-//! Settle moves memtables into generations of the global index: the oldest frozen memtable becomes a generation of its own, or
-//! settle merges it into the newest generation by pointer.
+//! Settle moves memtables into generations of the global index: the oldest frozen memtable becomes a
+//! generation of its own, or settle merges it into the newest generation by pointer.
 //!
-//! 1. Settle waits until every number that the memtable may hold is visible: then no writer still indexes a record in it.
-//! 2. Settle takes `Table::merging`, so that no flush closes a generation meanwhile, and chooses a generation. It chooses none
-//!    that is closed to merges: a flush that has begun would miss what is merged behind its cursor, and a flush that has ended
-//!    has taken the generation out of the picture.
-//! 3. At the end of the merge settle takes the memtable out of the picture, if the current picture has both the memtable and
-//!    the generation.
+//! 1. Settle waits until every number that the memtable may hold is visible: then no writer still indexes a
+//!    record in it.
+//! 2. Settle takes `Table::merging`, so that no flush closes a generation meanwhile, and chooses a
+//!    generation. It chooses none that is closed to merges: a flush that has begun would miss what is merged
+//!    behind its cursor, and a flush that has ended has taken the generation out of the picture.
+//! 3. At the end of the merge settle takes the memtable out of the picture, if the current picture has both
+//!    the memtable and the generation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,8 +49,9 @@ impl Engine {
         }
     }
 
-    /// Promotes or merges the oldest frozen memtable of `picture`, if all its records are indexed. Requires: `Table::merging` is
-    /// held. `picture` may be out of date: a flush may end and install another one meanwhile.
+    /// Promotes or merges the oldest frozen memtable of `picture`, if all its records are indexed. Requires:
+    /// `Table::merging` is held. `picture` may be out of date: a flush may end and install another one
+    /// meanwhile.
     fn settle_oldest(&self, table: &Table, picture: &ReadView, control: &JobControl) -> Result<()> {
         let Some(oldest) = picture.frozen.last() else { return Ok(()) };
         if self.journal.visible().0 + 1 < successor(picture).0 {
@@ -62,8 +64,8 @@ impl Engine {
         }
     }
 
-    /// Waits for writers that got their numbers before the freeze of the oldest frozen memtable; they need a few more
-    /// instructions.
+    /// Waits for writers that got their numbers before the freeze of the oldest frozen memtable; they need a
+    /// few more instructions.
     ///
     /// # Errors
     /// `Poisoned` if one of them failed: its numbers will never be visible. `Cancelled`.
@@ -119,15 +121,16 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes a merged memtable out of the picture, if it is the oldest frozen one of the current picture and the current picture
-    /// has the generation that took it in.
+    /// Takes a merged memtable out of the picture, if it is the oldest frozen one of the current picture and
+    /// the current picture has the generation that took it in.
     fn leave_merged(
         &self,
         table: &Table,
         merged: &Arc<Memtable>,
         generation: &Arc<GlobalIndex>,
     ) -> Result<()> {
-        // Read before the lock of the picture is taken: a number that is out of date is too low, never too high.
+        // Read before the lock of the picture is taken: a number that is out of date is too low, never too
+        // high.
         let visible = self.journal.visible();
         let mut edit = table.edit();
         let mut next = edit.picture();

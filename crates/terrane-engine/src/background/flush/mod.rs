@@ -1,10 +1,11 @@
-//! From memory to the levels. A flush closes the oldest generation of the global index (`merge_frozen.rs`) to merges, so that it
-//! takes in nothing more, and merges it with the overlapping extents of level 1 range by range, one manifest edit per step; the
-//! last step also notes the generation as flushed and takes it out of the picture, after which its segments can go. If a flush
-//! fails the generation stays closed, and is tried again.
+//! From memory to the levels. A flush closes the oldest generation of the global index (`merge_frozen.rs`) to
+//! merges, so that it takes in nothing more, and merges it with the overlapping extents of level 1 range by
+//! range, one manifest edit per step; the last step also notes the generation as flushed and takes it out of
+//! the picture, after which its segments can go. If a flush fails the generation stays closed, and is tried
+//! again.
 //!
-//! A crash between steps is harmless: the generation is replayed from its segments, and what earlier steps put
-//! into level 1 is seen twice under the same sequence numbers.
+//! A crash between steps is harmless: the generation is replayed from its segments, and what earlier steps
+//! put into level 1 is seen twice under the same sequence numbers.
 
 pub(crate) mod completeness;
 pub(crate) mod merge_frozen;
@@ -55,8 +56,9 @@ impl Engine {
             .cloned()
     }
 
-    /// While memory is short and nothing is flushed: the table that holds back the oldest segment. Its memtable is
-    /// not full, but many such tables together, or one that hardly anyone writes to, can fill the memory.
+    /// While memory is short and nothing is flushed: the table that holds back the oldest segment. Its
+    /// memtable is not full, but many such tables together, or one that hardly anyone writes to, can fill the
+    /// memory.
     pub(crate) fn relief(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
         let is_moving = schedule.runs_any(JobKinds::TO_LEVELS);
         if is_moving || self.memory_debt() < RELIEF_DEBT {
@@ -80,8 +82,8 @@ impl Engine {
         let Some(oldest) = picture.generations.last() else { return false };
         let bytes = oldest.record_bytes() + oldest.index_bytes();
         let wanted = table.flush_wanted();
-        // A trim may tell of all up to `wanted` as flushed though the generation begins below and has records above only:
-        // who asked waits for it.
+        // A trim may tell of all up to `wanted` as flushed though the generation begins below and has records
+        // above only: who asked waits for it.
         let begins_below = wanted > SeqNo(0) && wanted >= oldest.first_seq();
         let is_asked =
             wanted > table.flushed_seq() || begins_below && !terrane_base::planted!(FlushWaitsForNothing);
@@ -140,11 +142,11 @@ impl Engine {
         oldest.inspect(|generation| generation.close_to_merges())
     }
 
-    /// Whether the generation is written as an overflow run instead of being merged with level 1. While there are
-    /// overflow runs, which hold older versions, a newer generation must not go below them. Otherwise it depends
-    /// on whether writers had to wait since the last flush, or will have filled the next generation soon: a merge with
-    /// a level much larger than the generation brings memory back slowly, a run quickly; several runs are then merged
-    /// with the level at once.
+    /// Whether the generation is written as an overflow run instead of being merged with level 1. While there
+    /// are overflow runs, which hold older versions, a newer generation must not go below them. Otherwise it
+    /// depends on whether writers had to wait since the last flush, or will have filled the next generation
+    /// soon: a merge with a level much larger than the generation brings memory back slowly, a run quickly;
+    /// several runs are then merged with the level at once.
     fn must_overflow(&self, table: &Table, generation: &GlobalIndex) -> bool {
         let tree = table.pinned().tree;
         let sizes: Vec<u64> = tree.levels.iter().map(|level| level.totals().bytes).collect();
@@ -187,9 +189,9 @@ impl Engine {
         })
     }
 
-    /// Whether another table has records up to `seq` in memory only. If none has, a run that holds everything up
-    /// to `seq` may be installed before the journal is durable that far: whatever a loss of power leaves, the
-    /// records that are kept are those up to a number.
+    /// Whether another table has records up to `seq` in memory only. If none has, a run that holds everything
+    /// up to `seq` may be installed before the journal is durable that far: whatever a loss of power leaves,
+    /// the records that are kept are those up to a number.
     fn others_are_behind(&self, table: &Table, seq: SeqNo) -> bool {
         let others = self.catalog.all().into_iter().filter(|other| other.id != table.id);
         others.map(|other| other.pinned()).any(|picture| {
@@ -201,8 +203,8 @@ impl Engine {
         })
     }
 
-    /// Makes the journal durable up to `seq`, for an edit to say so. Extents are durable when they are installed:
-    /// were the journal behind them, a loss of power could keep newer records and lose older ones.
+    /// Makes the journal durable up to `seq`, for an edit to say so. Extents are durable when they are
+    /// installed: were the journal behind them, a loss of power could keep newer records and lose older ones.
     fn sync_journal_through(&self, seq: SeqNo) -> Result<EditOp> {
         self.journal.sync_through(seq)?;
         Ok(EditOp::Durable { seq })
@@ -221,8 +223,8 @@ impl Engine {
         loop {
             control.check()?;
             let Some((spec, claim)) = self.claim_step(table, &start, left, control)? else {
-                // Overflow runs came in between, or the way is barred; the whole generation becomes a run. What earlier
-                // steps put into level 1 is there twice, under the same numbers.
+                // Overflow runs came in between, or the way is barred; the whole generation becomes a run.
+                // What earlier steps put into level 1 is there twice, under the same numbers.
                 return self.flush_as_run(table, generation, control);
             };
             let step = self.flusher.flush_step(&spec, &mut cursor, &start, control);
@@ -274,7 +276,8 @@ impl Engine {
                 FlushPlan::Busy if schedule.quarantine.of(table.id).is_some() => Ok(true),
                 // Writers would wait as long as the job that holds level 1.
                 FlushPlan::Busy if self.is_filling() => Ok(true),
-                // Not `check`, which waits for the end of a pause: whoever ends it needs the lock that is held here.
+                // Not `check`, which waits for the end of a pause: whoever ends it needs the lock that is
+                // held here.
                 FlushPlan::Busy if terrane_base::planted!(WaitUnderSchedule) => {
                     control.check().map(|()| table.is_dropped())
                 }
@@ -326,11 +329,12 @@ impl Engine {
         Ok(())
     }
 
-    /// The number up to which the table's records are in the levels once `generation` is, checked against all that stays.
+    /// The number up to which the table's records are in the levels once `generation` is, checked against all
+    /// that stays.
     ///
     /// # Errors
-    /// `Poisoned` if something else in memory begins there, or reads do not look at the generation. `Cancelled` if the table
-    /// was dropped.
+    /// `Poisoned` if something else in memory begins there, or reads do not look at the generation.
+    /// `Cancelled` if the table was dropped.
     fn end_of(&self, table: &Table, generation: &Arc<GlobalIndex>) -> Result<SeqNo> {
         let mut edit = table.edit();
         let mut picture = edit.picture();
@@ -352,8 +356,8 @@ impl Engine {
     }
 }
 
-/// The number up to which the table's records are in the levels once `generation`, the oldest, is. A merge that was
-/// cancelled leaves some records of a memtable in it, newer than others that only the memtable has.
+/// The number up to which the table's records are in the levels once `generation`, the oldest, is. A merge
+/// that was cancelled leaves some records of a memtable in it, newer than others that only the memtable has.
 fn flushed_through(picture: &ReadView, generation: &GlobalIndex) -> SeqNo {
     let newer = picture.generations.iter().rev().nth(1).map(|newer| newer.first_seq());
     let frozen = picture.frozen.last().map(|memtable| memtable.first_seq());

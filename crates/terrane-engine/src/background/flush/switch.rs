@@ -33,7 +33,8 @@ impl Engine {
             let mut edit = table.edit();
             let mut picture = edit.picture();
             // Records numbered below `next_seq` may still be on their way into the active memtable, so its
-            // entry count says nothing yet; its range of numbers does. The first one begins with 0, which no commit has.
+            // entry count says nothing yet; its range of numbers does. The first one begins with 0, which no
+            // commit has.
             if picture.active.first_seq().max(SeqNo(1)) < next_seq {
                 let old = std::mem::replace(&mut picture.active, table.new_memtable(next_seq));
                 picture.frozen.insert(0, old.clone());

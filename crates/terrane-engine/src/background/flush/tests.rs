@@ -68,8 +68,8 @@ fn with_level_1() -> (Arc<Engine>, Arc<Table>, Arc<Told>) {
     (engine, table, clock)
 }
 
-/// Somebody holds level 1; a flush that was paused comes to the step that needs it, and looks. Whoever ends the pause, or gives
-/// level 1 up, needs the lock under which it looks.
+/// Somebody holds level 1; a flush that was paused comes to the step that needs it, and looks. Whoever ends
+/// the pause, or gives level 1 up, needs the lock under which it looks.
 #[test]
 fn who_ends_a_pause_needs_not_wait_for_a_flush_that_it_holds() {
     let (engine, table, clock) = with_level_1();

@@ -1,11 +1,13 @@
-//! History: segments that are live no more, but kept for readers of changes, as long as the rule has room for them.
+//! History: segments that are live no more, but kept for readers of changes, as long as the rule has room for
+//! them.
 //!
-//! A segment becomes history by the edit that takes it from the live ones, and leaves it by an edit of its own; its file is
-//! reused or removed only then. What is history is one stretch of commits that ends where the live segments begin: whatever
-//! breaks it (a journal that is off, a segment that could not be kept) has all that is older forgotten.
+//! A segment becomes history by the edit that takes it from the live ones, and leaves it by an edit of its
+//! own; its file is reused or removed only then. What is history is one stretch of commits that ends where
+//! the live segments begin: whatever breaks it (a journal that is off, a segment that could not be kept) has
+//! all that is older forgotten.
 //!
-//! It is durable before it is history: a flush makes its records durable before they are in the levels, and records of
-//! dropped tables, which no flush sees, are synced here.
+//! It is durable before it is history: a flush makes its records durable before they are in the levels, and
+//! records of dropped tables, which no flush sees, are synced here.
 
 use std::path::Path;
 
@@ -92,7 +94,8 @@ impl Engine {
         self.env.clock.wall().as_millis() as u64
     }
 
-    /// Brings history in order when the database was opened: the rule, and that it ends where the live segments begin.
+    /// Brings history in order when the database was opened: the rule, and that it ends where the live
+    /// segments begin.
     pub(crate) fn settle_history(&self) -> Result<()> {
         let _one_at_a_time = self.trimming.lock();
         let state = self.manifest.state();
@@ -150,8 +153,8 @@ impl Engine {
         oldest.is_some_and(|oldest| is_over_age(state.history_rule, oldest.kept.freed_at, self.wall_millis()))
     }
 
-    /// What becomes of history when the live segments `freed`, oldest first, are given up. What is to be kept is durable on
-    /// return.
+    /// What becomes of history when the live segments `freed`, oldest first, are given up. What is to be kept
+    /// is durable on return.
     ///
     /// # Errors
     /// As [`Journal::sync_through`](terrane_journal::Journal::sync_through); `Io`.
@@ -173,7 +176,8 @@ impl Engine {
         Ok(plan)
     }
 
-    /// The newest of `freed` that there is room for, without a gap; says whether these are all that have records.
+    /// The newest of `freed` that there is room for, without a gap; says whether these are all that have
+    /// records.
     fn choose_kept(
         &self,
         plan: &mut HistoryPlan,

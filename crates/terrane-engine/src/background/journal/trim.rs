@@ -8,14 +8,15 @@ use crate::observe::stats::add;
 use crate::table::stopped::Left;
 
 impl Engine {
-    /// The newest segment that nothing needs any more; all older ones are not needed either. None while a table is stopped.
+    /// The newest segment that nothing needs any more; all older ones are not needed either. None while a
+    /// table is stopped.
     pub(crate) fn trimmable(&self) -> Option<SegmentId> {
         let tables = self.catalog.all();
         if tables.iter().any(|table| table.is_stopped()) {
             return None;
         }
-        // The number is read first: a record numbered at or below it is indexed, so a segment whose last number
-        // is not above it has all its records in the memtables looked at below, or in the levels.
+        // The number is read first: a record numbered at or below it is indexed, so a segment whose last
+        // number is not above it has all its records in the memtables looked at below, or in the levels.
         let visible = self.journal.visible();
         let mut needed: Option<SegmentId> = None;
         for table in tables {
@@ -31,9 +32,9 @@ impl Engine {
             .last()
     }
 
-    /// Asks the ledgers, which know of every memtable whatever the pictures say, whether anything needs a segment up to
-    /// `upto`. Requires: no table is dropped meanwhile. What comes in meanwhile lies in later segments: all numbers of these
-    /// were visible before anybody looked.
+    /// Asks the ledgers, which know of every memtable whatever the pictures say, whether anything needs a
+    /// segment up to `upto`. Requires: no table is dropped meanwhile. What comes in meanwhile lies in later
+    /// segments: all numbers of these were visible before anybody looked.
     fn refuse_unflushed(&self, upto: SegmentId) -> Result<()> {
         if terrane_base::planted!(TrimTooEarly) {
             return Ok(());

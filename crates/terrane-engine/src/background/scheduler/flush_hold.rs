@@ -1,5 +1,5 @@
-//! Flushes that are held off while something else changes what they would build on, and failed work that is not held off
-//! any more because somebody asks for it.
+//! Flushes that are held off while something else changes what they would build on, and failed work that is
+//! not held off any more because somebody asks for it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::table::Table;
 
 impl Scheduler {
-    /// Keeps flushes of these tables from beginning, until [`Scheduler::resume_flushes`]; waits for those that run.
+    /// Keeps flushes of these tables from beginning, until [`Scheduler::resume_flushes`]; waits for those
+    /// that run.
     ///
     /// # Errors
     /// As [`Scheduler::wait_until`]; `Busy` for a flush that is paused.
@@ -40,8 +41,9 @@ impl Scheduler {
         Ok(held)
     }
 
-    /// Somebody asks by name for jobs of these kinds on `tables`, and for what is on none: what failed of it is tried at
-    /// once. Returns the newest piece of work so far: what fails of later ones is an answer to whoever asked.
+    /// Somebody asks by name for jobs of these kinds on `tables`, and for what is on none: what failed of it
+    /// is tried at once. Returns the newest piece of work so far: what fails of later ones is an answer to
+    /// whoever asked.
     pub(crate) fn ask(&self, kinds: JobKinds, tables: &[Arc<Table>]) -> u64 {
         let mut schedule = self.schedule.lock();
         let newest = schedule.newest_piece();

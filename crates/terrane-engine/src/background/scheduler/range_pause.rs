@@ -1,4 +1,5 @@
-//! Compactions of ranges that are held back: who waits for one is told, what runs for them is cancelled, none begins.
+//! Compactions of ranges that are held back: who waits for one is told, what runs for them is cancelled, none
+//! begins.
 
 use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::CancelCause;
@@ -29,7 +30,8 @@ impl Schedule {
         self.holds_ranges() || self.ranges.ever != begun
     }
 
-    /// Ends who waits if ranges were held back since `begun`, once nothing that was asked for runs on this table.
+    /// Ends who waits if ranges were held back since `begun`, once nothing that was asked for runs on this
+    /// table.
     ///
     /// # Errors
     /// `Cancelled`, which is what ends them.
@@ -43,13 +45,15 @@ impl Schedule {
 }
 
 impl Engine {
-    /// How often compactions of ranges were ever held back: what is asked for now is told by it of later holds.
+    /// How often compactions of ranges were ever held back: what is asked for now is told by it of later
+    /// holds.
     pub(crate) fn begin_range(&self) -> u64 {
         self.scheduler.inspect(|schedule| schedule.ranges.ever)
     }
 
-    /// Holds compactions of ranges back: cancels those that run, and whoever waits for one is told so, with `Cancelled`.
-    /// Holds count: each is ended by one [`Engine::allow_range_compactions`]. What the shape of a table asks for goes on.
+    /// Holds compactions of ranges back: cancels those that run, and whoever waits for one is told so, with
+    /// `Cancelled`. Holds count: each is ended by one [`Engine::allow_range_compactions`]. What the shape of
+    /// a table asks for goes on.
     pub fn hold_range_compactions(&self) {
         let mut schedule = self.scheduler.schedule.lock();
         schedule.ranges.present += 1;

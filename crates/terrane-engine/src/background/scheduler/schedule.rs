@@ -90,7 +90,8 @@ impl Schedule {
         self.paused
     }
 
-    /// Whether some work stands still because it was paused on the way. What has no block left to stop at goes on to its end.
+    /// Whether some work stands still because it was paused on the way. What has no block left to stop at
+    /// goes on to its end.
     pub(crate) fn holds_paused_work(&self) -> bool {
         self.running.iter().any(|running| running.control.is_held())
     }

@@ -1,5 +1,5 @@
-//! How much the one edit of an ingest can say: a record of the manifest is bounded, and what is beyond it must be refused before
-//! anything is written or committed, not behind it.
+//! How much the one edit of an ingest can say: a record of the manifest is bounded, and what is beyond it
+//! must be refused before anything is written or committed, not behind it.
 
 use terrane_base::{Error, Result, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;

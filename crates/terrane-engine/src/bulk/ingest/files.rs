@@ -32,8 +32,9 @@ pub struct IngestOptions {
     pub copy: bool,
     /// Remove the files once they are in; [`Ingested::files_left`] counts those that cannot be removed.
     pub remove: bool,
-    /// Read everything before, check every checksum and what the file says of its extents; true unless it is set otherwise.
-    /// Without it the file is believed, and a block is checked when it is read: for files of one's own.
+    /// Read everything before, check every checksum and what the file says of its extents; true unless it is
+    /// set otherwise. Without it the file is believed, and a block is checked when it is read: for files of
+    /// one's own.
     pub verify: bool,
     /// How long to wait for transactions and writes that have locks on keys within the files.
     pub lock_timeout: Duration,
@@ -49,9 +50,10 @@ impl Engine {
     /// Takes external files in, all or none, as one commit: what they hold is newer than every commit before.
     ///
     /// # Errors
-    /// `Invalid` for a file that was written for another order of keys or another merge operator than its table has, for two
-    /// files of a table that overlap, more extents than one commit can name (64 MiB of their first and last keys), or no file; `Corrupt`, naming file and offset; `TimedOut` if somebody keeps
-    /// locks within the files; `NotFound` for a table that was dropped; `Full`, `Poisoned`, `Io`.
+    /// `Invalid` for a file that was written for another order of keys or another merge operator than its
+    /// table has, for two files of a table that overlap, more extents than one commit can name (64 MiB of
+    /// their first and last keys), or no file; `Corrupt`, naming file and offset; `TimedOut` if somebody
+    /// keeps locks within the files; `NotFound` for a table that was dropped; `Full`, `Poisoned`, `Io`.
     pub fn ingest(&self, files: &[IngestFile], options: IngestOptions) -> Result<Ingested> {
         self.refuse_if_read_only()?;
         if self.is_closing() {

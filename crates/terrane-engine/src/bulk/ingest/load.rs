@@ -14,7 +14,8 @@ use crate::bulk::ingest::{Arrival, IngestOptions, Ingested};
 use crate::engine::Engine;
 use crate::table::Table;
 
-/// Takes sorted entries for one table. Nothing is seen of them until [`Loader::finish`]; dropped before, nothing stays.
+/// Takes sorted entries for one table. Nothing is seen of them until [`Loader::finish`]; dropped before,
+/// nothing stays.
 pub struct Loader {
     engine: Arc<Engine>,
     writer: ExtentWriter,
@@ -30,8 +31,8 @@ impl Engine {
     /// Begins a bulk load of `table`.
     ///
     /// # Errors
-    /// `Invalid` if the database was opened read-only, `NotFound` if the table was dropped, `Cancelled` if the database is
-    /// closing, `Poisoned` if background work on the table has stopped.
+    /// `Invalid` if the database was opened read-only, `NotFound` if the table was dropped, `Cancelled` if
+    /// the database is closing, `Poisoned` if background work on the table has stopped.
     pub fn begin_load(self: &Arc<Self>, table: &Arc<Table>) -> Result<Loader> {
         self.refuse_if_read_only()?;
         if self.is_closing() {
@@ -70,7 +71,8 @@ impl Loader {
     /// Adds a value; it expires by the table's time to live.
     ///
     /// # Errors
-    /// `Invalid` if the key does not come after the last one, is beyond the limits, or one commit cannot name more extents; `Full`, `Poisoned`, `Io`.
+    /// `Invalid` if the key does not come after the last one, is beyond the limits, or one commit cannot name
+    /// more extents; `Full`, `Poisoned`, `Io`.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         match self.arrival.table.sense.expiry_of_put() {
             Moment::NEVER => self.add(key, RecordKind::Put, value),
@@ -123,7 +125,8 @@ impl Loader {
         fits
     }
 
-    /// Makes what was added part of the table, as one commit: all of it or nothing, durable on return. Of nothing, nothing.
+    /// Makes what was added part of the table, as one commit: all of it or nothing, durable on return. Of
+    /// nothing, nothing.
     ///
     /// # Errors
     /// As [`Engine::ingest`].

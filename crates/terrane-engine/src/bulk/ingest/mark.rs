@@ -1,9 +1,11 @@
-//! What the journal says of extents that come in: a *mark*, a record of no table ([`TableId::NONE`]) that is a batch by itself. It
-//! changes nothing and gives them their number; readers of changes are told by it which tables they came into.
+//! What the journal says of extents that come in: a *mark*, a record of no table ([`TableId::NONE`]) that is
+//! a batch by itself. It changes nothing and gives them their number; readers of changes are told by it which
+//! tables they came into.
 //!
-//! The mark is there before the edit that brings the extents in, and that edit may fail. So a mark alone says nothing:
-//! 1. It is *decided* once the state of the manifest mentions its number or a higher one: the edit does, and nothing else can
-//!    before the mark is visible, which is behind the edit.
+//! The mark is there before the edit that brings the extents in, and that edit may fail. So a mark alone says
+//! nothing:
+//! 1. It is *decided* once the state of the manifest mentions its number or a higher one: the edit does, and
+//!    nothing else can before the mark is visible, which is behind the edit.
 //! 2. The state lists the void ones: an edit that failed is told by the next one
 //!    ([`Marks`], `Engine::append_edit`), one that a death prevented by the recovery.
 //! 3. Who reads beside the process that writes goes no further than to the first mark that is not decided.
@@ -95,8 +97,8 @@ impl Marks {
         }
     }
 
-    /// The state that is copied: what failed is not in it, so there it is void. The state is taken when nothing of what failed
-    /// can be told and forgotten any more: it would be in neither.
+    /// The state that is copied: what failed is not in it, so there it is void. The state is taken when
+    /// nothing of what failed can be told and forgotten any more: it would be in neither.
     pub(crate) fn told_in(&self, state: impl FnOnce() -> Arc<State>) -> Arc<State> {
         let failed = self.0.lock();
         let state = state();

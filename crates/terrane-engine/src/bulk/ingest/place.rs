@@ -1,11 +1,12 @@
 //! Where extents that come in go: beneath all that is newer, above all that is older.
 //!
-//! That is the deepest level above which, and in which, nothing overlaps, or an overflow run. What comes in together has one
-//! number and does not overlap, with two exceptions, where one lies above the other:
-//! 1. The entries of a file lie above its range deletes: reads end at the first source that says something of a key.
-//! 2. The bound of a range delete is the first key behind it, at which another file may begin. Entries that begin there lie above as
-//!    well. Of two range deletes that meet so it means nothing which is above, but they cannot be in one level or run: those of
-//!    many files side by side take turns between two runs.
+//! That is the deepest level above which, and in which, nothing overlaps, or an overflow run. What comes in
+//! together has one number and does not overlap, with two exceptions, where one lies above the other:
+//! 1. The entries of a file lie above its range deletes: reads end at the first source that says something of
+//!    a key.
+//! 2. The bound of a range delete is the first key behind it, at which another file may begin. Entries that
+//!    begin there lie above as well. Of two range deletes that meet so it means nothing which is above, but
+//!    they cannot be in one level or run: those of many files side by side take turns between two runs.
 
 use terrane_base::{Result, TableId};
 use terrane_compaction::{Claim, ClaimId, KeyRange as ClaimRange};
@@ -159,7 +160,8 @@ impl Layers<'_> {
     }
 }
 
-/// The deepest level in which nothing overlaps the keys, and above which nothing does; `None` if that must be a run.
+/// The deepest level in which nothing overlaps the keys, and above which nothing does; `None` if that must be
+/// a run.
 fn free_level(tree: &Metasnapshot, first: &[u8], last: &[u8]) -> Option<u8> {
     let overlaps = |level: &terrane_levels::Level| {
         !level.overlapping(std::ops::Bound::Included(first), std::ops::Bound::Included(last)).is_empty()

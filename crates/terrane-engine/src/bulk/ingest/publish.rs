@@ -1,20 +1,21 @@
 //! Extents in the store become part of their tables.
 //!
-//! Reads look through sources from the newest to the oldest and end at the first that has the key. So what comes in must lie
-//! above everything older of its keys and below everything newer:
+//! Reads look through sources from the newest to the oldest and end at the first that has the key. So what
+//! comes in must lie above everything older of its keys and below everything newer:
 //! 1. Memory that has keys of its ranges is flushed, while writers go on.
-//! 2. A fence (`txn/fences.rs`) around the ranges keeps writers out who would write there; others go on. What came into memory
-//!    since is flushed again.
-//! 3. Places (`write/index.rs`): the deepest level above which, and in which, nothing overlaps, or an overflow run of its own, range
-//!    deletes beneath entries. Flushes of the table are held, so that runs come in order, and the places are claimed as a job claims them.
-//! 4. A commit of one record that changes nothing (`mark.rs`), synced: its number is that of every entry. In its
-//!    turn, before it or any later commit is visible: one edit with all extents and the number up to which the journal is
-//!    durable, then the next pictures. So whoever sees the number, or a later one, has a picture with the extents; whoever
-//!    has an older number does not see them, whatever the picture.
+//! 2. A fence (`txn/fences.rs`) around the ranges keeps writers out who would write there; others go on. What
+//!    came into memory since is flushed again.
+//! 3. Places (`write/index.rs`): the deepest level above which, and in which, nothing overlaps, or an
+//!    overflow run of its own, range deletes beneath entries. Flushes of the table are held, so that runs
+//!    come in order, and the places are claimed as a job claims them.
+//! 4. A commit of one record that changes nothing (`mark.rs`), synced: its number is that of every entry. In
+//!    its turn, before it or any later commit is visible: one edit with all extents and the number up to
+//!    which the journal is durable, then the next pictures. So whoever sees the number, or a later one, has a
+//!    picture with the extents; whoever has an older number does not see them, whatever the picture.
 //! 5. Transactions that have read the ranges meet it in the window, as they would a delete of the range.
 //!
-//! A crash before the edit is durable leaves a record that changes nothing. The edit is durable only after the journal is up to
-//! its number, so what is recovered is a prefix.
+//! A crash before the edit is durable leaves a record that changes nothing. The edit is durable only after
+//! the journal is up to its number, so what is recovered is a prefix.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +40,8 @@ use crate::txn::ingest_guard::Span;
 const TRIES: u32 = 3;
 
 impl Engine {
-    /// Gives what has arrived one number and makes it part of its tables. Requires: it is durable in the store.
+    /// Gives what has arrived one number and makes it part of its tables. Requires: it is durable in the
+    /// store.
     pub(super) fn publish(&self, arrivals: &[Arrival], lock_timeout: Duration) -> Result<SeqNo> {
         for arrival in arrivals {
             self.flush_beneath(arrival)?;
@@ -137,8 +139,8 @@ impl Engine {
         entered.map(|()| seq)
     }
 
-    /// The extents enter the manifest under the number `seq`, which is not visible yet. Returns what changes in the tree of
-    /// each table.
+    /// The extents enter the manifest under the number `seq`, which is not visible yet. Returns what changes
+    /// in the tree of each table.
     fn append_arrivals(
         &self,
         arrivals: &[Arrival],
@@ -168,8 +170,8 @@ impl Engine {
     /// They enter the pictures.
     ///
     /// # Errors
-    /// `Poisoned` for a table that cannot have them, which is stopped: the manifest has them, so they must not be given back. All
-    /// other tables have them then.
+    /// `Poisoned` for a table that cannot have them, which is stopped: the manifest has them, so they must
+    /// not be given back. All other tables have them then.
     fn show_arrivals(
         &self,
         arrivals: &[Arrival],

@@ -4,8 +4,8 @@
 //! 3. segments, so that their memory is free again 4. the extents that no backup has, each verified
 //! 5. all of that durable 6. the manifest, durable.
 //!
-//! Commits go on meanwhile; extents that leave the database are kept until all are copied. A crash or an error leaves
-//! objects that no manifest names, for the next step 1.
+//! Commits go on meanwhile; extents that leave the database are kept until all are copied. A crash or an
+//! error leaves objects that no manifest names, for the next step 1.
 
 use std::sync::Arc;
 use terrane_base::sync::atomic::Ordering;
@@ -27,8 +27,8 @@ use crate::engine::Engine;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupOptions {
-    /// Bring what is in memory into extents first: the backup then has little journal, and opens faster. Off by default: the
-    /// journal is copied.
+    /// Bring what is in memory into extents first: the backup then has little journal, and opens faster. Off
+    /// by default: the journal is copied.
     pub flush: bool,
     /// Ceiling for what is copied, in bytes per second; 0, the default, is none.
     pub bytes_per_second: u64,
@@ -94,13 +94,14 @@ struct Making<'a, 'w> {
 }
 
 impl Backups {
-    /// Makes a backup of the open database: every commit up to now, all or nothing of each, durable on return. Copies what
-    /// no earlier backup in this place has. Commits go on meanwhile.
+    /// Makes a backup of the open database: every commit up to now, all or nothing of each, durable on
+    /// return. Copies what no earlier backup in this place has. Commits go on meanwhile.
     ///
     /// # Errors
-    /// `Busy` if another process or thread writes to the place; `Invalid` if the place is none or the database was opened
-    /// read-only; `Cancelled` by `watcher` or when the database closes; `Corrupt`, naming file and offset, if an extent of the
-    /// database is damaged; `Full`, `Io`, `Poisoned`. No backup was made then, and older ones are whole.
+    /// `Busy` if another process or thread writes to the place; `Invalid` if the place is none or the
+    /// database was opened read-only; `Cancelled` by `watcher` or when the database closes; `Corrupt`, naming
+    /// file and offset, if an extent of the database is damaged; `Full`, `Io`, `Poisoned`. No backup was made
+    /// then, and older ones are whole.
     pub fn create(
         &self,
         engine: &Engine,

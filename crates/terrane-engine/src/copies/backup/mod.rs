@@ -1,14 +1,15 @@
 //! Backups: whole databases of moments, in a place of their own, that share what they have in common.
 //!
-//! A place has three sorts of objects: extents and segments, each under a name that says what is in it, and manifests, each
-//! naming what its backup consists of. An extent never changes, so a backup copies only those that no earlier one has. A
-//! backup is there if and only if its manifest is, which is put last, when all else is durable.
+//! A place has three sorts of objects: extents and segments, each under a name that says what is in it, and
+//! manifests, each naming what its backup consists of. An extent never changes, so a backup copies only those
+//! that no earlier one has. A backup is there if and only if its manifest is, which is put last, when all
+//! else is durable.
 //!
 //! * `write/index.rs`: where objects are kept. `objects.rs`: which there are, and who needs them
 //! * `create.rs`, `restore.rs`, `verify.rs`, `remove.rs`; `write/throttle/token_bucket.rs`: how far they are
 //!
-//! Invariants: an object that a whole backup names is never removed or written, but by one of the same content that was
-//! checked; whoever writes holds the place's lock.
+//! Invariants: an object that a whole backup names is never removed or written, but by one of the same
+//! content that was checked; whoever writes holds the place's lock.
 
 mod create;
 mod objects;
@@ -58,7 +59,8 @@ pub struct BackupInfo {
     pub journal_bytes: u64,
     /// Bytes that were copied for it: what older backups had was not.
     pub copied_bytes: u64,
-    /// The options that the database was open with, for [`terrane_base::options::Options::set`]: name and value.
+    /// The options that the database was open with, for [`terrane_base::options::Options::set`]: name and
+    /// value.
     pub options: Vec<(String, String)>,
     /// The text that it was made with, if any: [`BackupOptions::note`].
     pub note: Option<String>,

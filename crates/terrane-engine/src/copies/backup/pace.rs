@@ -1,4 +1,5 @@
-//! How far a backup or restore is: tells its caller, holds it to a rate, and ends it where the caller wants that.
+//! How far a backup or restore is: tells its caller, holds it to a rate, and ends it where the caller wants
+//! that.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -22,8 +22,10 @@ const UNFINISHED: &str = ".unfinished";
 /// Keeps objects under names `FOLDER/NAME`.
 ///
 /// What an implementer guarantees:
-/// 1. An object that is found is the whole one of some [`BackupPlace::put`] that was called, whatever crashed.
-/// 2. After [`BackupPlace::settle`] returned, everything that was put and deleted before survives the loss of power.
+/// 1. An object that is found is the whole one of some [`BackupPlace::put`] that was called, whatever
+///    crashed.
+/// 2. After [`BackupPlace::settle`] returned, everything that was put and deleted before survives the loss of
+///    power.
 /// 3. Who has the lock is alone with it, also among processes.
 ///
 /// No operation names two objects: a store that can only put, get, list and delete will do.

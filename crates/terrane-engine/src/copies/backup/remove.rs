@@ -16,7 +16,8 @@ pub struct Removed {
     pub backups: Vec<u64>,
     /// Extents and segments that only they needed, and what was left of backups that were not finished.
     pub objects: u64,
-    /// A backup that cannot be read: as long as it is there nobody knows what it needs, and no object is removed.
+    /// A backup that cannot be read: as long as it is there nobody knows what it needs, and no object is
+    /// removed.
     pub kept_for: Option<u64>,
 }
 
@@ -24,8 +25,8 @@ impl Backups {
     /// Removes backup `id`, whole or damaged, and the objects that no other backup needs.
     ///
     /// # Errors
-    /// `NotFound` if there is no such backup; `Busy` if another process or thread writes to the place; `Io`: then it is
-    /// removed or not, and others are whole.
+    /// `NotFound` if there is no such backup; `Busy` if another process or thread writes to the place; `Io`:
+    /// then it is removed or not, and others are whole.
     pub fn delete(&self, id: u64) -> Result<Removed> {
         let _lock = self.lock()?;
         if !self.ids()?.contains(&id) {
@@ -34,8 +35,8 @@ impl Backups {
         self.remove(vec![id])
     }
 
-    /// Removes all backups but the newest `keep`, and the objects that nobody needs. Those that cannot be read do not
-    /// count and stay: [`Backups::delete`] removes them.
+    /// Removes all backups but the newest `keep`, and the objects that nobody needs. Those that cannot be
+    /// read do not count and stay: [`Backups::delete`] removes them.
     ///
     /// # Errors
     /// As [`Backups::delete`].

@@ -1,7 +1,7 @@
 //! Making a database of a backup: a new one, in a directory where nothing is.
 //!
-//! The steps are those of a checkpoint: data files, then the journal with the checksums of the new id, then the manifest,
-//! then one rename. Every object is checked before a byte of it is written.
+//! The steps are those of a checkpoint: data files, then the journal with the checksums of the new id, then
+//! the manifest, then one rename. Every object is checked before a byte of it is written.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,13 +58,13 @@ pub(super) fn body(object: &[u8]) -> &[u8] {
 }
 
 impl Backups {
-    /// Makes a database of backup `id` in the directory `target` of `disk`, which must not exist: with an id of its own,
-    /// durable on return. Every object is checked; a backup that is damaged is not restored.
+    /// Makes a database of backup `id` in the directory `target` of `disk`, which must not exist: with an id
+    /// of its own, durable on return. Every object is checked; a backup that is damaged is not restored.
     ///
     /// # Errors
-    /// `NotFound` if there is no such backup; `Invalid` if something is at `target`; `Busy` if another restore to it is under
-    /// way; `Corrupt`, naming the object; `Cancelled` by `watcher`; `Full`, `Io`. Nothing is at `target` then, unless
-    /// only the last sync failed.
+    /// `NotFound` if there is no such backup; `Invalid` if something is at `target`; `Busy` if another
+    /// restore to it is under way; `Corrupt`, naming the object; `Cancelled` by `watcher`; `Full`, `Io`.
+    /// Nothing is at `target` then, unless only the last sync failed.
     pub fn restore_on(
         &self,
         disk: &Arc<dyn Disk>,

@@ -1,4 +1,5 @@
-//! Verifying a backup: every object of it is read and everything in it checked, as a restore and an opening would.
+//! Verifying a backup: every object of it is read and everything in it checked, as a restore and an opening
+//! would.
 
 use terrane_base::{Error, Kind, Result};
 use terrane_format::backup::{ObjectKind, bytes_name};
@@ -33,12 +34,12 @@ pub struct VerifyReport {
 }
 
 impl Backups {
-    /// Reads every object of backup `id` and checks every checksum and all that can be known of each by itself.
-    /// `bytes_per_second` bounds what is read; 0 is no bound.
+    /// Reads every object of backup `id` and checks every checksum and all that can be known of each by
+    /// itself. `bytes_per_second` bounds what is read; 0 is no bound.
     ///
     /// # Errors
-    /// `NotFound` if there is no such backup; `Cancelled` by `watcher`; `Io` if the place refuses. Damage is no error but a
-    /// finding.
+    /// `NotFound` if there is no such backup; `Cancelled` by `watcher`; `Io` if the place refuses. Damage is
+    /// no error but a finding.
     pub fn verify(&self, id: u64, bytes_per_second: u64, watcher: &mut Watcher<'_>) -> Result<VerifyReport> {
         let mut report = VerifyReport::default();
         let (manifest, state) = match self.load_state(id) {

@@ -1,13 +1,14 @@
 //! Checkpoints: a second database, writable and of its own, with what this one held at a moment.
 //!
 //! 1. a directory beside the target (`unfinished.rs`)
-//! 2. the moment: what is freed is held, then the state of the manifest, then the journal between two groups (`moment.rs`)
+//! 2. the moment: what is freed is held, then the state of the manifest, then the journal between two groups
+//!    (`moment.rs`)
 //! 3. data files are linked, or extents copied where that is not possible
 //! 4. the journal is written again for the new database's id
 //! 5. the manifest as one snapshot 6. one rename.
 //!
-//! Commits go on meanwhile. Nothing of the source is written but the names of its files. A crash leaves the source as it
-//! is, and nothing under the target's name or all of it.
+//! Commits go on meanwhile. Nothing of the source is written but the names of its files. A crash leaves the
+//! source as it is, and nothing under the target's name or all of it.
 
 pub(crate) mod moment;
 pub(crate) mod unfinished;
@@ -26,14 +27,15 @@ use moment::Moment;
 use unfinished::Unfinished;
 
 impl Engine {
-    /// Makes a checkpoint in the directory `path`, which must not exist: a database with every commit up to now, all or
-    /// nothing of each, durable on return. Takes the time to write what is only in the journal, as far as data files can
-    /// be linked. Commits go on.
+    /// Makes a checkpoint in the directory `path`, which must not exist: a database with every commit up to
+    /// now, all or nothing of each, durable on return. Takes the time to write what is only in the journal,
+    /// as far as data files can be linked. Commits go on.
     ///
     /// # Errors
-    /// `Invalid` if there is something at `path` or the database was opened read-only; `Busy` if another checkpoint is
-    /// being made there; `Full`, `Io`, `Poisoned`. The source is unharmed, and nothing is at `path`, unless only the last
-    /// sync of its parent failed: then a whole checkpoint is there that a loss of power may take away.
+    /// `Invalid` if there is something at `path` or the database was opened read-only; `Busy` if another
+    /// checkpoint is being made there; `Full`, `Io`, `Poisoned`. The source is unharmed, and nothing is at
+    /// `path`, unless only the last sync of its parent failed: then a whole checkpoint is there that a loss
+    /// of power may take away.
     pub fn checkpoint(&self, path: &Path) -> Result<Checkpoint> {
         self.refuse_if_read_only()?;
         if self.disk.real_path(path)?.starts_with(self.disk.real_path(&self.dir)?) {

@@ -1,9 +1,10 @@
-//! A moment of a database that commits go past: what the levels and the journal held, kept until it is dropped.
+//! A moment of a database that commits go past: what the levels and the journal held, kept until it is
+//! dropped.
 //!
 //! The order is the invariant:
 //! 1. What is freed from now on is kept: every extent of the state that follows stays.
-//! 2. No segment is trimmed and no table comes or goes until the journal was looked at: what the state does not have in
-//!    its levels is in it, and every table that a record names is in the state.
+//! 2. No segment is trimmed and no table comes or goes until the journal was looked at: what the state does
+//!    not have in its levels is in it, and every table that a record names is in the state.
 //! 3. The state. 4. The journal, whose last number is therefore not below any in the state.
 
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! A database that is being made in a directory beside its place, `NAME.unfinished`, and gets its name by one rename.
+//! A database that is being made in a directory beside its place, `NAME.unfinished`, and gets its name by one
+//! rename.
 //!
-//! Its `LOCK` is held meanwhile, so that two do not make the same one. What an attempt left that ended with its process
-//! is removed by the next one to the same place; nothing else ever is.
+//! Its `LOCK` is held meanwhile, so that two do not make the same one. What an attempt left that ended with
+//! its process is removed by the next one to the same place; nothing else ever is.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,8 +27,8 @@ impl Unfinished {
     /// Makes the directory beside `target`, empty but for its lock.
     ///
     /// # Errors
-    /// `Invalid` if there is something at `target`, or something in the directory that no attempt made; `Busy` if another
-    /// attempt is under way; `Full`, `Io`.
+    /// `Invalid` if there is something at `target`, or something in the directory that no attempt made;
+    /// `Busy` if another attempt is under way; `Full`, `Io`.
     pub(crate) fn begin(disk: &Arc<dyn Disk>, target: &Path) -> Result<Unfinished> {
         let name = target.file_name().ok_or_else(|| {
             Error::invalid(format!("{} names no directory that could be made", target.display()))
@@ -74,8 +75,8 @@ impl Unfinished {
         self.disk.sync_dir(parent(&self.target))
     }
 
-    /// Removes what was made, as well as can be: the error that led here is the one to tell, and the next attempt removes
-    /// the rest.
+    /// Removes what was made, as well as can be: the error that led here is the one to tell, and the next
+    /// attempt removes the rest.
     pub(crate) fn abandon(self) {
         let _ = clear(&*self.disk, &self.dir)
             .and_then(|()| self.disk.remove(&self.dir.join(LOCK)))

@@ -57,7 +57,8 @@ impl Repair<'_> {
         Ok(sources)
     }
 
-    /// The file of a segment that the manifest lists. An opening with a replay filter may have died before the file got its name.
+    /// The file of a segment that the manifest lists. An opening with a replay filter may have died before
+    /// the file got its name.
     fn listed_file(&self, dir: &Path, file: u32) -> Result<PathBuf> {
         let (named, pending) = (dir.join(file_name(file)), dir.join(pending_name(file)));
         let is_pending = !self.disk.exists(&named)? && self.disk.exists(&pending)?;
@@ -111,8 +112,8 @@ impl Repair<'_> {
                     return Ok(());
                 }
                 (None, None) => {
-                    // Bytes behind the last sound group: one that was being written, a damaged one, or what an earlier
-                    // segment left in the file.
+                    // Bytes behind the last sound group: one that was being written, a damaged one, or what
+                    // an earlier segment left in the file.
                     let mut rest = bytes[stopped.offset.min(bytes.len())..].iter().take(GROUP_HEADER_BYTES);
                     if rest.any(|byte| *byte != 0) {
                         let what = format!("records from {first_lost} in this segment may be lost: {reason}");

@@ -1,8 +1,10 @@
 //! The levels of a damaged database: blocks whose checksums hold.
 //!
-//! A place's range deletes are written before its rows, so that they hide what deeper places had and nothing else.
+//! A place's range deletes are written before its rows, so that they hide what deeper places had and nothing
+//! else.
 //!
-//! Two passes, so that rows from deeper levels are known to be uncertain: one finds what cannot be read, one copies.
+//! Two passes, so that rows from deeper levels are known to be uncertain: one finds what cannot be read, one
+//! copies.
 
 use std::sync::Arc;
 
@@ -41,8 +43,8 @@ struct Holes {
 }
 
 impl Holes {
-    /// Adds a hole. Beyond [`HOLES_MAX`] or [`HOLE_BYTES_MAX`] the last one of the place grows over what is between
-    /// instead: more rows than need be are uncertain then.
+    /// Adds a hole. Beyond [`HOLES_MAX`] or [`HOLE_BYTES_MAX`] the last one of the place grows over what is
+    /// between instead: more rows than need be are uncertain then.
     fn add(&mut self, place: usize, first: &[u8], last: &[u8]) {
         let is_full = self.list.len() >= HOLES_MAX || self.bytes >= HOLE_BYTES_MAX;
         if let Some(hole) = self.list.last_mut().filter(|hole| is_full && hole.place == place) {
@@ -174,8 +176,8 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Copies the newest version of each key of an extent, or what makes its value. `last_key`: the versions of a key may
-    /// lie on both sides of the border between two blocks or extents.
+    /// Copies the newest version of each key of an extent, or what makes its value. `last_key`: the versions
+    /// of a key may lie on both sides of the border between two blocks or extents.
     fn copy_extent(
         &mut self,
         copying: &Copying<'_>,
@@ -225,7 +227,8 @@ impl Repair<'_> {
         self.write_versions(copying, &mut versions)
     }
 
-    /// Writes the versions of a key that make its value, oldest first, but what was written from a deeper place.
+    /// Writes the versions of a key that make its value, oldest first, but what was written from a deeper
+    /// place.
     fn write_versions(&mut self, copying: &Copying<'_>, versions: &mut Versions) -> Result<()> {
         if versions.list.is_empty() {
             return Ok(());

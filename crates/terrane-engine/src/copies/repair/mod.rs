@@ -1,11 +1,11 @@
 //! `repair`: brings what can be proven readable of a damaged database into a new one beside it.
 //!
-//! Steps: 1. the manifest, as far as it is sound 2. a new database with the same tables 3. the levels, deepest first, so
-//! that newer versions are written over older ones: every block whose checksums hold (`levels.rs`) 4. the journal: every
-//! group whose checksums hold, in order (`journal.rs`) 5. flush, check, close.
+//! Steps: 1. read the manifest, as far as it is sound 2. make a new database with the same tables 3. copy
+//! every sound block of the levels, deepest first (`levels.rs`) 4. copy every sound group of the journal, in
+//! order (`journal.rs`) 5. flush, check, close.
 //!
-//! The damaged database is only read. What could not be read is a [`Loss`], by table and key range where that is known;
-//! rows in such a range that come from deeper levels may be older than what was lost, and are counted as uncertain.
+//! The damaged database is only read. Unreadable data is a [`Loss`], by table and key range where these are
+//! known. Rows in such a range that come from deeper levels may be outdated: they count as uncertain.
 
 mod journal;
 mod levels;
@@ -59,8 +59,8 @@ pub struct RepairReport {
     pub losses: Vec<Loss>,
     /// Losses that are not in the list.
     pub losses_left_out: u64,
-    /// Where something may be lost that cannot be told from what never was: the end of the journal of a process that
-    /// died, a manifest without its end mark.
+    /// Where something may be lost that cannot be told from what never was: the end of the journal of a
+    /// process that died, a manifest without its end mark.
     pub doubts: Vec<Error>,
     /// Doubts that are not in the list.
     pub doubts_left_out: u64,
@@ -149,22 +149,25 @@ struct Repair<'a> {
     report: RepairReport,
 }
 
-/// Brings what can be read of the database in `source` into a new one in `target`, a directory that is missing or empty.
-/// `options` are those of the new database.
+/// Brings what can be read of the database in `source` into a new one in `target`, a directory that is
+/// missing or empty. `options` are those of the new database.
 ///
 /// # Errors
-/// `NotFound` if there is nothing at `source`, `Busy` if a process writes to it, `Invalid` if there is something at
-/// `target`; those of writing the new database. Damage of the old one is no error: it is in the report.
+/// `NotFound` if there is nothing at `source`, `Busy` if a process writes to it, `Invalid` if there is
+/// something at `target`; those of writing the new database. Damage of the old one is no error: it is in the
+/// report.
 pub fn repair(source: &Path, target: &Path, options: &Options, env: Env) -> Result<RepairReport> {
     repair_with(source, target, options, env, Functions::default())
 }
 
-/// [`repair`], with functions that tables name and that are not built in. A table whose merge operator or prefix extractor is not
-/// at hand has none in the new database, and its operands cannot be read there: that is a loss.
+/// [`repair`], with functions that tables name and that are not built in. A table whose merge operator or
+/// prefix extractor is not at hand has none in the new database, and its operands cannot be read there: that
+/// is a loss.
 ///
 /// # Errors
 /// As [`repair`], and `Invalid` for a table whose key order is not at hand, unless any is taken
-/// ([`KeyOrders::with_any`](terrane_base::KeyOrders::with_any)): such a table is left out, as a loss; `Poisoned` if a comparator panics.
+/// ([`KeyOrders::with_any`](terrane_base::KeyOrders::with_any)): such a table is left out, as a loss;
+/// `Poisoned` if a comparator panics.
 pub fn repair_with(
     source: &Path,
     target: &Path,
@@ -258,7 +261,8 @@ fn with_functions_of_default(
         return (options, Vec::new());
     };
     let (kept, mut missing) = kept_of(stored, functions);
-    // One whose rows are left out is made by bytes: what it is made with here would not be what it was made with there.
+    // One whose rows are left out is made by bytes: what it is made with here would not be what it was made
+    // with there.
     let keeps_order = functions.orders.has(order_of(stored));
     for (name, value) in kept.into_iter().filter(|(name, _)| keeps_order || name != KEY_ORDER) {
         missing.extend(options.set(&name, &value).err());
@@ -266,8 +270,8 @@ fn with_functions_of_default(
     (options, missing)
 }
 
-/// What a table of the new database keeps as it was made: not that of the default table where it had none. Nothing in the
-/// place of a function that is not at hand, and an error for each.
+/// What a table of the new database keeps as it was made: not that of the default table where it had none.
+/// Nothing in the place of a function that is not at hand, and an error for each.
 fn kept_of(stored: &terrane_levels::Table, functions: &Functions) -> (Vec<(String, String)>, Vec<Error>) {
     let mut missing = Vec::new();
     let kept = KEPT.iter().map(|(kept, otherwise)| {
@@ -332,8 +336,8 @@ impl Repair<'_> {
         self.note_default(state)
     }
 
-    /// Gives the default table, which is there already, what was noted with the old one; not if that is left out: the note
-    /// is about its rows.
+    /// Gives the default table, which is there already, what was noted with the old one; not if that is left
+    /// out: the note is about its rows.
     fn note_default(&self, state: &terrane_levels::State) -> Result<()> {
         let mut tables = state.tables.values().filter(|table| !table.dropped);
         let default = tables.find(|table| table.name == DEFAULT_NAME && !self.unordered.contains(&table.id));

@@ -1,4 +1,5 @@
-//! Tables whose order of keys is not at hand. Without it their rows cannot be written again, so they are left out.
+//! Tables whose order of keys is not at hand. Without it their rows cannot be written again, so they are left
+//! out.
 
 use std::collections::BTreeSet;
 

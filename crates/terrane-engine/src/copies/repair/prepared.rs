@@ -1,5 +1,5 @@
-//! Prepared transactions: their records name tables by the ids of the damaged database. What they hold of a table that was
-//! dropped would change nothing: it stays behind.
+//! Prepared transactions: their records name tables by the ids of the damaged database. What they hold of a
+//! table that was dropped would change nothing: it stays behind.
 
 use terrane_base::record::Record;
 use terrane_base::{Batch, RecordKind, Result};

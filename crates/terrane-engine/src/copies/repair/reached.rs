@@ -1,7 +1,9 @@
-//! How far a repair has come with each key of a table with a merge operator: what lies in two places must not be folded twice.
+//! How far a repair has come with each key of a table with a merge operator: what lies in two places must not
+//! be folded twice.
 //!
-//! Places are copied deepest first, and the journal behind them. So what was copied of a key is what the deeper places have of
-//! it, and is looked up there, in the damaged database: that takes the memory of a small cache, however many keys there are.
+//! Places are copied deepest first, and the journal behind them. So what was copied of a key is what the
+//! deeper places have of it, and is looked up there, in the damaged database: that takes the memory of a
+//! small cache, however many keys there are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,8 +31,8 @@ impl Reached {
         self.tables.insert(table, places);
     }
 
-    /// The greatest number of a version of `key` that can be read in the places of a table from the `first`-th on; 0 if there is
-    /// none.
+    /// The greatest number of a version of `key` that can be read in the places of a table from the
+    /// `first`-th on; 0 if there is none.
     pub(super) fn of(&self, table: TableId, key: &[u8], first: usize) -> SeqNo {
         let places = self.tables.get(&table).into_iter().flatten().skip(first);
         places.filter_map(|extents| self.newest(extents, key)).max().unwrap_or_default()

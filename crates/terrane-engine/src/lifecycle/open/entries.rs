@@ -42,7 +42,8 @@ impl Engine {
         Engine::open_on(Arc::new(PosixDisk::new()), dir, options, env)
     }
 
-    /// Opens the database in `dir` on the files of the operating system, with functions that are not built in.
+    /// Opens the database in `dir` on the files of the operating system, with functions that are not built
+    /// in.
     ///
     /// # Errors
     /// As [`Engine::open`], and `Invalid` for a table that names a function that is not at hand.
@@ -80,8 +81,8 @@ impl Engine {
     /// [`Engine::open_with_on`], with a filter that says what of the journal is replayed.
     ///
     /// # Errors
-    /// As [`Engine::open_with_on`]; `Corrupt` where the filter says so; `Invalid` for what it puts in the place of a batch, and for
-    /// a database that is opened read-only; `Poisoned` if the filter panics.
+    /// As [`Engine::open_with_on`]; `Corrupt` where the filter says so; `Invalid` for what it puts in the
+    /// place of a batch, and for a database that is opened read-only; `Poisoned` if the filter panics.
     pub fn open_filtered_on(
         disk: Arc<dyn Disk>,
         dir: &Path,

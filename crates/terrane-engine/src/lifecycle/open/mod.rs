@@ -1,7 +1,8 @@
 //! Opening a database.
 //!
 //! 1. resolve the options 2. lock the directory 3. make or read the manifest 4. tell the store what lives
-//! 5. build the tables 6. replay the journal into their memtables (`lifecycle/recover.rs`) 7. close the epoch durably
+//! 5. build the tables 6. replay the journal into their memtables (`lifecycle/recover.rs`) 7. close the epoch
+//!    durably
 //! 8. go on: journal, workers.
 //!
 //! The time this takes does not depend on the data in the levels: what an open needs of an extent is in the
@@ -72,7 +73,8 @@ impl Engine {
         way: Way<'_>,
     ) -> Result<Arc<Engine>> {
         functions.orders = match way.following().and_then(Following::orders) {
-            // What it shares with the view before compares by the orders of that one, and says so if they fail.
+            // What it shares with the view before compares by the orders of that one, and says so if they
+            // fail.
             Some(orders) => orders,
             None => functions.orders.renewed(),
         };

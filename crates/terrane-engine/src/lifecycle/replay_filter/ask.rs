@@ -39,8 +39,9 @@ impl<'a> Asking<'a> {
         self.table(id).filter(|table| !is_own(table))
     }
 
-    /// Whether the batch has a record that is not in the levels of its table. A commit of a prepared transaction is judged by
-    /// what it changed, not by the record that ends its being prepared: that must hold as long as the changes do.
+    /// Whether the batch has a record that is not in the levels of its table. A commit of a prepared
+    /// transaction is judged by what it changed, not by the record that ends its being prepared: that must
+    /// hold as long as the changes do.
     fn is_replayed(&self, batch: &FoundBatch<'_>, records: &[Record<'_>]) -> bool {
         let is_users = |record: &Record<'_>| {
             record.table != TableId::NONE && self.table(record.table).is_none_or(|table| !is_own(table))
@@ -85,7 +86,8 @@ impl<'a> Asking<'a> {
         )
     }
 
-    /// The records of a batch with `changes` in the place of the user's; fillers take the numbers that are left.
+    /// The records of a batch with `changes` in the place of the user's; fillers take the numbers that are
+    /// left.
     fn replaced(
         &self,
         batch: &FoundBatch<'_>,
@@ -224,8 +226,9 @@ fn decoded(table: &Table, record: &Record<'_>) -> Result<UsersKey> {
     Ok((order.decode(record.key)?, end))
 }
 
-/// The records of a batch and fillers behind them, so that they take `record_count` numbers. Fillers have no part in the limit of a
-/// batch: there may be so many that they are longer than the records whose numbers they take.
+/// The records of a batch and fillers behind them, so that they take `record_count` numbers. Fillers have no
+/// part in the limit of a batch: there may be so many that they are longer than the records whose numbers
+/// they take.
 fn filled(made: &Batch, record_count: u32) -> Vec<u8> {
     let mut filler = Vec::new();
     FILLER.encode(&mut filler);
@@ -245,7 +248,8 @@ mod tests {
         let mut filler = Vec::new();
         FILLER.encode(&mut filler);
         let count = (key::BATCH_BYTES_MAX / filler.len() + 1) as u32;
-        // As many deletes fit into a batch: theirs are the bytes of a table's number and a key of one byte at most.
+        // As many deletes fit into a batch: theirs are the bytes of a table's number and a key of one byte at
+        // most.
         assert!(count as usize * 5 < key::BATCH_BYTES_MAX);
         let mut made = Batch::new();
         made.put(TableId::DEFAULT, b"key", b"value").unwrap();

@@ -1,13 +1,14 @@
-//! Filters of replay: the user says of each batch that an opening finds in the journal, and that is not in the levels yet,
-//! whether it is replayed, or what is replayed in its place.
+//! Filters of replay: the user says of each batch that an opening finds in the journal, and that is not in
+//! the levels yet, whether it is replayed, or what is replayed in its place.
 //!
 //! 1. asked in the order of commits, batch by batch, before anything is indexed (`ask.rs`)
-//! 2. what was changed is written into new segments, which take the place of the old ones by one edit (`swap.rs`)
+//! 2. what was changed is written into new segments, which take the place of the old ones by one edit
+//!    (`swap.rs`)
 //! 3. then the journal is replayed like any other.
 //!
-//! So what a filter decided holds for every later opening, and a death on the way leaves everything as it was. The numbers of
-//! what is ignored stay used: *fillers*, records of no table, have them. A filter that changes nothing writes nothing.
-//! `docs/design/0028-replay-filter.md` argues it.
+//! So what a filter decided holds for every later opening, and a death on the way leaves everything as it
+//! was. The numbers of what is ignored stay used: *fillers*, records of no table, have them. A filter that
+//! changes nothing writes nothing. `docs/design/0028-replay-filter.md` argues it.
 
 mod ask;
 mod swap;
@@ -22,18 +23,20 @@ pub(crate) use swap::finish_swap;
 
 /// Says what of the journal is replayed when a database is opened for writing.
 ///
-/// Called on the thread that opens, when nothing else of the database runs; it cannot change the database, nor wait for
-/// one. A panic ends the opening, and nothing has changed.
+/// Called on the thread that opens, when nothing else of the database runs; it cannot change the database,
+/// nor wait for one. A panic ends the opening, and nothing has changed.
 pub trait ReplayFilter: Send + Sync {
     /// Its name, for errors.
     fn name(&self) -> &str;
 
-    /// Told once, before the first batch: the tables, and from which segment on each has records that are not in its levels.
+    /// Told once, before the first batch: the tables, and from which segment on each has records that are not
+    /// in its levels.
     fn begin(&self, _tables: &[ReplayedTable]) {}
 
-    /// Says what becomes of a batch. Not asked for batches of which every record is in the levels already, nor for those of
-    /// the engine's own: prepared transactions, whose changes it is asked for when they are committed, and extents that came in.
-    /// Log data is shown as a part of its batch; a batch of nothing else changes no table: it is not asked for, and stays.
+    /// Says what becomes of a batch. Not asked for batches of which every record is in the levels already,
+    /// nor for those of the engine's own: prepared transactions, whose changes it is asked for when they are
+    /// committed, and extents that came in. Log data is shown as a part of its batch; a batch of nothing else
+    /// changes no table: it is not asked for, and stays.
     fn batch(&self, batch: &ReplayedBatch<'_>) -> ReplayDecision;
 }
 
@@ -45,8 +48,8 @@ pub struct ReplayedTable {
     pub id: u32,
     /// Its name.
     pub name: String,
-    /// The first segment with a record of any table that is too new to be in the levels of this one; the number behind the
-    /// last segment if there is none.
+    /// The first segment with a record of any table that is too new to be in the levels of this one; the
+    /// number behind the last segment if there is none.
     pub from: SegmentId,
 }
 
@@ -85,8 +88,8 @@ impl<'b> ReplayedBatch<'b> {
         self.record_count
     }
 
-    /// Its changes, in their order, with keys as users know them. A part of them may be in the levels of their tables
-    /// already, and is not replayed there. A batch in its place has at most as many.
+    /// Its changes, in their order, with keys as users know them. A part of them may be in the levels of
+    /// their tables already, and is not replayed there. A batch in its place has at most as many.
     #[must_use]
     pub fn changes(&self) -> &'b [Change<'b>] {
         self.changes
@@ -109,7 +112,8 @@ pub enum ReplayDecision {
     Ignore,
     /// It is gone for good, and so is every later one; the filter is not asked any more.
     Stop,
-    /// The opening fails with an error of the kind `Corrupt` that names the filter and the batch. Nothing has changed.
+    /// The opening fails with an error of the kind `Corrupt` that names the filter and the batch. Nothing has
+    /// changed.
     Corrupt,
     /// This is replayed in its place, for good.
     Replace(ReplayedChanges),
@@ -174,8 +178,8 @@ impl ReplayedChanges {
         self.0.merge(TableId(table), key, operand, Moment::NEVER)
     }
 
-    /// Gives the merge operator of the table an operand that is as if it had never been from `expires_at` on, in milliseconds since
-    /// 1970.
+    /// Gives the merge operator of the table an operand that is as if it had never been from `expires_at` on,
+    /// in milliseconds since 1970.
     ///
     /// # Errors
     /// As [`Self::put`].
@@ -183,8 +187,8 @@ impl ReplayedChanges {
         self.0.merge(TableId(table), key, operand, Moment(expires_at))
     }
 
-    /// Removes every key from `start` to before `end`. Which of them comes first is looked at when the batch is replayed: its table
-    /// says so.
+    /// Removes every key from `start` to before `end`. Which of them comes first is looked at when the batch
+    /// is replayed: its table says so.
     ///
     /// # Errors
     /// As [`Self::put`].

@@ -4,8 +4,8 @@
 //! 2. one edit: the old ones go, the new ones are listed, each with its end
 //! 3. the new files get their names, and the old ones go.
 //!
-//! A death before step 2 leaves files that the next opening removes; one before the end of step 3 leaves such that it gives
-//! their names ([`finish_swap`]).
+//! A death before step 2 leaves files that the next opening removes; one before the end of step 3 leaves such
+//! that it gives their names ([`finish_swap`]).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -44,12 +44,12 @@ pub(crate) fn finish_swap(disk: &Arc<dyn Disk>, dir: &Path, state: &State) -> Re
 }
 
 impl Recovery<'_> {
-    /// Asks `filter` for every batch that is about to be replayed; what it changes is changed in the journal, durably. The
-    /// state of the manifest behind that, if anything was changed.
+    /// Asks `filter` for every batch that is about to be replayed; what it changes is changed in the journal,
+    /// durably. The state of the manifest behind that, if anything was changed.
     ///
     /// # Errors
-    /// As [`Recovery::run`]; `Corrupt` where the filter says so, `Invalid` for what it puts in the place of a batch, `Poisoned` if it
-    /// panics. Nothing has changed then.
+    /// As [`Recovery::run`]; `Corrupt` where the filter says so, `Invalid` for what it puts in the place of a
+    /// batch, `Poisoned` if it panics. Nothing has changed then.
     pub(crate) fn filter(&self, filter: &dyn ReplayFilter) -> Result<Option<State>> {
         self.check_registered()?;
         let all: Vec<_> = self.state.segments.values().map(listed).collect();
@@ -83,8 +83,8 @@ impl Recovery<'_> {
         Ok(Some(state))
     }
 
-    /// Removes the files of segments that are not listed any more. They could serve as spares, but a repair that has no manifest
-    /// takes every segment that it finds, and these hold what the filter took out.
+    /// Removes the files of segments that are not listed any more. They could serve as spares, but a repair
+    /// that has no manifest takes every segment that it finds, and these hold what the filter took out.
     fn remove_files(&self, gone: &[SegmentId]) -> Result<()> {
         for segment in gone.iter().filter_map(|id| self.state.segments.get(id)) {
             let path = self.dir.join(file_name(segment.spec.file));

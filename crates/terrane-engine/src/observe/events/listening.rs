@@ -90,8 +90,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until listeners were told what has happened so far, the ends of flushes that run included. What is left
-    /// out because too much waits is not waited for, nor is a flush that [`Engine::set_background_paused`] holds.
+    /// Waits until listeners were told what has happened so far, the ends of flushes that run included. What
+    /// is left out because too much waits is not waited for, nor is a flush that
+    /// [`Engine::set_background_paused`] holds.
     ///
     /// # Errors
     /// `Invalid` on a thread of the background, such as that of the listeners.

@@ -1,9 +1,10 @@
 //! Listeners: what happens to a database, told to whoever wants to hear it.
 //!
-//! Whoever meets an event puts it into a queue, which takes a short lock and waits for nothing. One thread of its own takes
-//! events out in order and calls the listeners, outside of every lock and epoch. So a listener that is slow delays nobody but
-//! the listeners; where it is too slow, events are left out and counted. One that panics is left out of that event alone.
-//! The thread counts as one of the background ([`crate::reentrancy`]): what would wait for the background is refused there.
+//! Whoever meets an event puts it into a queue, which takes a short lock and waits for nothing. One thread of
+//! its own takes events out in order and calls the listeners, outside of every lock and epoch. So a listener
+//! that is slow delays nobody but the listeners; where it is too slow, events are left out and counted. One
+//! that panics is left out of that event alone. The thread counts as one of the background
+//! ([`crate::reentrancy`]): what would wait for the background is refused there.
 
 pub(crate) mod checkpoint;
 mod listening;
@@ -37,7 +38,8 @@ pub struct JobBegan {
     pub work: JobKind,
     /// Number of the job: each has its own, from 1, in the order in which they begin.
     pub id: u64,
-    /// The uppermost level that is merged and the level that the result goes to, 0 for overflow runs; `None` of a flush.
+    /// The uppermost level that is merged and the level that the result goes to, 0 for overflow runs; `None`
+    /// of a flush.
     pub levels: Option<(u8, u8)>,
     /// The extents that are merged; none of a flush, which finds them range by range.
     pub inputs: Vec<ExtentSummary>,
@@ -153,9 +155,9 @@ pub struct WorkFailed {
 
 /// Hears what happens to a database. Every method does nothing unless it is written.
 ///
-/// Methods are called one after the other, in the order of events, on one thread of the background. Reading the database is
-/// fine there; a call that changes it, or waits for its background, is refused with `Invalid`: hand it to a thread of your
-/// own. Whoever keeps the database in a listener keeps it open.
+/// Methods are called one after the other, in the order of events, on one thread of the background. Reading
+/// the database is fine there; a call that changes it, or waits for its background, is refused with
+/// `Invalid`: hand it to a thread of your own. Whoever keeps the database in a listener keeps it open.
 pub trait Listener: Send + Sync {
     /// A flush begins.
     fn flush_began(&self, _job: &JobBegan) {}

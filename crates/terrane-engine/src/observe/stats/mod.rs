@@ -1,6 +1,7 @@
-//! The metrics of a database: one table of names, kinds, units and sentences serves the struct, the typed snapshot
-//! (`statistics.rs`), the text for Prometheus (`prometheus.rs`), the command and the page `docs/metrics.md`. Those of each
-//! table are in `table.rs`. A row stands on one line: `cargo xtask tidy` reads it.
+//! The metrics of a database: one table of names, kinds, units and sentences serves the struct, the typed
+//! snapshot (`statistics.rs`), the text for Prometheus (`prometheus.rs`), the command and the page
+//! `docs/metrics.md`. Those of each table are in `table.rs`. A row stands on one line: `cargo xtask tidy`
+//! reads it.
 
 mod prometheus;
 mod statistics;
@@ -173,8 +174,8 @@ histograms! {
 }
 
 impl Stats {
-    /// Bytes written to the device: journal, manifest, flush and compaction. Divided by the bytes that a user wrote
-    /// it is the write amplification.
+    /// Bytes written to the device: journal, manifest, flush and compaction. Divided by the bytes that a user
+    /// wrote it is the write amplification.
     #[must_use]
     pub fn device_bytes_written(&self) -> u64 {
         self.device_journal_bytes_written

@@ -1,7 +1,8 @@
 //! Statistics as text for Prometheus, exposition format 0.0.4.
 //!
-//! Names begin with `terrane_`; counters end with `_total`. Times are told in seconds, as is the custom there: `_micros`
-//! becomes `_seconds`. What is of a table has a label `table`. A metric's lines follow each other, whatever table they are of.
+//! Names begin with `terrane_`; counters end with `_total`. Times are told in seconds, as is the custom
+//! there: `_micros` becomes `_seconds`. What is of a table has a label `table`. A metric's lines follow each
+//! other, whatever table they are of.
 
 use std::fmt::Write as _;
 
@@ -13,8 +14,8 @@ use crate::observe::stats::{MetricValue, Sample, Statistics};
 const MICROS: f64 = 1e6;
 
 impl Statistics {
-    /// The statistics in the text format of Prometheus, version 0.0.4: what a server answers at `/metrics` with the type
-    /// `text/plain; version=0.0.4`.
+    /// The statistics in the text format of Prometheus, version 0.0.4: what a server answers at `/metrics`
+    /// with the type `text/plain; version=0.0.4`.
     #[must_use]
     pub fn to_prometheus(&self) -> String {
         let mut text = String::new();

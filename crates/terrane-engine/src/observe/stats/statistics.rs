@@ -51,8 +51,8 @@ impl TableStatistics {
     }
 }
 
-/// The metrics of a database and of each of its tables. What changes while they are read may show in one and not yet in
-/// another.
+/// The metrics of a database and of each of its tables. What changes while they are read may show in one and
+/// not yet in another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {

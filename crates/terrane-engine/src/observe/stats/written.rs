@@ -1,5 +1,5 @@
-//! What writers committed, counted by each thread in a cache line of its own: a commit writes no line that another thread
-//! writes, as a rule.
+//! What writers committed, counted by each thread in a cache line of its own: a commit writes no line that
+//! another thread writes, as a rule.
 
 use crossbeam_utils::CachePadded;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};

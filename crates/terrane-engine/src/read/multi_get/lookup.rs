@@ -1,12 +1,13 @@
 //! Point reads of many keys of one moment.
 //!
-//! Steps, for groups of distinct keys under one epoch: 1. filters of memory asked for, 2. the memory tier, source by source, for the keys that its
-//! filters let pass, and the row cache, 3. the sorted runs of extents, newest first, for the keys that are still open, 4. copies of the
-//! values into one buffer. Each step does a part for every key of the group before it goes on, and asks for the memory
-//! that the next part needs, so that cache misses overlap ([`terrane_table::probe_many`]).
+//! Steps, for groups of distinct keys under one epoch: 1. filters of memory asked for, 2. the memory tier,
+//! source by source, for the keys that its filters let pass, and the row cache, 3. the sorted runs of
+//! extents, newest first, for the keys that are still open, 4. copies of the values into one buffer. Each
+//! step does a part for every key of the group before it goes on, and asks for the memory that the next part
+//! needs, so that cache misses overlap ([`terrane_table::probe_many`]).
 //!
-//! What is not cached is gathered and fetched behind the epoch, all keys side by side (`fetch.rs`).
-//! The cached ones are not sorted: that costs more than neighbours in one block are worth (`docs/design/0010-reads.md`).
+//! Keys that the cache cannot answer are fetched behind the epoch, side by side (`fetch.rs`). Cached keys are
+//! not sorted: that costs more than it gains (`docs/design/0010-reads.md`).
 //!
 //! All keys are read at one number, from one picture that was loaded before it.
 
@@ -29,8 +30,8 @@ use crate::table::filter_policy::Asking;
 use crate::table::read_view::ReadView;
 use crate::table::semantics::{ReadClock, Shown};
 
-/// Keys that take their steps side by side: enough to have as many misses under way as the machine serves at once, few
-/// enough that what was asked for is still there when it is needed.
+/// Keys that take their steps side by side: enough to have as many misses under way as the machine serves at
+/// once, few enough that what was asked for is still there when it is needed.
 pub(super) const GROUP: usize = 32;
 /// Keys that are read under one epoch; beyond that it is left and entered again.
 const EPOCH_KEYS: usize = 512;
@@ -312,7 +313,8 @@ impl<'g> Group<'g> {
             }
             lookups.clear();
             let (mut open, mut asked) = (Open::none(), Open::none());
-            // By lookup, up to the last one that is under a range delete. Asked once: it may leave the cache meanwhile.
+            // By lookup, up to the last one that is under a range delete. Asked once: it may leave the cache
+            // meanwhile.
             let mut hidden_by: Vec<Option<SeqNo>> = Vec::new();
             for at in self.open.iter() {
                 let Some(extent) = find_extent(tree, run, self.key(at)) else {

@@ -1,5 +1,5 @@
-//! Point reads of many keys of one moment: `lookup.rs` answers from memory, `fetch.rs` asks the device for the rest,
-//! `values.rs` holds the answers, `pending.rs` the keys that have none yet.
+//! Point reads of many keys of one moment: `lookup.rs` answers from memory, `fetch.rs` asks the device for
+//! the rest, `values.rs` holds the answers, `pending.rs` the keys that have none yet.
 
 pub(crate) mod fetch;
 mod lookup;

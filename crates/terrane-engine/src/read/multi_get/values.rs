@@ -107,7 +107,8 @@ impl Values {
         self.spans[index] = Span { start, end: self.bytes.len() };
     }
 
-    /// Sets the value of the key at `index` to what `read` appends, if it says that there is one; returns that.
+    /// Sets the value of the key at `index` to what `read` appends, if it says that there is one; returns
+    /// that.
     pub(crate) fn set_if(&mut self, index: usize, read: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
         let start = self.bytes.len();
         let is_there = read(&mut self.bytes);

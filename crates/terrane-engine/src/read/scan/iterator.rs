@@ -121,8 +121,8 @@ impl Engine {
         }
     }
 
-    /// The sources of a picture for a scan at `seq`, newest first; of those in memory the `shown` ones. Those on disk
-    /// stay within `scope`, if there is one.
+    /// The sources of a picture for a scan at `seq`, newest first; of those in memory the `shown` ones. Those
+    /// on disk stay within `scope`, if there is one.
     fn sources(
         &self,
         picture: &ReadView,
@@ -147,7 +147,8 @@ impl Engine {
         memtables.chain(generations).map(Source::Memory).chain(levels.map(Source::Level)).collect()
     }
 
-    /// The largest window of each sorted run of a picture. With hundreds of overflow runs they share what few may have.
+    /// The largest window of each sorted run of a picture. With hundreds of overflow runs they share what few
+    /// may have.
     fn read_ahead_bytes(&self, picture: &ReadView) -> u32 {
         let runs = (picture.tree.runs.len() + picture.tree.levels.len()) as u64;
         let asked = self.options.read_ahead_bytes;
@@ -227,8 +228,8 @@ fn scope_of(table: &Table, bounds: &Bounds) -> Option<Arc<Scope>> {
 /// Sources in memory that a mask tells of; those behind are always shown.
 const MASKED: usize = 64;
 
-/// Which memtables and generations may hold a record up to `seq`, as bits in the order of the sources. Requires: `seq`
-/// was visible before the call, so that everything up to it has been indexed and counted.
+/// Which memtables and generations may hold a record up to `seq`, as bits in the order of the sources.
+/// Requires: `seq` was visible before the call, so that everything up to it has been indexed and counted.
 fn shown_memory(picture: &ReadView, seq: SeqNo) -> u64 {
     let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
     let memtables = memtables.map(|memtable| memtable.first_seq() <= seq && !memtable.is_empty());

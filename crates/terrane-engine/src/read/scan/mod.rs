@@ -1,5 +1,6 @@
-//! Ranges: `visible.rs` shows of a sorted source what a snapshot sees, `iterator.rs` merges the sources of a table and
-//! walks them in both directions, `range_tombstones.rs` hides what range deletes cover, `bounds.rs` ends a scan.
+//! Ranges: `visible.rs` shows of a sorted source what a snapshot sees, `iterator.rs` merges the sources of a
+//! table and walks them in both directions, `range_tombstones.rs` hides what range deletes cover, `bounds.rs`
+//! ends a scan.
 
 mod bounds;
 pub(crate) mod iterator;

@@ -1,12 +1,12 @@
-//! What a user sees of a sorted source: for each key the newest version that a snapshot sees, deletes left out,
-//! within bounds, in both directions.
+//! What a user sees of a sorted source: for each key the newest version that a snapshot sees, deletes left
+//! out, within bounds, in both directions.
 //!
-//! Going forward the position *is* the cursor's entry, nothing is copied but the key that must be skipped when
-//! moving on. Going backward the cursor meets the versions of a key oldest first, so the best one so far is
-//! copied, and the cursor rests on the entry before all versions of the current key.
+//! Going forward the position *is* the cursor's entry, nothing is copied but the key that must be skipped
+//! when moving on. Going backward the cursor meets the versions of a key oldest first, so the best one so far
+//! is copied, and the cursor rests on the entry before all versions of the current key.
 //!
-//! Where the newest version is an operand, the versions of the key are taken newest first, in either direction, and what
-//! they make is a copy. All rows of a scan are as of one moment: that at which it met its first record that expires.
+//! If the newest version is an operand, the versions of the key are folded newest first, in either direction,
+//! into a copy. All rows of a scan expire by one moment: that of its first record that expires.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -214,7 +214,8 @@ impl<C: Cursor> Scan<C> {
         count(|cells| add(&cells.seeks, 1));
     }
 
-    /// Moves the cursor forward to the first visible entry. With `skip`, versions of `self.key` are passed over.
+    /// Moves the cursor forward to the first visible entry. With `skip`, versions of `self.key` are passed
+    /// over.
     ///
     /// As a rule the cursor is there already: at a plain put of another key.
     #[inline]
@@ -322,8 +323,8 @@ impl<C: Cursor> Scan<C> {
         Ok(())
     }
 
-    /// Walks the versions of `self.key` from oldest to newest; copies the newest visible one. Returns whether it
-    /// is a value. Leaves the cursor before all versions of the key.
+    /// Walks the versions of `self.key` from oldest to newest; copies the newest visible one. Returns whether
+    /// it is a value. Leaves the cursor before all versions of the key.
     fn take_best_version(&mut self) -> Result<bool> {
         let (mut is_value, mut is_operand) = (false, false);
         let mut steps = 0;
@@ -333,7 +334,8 @@ impl<C: Cursor> Scan<C> {
                 break;
             }
             if entry.seq_kind.seq() > self.seq || steps > STEPS_BEFORE_SEEK {
-                // Everything from here up to the key's newest version is invisible, or there are many versions.
+                // Everything from here up to the key's newest version is invisible, or there are many
+                // versions.
                 count_skipped(u64::from(steps) - u64::from(is_value));
                 return self.jump_over_versions(is_value, is_operand || steps > STEPS_BEFORE_SEEK);
             }
@@ -358,8 +360,9 @@ impl<C: Cursor> Scan<C> {
         Ok(is_value)
     }
 
-    /// Takes the versions of `self.key`, the newest of which is an operand and the cursor's entry, and copies what they
-    /// make to `self.value`. Returns whether that is a value. Leaves the cursor at or behind the key's versions.
+    /// Takes the versions of `self.key`, the newest of which is an operand and the cursor's entry, and copies
+    /// what they make to `self.value`. Returns whether that is a value. Leaves the cursor at or behind the
+    /// key's versions.
     #[cold]
     fn fold_here(&mut self) -> Result<bool> {
         let Meaning { sense, now, chain } = &mut self.meaning;

@@ -100,8 +100,8 @@ impl Entry {
         now.saturating_sub(self.since.time)
     }
 
-    /// Takes away what it pins, if there is anything and it is too old. A scan that was in use at the last look, or that began
-    /// since, has its turn at this one.
+    /// Takes away what it pins, if there is anything and it is too old. A scan that was in use at the last
+    /// look, or that began since, has its turn at this one.
     pub(super) fn expire(&mut self, now: Duration, age_max: Duration) -> Option<Expired> {
         if self.age(now) <= age_max {
             return None;

@@ -11,7 +11,8 @@ use crate::table::Table;
 pub struct Hold {
     snapshot: Arc<Snapshot>,
     number: Option<u64>,
-    /// Whether nobody wants to know of steps, be it how old the reader is or how long they take. Kept here: a step is short.
+    /// Whether nobody wants to know of steps, be it how old the reader is or how long they take. Kept here: a
+    /// step is short.
     is_plain: bool,
 }
 
@@ -48,15 +49,16 @@ impl Hold {
         &self.snapshot
     }
 
-    /// Whether steps of the scan need neither [`Snapshot::check`] nor [`Engine::watched_scan`](crate::Engine::watched_scan).
+    /// Whether steps of the scan need neither [`Snapshot::check`] nor
+    /// [`Engine::watched_scan`](crate::Engine::watched_scan).
     #[inline]
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.is_plain
     }
 
-    /// Moves to what is visible now; others that share the snapshot keep theirs. Returns whether what the scan holds has to
-    /// be noted again.
+    /// Moves to what is visible now; others that share the snapshot keep theirs. Returns whether what the
+    /// scan holds has to be noted again.
     #[track_caller]
     pub fn renew(&mut self) -> bool {
         if let Some(snapshot) = Arc::get_mut(&mut self.snapshot) {

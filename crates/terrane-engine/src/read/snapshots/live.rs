@@ -21,21 +21,22 @@ pub struct LiveReader {
     pub id: u64,
     /// What it is, what its maker calls it, and the call that made it.
     pub origin: Origin,
-    /// How long ago it was made or refreshed. Without the option `reader_age_max_ms` that of a scan counts from the last turn
-    /// of the background before, as a rule a tenth of a second at most.
+    /// How long ago it was made or refreshed. Without the option `reader_age_max_ms` that of a scan counts
+    /// from the last turn of the background before, as a rule a tenth of a second at most.
     pub age: Duration,
-    /// It sees every record up to this number. Versions that are the newest at it stay in the tables, unless it has expired.
+    /// It sees every record up to this number. Versions that are the newest at it stay in the tables, unless
+    /// it has expired.
     pub seq: SeqNo,
-    /// Records that were committed since: exact. How many bytes of older versions that keeps cannot be told; it is no more
-    /// than what lay there at its moment and was overwritten or deleted since.
+    /// Records that were committed since: exact. How many bytes of older versions that keeps cannot be told;
+    /// it is no more than what lay there at its moment and was overwritten or deleted since.
     pub records_since: u64,
     /// Names of the tables that its scans read now, each scan for itself; without those that were dropped.
     pub tables: Vec<String>,
-    /// Stored bytes of extents that its scans hold and that their tables do not need any more: exact. What several readers
-    /// hold counts for each.
+    /// Stored bytes of extents that its scans hold and that their tables do not need any more: exact. What
+    /// several readers hold counts for each.
     pub extent_bytes: u64,
-    /// Bytes of records and their indexes that its scans hold in memory though they are in the levels by now. Exact for what
-    /// they refer to; segments come back whole, so it may be up to a segment more.
+    /// Bytes of records and their indexes that its scans hold in memory though they are in the levels by now.
+    /// Exact for what they refer to; segments come back whole, so it may be up to a segment more.
     pub memory_bytes: u64,
     /// Whether it is older than the option `reader_age_max_ms` allows: its reads fail.
     pub is_expired: bool,

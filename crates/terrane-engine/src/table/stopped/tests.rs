@@ -1,5 +1,5 @@
-//! Steps that the ledger of a table refuses, on either side of their edit: no second attempt is made, every caller
-//! that waits or asks gets the error, and the next opening has every row.
+//! Steps that the ledger of a table refuses, on either side of their edit: no second attempt is made, every
+//! caller that waits or asks gets the error, and the next opening has every row.
 
 use std::path::Path;
 
@@ -24,7 +24,8 @@ const LARGE_MAX: usize = 1000;
 const FAR: SeqNo = SeqNo(1 << 40);
 const ROWS: [(&str, usize); 4] = [("a", 10), ("b", 20), ("c", 20), ("d", 20)];
 
-/// A database whose background is paused; its default table has a row in level 1 and three in a frozen memtable.
+/// A database whose background is paused; its default table has a row in level 1 and three in a frozen
+/// memtable.
 fn filled(disk: &MemDisk) -> (Arc<Engine>, Arc<Table>) {
     let (engine, table) = open_on(Arc::new(disk.clone()));
     engine.create_table("other", &[]).expect("is made");
@@ -82,7 +83,8 @@ fn open_at(disk: &MemDisk, path: &str, journal: JournalMode) -> Arc<Engine> {
     Engine::open_on(Arc::new(disk.clone()), Path::new(path), &options, Env::real()).expect("opens")
 }
 
-/// What the manifest says of the default table. An edit that names the table makes a new one, even if it says the same.
+/// What the manifest says of the default table. An edit that names the table makes a new one, even if it says
+/// the same.
 fn listed(engine: &Engine) -> Arc<terrane_levels::Table> {
     engine.manifest.state().tables[&TableId::DEFAULT].clone()
 }

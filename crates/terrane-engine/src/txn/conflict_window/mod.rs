@@ -1,21 +1,22 @@
-//! The conflict window: which commit changed a key last, for all commits that some living transaction does not see.
+//! The conflict window: which commit changed a key last, for all commits that some living transaction does
+//! not see.
 //!
 //! While a transaction lives, each commit passes through here:
-//! 1. Enter: wait until no commit or prepared transaction *in flight* has scanned a range that this one writes into, nor
-//!    writes into a range that this one has scanned; then be in flight.
-//! 2. Validate: look up keys and ranges. Commits that write the same keys are kept out by the locks of the keys, those
-//!    that meet through ranges by step 1; whatever else has committed is noted. No device is read.
+//! 1. Enter: wait until no commit or prepared transaction *in flight* scanned a range that this one writes
+//!    into, or writes into a range that this one scanned; then be in flight.
+//! 2. Validate: look up keys and ranges. Locks keep out commits of the same keys, step 1 those that meet
+//!    through ranges; every other commit is noted. No device is read.
 //! 3. Leave: note the written keys under the number of the commit, which is visible by then.
 //!
-//! What every living transaction sees is cut off. When the window is full its oldest commits go nevertheless: whoever
-//! needs one of them is told that it is too old, by [`Inner::lost`].
+//! Commits that every living transaction sees are removed. A full window removes its oldest commits too: a
+//! transaction that needs one of them is refused as too old, by [`Inner::lost`].
 //!
 //! Invariants:
 //! * Every commit above `lost` that became visible after the oldest registered position is noted or in flight.
-//! * `last` holds the newest noted number of each key of `order`, and no other key; `sorted` the same of the commits at
-//!   the front of `order`. Those behind are sorted in when the next range is looked up: while nobody scans, nobody pays
-//!   for the order of keys. `compared` holds the same for each table that a comparator orders. `deleted` holds the ranges of commits of `order` that deleted some.
-//! * A snapshot's position is read under the mutex under which it is registered, so nothing it needs is cut before.
+//! * `last` holds the newest noted number of each key of `order`, and no other key; `sorted` the same of the
+//!   commits at the front of `order`: the next lookup of a range sorts the others in. `compared` is the same
+//!   for each table with a comparator. `deleted` holds the ranges that commits of `order` deleted.
+//! * A snapshot's position is read and registered under one lock, so nothing it needs is removed before.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -30,8 +31,8 @@ use crate::txn::key_range::{KeyRange, Place};
 use crate::txn::lock_table::{LockKey, LockWait, Refusal};
 use crate::txn::window_keys::WindowKeys;
 
-/// What a noted key takes beside its bytes: an entry of each map but those of comparators, the key's header, and its part of
-/// their nodes.
+/// What a noted key takes beside its bytes: an entry of each map but those of comparators, the key's header,
+/// and its part of their nodes.
 const KEY_OVERHEAD_BYTES: u64 = 176;
 
 /// What a commit writes and what it has scanned.
@@ -130,8 +131,9 @@ fn remove_if<K: Ord>(map: &mut BTreeMap<K, SeqNo>, key: K, seq: SeqNo) {
 }
 
 impl Inner {
-    /// Whether a commit with this footprint must wait for one that is in flight. Which of the two is numbered first is
-    /// open until it has left, except that a commit that is not prepared comes before what is prepared now.
+    /// Whether a commit with this footprint must wait for one that is in flight. Which of the two is numbered
+    /// first is open until it has left, except that a commit that is not prepared comes before what is
+    /// prepared now.
     fn must_wait(&self, own: Option<u64>, footprint: &Footprint, prepares: bool) -> bool {
         self.in_flight.iter().filter(|flight| Some(flight.number) != own).any(|flight| {
             let other = &flight.footprint;
@@ -318,7 +320,8 @@ impl ConflictWindow {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Registers the position that `take` returns; nothing above it is cut from then on. `take` must be short.
+    /// Registers the position that `take` returns; nothing above it is cut from then on. `take` must be
+    /// short.
     pub(crate) fn register<T>(&self, take: impl FnOnce() -> (SeqNo, T)) -> (SeqNo, T) {
         let mut inner = self.inner.lock();
         let (at, taken) = take();

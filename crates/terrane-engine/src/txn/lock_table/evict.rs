@@ -1,4 +1,5 @@
-//! Locks of transactions whose time is over ([`crate::txn::lock_expiry`]): taken by who finds them in the way.
+//! Locks of transactions whose time is over ([`crate::txn::lock_expiry`]): taken by who finds them in the
+//! way.
 
 use crate::txn::lock_table::{Lock, LockTable, LockWait, Owner};
 

@@ -1,20 +1,22 @@
-//! Locks on single keys, with owners: shared and exclusive, upgrades, fair queues, timeouts, deadlock detection.
+//! Locks on single keys, with owners: shared and exclusive, upgrades, fair queues, timeouts, deadlock
+//! detection.
 //!
 //! 1. Look: the lock is granted at once if nobody holds it otherwise and nobody is in front.
 //! 2. Queue: behind all others, or, for an owner that holds it shared and wants it alone, in front of them.
-//! 3. Search the graph of who waits for whom ([`crate::txn::wait_graph`]); a waiter that would close a cycle is refused.
+//! 3. Search the graph of who waits for whom ([`crate::txn::wait_graph`]); a waiter that would close a cycle
+//!    is refused.
 //! 4. Wait: until granted, out of patience, or the database closes.
 //!
-//! A *fence* ([`crate::txn::range_locks`]) keeps a range of keys free of holders while it is deleted: before step 1 one waits until
-//! none is around the key.
+//! A *fence* ([`crate::txn::range_locks`]) keeps a range of keys free of holders while it is deleted: before
+//! step 1 one waits until none is around the key.
 //!
-//! Whoever releases or gives up settles the lock: grants what is at the front of the queue, and tells the graph whom
-//! the others wait for now.
+//! Whoever releases or gives up settles the lock: grants what is at the front of the queue, and tells the
+//! graph whom the others wait for now.
 //!
-//! Invariants: an exclusive holder is alone; a queue is not empty only while its front cannot be granted; a lock that
-//! nobody holds or waits for is not in the map. An owner waits for one lock at a time. A lock without holders
-//! has no queue, so behind a fence that stands only its owner is granted any. The order of mutexes is shard, then fences
-//! or graph.
+//! Invariants: an exclusive holder is alone; a queue is not empty only while its front cannot be granted; a
+//! lock that nobody holds or waits for is not in the map. An owner waits for one lock at a time. A lock
+//! without holders has no queue, so behind a fence that stands only its owner is granted any. The order of
+//! mutexes is shard, then fences or graph.
 
 mod evict;
 
@@ -40,8 +42,8 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// Who holds a lock or waits for it: the number of a transaction, or of one plain write.
 pub(crate) type Owner = u64;
 
-/// A key of a table. Ordered by its hash first, so that looking one up among many compares numbers and not bytes that lie
-/// elsewhere: every commit looks up all of its keys.
+/// A key of a table. Ordered by its hash first, so that looking one up among many compares numbers and not
+/// bytes that lie elsewhere: every commit looks up all of its keys.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LockKey {
     hash: u64,

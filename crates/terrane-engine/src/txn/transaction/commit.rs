@@ -46,9 +46,9 @@ impl Transaction {
         Error::new(Kind::TooOld, message)
     }
 
-    /// Takes the locks that the commit needs and that are not held. Where an optimistic one deletes ranges it holds nothing
-    /// yet, and gets everything at once or waits: one fence around all that it changes or has read. A pessimistic one fences
-    /// the ranges that it has not fenced yet.
+    /// Takes the locks that the commit needs and that are not held. Where an optimistic one deletes ranges it
+    /// holds nothing yet, and gets everything at once or waits: one fence around all that it changes or has
+    /// read. A pessimistic one fences the ranges that it has not fenced yet.
     pub(in crate::txn) fn lock_for_commit(
         &self,
         batch: &Batch,
@@ -99,7 +99,8 @@ impl Transaction {
     /// Whether everything is as the transaction saw it. Requires: it holds the locks, and is in the window.
     ///
     /// # Errors
-    /// `Conflict` or `TooOld` if not; `Poisoned` if a comparator has failed: what it said of ranges tells nothing.
+    /// `Conflict` or `TooOld` if not; `Poisoned` if a comparator has failed: what it said of ranges tells
+    /// nothing.
     pub(in crate::txn) fn validate(&self, footprint: &Footprint) -> Result<()> {
         let seen = self.look_at(footprint);
         // After the look, and after fence and window were asked: whatever failed there is seen here.

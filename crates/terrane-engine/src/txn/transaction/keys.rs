@@ -80,8 +80,9 @@ impl Transaction {
         LockMark(self.noted.get_or_insert_default().len())
     }
 
-    /// Gives back locks of keys that were first locked after a mark, and no longer checks keys that were first read for update
-    /// after it. What was done with them must be taken back as well. A lock that became exclusive stays.
+    /// Gives back locks of keys that were first locked after a mark, and no longer checks keys that were
+    /// first read for update after it. What was done with them must be taken back as well. A lock that became
+    /// exclusive stays.
     pub fn release_since(&mut self, mark: LockMark) {
         let Some(noted) = &mut self.noted else { return };
         let since: Vec<_> = noted.drain(mark.0.min(noted.len())..).collect();

@@ -1,9 +1,10 @@
-//! The admission of a batch: it is within the limits, it is charged for the debt of the background, and memory is there for it.
+//! The admission of a batch: it is within the limits, it is charged for the debt of the background, and
+//! memory is there for it.
 //!
-//! A batch without a deadline pauses first and is then admitted ([`super::charge`]). A batch with a deadline is admitted at
-//! once on credit, if what was admitted on credit before is paid by now; time pays for it afterwards. So batches that do not
-//! wait come at the rate that is allowed, too, and none is refused without end. What cannot be admitted by its deadline is
-//! refused at once, before anything was written.
+//! A batch without a deadline pauses first and is then admitted ([`super::charge`]). A batch with a deadline
+//! is admitted at once on credit, if what was admitted on credit before is paid by now; time pays for it
+//! afterwards. So batches that do not wait come at the rate that is allowed, too, and none is refused without
+//! end. What cannot be admitted by its deadline is refused at once, before anything was written.
 
 use std::time::Duration;
 
@@ -20,12 +21,13 @@ use crate::write::throttle::token_bucket::PAUSE_MIN;
 const BATCH_SHARE: u64 = 4;
 
 impl Engine {
-    /// Refuses what cannot be committed, and holds back what the background cannot follow: until `deadline`, or without one
-    /// as long as it takes. The permit holds the write memory that is reserved for a large batch before it comes.
+    /// Refuses what cannot be committed, and holds back what the background cannot follow: until `deadline`,
+    /// or without one as long as it takes. The permit holds the write memory that is reserved for a large
+    /// batch before it comes.
     ///
     /// # Errors
-    /// `Invalid` for a batch beyond the limits, `Busy` where the deadline was too soon, `Cancelled` while the database closes;
-    /// the error of the background where no memory comes back.
+    /// `Invalid` for a batch beyond the limits, `Busy` where the deadline was too soon, `Cancelled` while the
+    /// database closes; the error of the background where no memory comes back.
     #[inline]
     pub(crate) fn admit(&self, batch: &Batch, deadline: Option<Deadline>) -> Result<WritePermit<'_>> {
         self.check_size(batch)?;
@@ -33,7 +35,8 @@ impl Engine {
         self.admit_checked(batch, deadline)
     }
 
-    /// As [`Engine::admit`], for a batch that was prepared: it is not too large, whatever the ceiling is by now.
+    /// As [`Engine::admit`], for a batch that was prepared: it is not too large, whatever the ceiling is by
+    /// now.
     pub(crate) fn admit_prepared(&self, batch: &Batch) -> Result<WritePermit<'_>> {
         self.check_open()?;
         self.admit_checked(batch, None)

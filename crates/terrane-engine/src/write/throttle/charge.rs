@@ -1,4 +1,5 @@
-//! What a batch is charged: its bytes at the rate of each table that it changes, and at that of memory for tables that owe it.
+//! What a batch is charged: its bytes at the rate of each table that it changes, and at that of memory for
+//! tables that owe it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +29,8 @@ struct Charge {
 }
 
 impl Engine {
-    /// Charges a batch that a writer is about to bring; pauses in proportion to what its tables owe. Returns how long.
+    /// Charges a batch that a writer is about to bring; pauses in proportion to what its tables owe. Returns
+    /// how long.
     pub(super) fn charge(&self, batch: &Batch) -> Duration {
         let (clock, pressure) = (&*self.env.clock, &self.throttle.pressure);
         if !pressure.is_slowing() {
@@ -62,7 +64,8 @@ impl Engine {
         now - start
     }
 
-    /// Charges a batch on credit, waiting until `until` at most; `None` if that was not enough, and nothing is charged.
+    /// Charges a batch on credit, waiting until `until` at most; `None` if that was not enough, and nothing
+    /// is charged.
     pub(super) fn charge_by(&self, batch: &Batch, until: Duration) -> Option<WritePermit<'_>> {
         let throttle = &self.throttle;
         let mut permit = WritePermit::new(throttle, Prices::default());
@@ -106,7 +109,8 @@ impl Engine {
         price
     }
 
-    /// Notes how long a charge for the backlog of a table took. What is less than the shortest pause is the look at it.
+    /// Notes how long a charge for the backlog of a table took. What is less than the shortest pause is the
+    /// look at it.
     fn note_held_by(&self, table: &Table, took: Duration) {
         if took >= PAUSE_MIN {
             add(&table.counters.table_writes_paused_micros, took.as_micros() as u64);
@@ -131,7 +135,8 @@ impl Throttle {
 }
 
 impl Charge {
-    /// The charge of a batch. With `by_credit`, what other writers have paid too much for its tables is taken first.
+    /// The charge of a batch. With `by_credit`, what other writers have paid too much for its tables is taken
+    /// first.
     fn of(batch: &Batch, throttle: &Throttle, catalog: &Catalog, by_credit: bool) -> Charge {
         let guard = terrane_base::epoch::pin();
         let mut due = Charge { tables: Vec::new(), memory_bytes: 0 };

@@ -1,11 +1,13 @@
 //! What the levels owe, as it changes while jobs run.
 //!
-//! The unit is a full generation of the global index: so many of them lie in overflow runs and wait to be merged into
-//! level 1. A dump adds one and a merge takes several away, both at their end; writers that were slowed by the number of
-//! runs would go in jerks. So the share that a job has done so far counts already: what is owed moves little by little.
+//! The unit is a full generation of the global index: so many of them lie in overflow runs and wait to be
+//! merged into level 1. A dump adds one and a merge takes several away, both at their end; writers that were
+//! slowed by the number of runs would go in jerks. So the share that a job has done so far counts already:
+//! what is owed moves little by little.
 //!
-//! All bytes here are bytes as writers brought them. A run of compressed blocks takes about half of them, and writers that
-//! were held to the rate at which *its* bytes sink would go half as fast as the levels can follow, until nothing is owed.
+//! All bytes here are bytes as writers brought them. A run of compressed blocks takes about half of them, and
+//! writers that were held to the rate at which *its* bytes sink would go half as fast as the levels can
+//! follow, until nothing is owed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +24,11 @@ use crate::table::Table;
 const DEBT_BASES: f64 = 16.0;
 /// So many runs count as one generation, however small they are: each is searched.
 const SMALL_RUNS: f64 = 2.0;
-/// The backlog of a table that owes nothing. So does one that is not compacted by itself, whatever lies in its runs: no
-/// waiting would make them fewer.
+/// The backlog of a table that owes nothing. So does one that is not compacted by itself, whatever lies in
+/// its runs: no waiting would make them fewer.
 const NONE: f64 = -1.0;
-/// Bytes brought for a thousand bytes of a run are taken for so many at most: one that is nearly empty says little.
+/// Bytes brought for a thousand bytes of a run are taken for so many at most: one that is nearly empty says
+/// little.
 const BROUGHT_PERMILLE_MAX: u64 = 20_000;
 
 /// Jobs under way that change what lies in overflow runs.
@@ -34,7 +37,8 @@ pub(crate) struct CompactionDebt {
     moving: Mutex<Vec<Moving>>,
     /// Bytes of the last generation that was dumped: of a full one only a part, the rest was its index.
     run_bytes: AtomicU64,
-    /// Bytes that writers brought for a thousand bytes of runs, averaged over the last dumps; 0 before the first.
+    /// Bytes that writers brought for a thousand bytes of runs, averaged over the last dumps; 0 before the
+    /// first.
     brought_permille: AtomicU64,
 }
 
@@ -100,8 +104,8 @@ impl CompactionDebt {
 }
 
 impl Engine {
-    /// Dumps a generation of `bytes` in `entries`, which count as they are written, and makes it a part of the tree.
-    /// `dump` returns the bytes of the run.
+    /// Dumps a generation of `bytes` in `entries`, which count as they are written, and makes it a part of
+    /// the tree. `dump` returns the bytes of the run.
     pub(crate) fn while_dumped(
         &self,
         table: TableId,
@@ -119,7 +123,8 @@ impl Engine {
         noted
     }
 
-    /// Runs a compaction and makes its result a part of the tree. What it takes from overflow runs counts as it goes.
+    /// Runs a compaction and makes its result a part of the tree. What it takes from overflow runs counts as
+    /// it goes.
     pub(crate) fn while_sinking<T>(
         &self,
         table: &Table,
@@ -146,9 +151,10 @@ impl Engine {
         done
     }
 
-    /// Looks how far the levels of tables are from where their writers begin to be slowed (0) to their limit (1): of the
-    /// tables that changed, that have jobs under way, and of some that owe ([`crate::write::throttle::table_debts`]). Returns
-    /// the most of all tables, and whether writers of any table are slowed.
+    /// Looks how far the levels of tables are from where their writers begin to be slowed (0) to their limit
+    /// (1): of the tables that changed, that have jobs under way, and of some that owe
+    /// ([`crate::write::throttle::table_debts`]). Returns the most of all tables, and whether writers of any
+    /// table are slowed.
     pub(super) fn refresh_backlogs(&self) -> (f64, bool) {
         let now = self.env.clock.now();
         self.readers.tick(now);

@@ -1,9 +1,11 @@
 //! The debt of the background, for [`crate::write::throttle`]:
 //!
-//! * memory: segments and indexes against the write memory, or the share of it that is left to writers ([`crate::memory`]).
-//!   At 1 writers wait: the ceiling is hard. They wait as well while the cache has yet to give back what was lent to it.
-//! * the backlog of the levels ([`crate::write::throttle::compaction_debt`]), of each table by itself: overflow runs, and bytes
-//!   that compaction has to move. Writers of the table get slower by it, they never stop.
+//! * memory: segments and indexes against the write memory, or the share of it that is left to writers
+//!   ([`crate::memory`]). At 1 writers wait: the ceiling is hard. They wait as well while the cache has yet
+//!   to give back what was lent to it.
+//! * the backlog of the levels ([`crate::write::throttle::compaction_debt`]), of each table by itself:
+//!   overflow runs, and bytes that compaction has to move. Writers of the table get slower by it, they never
+//!   stop.
 
 use crate::engine::Engine;
 
@@ -11,8 +13,8 @@ use crate::engine::Engine;
 pub(crate) const DEBT_QUANTUM_BYTES: u64 = 256 * 1024;
 
 impl Engine {
-    /// Computes the debt anew and tells the writers. Called when memory or levels changed. Writers call it, too: nothing in
-    /// it goes through all tables.
+    /// Computes the debt anew and tells the writers. Called when memory or levels changed. Writers call it,
+    /// too: nothing in it goes through all tables.
     pub(crate) fn refresh_debt(&self) {
         self.stop_for_writers();
         self.look_at_stall();

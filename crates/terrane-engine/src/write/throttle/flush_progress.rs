@@ -1,9 +1,10 @@
 //! How far flushes are with the memory that waits for them.
 //!
-//! A flush gives its memory back at its end, a third or half of all that writers have, and writers fill the rest
-//! meanwhile. Told only what is in use, they would go freely, brake hard just before a flush ends, and go freely again. So
-//! they are told a rate, too: that at which the room there is lasts until what waits to be flushed is gone, by the speed of
-//! the flush under way. Who keeps to it keeps it: room and rest shrink alike, and the rate stays as it is.
+//! A flush gives its memory back at its end, a third or half of all that writers have, and writers fill the
+//! rest meanwhile. Told only what is in use, they would go freely, brake hard just before a flush ends, and
+//! go freely again. So they are told a rate, too: that at which the room there is lasts until what waits to
+//! be flushed is gone, by the speed of the flush under way. Who keeps to it keeps it: room and rest shrink
+//! alike, and the rate stays as it is.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,15 +106,16 @@ impl Engine {
         flush: impl FnOnce() -> R,
     ) -> R {
         let flushed = self.throttle.flush_progress.during(control, generation, started, flush);
-        // All that was looked at in it counted it as under way: writers would keep to its pace though nothing waits any more.
+        // All that was looked at in it counted it as under way: writers would keep to its pace though nothing
+        // waits any more.
         if !terrane_base::planted!(KeepPaceOfFlush) {
             self.refresh_debt();
         }
         flushed
     }
 
-    /// The rate at which writers fill the `room` that there is, a part of their memory, until what waits to be flushed is
-    /// gone, in bytes per second; `None` where nothing is being flushed.
+    /// The rate at which writers fill the `room` that there is, a part of their memory, until what waits to
+    /// be flushed is gone, in bytes per second; `None` where nothing is being flushed.
     pub(super) fn rate_until_flushed(&self, room: f64) -> Option<f64> {
         let progress = self.throttle.flush_progress.progress(self.env.clock.now())?;
         let behind = self.catalog.sums().now().behind_bytes;
@@ -145,7 +147,8 @@ mod tests {
         assert_eq!(all, Progress { left_bytes: 0.95 * 48_000.0 + 24_000.0, rate: 7_500.0 }, "both together");
     }
 
-    /// Writers that keep to the rate, beside a flush of half of the memory: the rate at each step, and the room at its end.
+    /// Writers that keep to the rate, beside a flush of half of the memory: the rate at each step, and the
+    /// room at its end.
     fn beside_a_flush(flush_rate: impl Fn(usize) -> f64) -> (Vec<f64>, f64) {
         let (mut room, mut left, mut rates) = (0.5, 0.5, Vec::new());
         while left > 0.0 {

@@ -1,11 +1,12 @@
 //! Whether so much is being written that work which nothing asks for had better wait.
 //!
-//! A generation of the global index that is merged with level 1 at once rewrites all of it for a fraction of its size;
-//! several, kept as overflow runs until they are due, rewrite it once. So while the next generation is about to come,
-//! generations become runs and the picker is asked for what is due only. When writers have paused for a second, or somebody
-//! waits until nothing is left to do, the rest is done, too, and a tree at rest has no runs. A shorter pause is one between
-//! two bursts, and what is merged in it would be merged again after the next. As long as a generation is about to come
-//! one worker is kept for it, too ([`crate::background::scheduler`]): compactions take a second, in which writers fill their memory.
+//! A generation of the global index that is merged with level 1 at once rewrites all of it for a fraction of
+//! its size; several, kept as overflow runs until they are due, rewrite it once. So while the next generation
+//! is about to come, generations become runs and the picker is asked for what is due only. When writers have
+//! paused for a second, or somebody waits until nothing is left to do, the rest is done, too, and a tree at
+//! rest has no runs. A shorter pause is one between two bursts, and what is merged in it would be merged
+//! again after the next. As long as a generation is about to come one worker is kept for it, too
+//! ([`crate::background::scheduler`]): compactions take a second, in which writers fill their memory.
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +40,8 @@ struct Seen {
 }
 
 impl IngestRate {
-    /// Whether `memtable_bytes` will have come soon if writers go on as they do. `bytes` are all that ever came.
+    /// Whether `memtable_bytes` will have come soon if writers go on as they do. `bytes` are all that ever
+    /// came.
     fn is_strong(&self, now: Duration, bytes: u64, memtable_bytes: u64) -> bool {
         let mut seen = self.seen.lock();
         let took = now.saturating_sub(seen.at);
@@ -85,8 +87,8 @@ impl Engine {
         )
     }
 
-    /// Whether what is not due is put off, because the next memtable will be full soon, or would if writers had not just
-    /// paused.
+    /// Whether what is not due is put off, because the next memtable will be full soon, or would if writers
+    /// had not just paused.
     pub(crate) fn puts_off(&self) -> bool {
         self.options.defer_merges
             && (self.is_filling() || self.throttle.ingest_rate.was_strong(self.env.clock.now()))

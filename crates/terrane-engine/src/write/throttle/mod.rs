@@ -1,22 +1,25 @@
-//! The throttle: what holds writers back. They are slowed in proportion to the debt of the background, so that the rate bends
-//! and never stops while space is left. All its state is private; a batch comes in by a [`permit::WritePermit`].
+//! The throttle: what holds writers back. They are slowed in proportion to the debt of the background, so
+//! that the rate bends and never stops while space is left. All its state is private; a batch comes in by a
+//! [`permit::WritePermit`].
 //!
 //! Two things are owed, each 0 when none is and 1 at its limit ([`debt`]):
 //!
-//! * *Memory* comes back by whole generations, its limit is hard, and all tables share it. While something waits to be
-//!   flushed writers go at the rate at which the room lasts until it is ([`flush_progress`]). Where nothing waits they run
-//!   free below [`pressure::FREE_DEBT`]; above it their rate falls linearly from twice the measured rate of flushes to zero at
-//!   the limit, where they wait for memory ([`room`]). A table that has less than half of its share of what is in use does not
-//!   owe it: its writers go on until the limit is reached, which writers that pay keep away from.
-//! * The *backlog* of the levels is soft, and each table has its own. From its start on the writers of the table go at the
-//!   rate at which its overflow runs sink into level 1, averaged over seconds, a little faster at its start and a little
-//!   slower at its end ([`per_table::follow`]): while it stays between the two, no moment is slower than half the average.
-//!   Beyond its end the rate goes on falling, and before its start it rises until there are no runs at all: writers that ran
-//!   free up to the start would meet it with more than a merge can take, and go to and fro between the two.
+//! * *Memory* comes back by whole generations, its limit is hard, and all tables share it. While something
+//!   waits to be flushed writers go at the rate at which the room lasts until it is ([`flush_progress`]).
+//!   Where nothing waits they run free below [`pressure::FREE_DEBT`]; above it their rate falls linearly from
+//!   twice the measured rate of flushes to zero at the limit, where they wait for memory ([`room`]). A table
+//!   that has less than half of its share of what is in use does not owe it: its writers go on until the
+//!   limit is reached, which writers that pay keep away from.
+//! * The *backlog* of the levels is soft, and each table has its own. From its start on the writers of the
+//!   table go at the rate at which its overflow runs sink into level 1, averaged over seconds, a little
+//!   faster at its start and a little slower at its end ([`per_table::follow`]): while it stays between the
+//!   two, no moment is slower than half the average. Beyond its end the rate goes on falling, and before its
+//!   start it rises until there are no runs at all: writers that ran free up to the start would meet it with
+//!   more than a merge can take, and go to and fro between the two.
 //!
-//! A batch is charged for its bytes at the rate of each table that it changes, and for those of tables that owe memory at
-//! that of memory, too ([`token_bucket`]). What writers need for one charge counts as work between two of the other, so both
-//! together take as long as the slower one.
+//! A batch is charged for its bytes at the rate of each table that it changes, and for those of tables that
+//! owe memory at that of memory, too ([`token_bucket`]). What writers need for one charge counts as work
+//! between two of the other, so both together take as long as the slower one.
 
 pub(crate) mod admit;
 mod charge;
@@ -87,7 +90,8 @@ pub(crate) struct Throttle {
 }
 
 impl Throttle {
-    /// Whether a batch that ends at this place of the journal completes a quantum of bytes: its writer computes the debt anew.
+    /// Whether a batch that ends at this place of the journal completes a quantum of bytes: its writer
+    /// computes the debt anew.
     #[inline]
     pub(crate) fn is_look_due(&self, end: JournalPlace) -> bool {
         // Relaxed: one writer takes the turn, and what it looks at is read anew.
@@ -145,8 +149,9 @@ impl Throttle {
         fits
     }
 
-    /// Reserves `bytes` beyond the ceiling unless another batch has a reservation. For when nothing is left to flush: what
-    /// is in use is pinned by readers or is the least there can be, and one batch too many is better than a wait without end.
+    /// Reserves `bytes` beyond the ceiling unless another batch has a reservation. For when nothing is left
+    /// to flush: what is in use is pinned by readers or is the least there can be, and one batch too many is
+    /// better than a wait without end.
     fn try_reserve_alone(&self, bytes: u64) -> bool {
         self.reserved_bytes.compare_exchange(0, bytes, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }

@@ -47,8 +47,8 @@ impl Default for TablePressure {
 }
 
 impl TablePressure {
-    /// Sets how far the backlog is from its start (0) to its end (1), unbounded; it is -1 without any runs. Returns whether
-    /// writers of the table are slowed.
+    /// Sets how far the backlog is from its start (0) to its end (1), unbounded; it is -1 without any runs.
+    /// Returns whether writers of the table are slowed.
     pub(crate) fn set_backlog(&self, backlog: f64) -> bool {
         let rate = follow(backlog, self.sink_rate.load(Ordering::Relaxed) as f64);
         self.pace.set(rate);
@@ -77,8 +77,8 @@ impl TablePressure {
         due.is_due = is_due;
     }
 
-    /// Notes that `bytes` of overflow runs sank until `now`. The time counts from when they were due, other jobs in
-    /// between included: they take their part of it every time.
+    /// Notes that `bytes` of overflow runs sank until `now`. The time counts from when they were due, other
+    /// jobs in between included: they take their part of it every time.
     pub(crate) fn sank(&self, bytes: u64, now: Duration) {
         let took = now.saturating_sub(self.due.lock().since.replace(now).unwrap_or(now));
         self.sank_in(bytes, took);
@@ -94,7 +94,8 @@ impl TablePressure {
     }
 }
 
-/// The rate that a backlog allows where runs sink at `sink_rate`; `None` is any rate. It is -1 without any runs.
+/// The rate that a backlog allows where runs sink at `sink_rate`; `None` is any rate. It is -1 without any
+/// runs.
 pub(super) fn follow(backlog: f64, sink_rate: f64) -> Option<f64> {
     let share = match backlog {
         ..=0.0 => SHARE_START / (1.0 + backlog).max(f64::MIN_POSITIVE),

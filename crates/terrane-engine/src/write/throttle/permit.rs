@@ -5,8 +5,9 @@ use std::sync::Arc;
 use crate::table::Table;
 use crate::write::throttle::Throttle;
 
-/// The right to commit one batch. Dropped without [`WritePermit::spend`] it takes back what the batch was charged: the batch
-/// does not come. The write memory that is reserved for the batch comes back in any case, also where the commit panics.
+/// The right to commit one batch. Dropped without [`WritePermit::spend`] it takes back what the batch was
+/// charged: the batch does not come. The write memory that is reserved for the batch comes back in any case,
+/// also where the commit panics.
 #[must_use]
 pub(crate) struct WritePermit<'t> {
     throttle: &'t Throttle,
@@ -16,7 +17,8 @@ pub(crate) struct WritePermit<'t> {
     prices: Prices,
 }
 
-/// What a batch was charged on credit, in microseconds. Empty for a batch that paid by a pause: that time is over.
+/// What a batch was charged on credit, in microseconds. Empty for a batch that paid by a pause: that time is
+/// over.
 #[derive(Default)]
 pub(super) struct Prices {
     pub(super) tables: Vec<(Arc<Table>, u64)>,
@@ -66,7 +68,8 @@ impl Drop for WritePermit<'_> {
 }
 
 impl Prices {
-    /// Takes the charges back. Otherwise a writer that is refused again and again would use up the rate without writing.
+    /// Takes the charges back. Otherwise a writer that is refused again and again would use up the rate
+    /// without writing.
     #[cold]
     fn refund(&self, throttle: &Throttle) {
         if terrane_base::planted!(PayForNothing) {

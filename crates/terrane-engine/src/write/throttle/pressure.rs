@@ -1,4 +1,5 @@
-//! What writers owe of memory, which all tables share: the rate that it allows, and the gate at which writers wait for it.
+//! What writers owe of memory, which all tables share: the rate that it allows, and the gate at which writers
+//! wait for it.
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -64,8 +65,9 @@ impl Pressure {
         unscaled(self.debt.load(Ordering::Relaxed))
     }
 
-    /// Sets the memory debt, the rate at which the room lasts until what waits is flushed (`None` where nothing waits), and
-    /// how far the longest backlog is from its start (0) to its end (1), and wakes writers that wait for memory.
+    /// Sets the memory debt, the rate at which the room lasts until what waits is flushed (`None` where
+    /// nothing waits), and how far the longest backlog is from its start (0) to its end (1), and wakes
+    /// writers that wait for memory.
     pub(super) fn set_debt(&self, memory: f64, flush_rate: Option<f64>, backlog: f64, is_table_slow: bool) {
         let rate = self.memory_rate(memory, flush_rate);
         self.memory.set(rate);
@@ -136,8 +138,8 @@ impl Pressure {
         }
     }
 
-    /// Waits until `look` says how the wait ended. It is asked when memory came back, at `until`, and now and then. Returns
-    /// also the time that it took.
+    /// Waits until `look` says how the wait ended. It is asked when memory came back, at `until`, and now and
+    /// then. Returns also the time that it took.
     pub(super) fn wait_for_memory<R>(
         &self,
         env: &Env,
@@ -147,8 +149,8 @@ impl Pressure {
         let start = env.clock.now();
         let ended = loop {
             let seen = *self.gate.lock();
-            // Without the gate: making room evicts, and other writers must not wait for that. A signal that comes meanwhile
-            // is seen by its number.
+            // Without the gate: making room evicts, and other writers must not wait for that. A signal that
+            // comes meanwhile is seen by its number.
             if let Some(ended) = look() {
                 break ended;
             }

@@ -1,4 +1,5 @@
-//! Room in the write memory for a batch: reserved before a large batch comes, and for every batch at the ceiling.
+//! Room in the write memory for a batch: reserved before a large batch comes, and for every batch at the
+//! ceiling.
 
 use std::time::Duration;
 use terrane_base::sync::atomic::Ordering;
@@ -77,8 +78,9 @@ impl RoomWait<'_> {
 }
 
 impl Engine {
-    /// Waits while the write memory has no room for `batch`, then reserves it; fails when the background cannot bring memory
-    /// back, or has not by `until`. Returns how many bytes are reserved, and adds how long it waited.
+    /// Waits while the write memory has no room for `batch`, then reserves it; fails when the background
+    /// cannot bring memory back, or has not by `until`. Returns how many bytes are reserved, and adds how
+    /// long it waited.
     #[cold]
     pub(super) fn reserve(
         &self,

@@ -1,7 +1,7 @@
 //! When writers begin to be held back, and when they are free again.
 //!
-//! The pace of writers changes all the time and often without anybody noticing. A stall is what writers notice: it begins
-//! when one of them is held back and ends when nobody was for a second.
+//! The pace of writers changes all the time and often without anybody noticing. A stall is what writers
+//! notice: it begins when one of them is held back and ends when nobody was for a second.
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicBool, Ordering};

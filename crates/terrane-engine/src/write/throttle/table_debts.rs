@@ -1,10 +1,11 @@
 //! Which tables owe something to their levels, and which of them most.
 //!
-//! A look at what is owed computes the backlog of few tables: those whose levels or options changed, those with a job under
-//! way, and [`TABLES_PER_LOOK`] others that owe, in turn, as what all tables are measured by changes slowly. All others are as they
-//! were. Without this every look would go through all tables.
+//! A look at what is owed computes the backlog of few tables: those whose levels or options changed, those
+//! with a job under way, and [`TABLES_PER_LOOK`] others that owe, in turn, as what all tables are measured by
+//! changes slowly. All others are as they were. Without this every look would go through all tables.
 //!
-//! Invariants: a table that is not here has no debt and its writers are not slowed. `ranks` has each table of `debts` once.
+//! Invariants: a table that is not here has no debt and its writers are not slowed. `ranks` has each table of
+//! `debts` once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,8 +38,8 @@ struct Debt {
 }
 
 impl TableDebts {
-    /// Notes the backlog of a table, and whether its writers are slowed, as `look` finds them. It looks under the lock: the
-    /// last one to note has seen the newest.
+    /// Notes the backlog of a table, and whether its writers are slowed, as `look` finds them. It looks under
+    /// the lock: the last one to note has seen the newest.
     pub(super) fn note(&self, table: TableId, look: impl FnOnce() -> (f64, bool)) {
         let mut inner = self.0.lock();
         let (backlog, is_slow) = look();

@@ -178,14 +178,15 @@ fn one_merge_that_took_for_ever_does_not_stop_writers() {
     assert!(rate > RATE_START * 0.49 && rate < RATE_START * 0.51, "{rate}");
 }
 
-/// A background that merges the runs there are, then works elsewhere for as long, and writers that always want
-/// more: the rate in windows of 100 ms, after a while.
+/// A background that merges the runs there are, then works elsewhere for as long, and writers that always
+/// want more: the rate in windows of 100 ms, after a while.
 fn settle(merge_rate: f64) -> Vec<f64> {
     const GENERATION: f64 = 16e6;
     const TRIGGER: f64 = 4.0;
     const STEP: Duration = Duration::from_millis(1);
     let table = TablePressure::default();
-    // Bytes in runs, what the job under way took of them and has still to take; moments of the job and of the rest.
+    // Bytes in runs, what the job under way took of them and has still to take; moments of the job and of the
+    // rest.
     let (mut runs, mut taken, mut left) = (0.0, 0.0, 0.0);
     let (mut now, mut since, mut elsewhere) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     let mut windows = Vec::new();

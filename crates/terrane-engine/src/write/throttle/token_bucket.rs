@@ -1,9 +1,10 @@
-//! A token bucket: the rate at which some writers may go, all together, and what they are charged to keep to it.
+//! A token bucket: the rate at which some writers may go, all together, and what they are charged to keep to
+//! it.
 //!
-//! There is one for memory, which all tables share, and one for each table, for what its levels owe ([`crate::write::throttle`]).
-//! Writers pay one after the other, for many bytes at once: what is left of a payment is for all of them. Writes that do not
-//! wait run on credit: one is admitted at once if earlier credit is repaid, and time repays its own
-//! ([`crate::write::throttle::admit`]).
+//! There is one for memory, which all tables share, and one for each table, for what its levels owe
+//! ([`crate::write::throttle`]). Writers pay one after the other, for many bytes at once: what is left of a
+//! payment is for all of them. Writes that do not wait run on credit: one is admitted at once if earlier
+//! credit is repaid, and time repays its own ([`crate::write::throttle::admit`]).
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +22,8 @@ const PAUSE_MAX: Duration = Duration::from_millis(10);
 pub(crate) const QUANTUM_BYTES: u64 = 64 * 1024;
 /// Most that writers earn by working between two payments, in bytes.
 const EARNED_BYTES_MAX: f64 = 2.0 * QUANTUM_BYTES as f64;
-/// Longest time that one impatient batch is paid by: those behind it wait for a rate that is soon another one.
+/// Longest time that one impatient batch is paid by: those behind it wait for a rate that is soon another
+/// one.
 const PRICE_MAX: Duration = Duration::from_secs(1);
 /// Stands for a rate without a limit.
 const FREE: u64 = u64::MAX;
@@ -33,12 +35,14 @@ pub(crate) struct TokenBucket {
     rate: AtomicU64,
     /// Bytes that writers may still bring before they pay again.
     credit: AtomicU64,
-    /// Held by the writer that pays; no other work takes it. When the last payment ended: what writers needed for their
-    /// own work since then is a part of the next one, or they would go slower than the rate that is meant.
+    /// Held by the writer that pays; no other work takes it. When the last payment ended: what writers needed
+    /// for their own work since then is a part of the next one, or they would go slower than the rate that is
+    /// meant.
     turn: Mutex<Duration>,
     /// Until when, in microseconds of the clock, what impatient writers brought is not paid.
     unpaid: AtomicU64,
-    /// Bytes of writers that had waited long enough before it was their turn: whoever pays next pays for them, too.
+    /// Bytes of writers that had waited long enough before it was their turn: whoever pays next pays for
+    /// them, too.
     left_over: AtomicU64,
 }
 
@@ -79,8 +83,8 @@ impl TokenBucket {
         self.credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// Pays for `bytes` that a writer is about to bring: pauses as long as that takes at the rate, its turn included, for
-    /// `longest` at most. Whoever does not get a turn by then leaves it to the next one to pay.
+    /// Pays for `bytes` that a writer is about to bring: pauses as long as that takes at the rate, its turn
+    /// included, for `longest` at most. Whoever does not get a turn by then leaves it to the next one to pay.
     pub(crate) fn charge(&self, bytes: u64, longest: Duration, clock: &dyn Clock) {
         if self.rate().is_none() || self.take_credit(bytes) {
             return;
@@ -105,8 +109,9 @@ impl TokenBucket {
         }
     }
 
-    /// Pauses until bringing `bytes` took, from the end of the last payment on, as long as it does at the rate that is
-    /// allowed, as it changes meanwhile, or `end`. What a sleep lasted longer than it was to is credit. Returns the time, and the bytes that are not paid.
+    /// Pauses until bringing `bytes` took, from the end of the last payment on, as long as it does at the
+    /// rate that is allowed, as it changes meanwhile, or `end`. What a sleep lasted longer than it was to is
+    /// credit. Returns the time, and the bytes that are not paid.
     fn pause_for(&self, bytes: u64, last: Duration, end: Duration, clock: &dyn Clock) -> (Duration, u64) {
         let (mut owed, mut now) = (bytes as f64, clock.now());
         if let Some(rate) = self.rate() {
@@ -126,9 +131,9 @@ impl TokenBucket {
         (now, owed.max(0.0) as u64)
     }
 
-    /// Pays for `bytes` by the time that follows, as soon as what is unpaid is paid. Returns what was paid, to be given back
-    /// by [`TokenBucket::refund`] if the write does not come; `None` if it is not paid by `until`. Pays nothing once
-    /// `gives_up` says that no write will come.
+    /// Pays for `bytes` by the time that follows, as soon as what is unpaid is paid. Returns what was paid,
+    /// to be given back by [`TokenBucket::refund`] if the write does not come; `None` if it is not paid by
+    /// `until`. Pays nothing once `gives_up` says that no write will come.
     pub(crate) fn charge_by(
         &self,
         bytes: u64,

@@ -1,7 +1,7 @@
 //! A memory device that takes images of itself at chosen calls, from whichever thread makes the call.
 //!
-//! Calls that change something pass a gate. When the chosen one comes, the gate closes: calls under way end, no
-//! other begins, and the image is of one moment over all files.
+//! Calls that change something pass a gate. When the chosen one comes, the gate closes: calls under way end,
+//! no other begins, and the image is of one moment over all files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! What was written, in order, and how far it was acknowledged: the judge of what a recovery finds.
 //!
-//! Every batch puts its number under [`STAMP`] in one of the two lasting tables, so the greatest stamp says which
-//! prefix of the batches a database holds; then every row of every table must be as that prefix makes it.
+//! Every batch puts its number under [`STAMP`] in one of the two lasting tables, so the greatest stamp says
+//! which prefix of the batches a database holds; then every row of every table must be as that prefix makes
+//! it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

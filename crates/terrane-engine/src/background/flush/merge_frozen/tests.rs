@@ -53,8 +53,8 @@ fn control(engine: &Engine) -> Arc<JobControl> {
     Arc::new(engine.new_control())
 }
 
-/// A flush of the generation that settle has chosen to merge into ends before the merge. Were the memtable merged, its rows
-/// would be in no picture.
+/// A flush of the generation that settle has chosen to merge into ends before the merge. Were the memtable
+/// merged, its rows would be in no picture.
 #[test]
 fn a_memtable_is_not_merged_into_a_generation_that_was_flushed() {
     let (engine, table) = open();
@@ -203,7 +203,8 @@ fn a_trim_of_what_is_owed_is_refused() {
     engine.close().expect("closes");
 }
 
-/// A trim tells of all numbers in its segments as flushed; a generation may begin among them and have later records only.
+/// A trim tells of all numbers in its segments as flushed; a generation may begin among them and have later
+/// records only.
 #[test]
 fn what_somebody_waits_for_is_flushed_though_a_trim_told_of_more() {
     let (engine, table) = open();
@@ -219,8 +220,8 @@ fn what_somebody_waits_for_is_flushed_though_a_trim_told_of_more() {
     engine.close().expect("closes");
 }
 
-/// Who asks for a flush when nothing is committed waits for all up to number 0, with which the first memtable of an opening
-/// begins. The first put may come before that memtable is frozen.
+/// Who asks for a flush when nothing is committed waits for all up to number 0, with which the first memtable
+/// of an opening begins. The first put may come before that memtable is frozen.
 #[test]
 fn a_flush_of_nothing_does_not_wait_for_the_first_write() {
     let (engine, table) = open();

@@ -1,4 +1,5 @@
-//! Scans that can go on at a later moment without being made again, and those that pass by extents which the user hides.
+//! Scans that can go on at a later moment without being made again, and those that pass by extents which the
+//! user hides.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use crate::read::scan::{Bounds, Scan};
 use crate::table::Table;
 use crate::table::read_view::ReadView;
 
-/// Says whether a scan looks into an extent. What it hides is as if it were not there, range deletes included: older
-/// versions of the same keys, deeper down, show then.
+/// Says whether a scan looks into an extent. What it hides is as if it were not there, range deletes
+/// included: older versions of the same keys, deeper down, show then.
 pub type ExtentFilter = dyn Fn(&ExtentSummary) -> bool + Send + Sync;
 
 /// A filter of extents, and the keys within which they are of interest.
@@ -25,9 +26,9 @@ struct Filter {
 }
 
 impl Filter {
-    /// The picture without the extents that the filter hides. It is asked once for each that may have a key within the
-    /// bounds; a panic hides nothing. Hiding compares no keys and so cannot fail: it is the scan that says what is wrong
-    /// with an order.
+    /// The picture without the extents that the filter hides. It is asked once for each that may have a key
+    /// within the bounds; a panic hides nothing. Hiding compares no keys and so cannot fail: it is the scan
+    /// that says what is wrong with an order.
     fn seen<'p>(filter: Option<&Filter>, picture: &'p Arc<ReadView>) -> Cow<'p, ReadView> {
         let Some(filter) = filter else { return Cow::Borrowed(picture) };
         let (lower, upper) = (filter.bounds.lower.as_ref(), filter.bounds.upper.as_ref());
@@ -78,8 +79,9 @@ impl Engine {
         RenewableScan { scan, picture, shown, veiled, scope, filter }
     }
 
-    /// What the veils of a scan at `seq` are made of, if they hold for later numbers, too: the number, and how many range
-    /// deletes there are in memory. None of those, and none in levels, is newer than the number; one that comes is counted.
+    /// What the veils of a scan at `seq` are made of, if they hold for later numbers, too: the number, and
+    /// how many range deletes there are in memory. None of those, and none in levels, is newer than the
+    /// number; one that comes is counted.
     fn veiled_by(&self, picture: &ReadView, seq: SeqNo) -> Option<(SeqNo, u64)> {
         let count = picture.range_deletes();
         let sees_memory = picture.range_deletes_newest().is_none_or(|newest| newest <= seq);
@@ -114,8 +116,8 @@ impl RenewableScan {
         self.scan.replace(MergeCursor::new(Vec::new()), SeqNo(0));
     }
 
-    /// Makes the scan see `table`, the one it was made of, at `seq`; it has no position then. Costs little where
-    /// only the memtable has grown since. Returns whether it holds other sources now.
+    /// Makes the scan see `table`, the one it was made of, at `seq`; it has no position then. Costs little
+    /// where only the memtable has grown since. Returns whether it holds other sources now.
     pub fn renew(&mut self, engine: &Engine, table: &Table, seq: SeqNo) -> bool {
         let guard = terrane_base::epoch::pin();
         let picture = table.picture(&guard);
