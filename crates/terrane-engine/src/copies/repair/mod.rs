@@ -59,8 +59,7 @@ pub struct RepairReport {
     pub losses: Vec<Loss>,
     /// Losses that are not in the list.
     pub losses_left_out: u64,
-    /// Where something may be lost that cannot be told from what never was: the end of the journal of a
-    /// process that died, a manifest without its end mark.
+    /// Places where a loss cannot be seen: the journal's end after a crash, a manifest without its end mark.
     pub doubts: Vec<Error>,
     /// Doubts that are not in the list.
     pub doubts_left_out: u64,

@@ -1,5 +1,4 @@
-//! The conflict window: which commit changed a key last, for all commits that some living transaction does
-//! not see.
+//! The conflict window: which commit changed a key last, of commits that a living transaction does not see.
 //!
 //! While a transaction lives, each commit passes through here:
 //! 1. Enter: wait until no commit or prepared transaction *in flight* scanned a range that this one writes
@@ -8,15 +7,14 @@
 //!    through ranges; every other commit is noted. No device is read.
 //! 3. Leave: note the written keys under the number of the commit, which is visible by then.
 //!
-//! Commits that every living transaction sees are removed. A full window removes its oldest commits too: a
-//! transaction that needs one of them is refused as too old, by [`Inner::lost`].
+//! Commits that every living transaction sees leave; a full window drops its oldest ([`Inner::lost`]).
 //!
 //! Invariants:
-//! * Every commit above `lost` that became visible after the oldest registered position is noted or in flight.
+//! * A commit above `lost` that became visible behind the oldest registered position is noted or in flight.
 //! * `last` holds the newest noted number of each key of `order`, and no other key; `sorted` the same of the
 //!   commits at the front of `order`: the next lookup of a range sorts the others in. `compared` is the same
 //!   for each table with a comparator. `deleted` holds the ranges that commits of `order` deleted.
-//! * A snapshot's position is read and registered under one lock, so nothing it needs is removed before.
+//! * A snapshot's position is read and registered under one lock: nothing it needs leaves before.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -31,8 +29,7 @@ use crate::txn::key_range::{KeyRange, Place};
 use crate::txn::lock_table::{LockKey, LockWait, Refusal};
 use crate::txn::window_keys::WindowKeys;
 
-/// What a noted key takes beside its bytes: an entry of each map but those of comparators, the key's header,
-/// and its part of their nodes.
+/// Memory of a noted key beside its bytes: an entry of each map, its header, its part of nodes.
 const KEY_OVERHEAD_BYTES: u64 = 176;
 
 /// What a commit writes and what it has scanned.
