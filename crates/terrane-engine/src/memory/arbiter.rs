@@ -117,6 +117,16 @@ impl MemoryArbiter {
         &self.budget
     }
 
+    /// The cache that it divides memory with.
+    pub(crate) fn cache(&self) -> &Arc<Cache> {
+        &self.cache
+    }
+
+    /// Bytes of a row cache that gets `percent` of the cache's own share.
+    pub(crate) fn row_cache_bytes(&self, percent: u64) -> u64 {
+        self.plan().cache_bytes / 100 * percent
+    }
+
     /// What all tables hold together.
     pub(crate) fn table_totals(&self) -> &Arc<TableTotals> {
         &self.writers.tables
@@ -184,7 +194,8 @@ impl MemoryArbiter {
         self.evict_step();
     }
 
-    /// Whether the cache gave up enough since the last trim for another one: one caller is told so.
+    /// Whether the cache gave up enough since the last trim for another one. Of several
+    /// callers one gets `true`.
     pub(crate) fn takes_trim(&self) -> bool {
         self.divide(0, |_| Occasion::Trim).shares.trim
     }
@@ -202,7 +213,8 @@ impl MemoryArbiter {
             return true;
         }
         let divided = self.divide(reserved, |_| Occasion::Ask);
-        // Not only where no other thread evicts: this batch waits for room, never for the evictions of others.
+        // Not only where no other thread evicts: this batch waits for room, never for the evictions of
+        // others.
         self.cache.shrink_some(reserved + STEP_BYTES);
         has_room(divided.shares.together)
     }

@@ -264,7 +264,7 @@ impl MemoryPlan {
         if !self.adaptive {
             return self.cache_bytes;
         }
-        // Beyond their share writers get only what is on its way when they are stopped: half of the slack.
+        // Beyond their share writers get only half of the slack: what they take until they are stopped.
         let end = self.write_bytes + self.slack_bytes / 2;
         let foreseen = (write_bytes + self.slack_bytes).min(end).max(write_bytes);
         (self.shared_bytes() + lent_bytes).saturating_sub(foreseen)

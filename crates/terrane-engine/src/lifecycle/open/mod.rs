@@ -103,22 +103,16 @@ impl Engine {
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
         let recovered = recover_journal(doors, dir, &options, found, (&tables, &counters), way)?;
         tables.iter().try_for_each(|table| table.sense.collation().check())?;
-        let (budget, cache) = divide_memory(asked, &options, following.and_then(Following::cache));
-        let txn = Transactions::new(budget.write_bytes());
+        let txn = Transactions::new(options.write_memory_bytes);
         let journal: Arc<dyn Journal> = Arc::from(recovered.journal);
         let window_bytes = txn.window_bytes_shared();
         let writers = WriterMemory { journal: journal.clone(), tables: totals, window_bytes };
+        let memory = divide_memory(&env, (asked, &options), following.and_then(Following::cache), writers);
         Ok(Arc::new(Engine {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
-            rows: RowCache::new(cache.clone(), budget.plan().cache_bytes / 100 * options.row_cache),
-            memory: MemoryArbiter::new(
-                env.clock.clone(),
-                budget,
-                cache.clone(),
-                writers,
-                options.write_memory_yields,
-            ),
-            cache,
+            rows: RowCache::new(memory.cache().clone(), memory.row_cache_bytes(options.row_cache)),
+            cache: memory.cache().clone(),
+            memory,
             idle_watch: IdleWatch::default(),
             catalog: Catalog::new(tables),
             txn,
@@ -272,15 +266,18 @@ fn settle(options: &Options, env: &Env, functions: &Functions) -> Result<Options
     options.resolve(env.spawn.parallelism())
 }
 
-/// Whose memory is whose, and the cache.
-fn divide_memory(asked: &Options, options: &Options, shared: Option<Arc<Cache>>) -> (Budget, Arc<Cache>) {
+/// The arbiter of memory, with a cache of its own unless one is shared.
+fn divide_memory(
+    env: &Env,
+    (asked, options): (&Options, &Options),
+    shared: Option<Arc<Cache>>,
+    writers: WriterMemory,
+) -> MemoryArbiter {
     let budget = Budget::new(asked.clone(), options);
     let plan = budget.plan();
-    if let Some(cache) = shared {
-        return (budget, cache);
-    }
-    let cache = Cache::with_memory(plan.cache_bytes_max(), plan.cache_bytes, plan.chunk_bytes);
-    (budget, cache)
+    let cache = shared
+        .unwrap_or_else(|| Cache::with_memory(plan.cache_bytes_max(), plan.cache_bytes, plan.chunk_bytes));
+    MemoryArbiter::new(env.clock.clone(), budget, cache, writers, options.write_memory_yields)
 }
 
 /// Finishes what a drop of a table began: its extents leave the manifest.

@@ -155,7 +155,7 @@ fn writers_and_cache_never_get_more_than_is_shared() {
         let limit = plan.cache_limit(write_bytes, 0);
         assert!(limit <= last, "the cache gives back what writers take");
         assert!(write_bytes + limit <= plan.shared_bytes() || limit == 0);
-        // Its own share stays, less what writers may have on its way.
+        // Its own share stays, less what writers take until they are stopped.
         assert!(write_bytes > plan.write_bytes || limit >= plan.cache_bytes - plan.slack_bytes / 2);
         assert!(plan.cache_limit(write_bytes, plan.lent_bytes) <= limit + plan.lent_bytes);
         last = limit;
