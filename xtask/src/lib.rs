@@ -1,27 +1,38 @@
 //! The house rules and the test suites. Not part of the product: knows the tree, never the engine.
 //!
 //! * [`tree`]: the text files of the repository as one value, so that rules are pure and tests make trees up.
-//! * [`source`]: Rust text with comments and literals blanked out. [`imports`]: what its `use` items bring in. [`tidy`]: the
-//!   rules. [`suites`]: the tests.
+//! * [`source`]: Rust text with comments and literals blanked out. [`imports`]: what its `use` items bring
+//!   in. [`tidy`]: the rules. [`suites`]: the steps of the tests. [`test`]: builds and runs them, by
+//!   [`runner`] beside each other, and closes with the table of [`report`]. [`sizes`]: how much of what seeds
+//!   decide.
 //! * [`licences`]: of everything in `Cargo.lock`. [`tools`]: what needs more than a stable toolchain.
-//! * [`planted`]: the mutation suite. [`schedules`]: the whole engine under chosen schedules. [`stress`]: tests in loops beside
-//!   each other, delayed at random. [`programs`]: what they build and run.
+//! * [`planted`]: the mutation suite. [`schedules`]: the whole engine under chosen schedules. [`stress`]:
+//!   tests in loops beside each other, delayed at random.
+//! * [`programs`]: test programs that cargo builds. [`child`]: one of them as a process. [`outcome`]: what it
+//!   prints.
 //! * [`abi`]: what is made of the table of RocksDB's C interface.
-//! * [`install`]: that interface as an installed library. [`golden`]: stores that a version leaves for later ones to open.
+//! * [`install`]: that interface as an installed library. [`golden`]: stores that a version leaves for later
+//!   ones to open.
 #![expect(clippy::disallowed_methods, reason = "reads the tree and times the suites; no part of the engine")]
 
 pub mod abi;
+pub mod child;
 pub mod golden;
 pub mod imports;
 pub mod install;
 pub mod licences;
 pub mod manifest;
+pub mod outcome;
 pub mod planted;
 pub mod programs;
+pub mod report;
+pub mod runner;
 pub mod schedules;
+pub mod sizes;
 pub mod source;
 pub mod stress;
 pub mod suites;
+pub mod test;
 pub mod tidy;
 pub mod tools;
 pub mod tree;

@@ -13,8 +13,11 @@ usage: cargo xtask COMMAND
 
   tidy [--write]  check the house rules (STYLE.md); --write first lowers xtask/ratchet.txt and
                   renews the crate map of ARCHITECTURE.md and docs/unsafe.md
-  test            every test: unit, integration and doc tests, schedule exploration, a few planted bugs,
-                  benches once each
+  test [--only STEP]  every test: unit, integration and doc tests, schedule exploration, a few planted
+                  bugs, benches once each; programs run beside each other, and a table closes it;
+                  --only takes the steps with STEP in their title
+  soak            simulation, fuzz smoke and explorations at full sizes; `test` does a part, both from
+                  the commit's seed or TERRANE_EXPLORE_SEED
   cases [NUMBER]  the property tests on NUMBER other cases each (5000), from a seed that it prints;
                   `test` draws the same cases in every run
   stress [--minutes N] [--only FILTER] [OPTION]...  the property, model and thread tests in loops
@@ -46,7 +49,9 @@ fn main() -> ExitCode {
     let done = match arguments.as_slice() {
         ["tidy"] => xtask::tidy::run(root, false),
         ["tidy", "--write"] => xtask::tidy::run(root, true),
-        ["test"] => xtask::suites::test(root),
+        ["test"] => xtask::test::run(root, None),
+        ["soak"] => xtask::test::soak(root),
+        ["test", "--only", title] => xtask::test::run(root, Some(title)),
         ["cases"] => xtask::suites::cases(root, 5000),
         ["cases", number] => match number.parse() {
             Ok(number) => xtask::suites::cases(root, number),

@@ -17,6 +17,8 @@ pub struct Package {
     pub description: String,
     /// Names of normal and build dependencies.
     pub dependencies: Vec<String>,
+    /// Those of them that are not optional.
+    pub needed: Vec<String>,
     /// Names of dev-dependencies.
     pub dev_dependencies: Vec<String>,
 }
@@ -54,10 +56,15 @@ fn parse(path: &str, text: &str) -> Result<Package, String> {
     let layer =
         package.get("metadata").and_then(|value| value.get("layer")).and_then(toml::Value::as_integer);
     let mut dependencies = Vec::new();
+    let mut needed = Vec::new();
     let mut dev_dependencies = Vec::new();
-    collect(&root, &mut dependencies, &mut dev_dependencies);
-    for target in root.get("target").and_then(|value| value.as_table()).into_iter().flat_map(|t| t.values()) {
-        collect(target.as_table().unwrap_or(&toml::Table::new()), &mut dependencies, &mut dev_dependencies);
+    let targets = root.get("target").and_then(|value| value.as_table()).into_iter().flat_map(|t| t.values());
+    for table in targets.filter_map(|target| target.as_table()).chain([&root]) {
+        for section in ["dependencies", "build-dependencies"] {
+            dependencies.extend(names(table, section, |_| true));
+            needed.extend(names(table, section, |value| !is_optional(value)));
+        }
+        dev_dependencies.extend(names(table, "dev-dependencies", |_| true));
     }
     let description = string("description");
     Ok(Package {
@@ -66,23 +73,21 @@ fn parse(path: &str, text: &str) -> Result<Package, String> {
         layer,
         description,
         dependencies,
+        needed,
         dev_dependencies,
     })
 }
 
-fn collect(table: &toml::Table, normal: &mut Vec<String>, dev: &mut Vec<String>) {
-    let lists = [("dependencies", &mut *normal), ("dev-dependencies", dev)];
-    for (section, list) in lists {
-        list.extend(names(table, section));
-    }
-    normal.extend(names(table, "build-dependencies"));
+/// Whether a dependency is there only with a feature.
+fn is_optional(dependency: &toml::Value) -> bool {
+    dependency.get("optional").and_then(toml::Value::as_bool).unwrap_or(false)
 }
 
-/// The crates that a section names; a renamed one (`package = "..."`) by its real name.
-fn names(table: &toml::Table, section: &str) -> Vec<String> {
+/// The crates that a section names and `takes` accepts; a renamed one (`package = "..."`) by its real name.
+fn names(table: &toml::Table, section: &str, takes: impl Fn(&toml::Value) -> bool) -> Vec<String> {
     let section = table.get(section).and_then(|value| value.as_table());
     let real = |(name, value): (&String, &toml::Value)| {
         value.get("package").and_then(|value| value.as_str()).unwrap_or(name).to_owned()
     };
-    section.into_iter().flatten().map(real).collect()
+    section.into_iter().flatten().filter(|(_, value)| takes(value)).map(real).collect()
 }

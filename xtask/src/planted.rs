@@ -1,8 +1,9 @@
-//! The mutation suite: each bug of `crates/terrane-base/src/planted.rs` is switched on, and its test must fail.
+//! The mutation suite: each bug of `crates/terrane-base/src/planted.rs` is switched on, and its test must
+//! fail.
 //!
 //! 1. build the test programs that the bugs name, once, with the feature `planted` of `terrane-base`
-//! 2. run each test without a bug: it must pass 3. run it with each bug: it must fail, and by itself: a test that is
-//!    ended at its limit has caught nothing, unless the bug is about blocking.
+//! 2. run each test without a bug: it must pass 3. run it with each bug: it must fail, and by itself: a test
+//!    that is ended at its limit has caught nothing, unless the bug is about blocking.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,15 +12,15 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::programs::{self, Programs};
+use crate::programs::{self, Program};
 use crate::suites::run_within;
 use crate::tidy::Finding;
 use crate::tree::Tree;
 
 const LIST: &str = "crates/terrane-base/src/planted.rs";
 const PAGE: &str = "docs/planted-bugs.md";
-/// What `cargo xtask test` runs: bugs of the layers whose tests need no engine, and are built in a minute or two: formats,
-/// journal, manifest, device.
+/// What `cargo xtask test` runs: bugs of the layers whose tests need no engine, and are built in a minute or
+/// two: formats, journal, manifest, device.
 const SAMPLE: [&str; 6] = [
     "IgnoreGroupChecksum",
     "FilterDenies",
@@ -28,6 +29,11 @@ const SAMPLE: [&str; 6] = [
     "SkipManifestSync",
     "FollowLinks",
 ];
+/// Features of the build.
+const FEATURES: &str = "terrane-base/planted";
+/// Features of the sample's build: those of the sample of schedules, so that `cargo xtask test` compiles the
+/// crates once for both. Without an explorer the points of the second one do nothing.
+pub const SAMPLE_FEATURES: &str = "terrane-base/planted,terrane-base/schedule";
 /// The most time of one test.
 const LIMIT: Duration = Duration::from_secs(150);
 /// Tests that run beside each other.
@@ -121,6 +127,12 @@ pub fn missing_from_sample(tree: &Tree) -> Vec<&'static str> {
     SAMPLE.into_iter().filter(|name| bugs.iter().all(|bug| bug.name != *name)).collect()
 }
 
+/// The bugs that [`Choice::Sample`] takes.
+#[must_use]
+pub fn sample(tree: &Tree) -> Vec<Planted> {
+    planted(tree).into_iter().filter(|bug| Choice::Sample.takes(&bug.name)).collect()
+}
+
 /// Runs the bugs of a choice; with `write`, renews the page with all of them.
 ///
 /// # Errors
@@ -132,7 +144,8 @@ pub fn run(root: &Path, choice: Choice<'_>, write: bool) -> Result<(), String> {
     if bugs.is_empty() || choice == Choice::Sample && bugs.len() < SAMPLE.len() {
         return Err("there is no such planted bug".to_owned());
     }
-    let programs = build(root, &bugs)?;
+    let features = if choice == Choice::Sample { SAMPLE_FEATURES } else { FEATURES };
+    let programs = build(root, &bugs, features)?;
     let mut tests: Vec<&str> = bugs.iter().map(|bug| bug.test.as_str()).collect();
     tests.sort_unstable();
     tests.dedup();
@@ -168,15 +181,15 @@ pub fn run(root: &Path, choice: Choice<'_>, write: bool) -> Result<(), String> {
 }
 
 /// The programs of the tests that the bugs name, and no others: linking is most of the work.
-fn build(root: &Path, bugs: &[Planted]) -> Result<Programs, String> {
+fn build(root: &Path, bugs: &[Planted], features: &str) -> Result<Vec<Program>, String> {
     let mut command = programs::build_command(root);
-    command.args(build_arguments(bugs));
+    command.args(build_arguments(bugs, features));
     programs::build(&mut command)
 }
 
 /// What `cargo test` builds for these bugs.
 #[must_use]
-pub fn build_arguments(bugs: &[Planted]) -> Vec<String> {
+pub fn build_arguments(bugs: &[Planted], features: &str) -> Vec<String> {
     let (mut packages, mut targets) = (BTreeSet::new(), BTreeSet::new());
     for bug in bugs {
         let mut words = bug.test.split(' ');
@@ -187,19 +200,19 @@ pub fn build_arguments(bugs: &[Planted]) -> Vec<String> {
         targets.insert(if is_library { "--lib".to_owned() } else { format!("--test {target}") });
     }
     let arguments = packages.into_iter().chain(targets).collect::<Vec<_>>().join(" ");
-    format!("{arguments} --features terrane-base/planted").split(' ').map(str::to_owned).collect()
+    format!("{arguments} --features {features}").split(' ').map(str::to_owned).collect()
 }
 
 fn run_test(
     root: &Path,
-    programs: &Programs,
+    programs: &[Program],
     test: &str,
     bug: Option<&str>,
 ) -> Result<(Ended, Duration), String> {
     let [package, target, filter] = test.split(' ').collect::<Vec<_>>()[..] else {
         return Err(format!("no package, test target and test: {test}"));
     };
-    let program = programs.get(&(package.to_owned(), target.to_owned()));
+    let program = programs::path_of(programs, package, target);
     let mut command = Command::new(program.ok_or_else(|| format!("no test program for {test}"))?);
     command.arg(filter).current_dir(root.join("crates").join(package));
     command.env_remove("TERRANE_PLANTED").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

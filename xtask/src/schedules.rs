@@ -1,6 +1,6 @@
-//! Exploring schedules of the whole engine: builds the program of `terrane-sim` with the feature `schedule`, in release, and
-//! hands its arguments on. With a planted bug the program is built with the feature `planted`, too, and finding the bug is the
-//! success.
+//! Exploring schedules of the whole engine: builds the program of `terrane-sim` with the feature `schedule`,
+//! in release, and hands its arguments on. With a planted bug the program is built with the feature
+//! `planted`, too, and finding the bug is the success.
 
 use std::path::Path;
 use std::process::Command;

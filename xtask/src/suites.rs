@@ -1,4 +1,5 @@
-//! The suites: each a list of steps that run in order, stop at the first failure and say how long they took.
+//! The suites: each a list of steps. [`crate::test`] runs those of `cargo xtask test`; the others run in
+//! order, stop at the first failure and say how long they took.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -12,6 +13,15 @@ use crate::tree::Tree;
 /// The sample of schedules of the whole engine.
 const SCHEDULES: &str = "crates/terrane-sim/tests/schedules.rs";
 
+/// How `cargo xtask test` runs a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Cargo builds the test programs; they run beside each other, without cargo.
+    Programs,
+    /// The command runs beside the programs, after cargo has built with these arguments.
+    Command(Vec<String>),
+}
+
 /// One command of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -21,38 +31,36 @@ pub struct Step {
     pub arguments: Vec<String>,
     /// Variables set for it.
     pub variables: Vec<(&'static str, String)>,
-    /// The most time it may take where nobody watches.
+    /// The most time for it, or for each of its programs, where it is not run from a terminal.
     pub limit: Duration,
+    /// How it runs among the steps of [`crate::test`].
+    pub way: Way,
 }
 
 impl Step {
     fn new(title: &'static str, minutes: u64, arguments: &str) -> Step {
         let arguments = arguments.split_whitespace().map(str::to_owned).collect();
-        Step { title, arguments, variables: Vec::new(), limit: Duration::from_secs(60 * minutes) }
+        let limit = Duration::from_secs(60 * minutes);
+        Step { title, arguments, variables: Vec::new(), limit, way: Way::Programs }
     }
-}
 
-/// Every test: `cargo test`, schedule exploration, a sample of the mutation suite, and each benchmark once.
-///
-/// # Errors
-/// Names the first step that failed.
-pub fn test(root: &Path) -> Result<(), String> {
-    let tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
-    run(root, &test_steps(&tree))
+    fn command(title: &'static str, minutes: u64, arguments: &str, build: Vec<String>) -> Step {
+        Step { way: Way::Command(build), ..Step::new(title, minutes, arguments) }
+    }
 }
 
 /// The documentation, warnings refused.
 ///
 /// # Errors
-/// As [`test()`].
+/// Names the first step that failed.
 pub fn docs(root: &Path) -> Result<(), String> {
     run(root, &[docs_step()])
 }
 
-/// What CI runs besides [`test()`]: format, lints, house rules, documentation.
+/// What CI runs besides [`crate::test`]: format, lints, house rules, documentation.
 ///
 /// # Errors
-/// As [`test()`].
+/// As [`docs`].
 pub fn ci_parts(root: &Path) -> Result<(), String> {
     run(
         root,
@@ -77,29 +85,24 @@ fn docs_step() -> Step {
     step
 }
 
-/// The steps of [`test()`] for a tree: a crate takes part in schedule exploration by having `tests/shuttle.rs`,
-/// a benchmark by lying in `benches/`. One command for all of a kind: what they share is built once, and cargo builds beside
-/// each other what does not wait for each other.
+/// The steps of [`crate::test`] for a tree: a crate takes part in schedule exploration by having
+/// `tests/shuttle.rs`, a benchmark by lying in `benches/`. One command for all of a kind: what they share is
+/// built once, and cargo builds beside each other what does not wait for each other.
 #[must_use]
 pub fn test_steps(tree: &Tree) -> Vec<Step> {
-    let mut steps = vec![Step::new("tests", 45, "test --workspace")];
+    let mut steps = vec![
+        Step::new("tests", 20, "test --workspace"),
+        Step::command("doc tests", 20, "test --workspace --doc", Vec::new()),
+    ];
     let paths = || tree.rust_files().map(|(path, _)| path.split('/').collect::<Vec<_>>());
-    let explored: Vec<String> = paths()
-        .filter_map(|path| match path.as_slice() {
-            ["crates", package, "tests", "shuttle.rs"] => Some(format!("-p {package}")),
-            _ => None,
-        })
-        .collect();
-    if !explored.is_empty() {
-        let arguments = format!("test {} --features shuttle --test shuttle", explored.join(" "));
-        steps.push(Step::new("schedule exploration", 20, &arguments));
-    }
-    if tree.get(SCHEDULES).is_some() {
-        let arguments =
-            "test -p terrane-sim --features schedule,planted --lib --bin schedules --test schedules";
-        steps.push(Step::new("schedules of the whole engine, a sample", 20, arguments));
-    }
-    steps.push(Step::new("planted bugs, a sample", 20, "xtask planted --sample"));
+    steps.append(&mut exploration_steps(tree, 20));
+    let sample = crate::planted::sample(tree);
+    let build = if sample.is_empty() {
+        Vec::new()
+    } else {
+        crate::planted::build_arguments(&sample, crate::planted::SAMPLE_FEATURES)
+    };
+    steps.push(Step::command("planted bugs, a sample", 20, "xtask planted --sample", build));
     let benches: BTreeSet<String> = paths()
         .filter_map(|path| match path.as_slice() {
             ["crates", _, "benches", file] => Some(format!("--bench {}", file.strip_suffix(".rs")?)),
@@ -114,8 +117,39 @@ pub fn test_steps(tree: &Tree) -> Vec<Step> {
     steps
 }
 
-/// The property tests on other cases than those of [`test()`], which are the same in every run (`.cargo/config.toml`):
-/// `number` for each property, from a seed that the clock gives and that is printed.
+fn exploration_steps(tree: &Tree, minutes: u64) -> Vec<Step> {
+    let explored: Vec<String> = tree
+        .rust_files()
+        .filter_map(|(path, _)| match path.split('/').collect::<Vec<_>>().as_slice() {
+            ["crates", package, "tests", "shuttle.rs"] => Some(format!("-p {package}")),
+            _ => None,
+        })
+        .collect();
+    let mut steps = Vec::new();
+    if !explored.is_empty() {
+        let arguments = format!("test {} --features shuttle --test shuttle", explored.join(" "));
+        steps.push(Step::new("schedule exploration", minutes, &arguments));
+    }
+    if tree.get(SCHEDULES).is_some() {
+        let arguments =
+            "test -p terrane-sim --features schedule,planted --lib --bin schedules --test schedules";
+        steps.push(Step::new("schedules of the whole engine, a sample", minutes, arguments));
+    }
+    steps
+}
+
+/// The steps of [`crate::test::soak`]: what [`crate::sizes`] makes smaller in [`crate::test::run`].
+#[must_use]
+pub fn soak_steps(tree: &Tree) -> Vec<Step> {
+    let simulation =
+        "test -p terrane-sim -p terrane-fuzz --test simulate --test explore --test model --test smoke";
+    let mut steps = vec![Step::new("simulation and fuzz smoke", 240, simulation)];
+    steps.append(&mut exploration_steps(tree, 240));
+    steps
+}
+
+/// The property tests on other cases than those of [`crate::test`], which are the same in every run
+/// (`.cargo/config.toml`): `number` for each property, from a seed that the clock gives and that is printed.
 ///
 /// # Errors
 /// Names the first step that failed.
@@ -127,8 +161,8 @@ pub fn cases(root: &Path, number: u32) -> Result<(), String> {
     run(root, &case_steps(&tree, number, seed))
 }
 
-/// The steps of [`cases()`] for a tree: one, with every test target that has a property. Of the whole workspace, so that
-/// what [`test()`] has built serves.
+/// The steps of [`cases()`] for a tree: one, with every test target that has a property. Of the whole
+/// workspace, so that what [`test()`] has built serves.
 #[must_use]
 pub fn case_steps(tree: &Tree, number: u32, seed: u64) -> Vec<Step> {
     let with_properties = tree.rust_files().filter(|(_, text)| text.contains("proptest! {"));
@@ -174,7 +208,7 @@ fn run_step(root: &Path, step: &Step) -> Result<ExitStatus, String> {
         .envs(step.variables.iter().map(|(name, value)| (name, value)))
         .current_dir(root);
     if std::io::stdin().is_terminal() {
-        // Somebody watches and can interrupt; a process group of its own would not hear the key.
+        // Run from a terminal, it can be interrupted; a process group of its own would not hear the key.
         return command.status().map_err(|why| format!("cannot run cargo: {why}"));
     }
     run_within(&mut command, step.limit).map_err(|why| format!("{}: {why}", step.title))

@@ -19,7 +19,7 @@ const HOST: &str = "x86_64-unknown-linux-gnu";
 const MIRI: &[(&str, &str)] = &[
     ("terrane-base", "--test lane"),
     ("terrane-memtable", "--test global"),
-    ("terrane-table", "--test hostile a_meta_that_does_not_fit_is_an_error"),
+    ("terrane-table", "--test suite a_meta_that_does_not_fit_is_an_error"),
     ("terrane-engine", "--lib epoch_cell"),
 ];
 
@@ -29,7 +29,7 @@ const SANITIZED: &[(&str, &str)] = &[
     ("terrane-journal", "--test conformance"),
     ("terrane-memtable", "--test stress"),
     ("terrane-table", "--lib --test stress --test cache --test arena --test swip"),
-    ("terrane-engine", "--test concurrent"),
+    ("terrane-engine", "--test suite concurrent::"),
 ];
 
 /// Runs one target, or all in turn, for `seconds` each; what is found new is kept below the target directory of
@@ -140,7 +140,7 @@ pub fn sanitize(root: &Path, sanitizer: &str) -> Result<(), String> {
 pub enum Advisories {
     /// Over the net.
     Fetched,
-    /// From the copy that lies where cargo-deny looks: `docs/reliability.md` says how it comes there.
+    /// From the copy that lies where cargo-deny looks: `docs/reliability.md` says how to get it.
     Copied,
     /// They are not looked at.
     LeftOut,

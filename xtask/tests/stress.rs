@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use xtask::child;
+use xtask::outcome::{Outcome, failed_tests, listed_tests, unfinished_tests};
 use xtask::programs::build_until;
-use xtask::stress::child::{self, Places};
-use xtask::stress::outcome::{Outcome, failed_tests, listed_tests, unfinished_tests};
 use xtask::stress::plan::{Plan, Program, RunName};
 use xtask::stress::select::{self, Target};
 use xtask::stress::settings::Settings;
@@ -85,7 +85,7 @@ fn packages_that_have_the_feature_are_built_with_it() {
 }
 
 fn program(name: &str, path: &Path) -> Program {
-    let target = Target { package: "low".to_owned(), test: Some(name.to_owned()) };
+    let target = Target { package: "low".to_owned(), test: Some(name.to_owned()), is_in_suite: false };
     Program { target, path: path.to_owned(), folder: PathBuf::from("/"), parts: Vec::new() }
 }
 
@@ -128,6 +128,28 @@ fn a_run_is_repeated_by_a_line() {
     let line = run.command_line(&tests);
     assert!(line.ends_with("'/target/with blank' part::one two --exact --test-threads=2"), "{line}");
     assert_eq!(run.file_name(), "000000-low-a.txt");
+}
+
+#[test]
+fn modules_of_a_suite_take_part_one_by_one() {
+    let tree = Tree::of([
+        ("crates/low/tests/suite/main.rs", "mod model; mod plain; mod whole; mod support;"),
+        ("crates/low/tests/suite/model.rs", ""),
+        ("crates/low/tests/suite/plain.rs", ""),
+        ("crates/low/tests/suite/whole.rs", "mod part;"),
+        ("crates/low/tests/suite/whole/part.rs", PROPERTY),
+        ("crates/low/tests/suite/support/mod.rs", PROPERTY),
+    ]);
+    let targets = select::targets(&tree, None);
+    assert_eq!(names(&targets), ["low model", "low whole"]);
+    assert_eq!(build_arguments(&tree, &targets, false), ["--package=low", "--test=suite"]);
+    let whole = Program { target: targets[1].clone(), ..program("whole", Path::new("suite")) };
+    let plan = Plan::new(vec![whole], 1, true);
+    let mut run = plan.run(0);
+    run.test_threads = 2;
+    assert_eq!(run.arguments(&[]), ["whole::", "--test-threads=2"]);
+    let one = ["whole::part::one".to_owned()];
+    assert_eq!(run.arguments(&one), ["whole::part::one", "--exact", "--test-threads=2"]);
 }
 
 #[test]
@@ -217,7 +239,8 @@ fn arguments_are_read() {
     assert!(std::time::Instant::now().checked_add(longest.time).is_some());
 }
 
-/// Tests that write a program and run it: a file that is open for writing in a child of another thread does not run.
+/// Tests that write a program and run it: a file that is open for writing in a child of another thread does
+/// not run.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -243,7 +266,6 @@ fn folder(name: &str) -> PathBuf {
 fn nothing_outlives_a_run() {
     let (_alone, folder) = (alone(), folder("outlives"));
     let (output, pipe) = (folder.join("output.txt"), folder.join("pipe"));
-    let places = Places { output: &output, temporary: &folder };
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for (ending, expected) in [
         ("exit 0", Outcome::Passed),
@@ -262,7 +284,9 @@ fn nothing_outlives_a_run() {
         });
         let text = format!("exec 3>{}\necho begun >&3\nsleep 100000 &\n{ending}", pipe.display());
         let plan = Plan::new(vec![script(&folder, "program", &text)], 1, true);
-        let outcome = child::run(&plan.run(0), places, Duration::from_secs(3600), &is_over).unwrap();
+        let outcome =
+            child::run(&mut plan.run(0).command(&folder), &output, Duration::from_secs(3600), &is_over)
+                .unwrap();
         assert_eq!(outcome, expected, "{ending}");
         assert_eq!(reader.join().unwrap(), 0, "{ending}");
     }
@@ -273,8 +297,8 @@ fn a_run_at_its_limit_hangs_and_its_threads_are_told() {
     let (_alone, folder) = (alone(), folder("limit"));
     let plan = Plan::new(vec![script(&folder, "program", "sleep 100000")], 1, true);
     let output = folder.join("output.txt");
-    let places = Places { output: &output, temporary: &folder };
-    let outcome = child::run(&plan.run(0), places, Duration::ZERO, &AtomicBool::new(false));
+    let outcome =
+        child::run(&mut plan.run(0).command(&folder), &output, Duration::ZERO, &AtomicBool::new(false));
     assert_eq!(outcome.unwrap(), Outcome::Hung);
     let threads = std::fs::read_to_string(folder.join("output.threads.txt")).unwrap();
     assert!(threads.contains("State:"), "{threads}");

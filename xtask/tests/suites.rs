@@ -24,6 +24,7 @@ fn the_test_suite_finds_explorations_and_benches() {
         commands,
         [
             "test --workspace",
+            "test --workspace --doc",
             "test -p high -p low --features shuttle --test shuttle",
             "test -p terrane-sim --features schedule,planted --lib --bin schedules --test schedules",
             "xtask planted --sample",
@@ -123,6 +124,6 @@ fn planted_bugs_build_the_programs_that_they_name() {
     };
     let bugs =
         [bug("low-ring faults a_sync"), bug("low-ring low_ring in_the_library"), bug("high faults a_cut")];
-    let arguments = xtask::planted::build_arguments(&bugs).join(" ");
+    let arguments = xtask::planted::build_arguments(&bugs, "terrane-base/planted").join(" ");
     assert_eq!(arguments, "-p high -p low-ring --lib --test faults --features terrane-base/planted");
 }

@@ -370,3 +370,19 @@ fn words_that_are_read_twice_only_become_fewer() {
         text.lines().filter(|line| line.ends_with("who") || line.ends_with("nobody")).collect();
     assert_eq!(counts, ["0 nobody", "2 who"], "lowered, and never raised");
 }
+
+#[test]
+fn comments_wider_than_the_code_only_become_fewer() {
+    let wide = format!("//! {}.\n", "word ".repeat(30));
+    let mut tree = with("crates/low/src/wide.rs", &wide);
+    refused(
+        &tree,
+        &["crates/low/src/wide.rs:1", "low has 1 comment lines wider than 110 columns, 0 are allowed"],
+    );
+    tree.insert("xtask/width.txt", "low 3\nlow\n");
+    refused(&tree, &["xtask/width.txt:2", "expected `PACKAGE COUNT`"]);
+    tree.insert("xtask/width.txt", "low 3\n");
+    let (path, text) = tidy::width::renewed(&tree).expect("counts fall");
+    assert_eq!(path, "xtask/width.txt");
+    assert!(text.ends_with("low 1\n"), "{text}");
+}

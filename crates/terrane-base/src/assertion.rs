@@ -11,5 +11,5 @@ macro_rules! verify {
     };
 }
 
-/// Whether [`verify!`](crate::verify) checks run.
+/// True if [`verify!`](crate::verify) checks run.
 pub const VERIFY: bool = cfg!(feature = "verify");

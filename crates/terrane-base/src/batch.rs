@@ -1,4 +1,5 @@
-//! The atomic unit of a commit: records over any number of tables, already encoded as the journal stores them.
+//! The atomic unit of a commit: records over any number of tables, already encoded as the journal stores
+//! them.
 
 use crate::record::Record;
 use crate::stored::{self, Moment};
@@ -78,7 +79,8 @@ impl Batch {
         self.push_wrapped((table, key), expires_at, None, value)
     }
 
-    /// Adds a delete of `key` in `table`, which was put once, and only put, since it was last deleted or never was.
+    /// Adds a delete of `key` in `table`, which was put once, and only put, since it was last deleted or
+    /// never was.
     ///
     /// # Errors
     /// As [`Batch::put`].
@@ -87,7 +89,8 @@ impl Batch {
         self.push(Record { kind: RecordKind::SingleDelete, table, key, value: &[] })
     }
 
-    /// Adds an operand that the merge operator of `table` folds with what `key` has; with [`Moment::NEVER`] for good.
+    /// Adds an operand that the merge operator of `table` folds with what `key` has; with [`Moment::NEVER`]
+    /// for good.
     ///
     /// # Errors
     /// As [`Batch::put`].
@@ -96,7 +99,7 @@ impl Batch {
         self.push_wrapped((table, key), expires_at, Some(0), operand)
     }
 
-    /// Adds data for who reads the journal; it takes a number and changes nothing.
+    /// Adds data for readers of the journal; it takes a number and changes nothing.
     ///
     /// # Errors
     /// As [`Batch::put`]; the data counts as a value.
@@ -104,7 +107,7 @@ impl Batch {
         self.push(Record::of_log_data(data))
     }
 
-    /// Adds a value with what stands in front of it.
+    /// Adds a value with its prefix.
     fn push_wrapped(
         &mut self,
         (table, key): (TableId, &[u8]),
@@ -122,7 +125,7 @@ impl Batch {
     /// Adds a record of any kind; its value is as it is stored.
     ///
     /// # Errors
-    /// As [`Batch::put`]. The order of a range delete's ends is not looked at: its table says it.
+    /// As [`Batch::put`]. The order of a range delete's ends is not checked, because it depends on the table.
     #[inline]
     pub fn push(&mut self, record: Record<'_>) -> Result<()> {
         key::check_key(record.key)?;
@@ -140,7 +143,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Adds the records of another batch behind those of this one.
+    /// Appends the records of another batch.
     ///
     /// # Errors
     /// `Invalid` if the whole batch would pass its limit; the batch is unchanged then.
@@ -168,14 +171,14 @@ impl Batch {
         self.record_count
     }
 
-    /// Whether the batch holds no record.
+    /// Returns true if the batch holds no record.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.record_count == 0
     }
 
-    /// Removes the records behind the first `record_count`, which take `bytes` bytes: what [`Batch::bytes`] and
-    /// [`Batch::record_count`] were at an earlier moment.
+    /// Removes all records after the first `record_count`, which take `bytes` bytes: the values of
+    /// [`Batch::bytes`] and [`Batch::record_count`] at an earlier time.
     pub fn truncate(&mut self, bytes: usize, record_count: u32) {
         assert!(
             bytes <= self.bytes.len() && record_count <= self.record_count,

@@ -1,8 +1,10 @@
-//! Callbacks of the user: functions that the engine calls in the middle of its own work, on whatever thread does that.
+//! Callbacks of the user: functions that the engine calls during its own work, on the thread that does the
+//! work.
 //!
-//! Who writes there, or waits for the background, may wait for the work that it is a part of. So each call of an order of keys,
-//! a comparator, a merge operator, a prefix extractor or a compaction filter goes through [`call`], which marks the thread; whoever
-//! changes a database asks [`refuse`] first. Reading is fine, but for comparators: no lock and no epoch is held around the other calls.
+//! A callback that writes, or waits for the background, may wait for the work of which it is a part. So each
+//! call of a key order, a comparator, a merge operator, a prefix extractor or a compaction filter goes
+//! through [`call`], which marks the thread, and every change of a database calls [`refuse`] first. Reading
+//! is allowed, except in comparators: no lock and no epoch is held around the other calls.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::{Error, Result};
 
 thread_local! {
-    /// How many callbacks this thread is in, one within the other.
+    /// Number of nested callbacks of this thread.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -33,21 +35,21 @@ impl Drop for Inside {
 /// Calls a function of the user's; a panic ends there, and is the error.
 ///
 /// # Errors
-/// What the function panicked with.
+/// The panic of the function.
 #[inline]
 pub fn call<R>(function: impl FnOnce() -> R) -> std::thread::Result<R> {
     let _inside = Inside::begin();
     catch_unwind(AssertUnwindSafe(function))
 }
 
-/// Whether this thread is in a callback.
+/// Returns true if this thread is in a callback.
 #[inline]
 #[must_use]
 pub fn is_inside() -> bool {
     DEPTH.get() > 0
 }
 
-/// Refuses what a callback must not do.
+/// Refuses a call that is not allowed in a callback.
 ///
 /// # Errors
 /// `Invalid` in a callback.

@@ -1,12 +1,13 @@
-//! The versions of one key that together make its value: operands of merges, and what they are folded onto.
+//! The versions of one key that together make its value: operands of merges, and the base onto which they are
+//! folded.
 //!
-//! Versions are taken newest first, until one ends the chain: a value, a delete, or something expired. A version may lie
-//! in two places at once, while a flush goes on and after a crash: in a newer place as it was written, in an older one
-//! perhaps folded with others. So:
-//! 1. what the operands at hand stand for already is passed over,
-//! 2. a version of an older place that stands for some of them, and more, takes their place.
+//! Versions are taken newest first, until one ends the chain: a value, a delete, or an expired version.
+//! During a flush and after a crash a version may exist twice: in a newer place as it was written, in an
+//! older one possibly folded with others. So:
+//! 1. a version that the collected operands include already is skipped;
+//! 2. a version from an older place that includes some of them, and more, replaces them.
 //!
-//! Invariant: the operands at hand stand for disjoint, descending ranges of sequence numbers.
+//! Invariant: the collected operands include disjoint, descending ranges of sequence numbers.
 
 use crate::merge_operator::MergeOperator;
 use crate::stored::{Moment, Stored};
@@ -15,7 +16,7 @@ use crate::{Error, Result, SeqKind, SeqNo, key};
 /// An operand that was met.
 #[derive(Clone, Debug)]
 pub struct Operand {
-    /// Its sequence number: the greatest that it stands for.
+    /// Its sequence number: the greatest that it includes.
     pub last: SeqNo,
     /// The least.
     pub first: SeqNo,
@@ -25,7 +26,7 @@ pub struct Operand {
     end: usize,
 }
 
-/// What ends a chain.
+/// The base that ends a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Base {
     /// Nothing yet: something older may count.
@@ -44,7 +45,7 @@ pub enum Base {
     },
 }
 
-/// See the [module](self). Used again from key to key; what it allocated stays.
+/// See the [module](self). Reused from key to key, with its allocations.
 #[derive(Debug)]
 pub struct Chain {
     bytes: Vec<u8>,
@@ -74,7 +75,7 @@ impl Chain {
         self.base = Base::Open;
     }
 
-    /// Whether nothing was taken.
+    /// Returns true if nothing was taken.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.operands.is_empty() && self.base == Base::Open
@@ -86,7 +87,7 @@ impl Chain {
         &self.operands
     }
 
-    /// What they are folded onto.
+    /// The base onto which the operands are folded.
     #[must_use]
     pub fn base(&self) -> &Base {
         &self.base
@@ -104,11 +105,11 @@ impl Chain {
         matches!(self.base, Base::Value { .. }).then(|| &self.bytes[self.base_at..])
     }
 
-    /// Takes the next version, newest first within each place, newer places first. `bytes` are as stored. Returns
-    /// whether older versions may count.
+    /// Takes the next version, newest first within each place, newer places first. `bytes` are as stored.
+    /// Returns whether older versions may count.
     ///
     /// # Errors
-    /// `Corrupt` if the bytes are not what the kind says, or overlap with operands of other numbers.
+    /// `Corrupt` if the bytes do not match the kind, or overlap with operands of other numbers.
     pub fn take(&mut self, seq_kind: SeqKind, bytes: &[u8], now: Moment) -> Result<bool> {
         let stored = Stored::of_entry(seq_kind, bytes)?;
         let last = seq_kind.seq();
@@ -134,8 +135,8 @@ impl Chain {
         Ok(true)
     }
 
-    /// Ends the chain with a range delete, which hides what is older than its number. What came in together with it has the
-    /// same number, and stays.
+    /// Ends the chain with a range delete, which hides versions older than its number. Versions of the same
+    /// ingest have the same number, and stay.
     ///
     /// # Errors
     /// `Corrupt` if operands on both sides of it were folded with each other.
@@ -147,12 +148,12 @@ impl Chain {
         Ok(())
     }
 
-    /// The least number that the operands stand for.
+    /// The least number that the operands include.
     fn floor(&self) -> Option<SeqNo> {
         self.operands.last().map(|operand| operand.first)
     }
 
-    /// Forgets the operands up to `last`: a version that is about to be taken stands for them.
+    /// Removes the operands up to `last`, because the next version includes them.
     fn give_way(&mut self, last: SeqNo) -> Result<()> {
         if crate::planted!(FoldTwice) {
             return Ok(());
@@ -204,8 +205,9 @@ impl Chain {
         Ok(true)
     }
 
-    /// [`Chain::fold_operands`] for a merge that stores the value: by way of one operand that stands for the given ones, if the
-    /// operator wants it so and has one. That it fails to make one is no reason to fail: it may know the value all the same.
+    /// [`Chain::fold_operands`] for a merge that stores the value: through one operand that combines the
+    /// given ones, if the operator asks for that and has one. If it fails to combine them, that is no error,
+    /// because it may know the value.
     ///
     /// # Errors
     /// As [`Chain::fold`].
@@ -227,7 +229,7 @@ impl Chain {
         Ok(true)
     }
 
-    /// Appends one operand that stands for the given ones, neighbours, to `out`; returns whether there is one.
+    /// Appends one operand that combines the given adjacent ones to `out`; returns false if there is none.
     ///
     /// # Errors
     /// As [`Chain::fold`].
@@ -251,14 +253,14 @@ fn guard<R>(operator: &dyn MergeOperator, key: &[u8], call: impl FnOnce() -> Res
     let named = || format!("merge operator {:?} on key \"{}\"", operator.name(), shown(key));
     match crate::callback::call(call) {
         Ok(Ok(done)) => Ok(done),
-        // Whatever it says, nothing stored is damaged: the operator or what it was given must be mended.
+        // No stored data is damaged: the operator or its input must be fixed.
         Ok(Err(error)) => Err(error.with_kind(crate::Kind::Invalid).context(named())),
         Err(_) => Err(Error::invalid(format!("{} panicked: the operands stay; mend the operator", named()))),
     }
 }
 
 fn check_len(operator: &dyn MergeOperator, key: &[u8], len: usize) -> Result<()> {
-    // What stands in front of it must fit as well.
+    // Its prefix must fit as well.
     if len + crate::stored::PREFIX_BYTES_MAX <= key::VALUE_BYTES_MAX {
         return Ok(());
     }
@@ -278,7 +280,7 @@ fn missing(key: &[u8]) -> Error {
     ))
 }
 
-/// As much of a key as an error should have.
+/// The part of a key that errors show.
 fn shown(key: &[u8]) -> String {
     let shown = &key[..key.len().min(64)];
     format!("{}{}", shown.escape_ascii(), if shown.len() < key.len() { ".." } else { "" })

@@ -1,26 +1,30 @@
-//! How the engine compares the keys of a table: as bytes, or by a comparison that the program gives.
+//! How the engine compares the keys of a table: as bytes, or by a comparator of the program.
 //!
-//! A [`Collation`] travels with a table, from its options to each memtable, extent and job. That of bytes costs one branch
-//! that is always the same. A [`Comparator`] is asked for every comparison.
+//! A [`Collation`] belongs to a table and is passed from its options to each memtable, extent and job. The
+//! bytewise one costs one predictable branch. A [`Comparator`] is called for every comparison.
 //!
-//! "The least key behind this one" has no name under a comparison, and ends of range deletes and exclusive bounds need one. So
-//! the engine keeps the keys of a table with a comparator with a *mark* behind them:
+//! Under a comparator the least key after a given one cannot be written down, but ends of range deletes and
+//! exclusive bounds need it. So the engine stores the keys of such a table with a *mark* after them:
 //!
 //! ```text
 //! kept = key mark:u8        mark 0: the key itself; 1 and more: behind it, before every greater key
 //! ```
 //!
-//! No bytes at all come before every key. Users' keys get and lose the mark where keys of other orders are encoded and
-//! decoded ([`crate::key_order`]); all else sees kept keys only, and this module alone looks at marks.
+//! The empty byte string comes before every key. Users' keys get and lose the mark where keys of other orders
+//! are encoded and decoded ([`crate::key_order`]); all other code sees stored keys only, and only this module
+//! reads marks.
 //!
 //! # Contract of a comparator
-//! 1. It is a total order, the same one in every version of the program that opens the table. It may be called any number of
-//!    times, on any thread, for any bytes that are a key or a bound, and must not use the database.
-//! 2. Keys that it calls equal though their bytes differ are two keys side by side, in the order of their bytes: what finds
-//!    keys by hash (filters, locks, the row cache) and what compares agree about which keys are one.
+//! 1. It is a total order, the same one in every version of the program that opens the table. It may be
+//!    called any number of times, on any thread, for any bytes that are a key or a bound, and must not use
+//!    the database.
+//! 2. Keys that it calls equal though their bytes differ are two adjacent keys, in the order of their bytes:
+//!    code that finds keys by hash (filters, locks, the row cache) and code that compares agree about which
+//!    keys are equal.
 //!
-//! One that contradicts itself gets its rows in some order, or an error. A panic is caught: the comparison goes on by bytes,
-//! and from then on everything that asks [`Collation::check`] is refused until the database is opened again.
+//! A comparator that contradicts itself gets its rows in some order, or an error. A panic is caught: the
+//! comparison continues bytewise, and from then on every operation that calls [`Collation::check`] is refused
+//! until the database is opened again.
 
 mod sort;
 
@@ -38,7 +42,7 @@ pub trait Comparator: Send + Sync + fmt::Debug {
     /// The name that is stored with tables: 1 to 64 bytes without control characters.
     fn name(&self) -> &str;
 
-    /// How the key `left` relates to the key `right`.
+    /// Compares the keys `left` and `right`.
     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering;
 }
 
@@ -56,7 +60,7 @@ pub struct Collation(Option<Arc<Compared>>);
 /// A comparator under the name that was checked when it was given.
 struct Compared {
     name: String,
-    /// `None`: it is not at hand.
+    /// `None`: the comparator is not available.
     function: Option<Arc<dyn Comparator>>,
     has_failed: AtomicBool,
 }
@@ -65,7 +69,7 @@ impl Collation {
     /// By bytes, shorter first where one key is the beginning of the other.
     pub const BYTES: Collation = Collation(None);
 
-    /// [`Collation::BYTES`], for who needs a reference.
+    /// [`Collation::BYTES`] as a reference.
     #[must_use]
     pub fn bytes() -> &'static Collation {
         static BYTES: Collation = Collation::BYTES;
@@ -78,7 +82,7 @@ impl Collation {
         Collation::of(name, Some(function))
     }
 
-    /// By the same comparator, as if it had not failed.
+    /// A collation with the same comparator, as if it had not failed.
     pub(crate) fn renewed(&self) -> Self {
         match &self.0 {
             Some(compared) => Collation::of(compared.name.clone(), compared.function.clone()),
@@ -86,7 +90,8 @@ impl Collation {
         }
     }
 
-    /// That of a table whose comparator is not at hand. Keys can be compared, but nothing follows from how.
+    /// The collation of a table whose comparator is not available. Keys can be compared, but the result means
+    /// nothing.
     #[must_use]
     pub fn missing(name: &str) -> Self {
         Collation::of(name.to_owned(), None)
@@ -96,14 +101,14 @@ impl Collation {
         Collation(Some(Arc::new(Compared { name, function, has_failed: AtomicBool::new(false) })))
     }
 
-    /// Whether keys are ordered as bytes.
+    /// Returns true if keys are ordered as bytes.
     #[inline]
     #[must_use]
     pub fn is_bytes(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether the order is that of a comparator that is not at hand: nothing may be concluded from it.
+    /// Returns true if the comparator is not available, so that comparisons mean nothing.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         self.0.as_ref().is_some_and(|compared| compared.function.is_none())
@@ -115,10 +120,11 @@ impl Collation {
         self.0.as_ref().map(|compared| &*compared.name)
     }
 
-    /// Whether the comparator did what it must so far.
+    /// Returns true if the comparator has not failed so far.
     ///
     /// # Errors
-    /// `Poisoned`, naming the comparator, after it panicked: what was compared meanwhile may be in the wrong place.
+    /// `Poisoned`, naming the comparator, after it panicked: keys compared meanwhile may be in the wrong
+    /// place.
     #[inline]
     pub fn check(&self) -> Result<()> {
         match &self.0 {
@@ -127,7 +133,7 @@ impl Collation {
         }
     }
 
-    /// How two kept keys relate.
+    /// Compares two stored keys.
     #[inline]
     #[must_use]
     pub fn cmp(&self, left: &[u8], right: &[u8]) -> Ordering {
@@ -137,7 +143,7 @@ impl Collation {
         }
     }
 
-    /// Whether `left` comes before `right`.
+    /// Returns true if `left` comes before `right`.
     #[inline]
     #[must_use]
     pub fn lt(&self, left: &[u8], right: &[u8]) -> bool {
@@ -147,7 +153,7 @@ impl Collation {
         }
     }
 
-    /// Whether `left` comes before `right` or is the same key.
+    /// Returns true if `left` comes before `right` or is the same key.
     #[inline]
     #[must_use]
     pub fn le(&self, left: &[u8], right: &[u8]) -> bool {
@@ -157,7 +163,7 @@ impl Collation {
         }
     }
 
-    /// Whether `key` lies within a lower bound.
+    /// Returns true if `key` lies within a lower bound.
     #[inline]
     #[must_use]
     pub fn is_above(&self, key: &[u8], lower: Bound<&[u8]>) -> bool {
@@ -168,7 +174,7 @@ impl Collation {
         }
     }
 
-    /// Whether `key` lies within an upper bound.
+    /// Returns true if `key` lies within an upper bound.
     #[inline]
     #[must_use]
     pub fn is_below(&self, key: &[u8], upper: Bound<&[u8]>) -> bool {
@@ -191,23 +197,24 @@ impl Collation {
         if self.lt(right.as_ref(), left.as_ref()) { left } else { right }
     }
 
-    /// A number by which keys may be compared first: where two differ they order as the keys do. [`key::head`] of bytes, the
-    /// same for all keys under a comparator.
+    /// A number by which keys may be compared first: where two differ they order as the keys do.
+    /// [`key::head`] of bytes, the same for all keys under a comparator.
     #[inline]
     #[must_use]
     pub fn head(&self, key: &[u8]) -> u64 {
         if self.is_bytes() { key::head(key) } else { 0 }
     }
 
-    /// As [`Collation::head`], for keys whose first `start` bytes are the same. Requires: `start <= key.len()`.
+    /// As [`Collation::head`], for keys whose first `start` bytes are the same. Requires: `start <=
+    /// key.len()`.
     #[inline]
     #[must_use]
     pub fn head_behind(&self, key: &[u8], start: usize) -> u64 {
         if self.is_bytes() { key::head_behind(key, start) } else { 0 }
     }
 
-    /// How many bytes from the front are the same in all keys from `first` to `last`; under a comparator nothing follows from
-    /// these two.
+    /// Number of leading bytes that all keys from `first` to `last` share; under a comparator these two keys
+    /// do not tell.
     #[inline]
     #[must_use]
     pub fn common_len(&self, first: &[u8], last: &[u8]) -> usize {
@@ -216,7 +223,7 @@ impl Collation {
 
     /// The least key that is greater than `key`. It may be one byte longer than a user's key can be.
     ///
-    /// Under a comparator it is none that a user can name.
+    /// Under a comparator the successor is not a key of a user.
     #[must_use]
     pub fn successor(&self, key: &[u8]) -> Vec<u8> {
         if self.is_bytes() {
@@ -258,7 +265,7 @@ impl Compared {
         // A function's answer to one key twice is never asked for: many are not made for it.
         let Some(function) = self.function.as_ref().filter(|_| left != right) else { return Ordering::Equal };
         callback::call(|| function.compare(left, right)).unwrap_or_else(|_| {
-            // Release: who is refused by it sees what led to it.
+            // Release: an operation that is refused by it sees the failure.
             self.has_failed.store(true, atomic::Ordering::Release);
             Ordering::Equal
         })

@@ -1,11 +1,11 @@
-//! What the reads of one thread did: sorted runs, filters, blocks, bytes.
+//! Counters of the reads of one thread: sorted runs, filters, blocks, bytes.
 //!
-//! Each thread counts for itself, so a read that finds everything in memory writes no cache line that another
-//! thread looks at. The counters only grow; whoever measures takes the difference of two [`read_counters`] on the
-//! thread that reads, and adds up threads with `+`.
+//! Each thread has its own counters, so a read that finds everything in memory writes no cache line that
+//! another thread reads. The counters only grow; to measure, take the difference of two [`read_counters`] on
+//! the reading thread, and add up threads with `+`.
 //!
-//! What is counted is the work of a read as it was decided: a point read that begins again because a block had to
-//! be fetched counts each part once. Background work reads on threads of its own and past these counters.
+//! The counts are those of the final attempt of a read: a point read that starts again because a block had to
+//! be fetched counts each part once. Background work reads on its own threads and is not counted.
 
 use std::cell::Cell;
 use std::ops::{Add, AddAssign, Sub};
@@ -19,7 +19,7 @@ macro_rules! read_counters {
             Metric::new(stringify!($name), MetricScope::Thread, MetricKind::Counter, $unit, $about),
         )* ];
 
-        /// What the reads of one thread did; see the [module](self).
+        /// The counters of one thread; see the [module](self).
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct ReadCounters {
@@ -101,7 +101,7 @@ thread_local! {
     static CELLS: ReadCells = const { ReadCells::new() };
 }
 
-/// What the reads of the calling thread did since the thread began, over all databases.
+/// The counters of the calling thread since it began, over all databases.
 ///
 /// ```
 /// let before = terrane_base::counters::read_counters();

@@ -1,4 +1,4 @@
-//! What every sorted source offers: memtables, blocks, extents, levels, and merges of them.
+//! The trait of every sorted source: memtables, blocks, extents, levels, and merges of them.
 //!
 //! Entries are in *internal order*: by key ascending, then by sequence number descending (newest first).
 
@@ -15,7 +15,8 @@ pub struct Entry<'a> {
     pub value: &'a [u8],
 }
 
-/// A position in a sorted source. A new cursor has no position: [`Cursor::entry`] is `None` until it is placed.
+/// A position in a sorted source. A new cursor has no position: [`Cursor::entry`] is `None` until it is
+/// placed.
 ///
 /// After an error the cursor has no position; placing it again is allowed.
 pub trait Cursor {
@@ -29,15 +30,16 @@ pub trait Cursor {
     /// `Io` or `Corrupt` from the device.
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()>;
 
-    /// Asks for memory that [`Cursor::begin_seek`] and [`Cursor::seek`] of the same key will look into, so that several
-    /// sources wait for it together. One of them must follow before anything else but another such call.
+    /// Prefetches memory that [`Cursor::begin_seek`] and [`Cursor::seek`] of the same key will read, so that
+    /// several sources wait for it together. One of them must follow; before it only this call may be
+    /// repeated.
     fn prepare_seek(&mut self, key: &[u8]) {
         let _ = key;
     }
 
-    /// Begins [`Cursor::seek`] without waiting for a device, so that several sources wait together. True if that was
-    /// all; false if bytes are under way now: `seek` with the same arguments must follow, and the cursor has no
-    /// position until then.
+    /// Begins [`Cursor::seek`] without waiting for a device, so that several sources wait together. True if
+    /// that was all; false if bytes are under way now: `seek` with the same arguments must follow, and the
+    /// cursor has no position until then.
     ///
     /// # Errors
     /// As [`Cursor::seek`].
@@ -69,7 +71,8 @@ pub trait Cursor {
     /// As [`Cursor::seek`].
     fn next(&mut self) -> Result<()>;
 
-    /// As [`Cursor::next`], but may pass by older versions of the key: for those who have seen the one they want.
+    /// As [`Cursor::next`], but may skip older versions of the key: for callers that have found their
+    /// version.
     ///
     /// # Errors
     /// As [`Cursor::seek`].

@@ -1,10 +1,11 @@
-//! The doors: clock, randomness and threads enter the engine only here, so that a simulator can stand in.
+//! The environment: clock, randomness and threads enter the engine only here, so that a simulator can replace
+//! them.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Error, Result};
+use crate::{Error, Result, rng};
 
 /// Time as the engine sees it.
 pub trait Clock: Send + Sync + Debug {
@@ -38,17 +39,17 @@ pub trait Spawn: Send + Sync + Debug {
     /// `Io` if the operating system refuses.
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn Joiner>>;
 
-    /// How many threads can run at once; at least 1.
+    /// Number of threads that can run at once; at least 1.
     fn parallelism(&self) -> usize;
 
-    /// Who runs background work in steps on the threads of those who wait for it. `Some` means that no thread is
-    /// started at all: not [`Spawn::spawn`] but [`Stepper::add`] takes every background loop.
+    /// Runs background work in steps on the threads that wait for it. `Some` means that no thread is started
+    /// at all: [`Stepper::add`] takes every background loop instead of [`Spawn::spawn`].
     fn stepper(&self) -> Option<&dyn Stepper> {
         None
     }
 }
 
-/// How a step of background work ended.
+/// The result of a step of background work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Something was done; there may be more.
@@ -59,13 +60,13 @@ pub enum Step {
     Ended,
 }
 
-/// Background loops as steps: what a simulator runs in an order of its own choice, on one thread.
+/// Background loops as steps: a simulator runs them in an order of its choice, on one thread.
 pub trait Stepper: Send + Sync + Debug {
     /// Takes over a background loop. A step never waits for another loop but through [`Stepper::pass`].
     fn add(&self, name: &str, step: Box<dyn FnMut() -> Step + Send>);
 
-    /// Stands for waiting up to `patience`: runs one step of some loop, or lets that much time pass if none has
-    /// anything to do. The caller holds no lock that a step may take.
+    /// Stands for waiting up to `patience`: runs one step of some loop, or lets that much time pass if none
+    /// has anything to do. The caller holds no lock that a step may take.
     fn pass(&self, patience: Duration);
 }
 
@@ -153,12 +154,9 @@ impl Clock for SleepClock {
 
 impl Random for RealEnv {
     fn next_u64(&self) -> u64 {
-        // SplitMix64 (Steele, Lea, Flood 2014): a counter and a mix, so threads need no lock.
-        let step = 0x9e37_79b9_7f4a_7c15u64;
-        let mut z = self.state.fetch_add(step, std::sync::atomic::Ordering::Relaxed).wrapping_add(step);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        // As [`crate::Rng`] does it: a counter and a mix, so threads need no lock.
+        let before = self.state.fetch_add(rng::STEP, std::sync::atomic::Ordering::Relaxed);
+        rng::mix(before.wrapping_add(rng::STEP))
     }
 }
 

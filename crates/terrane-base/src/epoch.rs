@@ -1,10 +1,10 @@
-//! The seam to epochs: whoever pins one keeps alive what it can see, and what is replaced is freed when the last
-//! epoch that could see it has ended.
+//! Epochs for safe memory reclamation: a thread that pins an epoch keeps alive everything that it can see,
+//! and replaced objects are freed when the last epoch that could see them has ended.
 //!
-//! All threads share one collector, so when memory is freed depends on every thread of the process. A simulated
-//! world must not depend on its neighbours: [`alone`] gives it a collector of its own.
+//! All threads share one collector, so the time at which memory is freed depends on every thread of the
+//! process. A simulated world must not depend on other threads: [`alone`] gives it a collector of its own.
 //!
-//! Invariant: what is reached under a guard of [`pin`] is retired under guards of the same collector.
+//! Invariant: objects reached under a guard of [`pin`] are retired under guards of the same collector.
 #![expect(unsafe_code, reason = "which collector a thread uses is a promise of the caller")]
 
 use std::cell::RefCell;
@@ -30,19 +30,19 @@ pub fn pin() -> Guard {
     HANDLE.try_with(|handle| handle.borrow().pin()).unwrap_or_else(|_| shared().register().pin())
 }
 
-/// Runs `world` with a collector that nobody else uses: when memory is freed depends on `world` alone. Everything
+/// Runs `world` with a collector of its own: when memory is freed depends on `world` alone. Everything
 /// retired in it is freed before this returns.
 ///
 /// # Safety
-/// Nothing that `world` makes and that is reached under [`pin`] is used after this returns, nor by another thread;
-/// and `world` uses nothing of the kind that was made outside.
+/// Nothing that `world` makes and that is reached under [`pin`] is used after this returns, nor by another
+/// thread; and `world` uses nothing of the kind that was made outside.
 pub unsafe fn alone<R>(world: impl FnOnce() -> R) -> R {
     // SAFETY: the caller promises more: one thread.
     unsafe { World::default().within(world) }
 }
 
-/// A collector that several threads have for themselves: when memory is freed depends on them alone. What is retired in it is
-/// freed when it is dropped and the last of them has left, at the latest.
+/// A collector that several threads have for themselves: when memory is freed depends on them alone. What is
+/// retired in it is freed when it is dropped and the last of them has left, at the latest.
 #[derive(Clone, Debug, Default)]
 pub struct World(Collector);
 
@@ -50,16 +50,17 @@ impl World {
     /// Runs `part` on this thread with the collector of the world.
     ///
     /// # Safety
-    /// What is made within the world and reached under [`pin`] is used within it only, and what was made outside is not used
-    /// within.
+    /// Objects created within the world and reached under [`pin`] are used within it only, and objects
+    /// created outside are not used within.
     pub unsafe fn within<R>(&self, part: impl FnOnce() -> R) -> R {
         /// Puts the thread's handle back, also after a panic.
         struct Restore<'w>(&'w World, Option<LocalHandle>);
         impl Drop for Restore<'_> {
             fn drop(&mut self) {
                 let Some(before) = self.1.take() else { return };
-                // What the handle leaves behind is handed on when it is dropped, and what is freed then may pin: a second handle of
-                // the same collector is there for that, and has nothing to leave behind.
+                // What the handle leaves behind is handed on when it is dropped, and what is freed then may
+                // pin: a second handle of the same collector is there for that, and has nothing to leave
+                // behind.
                 let second = self.0.0.register();
                 drop(HANDLE.with(|handle| handle.replace(second)));
                 drop(HANDLE.with(|handle| handle.replace(before)));

@@ -1,5 +1,5 @@
-//! One error type for the whole engine. Its [`Kind`] says what the caller must do; its text names the thing
-//! and the remedy; its place names the file and offset where there is one.
+//! One error type for the whole engine. Its [`Kind`] says what the caller must do; its text names the object
+//! and the remedy; its location names the file and offset, if there is one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,38 +13,39 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Try again later: something else holds what is needed, nothing is lost.
+    /// Try again later: another operation holds what is needed, nothing is lost.
     Busy,
     /// Fix the argument or the option that the message names.
     Invalid,
-    /// Free space or raise the limit that the message names; reads go on.
+    /// Free space or raise the limit that the message names; reads continue.
     Full,
-    /// Restore from a backup or a replica: stored bytes are not what was written.
+    /// Restore from a backup or a replica: stored bytes differ from what was written.
     Corrupt,
-    /// Close and open again: an earlier failure made further writes unsafe; reads go on.
+    /// Close and open again: an earlier failure made further writes unsafe; reads continue.
     Poisoned,
     /// The device or the operating system refused; the source says why.
     Io,
     /// The work was cancelled or the database is closing.
     Cancelled,
-    /// What was asked for does not exist.
+    /// The requested object does not exist.
     NotFound,
-    /// Run the transaction again from its beginning: somebody else changed what it read or writes.
+    /// Run the transaction again from its beginning: another writer changed what it reads or writes.
     Conflict,
     /// Run the transaction again from its beginning: it and others wait for each other ([`Error::cycle`]).
     Deadlock,
-    /// Begin again, and sooner to the end: what a transaction needs to tell whether it conflicts is no longer kept, or a
-    /// snapshot, scan or transaction has reached the greatest age that the options allow.
+    /// Begin again, and finish sooner: the history that a transaction needs for its conflict check is no
+    /// longer kept, or a snapshot, scan or transaction has reached the greatest age that the options allow.
     TooOld,
-    /// Try again later or allow more time: a lock was held by somebody else for as long as the caller would wait.
+    /// Try again later or allow more time: another transaction held a lock for as long as the caller would
+    /// wait.
     TimedOut,
-    /// Go on from the present state: what was asked for is no longer kept. The view of a follower catches up; a reader of changes
-    /// begins with a copy, or from [`Error::oldest`] on.
+    /// Continue from the present state: the requested history is no longer kept. The view of a follower
+    /// catches up; a reader of changes begins with a copy, or from [`Error::oldest`] on.
     Gone,
 }
 
 impl Kind {
-    /// Whether the same transaction may well succeed when it is run again from its beginning.
+    /// Returns true if the same transaction may well succeed when it is run again from its beginning.
     #[must_use]
     pub fn is_worth_another_run(self) -> bool {
         matches!(self, Kind::Conflict | Kind::Deadlock | Kind::TooOld | Kind::TimedOut)
@@ -71,7 +72,7 @@ impl Kind {
     }
 }
 
-/// Where in the stored bytes an error was seen.
+/// File and offset at which an error was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Path of the file, as the engine opened it.
@@ -80,12 +81,12 @@ pub struct Place {
     pub offset: u64,
 }
 
-/// One edge of a deadlock: who waits for whom, and for which key.
+/// One edge of a deadlock: the waiting transaction, the one it waits for, and the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitsFor {
     /// Number of the transaction that waits.
     pub waiter: u64,
-    /// Number of the transaction that holds the lock or is in front of the waiter.
+    /// Number of the transaction that holds the lock or is queued before the waiter.
     pub holder: u64,
     /// Name of the table.
     pub table: String,
@@ -155,7 +156,8 @@ impl Error {
         Error(Arc::new(Inner { cycle, ..Inner::new(Kind::Deadlock, message) }))
     }
 
-    /// `what` was asked for and is no longer kept; `oldest` is the first change that is, where changes were asked for.
+    /// `what` was requested and is no longer kept; `oldest` is the first change that still is, if changes
+    /// were requested.
     #[cold]
     pub fn gone(what: impl fmt::Display, oldest: Option<SeqNo>) -> Self {
         let from = oldest.map(|oldest| format!(" (oldest is {oldest})")).unwrap_or_default();
@@ -166,10 +168,10 @@ impl Error {
         Error::new(Kind::Gone, message).rebuild(|inner| inner.oldest = oldest)
     }
 
-    /// The operating system refused: `what` says what was attempted on which thing.
+    /// The operating system refused a call: `what` names the attempt and its object.
     ///
-    /// A full device or quota becomes [`Kind::Full`], a missing file [`Kind::NotFound`], a file where a directory
-    /// should be [`Kind::Invalid`], all else [`Kind::Io`].
+    /// A full device or quota becomes [`Kind::Full`], a missing file [`Kind::NotFound`], a file where a
+    /// directory should be [`Kind::Invalid`], all else [`Kind::Io`].
     #[cold]
     pub fn io(what: impl Into<String>, source: std::io::Error) -> Self {
         let kind = match source.kind() {
@@ -201,8 +203,8 @@ impl Error {
         self.rebuild(|inner| inner.kind = kind)
     }
 
-    /// The same error, marked as one that was found by comparing keys: it says nothing of what is stored if what compares them
-    /// fails.
+    /// Marks the error as found by comparing keys: if the comparator fails, it proves nothing about the
+    /// stored data.
     #[must_use]
     pub fn of_order(self) -> Self {
         self.rebuild(|inner| inner.is_of_order = true)
@@ -230,19 +232,19 @@ impl Error {
         &self.0.message
     }
 
-    /// Of a deadlock, who waits for whom; empty for every other error.
+    /// The edges of a deadlock; empty for every other error.
     #[must_use]
     pub fn cycle(&self) -> &[WaitsFor] {
         &self.0.cycle
     }
 
-    /// Where history is gone, the number of the oldest change that is still kept; `None` for every other error.
+    /// If history is gone, the number of the oldest change that is still kept; `None` for every other error.
     #[must_use]
     pub fn oldest(&self) -> Option<SeqNo> {
         self.0.oldest
     }
 
-    /// Whether it was found by comparing keys ([`Error::of_order`]).
+    /// Returns true if it was found by comparing keys ([`Error::of_order`]).
     #[must_use]
     pub fn is_of_order(&self) -> bool {
         self.0.is_of_order

@@ -1,8 +1,9 @@
-//! Functions of a program that tables name: given when a database is opened.
+//! Functions of a program that tables name, passed when a database is opened.
 
 use crate::{KeyOrders, MergeOperators, PrefixExtractors};
 
-/// What tables may name beside what is built in. A table that names a function that is not at hand is not opened.
+/// The functions that tables may name beside the built-in ones. A table that names an unavailable function is
+/// not opened.
 #[derive(Clone, Debug, Default)]
 pub struct Functions {
     /// How operands become values.

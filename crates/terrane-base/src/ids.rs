@@ -1,4 +1,4 @@
-//! Numbers that must not mix.
+//! Numbers of different kinds, as types that cannot be confused.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
-//! Limits of user bytes, and how keys compare. Keys are ordered as unsigned bytes, shorter first where one is a prefix of
-//! the other.
+//! Limits of user bytes, and how keys compare. Keys are ordered as unsigned bytes, shorter first where one is
+//! a prefix of the other.
 //!
-//! Whoever searches sorted keys compares *heads*, eight bytes as one number, behind what all of them have in common.
+//! A search over sorted keys compares *heads*: the eight bytes after the common prefix, as one number.
 
 use crate::{Collation, Error, Result};
 
@@ -55,7 +55,8 @@ pub fn check_range_ordered(start: &[u8], end: &[u8], collation: &Collation) -> R
     )))
 }
 
-/// The least key within the limit that is not less than `key`, which may be beyond it; `None` if there is none.
+/// The least key within the limit that is not less than `key`, which may be beyond it; `None` if there is
+/// none.
 #[must_use]
 pub fn at_or_after(key: &[u8]) -> Option<Vec<u8>> {
     if key.len() <= KEY_BYTES_MAX {
@@ -101,8 +102,8 @@ pub fn common_len(left: &[u8], right: &[u8]) -> usize {
     at
 }
 
-/// The first 8 bytes of `key` as a big-endian number, padded with zeros: where two heads differ, they order as
-/// their keys do.
+/// The first 8 bytes of `key` as a big-endian number, padded with zeros: where two heads differ, they order
+/// as their keys do.
 #[inline]
 #[must_use]
 pub fn head(key: &[u8]) -> u64 {
@@ -114,7 +115,7 @@ pub fn head(key: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// [`head`] of what `key` has behind its first `start` bytes. Requires: `start <= key.len()`.
+/// [`head`] of `key` without its first `start` bytes. Requires: `start <= key.len()`.
 #[inline]
 #[must_use]
 pub fn head_behind(key: &[u8], start: usize) -> u64 {
@@ -122,7 +123,7 @@ pub fn head_behind(key: &[u8], start: usize) -> u64 {
     if let Some(first) = rest.first_chunk() {
         return u64::from_be_bytes(*first);
     }
-    // The last 8 bytes of the key end with the rest; what is in front of it is shifted out.
+    // The last 8 bytes of the key end with the rest; the bytes before it are shifted out.
     match key.last_chunk() {
         Some(last) if !rest.is_empty() => u64::from_be_bytes(*last) << (64 - 8 * rest.len()),
         _ => head(rest),

@@ -1,26 +1,28 @@
-//! Orders of keys other than that of their bytes: how a key is written so that the bytes compare as the keys do.
+//! Key orders other than bytewise: a key is encoded so that the encoded bytes compare as the keys do.
 //!
-//! An order is a pair of functions, not a comparison: [`KeyOrder::encode`] makes of a key the bytes that the engine keeps,
-//! and [`KeyOrder::decode`] the key of those. So everything behind the encoding, from the memtable to range deletes and
-//! transactions, compares bytes as ever, and no order can make it inconsistent. `docs/design/0021-key-order.md` weighs
-//! this against comparisons by a callback.
+//! An order is a pair of functions, not a comparison: [`KeyOrder::encode`] turns a key into the bytes that
+//! the engine stores, and [`KeyOrder::decode`] turns those into the key. So everything after the encoding,
+//! from the memtable to range deletes and transactions, compares bytes, and no order can make it
+//! inconsistent. `docs/design/0021-key-order.md` compares this with a comparison callback.
 //!
-//! Where no such pair is at hand an order may be a comparison after all ([`KeyOrders::with_comparator`]): its encoding is the key
-//! and a mark behind it, and the engine compares by [`crate::collation`]. All else here holds for it as well.
+//! If a program has no such pair, an order may be a comparator ([`KeyOrders::with_comparator`]): its encoding
+//! is the key with a mark after it, and the engine compares by [`crate::collation`]. The rest of this page
+//! holds for it as well.
 //!
-//! A table names its order; the name is stored with the table, and a table whose order is not at hand is not opened.
-//! The built-in order is `reverse`; others are given at opening by [`KeyOrders`].
+//! A table names its order; the name is stored with the table, and a table whose order is not available is
+//! not opened. The built-in order is `reverse`; [`KeyOrders`] passes others at opening.
 //!
 //! # Contract
-//! 1. Both are functions: the same bytes always make the same, in every version of the program that opens the table.
-//!    They may be called any number of times, on any thread, and must not use the database: what would change it or wait
-//!    for it is refused ([`crate::callback`]).
-//! 2. Keys are in the order of their encodings, as unsigned bytes, shorter first where one is the beginning of the other.
-//! 3. Keys with one encoding are one key, whatever their bytes. It is shown as `decode` says, and what `decode` says has
-//!    that encoding.
-//! 4. What does not decode, because the order changed, is an error for who reads it, and nothing else.
+//! 1. Both are functions: the same bytes always make the same, in every version of the program that opens the
+//!    table. They may be called any number of times, on any thread, and must not use the database: what would
+//!    change it or wait for it is refused ([`crate::callback`]).
+//! 2. Keys are in the order of their encodings, as unsigned bytes, shorter first where one is the beginning
+//!    of the other.
+//! 3. Keys with the same encoding are the same key, whatever their bytes. Reads return the key that `decode`
+//!    returns, and that key has the same encoding.
+//! 4. If a key cannot be decoded, because the order changed, its readers get an error; nothing else happens.
 //!
-//! A panic is caught and is an error of the operation that met it.
+//! A panic is caught and is an error of the operation that called the function.
 
 mod given;
 mod in_order;
@@ -56,15 +58,15 @@ pub trait KeyOrder: Send + Sync + fmt::Debug {
     /// Whatever is wrong with the bytes; the reader gets it as `Corrupt`.
     fn decode(&self, encoded: &[u8], out: &mut Vec<u8>) -> Result<()>;
 
-    /// Appends to `out` the bytes with which the encodings of those keys begin, and of no others, that begin with `prefix`,
-    /// and returns true; false if there are no such bytes: then such keys do not lie together.
+    /// Appends to `out` the bytes with which the encodings of those keys begin, and of no others, that begin
+    /// with `prefix`, and returns true; false if there are no such bytes: then such keys do not lie together.
     fn encode_prefix(&self, prefix: &[u8], out: &mut Vec<u8>) -> bool {
         let _ = (prefix, out);
         false
     }
 }
 
-/// An order under the name that was checked when it was given, behind which its panics stay.
+/// An order with its checked name; it catches the function's panics.
 #[derive(Debug)]
 pub struct Order {
     name: String,
@@ -161,7 +163,7 @@ pub fn encoded<'k>(order: Option<&Order>, key: &'k [u8]) -> Result<Cow<'k, [u8]>
     }
 }
 
-/// Keys that a comparator orders: behind each stands the mark that says that it is a key (see [`crate::collation`]).
+/// Keys that a comparator orders: after each is the mark of a key (see [`crate::collation`]).
 #[derive(Debug)]
 struct Marked;
 
@@ -189,7 +191,7 @@ impl KeyOrder for Marked {
     }
 }
 
-/// Keys whose order is not at hand, as they are kept.
+/// Keys whose order is not available, as they are stored.
 #[derive(Debug)]
 struct AsKept;
 
@@ -209,8 +211,9 @@ impl KeyOrder for AsKept {
     }
 }
 
-/// From the greatest key to the least. Each byte is inverted, which turns the order of bytes around; a longer key must come
-/// before its own beginning, so a key ends with two bytes that are greater than any that follow in it:
+/// From the greatest key to the least. Each byte is inverted, which turns the order of bytes around; a longer
+/// key must come before its own beginning, so a key ends with two bytes that are greater than any that follow
+/// in it:
 ///
 /// ```text
 /// key = unit* ff ff        unit of byte b = !b, but of 00: ff 00

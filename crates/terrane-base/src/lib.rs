@@ -1,21 +1,23 @@
-//! The vocabulary every other crate of Terrane speaks.
+//! The vocabulary of all crates of Terrane.
 //!
 //! Layer 0: knows no file, no format beyond a single record, and no other crate of the workspace.
 //!
-//! * [`error`]: the one error type and what its kinds ask of the caller.
+//! * [`error`]: the one error type; its kinds say what the caller must do.
 //! * [`key`]: size limits. [`sequence`]: commit order and record kinds. [`record`]: one encoded record.
-//! * [`stored`]: what stands in front of values that expire or are operands. [`merge_operator`]: how operands become a value;
-//!   [`chain`]: the versions that do. [`prefix_extractor`]: what filters know of keys beside the keys.
-//!   [`key_order`]: keys in another order than that of their bytes. [`functions`]: all of these, as a program gives them;
-//!   [`callback`]: how they are called.
+//! * [`stored`]: the prefix of values that expire or are operands. [`merge_operator`]: how operands become a
+//!   value; [`chain`]: the versions that do. [`prefix_extractor`]: prefixes in filters. [`key_order`]: key
+//!   orders other than bytewise. [`ordered_map`]: maps in
+//!   such an order. [`functions`]: all of these, as a program passes them; [`callback`]: how
+//!   they are called.
 //! * [`batch`]: the atomic unit of a commit. [`cursor`]: the trait that every sorted source offers.
-//! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads.
-//! * [`epoch`]: when what is replaced is freed. [`counters`]: what the reads of a thread did.
-//!   [`sampling`]: which of them are looked at closely. [`metrics`]: what a metric is. [`timing`]: where the time of an
+//! * [`options`]: every setting once. [`mod@env`]: clock, randomness and threads.
+//! * [`epoch`]: when replaced objects are freed. [`counters`]: counters of a thread's reads. [`sampling`]:
+//!   which operations are measured. [`metrics`]: metrics and histograms. [`timing`]: where the time of an
 //!   operation goes.
-//! * [`mod@planted`]: bugs that are switched on to test the tests.
-//! * [`mod@prefetch`]: asking for memory ahead. [`lane`]: requests from one thread to another.
-//! * [`mod@watch`]: what those pass by who need not stop while nobody looks.
+//! * [`rng`]: the pseudo-random generator of tests and tools. [`mod@planted`]: bugs
+//!   that are switched on to test the tests.
+//! * [`mod@prefetch`]: prefetching memory. [`lane`]: requests from one thread to another.
+//! * [`mod@watch`]: a gate that costs writers nothing while no transaction lives.
 //! * [`sync`]: the seam between `std` and the schedule explorer.
 
 pub mod assertion;
@@ -37,10 +39,12 @@ pub mod lane;
 pub mod merge_operator;
 pub mod metrics;
 pub mod options;
+pub mod ordered_map;
 pub mod planted;
 pub mod prefetch;
 pub mod prefix_extractor;
 pub mod record;
+pub mod rng;
 pub mod sampling;
 pub mod sequence;
 pub mod stored;
@@ -59,6 +63,8 @@ pub use functions::Functions;
 pub use ids::{ExtentId, SegmentId, TableId};
 pub use key_order::{KeyOrder, KeyOrders};
 pub use merge_operator::{MergeOperator, MergeOperators};
+pub use ordered_map::OrderedMap;
 pub use prefix_extractor::{PrefixExtractor, PrefixExtractors};
+pub use rng::Rng;
 pub use sequence::{RecordKind, SeqKind, SeqNo};
 pub use stored::{Moment, Stored};

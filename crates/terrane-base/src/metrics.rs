@@ -1,7 +1,7 @@
-//! What a metric is, and histograms. The metrics themselves stand in three tables, each in one place: those of a database
-//! and of its tables in `terrane-engine` (`stats.rs`, `stats/table.rs`), those of a thread in [`crate::counters`]. A row of
-//! such a table is the one source of the field, its documentation, the page `docs/metrics.md`, the command's output and the
-//! text for Prometheus; it stands on one line, because `cargo xtask tidy` reads it.
+//! Metrics and histograms. The metrics themselves are in three tables: those of a database and of its tables
+//! in `terrane-engine` (`stats.rs`, `stats/table.rs`), those of a thread in [`crate::counters`]. A row of
+//! such a table is the only source of the field, its documentation, the page `docs/metrics.md`, the command's
+//! output and the text for Prometheus; it is on one line, because `cargo xtask tidy` reads it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,7 +28,7 @@ impl MetricKind {
     }
 }
 
-/// What a metric is about.
+/// The object that a metric describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MetricScope {
     /// A whole database.
@@ -45,11 +45,11 @@ pub enum MetricScope {
 pub struct Metric {
     /// Its name, which no other metric of any scope has.
     pub name: &'static str,
-    /// What it is about.
+    /// The object that it describes.
     pub scope: MetricScope,
     /// How it changes.
     pub kind: MetricKind,
-    /// What is counted.
+    /// The unit of the counts.
     pub unit: &'static str,
     /// One sentence.
     pub about: &'static str,
@@ -89,7 +89,8 @@ impl Histogram {
         self.max.fetch_max(value, Ordering::Relaxed);
     }
 
-    /// What was added so far. Values that come meanwhile may be in one part of it and not yet in another.
+    /// The values added so far. Concurrent additions may be visible in one part of the snapshot and not in
+    /// another.
     #[must_use]
     pub fn snapshot(&self) -> HistogramSnapshot {
         HistogramSnapshot {
@@ -105,7 +106,7 @@ fn bucket_of(value: u64) -> usize {
     (bits as usize).min(BUCKETS - 1)
 }
 
-/// What a [`Histogram`] held at a moment.
+/// The content of a [`Histogram`] at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HistogramSnapshot {
@@ -130,7 +131,8 @@ impl HistogramSnapshot {
         self.buckets.iter().sum()
     }
 
-    /// A value that so many of a thousand values do not exceed, up to the width of a bucket: at most twice too large.
+    /// A value that so many of a thousand values do not exceed, up to the width of a bucket: at most twice
+    /// too large.
     #[must_use]
     pub fn quantile(&self, permille: u64) -> u64 {
         let wanted = (self.count() * permille.min(1000)).div_ceil(1000);

@@ -1,8 +1,8 @@
 //! Every setting of a database once: name, type, default, range and one sentence.
 //!
 //! The table below makes the struct, the parser for `name=value`, the range check and the list that `--help`
-//! and the documentation print. A path and [`Options::memory_bytes`] are enough to run well; a size of 0 means
-//! "derive it from the memory budget", and [`Options::resolve`] does so.
+//! and the documentation print. A path and [`Options::memory_bytes`] are enough to run well; a size of 0
+//! means "derive it from the memory budget", and [`Options::resolve`] does so.
 
 mod in_memory;
 mod kinds;
@@ -132,25 +132,25 @@ options! {
         |v| *v == 0 || *v >= 4 * MIB,
         "Share of the memory ceiling for segments and the indexes over them.";
     adaptive_memory: bool = true, "true, false", |_| true,
-        "Lend write memory that is not in use, and half of what is kept for jobs while none runs, to the cache, which gives it back when writers or jobs come.";
+        "Lend unused write memory, and half of the job memory while no job runs, to the block cache; it is returned when writers or jobs need it.";
     write_memory_yields: bool = true, "true, false", |_| true,
-        "While reads beside writers do not find their blocks in the cache, writers do with half of their memory.";
+        "Shrink the write memory by up to half while reads miss the block cache.";
     idle_flush: bool = true, "true, false", |_| true,
-        "When no writer has written for a while and the cache is full, flush the memtables, so that readers can use their memory.";
+        "Flush the memtables when there were no writes for a while and the block cache is full, so that readers can use their memory.";
     scan_flush: bool = true, "true, false", |_| true,
-        "Flush a table when scans have stepped over more versions that range deletes hide in its memory than it has records there.";
+        "Flush a table when scans have skipped more deleted versions in its memtables than these have records.";
     return_freed_memory: bool = true, "true, false", |_| true,
-        "Have the allocator give back to the system what it keeps of freed memory, when the cache gave up some.";
+        "Make the allocator return freed memory to the system after the block cache has shrunk.";
     idle_reclaim: bool = true, "true, false", |_| true,
-        "When no writer has written for a while and no job is due, give spare journal segments and free slots of data files back to the device.";
+        "Free spare journal segments and unused slots of data files on the device when there were no writes for a while and no job is due.";
     incremental_replacement: bool = true, "true, false", |_| true,
-        "Let blocks that flush and compaction write take the place of cached blocks of their inputs at once.";
+        "After flush and compaction, replace cached blocks of the inputs by the new blocks at once.";
     warm_outputs: bool = true, "true, false", |_| true,
-        "While index blocks are cached, load index blocks and filters that flush and compaction write before a read needs them.";
+        "Load index blocks and filters that flush and compaction write before a read needs them, if index blocks are cached.";
     early_range_deletes: bool = true, "true, false", |_| true,
-        "Merge range deletes that hide much more than the merge has to write before levels have their turn.";
+        "Merge range deletes early, before other levels, if they hide much more than the merge writes.";
     expiry_compaction: bool = true, "true, false", |_| true,
-        "When no job is due, compact extents most of whose values have expired, so that their space is freed although no writer writes.";
+        "When no job is due, compact extents most of whose values have expired, to free their space even without writes.";
     segment_bytes: u64 = 0, "0 (derived) or 64 KiB to 1 GiB", |v| *v == 0 || (64 * KIB..=1024 * MIB).contains(v),
         "Size of a journal segment.";
     memtable_bytes: u64 = 0, "0 (derived) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
@@ -161,23 +161,23 @@ options! {
     block_bytes: u64 = 16 * KIB, "1 KiB to 1 MiB", |v| (KIB..=MIB).contains(v),
         "Entries of a data block before compression.";
     block_encoding: BlockEncoding = BlockEncoding::TwoLayer, "two-layer, plain", |_| true,
-        "Layout of data blocks: a search tree of two layers, or restart points; blocks of both can be read.";
+        "Layout of data blocks: a search tree of two layers, or restart points; both can always be read.";
     search_kernel: SearchKernel = SearchKernel::Auto, "auto, scalar, sse2, avx2, avx512, neon", |_| true,
         "Instructions that search blocks in this process, for every database that it opens; refused if the processor lacks them.";
     block_memory: BlockMemory = BlockMemory::Arena, "arena, heap", |_| true,
-        "Where cached blocks lie: in chunks of 2 MiB on huge pages, if the cache has 40 MiB of its own or more, or each on the heap.";
+        "Memory of cached blocks: chunks of 2 MiB on huge pages, if the cache has 40 MiB or more of its own, or one heap allocation each.";
     filter_bits_per_key: u64 = 10, "0 (no filter) to 30", |v| *v <= 30,
         "Memory of a filter per key, in bits; 10 gives about one false positive in a hundred.";
     prefix_extractor: ExtractorName = ExtractorName::none(), "none, fixed:BYTES, capped:BYTES, until:DELIMITER, or the name of one that is given at opening", |_| true,
-        "Which front part of a key filters hold beside the key, so that scans within one prefix pass by extents without it.";
+        "Prefix of keys that filters hold beside the keys, so that scans within one prefix skip extents without it.";
     memtable_filter: bool = true, "true, false", |_| true,
-        "Keep a filter over the keys of each memtable, about 2 bytes for each, so that reads of other keys pass it by.";
+        "Keep a filter over the keys of each memtable, about 2 bytes for each, so that reads of absent keys skip it.";
     adaptive_filters: bool = true, "true, false", |_| true,
-        "Leave out the filters of levels that, by counted and decaying answers, hardly ever say no.";
+        "Skip the filters of levels in which they rarely exclude a key, by recent counts.";
     interleaved_multi_get: bool = true, "true, false", |_| true,
-        "Let the keys of a multi_get take their steps side by side, so that their cache misses overlap.";
+        "Interleave the lookups of a multi_get, so that their cache misses overlap.";
     row_cache: u64 = 25, "0 (off) to 50", |v| *v <= 50,
-        "Percent of the cache's own share for values of single keys that had to be read, taken while enough point reads come back to them.";
+        "Largest share of the block cache, in percent, for the row cache; used while enough point reads repeat.";
     compression: Compression = Compression::Lz4, "none, lz4, zstd", |_| true,
         "Compression of the levels above the last.";
     compression_last: Compression = Compression::Lz4, "none, lz4, zstd", |_| true,
@@ -187,33 +187,33 @@ options! {
     level_base_bytes: u64 = 0, "0 (derived: 8/3 of global_index_bytes) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
         "Size of level 1 above which its extents move down.";
     adaptive_shape: AdaptiveShape = AdaptiveShape::Auto, "off, auto, eager", |_| true,
-        "Bring a tree to fewer sorted runs while it is mostly read: auto where that pays, eager at any cost; writes stop it.";
+        "Merge a tree into fewer sorted runs while it is mostly read: auto if that pays, eager at any cost; writes stop it.";
     hot_cold: bool = false, "true, false", |_| true,
-        "Let extents that are read often stay in the upper levels and move those that are not.";
+        "Keep extents that are read often in the upper levels and move the others down.";
     overflow_runs_max: u64 = 10, "1 to 64", |v| (1..=64).contains(v),
         "Overflow runs (level 0) at which writers are slowed below the rate at which runs are merged; merging begins at half as many.";
     auto_compaction: bool = true, "true, false", |_| true,
-        "Let the background compact a table by itself; off, memtables become overflow runs that stay until a caller asks for a compaction.";
+        "Compact tables automatically; if off, memtables become overflow runs that stay until a caller requests a compaction.";
     space_amplification_max_percent: u64 = 0, "0 (no limit) or 110 to 1000", |v| *v == 0 || (110..=1000).contains(v),
-        "Stored bytes of a table, in percent of those of its largest level without what is deleted, above which levels are merged before they are full.";
+        "Merge levels before they are full if a table's stored bytes exceed this percentage of the live bytes of its largest level.";
     defer_merges: bool = true, "true, false", |_| true,
-        "While much is written, collect overflow runs until they are due instead of merging each into level 1.";
+        "Under heavy writes, collect overflow runs until they are due instead of merging each into level 1.";
     merge_through: bool = true, "true, false", |_| true,
-        "While much is written, let level 1 grow to twice its size, then merge it with overflow runs and level 2 at once.";
+        "Under heavy writes, let level 1 grow to twice its size, then merge it with overflow runs and level 2 at once.";
     background_threads: u64 = 0, "0 (derived: the processors, from 2 to 8) to 64", |v| *v <= 64,
-        "Threads for flush and compaction; of two or more, compactions leave one to flushes while much is written.";
+        "Threads for flush and compaction; of two or more, one is reserved for flushes under heavy writes.";
     io_bytes_per_second: u64 = 0, "0 (no limit) or at least 1 MiB", |v| *v == 0 || *v >= MIB,
-        "Ceiling for what flush and compaction write per second.";
+        "Limit of the bytes per second that flush and compaction write.";
     scrub_bytes_per_second: u64 = 0, "0 (off) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
-        "Rate at which extents are read again in the background and their checksums verified against rot.";
+        "Rate at which background scrubbing reads extents and verifies their checksums.";
     direct_io: bool = false, "true, false", |_| true,
         "Bypass the operating system's page cache for extents.";
     io_uring: IoUring = IoUring::Auto, "auto, on (refused where the system has none), off", |_| true,
-        "Make scattered reads of extents at once, by io_uring, instead of one after the other.";
+        "Make scattered reads of extents concurrently, by io_uring, instead of one after the other.";
     read_ahead_bytes: u64 = 256 * KIB, "0 (off) or 16 KiB to 4 MiB", |v| *v == 0 || (16 * KIB..=4 * MIB).contains(v),
         "Most bytes that a scan in key order reads at once, ahead of itself, for each sorted run; a 64th of memory_bytes if that is less.";
     background_nice: u64 = 10, "0 to 19", |v| *v <= 19,
-        "Steps by which threads for flush and compaction give way to other threads.";
+        "Nice value of the threads for flush and compaction: higher gives other threads more processor time.";
     journal: JournalMode = JournalMode::File, "file, off", |_| true,
         "Where commits are recorded before they are acknowledged.";
     history_bytes: AsStored<u64> = AsStored::STORED, "stored (as last set; 0 in a new database), 0 (none) or 64 KiB to 16 TiB",
@@ -223,35 +223,35 @@ options! {
         |v| v.get().is_none_or(|v| v.is_possible()),
         "How long such segments are kept at most, within history_bytes; stored with the database.";
     key_order: OrderName = OrderName::bytewise(), "bytewise, reverse, or the name of one that is given at opening", |_| true,
-        "How the keys of a table are ordered; stored with the table when it is created, and never changed.";
+        "Key order of a table; stored with the table when it is created, and never changed.";
     merge_operator: OperatorName = OperatorName::none(), "none, counter, append, append:SEPARATOR, max, min, json_merge_patch, or the name of one that is given at opening", |_| true,
-        "How operands of merges become a value in a table; stored with the table when it is created, and never changed.";
+        "Merge operator of a table: how operands become a value; stored with the table when it is created, and never changed.";
     time_to_live: TimeToLive = TimeToLive::NONE, "none, or 1ms to 3650000d, such as 90s, 15m, 12h or 30d", |v| v.is_possible(),
-        "How long what is written to a table from now on lives, unless a write says otherwise; then it is as if deleted.";
+        "Default lifetime of values written to a table from now on; an expired value counts as deleted.";
     operand_folding: bool = true, "true, false", |_| true,
         "Let flush and compaction fold operands of merges; off, only reads do.";
     write_wait_max_ms: u64 = 0, "0 (no limit: as long as memory comes back) to 86400000", |v| *v <= 86_400_000,
-        "Milliseconds for which pacing and memory together hold a write back before it is refused as busy, unwritten.";
+        "Most milliseconds that throttling and memory together delay a write; after that it is refused as busy, without effect.";
     reader_age_max_ms: u64 = 0, "0 (any age) to 31536000000", |v| *v <= 31_536_000_000,
-        "Milliseconds after which reads through a snapshot, scan or transaction are refused, and what it pins is given up.";
+        "Greatest age of a snapshot, scan or transaction in milliseconds; older ones lose their pins, and their reads are refused.";
     skipped_versions_max: u64 = 0, "0 (no limit) or at least 100", |v| *v == 0 || *v >= 100,
-        "Versions that are deleted, expired or hidden which one placement or step of a scan may pass before it is refused.";
+        "Most deleted, expired or hidden versions that one seek or step of a scan may skip; more are refused.";
     slow_read_micros: u64 = 0, "0 (off) to 3600000000", |v| *v <= HOUR_MICROS,
-        "Microseconds from which on a point read or multi_get is logged as slow, with where its time went.";
+        "A point read or multi_get that takes this many microseconds is logged as slow, with its time by part.";
     slow_write_micros: u64 = 0, "0 (off) to 3600000000", |v| *v <= HOUR_MICROS,
-        "Microseconds from which on a write is logged as slow, with where its time went.";
+        "A write that takes this many microseconds is logged as slow, with its time by part.";
     slow_scan_micros: u64 = 0, "0 (off) to 3600000000", |v| *v <= HOUR_MICROS,
-        "Microseconds from which on one placement or step of a scan is logged as slow, with where its time went.";
+        "A seek or step of a scan that takes this many microseconds is logged as slow, with its time by part.";
     slow_job_micros: u64 = 0, "0 (off) to 3600000000", |v| *v <= HOUR_MICROS,
-        "Microseconds from which on a piece of background work is logged as slow.";
+        "A background job that takes this many microseconds is logged as slow.";
     create_if_missing: bool = true, "true, false", |_| true,
         "Create the database if the directory is missing or empty.";
     beside_others: bool = false, "true, false", |_| true,
-        "Create the database also in a directory that has other files, which stay as they are; else they are taken for a wrong path.";
+        "Create the database even in a directory with other files, which stay unchanged; otherwise such a directory is refused.";
     error_if_exists: bool = false, "true, false", |_| true,
         "Refuse to open a database that exists.";
     read_only: bool = false, "true, false", |_| true,
-        "Open for reading only, beside other readers: nothing is written; refused while a process has it open for writing.";
+        "Open for reading only, shared with other readers; refused while a process has the database open for writing.";
 }
 
 #[cold]
@@ -294,7 +294,7 @@ impl Options {
             |condition: bool, message: &str| if condition { Err(Error::invalid(message)) } else { Ok(()) };
         refuse(
             self.write_memory_bytes > self.memory_bytes / 4 * 3,
-            "write_memory_bytes is more than 3/4 of memory_bytes: raise memory_bytes or lower it",
+            "write_memory_bytes is more than 3/4 of memory_bytes: raise memory_bytes or lower write_memory_bytes",
         )?;
         refuse(
             self.memtable_bytes > self.write_memory_bytes / 2,

@@ -1,13 +1,15 @@
-//! Planted bugs: places where the engine can be made wrong on purpose, to see that a test notices.
+//! Planted bugs: places where the engine can be made wrong on purpose, to check that a test fails.
 //!
-//! [`planted!`](macro@crate::planted) stands where a real bug would be. In every normal build it is the constant `false`, and
-//! nothing of it remains in the program. Only a build with the feature `planted` reads the variable
-//! `TERRANE_PLANTED`, once, and switches on the bug of that name: one build serves the whole suite.
+//! [`planted!`](macro@crate::planted) is placed where a real bug would be. In every normal build it is the
+//! constant `false` and disappears from the program. Only a build with the feature `planted` reads the
+//! variable `TERRANE_PLANTED`, once, and switches on the bug with that name: one build serves the whole
+//! suite.
 //!
-//! `cargo xtask planted` runs, for each row of the list, the test that must fail; `docs/planted-bugs.md` shows the result.
-//! A row is `Name: "invariant or step it breaks", "what it does", "package test-target test";` on one line.
+//! `cargo xtask planted` runs, for each row of the list, the test that must fail; `docs/planted-bugs.md`
+//! shows the result. A row is `Name: "invariant or step it breaks", "what it does", "package test-target
+//! test";` on one line.
 
-/// Whether the bug of this name is planted: `false` in every normal build.
+/// True if the bug of this name is planted: `false` in every normal build.
 #[macro_export]
 macro_rules! planted {
     ($bug:ident) => {
@@ -32,11 +34,11 @@ macro_rules! bugs {
 bugs! {
     SkipJournalSync: "invariant 1", "a synced commit is not synced", "terrane-journal crash lives_and_deaths";
     GoOnAfterFailedSync: "invariant 1", "commits go on after a failed sync of the journal", "terrane-journal faults a_failed_sync_poisons";
-    SkipSegmentDirectorySync: "invariant 1", "the directory entry of a new segment is not made durable", "terrane-engine power a_cut_at_any_call";
+    SkipSegmentDirectorySync: "invariant 1", "the directory entry of a new segment is not made durable", "terrane-engine suite power::a_cut_at_any_call";
     SkipSettleSync: "recovery: make replayed segments durable", "what replay found in the page cache is not synced", "terrane-journal crash recovery_can_be_repeated";
-    IgnoreBatchChecksum: "recovery: check groups", "a wrong checksum of a batch is accepted", "terrane-format segment every_bit_flip";
-    IgnoreGroupChecksum: "recovery: check groups", "a wrong checksum of a group header is accepted", "terrane-format segment bytes_of_another_segment";
-    ReplayPastGap: "invariant 2", "replay goes on behind a gap in the numbers", "terrane-format segment a_gap_or_repetition";
+    IgnoreBatchChecksum: "recovery: check groups", "a wrong checksum of a batch is accepted", "terrane-format suite segment::every_bit_flip";
+    IgnoreGroupChecksum: "recovery: check groups", "a wrong checksum of a group header is accepted", "terrane-format suite segment::bytes_of_another_segment";
+    ReplayPastGap: "invariant 2", "replay goes on behind a gap in the numbers", "terrane-format suite segment::a_gap_or_repetition";
     ApplyHalfBatch: "invariant 2", "replay indexes the first half of a batch only", "terrane-journal crash lives_and_deaths";
     AcceptBrokenChain: "recovery: link segments", "a segment that does not follow its predecessor is accepted", "terrane-journal hostile an_exchanged_segment";
     CutDurableDamage: "recovery: judge the end", "damage in front of the durable end is cut like a torn tail", "terrane-journal hostile the_mark_tells";
@@ -44,18 +46,18 @@ bugs! {
     ReuseSequenceNumbers: "recovery: go on", "the first commit after a reopening takes a used number", "terrane-journal crash lives_and_deaths";
     UseUnregisteredSegment: "invariant 11", "a segment is used that the manifest does not list", "terrane-journal faults a_refused_registration";
     ReuseReadSegment: "invariant 3", "the file of a segment is reused while somebody reads it", "terrane-journal conformance file_journal_in_memory";
-    IgnoreEditChecksum: "recovery: read the manifest", "a wrong checksum of a manifest edit is accepted", "terrane-levels damage every_flipped_bit";
-    IgnoreEditChain: "recovery: read the manifest", "an edit that does not follow the one before is accepted", "terrane-levels damage a_lost_doubled";
-    SkipManifestSync: "invariant 6", "a manifest edit is not synced", "terrane-levels faults a_power_cut_anywhere_in_appends";
-    GoOnAfterManifestFailure: "invariant 6", "edits go on after a failed sync of the manifest", "terrane-levels faults a_failed_sync_poisons";
-    SkipCurrentDirectorySync: "atomic creation", "the rename of CURRENT is not made durable", "terrane-levels faults a_power_cut_anywhere";
-    NameUnsyncedCurrent: "atomic creation", "CURRENT is renamed before its bytes are durable", "terrane-levels faults a_power_cut_anywhere_in_a_creation";
-    AcceptOverlap: "invariant 5", "extents of a level may overlap", "terrane-levels manifest edits_that_contradict";
-    OwnTwice: "invariant 5", "an extent may take slots that another one owns", "terrane-levels manifest edits_that_contradict";
+    IgnoreEditChecksum: "recovery: read the manifest", "a wrong checksum of a manifest edit is accepted", "terrane-levels suite damage::every_flipped_bit";
+    IgnoreEditChain: "recovery: read the manifest", "an edit that does not follow the one before is accepted", "terrane-levels suite damage::a_lost_doubled";
+    SkipManifestSync: "invariant 6", "a manifest edit is not synced", "terrane-levels suite faults::a_power_cut_anywhere_in_appends";
+    GoOnAfterManifestFailure: "invariant 6", "edits go on after a failed sync of the manifest", "terrane-levels suite faults::a_failed_sync_poisons";
+    SkipCurrentDirectorySync: "atomic creation", "the rename of CURRENT is not made durable", "terrane-levels suite faults::a_power_cut_anywhere";
+    NameUnsyncedCurrent: "atomic creation", "CURRENT is renamed before its bytes are durable", "terrane-levels suite faults::a_power_cut_anywhere_in_a_creation";
+    AcceptOverlap: "invariant 5", "extents of a level may overlap", "terrane-levels suite manifest::edits_that_contradict";
+    OwnTwice: "invariant 5", "an extent may take slots that another one owns", "terrane-levels suite manifest::edits_that_contradict";
     SkipExtentSync: "invariant 6", "extents are named without being synced", "terrane-storage local synced_extents_survive";
-    InstallWithoutEdit: "invariant 6", "a job's result is installed without a manifest edit", "terrane-engine power a_cut_at_any_call";
+    InstallWithoutEdit: "invariant 6", "a job's result is installed without a manifest edit", "terrane-engine suite power::a_cut_at_any_call";
     FreeNamedSlots: "invariant 6", "slots go back while a metasnapshot names the extent", "terrane-table cache an_obsolete_extent";
-    TrimTooEarly: "invariant 1", "a segment goes before its records are in the levels", "terrane-engine power a_cut_at_any_call";
+    TrimTooEarly: "invariant 1", "a segment goes before its records are in the levels", "terrane-engine suite power::a_cut_at_any_call";
     TrimUnflushed: "memory: what leaves it", "a trim looks at visible numbers only, not at what memory points into; the ledgers refuse it", "terrane-engine terrane_engine a_trim_of_what_is_owed";
     MergeIntoFlushedGeneration: "memory: what leaves it", "settle takes its picture, a flush of its newest generation ends, settle merges the oldest frozen memtable into that generation, which is in no picture any more, and takes the memtable out of the picture, unasked", "terrane-engine terrane_engine a_memtable_is_not_merged_into";
     PopUnmergedMemtable: "memory: what leaves it", "settle takes a memtable out of the picture though its merge was cancelled on the way; the ledger refuses it", "terrane-engine terrane_engine a_cancelled_merge";
@@ -63,134 +65,134 @@ bugs! {
     LoseFlushTail: "memory: what leaves it", "a flush is at its end one entry before the end of its generation; the count of entries refuses it", "terrane-engine terrane_engine a_flush_hands_on";
     FlushWaitsForNothing: "flush: who waits", "who asks for a flush waits for a memtable that begins at or below the number, though all up to it is flushed, and no flush is due for that", "terrane-engine terrane_engine a_flush_of_nothing";
     WaitUnderSchedule: "pause: no lock while work stands", "a flush that waits for a busy level 1 stands under the scheduler's lock while it is paused", "terrane-engine terrane_engine who_ends_a_pause";
-    DropTombstone: "merge: deletes", "a delete is dropped above older data", "terrane-compaction merge deletes_stay_above";
-    ForgetSnapshots: "merge: snapshots", "a merge keeps nothing for snapshots", "terrane-compaction merge a_snapshot_keeps";
-    ForgetNewestVersion: "merge: versions", "a merge forgets the newest version of a key", "terrane-compaction merge a_flush_goes";
-    PartWithinExtent: "merge: parts", "a part of a job ends within an extent of its target", "terrane-compaction model parts_of_jobs";
-    RangeDeleteForgetsSnapshots: "merge: snapshots", "what a range delete hides is dropped though a snapshot sees it", "terrane range_deletes point_reads_and_scans";
-    DropUnderSnapshot: "dropped extents: snapshots", "extents are dropped that a snapshot sees", "terrane bulk a_snapshot_keeps";
-    DropNewerExtent: "dropped extents: order", "an extent is dropped from above older ones that stay", "terrane bulk nothing_older_comes_to_light";
-    ForgetNumber: "external files: numbers", "blocks of an extent that is numbered as a whole keep the number that they were written with", "terrane ingest newest_wins";
-    CopyNumberedBlock: "external files: numbers", "a block of an extent that is numbered as a whole is copied undecoded", "terrane ingest merged_blocks_keep";
-    IngestOverMemory: "external files: order", "extents come in though memory has older versions of their keys", "terrane ingest newest_wins";
-    IngestTooDeep: "external files: order", "extents come in beneath older versions of their keys", "terrane ingest newest_wins";
-    IngestedDeletesAbove: "external files: range deletes", "range deletes of a file come in above its entries", "terrane ingest a_files_range_deletes";
-    UnnumberedRangeDelete: "external files: range deletes", "range deletes that came in keep the number that stands in their extent", "terrane ingest a_files_range_deletes";
-    KeepIngestedRow: "row cache: forgetting", "a row stays in the row cache when extents with a newer version come in", "terrane ingest rows_that_are_cached";
-    FilterUnderSnapshot: "compaction filters: snapshots", "a compaction filter takes out what a snapshot sees", "terrane filters a_snapshot_keeps";
-    SwapVersions: "merge: order", "an older version goes in front of a newer one", "terrane-compaction model jobs_side_by_side";
+    DropTombstone: "merge: deletes", "a delete is dropped above older data", "terrane-compaction suite merge::deletes_stay_above";
+    ForgetSnapshots: "merge: snapshots", "a merge keeps nothing for snapshots", "terrane-compaction suite merge::a_snapshot_keeps";
+    ForgetNewestVersion: "merge: versions", "a merge forgets the newest version of a key", "terrane-compaction suite merge::a_flush_goes";
+    PartWithinExtent: "merge: parts", "a part of a job ends within an extent of its target", "terrane-compaction suite model::parts_of_jobs";
+    RangeDeleteForgetsSnapshots: "merge: snapshots", "what a range delete hides is dropped though a snapshot sees it", "terrane suite range_deletes::point_reads_and_scans";
+    DropUnderSnapshot: "dropped extents: snapshots", "extents are dropped that a snapshot sees", "terrane suite bulk::a_snapshot_keeps";
+    DropNewerExtent: "dropped extents: order", "an extent is dropped from above older ones that stay", "terrane suite bulk::nothing_older_comes_to_light";
+    ForgetNumber: "external files: numbers", "blocks of an extent that is numbered as a whole keep the number that they were written with", "terrane suite ingest::newest_wins";
+    CopyNumberedBlock: "external files: numbers", "a block of an extent that is numbered as a whole is copied undecoded", "terrane suite ingest::edges::merged_blocks_keep";
+    IngestOverMemory: "external files: order", "extents come in though memory has older versions of their keys", "terrane suite ingest::newest_wins";
+    IngestTooDeep: "external files: order", "extents come in beneath older versions of their keys", "terrane suite ingest::newest_wins";
+    IngestedDeletesAbove: "external files: range deletes", "range deletes of a file come in above its entries", "terrane suite ingest::ranges::a_files_range_deletes";
+    UnnumberedRangeDelete: "external files: range deletes", "range deletes that came in keep the number that stands in their extent", "terrane suite ingest::ranges::a_files_range_deletes";
+    KeepIngestedRow: "row cache: forgetting", "a row stays in the row cache when extents with a newer version come in", "terrane suite ingest::rows_that_are_cached";
+    FilterUnderSnapshot: "compaction filters: snapshots", "a compaction filter takes out what a snapshot sees", "terrane suite filters::a_snapshot_keeps";
+    SwapVersions: "merge: order", "an older version goes in front of a newer one", "terrane-compaction suite model::jobs_side_by_side";
     SnapshotSeesNewer: "snapshot reads", "a snapshot sees what was written later", "terrane-sim model tiny_limits_few_keys";
     SkipLevelInRead: "point reads", "a read leaves the deepest level out", "terrane-sim model tiny_limits_many_keys";
-    ForgetRangeDelete: "range deletes: point reads", "a read takes a version that a range delete of the same source hides", "terrane range_deletes point_reads_and_scans";
-    VeilHidesNewer: "range deletes: scans", "a scan passes over what was written after a range delete", "terrane range_deletes point_reads_and_scans";
+    ForgetRangeDelete: "range deletes: point reads", "a read takes a version that a range delete of the same source hides", "terrane suite range_deletes::point_reads_and_scans";
+    VeilHidesNewer: "range deletes: scans", "a scan passes over what was written after a range delete", "terrane suite range_deletes::point_reads_and_scans";
     WrongUpperBound: "ranges", "an excluded upper bound is included", "terrane-sim model tiny_limits_many_keys";
-    FilterDenies: "filters", "a filter says no of a key that is there", "terrane-format filter no_key_is_denied";
-    AskForeignFilter: "filters: whose prefixes", "a filter with prefixes of another extractor is asked", "terrane prefixes filters_of_another";
-    FillStaleRow: "row cache: stamps", "a read fills the row cache though records came down from memory meanwhile", "terrane-table row_cache a_fill_that_comes_late";
-    FillUnseenRow: "row cache: numbers", "a read that does not see what came in fills the row cache with what is older", "terrane-table row_cache a_read_that_does_not_see";
-    AcceptWhileClosing: "close: with the journal off", "a close flushes while commits are still let in, and they are acknowledged", "terrane limits a_close_without_a_journal";
-    KeepForgottenRow: "row cache: forgetting", "a row stays in the row cache when a newer version comes down from memory", "terrane-engine row_cache no_read_gets_an_old_value";
+    FilterDenies: "filters", "a filter says no of a key that is there", "terrane-format suite filter::no_key_is_denied";
+    AskForeignFilter: "filters: whose prefixes", "a filter with prefixes of another extractor is asked", "terrane suite prefixes::filters_of_another";
+    FillStaleRow: "row cache: stamps", "a read fills the row cache though records came down from memory meanwhile", "terrane-table suite row_cache::a_fill_that_comes_late";
+    FillUnseenRow: "row cache: numbers", "a read that does not see what came in fills the row cache with what is older", "terrane-table suite row_cache::a_read_that_does_not_see";
+    AcceptWhileClosing: "close: with the journal off", "a close flushes while commits are still let in, and they are acknowledged", "terrane suite limits::a_close_without_a_journal";
+    KeepForgottenRow: "row cache: forgetting", "a row stays in the row cache when a newer version comes down from memory", "terrane-engine suite row_cache::no_read_gets_an_old_value";
     MemtableFilterForgets: "filters", "the filter of a memtable forgets its keys", "terrane-memtable filter no_key_is_denied";
-    IgnoreBlockChecksum: "bytes are not trusted", "a wrong checksum of a data block is accepted", "terrane-table hostile damage_at_every_byte";
-    IgnorePartChecksum: "bytes are not trusted", "a wrong checksum of an index, a filter or a footer is accepted", "terrane-table hostile damage_at_every_byte";
-    UnlimitedTableNumbers: "bytes are not trusted", "any table number of a manifest is accepted", "terrane-engine limits a_table_number";
+    IgnoreBlockChecksum: "bytes are not trusted", "a wrong checksum of a data block is accepted", "terrane-table suite hostile::damage_at_every_byte";
+    IgnorePartChecksum: "bytes are not trusted", "a wrong checksum of an index, a filter or a footer is accepted", "terrane-table suite hostile::damage_at_every_byte";
+    UnlimitedTableNumbers: "bytes are not trusted", "any table number of a manifest is accepted", "terrane-engine suite limits::a_table_number";
     FollowLinks: "bytes are not trusted", "a link in the place of a file is followed", "terrane-device posix links_and_pipes";
     OpenToAll: "files are the owner's", "new files can be read by everybody", "terrane-device posix only_the_owner";
     ForgetLostSegment: "recovery: link segments", "a lost first segment is passed over", "terrane-journal hostile no_segment_is_ever_skipped";
     IgnoreRecordedEnd: "recovery: judge the end", "damage in front of a recorded end is accepted", "terrane-journal hostile a_recorded_end_holds";
-    RetryDamagedWork: "degradation: damage", "a compaction that met damage is tried again and again", "terrane-engine degradation a_compaction_that_meets";
-    SilentRepair: "repair: losses are told", "what a repair cannot read of journal and manifest is not reported", "terrane-engine repair a_flipped_bit";
+    RetryDamagedWork: "degradation: damage", "a compaction that met damage is tried again and again", "terrane-engine suite degradation::a_compaction_that_meets";
+    SilentRepair: "repair: losses are told", "what a repair cannot read of journal and manifest is not reported", "terrane-engine suite repair::a_flipped_bit";
     FoldTwice: "merges: operands in two places", "an operand that lies in two places counts twice", "terrane-base merging what_lies_in_two";
-    DropOperands: "merges: what is older counts", "the index drops operands that newer ones lie over", "terrane merge_operators every_way_of_reading";
-    FoldAcrossSnapshot: "merges: snapshots", "a compaction folds operands across a snapshot", "terrane-compaction folding readers_see_the_same";
-    FoldAcrossRangeDelete: "merges: range deletes", "a compaction folds an operand with what a range delete hides", "terrane merge_operators a_range_delete_ends";
-    ForgetKeyOrder: "key orders: a table keeps its order", "the order that the database gives a new table is not stored with it", "terrane key_orders an_order_is_stored";
+    DropOperands: "merges: what is older counts", "the index drops operands that newer ones lie over", "terrane suite merge_operators::every_way_of_reading";
+    FoldAcrossSnapshot: "merges: snapshots", "a compaction folds operands across a snapshot", "terrane-compaction suite folding::readers_see_the_same";
+    FoldAcrossRangeDelete: "merges: range deletes", "a compaction folds an operand with what a range delete hides", "terrane suite merge_operators::a_range_delete_ends";
+    ForgetKeyOrder: "key orders: a table keeps its order", "the order that the database gives a new table is not stored with it", "terrane suite key_orders::border::an_order_is_stored";
     NarrowByBytes: "key orders: comparators are asked", "where a comparator orders the keys, what range deletes leave clear is narrowed by bytes", "terrane-sim simulate every_answer";
-    ReadExpired: "time to live: reads", "what has expired is shown until a compaction drops it", "terrane time_to_live what_has_expired";
-    DropExpired: "time to live: what is older", "what has expired is dropped where older versions lie below", "terrane time_to_live nothing_older";
-    KeepOldVeil: "renewed scans: range deletes", "a refreshed cursor does not see range deletes that came meanwhile", "terrane range_deletes a_refreshed_cursor";
-    LoseRangePiece: "merges: range deletes in pieces", "what is left of a range delete behind the border of a piece is lost", "terrane-compaction divide a_range_delete_without_gaps";
-    ForgetExpiry: "time to live: space", "an extent does not tell of values that expire in blocks that it took over", "terrane-table writer what_expires_in_blocks";
-    SingleDeleteTooDeep: "single delete", "a single delete vanishes with a put that may lie deeper as well", "terrane-compaction folding a_single_delete_stays";
-    DropHiddenSingle: "single deletes: what they hide stays hidden", "a merge drops a single delete behind a newer put", "terrane merge_operators puts_and_single_deletes_in_turns";
+    ReadExpired: "time to live: reads", "what has expired is shown until a compaction drops it", "terrane suite time_to_live::what_has_expired";
+    DropExpired: "time to live: what is older", "what has expired is dropped where older versions lie below", "terrane suite time_to_live::nothing_older";
+    KeepOldVeil: "renewed scans: range deletes", "a refreshed cursor does not see range deletes that came meanwhile", "terrane suite range_deletes::a_refreshed_cursor";
+    LoseRangePiece: "merges: range deletes in pieces", "what is left of a range delete behind the border of a piece is lost", "terrane-compaction suite divide::a_range_delete_without_gaps";
+    ForgetExpiry: "time to live: space", "an extent does not tell of values that expire in blocks that it took over", "terrane-table suite writer::what_expires_in_blocks";
+    SingleDeleteTooDeep: "single delete", "a single delete vanishes with a put that may lie deeper as well", "terrane-compaction suite folding::a_single_delete_stays";
+    DropHiddenSingle: "single deletes: what they hide stays hidden", "a merge drops a single delete behind a newer put", "terrane suite merge_operators::puts_and_single_deletes_in_turns";
     UnlimitedCache: "invariant 8", "the cache takes memory beyond its limit", "terrane-table cache the_limit_holds";
-    UnlimitedWriteMemory: "invariant 8", "batches are admitted beyond the write memory", "terrane ceiling large_batches_at_once";
+    UnlimitedWriteMemory: "invariant 8", "batches are admitted beyond the write memory", "terrane suite ceiling::large_batches_at_once";
     TakeShortReads: "reads in batches", "a read of a batch that came back short is taken as whole", "terrane-device batch a_batch_reads";
-    KeepOldPicture: "renewed scans", "a refreshed cursor keeps the sorted runs that it had", "terrane cursors a_refreshed_cursor";
-    LendTooMuch: "invariant 8", "the cache is lent memory that nobody has", "terrane ceiling memory_moves";
-    ImpurePicker: "invariant 9", "a picker answers differently when asked again", "terrane-compaction scripts scripts_print";
-    StayReadHeavy: "invariant 9", "a tree that was mostly read is never kept for writes again", "terrane-compaction scripts scripts_print";
-    MoveTheHottest: "hot and cold: what moves", "the hottest extents of a level move down first", "terrane-compaction scripts scripts_print";
-    ForgetHeat: "hot and cold: what is inherited", "what a job writes has no share in the heat of what it replaces", "terrane-engine adapt what_is_read_often";
-    AdaptAgainstWriters: "adaptive shape: writers stop it", "a merge that only reads gain by goes on when writers come", "terrane-engine adapt writers_stop";
+    KeepOldPicture: "renewed scans", "a refreshed cursor keeps the sorted runs that it had", "terrane suite cursors::a_refreshed_cursor";
+    LendTooMuch: "invariant 8", "the cache is lent memory that nobody has", "terrane suite ceiling::memory_moves";
+    ImpurePicker: "invariant 9", "a picker answers differently when asked again", "terrane-compaction suite scripts::scripts_print";
+    StayReadHeavy: "invariant 9", "a tree that was mostly read is never kept for writes again", "terrane-compaction suite scripts::scripts_print";
+    MoveTheHottest: "hot and cold: what moves", "the hottest extents of a level move down first", "terrane-compaction suite scripts::scripts_print";
+    ForgetHeat: "hot and cold: what is inherited", "what a job writes has no share in the heat of what it replaces", "terrane-engine suite adapt::what_is_read_often";
+    AdaptAgainstWriters: "adaptive shape: writers stop it", "a merge that only reads gain by goes on when writers come", "terrane-engine suite adapt::writers_stop";
     PublishOutOfOrder: "invariant 4", "a commit is visible before the earlier ones are indexed", "terrane-journal conformance null_journal";
     ForgetPausedTickets: "commit ring: no ticket is left behind", "who paused the ring looks for no group when it resumes", "terrane-journal terrane_journal a_ticket_that_comes";
     LeaveUnsealed: "invariant 1", "a full segment is not sealed", "terrane-journal crash lives_and_deaths";
-    ForgetSeals: "recovery: record where segments end", "the end that replay found is not recorded", "terrane-engine lost what_a_recovery_gave_up";
-    IgnoreLostEdits: "recovery: compare journal and manifest", "a manifest that lost edits is accepted", "terrane-engine lost a_manifest_cut";
+    ForgetSeals: "recovery: record where segments end", "the end that replay found is not recorded", "terrane-engine suite lost::what_a_recovery_gave_up";
+    IgnoreLostEdits: "recovery: compare journal and manifest", "a manifest that lost edits is accepted", "terrane-engine suite lost::a_manifest_cut";
     BelieveTornEnd: "recovery: cut what is torn", "a manifest is cut where it looked torn once", "terrane-sim simulate what_was_found";
     FreeWhileSeen: "invariant 7", "what leaves a swip is freed although a reader's epoch can see it", "terrane-table swip what_a_reader_can_see";
     GiveOutTwice: "invariant 7", "the arena gives memory out that is somebody's", "terrane-table arena memory_is_chunks";
     KeepEmptyChunks: "invariant 8", "an empty chunk of the arena is not given back", "terrane-table arena memory_is_chunks";
     KeepNotes: "invariant 7", "an object that left the cache can still be found by those who move objects", "terrane-table arena a_lower_limit";
-    ReadWaitsForInstall: "no lock across I/O: blocking reads", "a read takes a lock that is held while an edit is synced", "terrane-engine standstill reads_and_writes_go_on";
-    WriteWaitsForTrim: "no lock across I/O: blocking writes", "a write takes a lock that is held while an edit is synced", "terrane-engine standstill reads_and_writes_go_on";
+    ReadWaitsForInstall: "no lock across I/O: blocking reads", "a read takes a lock that is held while an edit is synced", "terrane-engine suite standstill::reads_and_writes_go_on";
+    WriteWaitsForTrim: "no lock across I/O: blocking writes", "a write takes a lock that is held while an edit is synced", "terrane-engine suite standstill::reads_and_writes_go_on";
     GoAroundDoor: "everything enters by the doors", "the database's id does not come from the world's randomness", "terrane-sim simulate a_seed_decides_everything";
-    CurrentInPlace: "atomic creation", "CURRENT is written in place instead of by rename", "terrane-levels faults a_power_cut_anywhere";
-    SkipNamesOfOpening: "invariant 11", "an opening does not make the names durable that it finds", "terrane-levels faults a_name_that_an_opening_found";
-    ReadWithoutLock: "invariant 12", "a reader does not keep writers out", "terrane ceiling readers_share";
-    SplitImportPosition: "invariant 10", "an import commits its position in a batch of its own", "terrane-cli import records_and_position";
-    ForgetSpareNames: "invariant 11", "an opening does not make the names of spare segment files durable", "terrane-engine spares what_was_synced_into_a_spare";
-    ForgetSpareFiles: "invariant 11", "an opening does not make spare segment files durable", "terrane-engine spares a_spare_that_is_listed";
-    PredictableGroups: "bytes are not trusted", "checksums of groups do not depend on the database", "terrane-engine forged a_value_in_a_torn_group";
-    UnlimitedLosses: "bytes are not trusted", "a repair lists losses without bound", "terrane-engine forged losses_without_end";
+    CurrentInPlace: "atomic creation", "CURRENT is written in place instead of by rename", "terrane-levels suite faults::a_power_cut_anywhere";
+    SkipNamesOfOpening: "invariant 11", "an opening does not make the names durable that it finds", "terrane-levels suite faults::a_name_that_an_opening_found";
+    ReadWithoutLock: "invariant 12", "a reader does not keep writers out", "terrane suite ceiling::readers_share";
+    SplitImportPosition: "invariant 10", "an import commits its position in a batch of its own", "terrane-cli suite import::records_and_position";
+    ForgetSpareNames: "invariant 11", "an opening does not make the names of spare segment files durable", "terrane-engine suite spares::what_was_synced_into_a_spare";
+    ForgetSpareFiles: "invariant 11", "an opening does not make spare segment files durable", "terrane-engine suite spares::a_spare_that_is_listed";
+    PredictableGroups: "bytes are not trusted", "checksums of groups do not depend on the database", "terrane-engine suite forged::a_value_in_a_torn_group";
+    UnlimitedLosses: "bytes are not trusted", "a repair lists losses without bound", "terrane-engine suite forged::losses_without_end";
     ReclaimOnce: "work at rest: space", "spare space is given back at the first rest only", "terrane-sim simulate at_rest_the_device";
-    ReclaimTaken: "work at rest: space", "what is given back reaches into a slot that is in use", "terrane-engine rest at_rest_the_device";
-    ForgetAccepted: "cores: nothing is lost", "requests that were accepted before a close are not done", "terrane cores what_was_accepted";
-    OvertakeWrite: "cores: order of a session", "a read overtakes an earlier write of its key", "terrane cores a_session_reads_its_own_writes";
-    SpreadTooEarly: "cores: order of a session", "a read of a hot partition does not wait for earlier writes", "terrane cores hot_partitions";
-    AcrossTooEarly: "cores: order of a session", "a batch over several cores does not wait for earlier requests", "terrane cores batches_over_several_cores";
+    ReclaimTaken: "work at rest: space", "what is given back reaches into a slot that is in use", "terrane-engine suite rest::at_rest_the_device";
+    ForgetAccepted: "cores: nothing is lost", "requests that were accepted before a close are not done", "terrane suite cores::what_was_accepted";
+    OvertakeWrite: "cores: order of a session", "a read overtakes an earlier write of its key", "terrane suite cores::a_session_reads_its_own_writes";
+    SpreadTooEarly: "cores: order of a session", "a read of a hot partition does not wait for earlier writes", "terrane suite cores::hot_partitions";
+    AcrossTooEarly: "cores: order of a session", "a batch over several cores does not wait for earlier requests", "terrane suite cores::batches_over_several_cores";
     SkipGracePeriod: "transactions: every write is seen", "a transaction begins while writes are under way that do not know of it", "terrane-base watch who_begins_to_watch";
-    SkipPointValidation: "transactions: reads are validated", "a serializable transaction commits though keys that it read have changed", "terrane transactions histories_are_serializable";
-    SkipRangeValidation: "transactions: scans are validated", "a serializable transaction commits though a range that it scanned has changed", "terrane transactions g2_phantoms";
-    SkipWriteValidation: "transactions: the first committer wins", "a transaction overwrites what was committed after its snapshot", "terrane transactions p4_lost_update";
-    GrantToAll: "transactions: locks exclude", "a lock is granted whoever else holds it", "terrane transactions locks_exclude";
+    SkipPointValidation: "transactions: reads are validated", "a serializable transaction commits though keys that it read have changed", "terrane suite transactions::random::histories_are_serializable";
+    SkipRangeValidation: "transactions: scans are validated", "a serializable transaction commits though a range that it scanned has changed", "terrane suite transactions::hermitage::g2_phantoms";
+    SkipWriteValidation: "transactions: the first committer wins", "a transaction overwrites what was committed after its snapshot", "terrane suite transactions::hermitage::p4_lost_update";
+    GrantToAll: "transactions: locks exclude", "a lock is granted whoever else holds it", "terrane suite transactions::locks_exclude";
     GoThroughFence: "transactions: a range is deleted behind a fence", "a transaction locks keys of a range that is being deleted", "terrane-engine terrane_engine nobody_else_gets_a_lock";
-    ForgetDeletedRanges: "transactions: range deletes are validated against", "validation does not look at the ranges that commits deleted", "terrane transactions range_deletes_conflict";
-    ReadBesideSnapshot: "transactions: one moment", "a transaction with a snapshot reads the latest state", "terrane transactions histories_of_snapshots";
-    ForgetClaims: "transactions: what is read for update stays", "a commit does not look whether what was read for update has changed", "terrane transactions histories_that_read";
-    SkipDeleteValidation: "transactions: a range delete is a write", "a transaction deletes a range though keys of it were changed after its snapshot", "terrane transactions a_range_delete_is_a_write";
-    ForgetBelow: "transactions: own operands are folded over what is seen", "a read within a transaction folds its own operands alone", "terrane transactions a_transaction_folds_its_own";
-    ScanOwnDeletes: "transactions: own range deletes are seen", "a scan within a transaction shows what its own range delete removes", "terrane transactions a_transaction_sees_its_own_range";
-    CommitExpired: "transactions: what has expired does not commit", "a transaction commits though others may have taken its locks", "terrane transactions bare::who_has_expired";
-    ForgetPreparedLocks: "transactions: what is prepared can be committed", "an opening does not take the locks of prepared transactions again", "terrane transactions prepared_transactions_keep_their_locks";
-    KeepPrepared: "transactions: prepared once, committed once", "the commit of a prepared transaction leaves its record", "terrane transactions a_crash_leaves_it_prepared";
-    RefuseOldFormat: "golden stores open", "the oldest format version of segments is refused", "terrane golden every_golden_store";
+    ForgetDeletedRanges: "transactions: range deletes are validated against", "validation does not look at the ranges that commits deleted", "terrane suite transactions::range_deletes_conflict";
+    ReadBesideSnapshot: "transactions: one moment", "a transaction with a snapshot reads the latest state", "terrane suite transactions::random::histories_of_snapshots";
+    ForgetClaims: "transactions: what is read for update stays", "a commit does not look whether what was read for update has changed", "terrane suite transactions::random::histories_that_read";
+    SkipDeleteValidation: "transactions: a range delete is a write", "a transaction deletes a range though keys of it were changed after its snapshot", "terrane suite transactions::data::a_range_delete_is_a_write";
+    ForgetBelow: "transactions: own operands are folded over what is seen", "a read within a transaction folds its own operands alone", "terrane suite transactions::data::a_transaction_folds_its_own";
+    ScanOwnDeletes: "transactions: own range deletes are seen", "a scan within a transaction shows what its own range delete removes", "terrane suite transactions::data::a_transaction_sees_its_own_range";
+    CommitExpired: "transactions: what has expired does not commit", "a transaction commits though others may have taken its locks", "terrane suite transactions::bare::who_has_expired";
+    ForgetPreparedLocks: "transactions: what is prepared can be committed", "an opening does not take the locks of prepared transactions again", "terrane suite transactions::prepared::prepared_transactions_keep_their_locks";
+    KeepPrepared: "transactions: prepared once, committed once", "the commit of a prepared transaction leaves its record", "terrane suite transactions::prepared::a_crash_leaves_it_prepared";
+    RefuseOldFormat: "golden stores open", "the oldest format version of segments is refused", "terrane suite golden::every_golden_store";
     WriteLinkedFile: "checkpoint: shared files", "a data file that a checkpoint shares is written", "terrane-storage copy neither_side_writes";
-    CheckpointKeepsId: "checkpoint: a database of its own", "a checkpoint has the id of its source", "terrane-engine checkpoint a_checkpoint_is_a_database_of_its_own";
-    NameHalfCheckpoint: "checkpoint: one rename", "a checkpoint has its name before it is whole", "terrane-engine checkpoint a_cut_at_any_call";
+    CheckpointKeepsId: "checkpoint: a database of its own", "a checkpoint has the id of its source", "terrane-engine suite checkpoint::a_checkpoint_is_a_database_of_its_own";
+    NameHalfCheckpoint: "checkpoint: one rename", "a checkpoint has its name before it is whole", "terrane-engine suite checkpoint::a_cut_at_any_call";
     WaitForItself: "writes on threads of the engine", "a worker may wait for itself", "terrane-engine terrane_engine own_threads";
     PayForNothing: "writes that do not wait", "a write that is refused for memory pays all the same", "terrane-engine terrane_engine who_is_refused";
-    BelieveForgotten: "ingest: readers of changes", "a mark in a segment that was given up counts as extents that came in", "terrane-engine announced what_was_void";
-    WriteThoughHeldBack: "writes that do not wait", "a write whose time is over is let in", "terrane-engine patience what_would_wait";
-    ReadThroughExpired: "live readers: an expired one is refused", "reads through a snapshot go on though what it pinned was given up", "terrane readers a_reader_that_is_too_old";
-    SlowEverybody: "pacing: who owes pays", "writers of a table are slowed by what the levels of another one owe", "terrane-engine pacing who_owes_nothing";
-    KeepPaceOfFlush: "pacing: a flush that has ended", "writers keep to the pace of a flush that has ended", "terrane-engine pacing a_flush_that_has_ended";
+    BelieveForgotten: "ingest: readers of changes", "a mark in a segment that was given up counts as extents that came in", "terrane-engine suite announced::what_was_void";
+    WriteThoughHeldBack: "writes that do not wait", "a write whose time is over is let in", "terrane-engine suite patience::what_would_wait";
+    ReadThroughExpired: "live readers: an expired one is refused", "reads through a snapshot go on though what it pinned was given up", "terrane suite readers::a_reader_that_is_too_old";
+    SlowEverybody: "pacing: who owes pays", "writers of a table are slowed by what the levels of another one owe", "terrane-engine suite pacing::who_owes_nothing";
+    KeepPaceOfFlush: "pacing: a flush that has ended", "writers keep to the pace of a flush that has ended", "terrane-engine suite pacing::a_flush_that_has_ended";
     FreeWhileHeld: "checkpoint: shared files", "slots are reused while a checkpoint is made of them", "terrane-storage copy what_is_freed_meanwhile";
-    NameUnsettledBackup: "backup: the manifest comes last", "a backup has its manifest before its objects are durable", "terrane-engine backup a_cut_at_any_call";
-    CollectSharedObjects: "backup: shared objects", "removing a backup removes what others need", "terrane-engine backup what_backups_share";
-    BelieveBackupObject: "backup: every object is checked", "a restore believes objects whose checksum is wrong", "terrane-engine backup no_flipped_byte";
-    FollowInPlace: "follower: views do not change", "a view reads journal segments in place, where the primary writes them", "terrane-engine follow a_view_stays";
-    BelieveGoneExtent: "follower: what is gone is said to be", "what the primary gave up is told as damage", "terrane-engine follow what_the_primary_gave_up";
-    RestoreKeepsId: "backup: a database of its own", "a restored database has the id of its source", "terrane-engine backup a_backup_is_restored";
-    ReuseHistory: "history: files are kept", "the file of a segment that is history is reused", "terrane changes what_is_history_is_not";
-    KeepBrokenHistory: "history: no gap", "history stays though what was committed behind it is not in the journal", "terrane changes a_journal_that_was_off";
-    TellPrepared: "changes: when committed", "readers of changes are told of the row of a prepared transaction", "terrane changes what_is_prepared_shows";
-    BelieveMark: "changes: extents that came in", "readers of changes are told of extents that were announced and did not come in", "terrane-engine announced what_is_announced";
-    FollowPastMark: "follower: nothing is left out", "a view goes on behind extents that are announced and not decided", "terrane-engine announced what_is_announced";
+    NameUnsettledBackup: "backup: the manifest comes last", "a backup has its manifest before its objects are durable", "terrane-engine suite backup::a_cut_at_any_call";
+    CollectSharedObjects: "backup: shared objects", "removing a backup removes what others need", "terrane-engine suite backup::what_backups_share";
+    BelieveBackupObject: "backup: every object is checked", "a restore believes objects whose checksum is wrong", "terrane-engine suite backup::refused::no_flipped_byte";
+    FollowInPlace: "follower: views do not change", "a view reads journal segments in place, where the primary writes them", "terrane-engine suite follow::a_view_stays";
+    BelieveGoneExtent: "follower: what is gone is said to be", "what the primary gave up is told as damage", "terrane-engine suite follow::what_the_primary_gave_up";
+    RestoreKeepsId: "backup: a database of its own", "a restored database has the id of its source", "terrane-engine suite backup::a_backup_is_restored";
+    ReuseHistory: "history: files are kept", "the file of a segment that is history is reused", "terrane suite changes::history::what_is_history_is_not";
+    KeepBrokenHistory: "history: no gap", "history stays though what was committed behind it is not in the journal", "terrane suite changes::history::a_journal_that_was_off";
+    TellPrepared: "changes: when committed", "readers of changes are told of the row of a prepared transaction", "terrane suite changes::what_is_prepared_shows";
+    BelieveMark: "changes: extents that came in", "readers of changes are told of extents that were announced and did not come in", "terrane-engine suite announced::what_is_announced";
+    FollowPastMark: "follower: nothing is left out", "a view goes on behind extents that are announced and not decided", "terrane-engine suite announced::what_is_announced";
 }
 
-/// Whether `bug` is the one that the environment names.
+/// Returns true if `bug` is the one that the environment names.
 #[cfg(feature = "planted")]
 #[must_use]
 pub fn is_planted(bug: Bug) -> bool {
@@ -203,7 +205,7 @@ pub fn is_planted(bug: Bug) -> bool {
     *chosen == Some(bug)
 }
 
-/// Whether `bug` is planted: never in this build.
+/// Returns true if `bug` is planted: never in this build.
 #[cfg(not(feature = "planted"))]
 #[inline(always)]
 #[must_use]
@@ -211,7 +213,7 @@ pub const fn is_planted(_bug: Bug) -> bool {
     false
 }
 
-/// A number that no seed decides, another one at each call: what a bug that depends on hidden state looks at.
+/// A number that no seed decides, different at each call: for a bug that depends on hidden state.
 #[must_use]
 pub fn turn() -> u64 {
     static TURN: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);

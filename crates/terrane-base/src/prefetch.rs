@@ -1,7 +1,8 @@
-//! Asking for memory before it is needed. A batch of lookups asks for the next line of each before it goes on with
-//! the first, so that their cache misses overlap instead of adding up.
+//! Prefetching memory. A batch of lookups prefetches the next line of each before it continues with the
+//! first, so that their cache misses overlap.
 //!
-//! A prefetch reads nothing as far as the program can tell: any address is fine, a wrong one costs a little time.
+//! A prefetch reads nothing as far as the program can tell: any address is fine, a wrong one costs a little
+//! time.
 #![expect(unsafe_code, reason = "the processor's prefetch instruction")]
 
 /// Bytes of a cache line.

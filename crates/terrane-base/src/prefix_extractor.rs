@@ -1,18 +1,20 @@
-//! Prefix extractors: which front part of a key filters know it by, so that a scan within one prefix passes by extents
-//! that hold no key with it.
+//! Prefix extractors: the leading part of a key that filters store beside the key, so that a scan within one
+//! prefix skips extents that hold no key with it.
 //!
-//! A table names its extractor, and every filter the one that it was built with: a filter of another extractor is not
-//! asked. Built-in extractors ([`built_in`]) need not be given, others are given at opening by [`PrefixExtractors`].
+//! A table names its extractor, and every filter names the one that it was built with: a filter of another
+//! extractor is not used. Built-in extractors ([`built_in`]) are always available, [`PrefixExtractors`]
+//! passes others at opening.
 //!
 //! # Contract
-//! 1. An extractor is a function: the same key always has the same prefix, in every version of the program that uses the
-//!    name. It may be called any number of times, on any thread. What would change a database there, or wait for one, is
-//!    refused ([`crate::callback`]).
+//! 1. An extractor is a function: the same key always has the same prefix, in every version of the program
+//!    that uses the name. It may be called any number of times, on any thread. Changing a database there, or
+//!    waiting for one, is refused ([`crate::callback`]).
 //! 2. A prefix is a front part of its key; a key may have none.
 //! 3. Every key that begins with a *closed* prefix ([`PrefixExtractor::is_closed`]) has that prefix.
 //!
-//! Who breaks it makes scans within a prefix miss keys; point reads, other scans and what is stored are not touched. A
-//! panic is caught: the filter is then built without prefixes, the scan asks no filter.
+//! If an extractor breaks these rules, scans within a prefix miss keys; point reads, other scans and stored
+//! data are not affected. A panic is caught: the filter is then built without prefixes, and the scan uses no
+//! filter.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,8 +37,8 @@ pub trait PrefixExtractor: Send + Sync + fmt::Debug {
     /// How many bytes of `key` are its prefix; `None` if it has none.
     fn prefix_len(&self, key: &[u8]) -> Option<usize>;
 
-    /// Whether every key that begins with `prefix`, the prefix of some key, has it as its prefix. If not, the filter is
-    /// never asked for it.
+    /// Returns true if every key that begins with `prefix`, the prefix of some key, has it as its prefix. If
+    /// not, filters are never checked for it.
     fn is_closed(&self, prefix: &[u8]) -> bool {
         let _ = prefix;
         true
@@ -70,8 +72,8 @@ impl Extractor {
         }
     }
 
-    /// The prefix that all keys beginning with `start` have, if the extractor knows one. Never the empty one: every key
-    /// begins with it, so there is nothing to pass by.
+    /// The prefix that all keys beginning with `start` have, if the extractor knows one. Never the empty one:
+    /// every key begins with it, so there is nothing to pass by.
     #[must_use]
     pub fn prefix_over<'k>(&self, start: &'k [u8]) -> Option<&'k [u8]> {
         let prefix = self.prefix_of(start).ok().flatten().filter(|prefix| !prefix.is_empty())?;
@@ -131,8 +133,8 @@ impl PrefixExtractors {
     }
 }
 
-/// A built-in extractor by its name: `fixed:BYTES` (the first bytes of keys that have as many), `capped:BYTES` (of
-/// shorter keys the whole), `until:DELIMITER` (up to the first delimiter, that included).
+/// A built-in extractor by its name: `fixed:BYTES` (the first bytes of keys that have as many),
+/// `capped:BYTES` (of shorter keys the whole), `until:DELIMITER` (up to the first delimiter, that included).
 #[must_use]
 pub fn built_in(name: &str) -> Option<Arc<dyn PrefixExtractor>> {
     let (family, rest) = family(name)?;

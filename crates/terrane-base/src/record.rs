@@ -4,9 +4,9 @@
 //! kind u8 | table varint | key length varint | value length varint | key | value
 //! ```
 //!
-//! A delete has value length 0. The value of a range delete is the first key behind its range, which is not empty. What
-//! stands in front of the value of an operand or of a record that expires is in [`crate::stored`]; it counts as a part of
-//! the value here. The sequence number is not stored: it is the number of the batch's first
+//! A delete has value length 0. The value of a range delete is the first key after its range, which is not
+//! empty. The prefix of the value of an operand or of an expiring record is described in [`crate::stored`];
+//! here it is a part of the value. The sequence number is not stored: it is the number of the batch's first
 //! record plus the record's index in the batch.
 
 use crate::stored::Stored;
@@ -21,7 +21,8 @@ pub struct Record<'a> {
     pub table: TableId,
     /// User key.
     pub key: &'a [u8],
-    /// User value as it is stored ([`crate::stored`]); empty for a delete, the first key behind for a range delete.
+    /// User value as it is stored ([`crate::stored`]); empty for a delete, the first key behind for a range
+    /// delete.
     pub value: &'a [u8],
 }
 
@@ -76,7 +77,7 @@ impl Header {
 }
 
 impl<'a> Record<'a> {
-    /// Data for who reads the journal: a record of no table, which nothing is looked up in.
+    /// Data for readers of the journal: a record of no table, which no lookup finds.
     #[must_use]
     pub fn of_log_data(data: &'a [u8]) -> Record<'a> {
         Record { kind: RecordKind::Put, table: TableId::NONE, key: LOG_DATA, value: data }

@@ -1,8 +1,8 @@
-//! Which operations of a thread are looked at closely: about one in [`EVERY`], so that the others pay for a countdown
-//! of their own thread and nothing else.
+//! Selects the operations of a thread that are measured: about one in [`EVERY`], so that the others pay only
+//! for a countdown of their own thread.
 //!
-//! The gaps differ, lest operations that repeat with the same period be always or never hit. They follow from a fixed
-//! beginning, so that a world of one thread repeats itself ([`restart`]).
+//! The gaps vary, so that periodic operations are neither always nor never hit. They follow from a fixed
+//! start, so that a single-threaded world is repeatable ([`restart`]).
 
 use std::cell::Cell;
 
@@ -20,7 +20,7 @@ thread_local! {
     static STATE: Cell<u32> = const { Cell::new(BEGINNING) };
 }
 
-/// Whether the operation that asks is one of those that are looked at.
+/// Returns true if the operation that asks is one of those that are looked at.
 #[inline]
 #[must_use]
 pub fn is_due() -> bool {

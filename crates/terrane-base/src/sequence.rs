@@ -17,7 +17,7 @@ impl fmt::Display for SeqNo {
     }
 }
 
-/// What a record does to its key. The discriminants are part of the formats.
+/// The effect of a record on its key. The discriminants are part of the formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -26,7 +26,7 @@ pub enum RecordKind {
     Delete = 0,
     /// Sets the value.
     Put = 1,
-    /// As a delete, of a key that was put once since it was last deleted: goes away together with that put.
+    /// As a delete, of a key that was put once since it was last deleted: is removed together with that put.
     SingleDelete = 2,
     /// An operand that the table's merge operator folds with what is older.
     Merge = 3,
@@ -39,10 +39,11 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
-    /// The bit of the number that says: what is stored begins with the moment at which the record expires.
+    /// The bit of the number that says that the stored value begins with the time at which the record
+    /// expires.
     pub const EXPIRES: u8 = 8;
 
-    /// Whether the record has no value.
+    /// Returns true if the record has no value.
     #[inline]
     #[must_use]
     pub fn is_delete(self) -> bool {
@@ -95,28 +96,29 @@ impl SeqKind {
         RecordKind::from_u8(self.0 as u8)
     }
 
-    /// Whether this is a delete, single or not.
+    /// Returns true if this is a delete, single or not.
     #[inline]
     #[must_use]
     pub fn is_delete(self) -> bool {
         self.0 as u8 & !(RecordKind::SingleDelete as u8) == RecordKind::Delete as u8
     }
 
-    /// Whether this sets the value for good, and what is stored is the value.
+    /// Returns true if this sets the value without expiry, so that the stored bytes are the value.
     #[inline]
     #[must_use]
     pub fn is_plain_put(self) -> bool {
         self.0 as u8 == RecordKind::Put as u8
     }
 
-    /// Whether what is stored is not simply the value: an operand, or something that expires ([`crate::stored`]).
+    /// Returns true if the stored bytes are not simply the value: an operand, or an expiring value
+    /// ([`crate::stored`]).
     #[inline]
     #[must_use]
     pub fn is_wrapped(self) -> bool {
         self.0 as u8 & (RecordKind::EXPIRES | 3) >= RecordKind::Merge as u8
     }
 
-    /// Whether this is an operand of a merge.
+    /// Returns true if this is an operand of a merge.
     #[inline]
     #[must_use]
     pub fn is_merge(self) -> bool {

@@ -1,4 +1,4 @@
-//! What stands in front of a user's value in records and entries of some kinds.
+//! The prefix of a user's value in records and entries of some kinds.
 //!
 //! ```text
 //! put, delete, single delete, range delete:  value
@@ -7,12 +7,13 @@
 //! merge until:                 expires_at span operand
 //! ```
 //!
-//! * `expires_at` is a moment in milliseconds since 1970, as a varint (LEB128) of at most 64 bits. From that moment on
-//!   the record is a delete at its place. Milliseconds: they take 6 bytes where microseconds take 8, and nobody's
-//!   clocks agree better.
-//! * `span` is how many sequence numbers below its own the operand stands for, as a varint: 0 for one that a user wrote,
-//!   more for one that others were folded into. Where a crash or a flush under way leaves an operand in two places,
-//!   once by itself and once folded, the span tells that it is the same (`docs/design/0020-merge-and-expiry.md`).
+//! * `expires_at` is a time in milliseconds since 1970, as a varint (LEB128) of at most 64 bits. From that
+//!   time on the record counts as a delete. Milliseconds take 6 bytes where microseconds take 8, and clocks
+//!   do not agree better than that.
+//! * `span` is the number of sequence numbers below its own that the operand includes, as a varint: 0 for one
+//!   that a user wrote, more for one into which others were folded. If a crash or a running flush leaves an
+//!   operand in two places, once alone and once folded, the span tells that it is the same
+//!   (`docs/design/0020-merge-and-expiry.md`).
 //!
 //! Invariant: decoding is total, and never reads beyond what it is given.
 
@@ -69,7 +70,8 @@ impl<'a> Stored<'a> {
     /// [`Stored::decode`] of an entry.
     ///
     /// # Errors
-    /// `Corrupt` as there, for a kind that this version does not know, and for a span beyond the entry's number.
+    /// `Corrupt` as there, for a kind that this version does not know, and for a span beyond the entry's
+    /// number.
     #[inline]
     pub fn of_entry(seq_kind: SeqKind, bytes: &'a [u8]) -> Result<Stored<'a>> {
         let kind = seq_kind
@@ -86,7 +88,7 @@ impl<'a> Stored<'a> {
         Ok(stored)
     }
 
-    /// Whether the record is a delete at moment `now`.
+    /// Returns true if the record is a delete at moment `now`.
     #[inline]
     #[must_use]
     pub fn is_expired(&self, now: Moment) -> bool {
@@ -110,8 +112,8 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// Appends what stands in front of a value: the moment unless it is [`Moment::NEVER`], and the span of an operand.
-/// Returns the kind.
+/// Appends what stands in front of a value: the moment unless it is [`Moment::NEVER`], and the span of an
+/// operand. Returns the kind.
 #[inline]
 pub fn put_prefix(out: &mut Vec<u8>, expires_at: Moment, span: Option<u64>) -> RecordKind {
     let expires = expires_at != Moment::NEVER;

@@ -1,11 +1,11 @@
-//! The seam between the real primitives and what explores schedules.
+//! The interface to either the real synchronisation primitives or those of schedule explorers.
 //!
-//! Product code imports its locks, its spin hints and the atomics that threads publish through from here and from nowhere
-//! else, so that the same source runs under each of:
+//! Product code imports its locks, its spin hints and the atomics that threads publish through from here and
+//! from nowhere else, so that the same source runs under each of:
 //! * `real`: `parking_lot` and `std`, re-exported. Every normal build.
 //! * `shuttled` (feature `shuttle`): the primitives of the crate `shuttle`, for tests of single parts.
-//! * `scheduled` (feature `schedule`): the real primitives behind points ([`points`]) at which an explorer chooses the
-//!   thread that runs next, or at which threads are delayed at random. For the whole engine.
+//! * `scheduled` (feature `schedule`): the real primitives behind points ([`points`]) at which an explorer
+//!   chooses the thread that runs next, or at which threads are delayed at random. For the whole engine.
 
 pub mod points;
 #[cfg(not(any(feature = "shuttle", feature = "schedule")))]

@@ -1,9 +1,11 @@
-//! Where the time of one operation goes: what its thread waits for is added up, part by part, while somebody [watches](watch).
+//! Where the time of one operation goes: the waits of its thread are added up, part by part, while a caller
+//! [watches](watch).
 //!
-//! Cells of the thread without a destructor, as in [`crate::counters`]. The parts look whether they are watched before they
-//! ask the clock, so that nobody pays for what nobody wants to know.
+//! Thread-local cells without a destructor, as in [`crate::counters`]. Each part checks whether it is watched
+//! before it reads the clock, so that unwatched operations cost nothing.
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use crate::env::Clock;
@@ -13,7 +15,8 @@ use crate::env::Clock;
 pub enum Part {
     /// The background: pacing, and memory.
     HeldBack,
-    /// The journal's device: what a commit makes durable. Of commits that go together, only the thread that does it.
+    /// The journal's device makes a commit durable. Of a commit group, only the thread that does it is
+    /// counted.
     Persist,
     /// Reads of the store.
     DeviceReads,
@@ -43,25 +46,50 @@ thread_local! {
     };
 }
 
-/// Ends the watch also when the operation panics; what a watch around it had counted goes on.
-struct Ends(bool, Timing);
+/// A watch over the time of the calling thread, from [`Watched::begin`] until it is dropped. Watches nest: one within another
+/// leaves the sums of the outer one as they were.
+#[derive(Debug)]
+pub struct Watched {
+    /// Whether the thread was watched before, and the sums of that watch.
+    outer: (bool, Timing),
+    /// The cells belong to one thread.
+    _not_send: PhantomData<*const ()>,
+}
 
-impl Drop for Ends {
+impl Watched {
+    /// Begins a watch over this thread.
+    #[must_use]
+    pub fn begin() -> Watched {
+        let outer =
+            CELLS.with(|cells| (cells.is_watched.replace(true), cells.sums.replace(Timing::default())));
+        Watched { outer, _not_send: PhantomData }
+    }
+
+    /// Where the time went since the watch began.
+    #[must_use]
+    pub fn timing(&self) -> Timing {
+        CELLS.with(|cells| cells.sums.get())
+    }
+}
+
+impl Drop for Watched {
     fn drop(&mut self) {
         CELLS.with(|cells| {
-            cells.is_watched.set(self.0);
-            cells.sums.set(self.1);
+            debug_assert!(
+                cells.is_watched.get(),
+                "watches of a thread end in the reverse order of their beginnings"
+            );
+            cells.is_watched.set(self.outer.0);
+            cells.sums.set(self.outer.1);
         });
     }
 }
 
-/// Runs `operation`; returns what it did and where the time of this thread went meanwhile.
+/// Runs `operation`; returns its result and where the time of this thread went meanwhile.
 pub fn watch<R>(operation: impl FnOnce() -> R) -> (R, Timing) {
-    let before =
-        CELLS.with(|cells| Ends(cells.is_watched.replace(true), cells.sums.replace(Timing::default())));
+    let watched = Watched::begin();
     let done = operation();
-    let timing = CELLS.with(|cells| cells.sums.get());
-    drop(before);
+    let timing = watched.timing();
     (done, timing)
 }
 
@@ -97,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_add_up_while_somebody_watches() {
+    fn parts_add_up_while_they_are_watched() {
         let millis = Duration::from_millis;
         add(Part::Persist, millis(1));
         let (inner, timing) = watch(|| {

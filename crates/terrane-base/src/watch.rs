@@ -1,27 +1,28 @@
-//! A watch over those who pass: while nobody watches, passing costs one counter of the passer's own; who begins to
-//! watch waits until everybody has ended who passed unseen.
+//! A gate for writers (similar to RCU): while no watcher exists, a pass costs one counter of the passer's
+//! own; a new watcher waits until every unwatched pass has ended.
 //!
-//! It serves transactions: while one lives, every write must lock and note its keys; while none lives, a write must
-//! not pay for them. A write that read "nobody watches" may still be under way when the first transaction begins: that
-//! one waits for it (the *grace period*), so every write that it does not wait for is seen.
+//! It serves transactions: while one lives, every write must lock and note its keys; while none lives, a
+//! write must not pay for that. A write that read "no watcher" may still be running when the first
+//! transaction begins: that one waits for it (the *grace period*), so every write that it does not wait for
+//! sees the transaction.
 //!
 //! # Who may touch what
 //!
-//! 1. A counter of `stripes` belongs to all passers of its stripe: raised before they look at `is_on`, lowered when they
-//!    have seen it set or when they are done.
-//! 2. `is_on` is written by the holder of `life` only. From false to true: the holder then waits until each counter was 0
-//!    once, before it lets go of `life`. From true to false: only while `live` is 0.
+//! 1. A counter of `stripes` belongs to all passers of its stripe: raised before they read `is_on`, lowered
+//!    when they have seen it set or when they are done.
+//! 2. `is_on` is written by the holder of `life` only. From false to true: the holder then waits until each
+//!    counter was 0 once, before it releases `life`. From true to false: only while `live` is 0.
 //! 3. `live` is read and written under `life`.
 //!
 //! # Orderings
 //!
-//! The passer raises its counter and then reads `is_on`; the watcher sets `is_on` and then reads the counters. All four
-//! are `SeqCst`, so in their one order either the passer sees `is_on` set, or the watcher sees the counter raised. The
-//! decrement (`Release`) partners with the watcher's read of the counter: what the passer did happened before the watch
-//! has begun.
+//! The passer raises its counter and then reads `is_on`; the watcher sets `is_on` and then reads the
+//! counters. All four are `SeqCst`, so in their single order either the passer sees `is_on` set, or the
+//! watcher sees the counter raised. The decrement (`Release`) pairs with the watcher's read of the counter:
+//! the passer's work happened before the watch has begun.
 //!
-//! Passing watched is the slow way, so a watch that nobody needs any more goes on for [`LINGER`] more passes: transactions
-//! that follow each other pay for one grace period only.
+//! A watched pass is slower, and a grace period costs time, so a watch without watchers stays on for
+//! [`LINGER`] more passes: transactions that follow each other pay for one grace period only.
 
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Mutex, spin, thread_number};
@@ -29,7 +30,7 @@ use crate::sync::{Mutex, spin, thread_number};
 /// Counters over which passers are spread; a power of two.
 const STRIPES: usize = if cfg!(feature = "shuttle") { 2 } else { 32 };
 
-/// Passes that a watch goes on for after the last watcher has left.
+/// Number of passes for which a watch stays on after the last watcher has left.
 pub const LINGER: u64 = if cfg!(feature = "shuttle") { 1 } else { 256 };
 
 /// A counter in a cache line pair of its own, as processors fetch two at a time.
@@ -37,7 +38,7 @@ pub const LINGER: u64 = if cfg!(feature = "shuttle") { 1 } else { 256 };
 #[repr(align(128))]
 struct Stripe(AtomicU64);
 
-/// Whether anybody watches, and who has passed unseen.
+/// Whether a watcher exists, and which passes are unwatched.
 #[derive(Debug)]
 pub struct Watch {
     is_on: AtomicBool,
@@ -48,7 +49,7 @@ pub struct Watch {
     idle: AtomicU64,
 }
 
-/// A pass that nobody watches. Whoever begins to watch waits for it to be dropped.
+/// An unwatched pass. A new watcher waits until it is dropped.
 #[derive(Debug)]
 pub struct Unseen<'w>(&'w AtomicU64);
 
@@ -70,14 +71,14 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// A watch that nobody keeps.
+    /// A watch without watchers.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Passes. `Some` is unseen until it is dropped; at `None` somebody watches, or did a moment ago: the caller does
-    /// what that asks for and then calls [`Watch::passed`].
+    /// Passes. `Some` is an unwatched pass until it is dropped; at `None` a watcher exists, or did a moment
+    /// ago: the caller does its watched work and then calls [`Watch::passed`].
     #[inline]
     pub fn pass(&self) -> Option<Unseen<'_>> {
         let stripe = &self.stripes[own_stripe()].0;
@@ -94,7 +95,7 @@ impl Watch {
         if self.idle.fetch_add(1, Ordering::Relaxed) + 1 < LINGER {
             return;
         }
-        // Whoever holds the lock begins or ends a watch; a later pass will do.
+        // The holder of the lock begins or ends a watch; a later pass will do.
         let Some(live) = self.life.try_lock() else { return };
         if *live == 0 {
             self.is_on.store(false, Ordering::SeqCst);
@@ -129,7 +130,7 @@ impl Watch {
     }
 }
 
-/// Waits until nobody is in the stripe. New passers see the watch and leave at once, so this ends.
+/// Waits until the stripe has no unwatched pass. New passers see the watch and leave at once, so this ends.
 fn wait_for_zero(stripe: &AtomicU64) {
     let mut turn = 0;
     while stripe.load(Ordering::SeqCst) != 0 {

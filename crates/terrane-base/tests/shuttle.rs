@@ -1,7 +1,8 @@
-//! Lanes, bells, desks and the watch under the schedule explorer: order, completeness, sleep, helpers, closing, panics.
+//! Lanes, bells, desks and the watch under the schedule explorer: order, completeness, sleep, helpers,
+//! closing, panics.
 //!
-//! Run with `cargo test -p terrane-base --features shuttle --test shuttle`. The explorer reports a deadlock, which is
-//! what a lost wake-up becomes, by itself.
+//! Run with `cargo test -p terrane-base --features shuttle --test shuttle`. The explorer reports a deadlock,
+//! which is what a lost wake-up becomes, by itself.
 #![cfg(feature = "shuttle")]
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
@@ -164,7 +165,7 @@ fn answers_come_in_order_and_once() {
 }
 
 #[test]
-fn a_desk_without_an_owner_is_served_by_those_who_wait() {
+fn a_desk_without_an_owner_is_served_by_waiting_clients() {
     explore(|| {
         let desk = desk(false);
         let clients = [1, 2].map(|together| {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use terrane_base::watch::{LINGER, Watch};
 
 #[test]
-fn who_begins_to_watch_waits_for_those_who_passed_unseen() {
+fn a_new_watcher_waits_for_unwatched_passes() {
     let (watch, has_begun) = (Arc::new(Watch::new()), Arc::new(AtomicBool::new(false)));
     let unseen = watch.pass().unwrap();
     let (ready, is_ready) = mpsc::channel();

@@ -1,5 +1,5 @@
-//! A tiny comparison of the adapters themselves: does one of them cost what its engine does not? No benchmark: one thread,
-//! one run, no histogram.
+//! A tiny comparison of the adapters themselves: does one of them cost what its engine does not? No
+//! benchmark: one thread, one run, no histogram.
 //!
 //! `cargo run --release -p terrane-bench --example side_by_side -- [engine[:option=value,...] ...]`
 

@@ -1,8 +1,9 @@
 //! The measuring bench: workloads, engines, measurement and reports, for `terrane bench`.
 //!
-//! The way of a run: a [`plan`] (flags or TOML) → [`mod@run`]: for each repetition, scenario and engine in turns a
-//! [`child`] process → [`engine`] opened, operations made by [`generate`] (or a trace) → done by the threads of [`drive`]
-//! → measured by [`measure`] → sent back as [`report::model`] → table, JSON lines, HTML, comparison.
+//! The way of a run: a [`plan`] (flags or TOML) → [`mod@run`]: for each repetition, scenario and engine in
+//! turns a [`child`] process → [`engine`] opened, operations made by [`generate`] (or a trace) → done by the
+//! threads of [`drive`] → measured by [`measure`] → sent back as [`report::model`] → table, JSON lines, HTML,
+//! comparison.
 
 pub mod child;
 pub mod drive;

@@ -1,8 +1,8 @@
 //! A whole run: every scenario on every engine, repetition by repetition, each in a child process.
 //!
-//! The order interleaves: repetition by repetition, within it scenario by scenario, within that engine by engine, starting
-//! with another engine each time. A machine that drifts (heat, neighbours, a filling disk) so treats all alike, and
-//! ratios are taken between neighbours.
+//! The order interleaves: repetition by repetition, within it scenario by scenario, within that engine by
+//! engine, starting with another engine each time. A machine that drifts (heat, neighbours, a filling disk)
+//! so treats all alike, and ratios are taken between neighbours.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,15 +27,15 @@ mod scratch;
 /// Where and how a plan is run.
 #[derive(Debug)]
 pub struct Place {
-    /// Directory for the databases. They lie in a new directory below it, which is removed after the run; whatever else is
-    /// there is left alone.
+    /// Directory for the databases. They lie in a new directory below it, which is removed after the run;
+    /// whatever else is there is left alone.
     pub directory: PathBuf,
     /// File for the lines of the result, as they come.
     pub results: Option<PathBuf>,
     /// Keeps the databases.
     pub keep: bool,
-    /// Labels of engines that must be there; without one of them nothing is run. One that is not among them and that this
-    /// machine lacks is listed as not measured.
+    /// Labels of engines that must be there; without one of them nothing is run. One that is not among them
+    /// and that this machine lacks is listed as not measured.
     pub must_have: Vec<String>,
     /// How a child is started.
     pub launcher: Launcher,
@@ -54,8 +54,9 @@ pub trait Watcher {
 /// Runs `plan`.
 ///
 /// # Errors
-/// `Plan` if the disk is too small for it, an engine does not open or a trace cannot be read: nothing was run; `Io` if files or children fail. What engines do wrong is in the report. An
-/// interruption ends the run with a partial report, not with an error.
+/// `Plan` if the disk is too small for it, an engine does not open or a trace cannot be read: nothing was
+/// run; `Io` if files or children fail. What engines do wrong is in the report. An interruption ends the run
+/// with a partial report, not with an error.
 pub fn run(plan: &Plan, place: &Place, interrupted: &AtomicBool, watcher: &dyn Watcher) -> Result<RunReport> {
     let scratch = Scratch::new(&place.directory, place.keep)?;
     check_disk(plan, &place.directory)?;
@@ -148,7 +149,7 @@ fn check_disk(plan: &Plan, directory: &Path) -> Result<()> {
 struct At {
     /// The last step that it began; empty before the first.
     step: String,
-    /// Whether it told what came of that step.
+    /// True if it told what came of that step.
     told: bool,
 }
 

@@ -190,8 +190,8 @@ fn compression_leaves_the_entropy_asked_for() {
             let zstd =
                 left(entropy, len, |block| zstd::bulk::compress(block, 1).expect("a sound case").len());
             for (codec, left) in [("lz4", lz4), ("zstd", zstd)] {
-                // LZ4 notes a run with four bytes or more and finds it late after noise, Zstandard with two: a few
-                // bytes either way, which are some hundredths of 100 B.
+                // LZ4 notes a run with four bytes or more and finds it late after noise, Zstandard with two:
+                // a few bytes either way, which are some hundredths of 100 B.
                 assert!((left - entropy).abs() < 0.05, "{codec} leaves {left:.3} of {len} B for {entropy}");
             }
         }

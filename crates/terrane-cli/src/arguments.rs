@@ -49,7 +49,8 @@ pub struct Engine {
 /// The commands.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
-    /// Store the records of a file or stream, or a database of RocksDB; goes on where it was stopped or killed
+    /// Store the records of a file or stream, or a database of RocksDB; goes on where it was stopped or
+    /// killed
     #[command(after_help = import::HELP)]
     Import(Box<import::Import>),
     /// Print the value of a key
@@ -83,7 +84,8 @@ pub enum Command {
     /// Take external files into a table, all or none, without copying them
     #[command(after_help = bulk::INGEST_HELP)]
     Ingest(bulk::Ingest),
-    /// Drop the extents of a table that lie within a range, at once; no delete: what else is in the range stays
+    /// Drop the extents of a table that lie within a range, at once; no delete: what else is in the range
+    /// stays
     DropExtents(bulk::DropExtents),
     /// Verify an external file, and say what is in it
     Inspect(bulk::Inspect),

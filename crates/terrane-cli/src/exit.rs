@@ -24,14 +24,14 @@ macro_rules! codes {
 }
 
 codes! {
-    Done = 0, "done; for `check`: everything is sound";
+    Done = 0, "done; for `check`: no damage was found";
     NotFound = 1, "the key, table, file or database does not exist, or history is gone";
     Usage = 2, "an argument, option or input line cannot be accepted";
     Corrupt = 3, "stored bytes are not what was written: restore from a backup";
     Full = 4, "no space left: free some, nothing acknowledged is lost";
     Busy = 5, "another process has the database open";
     Other = 6, "the operating system refused, or an earlier failure made writes unsafe";
-    Stopped = 7, "stopped by a signal; what was acknowledged is kept, the same import goes on";
+    Stopped = 7, "stopped by a signal; acknowledged records are kept, and the same import continues";
 }
 
 impl From<Code> for ExitCode {

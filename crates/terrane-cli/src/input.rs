@@ -1,5 +1,5 @@
-//! The stream behind an import: a file or standard input, plain or compressed; what identifies it, and how far
-//! it was read.
+//! The stream behind an import: a file or standard input, plain or compressed; what identifies it, and how
+//! far it was read.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;

@@ -1,6 +1,6 @@
-//! The `terrane` command: imports, reads, scans, looks and maintains.
+//! The `terrane` command: imports, reads, scans, inspects and maintains databases.
 //!
-//! * [`arguments`]: what can be typed. [`exit`]: what the process returns. [`text`]: keys and values as text.
+//! * [`arguments`]: the command line. [`exit`]: exit codes. [`text`]: keys and values as text.
 //! * [`commands`]: one module per command. [`import`]: parsers of the import formats.
 //! * [`input`]: compressed and plain inputs. [`files`]: the only module that opens files.
 //! * `signals`: the flag that asks a long command to stop.
@@ -31,7 +31,7 @@ pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help goes to standard output and is a success; a closed pipe there is nobody's error.
+            // Help goes to standard output and is a success; a closed pipe there is not an error.
             let _ = error.print();
             return if error.use_stderr() { Code::Usage.into() } else { ExitCode::SUCCESS };
         }

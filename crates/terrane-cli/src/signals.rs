@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use crate::exit::Failure;
 
-/// A flag that the first SIGINT or SIGTERM sets, for a long command to end in good order; the second one kills.
+/// A flag that the first SIGINT or SIGTERM sets, for a long command to end in good order; the second one
+/// kills.
 ///
 /// # Errors
 /// The system refuses a handler.

@@ -7,6 +7,8 @@
 //! * `disjoint`: nothing overlaps: extents are re-linked.
 //! * `disjoint_lz4`: nothing overlaps, but the target compresses: everything is decoded.
 //! * `flush_1_1`: entries in memory into a level of the same size.
+//! * `runs_N`: N sources that hold every Nth key, so that each entry comes from another source than the
+//!   one before.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the bench")]
 #![expect(missing_docs, reason = "criterion's macro makes a public function")]
 
@@ -16,7 +18,7 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use terrane_base::env::Env;
 use terrane_base::options::{Compression, Options};
-use terrane_base::{Cursor, Entry, RecordKind, Result, SeqKind, SeqNo, TableId};
+use terrane_base::{Cursor, Entry, RecordKind, Result, Rng, SeqKind, SeqNo, TableId};
 use terrane_compaction::{
     Claims, Compactor, FlushPlan, Input, JobControl, JobKind, JobResult, JobSpec, KeyRange, Limits,
     LocalCompactor, OutputSettings, TableShape, plan_dump, plan_flush,
@@ -42,11 +44,8 @@ struct NumberCursor {
 
 impl NumberCursor {
     fn new(numbers: Vec<u64>, seq: u64) -> Self {
-        let mut state = seq;
-        let value = std::iter::repeat_with(|| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 59) as u8
-        });
+        let mut rng = Rng::new(seq);
+        let value = std::iter::repeat_with(|| rng.below(32) as u8);
         let value = value.take(VALUE_BYTES).collect();
         let seq_kind = SeqKind::new(SeqNo(seq), RecordKind::Put);
         let at = numbers.len();
@@ -144,12 +143,21 @@ impl Bench {
     }
 
     fn merge_spec(&self, newer: Vec<u64>, older: Vec<u64>, compression: Compression) -> JobSpec {
-        let inputs: Vec<Input> = [(1, newer, 10), (2, older, 5)]
-            .map(|(level, numbers, seq)| Input {
-                place: Place::Level(level),
-                extents: self.extents(numbers, seq),
-            })
-            .into();
+        let input =
+            |level, numbers, seq| Input { place: Place::Level(level), extents: self.extents(numbers, seq) };
+        self.spec_of(vec![input(1, newer, 10), input(2, older, 5)], compression)
+    }
+
+    /// Merges `count` runs of every `count`th key.
+    fn runs_spec(&self, count: u64) -> JobSpec {
+        let input = |run| Input {
+            place: Place::Run(run),
+            extents: self.extents((0..ENTRIES / count).map(|n| count * n + run).collect(), count - run),
+        };
+        self.spec_of((0..count).map(input).collect(), Compression::None)
+    }
+
+    fn spec_of(&self, inputs: Vec<Input>, compression: Compression) -> JobSpec {
         let metas = || inputs.iter().flat_map(|input| &input.extents);
         let smallest = metas().map(|meta| &meta.smallest).min().unwrap().clone();
         let largest = metas().map(|meta| &meta.largest).max().unwrap().clone();
@@ -182,12 +190,16 @@ impl Bench {
 fn bench_merge(c: &mut Criterion, name: &str, newer: Vec<u64>, older: Vec<u64>, compression: Compression) {
     let bench = Bench::new();
     let spec = bench.merge_spec(newer, older, compression);
+    bench_spec(c, name, &bench, &spec);
+}
+
+fn bench_spec(c: &mut Criterion, name: &str, bench: &Bench, spec: &JobSpec) {
     let mut group = c.benchmark_group("merge");
     group.throughput(Throughput::Bytes(spec.input_bytes()));
     group.sample_size(10);
     group.bench_function(name, |b| {
         b.iter(|| {
-            let result = bench.compactor.run(&spec, &Bench::control()).unwrap();
+            let result = bench.compactor.run(spec, &Bench::control()).unwrap();
             bench.give_back(&result);
             result
         });
@@ -239,6 +251,11 @@ fn merges(c: &mut Criterion) {
     bench_merge(c, "disjoint", above.clone(), all(1, 0), Compression::None);
     bench_merge(c, "disjoint_lz4", above, all(1, 0), Compression::Lz4);
     bench_flush(c);
+    for count in [2, 8, 64, 256] {
+        let bench = Bench::new();
+        let spec = bench.runs_spec(count);
+        bench_spec(c, &format!("runs_{count}"), &bench, &spec);
+    }
 }
 
 criterion_group!(benches, merges);

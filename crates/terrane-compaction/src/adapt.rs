@@ -1,19 +1,20 @@
-//! What a table is used for, and whether its tree should have fewer sorted runs for it: a pure function from what was
-//! counted to a [`Mode`]. Whole numbers only, so that every machine decides alike.
+//! Decides from counted reads and writes whether a table's tree should have fewer sorted runs: a pure
+//! function to a [`Mode`]. It uses whole numbers only, so that every machine decides alike.
 //!
-//! Steps: 1. [`Load::observe`] takes in what was counted since the last look; what is older fades, over `WINDOW_MS`.
-//! Once nothing was written for `ENTER_MS`, what was written before is forgotten. 2. Enough reads, and hardly a write
-//! among them, for `ENTER_MS`: the table is read-heavy. 3. It stays so until a larger share is written, or hardly anything is read: between the two borders the mode stays what it was, so that a
-//! load near one of them does not flap. 4. [`Load::pays`] weighs a merge against the reads that it helps.
+//! Steps: 1. [`Load::observe`] adds the counts since the last call; older counts decay over `WINDOW_MS`. Once
+//! nothing was written for `ENTER_MS`, earlier writes are forgotten. 2. After `ENTER_MS` with enough reads
+//! and hardly a write, the table is read-heavy. 3. It stays so until a larger share is written, or hardly
+//! anything is read: between the two thresholds the mode does not change, so that a load near one of them
+//! does not alternate. 4. [`Load::pays`] compares the cost of a merge with the reads that it helps.
 //!
-//! How long the reads will go on nobody knows; the guess is: as long again as they have gone on. So what is cheap is
-//! done soon, what is dear only after a long time, and a load that changes often costs little.
+//! How long the reads will continue is unknown; the estimate is as long again as they have lasted. So cheap
+//! work is done soon and expensive work only after a long time, and a load that changes often costs little.
 
 use terrane_base::options::AdaptiveShape;
 
-/// What is counted fades over this time, in milliseconds. So a sum is about what comes in one second.
+/// Counts decay over this time, in milliseconds, so a sum is about what comes in one second.
 const WINDOW_MS: u64 = 1000;
-/// Time for which a load must have been read-heavy before the mode changes, in milliseconds.
+/// How long a load must have been read-heavy before the mode changes, in milliseconds.
 const ENTER_MS: u64 = 1000;
 /// Reads and seeks in a window below which there is nothing to win.
 const READS_MIN: u64 = 100;
@@ -21,31 +22,32 @@ const READS_MIN: u64 = 100;
 const ENTER_RATIO: u64 = 64;
 /// Reads per record written below which it no longer is.
 const LEAVE_RATIO: u64 = 16;
-/// The longest time that reads are expected to go on, in milliseconds.
+/// The longest time that reads are expected to continue, in milliseconds.
 const HORIZON_MS: u64 = 3_600_000;
-/// What a sorted run more costs a point read: the fences, and a filter. Nanoseconds.
+/// Cost of one more sorted run for a point read: the fences, and a filter. Nanoseconds.
 const READ_RUN_NANOS: u64 = 250;
-/// What it costs a seek: an index block and a data block. Nanoseconds.
+/// Cost of one more sorted run for a seek: an index block and a data block. Nanoseconds.
 const SEEK_RUN_NANOS: u64 = 600;
-/// What it costs to read, merge and write a stored byte. Nanoseconds. The note has the figures; of the gains half is counted.
+/// Cost of reading, merging and writing a stored byte. Nanoseconds. The design page has the measurements;
+/// half of the gains is counted.
 const MERGE_BYTE_NANOS: u64 = 5;
 
-/// What a table's tree is kept in shape for.
+/// The goal for the shape of a table's tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// As few bytes are merged as the limits of the shape allow.
     #[default]
     WriteFriendly,
-    /// As few sorted runs as pay.
+    /// As few sorted runs as are worth their merges.
     ReadHeavy,
 }
 
-/// What was counted of a table from one look to the next.
+/// The counts of a table between two observations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Keys that point reads looked up.
+    /// Keys that point reads searched.
     pub reads: u64,
-    /// Sorted runs that they looked into.
+    /// Sorted runs that they searched.
     pub read_runs: u64,
     /// Scans that were placed.
     pub seeks: u64,
@@ -70,7 +72,7 @@ impl Counted {
         }
     }
 
-    /// What was counted since `earlier`; 0 where a count went back.
+    /// The counts since `earlier`; 0 for a count that went back.
     #[must_use]
     pub fn since(self, earlier: Counted) -> Counted {
         self.zip(earlier, u64::saturating_sub)
@@ -80,9 +82,9 @@ impl Counted {
 /// The use of a table in the last while.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// What was counted, the older the less of it: about what comes in one second.
+    /// The decayed counts: about what comes in one second.
     pub recent: Counted,
-    /// What the shape should be good for.
+    /// The goal for the shape.
     pub mode: Mode,
     /// For how long the load has been read-heavy, in milliseconds.
     pub read_heavy_ms: u64,
@@ -98,7 +100,7 @@ impl Load {
             if elapsed_ms >= WINDOW_MS {
                 return new.saturating_mul(WINDOW_MS) / elapsed_ms;
             }
-            // Rounded up, so that it comes to 0 in the end.
+            // Rounded up, so that it reaches 0.
             (old - (old.saturating_mul(elapsed_ms)).div_ceil(WINDOW_MS).min(old)).saturating_add(new)
         };
         let quiet_ms = if counted.records == 0 { self.quiet_ms.saturating_add(elapsed_ms) } else { 0 };
@@ -138,14 +140,14 @@ impl Load {
         }
     }
 
-    /// Sorted runs that a point read looked into of late, in thousandths; 0 if there were no reads.
+    /// Sorted runs per recent point read, in thousandths; 0 if there were no reads.
     #[must_use]
     pub fn runs_per_read_milli(&self) -> u64 {
         self.recent.read_runs.saturating_mul(1000).checked_div(self.recent.reads).unwrap_or(0)
     }
 
-    /// Whether reads are expected to win more time by one sorted run less, of `runs` that there are, than it takes to
-    /// merge `bytes`. `refill_bytes` are what writers bring until there is a new run.
+    /// Returns true if reads are expected to save more time by one sorted run less, of `runs`, than a merge
+    /// of `bytes` takes. `refill_bytes` is what writers write until there is a new run.
     #[must_use]
     pub fn pays(&self, policy: AdaptiveShape, bytes: u64, runs: u64, refill_bytes: u64) -> bool {
         if self.mode == Mode::WriteFriendly || runs < 2 {
@@ -154,7 +156,8 @@ impl Load {
         if policy == AdaptiveShape::Eager {
             return true;
         }
-        // Which run a read ends in is not known: what it looked into beyond one is shared out over the others.
+        // The run in which a read ends is unknown: the runs beyond the first that it searched are distributed
+        // over the others.
         let saved_reads = self.recent.read_runs.saturating_sub(self.recent.reads) / (runs - 1);
         let saved_seeks = self.recent.seek_runs / runs;
         let nanos = saved_reads

@@ -1,26 +1,27 @@
-//! What running jobs hold, so that several run on one table without touching the same keys of the same place.
+//! The keys that running jobs hold, so that several jobs run on one table without touching the same keys of
+//! the same level or run.
 
 use terrane_base::TableId;
 use terrane_format::manifest::Place;
 
 use crate::range::KeyRange;
 
-/// What one job holds: in each place, the keys that it reads from there or writes to there.
+/// What one job holds: for each level or run, the keys that it reads or writes there.
 ///
-/// Claiming only those is enough for dropping deletes, too: what lies deeper than a job's target may lose keys
-/// while the job runs, and can gain them only from a place and range that the job holds.
+/// That is also enough for dropping deletes: levels below a job's target may lose keys while the job runs,
+/// and can gain keys only from a level and range that the job holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// Which table.
     pub table: TableId,
-    /// Places and keys, in no order.
+    /// Levels or runs, and keys, in no order.
     pub holds: Vec<(Place, KeyRange)>,
-    /// Bytes that leave places, and which; they no longer count for the size of a level.
+    /// Levels or runs, and the bytes that leave them; these no longer count for the size of a level.
     pub leaves: Vec<(Place, u64)>,
 }
 
 impl Claim {
-    /// Whether both cannot run at once.
+    /// Returns true if both cannot run at once.
     #[must_use]
     pub fn conflicts(&self, other: &Claim) -> bool {
         self.table == other.table && self.holds.iter().any(|(place, range)| other.holds(*place, range))
@@ -31,7 +32,7 @@ impl Claim {
     }
 }
 
-/// Names a claim that is held.
+/// Identifies a held claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimId(pub u64);
 
@@ -60,20 +61,20 @@ impl Claims {
         Some(id)
     }
 
-    /// Gives a claim up, after its job's result was published or dropped. Requires: it is held.
+    /// Releases a claim, after its job's result was published or dropped. Requires: it is held.
     pub fn release(&mut self, id: ClaimId) {
         let before = self.held.len();
         self.held.retain(|(held, _)| *held != id);
         assert_eq!(self.held.len() + 1, before, "a claim is released once");
     }
 
-    /// Whether no held claim touches these keys of a place.
+    /// Returns true if no held claim touches these keys of a level or run.
     #[must_use]
     pub fn is_free(&self, table: TableId, place: Place, range: &KeyRange) -> bool {
         !self.of(table).any(|claim| claim.holds(place, range))
     }
 
-    /// Whether nothing is held for a table.
+    /// Returns true if nothing is held for a table.
     #[must_use]
     pub fn is_idle(&self, table: TableId) -> bool {
         self.of(table).next().is_none()

@@ -1,4 +1,4 @@
-//! Who runs jobs: the trait, and the compactor of this process.
+//! The trait that runs jobs, and the compactor of this process.
 
 use std::sync::Arc;
 
@@ -16,22 +16,23 @@ use crate::pick::STEP_BYTES;
 /// Runs jobs, here or elsewhere.
 ///
 /// What an implementer guarantees:
-/// 1. The inputs are left as they are: only the engine gives them up, after the result is durable.
-/// 2. The extents that a result says were written are durable when it is returned.
-/// 3. After an error nothing that was written is left in the store, but for parts that were published.
+/// 1. The inputs stay unchanged: only the engine removes them, after the result is durable.
+/// 2. The extents that a result lists as written are durable when it is returned.
+/// 3. After an error nothing that was written stays in the store, except published parts.
 pub trait Compactor: Send + Sync {
     /// Runs a job to its end.
     ///
     /// # Errors
-    /// `Cancelled` through `control`; `Full` if the store has no space for the output; `Corrupt`, naming file and
-    /// offset, if an input is damaged; `Poisoned`, `Io`.
+    /// `Cancelled` through `control`; `Full` if the store has no space for the output; `Corrupt`, naming file
+    /// and offset, if an input is damaged; `Poisoned`, `Io`.
     fn run(&self, spec: &JobSpec, control: &JobControl) -> Result<JobResult>;
 
-    /// Runs a job to its end, and hands over parts that are done on the way if it [is in parts](JobSpec::is_in_parts). A
-    /// part replaces extents of the target only; the result at the end has the rest, and the work of all.
+    /// Runs a job to its end, and publishes finished parts meanwhile if it [is in
+    /// parts](JobSpec::is_in_parts). A part replaces extents of the target only; the final result has the
+    /// rest, and the work of all parts.
     ///
     /// # Errors
-    /// As [`Compactor::run`], and those of `publish`, which has taken the part's extents over all the same.
+    /// As [`Compactor::run`], and errors of `publish`, which owns the part's extents even then.
     fn run_in_parts(
         &self,
         spec: &JobSpec,
@@ -49,7 +50,7 @@ pub trait ExtentSource: Send + Sync {
     fn extent(&self, meta: &ExtentMeta) -> Result<Arc<Extent>>;
 }
 
-/// Opens extents straight from a store, past the cache: a job reads each block once.
+/// Opens extents directly from a store, without the cache: a job reads each block once.
 #[derive(Clone, Debug)]
 struct StoreSource(Arc<dyn Store>);
 
@@ -73,18 +74,18 @@ impl LocalCompactor {
         LocalCompactor { extents: Arc::new(StoreSource(Arc::clone(&store))), store }
     }
 
-    /// A compactor that writes to `store` and has its inputs opened by `extents`.
+    /// A compactor that writes to `store` and opens its inputs through `extents`.
     #[must_use]
     pub fn with_extents(store: Arc<dyn Store>, extents: Arc<dyn ExtentSource>) -> Self {
         LocalCompactor { store, extents }
     }
 
-    /// Merges a range of a global index generation into L1, as [`plan_flush`](crate::plan_flush) planned it.
+    /// Merges a range of a global index generation into L1, as planned by [`plan_flush`](crate::plan_flush).
     ///
-    /// `cursor` shows the generation, `from` is the key at which the plan began. The step ends where the plan's
-    /// range ends, or earlier when it wrote [`STEP_BYTES`] and stands between extents; [`JobResult::next`] is where
-    /// the next step begins. Requires: every entry of the cursor is newer than what L1 holds of its key, and
-    /// visible, so that no later snapshot is older.
+    /// `cursor` walks the generation, `from` is the first key of the plan. The step ends at the end of the
+    /// plan's range, or earlier between two extents after [`STEP_BYTES`] were written; [`JobResult::next`] is
+    /// the first key of the next step. Requires: every entry of the cursor is newer than L1's version of its
+    /// key, and visible, so that no later snapshot is older.
     ///
     /// # Errors
     /// As [`Compactor::run`].
@@ -100,8 +101,9 @@ impl LocalCompactor {
         merge::run(spec, self.place(control), Some(memory), None)
     }
 
-    /// Writes a whole global index generation as an overflow run, as [`plan_dump`](crate::plan_dump) planned it. `ranges` are
-    /// its range deletes, in any order; they may overlap and repeat.
+    /// Writes a whole global index generation as an overflow run, as planned by
+    /// [`plan_dump`](crate::plan_dump). `ranges` are its range deletes, in any order; they may overlap and
+    /// repeat.
     ///
     /// # Errors
     /// As [`Compactor::run`].

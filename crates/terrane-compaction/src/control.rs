@@ -1,7 +1,7 @@
-//! The strings on a running job: progress, pause, cancel, rate.
+//! The control of a running job: progress, pause, cancel, rate.
 //!
-//! A job calls [`JobControl::check`] at least once per block. As long as nobody pulls a string that costs one
-//! load of a line that nobody writes.
+//! A job calls [`JobControl::check`] at least once per block. Usually that costs one load of a cache line
+//! that no thread writes.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -18,44 +18,44 @@ const RUNNING: u8 = 0;
 const PAUSED: u8 = 1;
 const CANCELLED: u8 = 2;
 
-/// Longest time that a throttled job sleeps without looking whether it was cancelled.
+/// Longest sleep of a throttled job between two checks for cancellation.
 const NAP_MAX: Duration = Duration::from_millis(20);
-/// How much unused rate may be saved up: long enough to ride over a late wake-up, too short for a burst.
+/// How much unused rate may be saved: long enough for a late wake-up, too short for a burst.
 const SAVED_MAX: Duration = Duration::from_millis(50);
 
-/// A ceiling for bytes per second, shared by all jobs that write to one device.
+/// A limit of bytes per second, shared by all jobs that write to one device.
 ///
-/// A token bucket kept as a moment (the generic cell rate algorithm, ITU-T I.371, 1996): what was granted so far
-/// is paid up to `paid_until`; who takes bytes moves it on and sleeps until it has come. Grants are in the order
-/// in which they were asked for.
+/// A token bucket stored as a time (the generic cell rate algorithm, ITU-T I.371, 1996): the bytes granted so
+/// far are paid up to `paid_until`; a caller that takes bytes moves it forward and sleeps until that time.
+/// Grants are in the order of the requests.
 #[derive(Debug)]
 pub struct RateLimiter {
     clock: Arc<dyn Clock>,
-    /// 0: no ceiling.
+    /// 0: no limit.
     bytes_per_second: AtomicU64,
     paid_until: Mutex<Duration>,
 }
 
 impl RateLimiter {
-    /// A limiter; 0 bytes per second mean no ceiling.
+    /// A limiter; 0 bytes per second mean no limit.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>, bytes_per_second: u64) -> Self {
         let paid_until = Mutex::new(clock.now());
         RateLimiter { clock, bytes_per_second: AtomicU64::new(bytes_per_second), paid_until }
     }
 
-    /// Sets the ceiling for what is asked for from now on; 0 removes it.
+    /// Sets the limit for later requests; 0 removes it.
     pub fn set_rate(&self, bytes_per_second: u64) {
         self.bytes_per_second.store(bytes_per_second, Ordering::Relaxed);
     }
 
-    /// The ceiling in bytes per second; 0 if there is none.
+    /// The limit in bytes per second; 0 if there is none.
     #[must_use]
     pub fn rate(&self) -> u64 {
         self.bytes_per_second.load(Ordering::Relaxed)
     }
 
-    /// Takes `bytes` and returns how long the taker must wait for them.
+    /// Takes `bytes` and returns how long the caller must wait for them.
     fn take(&self, bytes: u64) -> Duration {
         let rate = self.rate();
         if rate == 0 {
@@ -74,27 +74,27 @@ impl RateLimiter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CancelCause {
-    /// Somebody had the jobs that run given up; they may be begun again.
+    /// The running jobs were cancelled on request; they may be started again.
     Asked,
-    /// Only reads would have gained by it, and somebody needs what the background does otherwise.
+    /// Only reads would have gained by it, and other background work is needed.
     Unneeded,
-    /// It ran for who asked for the compaction of a range, and such were held back.
+    /// It served a manual compaction of a range, and these are paused.
     Held,
     /// Its table was dropped.
     Dropped,
-    /// The database closes.
+    /// The database is being closed.
     Closing,
 }
 
-/// One job's strings, shared between the job and whoever watches it.
+/// The control of one job, shared between the job and its observers.
 #[derive(Debug)]
 pub struct JobControl {
     /// [`RUNNING`], [`PAUSED`] or [`CANCELLED`]; changed under `gate`.
     state: AtomicU8,
-    /// Whether the job stands in [`JobControl::wait`]; changed under `gate`.
+    /// True while the job waits in [`JobControl::wait`]; changed under `gate`.
     stands: AtomicBool,
     gate: Mutex<()>,
-    /// Set before `state` says so.
+    /// Set before `state` is.
     cancelled: OnceLock<CancelCause>,
     changed: Condvar,
     clock: Arc<dyn Clock>,
@@ -105,11 +105,11 @@ pub struct JobControl {
     filtering: OnceLock<Filtering>,
 }
 
-/// A compaction filter, and what it is not asked about.
+/// A compaction filter, and the rows that it is not called for.
 #[derive(Clone, Debug)]
 pub(crate) struct Filtering {
     pub(crate) filter: Arc<dyn CompactionFilter>,
-    /// What has this number or a smaller one.
+    /// Rows with this number or a smaller one are visible to snapshots.
     pub(crate) seen: SeqNo,
 }
 
@@ -149,7 +149,7 @@ atomic_work!(
 );
 
 impl JobControl {
-    /// Strings for one job. `limiter` bounds what it writes.
+    /// The control of one job. `limiter` bounds the bytes that it writes.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>, limiter: Option<Arc<RateLimiter>>) -> Self {
         JobControl {
@@ -167,84 +167,86 @@ impl JobControl {
         }
     }
 
-    /// Lets the job fold operands with the merge operator of its table. Without one it keeps them as they are.
+    /// Makes the job fold operands with the merge operator of its table. Without one it keeps them.
     pub fn fold_with(&self, operator: Arc<dyn MergeOperator>) {
-        // A control is of one job: whoever comes second brings the same.
+        // A control belongs to one job: a second call passes the same operator.
         let _ = self.operator.set(operator);
     }
 
-    /// Has the job show rows to a compaction filter, but for what has the number `seen` or a smaller one.
+    /// Makes the job call a compaction filter, except for rows with the number `seen` or a smaller one.
     pub fn filter_with(&self, filter: Arc<dyn CompactionFilter>, seen: SeqNo) {
         // As above.
         let _ = self.filtering.set(Filtering { filter, seen });
     }
 
-    /// What the job shows rows to.
+    /// The filter that the job calls.
     pub(crate) fn filtering(&self) -> Option<&Filtering> {
         self.filtering.get()
     }
 
-    /// What the job folds operands with.
+    /// The operator with which the job folds operands.
     pub(crate) fn operator(&self) -> Option<&Arc<dyn MergeOperator>> {
         self.operator.get()
     }
 
-    /// Lets the job put prefixes of keys into the filters that it builds.
+    /// Makes the job add prefixes of keys to the filters that it builds.
     pub fn filter_prefixes(&self, extractor: Arc<Extractor>) {
         let _ = self.extractor.set(extractor);
     }
 
-    /// Whose prefixes filters get.
+    /// The extractor of these prefixes.
     pub(crate) fn extractor(&self) -> Option<&Arc<Extractor>> {
         self.extractor.get()
     }
 
-    /// The moment by which a job decides what has expired.
+    /// The time by which a job decides what has expired.
     pub(crate) fn moment(&self) -> Moment {
         Moment(self.clock.wall().as_millis() as u64)
     }
 
-    /// What the job has done so far; fields may be a block apart.
+    /// The work that the job has done so far; fields may be a block apart.
     #[must_use]
     pub fn work(&self) -> Work {
         self.work.load()
     }
 
-    /// Holds the job at its next block until [`JobControl::resume`]. No effect once cancelled.
+    /// Pauses the job at its next block until [`JobControl::resume`]. No effect once cancelled.
     pub fn pause(&self) {
         self.turn(PAUSED, |state| state == RUNNING);
     }
 
-    /// Lets a paused job go on.
+    /// Resumes a paused job.
     pub fn resume(&self) {
         self.turn(RUNNING, |state| state == PAUSED);
     }
 
-    /// Ends the job at its next block with an error of kind `Cancelled`; it gives back what it wrote. The first cause is kept.
+    /// Ends the job at its next block with an error of kind `Cancelled`; it frees what it wrote. The first
+    /// cause is kept.
     pub fn cancel(&self, cause: CancelCause) {
         let _ = self.cancelled.set(cause);
         self.turn(CANCELLED, |_| true);
     }
 
-    /// Why the job is to end, if it is.
+    /// The cause, if the job was cancelled.
     #[must_use]
     pub fn cancelled(&self) -> Option<CancelCause> {
         self.cancelled.get().copied()
     }
 
-    /// Whether the job is to stop at its next block.
+    /// Returns true if the job will pause at its next block.
     #[must_use]
     pub fn is_paused(&self) -> bool {
         self.state.load(Ordering::Relaxed) == PAUSED
     }
 
-    /// Whether the job has come to that block and stands there. One that was paused after its last block ends by itself.
+    /// Returns true if the job has reached that block and waits. A job that was paused after its last block
+    /// ends.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.is_paused() && self.stands.load(Ordering::Relaxed)
     }
 
-    /// Whether the job is to end.
+    /// Returns true if the job was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.state.load(Ordering::Relaxed) == CANCELLED
@@ -259,7 +261,7 @@ impl JobControl {
         if self.state.load(Ordering::Relaxed) == RUNNING { Ok(()) } else { self.wait() }
     }
 
-    /// Never waits: for callers that hold a lock, which whoever ends the pause may need.
+    /// As [`JobControl::check`] without waiting: for callers with a lock that the resuming thread may need.
     ///
     /// # Errors
     /// `Cancelled`.
@@ -267,7 +269,7 @@ impl JobControl {
         if self.is_cancelled() { Err(cancelled()) } else { Ok(()) }
     }
 
-    /// Takes `bytes` from the limiter and waits for them.
+    /// Takes `bytes` from the limiter and waits until they are granted.
     ///
     /// # Errors
     /// `Cancelled`.
@@ -284,7 +286,7 @@ impl JobControl {
         Ok(())
     }
 
-    /// Shows what the job has done. Only the job calls this.
+    /// Publishes the work done so far. Only the job calls this.
     pub(crate) fn show(&self, work: &Work) {
         self.work.store(work);
     }

@@ -13,22 +13,22 @@ use crate::claims::Claim;
 use crate::limits::Limits;
 use crate::range::{Hull, KeyRange};
 
-/// Why a job exists.
+/// The reason for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobKind {
     /// Overflow runs move into L1.
     Runs,
-    /// A level is beyond its target: extents move one level down.
+    /// A level is larger than its target: extents move one level down.
     Level,
-    /// Extents are mostly deletes: these move down, or vanish where nothing is deeper.
+    /// Extents with many deletes: they move down; where nothing is deeper the deletes are dropped.
     Deletes,
     /// Small neighbours of a level become fewer, full extents.
     Gather,
     /// The tree shrank: the deepest level moves up into the one above it.
     Collapse,
-    /// The table is mostly read: a level moves into the next, so that reads have fewer to search.
+    /// The table is mostly read: a level moves into the next, so that reads search fewer runs.
     Adapt,
-    /// Someone asked for it.
+    /// A caller asked for it.
     Manual,
     /// A range of a global index generation moves into L1.
     Flush,
@@ -60,10 +60,10 @@ impl fmt::Display for JobKind {
     }
 }
 
-/// Extents of one place that a job replaces.
+/// Extents of one level or run that a job replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// Where they are.
+    /// Their level or run.
     pub place: Place,
     /// The extents, in key order; they do not overlap.
     pub extents: Vec<ExtentMeta>,
@@ -83,7 +83,7 @@ impl Input {
     }
 }
 
-/// How output extents are written.
+/// How output extents are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputSettings {
     /// Entries of a block before compression, in bytes.
@@ -97,7 +97,7 @@ pub struct OutputSettings {
 }
 
 impl OutputSettings {
-    /// Settings for a place; `is_last`: no deeper level has extents.
+    /// Settings for a level or run; `is_last`: no deeper level has extents.
     #[must_use]
     pub fn new(limits: &Limits, is_last: bool) -> Self {
         OutputSettings {
@@ -109,7 +109,8 @@ impl OutputSettings {
     }
 }
 
-/// An extent of the level below a job's target, or several side by side: outputs should not span too many of them.
+/// An extent of the level below a job's target, or several neighbours: outputs should not span too many of
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grandparent {
     /// Its largest key.
@@ -118,37 +119,37 @@ pub struct Grandparent {
     pub bytes: u64,
 }
 
-/// What a job is to do. Self-contained: with the store at hand it can run anywhere.
+/// The description of a job. Self-contained: with access to the store it can run anywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobSpec {
-    /// Why.
+    /// The reason.
     pub kind: JobKind,
     /// For which table.
     pub table: TableId,
-    /// What to replace, newest first.
+    /// The extents to replace, newest first.
     pub inputs: Vec<Input>,
-    /// Where the output goes.
+    /// The level or run of the output.
     pub target: Place,
     /// The keys that the output may have.
     pub range: KeyRange,
-    /// Keys that deeper levels may hold, as sorted, disjoint ranges: there deletes must stay.
+    /// Keys that deeper levels may hold, as sorted, disjoint ranges: their deletes must stay.
     pub below: Vec<KeyRange>,
-    /// The greatest number that deeper levels may hold within the range: what has a greater one lies nowhere deeper a
-    /// second time.
+    /// The greatest number that deeper levels may hold within the range: a version with a greater number has
+    /// no second copy there.
     pub below_seq_max: SeqNo,
     /// Extents of the level below the target that overlap the range, in key order.
     pub grandparents: Vec<Grandparent>,
-    /// Bytes of grandparents from which on an output extent ends.
+    /// An output extent ends once it overlaps this many bytes of grandparents.
     pub grandparent_bytes_max: u64,
     /// Live snapshots, ascending.
     pub snapshots: Vec<SeqNo>,
-    /// How to write the output.
+    /// How to encode the output.
     pub output: OutputSettings,
-    /// Whether the job exists to drop deletes: then extents and blocks with deletes are not reused.
+    /// True if the job exists to drop deletes: then extents and blocks with deletes are not reused.
     pub drops_deletes: bool,
-    /// Whether everything is decoded and written anew.
+    /// True if everything is decoded and written again.
     pub rewrites: bool,
-    /// Output bytes after which what replaces extents of the target may be published; `u64::MAX`: only at the end.
+    /// Output bytes after which replaced extents of the target may be published; `u64::MAX`: only at the end.
     pub part_bytes: u64,
 }
 
@@ -159,13 +160,13 @@ impl JobSpec {
         self.inputs.iter().map(Input::bytes).sum()
     }
 
-    /// How the keys of the table are ordered.
+    /// Key order of the table.
     #[must_use]
     pub fn collation(&self) -> &Collation {
         &self.range.collation
     }
 
-    /// Whether the job may need no more than re-linking: one place moves, into a gap.
+    /// Returns true if re-linking may be enough: one level or run moves into a gap.
     #[must_use]
     pub fn is_move(&self) -> bool {
         let mut filled = self.inputs.iter().filter(|input| !input.extents.is_empty());
@@ -178,13 +179,13 @@ impl JobSpec {
         input.place != self.target && !self.rewrites && input.extents.iter().all(moves)
     }
 
-    /// Whether parts of the result may be published before the job ends.
+    /// Returns true if parts of the result may be published before the job ends.
     #[must_use]
     pub fn is_in_parts(&self) -> bool {
         self.part_bytes != u64::MAX
     }
 
-    /// What the job must hold while it runs.
+    /// What the job must claim while it runs.
     #[must_use]
     pub fn claim(&self) -> Claim {
         let mut holds = vec![(self.target, self.range.clone())];
@@ -200,7 +201,7 @@ impl JobSpec {
 /// An extent that a result removes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
-    /// From where.
+    /// Its level or run.
     pub place: Place,
     /// Which.
     pub id: ExtentId,
@@ -209,28 +210,28 @@ pub struct Removed {
 }
 
 impl Removed {
-    /// An extent of a place.
+    /// An extent of a level or run.
     pub(crate) fn of(place: Place, meta: &ExtentMeta) -> Self {
         Removed { place, id: meta.id, smallest: meta.smallest.clone() }
     }
 }
 
-/// What a job did, for the engine to publish in one edit. Its new extents are durable.
+/// The result of a job, for the engine to publish in one edit. Its new extents are durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobResult {
     /// For which table.
     pub table: TableId,
-    /// Where the added extents go.
+    /// The level or run of the added extents.
     pub target: Place,
-    /// What leaves its place, re-linked extents included.
+    /// The extents to remove, re-linked ones included.
     pub removed: Vec<Removed>,
-    /// What comes to the target, in key order, re-linked extents included.
+    /// The extents to add to the target, in key order, re-linked ones included.
     pub added: Vec<Arc<ExtentMeta>>,
-    /// Which extents are in both lists: they stay where they are on the device.
+    /// The extents in both lists: they stay in their slots.
     pub relinked: Vec<ExtentId>,
-    /// What it took.
+    /// The work that it took.
     pub work: Work,
-    /// For a flush: the key from which the next step goes on; `None` when the generation is done.
+    /// For a flush: the first key of the next step; `None` when the generation is finished.
     pub next: Option<Vec<u8>>,
 }
 
@@ -252,18 +253,18 @@ impl JobResult {
         removed.chain(added).collect()
     }
 
-    /// The extents that the job wrote: they go back to the store if the result is not published.
+    /// The extents that the job wrote: they are freed if the result is not published.
     pub fn written(&self) -> impl Iterator<Item = &ExtentMeta> {
         self.added.iter().map(AsRef::as_ref).filter(|meta| !self.relinked.contains(&meta.id))
     }
 
-    /// The extents that are free once the result is published and nobody reads them any more.
+    /// The extents that can be freed once the result is published and no reader uses them.
     pub fn freed(&self) -> impl Iterator<Item = &Removed> {
         self.removed.iter().filter(|removed| !self.relinked.contains(&removed.id))
     }
 }
 
-/// What a job read, wrote and reused.
+/// The bytes and entries that a job read, wrote and reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Stored bytes read.
@@ -272,11 +273,11 @@ pub struct Work {
     pub bytes_written: u64,
     /// Stored bytes of extents that were re-linked.
     pub bytes_relinked: u64,
-    /// Stored bytes of blocks that were copied undecoded.
+    /// Stored bytes of blocks that were copied without decoding.
     pub bytes_copied: u64,
     /// Extents that were re-linked.
     pub extents_relinked: u64,
-    /// Blocks that were copied undecoded.
+    /// Blocks that were copied without decoding.
     pub blocks_copied: u64,
     /// Blocks that were decoded.
     pub blocks_decoded: u64,
@@ -288,10 +289,10 @@ pub struct Work {
     pub entries_dropped: u64,
     /// Entries that had expired.
     pub entries_expired: u64,
-    /// Rows that a compaction filter took out or changed.
+    /// Rows that a compaction filter removed or changed.
     pub entries_filtered: u64,
     /// Operands that were folded, with others or with a value.
     pub operands_folded: u64,
-    /// Times that a merge operator failed: its operands stayed as they were.
+    /// Failed calls of a merge operator: the operands stayed unchanged.
     pub folds_failed: u64,
 }

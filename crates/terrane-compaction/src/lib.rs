@@ -1,13 +1,13 @@
-//! Compaction: which extents to merge next, and the merge.
+//! Compaction: selects the extents to merge, and merges them.
 //!
 //! Layer 7: knows levels, extents and stores, not the engine: no thread, no schedule, no manifest. The engine
-//! picks a job under its lock, claims what it holds, has a [`Compactor`] run it anywhere, and publishes the
+//! picks a job under its lock, takes the job's claim, has a [`Compactor`] run it anywhere, and publishes the
 //! result in one edit.
 //!
-//! * [`shape`], [`limits`], [`score`], [`claims`], [`mod@pick`]: pure functions from the shape of a table to a
-//!   [`JobSpec`] or nothing. [`adapt`]: from what a table is used for to what its shape should be good for.
+//! * [`shape`], [`limits`], [`score`], [`claims`], [`mod@pick`]: pure functions from the shape of a table to
+//!   a [`JobSpec`] or nothing. [`adapt`]: from the use of a table to the goal for its shape.
 //! * [`job`]: jobs and results as plain values. [`control`]: progress, pause, cancel, rate.
-//! * [`compactor`]: who runs jobs. [`versions`]: which versions of a key survive.
+//! * [`compactor`]: runs jobs. [`versions`]: which versions of a key survive.
 
 pub mod adapt;
 pub mod claims;

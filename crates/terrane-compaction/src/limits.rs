@@ -1,4 +1,4 @@
-//! What a table's shape may be, and how large a job may grow.
+//! Limits of a table's shape and of a job's size.
 
 use terrane_base::options::{BlockEncoding, Compression, Options};
 use terrane_format::manifest::edit::LEVEL_MAX;
@@ -9,31 +9,32 @@ use crate::pick::STEP_BYTES;
 /// Limits of a table's shape and of a job. All sizes in stored bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Whether anything is picked but what somebody asks for.
+    /// True if jobs are picked automatically, and not only on request.
     pub automatic: bool,
     /// Size of L1 above which its extents move down. At least 1.
     pub level_base_bytes: u64,
-    /// Most that a level may be larger than the one above it. At least 2.
+    /// Largest factor between a level and the one above it. At least 2.
     pub level_fanout: u64,
-    /// Overflow runs from which on their compaction goes before that of levels. At least 1.
+    /// Number of overflow runs at which their compaction comes before that of levels. At least 1.
     pub overflow_runs_trigger: u64,
-    /// Whether merges of overflow runs take level 1 along into level 2 where it would become too large.
+    /// True if merges of overflow runs also move level 1 into level 2 if level 1 would become too large.
     pub merge_through: bool,
-    /// Whether range deletes over much data go down before their turn.
+    /// True if range deletes over much data move down early.
     pub early_range_deletes: bool,
-    /// Stored bytes, in percent of the least that can be live, above which levels are merged before they are full; 0 is any.
+    /// Stored bytes, in percent of the smallest live size, above which levels are merged before they are
+    /// full; 0 means no limit.
     pub space_percent_max: u64,
-    /// Output of a job in parts after which a part may end.
+    /// A part of a job in parts may end after this much output.
     pub part_bytes: u64,
-    /// Input of a job above which no more extents join it; one extent and what it overlaps always may.
+    /// No more extents join a job above this much input; one extent and what it overlaps always fit.
     pub job_bytes_max: u64,
     /// Most extents that a job may re-link.
     pub job_relinks_max: usize,
-    /// An output extent ends where it overlaps more than this in the level below its own.
+    /// An output extent ends once it overlaps more than this in the level below its own.
     pub grandparent_bytes_max: u64,
-    /// Deletes per thousand entries from which on an extent is compacted for them alone.
+    /// An extent with at least this many deletes per thousand entries is compacted to drop them.
     pub deletes_permille: u64,
-    /// Stored bytes per thousand bytes of slots below which a level's small neighbours are gathered.
+    /// The small neighbours of a level with fewer stored bytes per thousand bytes of slots are gathered.
     pub fill_permille: u64,
     /// Entries of an output block before compression.
     pub block_bytes: u64,
@@ -51,7 +52,7 @@ pub struct Limits {
 pub(crate) const DEPTH_MAX: usize = LEVEL_MAX as usize;
 
 impl Limits {
-    /// The limits that follow from options. Requires: `options` were resolved, so that nothing is left to derive.
+    /// Derives the limits from options. Requires: `options` were resolved.
     #[must_use]
     pub fn from_options(options: &Options) -> Self {
         let slot_bytes = SLOT_BYTES as u64;
@@ -59,7 +60,8 @@ impl Limits {
             automatic: options.auto_compaction,
             level_base_bytes: options.level_base_bytes.max(1),
             level_fanout: options.level_fanout.max(2),
-            // Half of where writers are slowed: compaction starts before anyone has to wait for it.
+            // Half of the number at which writers are slowed: compaction starts before writers have to wait
+            // for it.
             overflow_runs_trigger: (options.overflow_runs_max / 2).max(1),
             merge_through: options.merge_through,
             early_range_deletes: options.early_range_deletes,

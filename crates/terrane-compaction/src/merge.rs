@@ -1,6 +1,7 @@
 //! The merge: sorted sources in, extents of one place out, as little as possible decoded.
 //!
-//! The source with the least key goes first; `bound` is the least key of the others. What it stands before is
+//! The source with the least key goes first (`order.rs`); `bound` is the least key of the others. What it
+//! stands before is
 //! 1. an extent that ends before `bound`: re-linked, if [`reuse`] says so;
 //! 2. a block that ends before `bound`: copied as it is stored, if [`reuse`] says so;
 //! 3. an entry: all of its entries before `bound` go through the [`VersionFilter`];
@@ -20,18 +21,18 @@
 //! 4. A job in parts re-links no extent of an input that stays until its end: it would have two owners meanwhile.
 
 mod fold;
-mod judge;
+mod order;
 mod output;
 mod parts;
 mod ranges;
 mod reuse;
+mod row_filter;
 mod sink;
 mod source;
 
-use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use terrane_base::{Collation, Cursor, Error, ExtentId, Kind, Result, SeqNo};
+use terrane_base::{Cursor, Error, ExtentId, Kind, Result};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest;
 use terrane_format::range_deletes::Fragment;
@@ -40,6 +41,7 @@ use terrane_storage::Store;
 use crate::compactor::ExtentSource;
 use crate::control::JobControl;
 use crate::job::{JobResult, JobSpec, Removed};
+use order::{Order, Rank};
 use output::{Committed, Output};
 pub(crate) use parts::Publish;
 use ranges::Ranges;
@@ -77,7 +79,7 @@ pub(crate) fn run<C: Cursor>(
     mut publish: Option<&mut Publish<'_>>,
 ) -> Result<JobResult> {
     let mut merge = Merge::new(spec, place, memory)?;
-    while let Some((winner, rival)) = merge.contest() {
+    while let Some((winner, rival)) = merge.order.first(&merge.sources) {
         if merge.ends_step(winner) {
             break;
         }
@@ -87,6 +89,7 @@ pub(crate) fn run<C: Cursor>(
             publish(merge.take_part()?)?;
         }
         merge.advance(winner, rival)?;
+        merge.order.replay(&merge.sources, spec.collation());
     }
     merge.finish()
 }
@@ -95,9 +98,8 @@ struct Merge<'a, 'c, C> {
     spec: &'a JobSpec,
     place: Place<'a>,
     sources: Vec<Source<'a, 'c, C>>,
+    order: Order,
     sink: Sink<'a>,
-    /// Bytes that all keys have in common from the front.
-    prefix_len: usize,
     step_bytes: u64,
     /// Entries after which memory looks at progress and grandparents.
     next_look: u64,
@@ -123,29 +125,9 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let ranges = Ranges::gather(spec, place.extents, ranges)?;
         let output = Output::new(spec, place.store, place.control, ranges.surviving(spec))?;
         let sink = Sink::new(spec, output, ranges, place.control);
-        let prefix_len = common_prefix(&sources, spec.collation());
+        let order = Order::new(&sources, spec.collation());
         let part_end = spec.part_bytes;
-        Ok(Merge { spec, place, sources, sink, prefix_len, step_bytes, next_look: 0, part_end, replaced: 0 })
-    }
-
-    /// The source that goes first, and the one that would without it.
-    #[inline]
-    fn contest(&self) -> Option<(usize, Option<usize>)> {
-        let collation = self.spec.collation();
-        let mut winner: Option<Rank<'_>> = None;
-        let mut rival: Option<Rank<'_>> = None;
-        for (index, source) in self.sources.iter().enumerate() {
-            let Some(rank) = source.rank(self.prefix_len, index, collation) else { continue };
-            match &winner {
-                Some(best) if !rank.is_before(best, collation) => {
-                    if rival.as_ref().is_none_or(|second| rank.is_before(second, collation)) {
-                        rival = Some(rank);
-                    }
-                }
-                _ => rival = winner.replace(rank),
-            }
-        }
-        winner.map(|winner| (winner.index, rival.map(|rival| rival.index)))
+        Ok(Merge { spec, place, sources, order, sink, step_bytes, next_look: 0, part_end, replaced: 0 })
     }
 
     /// Whether a step of a flush ends here: everything that was begun is done, and either enough was written or
@@ -257,9 +239,9 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
 
     /// Merges the entries of a source as long as they come before all others.
     fn pass_entries(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
-        let (prefix_len, collation) = (self.prefix_len, self.spec.collation());
+        let (prefix_len, collation) = (self.order.prefix_len(), self.spec.collation());
         let (source, other) = two(&mut self.sources, winner, rival);
-        let bound = other.zip(rival).and_then(|(other, index)| other.rank(prefix_len, index, collation));
+        let bound = other.zip(rival).and_then(|(other, index)| self.order.rank(other, index));
         let is_memory = matches!(source, Source::Memory(_));
         if is_memory && self.sink.work.entries_in >= self.next_look {
             // Blocks do this where they begin; memory has none.
@@ -282,7 +264,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     }
 
     fn finish(mut self) -> Result<JobResult> {
-        self.sink.settle()?;
+        self.sink.emit_waiting()?;
         let next = self.sources.iter().find_map(|source| match source {
             Source::Memory(memory) => memory.next_key().map(<[u8]>::to_vec),
             Source::Run(_) => None,
@@ -305,8 +287,9 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         self.place.control.show(&work);
 
         // What was re-linked into the place where it was changes nothing.
-        let at_home = used.iter().filter(|(place, _)| *place == target).flat_map(|(_, metas)| *metas);
-        let stays: HashSet<ExtentId> = at_home.map(|meta| meta.id).filter(|id| relinked.remove(id)).collect();
+        let unchanged = used.iter().filter(|(place, _)| *place == target).flat_map(|(_, metas)| *metas);
+        let stays: HashSet<ExtentId> =
+            unchanged.map(|meta| meta.id).filter(|id| relinked.remove(id)).collect();
         added.retain(|meta| !stays.contains(&meta.id));
         let removed = used
             .iter()
@@ -341,49 +324,4 @@ fn run_and_bound<'s, 'a, 'c, C: Cursor>(
     let (source, other) = two(sources, winner, rival);
     let Source::Run(run) = source else { unreachable!("memory has neither extents nor blocks") };
     (run, other.and_then(Source::key))
-}
-
-/// What orders sources.
-struct Rank<'k> {
-    head: u64,
-    key: &'k [u8],
-    /// Number of the entry, if the source stands at one.
-    seq: Option<SeqNo>,
-    index: usize,
-}
-
-impl Rank<'_> {
-    /// Lesser keys first, then sources that must be opened (invariant 2), then newer versions, then newer sources.
-    #[inline]
-    fn is_before(&self, other: &Rank<'_>, collation: &Collation) -> bool {
-        match self.head.cmp(&other.head).then_with(|| collation.cmp(self.key, other.key)) {
-            Ordering::Less => true,
-            Ordering::Greater => false,
-            Ordering::Equal => match (self.seq, other.seq) {
-                (Some(seq), Some(other_seq)) if seq != other_seq => {
-                    (seq > other_seq) != terrane_base::planted!(SwapVersions)
-                }
-                (Some(_), None) => false,
-                (None, Some(_)) => true,
-                _ => self.index < other.index,
-            },
-        }
-    }
-}
-
-impl<C: Cursor> Source<'_, '_, C> {
-    #[inline]
-    fn rank(&self, prefix_len: usize, index: usize, collation: &Collation) -> Option<Rank<'_>> {
-        let key = self.key()?;
-        let seq = self.entry().map(|entry| entry.seq_kind.seq());
-        Some(Rank { head: collation.head_behind(key, prefix_len.min(key.len())), key, seq, index })
-    }
-}
-
-/// Bytes that all keys of the sources have in common from the front: those that the least and the greatest have.
-fn common_prefix<C: Cursor>(sources: &[Source<'_, '_, C>], collation: &Collation) -> usize {
-    let bounds = || sources.iter().filter_map(Source::bounds);
-    let least = bounds().map(|(first, _)| first).reduce(|a, b| collation.min(a, b)).unwrap_or_default();
-    let greatest = bounds().map(|(_, last)| last).reduce(|a, b| collation.max(a, b)).unwrap_or_default();
-    collation.common_len(least, greatest)
 }

@@ -1,19 +1,19 @@
 //! Pickers: pure functions from shape, limits and claims to a job or nothing.
 //!
 //! Steps of [`pick`]:
-//! 1. range deletes over much data go down, which frees more than it writes (`wide.rs`);
+//! 1. range deletes over much data move down, which frees more than it writes (`wide.rs`);
 //! 2. score what is due: overflow runs against their trigger, levels against their targets;
-//! 3. try it by score, the shallower first where scores are equal;
-//! 4. levels above the largest while the table takes more space than it may (`space.rs`);
-//! 5. then what is worth doing when nothing is due: the remaining overflow runs, a tree that is too deep,
-//!    extents full of deletes, small neighbours.
+//! 3. try the due levels by score, the upper one first if scores are equal;
+//! 4. levels above the largest, while the table takes more space than its limit (`space.rs`);
+//! 5. if nothing is due: the remaining overflow runs, a tree that is too deep, extents full of deletes, small
+//!    neighbours.
 //!
-//! The first that finds extents which no running job holds becomes the job. Every kind makes the shape strictly
-//! better by its own measure, so picking and running until nothing is picked comes to an end.
+//! The first step that finds extents which no running job holds makes the job. Every kind makes the shape
+//! strictly better by its own measure, so repeated picking and running ends.
 //!
-//! No picker walks a whole level for a job that is due: it looks at up to [`WINDOW`] extents behind the level's
-//! cursor for one that is free. Where a table is not compacted by itself ([`Limits::automatic`]) there is none of all this:
-//! only what somebody asks for is picked ([`pick_range`]). `docs/design/0005-compaction.md` argues the choices.
+//! No picker walks a whole level for a due job: it checks up to [`WINDOW`] extents after the level's cursor
+//! for a free one. For a table without automatic compaction ([`Limits::automatic`]) none of this applies:
+//! only requested jobs are picked ([`pick_range`]). `docs/design/0005-compaction.md` explains the choices.
 
 mod build;
 mod flush;
@@ -50,8 +50,8 @@ pub use space::space_permille;
 /// Extents that are tried as the start of a job before the level counts as busy.
 pub const WINDOW: usize = 64;
 
-/// Where in each level the next job looks first, so that all of a level gets its turn. Belongs to the engine's
-/// memory only: a lost cursor costs nothing but fairness.
+/// For each level the position at which the next job starts its search, so that all of a level gets its turn.
+/// Kept in memory only: a lost cursor only costs fairness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cursors {
     keys: BTreeMap<(TableId, u8), Vec<u8>>,
@@ -64,7 +64,8 @@ impl Cursors {
         Self::default()
     }
 
-    /// Moves the cursor behind what a job takes, once the job is claimed. Returns the way back; `None` if it has no cursor.
+    /// Moves the cursor after the extents of a claimed job. Returns the step, for undoing it; `None` for a
+    /// job without a cursor.
     pub fn advance(&mut self, spec: &JobSpec) -> Option<Advance> {
         let input = spec.inputs.first()?;
         let last = input.extents.last()?;
@@ -78,7 +79,8 @@ impl Cursors {
         Some(Advance { level, from, to })
     }
 
-    /// Moves a cursor back to where it was before a job that did not come to its end, unless another has moved it since.
+    /// Moves a cursor back to its position before a job that did not finish, unless another job has moved it
+    /// since.
     pub fn retreat(&mut self, advance: Advance) {
         let Advance { level, from, to } = advance;
         if self.keys.get(&level) != Some(&to) {
@@ -90,12 +92,12 @@ impl Cursors {
         };
     }
 
-    /// Forgets a table that was dropped.
+    /// Removes a dropped table.
     pub fn forget(&mut self, table: TableId) {
         self.keys.retain(|(of, _), _| *of != table);
     }
 
-    /// Index of the first extent behind the cursor of a level; 0 behind the last one.
+    /// Index of the first extent after the cursor of a level; 0 after the last one.
     fn start(&self, shape: &TableShape<'_>, number: u8) -> usize {
         self.start_in(shape.table, number, shape.level(number))
     }
@@ -114,7 +116,7 @@ impl Cursors {
     }
 }
 
-/// How far a job has moved a cursor.
+/// The step by which a job has moved a cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advance {
     level: (TableId, u8),
@@ -122,16 +124,16 @@ pub struct Advance {
     to: Vec<u8>,
 }
 
-/// What the picking functions share.
+/// State shared by the picking functions.
 struct Picker<'a> {
     shape: &'a TableShape<'a>,
     limits: &'a Limits,
     claims: &'a Claims,
     cursors: &'a Cursors,
     targets: Targets,
-    /// Bytes of each level without what running jobs take away; the first is L1.
+    /// Bytes of each level without those that running jobs move away; the first is L1.
     level_bytes: Vec<u64>,
-    /// Whether only what is due is asked for, because much is being written.
+    /// True if only due jobs are picked, because writers write much.
     puts_off: bool,
 }
 
@@ -150,8 +152,8 @@ pub fn pick(shape: &TableShape<'_>, limits: &Limits, claims: &Claims, cursors: &
     picker.due_job().or_else(|| picker.idle_job())
 }
 
-/// As [`pick`], but only what is due. For while much is being written: whatever is done now without need will have to
-/// be done again with the next generation.
+/// As [`pick`], but only due jobs. While writers write much, optional work would have to be repeated with the
+/// next generation.
 #[must_use]
 pub fn pick_due(
     shape: &TableShape<'_>,
@@ -166,14 +168,15 @@ pub fn pick_due(
     picker.due_job()
 }
 
-/// Whether range deletes lie over so much data that they go down before their turn, whatever running jobs hold: a pure
-/// function of levels, snapshots and limits, so that whoever found none need not look again until one of these changes.
+/// Returns true if range deletes cover so much data that they should move down early, whatever running jobs
+/// hold. A pure function of levels, snapshots and limits, so a negative answer holds until one of these
+/// changes.
 #[must_use]
 pub fn has_wide(shape: &TableShape<'_>, limits: &Limits) -> bool {
     limits.automatic && Picker::new(shape, limits, &Claims::new(), &Cursors::new()).has_wide()
 }
 
-/// What is due and how urgently, in thousandths: 1000 is at the limit. The first is the most urgent.
+/// The due levels and their urgency, in thousandths: 1000 is at the limit. The most urgent comes first.
 #[must_use]
 pub fn scores(shape: &TableShape<'_>, limits: &Limits) -> Vec<(u8, u64)> {
     let (claims, cursors) = (Claims::new(), Cursors::new());
@@ -196,7 +199,7 @@ impl<'a> Picker<'a> {
         Picker { shape, limits, claims, cursors, targets, level_bytes, puts_off: false }
     }
 
-    /// How full a level is, in thousandths of its limit; level 0 stands for the overflow runs.
+    /// How full a level is, in thousandths of its limit; level 0 means the overflow runs.
     fn score(&self, number: u8) -> u64 {
         match usize::from(number).checked_sub(1) {
             None => self.shape.runs.len() as u64 * 1000 / self.limits.overflow_runs_trigger.max(1),
@@ -207,15 +210,15 @@ impl<'a> Picker<'a> {
         }
     }
 
-    /// Levels that are due, the most urgent first; 0 stands for the overflow runs.
+    /// Due levels, the most urgent first; 0 means the overflow runs.
     fn due(&self) -> Vec<u8> {
         let mut due: Vec<(u64, u8)> = Vec::new();
         for number in 0..=self.shape.levels.len() as u8 {
             let score = self.score(number);
-            // A level may be exactly as large as its target; as many runs as the trigger are due.
+            // A level may be exactly as large as its target; runs are due at the trigger.
             let is_due = match number {
                 0 => score >= 1000,
-                // The next merge of overflow runs will take it along.
+                // The next merge of overflow runs will move it along.
                 1 if self.puts_off && self.can_pass_through() => score > 1000 * THROUGH_FACTOR,
                 _ => self.excess(number) > 0,
             };
@@ -233,7 +236,7 @@ impl<'a> Picker<'a> {
         bytes.map_or(0, |bytes| bytes.saturating_sub(self.targets.of(number)))
     }
 
-    /// The most urgent job of those that do not wait until nothing else is to be done.
+    /// The most urgent job that does not wait for idle time.
     fn due_job(&self) -> Option<JobSpec> {
         self.wide_job()
             .or_else(|| self.due().into_iter().find_map(|due| self.run(due)))

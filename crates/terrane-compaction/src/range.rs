@@ -1,4 +1,4 @@
-//! Ranges of keys, as claims, plans and requests hold them.
+//! Ranges of keys in claims, plans and requests.
 
 use std::fmt;
 use std::ops::Bound;
@@ -11,14 +11,14 @@ use terrane_format::extent::ExtentMeta;
 pub struct KeyRange {
     /// First key of the range, inclusive.
     pub start: Vec<u8>,
-    /// Where the range ends.
+    /// End of the range.
     pub end: Bound<Vec<u8>>,
-    /// How the keys are ordered.
+    /// Key order of the table.
     pub collation: Collation,
 }
 
 impl KeyRange {
-    /// Every key, in whatever order.
+    /// Every key, in any order.
     #[must_use]
     pub fn all() -> Self {
         KeyRange { start: Vec::new(), end: Bound::Unbounded, collation: Collation::BYTES }
@@ -30,19 +30,19 @@ impl KeyRange {
         KeyRange { start: first.to_vec(), end: Bound::Included(last.to_vec()), collation: Collation::BYTES }
     }
 
-    /// The same range of keys that are ordered so.
+    /// The same range with this key order.
     #[must_use]
     pub fn ordered(self, collation: &Collation) -> Self {
         KeyRange { collation: collation.clone(), ..self }
     }
 
-    /// Whether a key is in the range.
+    /// Returns true if a key is in the range.
     #[must_use]
     pub fn contains(&self, key: &[u8]) -> bool {
         self.collation.le(&self.start, key) && !self.ends_before(key)
     }
 
-    /// Whether the range ends before `key`.
+    /// Returns true if the range ends before `key`.
     #[must_use]
     pub fn ends_before(&self, key: &[u8]) -> bool {
         match &self.end {
@@ -52,7 +52,7 @@ impl KeyRange {
         }
     }
 
-    /// Whether both ranges have room for a common key.
+    /// Returns true if both ranges may contain a common key.
     #[must_use]
     pub fn overlaps(&self, other: &KeyRange) -> bool {
         !self.ends_before(&other.start) && !other.ends_before(&self.start)
@@ -71,7 +71,7 @@ impl fmt::Display for KeyRange {
     }
 }
 
-/// Smallest and largest key over extents of several sorted lists, growing as they are added.
+/// Smallest and largest key of extents of several sorted lists, growing as extents are added.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hull<'a> {
     bounds: Option<(&'a [u8], &'a [u8])>,

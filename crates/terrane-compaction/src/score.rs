@@ -1,18 +1,18 @@
-//! How far a shape is from its limits: level targets, scores, debt. Whole numbers only, so that every machine
-//! decides alike.
+//! How far a shape is from its limits: level targets, scores, debt. It uses whole numbers only, so that every
+//! machine decides alike.
 //!
 //! # Targets
-//! The depth is the least number of levels that can hold all bytes below L0, where L1 holds `level_base_bytes` and
-//! every other level `level_fanout` times what the one above it does. The factor between levels is then made as
-//! small as that depth allows: it is the same for all of them, and the targets add up to the bytes there are. So
-//! L1 always gets at least the whole base, the last level is as large as it must be, and there is never a level too many.
-//! A tree that shrank keeps its depth until it would fit with a quarter to spare, so that a size near the border
-//! does not move data to and fro.
+//! The depth is the least number of levels that can hold all bytes below L0, if L1 holds `level_base_bytes`
+//! and every other level `level_fanout` times the one above it. The factor between levels is then made as
+//! small as that depth allows: it is the same for all of them, and the targets add up to the existing bytes.
+//! So L1 always gets at least the whole base, the last level is as large as necessary, and there is never an
+//! unnecessary level. A tree that shrank keeps its depth until it would fit with a quarter to spare, so that
+//! a size near the border does not move data back and forth.
 
 use crate::limits::{DEPTH_MAX, Limits};
 use crate::shape::TableShape;
 
-/// What each level should hold at most.
+/// The largest size that each level should have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Targets {
     /// Number of the level that should be the last; at least 1.
@@ -98,8 +98,9 @@ pub(crate) fn score_milli(bytes: u64, target: u64) -> u64 {
 
 /// Bytes that compaction must still read until the shape is within its limits; 0 if it is.
 ///
-/// Overflow runs count whole, with what they meet in L1. What a level has beyond its target counts with what it
-/// meets in the level below, as if both were spread evenly, and then adds to that level.
+/// Overflow runs count as a whole, with what they overlap in L1. The bytes of a level beyond its target count
+/// with what they overlap in the level below, as if both were spread evenly, and are then added to that
+/// level.
 #[must_use]
 pub fn debt_bytes(shape: &TableShape<'_>, limits: &Limits) -> u64 {
     let mut bytes: Vec<u64> = shape.levels.iter().map(|level| level.totals().bytes).collect();
@@ -113,7 +114,7 @@ pub fn debt_bytes(shape: &TableShape<'_>, limits: &Limits) -> u64 {
     for index in 0..bytes.len() {
         let excess = bytes[index].saturating_sub(targets.of(index as u8 + 1));
         let Some(below) = bytes.get_mut(index + 1).filter(|_| excess > 0) else { continue };
-        // Of the level below, the same share is met as is moved of this one.
+        // The overlapped share of the level below equals the moved share of this one.
         let (excess_wide, level_bytes) = (u128::from(excess), u128::from(*below));
         *below = below.saturating_add(excess);
         let met = level_bytes * excess_wide / u128::from(bytes[index]);

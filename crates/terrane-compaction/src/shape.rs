@@ -1,4 +1,4 @@
-//! What a picker sees of a table: borrowed views of its sorted lists of extents, never a copy.
+//! A picker's view of a table: borrowed views of its sorted lists of extents, never a copy.
 
 use std::ops::{Bound, Range};
 
@@ -12,10 +12,10 @@ use crate::range::KeyRange;
 
 /// A sorted list of extents whose key ranges do not overlap: a level or an overflow run.
 pub trait LevelView {
-    /// How many extents there are.
+    /// Number of extents.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -32,7 +32,7 @@ pub trait LevelView {
     /// Index of the first extent from `from` on that has range deletes.
     fn next_ranged(&self, from: usize) -> Option<usize>;
 
-    /// Index of the first extent from `from` on that is `wanted`, where only extents are that have range deletes, or
+    /// Index of the first extent from `from` on that is `wanted`, among those with range deletes or with
     /// `permille` of their entries dead at `now`.
     fn next_decayed(
         &self,
@@ -119,7 +119,7 @@ pub struct RunShape<'a> {
     pub level: &'a dyn LevelView,
 }
 
-/// All that a picker decides by.
+/// The inputs of a picker.
 #[derive(Clone)]
 pub struct TableShape<'a> {
     /// Which table.
@@ -128,16 +128,16 @@ pub struct TableShape<'a> {
     pub runs: Vec<RunShape<'a>>,
     /// Levels; the first is L1.
     pub levels: Vec<&'a dyn LevelView>,
-    /// What has expired at this moment is there no more; [`Moment`] 0 if nothing can have.
+    /// Entries that have expired at this time are treated as absent; [`Moment`] 0 if none can have.
     pub now: Moment,
     /// Live snapshots, ascending.
     pub snapshots: &'a [SeqNo],
-    /// How hot the extents of each level are, from L1 on; none for levels where nobody knows.
+    /// Heat of the extents of each level, from L1 on; none for levels where it is unknown.
     pub heats: Vec<Heats>,
-    /// Whether range deletes may lie over much data: false once [`crate::has_wide`] has found none, for as long as levels
-    /// and snapshots are those.
+    /// True if range deletes may cover much data: false once [`crate::has_wide`] has found none, as long as
+    /// levels and snapshots stay the same.
     pub may_be_wide: bool,
-    /// How the keys are ordered.
+    /// Key order of the table.
     pub collation: Collation,
 }
 
@@ -157,7 +157,7 @@ impl<'a> TableShape<'a> {
         }
     }
 
-    /// The shape of a table whose keys are ordered so.
+    /// Sets the key order of the table.
     #[must_use]
     pub fn ordered(self, collation: &Collation) -> Self {
         TableShape { collation: collation.clone(), ..self }
@@ -176,7 +176,7 @@ impl<'a> TableShape<'a> {
         self.levels.iter().rposition(|level| !level.is_empty()).map_or(0, |index| index as u8 + 1)
     }
 
-    /// Whether a level deeper than `number` has an extent that overlaps keys `first` to `last`.
+    /// Returns true if a level deeper than `number` has an extent that overlaps keys `first` to `last`.
     #[must_use]
     pub fn is_occupied_below(&self, number: u8, first: &[u8], last: &[u8]) -> bool {
         self.levels.iter().skip(usize::from(number)).any(|level| !overlapping(*level, first, last).is_empty())

@@ -1,16 +1,16 @@
 //! Which versions of a key survive a merge.
 //!
-//! Live snapshots cut the sequence numbers into *stripes*: a stripe ends at a snapshot, inclusive, and the last
-//! one has no end. A reader of a stripe's end sees the newest version within it. So:
+//! Live snapshots divide the sequence numbers into *stripes*: a stripe ends at a snapshot, inclusive, and the
+//! last one has no end. A reader at a stripe's end sees the newest version within it. So:
 //! 1. of each key the newest version in each stripe stays, and no other;
-//! 2. a delete that stays by rule 1 goes nevertheless, if nothing deeper may hold the key and no older version
-//!    of the key stays: it would hide nothing.
+//! 2. a delete that stays by rule 1 is dropped nevertheless, if no deeper level may hold the key and no older
+//!    version of the key stays: it would hide nothing.
 //!
-//! Operands of merges need what is older of their stripe: who folds takes the versions behind one that stays from here on
-//! (`merge/fold.rs`) until the stripe ends, and this filter drops what is left of it.
+//! Operands of merges need the older versions of their stripe: `merge/fold.rs` takes the versions after one
+//! that stays until the stripe ends, and this filter drops the rest.
 //!
-//! Rule 2 cannot be decided before the key's older versions were seen. The filter therefore holds deletes back
-//! and gives them out in front of the version that makes them necessary, or forgets them with the key. Only
+//! Rule 2 cannot be decided before the key's older versions were seen. The filter therefore holds deletes
+//! back and emits them before the version that makes them necessary, or drops them with the key. Only
 //! sequence numbers are held: a delete has no value, and the key is known.
 
 use terrane_base::{SeqKind, SeqNo};
@@ -18,20 +18,20 @@ use terrane_base::{SeqKind, SeqNo};
 /// What to do with a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nobody needs it.
+    /// No reader needs it.
     Drop,
-    /// It stays, behind the deletes in [`VersionFilter::held`], which stay as well.
+    /// It stays, after the deletes in [`VersionFilter::held`], which stay as well.
     Keep,
     /// It is a delete that is held back.
     Hold,
 }
 
-/// Decides over the versions of a merge in internal order.
+/// Decides about the versions of a merge in internal order.
 #[derive(Clone, Debug)]
 pub struct VersionFilter {
     /// Live snapshots, descending.
     snapshots: Vec<SeqNo>,
-    /// Start (exclusive) of the stripe of the version before, among the current key's.
+    /// Start (exclusive) of the stripe of the current key's previous version.
     stripe_start: Option<SeqNo>,
     held: Vec<SeqKind>,
 }
@@ -46,7 +46,7 @@ impl VersionFilter {
         VersionFilter { snapshots, stripe_start: None, held: Vec::new() }
     }
 
-    /// Starts a new key: forgets the deletes that are held; returns how many.
+    /// Starts a new key: drops the held deletes; returns their number.
     #[inline]
     pub fn start_key(&mut self) -> usize {
         self.stripe_start = None;
@@ -55,8 +55,8 @@ impl VersionFilter {
         forgotten
     }
 
-    /// Decides over the next version of the current key. `is_bottom` tells whether nothing deeper may hold the
-    /// key; it is asked for deletes only.
+    /// Decides about the next version of the current key. `is_bottom` returns true if no deeper level may
+    /// hold the key; it is called for deletes only.
     ///
     /// Requires: versions come newest first; a duplicate of a version is dropped.
     #[inline]
@@ -73,26 +73,27 @@ impl VersionFilter {
         Verdict::Keep
     }
 
-    /// Start (exclusive) of the stripe of the version that was decided last, of the current key.
+    /// Start (exclusive) of the stripe of the current key's last version.
     #[inline]
     #[must_use]
     pub fn stripe_start(&self) -> SeqNo {
         self.stripe_start.unwrap_or_default()
     }
 
-    /// The deletes that are held, newest first: they go out in front of a version that is kept.
+    /// The held deletes, newest first: they are emitted before a version that is kept.
     #[inline]
     #[must_use]
     pub fn held(&self) -> &[SeqKind] {
         &self.held
     }
 
-    /// Holds a version that was to stay back as a delete. Requires: it was decided last, and nothing deeper may hold the key.
+    /// Holds a version back as a delete although it would stay. Requires: it was decided last, and no deeper
+    /// level may hold the key.
     pub fn hold(&mut self, delete: SeqKind) {
         self.held.push(delete);
     }
 
-    /// Forgets the held deletes after they went out.
+    /// Removes the held deletes after they were emitted.
     #[inline]
     pub fn clear_held(&mut self) {
         self.held.clear();
@@ -109,8 +110,8 @@ impl VersionFilter {
     }
 }
 
-/// Whether versions with numbers `seq_min` to `seq_max` lie in one stripe: then a merge in the bottom drops
-/// every delete among them.
+/// Returns true if versions with numbers `seq_min` to `seq_max` lie in one stripe: then a merge in the bottom
+/// drops every delete among them.
 #[must_use]
 pub fn in_one_stripe(snapshots: &[SeqNo], seq_min: SeqNo, seq_max: SeqNo) -> bool {
     !snapshots.iter().any(|snapshot| (seq_min..seq_max).contains(snapshot))

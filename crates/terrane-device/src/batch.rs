@@ -1,5 +1,5 @@
-//! Reads that are made together or ahead: [`FileRead`], one of a batch; [`PendingRead`], one under way while its
-//! caller does something else; [`ReadBytes`], what it brought.
+//! Reads made together or ahead of use. [`FileRead`]: one read of a batch. [`PendingRead`]: a read that runs
+//! while its caller continues. [`ReadBytes`]: the bytes of such a read.
 
 use std::fmt::Debug;
 use std::ops::Deref;
@@ -14,11 +14,11 @@ use crate::{Disk, File};
 pub struct FileRead<'b> {
     /// The file.
     pub file: &'b dyn File,
-    /// Its first byte to read.
+    /// Offset of the first byte to read.
     pub offset: u64,
-    /// What is to be filled; undefined after a failure.
+    /// The buffer to fill; its content is undefined after a failure.
     pub buf: &'b mut [u8],
-    /// How it went, once the batch has been read.
+    /// The outcome, after the batch has been read.
     pub result: Result<()>,
 }
 
@@ -28,13 +28,14 @@ impl<'b> FileRead<'b> {
         FileRead { file, offset, buf, result: Ok(()) }
     }
 
-    /// Makes this read by itself.
+    /// Makes this read alone.
     pub fn read_alone(&mut self) {
         self.result = self.file.read_at(self.offset, self.buf);
     }
 }
 
-/// A read that was begun. Dropping it gives up its bytes; what it holds is free when the device has let go of it.
+/// A read that was started. Dropping it discards its bytes; its memory is freed when the device no longer
+/// writes to it.
 pub trait PendingRead: Send + Debug {
     /// Waits for the bytes.
     ///
@@ -43,7 +44,7 @@ pub trait PendingRead: Send + Debug {
     fn finish(self: Box<Self>) -> Result<ReadBytes>;
 }
 
-/// Bytes that a [`PendingRead`] brought: a part of some memory, which may be used again.
+/// The bytes of a [`PendingRead`]: a part of a buffer that may be reused.
 #[derive(Debug, Default)]
 pub struct ReadBytes {
     memory: Vec<u8>,
@@ -59,7 +60,7 @@ impl ReadBytes {
         ReadBytes { memory, start, len }
     }
 
-    /// The memory, for the next read.
+    /// The buffer, for the next read.
     #[must_use]
     pub fn into_memory(self) -> Vec<u8> {
         self.memory
@@ -80,17 +81,17 @@ impl Deref for ReadBytes {
     }
 }
 
-/// At least `len` bytes of any content, `memory` itself if it is long enough.
+/// A buffer of at least `len` bytes of any content: `memory` itself if it is long enough.
 pub(crate) fn at_least(memory: Vec<u8>, len: usize) -> Vec<u8> {
     if memory.len() >= len {
         return memory;
     }
-    // Not grown: its content is of no use. Freed first, so that both need not be had at once.
+    // Freed first instead of grown: its content is not needed, and so both never exist at once.
     drop(memory);
     vec![0; len]
 }
 
-/// A read that the device was told of and that is made when it is waited for.
+/// A read that was announced to the device and that is made when the caller waits for it.
 #[derive(Debug)]
 pub struct Announced {
     file: Arc<dyn File>,
@@ -100,7 +101,7 @@ pub struct Announced {
 }
 
 impl Announced {
-    /// Announces a read of `len` bytes from `offset`; `memory` is used for them if it is long enough.
+    /// Announces a read of `len` bytes from `offset`; `memory` is the buffer if it is long enough.
     #[must_use]
     pub fn new(file: Arc<dyn File>, offset: u64, len: usize, memory: Vec<u8>) -> Self {
         file.prefetch(offset, len as u64);
@@ -117,8 +118,9 @@ impl PendingRead for Announced {
     }
 }
 
-/// Passes the reads on to the disk below a wrapper. `below` gives the file below one of the wrapper's own, an error
-/// for a read that is not to be made, or `None` for a file that is not the wrapper's: that is read by itself.
+/// Passes the reads on to the disk that a wrapper wraps. `below` returns the inner file of a file of the
+/// wrapper, an error for a read that must fail, or `None` for a file that is not the wrapper's, which is read
+/// alone.
 pub(crate) fn pass_on<'b>(
     disk: &dyn Disk,
     reads: &mut [FileRead<'b>],

@@ -1,4 +1,4 @@
-//! The calls of a device, as values: what a test counts and chooses from.
+//! The calls of a device as values, which tests count and select.
 
 #[cfg(doc)]
 use crate::{Disk, File, OpenMode};
@@ -30,7 +30,8 @@ pub enum Call {
     FreeBytes,
     /// [`File::len`], [`File::names`].
     Len,
-    /// [`File::read_at`], each piece of [`File::copy_to`], each read of [`Disk::read_batch`], [`Disk::begin_read`].
+    /// [`File::read_at`], each piece of [`File::copy_to`], each read of [`Disk::read_batch`],
+    /// [`Disk::begin_read`].
     Read,
     /// [`File::write_at`], each piece of [`File::copy_to`].
     Write,
@@ -70,10 +71,10 @@ impl Call {
         Call::Map,
     ];
 
-    /// How many kinds there are.
+    /// Number of kinds.
     pub(crate) const COUNT: usize = Call::Map as usize + 1;
 
-    /// Whether the call may change what a later reader finds, or how durable it is.
+    /// Returns true if the call may change what a later reader finds, or its durability.
     #[must_use]
     pub fn changes(self) -> bool {
         use Call::{

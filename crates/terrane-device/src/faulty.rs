@@ -1,8 +1,9 @@
-//! A device that fails on purpose: it wraps another one, counts calls and refuses the chosen ones.
+//! A device that fails on purpose: it wraps another device, counts calls, and refuses the calls that a test
+//! selects.
 //!
-//! A refused write has stored about half of its bytes (whole pages), as a real one may have; every other
-//! refused call has changed nothing. Stores through a mapping pass by unseen. To see what a power cut leaves,
-//! wrap a [`MemDisk`](crate::MemDisk), cut here, and crash the inner device.
+//! A refused write stores about half of its bytes (whole pages), as a real one may; every other refused call
+//! changes nothing. Stores through a mapping are not seen. To see what a power cut leaves, wrap a
+//! [`MemDisk`](crate::MemDisk), cut the power here, and crash the inner device.
 
 use std::any::Any;
 use std::io;
@@ -20,18 +21,18 @@ use crate::{Disk, DiskLock, File, FileRead, OpenMode, PendingRead, ReadBytes, Re
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// EIO: the device is broken; an error of kind `Io`.
+    /// EIO: the device is defective; an error of kind `Io`.
     Broken,
     /// ENOSPC: the device is full; an error of kind `Full`.
     Full,
 }
 
-/// Which calls fail: those of one kind, on paths that contain a text, from the n-th on.
+/// Selects the calls that fail: calls of one kind, on paths that contain a text, from the n-th on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     call: Call,
     path_part: String,
-    /// Matching calls still to pass.
+    /// Number of matching calls that still succeed.
     skip: u64,
     lasting: bool,
     failure: Failure,
@@ -44,14 +45,14 @@ impl Fault {
         Fault { call, path_part: String::new(), skip: 0, lasting: false, failure }
     }
 
-    /// Lets `skip` matching calls pass first.
+    /// Lets the first `skip` matching calls succeed.
     #[must_use]
     pub fn after(mut self, skip: u64) -> Self {
         self.skip = skip;
         self
     }
 
-    /// Fails every matching call from then on, not only one.
+    /// Fails every matching call from then on, instead of one only.
     #[must_use]
     pub fn lasting(mut self) -> Self {
         self.lasting = true;
@@ -70,13 +71,13 @@ impl Fault {
 struct Plan {
     counts: [u64; Call::COUNT],
     faults: Vec<Fault>,
-    /// Changing calls still to pass before the power goes.
+    /// Number of changing calls that still succeed before the power is cut.
     cut_after: Option<u64>,
     is_cut: bool,
 }
 
 impl Plan {
-    /// Counts a call and says how it fails, if it does.
+    /// Counts a call and decides whether and how it fails.
     fn decide(&mut self, call: Call, path: &Path) -> Option<Verdict> {
         self.counts[call as usize] += 1;
         if call.changes()
@@ -98,7 +99,7 @@ impl Plan {
                 fault.skip -= 1;
             } else if verdict.is_none() {
                 verdict = Some(fault.failure);
-                // One that is spent skips the largest count, which never runs out.
+                // A fault that was used up skips the largest count, which is never reached.
                 fault.skip = if fault.lasting { 0 } else { u64::MAX };
             }
         }
@@ -123,14 +124,14 @@ impl Verdict {
             Verdict::Fails(Failure::Full) => {
                 Error::io(format!("{call:?} of {path}"), io::ErrorKind::StorageFull.into())
             }
-            Verdict::Cut => Error::new(Kind::Io, format!("{call:?} of {path}: the power is cut")),
+            Verdict::Cut => Error::new(Kind::Io, format!("{call:?} of {path}: the power was cut")),
         }
     }
 }
 
 const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
 
-/// Wraps a device and fails the calls that a test chooses. Clones are handles of the same device.
+/// Wraps a device and fails the calls that a test selects. Clones are handles of the same device.
 #[derive(Clone, Debug)]
 pub struct FaultyDisk {
     inner: Arc<dyn Disk>,
@@ -138,7 +139,7 @@ pub struct FaultyDisk {
 }
 
 impl FaultyDisk {
-    /// Wraps `inner`; nothing fails yet.
+    /// Wraps `inner`, without any fault.
     #[must_use]
     pub fn new(inner: Arc<dyn Disk>) -> Self {
         let plan = Plan { counts: [0; Call::COUNT], faults: Vec::new(), cut_after: None, is_cut: false };
@@ -150,12 +151,13 @@ impl FaultyDisk {
         self.plan.lock().faults.push(fault);
     }
 
-    /// Removes all faults; a cut stays.
+    /// Removes all faults; a power cut stays.
     pub fn heal(&self) {
         self.plan.lock().faults.clear();
     }
 
-    /// Cuts the power after `calls` more changing calls (see [`Call::changes`]): from then on every call fails.
+    /// Cuts the power after `calls` more changing calls (see [`Call::changes`]); from then on every call
+    /// fails.
     pub fn cut_after(&self, calls: u64) {
         self.plan.lock().cut_after = Some(calls);
     }
@@ -165,19 +167,19 @@ impl FaultyDisk {
         self.plan.lock().is_cut = true;
     }
 
-    /// Whether the power is cut.
+    /// Returns true if the power is cut.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.plan.lock().is_cut
     }
 
-    /// How many calls of a kind were made, failed ones included.
+    /// Number of calls of a kind, failed ones included.
     #[must_use]
     pub fn count(&self, call: Call) -> u64 {
         self.plan.lock().counts[call as usize]
     }
 
-    /// How many changing calls were made: the bound for [`FaultyDisk::cut_after`] in the next run.
+    /// Number of changing calls: the bound of [`FaultyDisk::cut_after`] in the next run.
     #[must_use]
     pub fn changes(&self) -> u64 {
         let plan = self.plan.lock();
@@ -286,7 +288,7 @@ impl Disk for FaultyDisk {
     }
 }
 
-/// A read that failed before it began.
+/// A read that failed before it started.
 #[derive(Debug)]
 struct Failed(Error);
 
@@ -332,7 +334,7 @@ impl File for FaultyFile {
         let verdict = self.plan.lock().decide(Call::Write, self.inner.path());
         let Some(verdict) = verdict else { return self.inner.write_at(offset, bytes) };
         if verdict != Verdict::Cut {
-            // Whole pages, so that it works on direct files, too; what the inner device says changes nothing.
+            // Whole pages, so that it works for direct files, too; an error of the inner device is ignored.
             let half = bytes.len() / 2 / PAGE_BYTES * PAGE_BYTES;
             let _ = self.inner.write_at(offset, &bytes[..half]);
         }

@@ -1,4 +1,4 @@
-//! What passed through a door: calls and bytes of one stream.
+//! Counters of the calls and bytes of one stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::env::Clock;
 use terrane_base::timing::{self, Part};
 
-/// Calls and bytes of one stream, counted where they pass. A failed call counts as made, its bytes do not.
+/// Calls and bytes of one stream. A failed call is counted, its bytes are not.
 #[derive(Debug, Default)]
 pub struct Flow {
-    /// Where the waits for it are added up.
+    /// The part of an operation's time to which waits are added.
     timed: Option<(Part, Arc<dyn Clock>)>,
     reads: AtomicU64,
     bytes_read: AtomicU64,
@@ -19,7 +19,7 @@ pub struct Flow {
     syncs: AtomicU64,
 }
 
-/// What a [`Flow`] counted so far.
+/// The counts of a [`Flow`] at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
     /// Calls that read.
@@ -37,13 +37,13 @@ pub struct FlowCounts {
 }
 
 impl Flow {
-    /// A stream whose waits are a part of the time of operations that somebody watches ([`terrane_base::timing`]).
+    /// A stream whose waits are added to the measured time of operations ([`terrane_base::timing`]).
     #[must_use]
     pub fn timed(part: Part, clock: Arc<dyn Clock>) -> Self {
         Flow { timed: Some((part, clock)), ..Flow::default() }
     }
 
-    /// Makes a call that waits for the device.
+    /// Runs a call that waits for the device.
     #[inline]
     pub fn wait<R>(&self, call: impl FnOnce() -> R) -> R {
         match &self.timed {
@@ -57,7 +57,7 @@ impl Flow {
         note(&self.reads, &self.bytes_read, bytes, result);
     }
 
-    /// Counts a batch; its reads count each by itself, too.
+    /// Counts a batch; each of its reads is counted as well.
     pub fn note_batch(&self) {
         self.batches.fetch_add(1, Ordering::Relaxed);
     }
@@ -72,7 +72,7 @@ impl Flow {
         self.syncs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     #[must_use]
     pub fn counts(&self) -> FlowCounts {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

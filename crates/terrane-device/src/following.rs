@@ -1,8 +1,8 @@
-//! A device that only looks, at files that somebody else writes at the same time.
+//! A read-only device for files that another process writes at the same time.
 //!
-//! 1. Nothing is made, changed, removed or locked.
-//! 2. A mapping is a copy, made when it is asked for: what its reader has checked stays as it was, whatever becomes of the
-//!    file.
+//! 1. It creates, changes, removes and locks nothing.
+//! 2. A mapping is a copy, made by the call: what its reader has checked stays the same, whatever the writer
+//!    does to the file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use terrane_base::{Error, Result};
 
 use crate::{Disk, DiskLock, File, OpenMode, Region};
 
-/// See the head of the file. Reads of batches are made one by one.
+/// See the head of the file. Batched reads are made one by one.
 #[derive(Clone, Debug)]
 pub struct FollowingDisk {
     inner: Arc<dyn Disk>,
 }
 
 impl FollowingDisk {
-    /// Looks at the files of `inner`.
+    /// Reads the files of `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn Disk>) -> Self {
         FollowingDisk { inner }
@@ -71,7 +71,7 @@ impl Disk for FollowingDisk {
         Err(refused("lock", path))
     }
 
-    /// None: it is the writer who has the lock.
+    /// None: the writer holds the lock.
     fn lock_shared(&self, _path: &Path) -> Result<Option<Box<dyn DiskLock>>> {
         Ok(None)
     }

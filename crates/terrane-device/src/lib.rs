@@ -1,13 +1,14 @@
 //! Every system call of the engine: directories and files, mapped memory, and devices for tests.
 //!
-//! Layer 2: knows bytes and paths, no format. The traits [`Disk`] and [`File`] are the only way to stored
-//! bytes.
+//! Layer 2: knows bytes and paths, but no format. The traits [`Disk`] and [`File`] are the only access to
+//! stored bytes.
 //!
-//! * [`PosixDisk`]: the real device.
-//! * [`MemDisk`]: a strict one in memory, which can lose power.
-//! * [`MeteredDisk`]: wraps any of them and counts what passes.
-//! * [`FollowingDisk`]: only looks, at files that another process writes.
-//! * [`FaultyDisk`]: wraps any of them and fails the calls that a test chooses.
+//! * [`PosixDisk`]: the operating system's files.
+//! * [`MemDisk`]: a strict device in memory that can lose power.
+//! * [`MeteredDisk`]: wraps any of them and counts calls and bytes.
+//! * [`FollowingDisk`]: only reads files that another process writes.
+//! * [`FaultyDisk`]: wraps any of them and fails the calls that a test selects.
+//! * [`ProcessUsage`]: the time and memory that this process used.
 
 mod batch;
 mod call;
@@ -26,6 +27,7 @@ mod posix_pending;
 mod priority;
 mod region;
 mod ring;
+mod usage;
 
 pub use batch::{Announced, FileRead, PendingRead, ReadBytes};
 pub use call::Call;
@@ -39,3 +41,4 @@ pub use metered::MeteredDisk;
 pub use posix::PosixDisk;
 pub use priority::{lower_priority, pin_to_processor};
 pub use region::{HUGE_PAGE_BYTES, Region, SegmentMemory};
+pub use usage::ProcessUsage;

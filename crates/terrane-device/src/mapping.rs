@@ -1,4 +1,4 @@
-//! Memory from the operating system: anonymous and file mappings, their advice and their end.
+//! Memory from the operating system: anonymous and file mappings, advice about them, and unmapping.
 #![expect(unsafe_code, reason = "raw memory is the subject of this module")]
 
 use std::os::fd::BorrowedFd;
@@ -9,7 +9,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 
 use crate::region::HUGE_PAGE_BYTES;
 
-/// The unit in which memory is mapped and direct I/O is done.
+/// The unit of mappings and of direct I/O.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// Ends a mapping when dropped.
@@ -27,7 +27,7 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: mapped by this module with this length; the region that used it is gone.
         let result = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
-        // The kernel may lack the memory to unmap: then the range stays mapped and is never used again.
+        // If the kernel lacks the memory to unmap, the range stays mapped and is never used again.
         debug_assert!(result != Err(rustix::io::Errno::INVAL), "munmap of an own mapping: {result:?}");
     }
 }
@@ -36,7 +36,7 @@ impl Drop for Mapping {
 pub(crate) fn anonymous(len: usize) -> (NonNull<u8>, Mapping) {
     let huge = len >= HUGE_PAGE_BYTES;
     let bytes = round_up(len.max(1), PAGE_BYTES);
-    // Room to move the start up to a huge page's boundary; the surplus costs address space only.
+    // Room to move the start to the boundary of a huge page; the surplus costs address space only.
     let reserved = if huge { bytes + HUGE_PAGE_BYTES } else { bytes };
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new private mapping at an address of the kernel's choice touches no memory in use.
@@ -65,9 +65,9 @@ pub(crate) fn shared(
     Ok((start, Mapping { start, len }))
 }
 
-/// Asks for huge pages. A kernel or file system without them refuses, which changes nothing.
+/// Asks for huge pages. A kernel or file system without them refuses; that changes nothing.
 pub(crate) fn advise_huge(start: NonNull<u8>, len: usize) {
-    // Miri knows no advice, and a program cannot tell whether it was taken.
+    // Miri does not know `madvise`, and a program cannot observe its effect.
     if cfg!(miri) {
         return;
     }
@@ -76,17 +76,17 @@ pub(crate) fn advise_huge(start: NonNull<u8>, len: usize) {
     let _ = unsafe { madvise(start.cast(), len, Advice::LinuxHugepage) };
 }
 
-/// Has the allocator of the C library give the pages of freed allocations back to the system, wherever they lie. It walks
-/// its lists of them, about a microsecond for each: for the background. Without effect elsewhere: other allocators give
-/// pages back by themselves.
+/// Makes the C library's allocator return the pages of freed allocations to the system. It walks its free
+/// lists, at about a microsecond each, so only background threads call this. Without effect elsewhere: other
+/// allocators return pages on their own.
 pub fn return_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
-    // SAFETY: may be called from any thread at any time, and touches no memory in use. Whether it gave something back
-    // is of no interest.
+    // SAFETY: may be called from any thread at any time, and touches no memory in use. Whether it gave
+    // something back is of no interest.
     let _ = unsafe { libc::malloc_trim(0) };
 }
 
-/// Fills in the pages of a range: for writing where the mapping allows it, else for reading.
+/// Allocates the pages of a range: for writing if the mapping allows it, else for reading.
 pub(crate) fn populate(start: NonNull<u8>, len: usize) -> rustix::io::Result<()> {
     if len == 0 || cfg!(miri) {
         return Ok(());
@@ -113,7 +113,7 @@ fn advise(start: *mut u8, len: usize, advice: Advice) -> rustix::io::Result<()> 
     }
 }
 
-/// The whole pages that hold a range.
+/// The whole pages that contain a range.
 fn page_span(start: NonNull<u8>, len: usize) -> (*mut u8, usize) {
     let skipped = start.as_ptr().addr() % PAGE_BYTES;
     (start.as_ptr().wrapping_sub(skipped), round_up(len + skipped, PAGE_BYTES))

@@ -1,16 +1,17 @@
-//! A device in memory that behaves like a strict POSIX one, and that can lose power.
+//! A device in memory that behaves like a strict POSIX device and can lose power.
 //!
 //! # What it promises, and no more
-//! 1. A write is durable only after [`File::sync`]; until then each sector of [`SECTOR_BYTES`] may be kept,
+//! 1. A write is durable only after [`File::sync`]. Until then each sector of [`SECTOR_BYTES`] may be kept,
 //!    lost, torn, or be an earlier unsynced version. A length is durable only after a sync, too.
 //! 2. Stores through a mapping are such writes, found by comparing pages.
-//! 3. An entry made, renamed or removed is durable only after [`Disk::sync_dir`]; until then each directory
-//!    keeps some prefix of its changes, or even any of them. A rename from one directory to another is two changes, one in each.
+//! 3. An entry that was created, renamed or removed is durable only after [`Disk::sync_dir`]. Until then each
+//!    directory keeps some prefix of its changes, or any subset of them. A rename between directories is two
+//!    changes, one in each.
 //!
-//! [`MemDisk::crash`] is the power cut, [`MemDisk::kill`] the death of the process, [`MemDisk::writeback`] the
-//! operating system writing what it likes in the meantime. The same seed gives the same outcome;
-//! [`MemDisk::crash_as`] counts through all of them where they are few. [`MemDisk::rot`],
-//! [`MemDisk::fail_sync`] and [`MemDisk::misdirect_sync`] are what a device should not do.
+//! [`MemDisk::crash`] is a power cut, [`MemDisk::kill`] the death of the process, [`MemDisk::writeback`] the
+//! operating system's own writeback. The same seed gives the same outcome; [`MemDisk::crash_as`] enumerates
+//! all outcomes if they are few. [`MemDisk::rot`], [`MemDisk::fail_sync`] and [`MemDisk::misdirect_sync`] are
+//! faults of the device.
 
 mod content;
 mod dir;
@@ -39,13 +40,13 @@ pub use content::SECTOR_BYTES;
 /// A device in memory. Clones are handles of the same device.
 ///
 /// Requires of [`MemDisk::crash`], [`MemDisk::kill`] and [`MemDisk::writeback`]: no thread stores through a
-/// mapping meanwhile. Calls may go on: a crash or a kill is of one moment over all files. The device they are called on
-/// goes on as it was, so that one run can be cut in many ways.
+/// mapping meanwhile. Calls may run: a crash or a kill copies all files at one moment. The device itself
+/// continues unchanged, so that one run can be cut in many ways.
 #[derive(Clone, Debug)]
 pub struct MemDisk {
     tree: Arc<Mutex<Tree>>,
     space: Arc<Space>,
-    /// Whether a file may have several names.
+    /// True if a file may have several names.
     can_link: Arc<Mutex<bool>>,
 }
 
@@ -56,38 +57,39 @@ impl Default for MemDisk {
 }
 
 impl MemDisk {
-    /// An empty device without limit.
+    /// An empty device without a size limit.
     #[must_use]
     pub fn new() -> Self {
         let space = Arc::new(Space::new());
         MemDisk { tree: Arc::new(Mutex::new(Tree::new())), space, can_link: Arc::new(Mutex::new(true)) }
     }
 
-    /// From now on a file has one name only: [`Disk::link`] says that it is not possible, as some file systems do.
+    /// From now on a file has one name only: [`Disk::link`] returns false, as on some file systems.
     pub fn forbid_links(&self) {
         *self.can_link.lock() = false;
     }
 
-    /// Limits the device from now on; writes that would pass the limit fail as `Full`. Less than what is used
-    /// is allowed: then nothing new fits.
+    /// Limits the size of the device from now on; writes over the limit fail as `Full`. The limit may be
+    /// below the used size: then every new page fails.
     pub fn set_capacity(&self, bytes: u64) {
         self.space.set_capacity(bytes);
     }
 
-    /// Bytes of the pages that files take, reserved ones included.
+    /// Bytes of all pages of files, reserved ones included.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         self.space.used()
     }
 
-    /// The device after a power cut: durable is kept, the rest is as `seed` decides. Nothing is locked.
+    /// The device after a power cut: durable bytes are kept, `seed` decides about the rest. All locks are
+    /// free.
     #[must_use]
     pub fn crash(&self, seed: u64) -> MemDisk {
         self.copy(|tree, space| tree.crashed(seed, space))
     }
 
-    /// The device after the death of the process: every write is there, but no more durable than before, so
-    /// that a power cut may follow. Nothing is locked.
+    /// The device after the death of the process: every write is readable, but no more durable than before,
+    /// so that a power cut may follow. All locks are free.
     #[must_use]
     pub fn kill(&self) -> MemDisk {
         self.copy(|tree, space| tree.killed(space))
@@ -98,27 +100,29 @@ impl MemDisk {
         self.tree.lock().write_back(seed);
     }
 
-    /// How many ways a power cut can leave the device, counting each unsynced page, length and change of a directory
-    /// as kept or lost; saturates.
+    /// Number of outcomes of a power cut, with each unsynced page, length and change of a directory kept or
+    /// lost; saturates.
     #[must_use]
     pub fn outcomes(&self) -> u64 {
         self.tree.lock().outcomes()
     }
 
-    /// The device after a power cut that leaves the outcome of this number, below [`MemDisk::outcomes`].
+    /// The device after a power cut with the outcome of this number, below [`MemDisk::outcomes`].
     #[must_use]
     pub fn crash_as(&self, number: u64) -> MemDisk {
         self.copy(|tree, space| tree.crashed_as(number, space))
     }
 
-    /// A sync of this file that failed: what it should have made durable is taken for clean, as Linux does. It is
-    /// still read, and no later sync makes it durable before it is written again. Nothing if there is no such file.
+    /// Fails a sync of this file: its unsynced pages are marked clean, as Linux does. They are still
+    /// readable, and no later sync makes them durable until they are written again. Without effect if the
+    /// file does not exist.
     pub fn fail_sync(&self, path: &Path) {
         self.with_file(path, MemFile::fail_sync);
     }
 
-    /// A sync of this file in which the device puts one of the unsynced pages in the place of another page of the file: all
-    /// is read as it was, and after a loss of power both pages are wrong. Nothing if there is no such file.
+    /// Syncs this file, but stores one unsynced page at the offset of another page of the file. Reads return
+    /// what was written; after a loss of power both pages are wrong. Without effect if the file does not
+    /// exist.
     pub fn misdirect_sync(&self, path: &Path, seed: u64) {
         self.with_file(path, |file| file.misdirect_sync(&Choices::new(seed, 0)));
     }
@@ -132,7 +136,7 @@ impl MemDisk {
         }
     }
 
-    /// Flips one bit of one file that `chosen` accepts by its path and that nobody has mapped; says where.
+    /// Flips one bit of one file whose path `chosen` accepts and that is not mapped; returns its location.
     pub fn rot(&self, seed: u64, chosen: &dyn Fn(&str) -> bool) -> Option<(String, u64)> {
         self.tree.lock().rot(seed, chosen)
     }
@@ -161,7 +165,7 @@ impl MemDisk {
 }
 
 impl Disk for MemDisk {
-    /// `direct` changes nothing: there is no cache to go around.
+    /// `direct` has no effect, because there is no cache to bypass.
     fn open(&self, path: &Path, mode: OpenMode, _direct: bool) -> Result<Arc<dyn File>> {
         point(Point::Device);
         let file = self.open_node(path, mode)?;

@@ -1,6 +1,6 @@
-//! [`MeteredDisk`]: counts what passes through to another disk.
+//! [`MeteredDisk`]: counts the calls and bytes of another disk.
 //!
-//! Stores into mapped memory pass by it: whoever maps a file counts those.
+//! It does not see stores into mapped memory: the user of a mapping counts those.
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use terrane_base::Result;
 use crate::batch::pass_on;
 use crate::{Disk, DiskLock, File, FileRead, Flow, OpenMode, Region};
 
-/// Counts the reads, writes and syncs of every file that is opened through it, and syncs of directories.
+/// Counts the reads, writes and syncs of every file opened through it, and syncs of directories.
 #[derive(Clone, Debug)]
 pub struct MeteredDisk {
     inner: Arc<dyn Disk>,

@@ -1,7 +1,8 @@
-//! The real device: directories and files of the operating system (Linux).
+//! The operating system's directories and files (Linux).
 //!
-//! Everything made here belongs to the owner only: files 0600, directories 0700. What exists keeps its mode. A file
-//! that is a symbolic link, a pipe or a device is refused; a directory may be reached by links.
+//! Everything created here belongs to the owner only: files 0600, directories 0700. Existing files keep their
+//! mode. A file that is a symbolic link, a pipe or a device is refused; a directory may be reached through
+//! links.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ pub(crate) const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 const DIR_MODE: Mode = Mode::RWXU;
 
 impl PosixDisk {
-    /// The device; it holds nothing itself but rings, from the first batch of reads on. Clones share them.
+    /// The device. It holds only rings, from the first batch of reads on; clones share them.
     #[must_use]
     pub fn new() -> Self {
         PosixDisk::default()
@@ -49,9 +50,9 @@ impl Disk for PosixDisk {
         point(Point::Device);
         match rustix::fs::mkdir(path, DIR_MODE) {
             Ok(()) => self.sync_dir(parent(path)),
-            // A look that fails says nothing about what is there: its own error is the one to tell.
+            // If `stat` fails, its own error is reported, because nothing is known about the entry.
             Err(Errno::EXIST) => match rustix::fs::stat(path) {
-                // Whoever made it may have died before its entry was durable.
+                // The process that created it may have died before its entry was durable.
                 Ok(found) if rustix::fs::FileType::from_raw_mode(found.st_mode).is_dir() => {
                     self.sync_dir(parent(path))
                 }
@@ -73,7 +74,8 @@ impl Disk for PosixDisk {
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::new(dir).map_err(failed)? {
             let name = entry.map_err(failed)?;
-            // A name that is not UTF-8 is none of ours, but must not vanish: it is shown as well as can be.
+            // No file of a database has a name that is not UTF-8; a listing shows it with replacement
+            // characters.
             let name = name.file_name().to_string_lossy().into_owned();
             if name != "." && name != ".." {
                 names.push(name);
@@ -95,7 +97,7 @@ impl Disk for PosixDisk {
     fn real_path(&self, path: &Path) -> Result<PathBuf> {
         let failed = |error: io::Error| Error::io(format!("cannot look up {}", path.display()), error);
         let mut whole = std::env::current_dir().map_err(failed)?;
-        // Part by part, for `..` behind a link leads to where the link's target lies.
+        // Component by component, because `..` after a link leads to the parent of the link's target.
         for part in path.components() {
             let next = resolved(&whole, part.as_ref());
             whole = match next.canonicalize() {
@@ -150,7 +152,7 @@ impl Disk for PosixDisk {
     fn free_bytes(&self, path: &Path) -> Result<u64> {
         point(Point::Device);
         let info =
-            rustix::fs::statvfs(path).map_err(|error| refused("ask for the free space of", path, error))?;
+            rustix::fs::statvfs(path).map_err(|error| refused("read the free space of", path, error))?;
         Ok(info.f_bavail.saturating_mul(info.f_frsize))
     }
 
@@ -194,7 +196,7 @@ fn open_dir(path: &Path) -> rustix::io::Result<rustix::fd::OwnedFd> {
     rustix::fs::openat(rustix::fs::CWD, path, flags, Mode::empty())
 }
 
-/// The directory that holds `path`; `path` itself where it is a root.
+/// The directory that holds `path`; `path` itself if it is a root.
 fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
@@ -208,7 +210,7 @@ fn is_dir(path: &Path) -> bool {
     info.is_ok_and(|info| rustix::fs::FileType::from_raw_mode(info.st_mode).is_dir())
 }
 
-/// The path as it appears in an error's place.
+/// The path as errors show it.
 pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
 }

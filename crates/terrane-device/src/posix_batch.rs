@@ -1,7 +1,10 @@
-//! A batch of reads of the operating system's files, by one ring.
+//! A batch of reads of the operating system's files, through one ring.
 //!
-//! 1. A direct read whose buffer or range is not of whole pages gets the pages around it in memory of the ring.
-//! 2. The ring makes all reads. 3. What it did not do whole is read again alone, which also says what is wrong.
+//! 1. For a direct read whose buffer or range is not page-aligned, whole pages are read into memory of the
+//!    ring.
+//! 2. The ring makes all reads.
+//! 3. A read that it did not complete is made again alone, which also reports
+//!    the error.
 
 use std::any::Any;
 use std::ops::Range;
@@ -11,7 +14,7 @@ use crate::mapping::PAGE_BYTES;
 use crate::posix_file::{PosixFile, is_aligned};
 use crate::ring::{Ring, RingRead, Rings};
 
-/// Least reads of a batch for which a ring pays: one alone takes as many system calls without.
+/// Fewest reads for which a ring is used: a single read costs as many system calls without it.
 const READS_MIN: usize = 2;
 
 /// Makes the reads; see the [module](self).
@@ -31,8 +34,8 @@ pub(crate) fn read(rings: &Rings, reads: &mut [FileRead<'_>]) {
     rings.put(ring);
 }
 
-/// Makes the reads into their buffers or, where they have `pages`, into `bounce`; says which were done. Fewer
-/// answers than reads: the ring broke.
+/// Makes the reads into their buffers or, for reads with `pages`, into `bounce`; returns which reads
+/// completed. Fewer results than reads mean that the ring broke.
 fn read_by_ring(
     rings: &Rings,
     ring: &mut Ring,
@@ -59,7 +62,7 @@ fn read_by_ring(
     }
 }
 
-/// Copies out of the pages what was asked for, and makes alone what was not done.
+/// Copies the requested bytes out of the pages, and makes alone the reads that did not complete.
 fn take_over(reads: &mut [FileRead<'_>], pages: &[Range<u64>], mut bounce: &[u8], is_done: &[bool]) {
     for (index, (read, pages)) in reads.iter_mut().zip(pages).enumerate() {
         let (bytes, behind) = bounce.split_at(bytes_of(pages));
@@ -80,7 +83,7 @@ fn posix<'b>(read: &FileRead<'b>) -> Option<&'b PosixFile> {
     (read.file as &dyn Any).downcast_ref()
 }
 
-/// The whole pages to read instead of what the kernel would not read straight into the buffer; empty if it would.
+/// The whole pages to read if the kernel cannot read directly into the buffer; empty if it can.
 fn bounced_pages(read: &FileRead<'_>) -> Range<u64> {
     let is_direct = posix(read).is_some_and(|file| file.reader().1);
     let page = PAGE_BYTES as u64;

@@ -1,9 +1,9 @@
 //! A file of the operating system.
 //!
 //! # Direct files
-//! A direct file has two descriptors: one with `O_DIRECT` for whole pages, and a cached one for the rest of an
-//! unaligned write (the kernel keeps both views of a file coherent). A buffer that is not aligned goes through
-//! an aligned one ([`Bounce`]).
+//! A direct file has two descriptors: one with `O_DIRECT` for whole pages, and a cached one for the rest of
+//! an unaligned write (the kernel keeps both views of a file coherent). A buffer that is not aligned is
+//! copied through an aligned one ([`Bounce`]).
 
 use std::any::Any;
 use std::cell::Cell;
@@ -21,25 +21,25 @@ use crate::mapping::{self, PAGE_BYTES};
 use crate::posix::{FILE_MODE, refused, shown};
 use crate::{File, OpenMode, Region};
 
-/// Flags of every opening. A link is not followed: who made the directory may have pointed it at a file of somebody
-/// else's, which would be overwritten. A pipe does not keep the caller waiting until it has another end.
+/// Flags of every opening. A link is not followed: the creator of the directory may have pointed it at
+/// another user's file, which would be overwritten. Opening a pipe does not block until it has another end.
 pub(crate) const SAFELY: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK);
 
-/// Most bytes of one hint: the kernel silently cuts longer ones to the device's read-ahead.
+/// Most bytes of one hint: the kernel silently cuts longer hints to the device's read-ahead.
 const PREFETCH_BYTES: u64 = 128 << 10;
 /// Most bytes that the kernel is asked to copy at once.
 const COPY_BYTES: usize = 1 << 30;
 /// Most bytes that go through a bounce buffer at once.
 const BOUNCE_BYTES: usize = 256 << 10;
-/// Most bytes that a thread keeps for its next transfer: a block and its pages, nothing that many threads would feel.
+/// Most bytes that a thread keeps for its next transfer: a block and its pages, little even for many threads.
 const SPARE_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(crate) struct PosixFile {
     path: PathBuf,
-    /// Goes through the page cache.
+    /// Reads and writes through the page cache.
     fd: OwnedFd,
-    /// Goes around it.
+    /// Bypasses the page cache.
     direct: Option<OwnedFd>,
 }
 
@@ -61,7 +61,7 @@ impl PosixFile {
             Ok(direct) => direct,
             Err(error) => {
                 if mode == OpenMode::Create {
-                    // Best effort: the error that matters is the one at hand.
+                    // Best effort: the original error is the one to report.
                     let _ = rustix::fs::unlink(path);
                 }
                 return Err(error);
@@ -70,7 +70,7 @@ impl PosixFile {
         Ok(PosixFile { path: path.to_owned(), fd, direct })
     }
 
-    /// The descriptor that reads go to, and whether it takes whole pages only.
+    /// The descriptor for reads, and whether it reads whole pages only.
     pub(crate) fn reader(&self) -> (BorrowedFd<'_>, bool) {
         match &self.direct {
             Some(fd) => (fd.as_fd(), true),
@@ -137,7 +137,7 @@ impl PosixFile {
         Error::corrupt(message).at(shown(&self.path), offset)
     }
 
-    /// Writes zeros behind the end up to `end`, for file systems that cannot reserve space.
+    /// Writes zeros after the end up to `end`, for file systems that cannot reserve space.
     fn fill_zeros(&self, end: u64) -> Result<()> {
         let zeros = vec![0u8; BOUNCE_BYTES];
         let mut at = self.len()?;
@@ -158,7 +158,7 @@ impl File for PosixFile {
     fn len(&self) -> Result<u64> {
         point(Point::Device);
         let info =
-            rustix::fs::fstat(&self.fd).map_err(|error| self.failed("ask for the length of", 0, error))?;
+            rustix::fs::fstat(&self.fd).map_err(|error| self.failed("read the length of", 0, error))?;
         Ok(info.st_size as u64)
     }
 
@@ -192,14 +192,14 @@ impl File for PosixFile {
             Some(to) => copy_within(&self.fd, &to.fd, offset, len),
             None => 0,
         };
-        // What the kernel does not copy, for whatever reason, is read and written: then the reason shows.
+        // A range that the kernel does not copy is read and written: then a real error shows.
         copy_through(|at, buf| self.read_at(at, buf), to, offset + done, len - done)
     }
 
     fn sync(&self) -> Result<()> {
         point(Point::Device);
-        // Never tried again, not even after EINTR: the kernel may have forgotten what it could not write, and a
-        // second call would then report success.
+        // Never retried, not even after EINTR: the kernel may have dropped the pages that it could not write,
+        // and a second call would report success.
         rustix::fs::fdatasync(&self.fd).map_err(|error| self.failed("sync", 0, error))
     }
 
@@ -235,7 +235,7 @@ impl File for PosixFile {
     }
 
     fn prefetch(&self, offset: u64, len: u64) {
-        // A direct file does not read through the page cache, so there is nothing to fill.
+        // A direct file does not read through the page cache, so there is nothing to prefetch.
         if self.direct.is_some() {
             return;
         }
@@ -258,19 +258,19 @@ impl File for PosixFile {
         }
         let (start, owner) = mapping::shared(self.fd.as_fd(), len, writable)
             .map_err(|error| self.failed(&format!("map {len} bytes of"), 0, error))?;
-        // No huge pages: a store through a mapping dirties the whole page, and the next sync writes all of it.
-        // SAFETY: the mapping has `len` bytes with the access asked for until `owner` goes.
+        // No huge pages: a store through a mapping dirties the whole page, and the next sync writes all of
+        // it. SAFETY: the mapping has `len` bytes with the requested access until `owner` is dropped.
         Ok(unsafe { Region::from_raw(start, len, Box::new(owner)) })
     }
 }
 
-/// Refuses what is neither a file nor a directory (which fails as such when it is used).
+/// Refuses an entry that is neither a file nor a directory (a directory fails when it is used).
 pub(crate) fn check_regular(fd: &OwnedFd, path: &Path) -> Result<()> {
     let info = rustix::fs::fstat(fd).map_err(|error| refused("look up", path, error))?;
     match FileType::from_raw_mode(info.st_mode) {
         FileType::RegularFile => Ok(()),
         FileType::Directory => Err(refused("open", path, Errno::ISDIR)),
-        _ => Err(Error::invalid(format!("cannot open {}: it is no regular file", path.display()))),
+        _ => Err(Error::invalid(format!("cannot open {}: it is not a regular file", path.display()))),
     }
 }
 
@@ -285,7 +285,7 @@ fn open_direct(path: &Path, flags: OFlags) -> Result<OwnedFd> {
     })
 }
 
-/// Fills `buf` from `offset` as far as the file goes; returns how many bytes there were.
+/// Fills `buf` from `offset` up to the end of the file; returns the number of bytes read.
 fn read_full(fd: &OwnedFd, offset: u64, buf: &mut [u8]) -> rustix::io::Result<usize> {
     let mut done = 0;
     while done < buf.len() {
@@ -312,7 +312,7 @@ fn write_full(fd: &OwnedFd, offset: u64, bytes: &[u8]) -> rustix::io::Result<()>
     Ok(())
 }
 
-/// Has the kernel copy a range; returns how much of it it did.
+/// Makes the kernel copy a range; returns the number of bytes copied.
 fn copy_within(from: &OwnedFd, to: &OwnedFd, offset: u64, len: u64) -> u64 {
     let mut done = 0;
     while done < len {
@@ -344,11 +344,12 @@ pub(crate) fn is_aligned(offset: u64, bytes: &[u8]) -> bool {
 }
 
 thread_local! {
-    /// A buffer for the next transfer of this thread: a read of one block should cost neither an allocation nor zeros.
+    /// The buffer for this thread's next transfer: reading one block should cost neither an allocation nor
+    /// zeroing.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// An aligned buffer of whole pages. What it holds at first are bytes of an earlier transfer.
+/// An aligned buffer of whole pages. Its initial content is that of an earlier transfer.
 struct Bounce {
     bytes: Vec<u8>,
     start: usize,
@@ -356,8 +357,8 @@ struct Bounce {
 }
 
 impl Bounce {
-    /// A buffer for a transfer of `transfer` bytes that may start within a page; longer ones take several
-    /// turns.
+    /// A buffer for a transfer of `transfer` bytes that may start within a page; a longer transfer takes
+    /// several rounds.
     fn new(transfer: usize) -> Self {
         let len = (transfer + 2 * PAGE_BYTES).next_multiple_of(PAGE_BYTES).min(BOUNCE_BYTES);
         let mut bytes = SPARE.try_with(Cell::take).unwrap_or_default();
@@ -380,7 +381,7 @@ impl Bounce {
 impl Drop for Bounce {
     fn drop(&mut self) {
         if self.bytes.len() <= SPARE_BYTES {
-            // A thread that ends has no use for it.
+            // A thread that is ending does not keep it.
             let _ = SPARE.try_with(|spare| spare.set(std::mem::take(&mut self.bytes)));
         }
     }

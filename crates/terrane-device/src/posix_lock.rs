@@ -1,8 +1,8 @@
-//! The lock of a directory: `flock` on a file that says who holds it.
+//! The lock of a directory: `flock` on a file that contains the holder's process id.
 //!
-//! `flock` belongs to the open file, not to the process, so a second opener within the same process is refused
-//! too, and the lock goes with its holder however it dies. The file stays: removing it would let two openers
-//! lock two files of one name.
+//! `flock` belongs to the open file, not to the process, so a second opener in the same process is refused
+//! too, and the lock ends with its holder, even if it is killed. The file stays: if it were removed, two
+//! openers could lock two files of the same name.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -32,7 +32,7 @@ impl PosixLock {
         Ok(lock)
     }
 
-    /// The lock beside other readers; `None` if the lock file cannot be opened.
+    /// The lock shared with other readers; `None` if the lock file cannot be opened.
     pub(crate) fn share(path: &Path) -> Result<Option<Self>> {
         let fd = match rustix::fs::open(path, OFlags::RDONLY | SAFELY, Mode::empty()) {
             Ok(fd) => fd,
@@ -54,7 +54,7 @@ impl PosixLock {
     fn sign(&self) -> rustix::io::Result<()> {
         let text = format!("{}\n", std::process::id());
         rustix::io::pwrite(&self.fd, text.as_bytes(), 0)?;
-        // After the write, so that a reader never finds the file empty.
+        // Truncated after the write, so that a reader never finds the file empty.
         rustix::fs::ftruncate(&self.fd, text.len() as u64)
     }
 }
@@ -63,8 +63,8 @@ impl DiskLock for PosixLock {}
 
 impl Drop for PosixLock {
     fn drop(&mut self) {
-        // A child forked without exec may still hold a copy of the descriptor; closing ours would not unlock.
-        // Where the kernel refuses, the close that follows has to do; nobody could be told anyway.
+        // A child forked without exec may still hold a copy of the descriptor, so closing ours would not
+        // unlock. If the kernel refuses to unlock, the close must do; an error could not be reported here.
         let _ = rustix::fs::flock(self.fd.as_fd(), FlockOperation::Unlock);
     }
 }
@@ -78,8 +78,8 @@ fn lock_now(fd: &OwnedFd, operation: FlockOperation) -> rustix::io::Result<()> {
     }
 }
 
-/// The process id in the lock file, as far as it names a living process: readers do not sign, and a writer that
-/// died left its id behind.
+/// The process id in the lock file, if that process is alive: readers do not write theirs, and a writer that
+/// died left its own.
 fn holder(path: &Path) -> Option<String> {
     let fd = rustix::fs::open(path, OFlags::RDONLY | SAFELY, Mode::empty()).ok()?;
     let mut bytes = [0u8; 20];
@@ -90,7 +90,7 @@ fn holder(path: &Path) -> Option<String> {
     is_alive.then_some(digits)
 }
 
-/// The error of a second opener.
+/// The error for a second opener.
 #[cold]
 pub(crate) fn busy(path: &Path, holder: Option<&str>) -> Error {
     let holder =

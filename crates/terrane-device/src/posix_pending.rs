@@ -1,5 +1,5 @@
-//! A read of a direct file that is under way while its caller does something else. The page cache does the same for
-//! the other files when it is told of the read, and without a ring a direct read is made when it is waited for.
+//! A read of a direct file that runs while its caller continues. For cached files the page cache does this
+//! after a hint; without a ring a direct read is made when the caller waits for it.
 #![expect(unsafe_code, reason = "the kernel writes to memory that nobody borrows")]
 
 use std::any::Any;
@@ -13,7 +13,7 @@ use crate::posix_file::PosixFile;
 use crate::ring::{Ring, Rings};
 use crate::{File, PendingRead, ReadBytes};
 
-/// Begins to read `len` bytes from `offset`; see [`crate::Disk::begin_read`].
+/// Starts to read `len` bytes from `offset`; see [`crate::Disk::begin_read`].
 pub(crate) fn begin(
     rings: &Arc<Rings>,
     file: &Arc<dyn File>,
@@ -32,17 +32,17 @@ pub(crate) fn begin(
     Box::new(Announced::new(file.clone(), offset, len, memory))
 }
 
-/// See the [module](self). The ring is in use, and the memory the kernel's, until `settle`.
+/// See the [module](self). The ring is in use, and the kernel owns the memory, until `reap`.
 #[derive(Debug)]
 struct Begun {
     rings: Arc<Rings>,
-    /// `None` once settled.
+    /// `None` once the read was reaped.
     ring: Option<Ring>,
     file: Arc<dyn File>,
     offset: u64,
     len: usize,
     memory: Vec<u8>,
-    /// Where in `memory` the first page of the read is, and how far behind it the read begins.
+    /// Offset in `memory` of the first page, and the distance from there to the first requested byte.
     start: usize,
     skip: usize,
 }
@@ -63,20 +63,20 @@ impl Begun {
         let any: &dyn Any = &**file;
         if let Some(posix) = any.downcast_ref::<PosixFile>() {
             let target = memory[start..start + pages].as_mut_ptr();
-            // SAFETY: `file` and `memory` go into the value that is returned, which touches neither before it has
-            // settled, also when it is dropped; moving the `Vec` does not move its bytes.
+            // SAFETY: `file` and `memory` go into the value that is returned, which touches neither before it
+            // has been reaped, also when it is dropped; moving the `Vec` does not move its bytes.
             unsafe { ring.begin(posix.reader().0, offset - skip as u64, target, pages) };
         }
         let (rings, file) = (rings.clone(), file.clone());
         Begun { rings, ring: Some(ring), file, offset, len, memory, start, skip }
     }
 
-    /// Waits until the kernel has let go of the memory; whether all bytes are there.
-    fn settle(&mut self) -> bool {
+    /// Waits until the kernel no longer uses the memory; returns true if all bytes were read.
+    fn reap(&mut self) -> bool {
         let Some(mut ring) = self.ring.take() else { return false };
-        let brought = ring.settle();
+        let read = ring.reap_pending();
         self.rings.put(ring);
-        let is_whole = brought.is_some_and(|brought| brought >= self.skip + self.len);
+        let is_whole = read.is_some_and(|read| read >= self.skip + self.len);
         if is_whole {
             self.rings.note_read();
         }
@@ -86,11 +86,11 @@ impl Begun {
 
 impl PendingRead for Begun {
     fn finish(mut self: Box<Self>) -> Result<ReadBytes> {
-        let is_whole = self.settle();
+        let is_whole = self.reap();
         let mut memory = std::mem::take(&mut self.memory);
         let from = self.start + self.skip;
         if !is_whole {
-            // Alone it fails with the error that a read has.
+            // A read that was incomplete is made again alone, which also reports its error.
             self.file.read_at(self.offset, &mut memory[from..from + self.len])?;
         }
         Ok(ReadBytes::new(memory, from, self.len))
@@ -99,6 +99,6 @@ impl PendingRead for Begun {
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        self.settle();
+        self.reap();
     }
 }

@@ -1,4 +1,4 @@
-//! A run of memory with a stable address: a mapped file, a heap allocation, or a simulated device's bytes.
+//! A range of memory with a stable address: a mapped file, a heap allocation, or bytes of a simulated device.
 #![expect(unsafe_code, reason = "raw memory is the subject of this module")]
 
 use std::any::Any;
@@ -9,18 +9,20 @@ use terrane_base::{Error, Result};
 
 use crate::mapping;
 
-/// Bytes of a huge page; smaller regions do not ask for them.
+/// Bytes of a huge page; smaller regions do not use them.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Bytes that [`Region::filled`] fills at once.
 const FILL_BYTES: usize = 1 << 20;
 
-/// A run of memory with a stable address.
+/// A range of memory with a stable address.
 ///
 /// # Who may touch what
-/// 1. Bytes become immutable once their owner (the journal) has published them; any thread may read them then.
+/// 1. Bytes become immutable once their owner (the journal) has published them; any thread may read them
+///    then.
 /// 2. Before that, only the thread that reserved a range writes to it.
-/// 3. The memory lives until the last `Arc` of the region goes; whoever keeps a pointer keeps an `Arc`.
+/// 3. The memory lives until the last `Arc` of the region is dropped; a holder of a pointer also holds an
+///    `Arc`.
 pub struct Region {
     start: NonNull<u8>,
     len: usize,
@@ -28,8 +30,8 @@ pub struct Region {
     _owner: Box<dyn Any + Send + Sync>,
 }
 
-// SAFETY: the region is plain memory that lives as long as its owner, which is `Send + Sync`; concurrent access
-// follows the rules above, and every access to it is in an `unsafe` call.
+// SAFETY: the region is plain memory that lives as long as its owner, which is `Send + Sync`; concurrent
+// access follows the rules above, and every access to it is in an `unsafe` call.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -45,13 +47,13 @@ impl Region {
         Region { start, len, _owner: owner }
     }
 
-    /// A zeroed, writable region that belongs to no file.
+    /// A zeroed, writable region without a file.
     ///
-    /// Its pages come with the first touch, or all at once with [`Region::prefault`]. A region of
-    /// [`HUGE_PAGE_BYTES`] or more is aligned to them and asks for huge pages.
+    /// Its pages are allocated at the first access, or all at once by [`Region::prefault`]. A region of
+    /// [`HUGE_PAGE_BYTES`] or more is aligned to huge pages and asks for them.
     ///
     /// # Panics
-    /// If the address space is exhausted, like every allocation.
+    /// If the address space is exhausted, as for every allocation.
     #[must_use]
     pub fn heap(len: usize) -> Self {
         let (start, owner) = mapping::anonymous(len);
@@ -61,10 +63,10 @@ impl Region {
         region
     }
 
-    /// A region that belongs to no file, with what `fill` puts into it, piece by piece: it gets the offset and the bytes.
+    /// A region without a file, filled by `fill` piece by piece: it gets the offset and the bytes.
     ///
     /// # Errors
-    /// Of `fill`.
+    /// Any error of `fill`.
     pub fn filled(len: usize, fill: &mut dyn FnMut(u64, &mut [u8]) -> Result<()>) -> Result<Self> {
         let region = Region::heap(len);
         for offset in (0..len).step_by(FILL_BYTES) {
@@ -76,17 +78,17 @@ impl Region {
         Ok(region)
     }
 
-    /// Asks for huge pages where the region is large enough; without effect where the system has none.
+    /// Asks for huge pages if the region is large enough; without effect if the system has none.
     pub fn advise_huge(&self) {
         if self.len >= HUGE_PAGE_BYTES {
             mapping::advise_huge(self.start, self.len);
         }
     }
 
-    /// Fills in the pages of the whole region, so that no later store waits for one. Contents stay.
+    /// Allocates all pages of the region, so that no later store waits for one. The contents stay.
     ///
     /// # Errors
-    /// `Io` if the memory cannot be had, or the file below a mapping is shorter than it.
+    /// `Io` if there is not enough memory, or the file of a mapping is shorter than the mapping.
     pub fn prefault(&self) -> Result<()> {
         self.prefault_range(0, self.len)
     }
@@ -102,8 +104,9 @@ impl Region {
         assert!(offset <= self.len && len <= self.len - offset, "range within the region");
         // SAFETY: `offset` is within the region.
         let start = unsafe { self.start.add(offset) };
-        mapping::populate(start, len)
-            .map_err(|error| Error::io(format!("cannot fill in {len} bytes of a region"), error.into()))
+        mapping::populate(start, len).map_err(|error| {
+            Error::io(format!("cannot allocate the pages of {len} bytes of a region"), error.into())
+        })
     }
 
     /// Bytes in the region.
@@ -112,7 +115,7 @@ impl Region {
         self.len
     }
 
-    /// Whether the region has no bytes.
+    /// Returns true if the region has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -140,7 +143,7 @@ impl Region {
     /// The bytes of a range.
     ///
     /// # Safety
-    /// `offset + len` is within the region and nobody writes the range while the slice lives.
+    /// `offset + len` is within the region and no thread writes the range while the slice lives.
     #[must_use]
     pub unsafe fn slice(&self, offset: usize, len: usize) -> &[u8] {
         debug_assert!(offset + len <= self.len);
@@ -155,7 +158,8 @@ impl fmt::Debug for Region {
     }
 }
 
-/// The memory of one journal segment, shared by the journal that fills it and the memtables that point into it.
+/// The memory of one journal segment, shared by the journal that fills it and the memtables that point into
+/// it.
 #[derive(Debug)]
 pub struct SegmentMemory {
     /// Which segment it is.

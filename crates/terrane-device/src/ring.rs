@@ -1,13 +1,14 @@
-//! Reads by io_uring: many under way at once with one system call, from a pool of rings that are set up when first
-//! wanted.
+//! Reads by io_uring: many concurrent reads with one system call, on a pool of rings that are created on
+//! first use.
 //!
-//! A ring only ever says that a read was done whole. What came back short or failed is left to the caller, who makes
-//! that read again by itself and so gets the same error as without a ring.
+//! A ring only reports that a read completed as a whole. The caller makes a short or failed read again alone,
+//! and so gets the same error as without a ring.
 //!
 //! Invariants:
-//! 1. [`Ring::read_all`] returns only when the kernel writes to no buffer of its any more, whatever failed.
-//! 2. What [`Ring::begin`] began has memory and a descriptor that live until [`Ring::settle`] has returned; the ring
-//!    does nothing else meanwhile.
+//! 1. [`Ring::read_all`] returns only when the kernel no longer writes to any buffer of the batch, whatever
+//!    failed.
+//! 2. The memory and the descriptor of a read that [`Ring::begin`] started live until [`Ring::reap_pending`]
+//!    has returned; the ring does nothing else meanwhile.
 #![expect(unsafe_code, reason = "the kernel writes to buffers behind the language's back")]
 
 use std::fmt;
@@ -23,9 +24,9 @@ use terrane_base::{Error, Result};
 
 use crate::batch::at_least;
 
-/// Reads that one ring has under way at most: beyond this depth devices of one queue gain nothing.
+/// Most concurrent reads of one ring: devices with one queue gain nothing from more.
 const DEPTH: usize = 64;
-/// Rings that wait for their next batch; more are closed.
+/// Most idle rings that are kept; more are closed.
 const IDLE_MAX: usize = 16;
 /// Bytes that a ring keeps for the next batch's pages; more are freed.
 const SCRATCH_BYTES_MAX: usize = 1 << 20;
@@ -36,7 +37,7 @@ pub(crate) struct RingRead<'b> {
     pub(crate) fd: BorrowedFd<'b>,
     pub(crate) offset: u64,
     pub(crate) buf: &'b mut [u8],
-    /// Whether `buf` was filled.
+    /// True if `buf` was filled.
     pub(crate) is_done: bool,
 }
 
@@ -45,9 +46,9 @@ pub(crate) struct Ring {
     ring: IoUring,
     /// Submitted reads that have not completed.
     under_way: usize,
-    /// The kernel refused something: of no more use.
+    /// The kernel refused an operation; the ring is not used again.
     is_broken: bool,
-    /// Memory that a batch may borrow, so that not every one asks the system for new pages.
+    /// Memory that a batch may borrow, so that not every batch allocates new pages.
     scratch: Vec<u8>,
 }
 
@@ -66,7 +67,7 @@ impl Ring {
         Ok(Ring { ring, under_way: 0, is_broken: false, scratch: Vec::new() })
     }
 
-    /// At least `len` bytes of any content; to be given back by [`Ring::keep_scratch`].
+    /// At least `len` bytes of any content; the caller returns them by [`Ring::keep_scratch`].
     pub(crate) fn take_scratch(&mut self, len: usize) -> Vec<u8> {
         at_least(std::mem::take(&mut self.scratch), len)
     }
@@ -77,10 +78,10 @@ impl Ring {
         }
     }
 
-    /// Makes the reads and says of each whether it was done whole.
+    /// Makes the reads and marks those that completed as a whole.
     ///
     /// # Errors
-    /// What the kernel refused to begin; the ring is of no more use then.
+    /// The kernel's error at submission; the ring must not be used again.
     fn read_all(&mut self, reads: &mut [RingRead<'_>]) -> io::Result<()> {
         let mut begun = 0;
         while begun < reads.len() || self.under_way > 0 {
@@ -88,7 +89,7 @@ impl Ring {
                 self.push(begun, &mut reads[begun]);
                 begun += 1;
             }
-            // While there is more to begin, half the depth is kept under way.
+            // While more reads wait to be submitted, half of the depth is kept in flight.
             let wanted = if begun < reads.len() { self.under_way / 2 } else { self.under_way };
             if let Err(error) = self.ring.submit_and_wait(wanted) {
                 let is_passing = [Errno::INTR, Errno::AGAIN, Errno::BUSY]
@@ -104,10 +105,11 @@ impl Ring {
         Ok(())
     }
 
-    /// Begins one read into memory that is not borrowed. True if it is under way.
+    /// Starts one read into memory that is not borrowed. Returns true if it is in flight.
     ///
     /// # Safety
-    /// `len` bytes from `start` and `fd` stay as they are, used by nobody, until [`Ring::settle`] has returned.
+    /// `len` bytes from `start` and `fd` stay valid, and unused by others, until [`Ring::reap_pending`] has
+    /// returned.
     pub(crate) unsafe fn begin(
         &mut self,
         fd: BorrowedFd<'_>,
@@ -121,13 +123,13 @@ impl Ring {
         // SAFETY: by the caller's promise.
         let is_pushed = unsafe { self.ring.submission().push(&entry) }.is_ok();
         self.under_way = usize::from(is_pushed);
-        // What was not taken now is taken when it is waited for.
+        // A submission that fails now is retried when the caller waits.
         let _ = self.ring.submit();
         is_pushed
     }
 
-    /// Waits for the read that was begun, if any; how many bytes it brought. `None` if it failed.
-    pub(crate) fn settle(&mut self) -> Option<usize> {
+    /// Waits for the read that was started, if any; returns its number of bytes, or `None` if it failed.
+    pub(crate) fn reap_pending(&mut self) -> Option<usize> {
         let mut brought = None;
         while self.under_way > 0 {
             for completed in self.ring.completion() {
@@ -136,7 +138,7 @@ impl Ring {
             }
             if self.under_way > 0 && self.ring.submit_and_wait(1).is_err() {
                 if self.ring.submission().len() >= self.under_way {
-                    // The kernel never began it, and never will: the ring is of no more use.
+                    // The kernel never started it and never will: the ring must not be used again.
                     self.is_broken = true;
                     return None;
                 }
@@ -149,21 +151,21 @@ impl Ring {
     fn push(&mut self, index: usize, read: &mut RingRead<'_>) {
         read.is_done = false;
         let fd = types::Fd(read.fd.as_raw_fd());
-        // A longer read comes back short, and is made again by itself.
+        // A longer read returns short, and is made again alone.
         let len = u32::try_from(read.buf.len()).unwrap_or(u32::MAX);
         let entry = opcode::Read::new(fd, read.buf.as_mut_ptr(), len)
             .offset(read.offset)
             .build()
             .user_data(index as u64);
-        // SAFETY: descriptor and buffer are borrowed by `reads`, and `read_all` keeps that borrow until the read has
-        // completed or is known never to begin (invariant 1).
+        // SAFETY: descriptor and buffer are borrowed by `reads`, and `read_all` keeps that borrow until the
+        // read has completed or is known never to begin (invariant 1).
         let pushed = unsafe { self.ring.submission().push(&entry) };
         debug_assert!(pushed.is_ok(), "the queue has room for the depth");
-        // No assertion that unwinds: the kernel may be writing to the buffers of others.
+        // No assertion that unwinds: the kernel may be writing to other buffers of the batch.
         self.under_way += usize::from(pushed.is_ok());
     }
 
-    /// Takes what has completed.
+    /// Takes completions.
     fn reap(&mut self, reads: &mut [RingRead<'_>]) {
         for completed in self.ring.completion() {
             self.under_way -= 1;
@@ -174,8 +176,8 @@ impl Ring {
         }
     }
 
-    /// Waits, without the ring's help, for what the kernel has begun. What it has not it never will: nobody submits
-    /// to the ring again.
+    /// Waits, without the ring's help, for the reads that the kernel has started. It will start no others,
+    /// because no thread submits to the ring again.
     #[cold]
     fn abandon(&mut self, reads: &mut [RingRead<'_>]) {
         self.is_broken = true;
@@ -191,17 +193,17 @@ impl Ring {
     }
 }
 
-/// Rings for whoever has a batch, and what is known about them.
+/// The pool of rings, and what is known about their availability.
 #[derive(Debug, Default)]
 pub(crate) struct Rings {
     idle: Mutex<Vec<Ring>>,
-    /// Why there will never be one.
+    /// The reason why no ring can ever be created.
     refused: OnceLock<String>,
     reads: AtomicU64,
 }
 
 impl Rings {
-    /// Makes the reads by `ring` and counts what was done.
+    /// Makes the reads by `ring` and counts those that completed.
     ///
     /// # Errors
     /// As [`Ring::read_all`].
@@ -211,7 +213,7 @@ impl Rings {
         result
     }
 
-    /// Takes a ring back; one that is of no more use is closed.
+    /// Returns a ring to the pool; a broken one is closed.
     pub(crate) fn put(&self, ring: Ring) {
         debug_assert!(ring.is_broken || ring.under_way == 0, "a ring rests only when all it began has ended");
         let mut idle = self.idle.lock();
@@ -220,10 +222,10 @@ impl Rings {
         }
     }
 
-    /// Whether there are rings to be had.
+    /// Succeeds if rings are available.
     ///
     /// # Errors
-    /// `Invalid`, with the reason why not.
+    /// `Invalid`, with the reason why they are not.
     pub(crate) fn check(&self) -> Result<()> {
         if let Some(ring) = self.take() {
             self.put(ring);
@@ -233,17 +235,17 @@ impl Rings {
         Err(Error::invalid(format!("this system has no io_uring for this process: {reason}")))
     }
 
-    /// Counts a read that a ring did alone.
+    /// Counts a single read that a ring completed.
     pub(crate) fn note_read(&self) {
         self.reads.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Reads done by rings so far.
+    /// Number of reads completed by rings.
     pub(crate) fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// A ring, if there is one to be had.
+    /// A ring, if one is available.
     pub(crate) fn take(&self) -> Option<Ring> {
         if self.refused.get().is_some() {
             return None;
@@ -255,7 +257,7 @@ impl Rings {
             Ok(ring) => return Some(ring),
             Err(error) => error,
         };
-        // Memory and descriptors may be had again later; a kernel does not change its mind.
+        // A lack of memory or descriptors may pass; a kernel without io_uring stays without it.
         let is_passing = [Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::AGAIN]
             .iter()
             .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()));

@@ -29,8 +29,8 @@ fn only_the_owner_has_access() {
     assert_eq!(mode(made.join("LOCK")), 0o600);
 }
 
-/// A directory that was found is durable on return as well as one that was made. The kernel's own directory shows it:
-/// it is there, and its parent cannot be synced.
+/// A directory that was found is durable on return as well as one that was made. The kernel's own directory
+/// shows it: it is there, and its parent cannot be synced.
 #[test]
 fn a_directory_that_exists_is_made_durable() {
     let error = PosixDisk::new().create_dir("/proc/self".as_ref()).unwrap_err();

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use terrane_base::options::Options;
-use terrane_base::{Batch, TableId, env::Env};
+use terrane_base::{Batch, TableId, env::Env, rng};
 use terrane_engine::{Engine, ReadMode, Table, Values};
 
 /// Keys of one multi_get.
@@ -21,11 +21,9 @@ fn rows() -> u64 {
     if std::env::args().any(|arg| arg == "--test") { 20_000 } else { 1_000_000 }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): keys in no order, each once.
+/// Keys in no order, each once.
 fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z ^ (z >> 31)
+    rng::mix(number.wrapping_mul(rng::STEP))
 }
 
 fn key(number: u64) -> Vec<u8> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use terrane_base::options::Options;
-use terrane_base::{Batch, TableId, env::Env};
+use terrane_base::{Batch, TableId, env::Env, rng};
 use terrane_engine::{Bounds, Engine, ReadMode, Table};
 
 const RUNS: u64 = 5;
@@ -20,11 +20,9 @@ fn prefixes() -> u64 {
     if std::env::args().any(|arg| arg == "--test") { 1_000 } else { 100_000 }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): prefixes in no order, each once.
+/// Prefixes in no order, each once.
 fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z ^ (z >> 31)
+    rng::mix(number.wrapping_mul(rng::STEP))
 }
 
 struct Data {

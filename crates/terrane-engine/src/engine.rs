@@ -24,16 +24,13 @@ use crate::change_feed::Feeds;
 use crate::memory::arbiter::MemoryArbiter;
 use crate::observe::events::Events;
 use crate::observe::io_accounting::Flows;
+use crate::observe::stats::written::Written;
 use crate::observe::stats::{Counters, Histograms, Stats, add};
 use crate::read::snapshots::Readers;
 use crate::table::Table;
 use crate::table::catalog::Catalog;
 use crate::txn::Transactions;
-use crate::write::throttle::Pressure;
-use crate::write::throttle::compaction_debt::CompactionDebt;
-use crate::write::throttle::flush_progress::FlushProgress;
-use crate::write::throttle::ingest_rate::IngestRate;
-use crate::write::throttle::stall_events::StallEvents;
+use crate::write::throttle::Throttle;
 
 /// An open database. Everything is reached through shared references.
 pub struct Engine {
@@ -71,20 +68,14 @@ pub struct Engine {
     pub(crate) txn: Transactions,
     /// What was given at opening for tables to name.
     pub(crate) functions: Functions,
-    /// How far writers are held back.
-    pub(crate) pressure: Pressure,
-    /// Whether anybody is held back.
-    pub(crate) stalls: StallEvents,
+    /// What writers are held back by.
+    pub(crate) throttle: Throttle,
     /// What happens, and who hears it.
     pub(crate) events: Arc<Events>,
-    /// What the levels owe.
-    pub(crate) backlog: CompactionDebt,
-    /// Flushes under way.
-    pub(crate) draining: FlushProgress,
-    /// How much writers bring.
-    pub(crate) inflow: IngestRate,
     /// What was counted.
     pub(crate) counters: Counters,
+    /// What writers committed.
+    pub(crate) written: Written,
     /// What was measured.
     pub(crate) histograms: Histograms,
     /// Background work.
@@ -101,8 +92,6 @@ pub struct Engine {
     pub(crate) flusher: LocalCompactor,
     /// Bounds the bytes per second of background work.
     pub(crate) limiter: Arc<RateLimiter>,
-    /// Bytes of large batches that are let in and not yet counted as memory in use.
-    pub(crate) admitted: AtomicU64,
     /// Number of the next overflow run.
     pub(crate) next_run: AtomicU64,
     /// Only one thread trims at a time.
@@ -158,18 +147,21 @@ impl Engine {
     /// half on.
     #[must_use]
     pub fn debt(&self) -> f64 {
-        self.pressure.debt()
+        self.throttle.debt()
     }
 
     /// What was counted since the open.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let mut stats = self.counters.snapshot();
+        stats.batches_written = self.written.batches();
+        stats.records_written = self.written.records();
+        stats.bytes_written = self.written.bytes();
         let cache = self.cache.usage();
         stats.cache_bytes = cache.used_bytes;
         stats.cache_books_bytes = cache.books_bytes;
         stats.cache_misses = cache.kinds.iter().map(|kind| kind.misses).sum();
-        stats.writes_paused_micros = self.pressure.paused().as_micros() as u64;
+        stats.writes_paused_micros = self.throttle.paused().as_micros() as u64;
         self.flows.show(self.journal.appended(), &mut stats);
         stats.device_ring_reads = self.disk.ring_reads();
         self.txn.show(&mut stats);
@@ -182,7 +174,7 @@ impl Engine {
         stats.memory_bytes_max = self.note_memory(stats.memory_bytes);
         let store = self.store.usage();
         (stats.store_bytes, stats.store_live_bytes) = (store.file_bytes, store.live_bytes);
-        stats.pressure_permille = (self.pressure.debt() * 1000.0) as u64;
+        stats.pressure_permille = (self.throttle.debt() * 1000.0) as u64;
         stats
     }
 
@@ -198,7 +190,7 @@ impl Engine {
     }
 
     pub(crate) fn refuse_if_read_only(&self) -> Result<()> {
-        self.refuse_on_own_thread()?;
+        crate::reentrancy::refuse(self.instance)?;
         if self.options.read_only {
             return Err(Error::invalid(
                 "the database was opened read_only: open it for writing to change it",
@@ -249,7 +241,7 @@ impl Engine {
             // Another caller closes it. A flush that its close has cancelled is an error of this call, too.
             return flushed;
         }
-        self.pressure.wake();
+        self.throttle.wake();
         self.feeds.wake();
         self.scheduler.close();
         self.events.close(self.instance);
@@ -257,6 +249,7 @@ impl Engine {
         if terrane_base::assertion::VERIFY || cfg!(debug_assertions) {
             self.recount_tables();
         }
+        terrane_base::verify!(self.catalog.is_noted(), "what was noted of the tables is what they have");
         self.lock.lock().take();
         forget_garbage();
         flushed.and(closed)

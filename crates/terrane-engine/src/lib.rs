@@ -18,10 +18,13 @@ mod bulk;
 mod change_feed;
 mod copies;
 mod engine;
+mod inspect;
 mod lifecycle;
 mod memory;
 mod observe;
 mod read;
+mod reentrancy;
+mod segment_files;
 mod table;
 mod txn;
 mod write;
@@ -31,20 +34,22 @@ pub use bulk::estimate::{Estimate, RangeEstimate};
 pub use bulk::ingest::{IngestFile, IngestOptions, Ingested, Loader};
 pub use change_feed::{Change, ChangeBatch, ChangeKind, Feed, FeedOptions};
 pub use copies::backup;
-pub use copies::checkpoint::Checkpoint;
 pub use copies::repair::{Loss, RepairReport, repair, repair_on, repair_with, repair_with_on};
 pub use engine::Engine;
+pub use inspect::extents::{ExtentInfo, SegmentEntry};
+pub use inspect::shape::{LevelShape, Shape, TableShape};
 pub use lifecycle::admin::Progress;
 pub use lifecycle::follower::last_commit;
 pub use lifecycle::replay_filter::{
     ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable,
 };
-pub use observe::check::{CheckReport, Finding};
 pub use observe::events::{
-    Flushed, JobBegan, JobEnded, Listener, MemtableFrozen, StallBegan, StallCause, StallEnded, WorkFailed,
+    Checkpoint, Flushed, JobBegan, JobEnded, Listener, MemtableFrozen, StallBegan, StallCause, StallEnded,
+    WorkFailed,
 };
-pub use observe::extents::{ExtentInfo, ExtentSummary, SegmentEntry};
-pub use observe::shape::{LevelShape, Shape, TableShape};
+pub use observe::extent_summary::ExtentSummary;
+pub use observe::findings::{CheckReport, Finding};
+pub use observe::job_kind::JobKind;
 pub use observe::stats::{MetricValue, Sample, Statistics, Stats, TableStatistics, TableStats, metrics};
 pub use read::get::ReadMode;
 pub use read::multi_get::values::Values;

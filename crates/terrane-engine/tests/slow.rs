@@ -1,6 +1,7 @@
 //! The log of slow operations and the spans of background jobs, as a subscriber of `tracing` sees them.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "suite/support/mod.rs"]
 mod support;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! What a block costs in each encoding: building it, decoding it, finding a key in it, walking it; 16 B keys and 100 B
-//! values. Digits are keys whose last digits differ; hashes are random bytes.
+//! What a block costs in each encoding: building it, decoding it, finding a key in it, walking it; 16 B keys
+//! and 100 B values. Digits are keys whose last digits differ; hashes are random bytes.
 #![allow(clippy::unwrap_used, reason = "benches may panic")]
 #![allow(missing_docs, reason = "criterion's macros")]
 
@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use terrane_base::options::{BlockEncoding, Compression, SearchKernel};
-use terrane_base::{Entry, RecordKind, SeqKind, SeqNo};
+use terrane_base::{Entry, RecordKind, SeqKind, SeqNo, rng};
 use terrane_format::block::{self, Block, BlockBuilder, BlockCursor};
 use terrane_format::codec::{self, Encoder};
 use terrane_format::index::{IndexBlock, IndexBuilder, IndexRow};
@@ -16,12 +16,9 @@ use terrane_format::{filter, rank};
 const BLOCK_BYTES: usize = 16 << 10;
 const VALUE: usize = 100;
 
-/// SplitMix64: the same numbers in every run.
+/// The same numbers in every run.
 fn mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    rng::mix(seed.wrapping_mul(rng::STEP))
 }
 
 /// Sorted 16-byte keys of ten million, spread as after random puts, and values that compress to about half.
@@ -133,7 +130,8 @@ fn asked(made: &[(Block, usize, usize)], entries: &[(Vec<u8>, Vec<u8>)]) -> Vec<
     (0..1 << 20).map(ask).collect()
 }
 
-/// Finds in one block that stays in the processor's cache, and in 200 MiB of blocks that do not; with each kernel.
+/// Finds in one block that stays in the processor's cache, and in 200 MiB of blocks that do not; with each
+/// kernel.
 fn find(c: &mut Criterion) {
     for (keys, entries) in [
         ("digits/cached", entries(140)),
@@ -212,7 +210,8 @@ fn scan(c: &mut Criterion) {
     }
 }
 
-/// What it costs to learn the hashes of a stored block's keys when it is reused: the price of not storing them.
+/// What it costs to learn the hashes of a stored block's keys when it is reused: the price of not storing
+/// them.
 fn rehash(c: &mut Criterion) {
     let entries = entries(1000);
     let (bytes, count) = built(BlockEncoding::TwoLayer, &entries);

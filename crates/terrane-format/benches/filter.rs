@@ -1,5 +1,5 @@
-//! Filters for one extent at about 10 bits per key: what building and asking cost, in the processor's cache and
-//! out of it, and how many false positives there are. `docs/design/0003-filter.md` quotes the figures.
+//! Filters for one extent at about 10 bits per key: what building and asking cost, in the processor's cache
+//! and out of it, and how many false positives there are. `docs/design/0003-filter.md` quotes the figures.
 #![allow(clippy::unwrap_used, reason = "benches may panic")]
 #![allow(missing_docs, reason = "criterion's macros")]
 
@@ -7,6 +7,7 @@ use std::hint::black_box;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+use terrane_base::rng;
 use terrane_format::filter::{self, Filter};
 use xorf::{BinaryFuse8, BinaryFuse16, Filter as _};
 
@@ -16,12 +17,9 @@ const BITS_PER_KEY: u32 = 10;
 /// Filters asked in turn, so that none stays in the processor's cache: some 40 MB.
 const EXTENTS: u64 = 1024;
 
-/// SplitMix64: the same numbers in every run.
+/// The same numbers in every run.
 fn mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    rng::mix(seed.wrapping_mul(rng::STEP))
 }
 
 fn hashes(extent: u64) -> Vec<u64> {

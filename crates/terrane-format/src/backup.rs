@@ -1,8 +1,8 @@
-//! Objects of a backup place, and what one backup consists of. `docs/format/backup.md` is the page.
+//! The objects of a backup location, and the manifest of one backup. Format page: `docs/format/backup.md`.
 //!
-//! * [`ObjectHeader`], [`seal`], [`open`]: what stands around the bytes of every object.
-//! * [`extent_name`], [`bytes_name`]: 128 bits that name an object by what it holds.
-//! * [`BackupManifest`]: the object that makes a backup of the others.
+//! * [`ObjectHeader`], [`seal`], [`open`]: the header and the trailer around the bytes of every object.
+//! * [`extent_name`], [`bytes_name`]: a 128-bit name for an object, computed from its content.
+//! * [`BackupManifest`]: the object that lists the other objects of a backup.
 
 use terrane_base::{Error, Result, SegmentId, SeqNo, varint};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
@@ -15,20 +15,20 @@ use crate::wire::Fields;
 pub const MAGIC: [u8; 8] = *b"terrback";
 /// The format version that this code writes, and the newest it reads.
 pub const VERSION: u16 = 1;
-/// Bytes in front of an object's own.
+/// Bytes of the header that comes before an object's content.
 pub const HEADER_BYTES: usize = 40;
-/// Bytes behind them.
+/// Bytes of the trailer that comes after it.
 pub const TRAILER_BYTES: usize = 16;
 /// Bytes of a segment in a manifest.
 const SEGMENT_BYTES: usize = 8 + 8 + 8 + 16;
 
-/// What an object is. The discriminants are part of the format.
+/// The type of an object. The discriminants are part of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum ObjectKind {
     /// An extent, as it lies in its data file.
     Extent = 1,
-    /// The part of a journal segment that counts.
+    /// The valid part of a journal segment.
     Segment = 2,
     /// A [`BackupManifest`].
     Manifest = 3,
@@ -45,8 +45,8 @@ impl ObjectKind {
     }
 }
 
-/// The name of an extent: of the database it comes from, where it lies, and all that its meta says of it, the checksum of its
-/// index among that, which stands for every byte of its blocks.
+/// The name of an extent: a hash of its database, its location and its meta. The meta holds the checksum of
+/// the index, and the index holds the checksum of every block, so the name covers every byte.
 #[must_use]
 pub fn extent_name(database: DatabaseId, meta: &ExtentMeta) -> u128 {
     let mut bytes = Vec::with_capacity(16 + meta.encoded_len());
@@ -55,25 +55,25 @@ pub fn extent_name(database: DatabaseId, meta: &ExtentMeta) -> u128 {
     xxh3_128(&bytes)
 }
 
-/// The name of bytes that are named by themselves alone.
+/// The name of an object that is identified by its bytes alone.
 #[must_use]
 pub fn bytes_name(bytes: &[u8]) -> u128 {
     xxh3_128(bytes)
 }
 
-/// What stands in front of an object's bytes.
+/// The header that comes before an object's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectHeader {
-    /// What it is.
+    /// Type of the object.
     pub kind: ObjectKind,
-    /// Its name; the number of the backup, for a manifest.
+    /// Name of the object; for a manifest the number of the backup.
     pub name: u128,
-    /// Bytes of its own.
+    /// Bytes of the object's content.
     pub len: u64,
 }
 
 impl ObjectHeader {
-    /// The header's bytes.
+    /// Encodes the header.
     #[must_use]
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
@@ -92,7 +92,7 @@ impl ObjectHeader {
         }
         match fields.u16()? {
             VERSION => {}
-            0 => return Err(Error::corrupt("backup object of version 0")),
+            0 => return Err(Error::corrupt("backup object: format version 0 does not exist")),
             newer => {
                 return Err(Error::invalid(format!(
                     "backup object of version {newer}: this program reads up to {VERSION}, use a later one"
@@ -115,7 +115,7 @@ fn name(fields: &mut Fields<'_>) -> Result<u128> {
     Ok(u128::from(high) << 64 | u128::from(low))
 }
 
-/// What stands in front of `body` and behind it in the object of this kind and name.
+/// The header and the trailer of the object with this kind, name and content.
 #[must_use]
 pub fn seal(kind: ObjectKind, name: u128, body: &[u8]) -> ([u8; HEADER_BYTES], [u8; TRAILER_BYTES]) {
     let header = ObjectHeader { kind, name, len: body.len() as u64 }.encode();
@@ -129,16 +129,16 @@ fn checksum(header: &[u8], body: &[u8]) -> [u8; TRAILER_BYTES] {
     hash.digest128().to_le_bytes()
 }
 
-/// The bytes of the object `object`, which must be whole and of this kind and name.
+/// Returns the content of `object`, after checking that it is complete and has this kind and name.
 ///
 /// # Errors
-/// `Corrupt` if it is not; `Invalid` if a later version wrote it.
+/// `Corrupt` if the check fails; `Invalid` if a later version wrote the object.
 pub fn open(kind: ObjectKind, name: u128, object: &[u8]) -> Result<&[u8]> {
     let header = ObjectHeader::decode(object)?;
     let len = object.len().checked_sub(HEADER_BYTES + TRAILER_BYTES);
     if len.is_none_or(|len| len as u64 != header.len) {
         return Err(Error::corrupt(format!(
-            "backup object of {} bytes: its header says {} and {} around them",
+            "backup object of {} bytes: its header says {} bytes of content and {} of header and trailer",
             object.len(),
             header.len,
             HEADER_BYTES + TRAILER_BYTES
@@ -163,7 +163,7 @@ pub fn open(kind: ObjectKind, name: u128, object: &[u8]) -> Result<&[u8]> {
 pub struct BackupSegment {
     /// The segment.
     pub id: SegmentId,
-    /// Its bytes that count, from the front.
+    /// Valid bytes of the segment, counted from its start.
     pub bytes: u64,
     /// Number of the last record in it, or of the record before it if it holds none.
     pub last_seq: SeqNo,
@@ -171,31 +171,31 @@ pub struct BackupSegment {
     pub name: u128,
 }
 
-/// What a backup consists of.
+/// The manifest of a backup: all that it consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupManifest {
-    /// The database that it was made of.
+    /// The database that was backed up.
     pub database: DatabaseId,
     /// When it was made: milliseconds since the beginning of 1970.
     pub created_millis: u64,
-    /// It has every commit up to this number.
+    /// The backup holds every commit up to this number.
     pub last_seq: SeqNo,
-    /// Extents, and their bytes.
+    /// Number of extents.
     pub extents: u64,
-    /// See there.
+    /// Bytes of these extents.
     pub extent_bytes: u64,
-    /// Bytes that were copied for it: older backups had the rest.
+    /// Bytes that this backup copied; the rest was shared with older backups.
     pub copied_bytes: u64,
-    /// The options that the database was open with: name and value.
+    /// The options with which the database was open: name and value.
     pub options: Vec<(String, String)>,
-    /// What was in the journal, oldest first.
+    /// The segments of the journal, oldest first.
     pub segments: Vec<BackupSegment>,
     /// The state of the database: a manifest file with a snapshot and no edit.
     pub state: Vec<u8>,
 }
 
 impl BackupManifest {
-    /// The manifest as the bytes of an object.
+    /// Encodes the manifest as the content of an object.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.state.len() + 256);
@@ -219,7 +219,7 @@ impl BackupManifest {
         out
     }
 
-    /// Decodes the bytes of an object. What the state says is not looked at.
+    /// Decodes the content of an object. Does not decode `state`.
     ///
     /// # Errors
     /// `Corrupt`.
@@ -233,7 +233,9 @@ impl BackupManifest {
             (0..option_count).map(|_| Ok((text(&mut fields)?, text(&mut fields)?))).collect::<Result<_>>()?;
         let segment_count = fields.varint()? as usize;
         if segment_count > fields.rest().len() / SEGMENT_BYTES {
-            return Err(Error::corrupt(format!("manifest of a backup with {segment_count} segments is cut")));
+            return Err(Error::corrupt(format!(
+                "manifest of a backup: ends before its {segment_count} segments"
+            )));
         }
         let segments =
             (0..segment_count).map(|_| BackupSegment::decode(&mut fields)).collect::<Result<Vec<_>>>()?;
@@ -243,7 +245,7 @@ impl BackupManifest {
             .all(|segment| segment.bytes <= crate::segment::SEGMENT_BYTES_MAX && segment.id.0 < 1 << 62);
         if !is_ordered || !is_possible || last_seq > SeqNo::MAX {
             return Err(Error::corrupt(
-                "manifest of a backup: its segments or its last number are impossible",
+                "manifest of a backup: its segments or its last sequence number are out of range",
             ));
         }
         let state = fields.rest().to_vec();
@@ -272,5 +274,5 @@ fn text(fields: &mut Fields<'_>) -> Result<String> {
     let len = fields.varint()? as usize;
     let bytes = fields.take(len)?;
     String::from_utf8(bytes.to_vec())
-        .map_err(|_| Error::corrupt("manifest of a backup: an option is no text in UTF-8"))
+        .map_err(|_| Error::corrupt("manifest of a backup: an option is not valid UTF-8"))
 }

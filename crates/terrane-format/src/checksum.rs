@@ -1,5 +1,5 @@
-//! CRC-32C with a seed, so that bytes that are valid elsewhere do not validate here.
-//! `docs/format/README.md` says where it is used.
+//! CRC-32C with a seed, so that bytes that are valid in one place are not valid in another.
+//! `docs/format/README.md` lists the uses.
 
 /// CRC-32C (Castagnoli) of `bytes`, starting from `seed`; seed 0 gives the plain checksum.
 #[inline]

@@ -1,7 +1,7 @@
 //! Compression of blocks; `docs/format/README.md` lists the codecs.
 //!
-//! A block is stored compressed only where that saves at least an eighth: below that, the reader's work costs
-//! more than the bytes. The codec that was really used stands in the block's index row.
+//! A block is stored compressed only if that saves at least an eighth; below that, decompression costs a
+//! reader more than the bytes. The block's index row names the codec that was used.
 
 use terrane_base::key::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use terrane_base::options::Compression;
@@ -9,14 +9,14 @@ use terrane_base::{Error, Result};
 
 /// Longest raw block of several entries, in bytes.
 pub const RAW_BYTES_MAX: usize = 32 << 20;
-/// Longest raw block of a single entry, in bytes: the largest key and value, and what the block adds to them.
+/// Longest raw block of a single entry, in bytes: the largest key and value, and the block's own fields.
 pub const RAW_BYTES_MAX_SINGLE: usize = KEY_BYTES_MAX + VALUE_BYTES_MAX + 1024;
 
-/// The level that Zstandard runs at: its own default, the knee of speed against size.
+/// The level of Zstandard: its default, the best ratio of speed to size.
 #[cfg(feature = "zstd")]
 const ZSTD_LEVEL: i32 = 3;
 
-/// Compresses blocks one after the other; keeps the codec's working memory between them.
+/// Compresses blocks one after the other and reuses the codec's working memory.
 #[derive(Debug)]
 pub struct Encoder {
     compression: Compression,
@@ -43,7 +43,7 @@ impl Encoder {
         })
     }
 
-    /// Appends `raw`, compressed where it pays, to `out`; returns how it was stored.
+    /// Appends `raw` to `out`, compressed if that saves enough; returns how it was stored.
     ///
     /// # Errors
     /// `Invalid` if the codec refuses the input, which no block within the limits causes.
@@ -57,14 +57,14 @@ impl Encoder {
         Ok(Compression::None)
     }
 
-    /// Compresses into the scratch buffer; returns how many bytes of it were used.
+    /// Compresses into the scratch buffer; returns the number of bytes used.
     fn compress(&mut self, raw: &[u8]) -> Result<Option<usize>> {
         match self.compression {
             Compression::None => Ok(None),
             Compression::Lz4 => {
                 self.scratch.resize(lz4_flex::block::get_maximum_output_size(raw.len()), 0);
                 let len = lz4_flex::block::compress_into(raw, &mut self.scratch);
-                len.map(Some).map_err(|error| Error::invalid(format!("lz4 refuses a block: {error}")))
+                len.map(Some).map_err(|error| Error::invalid(format!("lz4 cannot compress a block: {error}")))
             }
             #[cfg(feature = "zstd")]
             Compression::Zstd => {
@@ -77,21 +77,21 @@ impl Encoder {
         }
     }
 
-    /// Bytes of memory that the encoder holds, without what the codec's library allocates for itself.
+    /// Bytes of memory that the encoder holds, without the codec library's own allocations.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.scratch.capacity()
     }
 
-    /// Gives memory beyond `bytes` back, after a block of unusual size.
+    /// Frees memory beyond `bytes`, after a block of unusual size.
     pub fn shrink(&mut self, bytes: usize) {
         self.scratch.truncate(bytes);
         self.scratch.shrink_to(bytes);
     }
 }
 
-/// The raw bytes of a block stored with `compression`. `raw_len` comes from its index row, which
-/// [`crate::index::IndexBlock`] has held against the limits: it is what is allocated.
+/// The raw bytes of a block stored with `compression`. Allocates `raw_len` bytes; it comes from the block's
+/// index row, whose limits [`crate::index::IndexBlock`] has checked.
 ///
 /// # Errors
 /// `Corrupt` if the stored bytes do not give exactly `raw_len` bytes; `Invalid` if this build cannot read
@@ -113,7 +113,7 @@ pub fn decode(compression: Compression, stored: &[u8], raw_len: usize) -> Result
     Ok(raw)
 }
 
-/// As [`decode`], without a copy where the block is stored as it is.
+/// As [`decode`], without a copy if the block is stored uncompressed.
 ///
 /// # Errors
 /// As [`decode`].
@@ -125,12 +125,13 @@ pub fn decode_owned(compression: Compression, stored: Vec<u8>, raw_len: usize) -
     decode(compression, &stored, raw_len)
 }
 
-/// Whether `stored_len` bytes can become `raw_len` bytes at all: checked before anything is allocated.
+/// Returns true if `stored_len` bytes can decompress to `raw_len` bytes. Checked before anything is
+/// allocated.
 pub(crate) fn check_lens(compression: Compression, stored_len: usize, raw_len: usize) -> Result<()> {
-    /// An LZ4 sequence gains at most 255 bytes for each byte of its length.
+    /// An LZ4 sequence produces at most 255 bytes for each byte of its length.
     const LZ4_RATIO_MAX: usize = 255;
-    // A block is stored compressed only where that saves bytes. So what is read is bounded by the raw length, which
-    // has a limit.
+    // A block is stored compressed only if that saves bytes. So the length to read is bounded by the raw
+    // length, which has a limit.
     let is_smaller = (1..=raw_len).contains(&stored_len);
     let possible = match compression {
         Compression::None => stored_len == raw_len,
@@ -164,13 +165,13 @@ impl std::fmt::Debug for ZstdCompressor {
 
 #[cfg(feature = "zstd")]
 fn zstd_refuses(error: std::io::Error) -> Error {
-    Error::invalid(format!("zstd refuses a block: {error}"))
+    Error::invalid(format!("zstd cannot compress a block: {error}"))
 }
 
 #[cfg(feature = "zstd")]
 fn zstd_decode(stored: &[u8], raw: &mut [u8]) -> Result<usize> {
     use std::cell::RefCell;
-    // A context costs more to make than a block to decompress, so each thread keeps one.
+    // Making a context costs more than decompressing a block, so each thread keeps one.
     thread_local! {
         static CONTEXT: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
     }

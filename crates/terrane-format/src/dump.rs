@@ -1,7 +1,7 @@
-//! Annotated hex of any stored structure: each format describes its own bytes as a list of [`Field`]s.
+//! Annotated hex of any stored structure: each format module describes its bytes as a list of [`Field`]s.
 //!
-//! `describe` functions are total: bytes that cannot be understood become a last field named `broken`. None takes memory
-//! without bound: a list ends after [`FIELDS_MAX`] rows, a manifest is told field by field.
+//! `describe` functions accept any input: bytes that make no sense become a last field named `broken`. Their
+//! memory is bounded: a list ends after [`FIELDS_MAX`] rows, and a manifest is described field by field.
 //! Names and meanings are those of the pages that `docs/format/README.md` lists.
 
 use terrane_base::{Moment, RecordKind, Stored};
@@ -13,7 +13,7 @@ pub struct Field {
     pub offset: usize,
     /// Bytes of the field.
     pub len: usize,
-    /// What the field is called in `docs/format`.
+    /// Name of the field in `docs/format`.
     pub name: String,
     /// What the bytes mean.
     pub value: String,
@@ -26,7 +26,8 @@ impl Field {
         Field { offset, len, name: name.into(), value: value.to_string() }
     }
 
-    /// The field as it stands in a structure that lies `base` bytes into a larger one, its name led by `outer`.
+    /// The field of a structure that starts `base` bytes into a larger one; `outer` becomes the front of its
+    /// name.
     #[must_use]
     pub fn within(mut self, base: usize, outer: &str) -> Self {
         self.offset += base;
@@ -35,22 +36,22 @@ impl Field {
     }
 }
 
-/// Most rows of one structure that are told one by one: far more than an extent of 2 MiB has.
+/// Most rows of one structure that are described one by one: far more than an extent of 2 MiB has.
 pub const FIELDS_MAX: usize = 1 << 16;
 
-/// What stands for `count` rows that are not told one by one.
+/// One field for `count` rows that are not described one by one.
 #[must_use]
 pub fn more(offset: usize, len: usize, count: usize) -> Field {
     Field::new(offset, len, "more", format!("{count} more of these"))
 }
 
-/// What is left over when a structure stops making sense: `len` bytes at `offset`, and why.
+/// The rest of a structure that makes no sense: `len` bytes at `offset`, and the reason.
 #[must_use]
 pub fn broken(offset: usize, len: usize, why: impl ToString) -> Field {
     Field::new(offset, len, "broken", why)
 }
 
-/// User bytes for display: printable ASCII as it is, all else as `\xNN`; cut after 64 bytes.
+/// User bytes for display: printable ASCII unchanged, other bytes as `\xNN`; cut after 64 bytes.
 #[must_use]
 pub fn text(bytes: &[u8]) -> String {
     const SHOWN_MAX: usize = 64;
@@ -59,7 +60,7 @@ pub fn text(bytes: &[u8]) -> String {
     format!("\"{}\"{more}", shown.escape_ascii())
 }
 
-/// What stands in front of a stored value, in words, and the user's value behind it.
+/// The description of the prefix of a stored value, and the user's value after it.
 #[must_use]
 pub fn stored(kind: Option<RecordKind>, bytes: &[u8]) -> (String, &[u8]) {
     let Some(Ok(stored)) = kind.map(|kind| Stored::decode(kind, bytes)) else {

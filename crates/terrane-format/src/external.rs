@@ -1,4 +1,4 @@
-//! The end of an external file: what is in it and what it was written for (`docs/format/external.md`).
+//! The end of an external file: its contents and the options it was written for (`docs/format/external.md`).
 //!
 //! ```text
 //! external file = extents contents trailer                    extents as in a data file, each from the start of a slot
@@ -9,8 +9,8 @@
 //! trailer       = contents_at:u64 contents_len:u64 checksum:u32 magic:u64
 //! ```
 //!
-//! Every entry and range delete has the number [`UNNUMBERED_SEQ`]: whoever takes the file in gives all of them the number of that
-//! commit. Range deletes lie in extents of their own, beneath the entries, for they hide none of these.
+//! Every entry and range delete has the number [`UNNUMBERED_SEQ`]; an ingest gives all of them the number of
+//! its commit. Range deletes lie in extents of their own, below the entries, because they hide none of them.
 
 use terrane_base::{Collation, Error, ExtentId, Result, varint};
 
@@ -28,32 +28,32 @@ pub const VERSION_RANGED: u16 = 3;
 pub const MAGIC: [u8; 8] = *b"TERRANEs";
 /// Bytes of the trailer, at the very end.
 pub const TRAILER_BYTES: usize = 8 + 8 + 4 + 8;
-/// Most bytes of contents: 512 extents with the longest keys are not half of it.
+/// Most bytes of contents: 512 extents with the longest keys take less than half of it.
 pub const CONTENTS_BYTES_MAX: u64 = 256 << 20;
-/// Name of the option that says how keys are ordered.
+/// Name of the option with the key order.
 pub const KEY_ORDER: &str = "key_order";
-/// Name of the option that says by which comparator keys are ordered, in the place of [`KEY_ORDER`].
+/// Name of the option with the comparator, used in place of [`KEY_ORDER`].
 pub const COMPARATOR: &str = "comparator";
-/// The order of keys byte by byte.
+/// The bytewise key order.
 pub const BYTEWISE: &str = "bytewise";
-/// Name of the option that says what folds operands.
+/// Name of the option with the merge operator.
 pub const MERGE_OPERATOR: &str = "merge_operator";
 
 const CONTENTS_SEED: u32 = u32::from_le_bytes(*b"XCON");
 const TRAILER_SEED: u32 = u32::from_le_bytes(*b"XTRL");
 const WHAT: &str = "contents of an external file";
 
-/// Where the contents of an external file lie.
+/// Location of the contents of an external file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailer {
-    /// From the start of the file.
+    /// Offset from the start of the file.
     pub contents_at: u64,
-    /// Bytes, with their checksum.
+    /// Length in bytes, checksum included.
     pub contents_len: u64,
 }
 
 impl Trailer {
-    /// The trailer as it stands in the file.
+    /// Encodes the trailer.
     #[must_use]
     pub fn encode(&self) -> [u8; TRAILER_BYTES] {
         let mut bytes = [0; TRAILER_BYTES];
@@ -68,13 +68,15 @@ impl Trailer {
     /// Decodes the last bytes of a file of `file_bytes` bytes.
     ///
     /// # Errors
-    /// `Corrupt` if they are not a trailer, or the contents do not lie right in front of it.
+    /// `Corrupt` if they are not a trailer, or the contents do not lie directly before it.
     pub fn decode(bytes: &[u8; TRAILER_BYTES], file_bytes: u64) -> Result<Trailer> {
         let Some((body, magic)) = bytes.split_last_chunk() else {
             return Err(Error::corrupt("trailer of an external file is cut"));
         };
         if *magic != MAGIC {
-            return Err(Error::corrupt("no external file: its last bytes are not those of one"));
+            return Err(Error::corrupt(
+                "not an external file: its last eight bytes are not the magic number",
+            ));
         }
         let body = wire::checked_body("trailer of an external file", TRAILER_SEED, body)?;
         let mut fields = Fields::new("trailer of an external file", body);
@@ -84,26 +86,26 @@ impl Trailer {
         if !fits || trailer.contents_len > CONTENTS_BYTES_MAX {
             let Trailer { contents_at, contents_len } = trailer;
             return Err(Error::corrupt(format!(
-                "external file of {file_bytes} bytes: contents of {contents_len} bytes at {contents_at} do not fit it"
+                "external file of {file_bytes} bytes: contents of {contents_len} bytes at {contents_at} do not fit into it"
             )));
         }
         Ok(trailer)
     }
 }
 
-/// What an external file holds.
+/// The contents of an external file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contents {
-    /// What it was written for, by name: the order of keys, the merge operator.
+    /// The options it was written for, by name: the key order, the merge operator.
     pub options: TableOptions,
     /// The extents of its entries in key order, each in slots of this file.
     pub extents: Vec<ExtentMeta>,
-    /// The extents of its range deletes in key order, in slots behind those.
+    /// The extents of its range deletes in key order, in the slots after those.
     pub deletes: Vec<ExtentMeta>,
 }
 
 impl Contents {
-    /// The value of an option.
+    /// The value of an option, if it is set.
     #[must_use]
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -114,20 +116,20 @@ impl Contents {
         self.extents.iter().chain(&self.deletes)
     }
 
-    /// Range deletes of all extents.
+    /// Number of range deletes in all extents.
     #[must_use]
     pub fn range_deletes(&self) -> u64 {
         let sections = self.deletes.iter().filter_map(|meta| meta.range_deletes.as_ref());
         sections.map(|section| u64::from(section.fragments)).sum()
     }
 
-    /// Slots from the first to the last of all extents.
+    /// Number of slots of all extents.
     #[must_use]
     pub fn slots(&self) -> u32 {
         self.all().map(|meta| meta.id.slot.saturating_add(meta.slots)).max().unwrap_or(0)
     }
 
-    /// The contents with their checksum.
+    /// Encodes the contents with their checksum.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -150,15 +152,18 @@ impl Contents {
         out
     }
 
-    /// Checks and decodes the contents of a file whose slots have `slot_bytes` bytes and end at `contents_at`.
+    /// Checks and decodes the contents of a file whose slots have `slot_bytes` bytes and end at
+    /// `contents_at`.
     ///
     /// # Errors
-    /// `Corrupt` if checksum or version are wrong, or extents lie over each other, outside of the file, or out of order.
+    /// `Corrupt` if checksum or version are wrong, or extents overlap, lie outside the file, or are out of
+    /// order.
     pub fn decode(bytes: &[u8], contents_at: u64, slot_bytes: u64) -> Result<Contents> {
         Contents::decode_ordered(bytes, contents_at, slot_bytes, &|name| Collation::missing(name))
     }
 
-    /// [`Contents::decode`]; `comparator` gives the order of the comparator by which the keys of the file lie, if there is one.
+    /// [`Contents::decode`]; `comparator` gives the key order for the comparator that the file names, if it
+    /// names one.
     ///
     /// # Errors
     /// As [`Contents::decode`].
@@ -216,13 +221,13 @@ fn decode_options(fields: &mut Fields<'_>) -> Result<TableOptions> {
     (0..count).map(|_| Ok((text(NAME_BYTES_MAX)?, text(OPTION_BYTES_MAX)?))).collect()
 }
 
-/// How the extents of a file lie.
+/// Limits and key order with which the extents of a file are checked.
 struct Layout<'c> {
     collation: &'c Collation,
     slot_bytes: u64,
 }
 
-/// Decodes a list of extents, of range deletes or of entries, the first of which lies in `slot`.
+/// Decodes a list of extents, of range deletes or of entries. The first one lies in `slot`.
 fn decode_extents(
     fields: &mut Fields<'_>,
     layout: &Layout<'_>,
@@ -243,20 +248,20 @@ fn decode_extents(
     Ok(extents)
 }
 
-/// An extent has entries, or range deletes, and not both: these lie beneath.
+/// Checks that an extent has entries, or range deletes, and not both: range deletes lie below the entries.
 fn check_part(meta: &ExtentMeta, of_deletes: bool) -> Result<()> {
     if meta.range_deletes.is_some() == of_deletes && (meta.blocks == 0) == of_deletes {
         return Ok(());
     }
     let wanted = if of_deletes { "range deletes only" } else { "entries only" };
-    Err(Error::corrupt(format!("{WHAT}: extent {} has something else than {wanted}", meta.id)))
+    Err(Error::corrupt(format!("{WHAT}: extent {} must have {wanted}", meta.id)))
 }
 
-/// Extents follow each other in keys and in slots, and have no numbers yet.
+/// Checks that extents follow each other in keys and in slots, and have no numbers yet.
 fn check_extent(meta: &ExtentMeta, last: Option<&ExtentMeta>, slot: u32, slot_bytes: u64) -> Result<()> {
     let refuse = |why: &str| Err(Error::corrupt(format!("{WHAT}: extent {} {why}", meta.id)));
     if meta.id != (ExtentId { file: 0, slot }) {
-        return refuse("is not where the one before it ends");
+        return refuse("does not start where the extent before it ends");
     }
     if u64::from(meta.bytes) > u64::from(meta.slots) * slot_bytes {
         return refuse("does not fit its slots");
@@ -264,12 +269,12 @@ fn check_extent(meta: &ExtentMeta, last: Option<&ExtentMeta>, slot: u32, slot_by
     let collation = &meta.collation;
     let is_checked = !collation.is_missing();
     if last.is_some_and(|last| is_checked && collation.le(&meta.smallest, &last.largest)) {
-        return refuse("does not come after the one before it");
+        return refuse("has keys that are not greater than those of the extent before it");
     }
     meta.numbered(UNNUMBERED_SEQ).map(drop)
 }
 
-/// The fields of the contents, for people to read.
+/// Describes the contents for `terrane dump`.
 #[must_use]
 pub fn describe(bytes: &[u8], contents_at: u64, slot_bytes: u64) -> Vec<Field> {
     let contents = match Contents::decode(bytes, contents_at, slot_bytes) {
@@ -303,7 +308,7 @@ pub fn describe(bytes: &[u8], contents_at: u64, slot_bytes: u64) -> Vec<Field> {
     fields
 }
 
-/// The fields of a list of extents at `at`; returns where it ends.
+/// Describes a list of extents at `at`; returns its end.
 fn describe_extents(
     bytes: &[u8],
     mut at: usize,

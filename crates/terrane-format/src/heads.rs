@@ -1,8 +1,9 @@
-//! Search over sorted keys that lie scattered in a larger structure.
+//! Search over sorted keys that are scattered in a larger structure.
 //!
-//! The first 8 bytes of each key, behind the prefix that all of them share, are numbers in a search tree: a root of
-//! 16, and below it leaves of 8 for as many layers as it takes (one for 128 keys, two for 1024). A search compares a
-//! node at once and touches one or two cache lines for each, and whole keys only where heads are equal.
+//! The *head* of a key is its first 8 bytes after the prefix that all keys share, as a number. Heads form a
+//! search tree: a root of 16, below it leaves of 8, in as many layers as needed (one for 128 keys, two for
+//! 1024). A search compares a whole node at once and touches one or two cache lines per node; it compares
+//! whole keys only if heads are equal.
 
 use std::ops::Range;
 
@@ -12,19 +13,20 @@ use terrane_base::prefetch::prefetch;
 use crate::rank::{self, LEAF, LEAF_HEAD_BYTES, ROOT};
 use crate::wire;
 
-/// Most layers below the root: more heads than a `u32` counts need no more.
+/// Most layers below the root: enough for as many heads as a `u32` can count.
 const LAYERS_MAX: usize = 11;
 
-/// Heads of sorted keys. The leaves are bytes of their own, wherever their owner puts them.
+/// Heads of sorted keys. The owner decides in which memory the leaves lie.
 #[derive(Clone, Debug)]
 pub(crate) struct Heads<L = Vec<u8>> {
     root: [u64; ROOT],
-    /// The layers below the root, the lowest first: leaves of little-endian numbers, each padded with its largest.
+    /// The layers below the root, lowest first: leaves of little-endian numbers, each padded with its
+    /// largest.
     leaves: L,
-    /// Leaves of the lowest layer; none where the root has all heads.
+    /// Leaves of the lowest layer; 0 if the root holds all heads.
     leaf_count: usize,
     count: usize,
-    /// What all keys have in common from the front: a range of the bytes that the keys lie in.
+    /// The common prefix of all keys: a range of the bytes that contain the keys.
     prefix: Range<usize>,
 }
 
@@ -35,12 +37,12 @@ impl Default for Heads {
 }
 
 impl Heads {
-    /// Heads of the keys that `key` gives for 0 to `count`, the first of which lies at `first_at` in the bytes that
-    /// searches are given. If the keys are not sorted, searches give any position.
+    /// Collects the heads of the keys `key(0)` to `key(count - 1)`; the first key lies at `first_at` in the
+    /// bytes that searches get. If the keys are not sorted, searches return arbitrary positions.
     pub(crate) fn collect<'a>(count: usize, first_at: usize, key: impl Fn(usize) -> &'a [u8]) -> Heads {
         let Some(last) = count.checked_sub(1) else { return Heads::default() };
         let prefix_len = key::common_len(key(0), key(last));
-        // Keys out of order need not have the prefix.
+        // Keys that are out of order may lack the prefix.
         let head = |at: usize| key::head_behind(key(at), prefix_len.min(key(at).len()));
         let mut heads: Vec<u64> = (0..count).map(head).collect();
         let prefix = first_at..first_at + prefix_len;
@@ -73,19 +75,19 @@ impl Heads {
 }
 
 impl<L: AsRef<[u8]>> Heads<L> {
-    /// The same with its leaves in other memory: what `place` makes of them.
+    /// The same heads with their leaves in other memory, as `place` returns it.
     pub(crate) fn place<M>(&self, place: impl FnOnce(&[u8]) -> M) -> Heads<M> {
         let Heads { root, leaf_count, count, ref prefix, .. } = *self;
         Heads { root, leaves: place(self.leaves.as_ref()), leaf_count, count, prefix: prefix.clone() }
     }
 
-    /// Splits the keys for a search: those in front of the range are less than `key`, those behind it greater,
-    /// those in it are yet to be compared. `bytes` are those that the keys lie in.
+    /// Splits the keys for a search: those before the range are less than `key`, those after it greater,
+    /// those in it must be compared. `bytes` are the bytes that contain the keys.
     #[inline]
     pub(crate) fn undecided(&self, key: &[u8], bytes: &[u8]) -> Range<usize> {
         let prefix = bytes.get(self.prefix.clone()).unwrap_or_default();
         if !key.starts_with(prefix) {
-            // `key` leaves the prefix, or is a part of it: it lies on one side of all keys.
+            // `key` does not begin with the prefix, or is shorter: it comes before or after all keys.
             return if key < prefix { 0..0 } else { self.count..self.count };
         }
         let head = key::head_behind(key, prefix.len());
@@ -94,7 +96,7 @@ impl<L: AsRef<[u8]>> Heads<L> {
         low..low + equal
     }
 
-    /// How many heads are at most `head`.
+    /// The number of heads that are at most `head`.
     #[inline]
     fn at_most(&self, head: u64) -> usize {
         let rank = match self.leaf_count {
@@ -108,7 +110,7 @@ impl<L: AsRef<[u8]>> Heads<L> {
     }
 
     fn at_most_deep(&self, head: u64) -> usize {
-        // Where each layer starts, and how many leaves it has, the lowest first.
+        // The start of each layer and its number of leaves, lowest layer first.
         let mut layers = [(0, self.leaf_count); LAYERS_MAX];
         let mut top = 0;
         while layers[top].1 > ROOT {
@@ -135,20 +137,20 @@ impl<L: AsRef<[u8]>> Heads<L> {
         if self.leaf_count == 0 {
             return self.root[at];
         }
-        // The lowest layer stands first.
+        // The lowest layer is stored first.
         let leaves = self.leaves.as_ref();
         wire::u64_at(leaves, at * size_of::<u64>()).expect("every key has a head in the lowest layer")
     }
 
-    /// Asks for the lines in which a search begins, but for those of the tree's own struct.
+    /// Prefetches the lines that a search reads first, except those of this struct.
     #[inline]
     pub(crate) fn prefetch(&self, bytes: &[u8]) {
         prefetch(bytes.as_ptr().wrapping_add(self.prefix.start));
         prefetch(self.leaves.as_ref().as_ptr());
     }
 
-    /// The first of the neighbouring keys among which a search for `key` will end, if one look at the root tells, and
-    /// how many they are. A guess: keys without the common prefix give anything.
+    /// The range of neighbouring keys in which a search for `key` will end, estimated from the root alone. If
+    /// the keys lack the common prefix, the range is arbitrary.
     #[inline]
     pub(crate) fn neighbours(&self, key: &[u8]) -> Range<usize> {
         if !(1..=ROOT).contains(&self.leaf_count) || key.len() < self.prefix.len() {
@@ -160,12 +162,12 @@ impl<L: AsRef<[u8]>> Heads<L> {
     }
 }
 
-/// Leaves of the lowest layer over `count` heads.
+/// Leaves of the lowest layer for `count` heads.
 fn lowest_leaves(count: usize) -> usize {
     if count > ROOT { count.div_ceil(LEAF) } else { 0 }
 }
 
-/// Bytes of the leaves over `count` heads, in all layers.
+/// Bytes of the leaves of all layers for `count` heads.
 pub(crate) fn leaves_bytes(count: usize) -> usize {
     let mut heads = count;
     let mut leaves = 0;

@@ -1,8 +1,8 @@
-//! Bytes to values and back: pure, and total on hostile input.
+//! Encoders and decoders of every stored structure: pure functions that accept any input.
 //!
-//! Layer 1: never reads a file, never allocates more than its input justifies, never panics on input. Every
-//! decoder returns an `Error` of kind `Corrupt` for bytes that are not what it expects. `docs/format/` holds a
-//! page for each module. Unsafe code only in `rank/simd.rs`: vector instructions.
+//! Layer 1. A decoder never reads a file, never allocates more than its input justifies, and never panics;
+//! for bytes that it does not expect it returns an `Error` of kind `Corrupt`. `docs/format/` has a page for
+//! each module. Unsafe code is in `rank/simd.rs` only: vector instructions.
 
 pub mod backup;
 pub mod block;

@@ -1,4 +1,5 @@
-//! The record of a prepared transaction, as the value of its name in the hidden table (`docs/format/prepared.md`).
+//! The record of a prepared transaction: the value under the transaction's name in the hidden table
+//! (`docs/format/prepared.md`).
 //!
 //! ```text
 //! version u8 | claims varint | scans varint | claims.. | scans.. | records of the batch, to the end
@@ -6,46 +7,46 @@
 //! scan:  lower kind u8 | upper kind u8 | table varint | lower length varint | lower | upper length varint | upper
 //! ```
 //!
-//! The bytes are checksummed where they lie: in the journal by group, in an extent by block.
+//! The record has no checksum of its own: the journal's groups and the extents' blocks have one.
 
 use std::ops::Bound;
 
 use terrane_base::record::Record;
 use terrane_base::{Error, Result, TableId, key, varint};
 
-/// The version that is written.
+/// The format version that is written.
 const VERSION: u8 = 1;
 
-/// A key that is locked though the transaction does not write it.
+/// A locked key that the transaction does not write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim<'a> {
     /// The table.
     pub table: TableId,
-    /// Whether nobody else may even read it for update.
+    /// True if no other transaction may read the key for update.
     pub is_exclusive: bool,
     /// User key.
     pub key: &'a [u8],
 }
 
-/// A range that must stay as it was seen.
+/// A scanned range that must not change before the commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scanned<'a> {
     /// The table.
     pub table: TableId,
-    /// Where it begins.
+    /// Lower bound.
     pub lower: Bound<&'a [u8]>,
-    /// Where it ends.
+    /// Upper bound.
     pub upper: Bound<&'a [u8]>,
 }
 
 /// A prepared transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared<'a> {
-    /// What it has locked beside what it writes.
+    /// Locks on keys that the transaction does not write.
     pub claims: Vec<Claim<'a>>,
-    /// What it has scanned.
+    /// Ranges that it scanned.
     pub scans: Vec<Scanned<'a>>,
-    /// Its changes, as in a batch.
+    /// Its changes, encoded as a batch.
     pub batch: &'a [u8],
 }
 
@@ -63,7 +64,7 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 impl<'a> Prepared<'a> {
-    /// The bytes of the record.
+    /// Encodes the record.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
@@ -88,7 +89,7 @@ impl<'a> Prepared<'a> {
     /// Decodes and checks a record.
     ///
     /// # Errors
-    /// `Invalid` for a version that this one does not know, `Corrupt` for bytes that are no record.
+    /// `Invalid` for a later version, `Corrupt` for bytes that are not a record.
     pub fn decode(bytes: &'a [u8]) -> Result<Prepared<'a>> {
         let mut rest = Rest(bytes);
         match rest.byte()? {
@@ -113,7 +114,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// What is not decoded yet.
+/// The bytes that are not decoded yet.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -131,7 +132,7 @@ impl<'a> Rest<'a> {
 
     fn key(&mut self) -> Result<&'a [u8]> {
         let len = self.number()? as usize;
-        // One more than a key: the end of a range of keys with a common prefix is no key.
+        // One byte more than a key: the end of a range of keys with a common prefix may be longer than a key.
         if len > key::KEY_BYTES_MAX + 1 || len > self.0.len() {
             return Err(cut());
         }

@@ -1,13 +1,14 @@
-//! The range deletes of an extent: a part of its own, behind the filter (`docs/format/extent.md`).
+//! The range deletes of an extent: a part after the filter (`docs/format/extent.md`).
 //!
 //! ```text
 //! part     = fragment* count:u32 version:u8 checksum:u32
 //! fragment = start_len:varint end_len:varint numbers:varint start end number:u64*
 //! ```
 //!
-//! A fragment hides, from every key of `start..end`, the versions older than each of its numbers, for readers that see the
-//! number. Fragments are sorted and disjoint; numbers descend. An end may be one byte longer than a key can be: where a range
-//! delete was cut behind a key, the next one begins with that key and a zero.
+//! A fragment hides, for every key in `start..end` and each of its numbers, the older versions from readers
+//! that see that number. Fragments are sorted and disjoint; numbers descend. An end may be one byte longer
+//! than a key: where a range delete was cut after a key, the next fragment begins with that key and a zero
+//! byte.
 
 use std::borrow::Cow;
 
@@ -26,19 +27,19 @@ pub const TRAILER_BYTES: usize = 4 + 1 + 4;
 
 const SEED: u32 = u32::from_le_bytes(*b"RDEL");
 
-/// A stretch of keys with the numbers of the range deletes over it.
+/// A range of keys with the numbers of the range deletes that cover it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {
     /// First key.
     pub start: Vec<u8>,
-    /// First key behind.
+    /// First key after the range.
     pub end: Vec<u8>,
     /// Numbers of the range deletes, newest first; at least one.
     pub seqs: Vec<SeqNo>,
 }
 
 impl Fragment {
-    /// The newest range delete that a read at `at` sees.
+    /// The newest range delete that a reader at `at` sees.
     #[inline]
     #[must_use]
     pub fn newest(&self, at: SeqNo) -> Option<SeqNo> {
@@ -62,7 +63,7 @@ impl Fragment {
             + 8 * self.seqs.len()
     }
 
-    /// The least key that can be named and is not less than any key of the fragment.
+    /// A key that is not less than any key of the fragment; the least such key that can be written down.
     #[must_use]
     pub fn last_key(&self, collation: &Collation) -> Cow<'_, [u8]> {
         collation.last_before(&self.end)
@@ -74,7 +75,8 @@ impl Fragment {
 pub struct Fragments(Vec<Fragment>, Collation);
 
 impl Fragments {
-    /// Appends the part with these fragments to `out`. Requires: they are sorted and disjoint, their numbers descend.
+    /// Appends the part with these fragments to `out`. Requires: they are sorted and disjoint, their numbers
+    /// descend.
     pub fn encode(fragments: &[Fragment], out: &mut Vec<u8>) {
         let start = out.len();
         for fragment in fragments {
@@ -94,12 +96,13 @@ impl Fragments {
     /// Checks and decodes the part.
     ///
     /// # Errors
-    /// `Corrupt` if checksum or version are wrong, a fragment is cut, empty or too long, or they are out of order.
+    /// `Corrupt` if checksum or version are wrong, a fragment is cut, empty or too long, or they are out of
+    /// order.
     pub fn decode(bytes: &[u8]) -> Result<Fragments> {
         Fragments::decode_ordered(bytes, &Collation::BYTES)
     }
 
-    /// [`Fragments::decode`] of an extent of a table whose keys are ordered so.
+    /// [`Fragments::decode`] for a table with this key order.
     ///
     /// # Errors
     /// As [`Fragments::decode`].
@@ -136,10 +139,10 @@ impl Fragments {
         Ok(Fragments(fragments, collation.clone()))
     }
 
-    /// Gives every range delete the number `seq` in the place of [`UNNUMBERED_SEQ`]: for an extent that is numbered as a whole.
+    /// Replaces [`UNNUMBERED_SEQ`] by `seq` in every range delete, for an extent that is numbered as a whole.
     ///
     /// # Errors
-    /// `Corrupt` if one has another number.
+    /// `Corrupt` if a range delete has another number.
     pub fn number(&mut self, seq: SeqNo) -> Result<()> {
         for fragment in &mut self.0 {
             if fragment.seqs != [UNNUMBERED_SEQ] {
@@ -155,20 +158,20 @@ impl Fragments {
         Ok(())
     }
 
-    /// All of them, in key order.
+    /// All fragments, in key order.
     #[must_use]
     pub fn all(&self) -> &[Fragment] {
         &self.0
     }
 
-    /// Index of the first fragment that ends behind `key`.
+    /// Index of the first fragment that ends after `key`.
     #[inline]
     #[must_use]
     pub fn find(&self, key: &[u8]) -> usize {
         self.0.partition_point(|fragment| self.1.le(&fragment.end, key))
     }
 
-    /// The fragment over `key`.
+    /// The fragment that covers `key`.
     #[inline]
     #[must_use]
     pub fn covering(&self, key: &[u8]) -> Option<&Fragment> {
@@ -181,7 +184,7 @@ impl Fragments {
         seq_range(&self.0)
     }
 
-    /// Bytes of memory that they take.
+    /// Bytes of memory that the fragments take.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let bytes = |fragment: &Fragment| fragment.start.len() + fragment.end.len() + 8 * fragment.seqs.len();
@@ -207,25 +210,27 @@ fn decode_fragment(fields: &mut Fields<'_>, collation: &Collation) -> Result<Fra
     if collation.le(&end, &start) && !collation.is_missing() {
         return Err(Error::corrupt("range delete of an empty range").of_order());
     }
-    // Not beyond what is there, whatever the number says.
+    // Bounded by the bytes that are left, whatever the count claims.
     let mut seqs: Vec<SeqNo> = Vec::with_capacity(numbers.min(fields.rest().len() / 8));
     for _ in 0..numbers {
         let seq = SeqNo(fields.u64()?);
         if seq > SeqNo::MAX || seqs.last().is_some_and(|last| *last <= seq) {
-            return Err(Error::corrupt("range delete with numbers out of order or beyond the limit"));
+            return Err(Error::corrupt(
+                "range delete with sequence numbers out of order or beyond the limit",
+            ));
         }
         seqs.push(seq);
     }
     if seqs.is_empty() {
-        return Err(Error::corrupt("range delete without a number"));
+        return Err(Error::corrupt("range delete without a sequence number"));
     }
     Ok(Fragment { start, end, seqs })
 }
 
-/// The fields of the part, for people to read.
+/// Describes the part for `terrane dump`.
 #[must_use]
 pub fn describe(bytes: &[u8]) -> Vec<Field> {
-    // How the table compares its keys is not known here.
+    // The key order of the table is unknown here.
     let fragments = match Fragments::decode_ordered(bytes, &Collation::missing("")) {
         Ok(fragments) => fragments,
         Err(error) => return vec![dump::broken(0, bytes.len(), error)],

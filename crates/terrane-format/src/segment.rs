@@ -5,16 +5,16 @@
 //! group   = group header, (batch header, records)*, zeros up to a multiple of 8
 //! ```
 //!
-//! Invariants that make replay honest:
-//! 1. Every checksum of a group depends on the segment's id, the group's offset and a salt of the database. Ids are
-//!    never reused, so bytes that an earlier segment left in a recycled file are invalid; who knows no salt makes no
-//!    value that holds a valid group.
+//! Invariants on which replay relies:
+//! 1. Every checksum of a group depends on the segment's id, the group's offset and a salt of the database.
+//!    Ids are never reused, so the bytes of an earlier segment in a recycled file are invalid. A user who
+//!    does not know the salt cannot write a value that contains a valid group.
 //! 2. The records of one batch are contiguous and are the unchanged bytes of the batch.
-//! 3. The segment header holds the [`ChainLink`] of its predecessor: a predecessor that lost its end, or was
-//!    exchanged, does not match.
-//! 4. A group header says up to which sequence number everything was durable when it was written.
-//! 5. The segment header, and each mark, say how many edits of the manifest were durable when they were written: a
-//!    manifest that has fewer lost some.
+//! 3. The segment header holds the [`ChainLink`] of the previous segment: if that segment lost its end or was
+//!    replaced, the link does not match.
+//! 4. A group header holds the sequence number up to which everything was durable when it was written.
+//! 5. The segment header and each mark hold the number of manifest edits that were durable when they were
+//!    written: a manifest with fewer edits has lost some.
 
 use std::fmt;
 
@@ -30,14 +30,14 @@ pub use transcribe::{Transcribed, transcribe};
 
 /// First bytes of every segment.
 pub const MAGIC: [u8; 8] = *b"terrseg\n";
-/// V1: groups of batches, chained segments, durable-end marks. V2: header and marks name the manifest's edit, groups are
-/// salted.
+/// V1: groups of batches, chained segments, durable-end marks. V2: header and marks name the manifest's edit,
+/// groups are salted.
 pub const VERSION: u32 = 2;
 /// The oldest version that is still read.
 const VERSION_MIN: u32 = 1;
 /// Bytes of a segment header.
 pub const SEGMENT_HEADER_BYTES: usize = 64;
-/// Bytes of a group header; a group without batches is only that: a durable-end mark.
+/// Bytes of a group header. A group without batches is only a header: a durable-end mark.
 pub const GROUP_HEADER_BYTES: usize = 32;
 /// Bytes of a batch header.
 pub const BATCH_HEADER_BYTES: usize = 12;
@@ -52,14 +52,15 @@ const _: () = assert!(
     SEGMENT_HEADER_BYTES.is_multiple_of(GROUP_ALIGN) && GROUP_HEADER_BYTES.is_multiple_of(GROUP_ALIGN)
 );
 
-/// What the next segment must know of its predecessor. The default stands before the first segment.
+/// The facts about the previous segment that the next one repeats. The default is the link of the first
+/// segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChainLink {
-    /// The predecessor; 0 if there is none.
+    /// The previous segment; 0 if there is none.
     pub id: SegmentId,
-    /// Its last sequence number, or that of its predecessors if it holds no record.
+    /// Its last sequence number, or that of the segments before it if it holds no record.
     pub last_seq: SeqNo,
-    /// Running checksum over everything in it; see [`chain`].
+    /// Running checksum over all of it; see [`chain`].
     pub checksum: u32,
 }
 
@@ -72,23 +73,23 @@ impl fmt::Display for ChainLink {
 /// The first 64 bytes of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentHeader {
-    /// Which segment this is; never 0.
+    /// Number of the segment; never 0.
     pub id: SegmentId,
-    /// Number in the file's name; 0 where there is no file.
+    /// Number in the file's name; 0 if there is no file.
     pub file: u32,
     /// Bytes of the segment, this header included.
     pub bytes: u64,
     /// The segment before this one.
     pub previous: ChainLink,
-    /// Number of an edit that the manifest had made durable before; 0 if none is known.
+    /// Number of a manifest edit that was durable before; 0 if none is known.
     pub edit: u64,
-    /// What the checksums of its groups depend on beside its id; `None` in version 1, which had none.
+    /// Salt of the groups' checksums, beside the segment's id; `None` in version 1, which had none.
     pub salt: Option<u32>,
 }
 
 impl SegmentHeader {
-    /// The encoded header, of version 1 if it has no salt; its last four bytes are the checksum with which the chain
-    /// starts.
+    /// Encodes the header, in version 1 if it has no salt. Its last four bytes are the checksum with which
+    /// the chain starts.
     #[must_use]
     pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
         let mut out = [0; SEGMENT_HEADER_BYTES];
@@ -128,7 +129,7 @@ impl SegmentHeader {
                 "segment header: expected checksum {expected:08x}, found {found:08x}"
             )));
         }
-        // The upper half is the number of a key from version 2 on: see `docs/format/encryption.md`.
+        // From version 2 on the upper half is the number of a key: see `docs/format/encryption.md`.
         let (version, key) = match u32_at(header, 8) {
             1 => (1, 0),
             field => (field & 0xffff, field >> 16),
@@ -168,7 +169,7 @@ impl SegmentHeader {
 pub struct GroupHeader {
     /// Bytes of the whole group, this header and the padding included.
     pub len: u32,
-    /// Number of the first record; of the next record to come if the group has none.
+    /// Number of the first record; the number of the next record if the group has none.
     pub first_seq: SeqNo,
     /// Everything up to this number was durable when the header was written.
     pub durable: SeqNo,
@@ -176,13 +177,13 @@ pub struct GroupHeader {
     pub record_count: u32,
     /// Batches.
     pub batch_count: u32,
-    /// In a group without batches: edits of the manifest that became durable since the segment's header was
-    /// written. Else 0.
+    /// In a group without batches: manifest edits that became durable since the segment's header was written.
+    /// Else 0.
     pub edits: u32,
 }
 
 impl GroupHeader {
-    /// A group without batches: a durable-end mark. `first_seq` is the number of the next record to come.
+    /// A group without batches: a durable-end mark. `first_seq` is the number of the next record.
     #[must_use]
     pub fn mark(first_seq: SeqNo, durable: SeqNo, edits: u32) -> GroupHeader {
         let len = GROUP_HEADER_BYTES as u32;
@@ -206,8 +207,8 @@ impl GroupHeader {
         (out, checksum)
     }
 
-    /// Decodes the header at `offset` of `segment` (the whole segment), if a valid one is there; also returns
-    /// its checksum.
+    /// Decodes the header at `offset` of `segment` (the whole segment), if it is valid; also returns its
+    /// checksum.
     #[inline]
     #[must_use]
     pub fn decode(segment: &[u8], seed: u32, offset: usize) -> Option<(GroupHeader, u32)> {
@@ -215,7 +216,8 @@ impl GroupHeader {
         Self::decode_front(rest.first_chunk()?, rest.len(), seed, offset as u64)
     }
 
-    /// As [`GroupHeader::decode`] of the header alone, at `offset` of a segment that has `left` bytes from there on.
+    /// As [`GroupHeader::decode`] for the header alone, at `offset` of a segment that has `left` bytes from
+    /// there on.
     #[inline]
     #[must_use]
     pub fn decode_front(
@@ -226,7 +228,7 @@ impl GroupHeader {
     ) -> Option<(GroupHeader, u32)> {
         let len = u32_at(header, 4);
         // Checked before the checksum: it refuses nearly everything that is not a header, which makes the
-        // search for headers behind a damage fast.
+        // search for headers after damage fast.
         if (len as usize) < GROUP_HEADER_BYTES
             || !(len as usize).is_multiple_of(GROUP_ALIGN)
             || len as usize > left
@@ -241,8 +243,8 @@ impl GroupHeader {
         decoded.is_plausible().then_some((decoded, checksum))
     }
 
-    /// As [`GroupHeader::decode`] for a header that was found valid before: checks no checksum, but still that
-    /// the group lies within the segment.
+    /// As [`GroupHeader::decode`] for a header that was valid before: checks no checksum, but still that the
+    /// group lies within the segment.
     #[inline]
     #[must_use]
     pub fn decode_known(segment: &[u8], offset: usize) -> Option<GroupHeader> {
@@ -265,7 +267,7 @@ impl GroupHeader {
         }
     }
 
-    /// Whether the fields can belong together; a checksum does not vouch for who wrote it.
+    /// Returns true if the fields are consistent. A checksum does not prove that this code wrote the header.
     fn is_plausible(&self) -> bool {
         let least = GROUP_HEADER_BYTES as u64
             + u64::from(self.batch_count) * BATCH_HEADER_BYTES as u64
@@ -287,7 +289,7 @@ impl GroupHeader {
     }
 }
 
-/// What the checksums of all groups of a segment start from.
+/// The seed of the checksums of all groups of a segment.
 #[must_use]
 pub fn segment_seed(id: SegmentId, salt: Option<u32>) -> u32 {
     let seed = crc32c(crc32c(0, &MAGIC), &id.0.to_le_bytes());
@@ -297,8 +299,8 @@ pub fn segment_seed(id: SegmentId, salt: Option<u32>) -> u32 {
     }
 }
 
-/// The salt of the groups of a segment whose header is lost, in a database of this `salt`: none if what is left of the
-/// header says that version 1 wrote it.
+/// The salt of the groups of a segment whose header is lost, in a database with this `salt`: `None` if the
+/// rest of the header says version 1.
 #[must_use]
 pub fn lost_salt(segment: &[u8], salt: u32) -> Option<u32> {
     let is_old = segment.get(8..12) == Some(&1u32.to_le_bytes());
@@ -307,14 +309,15 @@ pub fn lost_salt(segment: &[u8], salt: u32) -> Option<u32> {
 
 #[inline]
 fn group_checksum(header: &[u8; GROUP_HEADER_BYTES], seed: u32, offset: u64) -> u32 {
-    // The offset takes the place of the checksum field and the four bytes before it: one pass over one array.
+    // The offset replaces the checksum field and the four bytes before it, so that one pass over one array is
+    // enough.
     let mut bytes = [0; GROUP_HEADER_BYTES + 4];
     bytes[..8].copy_from_slice(&offset.to_le_bytes());
     bytes[8..].copy_from_slice(&header[4..]);
     crc32c(seed, &bytes)
 }
 
-/// Checksum of a batch whose header lies at `offset` of the segment: over its place, length, count and records,
+/// Checksum of a batch whose header lies at `offset` of the segment: over offset, length, count and records,
 /// seeded with the checksum of its group's header.
 #[inline]
 #[must_use]
@@ -337,15 +340,15 @@ pub fn encode_batch_header(len: u32, record_count: u32, checksum: u32) -> [u8; B
     out
 }
 
-/// The running checksum of a segment after one more checksum: it starts with that of the segment header and
-/// takes in, group by group, the checksum of the group header and then those of its batches.
+/// The running checksum of a segment after one more checksum. It starts with that of the segment header and
+/// adds, group by group, that of the group header and then those of its batches.
 #[inline]
 #[must_use]
 pub fn chain(running: u32, checksum: u32) -> u32 {
     crc32c(running, &checksum.to_le_bytes())
 }
 
-/// Bytes of a group with this much in it, padding included.
+/// Bytes of a group with these batches and records, padding included.
 #[inline]
 #[must_use]
 pub fn group_len(batch_count: usize, record_bytes: usize) -> usize {

@@ -1,4 +1,4 @@
-//! Little-endian fields, read one after the other from bytes that nobody vouches for.
+//! Reads little-endian fields one after the other from untrusted bytes.
 
 use terrane_base::{Error, Result, varint};
 
@@ -63,7 +63,7 @@ impl<'a> Fields<'a> {
 
     pub(crate) fn varint(&mut self) -> Result<u32> {
         let (value, len) = varint::get(&self.bytes[self.at..]).ok_or_else(|| {
-            Error::corrupt(format!("{} holds a broken number at byte {}", self.what, self.at))
+            Error::corrupt(format!("{} holds an invalid varint at byte {}", self.what, self.at))
         })?;
         self.at += len;
         Ok(value)
@@ -82,7 +82,7 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The structure's checksum stands in its last four bytes: checks it and returns the bytes in front of it.
+/// Checks the checksum in the structure's last four bytes and returns the bytes before it.
 pub(crate) fn checked_body<'a>(what: &str, seed: u32, bytes: &'a [u8]) -> Result<&'a [u8]> {
     let Some((body, trailer)) = bytes.split_last_chunk() else {
         return Err(Error::corrupt(format!("{what} of {} bytes is cut", bytes.len())));

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use terrane_base::options::Options;
-use terrane_base::{Error, ExtentId, Kind, Result, TableId};
+use terrane_base::{Error, ExtentId, Kind, Result, Rng, TableId};
 use terrane_device::{Disk, MemDisk, OpenMode};
 use terrane_engine::{Bounds, Engine, ReadMode, Row, Table};
 use terrane_format::manifest::file::parse_file_name;
@@ -23,7 +23,6 @@ use terrane_storage::SLOT_BYTES;
 
 use crate::Seed;
 use crate::input::Input;
-use crate::mutate::Numbers;
 use crate::repair;
 
 /// Where the database lies.
@@ -120,10 +119,10 @@ fn fill(disk: &MemDisk) -> Result<Rows> {
     let world = SteppedWorld::new(4);
     let engine = open(disk.clone(), &world)?;
     let other = engine.create_table("other", &[])?;
-    let mut numbers = Numbers(4);
+    let mut numbers = Rng::new(4);
     for round in 0..3u64 {
         for number in 0..60u64 {
-            let value: Vec<u8> = (0..12).flat_map(|_| numbers.draw().to_le_bytes()).collect();
+            let value: Vec<u8> = (0..12).flat_map(|_| numbers.next_u64().to_le_bytes()).collect();
             let table = if number % 3 == 0 { other.id } else { TableId::DEFAULT };
             world.begin_operation();
             engine.put(table, format!("key{:04}", (number * 7 + round) % 80).as_bytes(), &value, false)?;

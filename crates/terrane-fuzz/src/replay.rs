@@ -25,7 +25,7 @@ pub fn run(bytes: &[u8]) {
         threads: 1,
         durable_floor: SeqNo(input.u8().into()),
         flushed: SeqNo(input.u8().into()),
-        settle: shape & 4 == 0,
+        make_durable: shape & 4 == 0,
         salt: 0,
     };
     let count = usize::from(shape & 3) + 1;

@@ -212,7 +212,8 @@ fn replaying(c: &mut Criterion) {
 }
 
 fn replay_once(disk: &Arc<dyn Disk>, dir: &Path, listed: &[ListedSegment], threads: usize, commits: u64) {
-    let how = ReplaySettings { threads, durable_floor: SeqNo(0), flushed: SeqNo(0), settle: false, salt: 0 };
+    let how =
+        ReplaySettings { threads, durable_floor: SeqNo(0), flushed: SeqNo(0), make_durable: false, salt: 0 };
     let sink = |_: &Arc<_>, offset: usize, _: &terrane_base::record::Record<'_>, _: SeqNo| {
         black_box(offset);
         Ok(())

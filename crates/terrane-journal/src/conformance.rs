@@ -1,4 +1,5 @@
-//! What every [`Journal`] must pass; each check makes its own journal and panics where a guarantee is broken.
+//! Checks that every [`Journal`] must pass. Each check makes its own journal and panics if a guarantee is
+//! broken.
 //!
 //! ```
 //! use terrane_journal::{JournalSettings, JournalStart, NullJournal, conformance};
@@ -28,7 +29,7 @@ pub fn run(make: &mut Make<'_>) {
     nothing_passes_a_batch_that_is_being_indexed(&*make());
     nothing_is_numbered_between_groups(&*make());
     trim_gives_up_sealed_segments_only(&*make());
-    a_panic_poisons_and_wedges_nobody(&*make());
+    a_panic_poisons_and_blocks_no_commit(&*make());
     commits_are_refused_and_the_rest_goes_on(&*make());
     a_closed_journal_refuses(&*make());
 }
@@ -110,7 +111,7 @@ fn concurrent_commits_keep_the_order(journal: &dyn Journal) {
             scope.spawn(move || {
                 let mut own_last = SeqNo(0);
                 for number in 0..COMMITS {
-                    // Some larger than a segment.
+                    // Some batches are larger than a segment.
                     let len = if number % 50 == 0 { 70_000 } else { number as usize % 90 };
                     let batch = batch_of(thread * COMMITS + number, 1 + number as usize % 2, len);
                     let last = journal.commit(&batch, number % 40 == thread, &mut |at| {
@@ -171,8 +172,8 @@ fn visible_means_indexed(journal: &dyn Journal) {
     });
 }
 
-/// The first batch stands still in its index call until the second one, behind it, has been indexed, and looks often
-/// whether that one becomes visible.
+/// The first batch blocks in its index call until the second one, which follows it, has been indexed, and
+/// checks many times that the second one does not become visible.
 fn nothing_passes_a_batch_that_is_being_indexed(journal: &dyn Journal) {
     const LOOKS: usize = 50_000;
     let (first_is_there, second_is_indexed) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -203,7 +204,7 @@ fn nothing_passes_a_batch_that_is_being_indexed(journal: &dyn Journal) {
 }
 
 fn nothing_is_numbered_between_groups(journal: &dyn Journal) {
-    // A boundary moves; every commit that begins later must lie behind it, every number before it below.
+    // A boundary moves; every commit that begins later must lie after it, every number before it below.
     let boundary = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for thread in 0..3 {
@@ -212,7 +213,7 @@ fn nothing_is_numbered_between_groups(journal: &dyn Journal) {
                 for _ in 0..200 {
                     let before = boundary.load(Ordering::SeqCst);
                     let last = commit(journal, &batch_of(thread, 1, 10), false);
-                    assert!(last.0 >= before, "a later record is behind the boundary");
+                    assert!(last.0 >= before, "a later record has a greater number than the boundary");
                 }
             });
         }
@@ -256,10 +257,10 @@ fn trim_gives_up_sealed_segments_only(journal: &dyn Journal) {
     let (segment, offset) = kept.expect("indexed");
     // SAFETY: as in `placed_bytes`; the segment is trimmed, but its memory is kept.
     let bytes = unsafe { segment.region.slice(offset, first.bytes().len()) };
-    assert_eq!(bytes, first.bytes(), "memory lives and stays while someone points to it");
+    assert_eq!(bytes, first.bytes(), "memory stays valid while a pointer to it exists");
 }
 
-fn a_panic_poisons_and_wedges_nobody(journal: &dyn Journal) {
+fn a_panic_poisons_and_blocks_no_commit(journal: &dyn Journal) {
     commit(journal, &batch_of(0, 1, 10), false);
     std::thread::scope(|scope| {
         let others: Vec<_> = (0..3)
@@ -267,7 +268,10 @@ fn a_panic_poisons_and_wedges_nobody(journal: &dyn Journal) {
                 scope.spawn(move || {
                     let batch = batch_of(thread, 1, 10);
                     while journal.commit(&batch, thread == 0, &mut |_| {}).is_ok() {}
-                    journal.commit(&batch, false, &mut |_| {}).expect_err("poisoned for ever").kind()
+                    journal
+                        .commit(&batch, false, &mut |_| {})
+                        .expect_err("a poisoned journal stays poisoned")
+                        .kind()
                 })
             })
             .collect();
@@ -276,12 +280,12 @@ fn a_panic_poisons_and_wedges_nobody(journal: &dyn Journal) {
                 std::panic::resume_unwind(Box::new("on purpose"))
             })
         }));
-        assert!(panicked.is_err(), "the panic goes on in the caller");
+        assert!(panicked.is_err(), "the panic continues in the caller");
         let visible = journal.visible();
         for other in others {
             assert_eq!(other.join().expect("no panic"), Kind::Poisoned);
         }
-        assert_eq!(journal.visible(), visible, "nothing behind the lost batch becomes visible");
+        assert_eq!(journal.visible(), visible, "nothing after the lost batch becomes visible");
     });
     journal.between_groups(&mut |next| assert!(next > journal.visible()));
     assert_eq!(journal.sync().expect_err("poisoned").kind(), Kind::Poisoned);
@@ -304,7 +308,7 @@ fn commits_are_refused_and_the_rest_goes_on(journal: &dyn Journal) {
 fn a_closed_journal_refuses(journal: &dyn Journal) {
     let last = commit(journal, &batch_of(0, 3, 10), false);
     assert_eq!(journal.close().expect("close"), last);
-    assert_eq!(journal.close().expect("twice is once"), last);
+    assert_eq!(journal.close().expect("a second close does nothing"), last);
     let refused = journal.commit(&batch_of(1, 1, 1), false, &mut |_| panic!("not placed"));
     assert_eq!(refused.expect_err("closed").kind(), Kind::Cancelled);
     assert_eq!(journal.sync().expect_err("closed").kind(), Kind::Cancelled);

@@ -1,4 +1,4 @@
-//! The face of the journals that wrap a `RingJournal`: every call goes to it as it is.
+//! Implements [`Journal`](crate::Journal) for wrappers of a `RingJournal`: every call is passed on unchanged.
 
 /// Implements `Journal` for a wrapper of a `RingJournal`.
 macro_rules! delegate_journal {

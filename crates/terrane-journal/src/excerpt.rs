@@ -1,9 +1,9 @@
-//! What the journal holds at a moment, and its copy for another database.
+//! A consistent view of the journal at one moment, and its copy for another database.
 //!
-//! 1. between two groups: the live segments, how far each is used, and the number of the last record
-//! 2. while commits go on: the used parts are checked and written again as segments of the other database, sealed.
+//! 1. Between two groups: list the live segments, their used bytes, and the number of the last record.
+//! 2. While commits continue: check the used bytes and write them as segments of the other database, sealed.
 //!
-//! Whoever has an excerpt keeps its memory, and with that the files below it are not reused.
+//! An excerpt keeps its segments' memory alive, and therefore their files are not reused.
 #![expect(unsafe_code, reason = "reads segment memory that nobody writes")]
 
 use std::path::Path;
@@ -15,28 +15,29 @@ use terrane_format::segment::{ChainLink, Groups, SEGMENT_HEADER_BYTES, SegmentHe
 
 use crate::{SegmentSeal, SegmentSpec};
 
-/// What the journal held at a moment between two groups.
+/// The content of the journal at a moment between two groups.
 #[derive(Clone, Debug)]
 pub struct Excerpt {
     /// Number of the last record of the journal.
     last_seq: SeqNo,
-    /// The segments in use, oldest first, each with the bytes of it that are.
+    /// The segments in use, oldest first, each with its number of used bytes.
     segments: Vec<(Arc<SegmentMemory>, u64)>,
 }
 
 /// A segment that [`Excerpt::write`] made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenSegment {
-    /// Which segment it is, and its file.
+    /// Its id and its file.
     pub spec: SegmentSpec,
-    /// How it ends.
+    /// Its end.
     pub seal: SegmentSeal,
-    /// Running checksum up to there.
+    /// Running checksum up to its end.
     pub checksum: u32,
 }
 
 impl Excerpt {
-    /// Requires: every group in the first `used` bytes of each segment is whole, and there is no other up to `last_seq`.
+    /// Requires: every group in the first `used` bytes of each segment is complete, and no other group holds
+    /// records up to `last_seq`.
     pub(crate) fn new(last_seq: SeqNo, mut segments: Vec<(Arc<SegmentMemory>, u64)>) -> Excerpt {
         segments.retain(|(_, used)| *used > SEGMENT_HEADER_BYTES as u64);
         Excerpt { last_seq, segments }
@@ -54,11 +55,11 @@ impl Excerpt {
         self.segments.iter().map(|(_, used)| used).sum()
     }
 
-    /// Writes it into the directory `dir`, which exists and is empty, as the journal of a database of this `salt`:
-    /// segments that need no further record. Durable on return, but for the entry of `dir` itself.
+    /// Writes the journal of a database with this `salt` into the directory `dir`, which exists and is empty.
+    /// The segments take no more records. Durable on return, except for the entry of `dir` itself.
     ///
     /// # Errors
-    /// `Corrupt` if the memory is not what the journal wrote; `Full`, `Io`.
+    /// `Corrupt` if the memory does not hold what the journal wrote; `Full`, `Io`.
     pub fn write(&self, disk: &dyn Disk, dir: &Path, salt: u32) -> Result<Vec<WrittenSegment>> {
         let mut writer = SegmentWriter::new(disk, dir, salt);
         let written = self.segments().map(|(id, source)| writer.put(id, source)).collect::<Result<_>>()?;
@@ -66,17 +67,17 @@ impl Excerpt {
         Ok(written)
     }
 
-    /// The segments in use, oldest first, each with its bytes that are.
+    /// The segments in use, oldest first, each with its used bytes.
     pub fn segments(&self) -> impl Iterator<Item = (SegmentId, &[u8])> {
         self.segments.iter().map(|(memory, used)| {
-            // SAFETY: by the requirement of `new` the groups up to there are whole, and what is placed is never written
-            // again; the memory lives as long as `memory`.
+            // SAFETY: by the requirement of `new` the groups up to there are whole, and what is placed is
+            // never written again; the memory lives as long as `memory`.
             (memory.id, unsafe { memory.region.slice(0, *used as usize) })
         })
     }
 }
 
-/// Writes segments again as the journal of another database.
+/// Writes segments as the journal of another database.
 #[derive(Debug)]
 pub struct SegmentWriter<'a> {
     disk: &'a dyn Disk,
@@ -84,21 +85,21 @@ pub struct SegmentWriter<'a> {
     salt: u32,
     /// Number of the next file.
     file: u32,
-    /// The segment before.
+    /// The previous segment.
     link: Option<ChainLink>,
 }
 
 impl<'a> SegmentWriter<'a> {
-    /// Into the directory `dir`, which exists and is empty, for a database of this `salt`.
+    /// Writes into the directory `dir`, which exists and is empty, for a database with this `salt`.
     #[must_use]
     pub fn new(disk: &'a dyn Disk, dir: &'a Path, salt: u32) -> Self {
         SegmentWriter { disk, dir, salt, file: 1, link: None }
     }
 
-    /// Writes the segment `id` of which `source` is the part that counts. Segments come oldest first.
+    /// Writes the segment `id`; `source` is its valid part. Segments come oldest first.
     ///
     /// # Errors
-    /// `Corrupt` if it is not sound to its end or not that segment; `Full`, `Io`.
+    /// `Corrupt` if `source` is not valid to its end or is another segment; `Full`, `Io`.
     pub fn put(&mut self, id: SegmentId, source: &[u8]) -> Result<WrittenSegment> {
         let spec = SegmentSpec { id, file: self.file, bytes: source.len() as u64 };
         let damaged = |error: Error| error.context(format!("segment {id}"));
@@ -120,7 +121,7 @@ impl<'a> SegmentWriter<'a> {
         Ok(WrittenSegment { spec, seal, checksum: end.checksum })
     }
 
-    /// Checks that the last one ends with `last_seq`, and makes the entries of the directory durable.
+    /// Checks that the last segment ends with `last_seq`, and makes the directory's entries durable.
     ///
     /// # Errors
     /// `Corrupt` if it does not; `Io`.
@@ -141,5 +142,5 @@ fn append(file: &dyn File, at: &mut u64, piece: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// A segment of a medium: id, bytes in use as far as the medium knows, memory.
+/// A segment of a medium: id, used bytes as far as the medium knows, memory.
 pub type LiveMemory = (SegmentId, u64, Arc<SegmentMemory>);

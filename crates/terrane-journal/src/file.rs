@@ -1,11 +1,9 @@
-//! The journal in files: `NNNNNN.seg` in one directory, appended to through a shared mapping.
+//! The journal in files: `NNNNNN.seg` in one directory, appended through a shared mapping.
 //!
-//! A commit copies into the mapping of the active segment, so it is in the page cache, and survives the death
-//! of the process, without a system call; `fdatasync` makes it durable. `docs/design/0001-mapped-append.md` has
-//! the figures that chose the mapping over writing.
+//! A commit copies into the mapping of the active segment: its bytes survive the death of the process without
+//! a system call. `fdatasync` makes them durable (`docs/design/0001-mapped-append.md`).
 //!
-//! Two threads work in the background: the *preparer* keeps one segment ready beyond the active one
-//! ([`prepare`]), the *syncer* makes sealed segments durable, so that a later sync has little to do.
+//! Two threads: the *preparer* keeps the next segment ready ([`prepare`]), the *syncer* syncs sealed ones.
 //!
 //! # State of a segment
 //! ```text
@@ -15,11 +13,10 @@
 //! ```
 //!
 //! Invariants:
-//! 1. A segment's space exists and its registration is durable before its first byte is written: no store
-//!    into the mapping can fail for want of space, and replay cannot miss a segment.
-//! 2. A file is reused only when nobody can read its old bytes any more.
-//! 3. `state` is never locked across I/O. `syncing` is: by the syncer, and by a persist step, which needs the
-//!    syncer's segment durable anyway.
+//! 1. A segment's space is allocated and its registration is durable before its first byte is written: no
+//!    store into the mapping can fail for lack of space, and replay cannot miss a segment.
+//! 2. A file is reused only when no reader can read its old bytes any more.
+//! 3. `state` is never locked across I/O. `syncing` is: by the syncer, and by persist steps.
 //! 4. Segments become durable oldest first.
 
 mod live;
@@ -47,16 +44,16 @@ use recycle::Retired;
 
 /// The journal in files. See [`Journal`] for the calls.
 ///
-/// An unsynced commit survives the death of the process, a synced one and everything before it the loss of
-/// power. Dropping it without [`Journal::close`] stops its threads and loses nothing of that.
+/// An unsynced commit survives the death of the process; a synced one, and all before it, also the loss of
+/// power. Dropping the journal without [`Journal::close`] stops its threads and weakens neither guarantee.
 #[derive(Debug)]
 pub struct FileJournal(RingJournal<FileMedium>);
 
 delegate_journal!(FileJournal);
 
 impl FileJournal {
-    /// Goes on at `start` in the directory `dir`, which exists. The first segment is made with the first
-    /// commit. Spare files that do not fit the settings are removed.
+    /// Continues at `start` in the directory `dir`, which exists. The first commit makes the first segment.
+    /// Spare files that do not fit the settings are removed.
     ///
     /// # Errors
     /// `Invalid` if a setting is out of range, `Io`.
@@ -73,7 +70,7 @@ impl FileJournal {
         let shared = Shared::new(disk, dir, settings, registrar, Arc::clone(&poison), has_threads, start)?;
         let shared = Arc::new(shared);
         let medium = FileMedium { shared: Arc::clone(&shared), threads: Mutex::new(Vec::new()) };
-        // From here on, dropping the journal ends the threads.
+        // From here on, dropping the journal stops the threads.
         let journal = RingJournal::new(medium, poison, settings, start)?;
         let preparer = Arc::clone(&shared);
         if let Some(stepper) = env.spawn.stepper() {
@@ -95,23 +92,23 @@ struct FileMedium {
     threads: Mutex<Vec<Box<dyn Joiner>>>,
 }
 
-/// What the journal and its two threads share.
+/// State shared by the journal and its two threads.
 struct Shared {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     settings: JournalSettings,
     registrar: Arc<dyn SegmentRegistrar>,
     poison: Arc<Poison>,
-    /// Whether the preparer has a thread; without one a rotation does its work.
+    /// True if the preparer runs on a thread; otherwise a rotation does its work.
     has_threads: bool,
     state: Mutex<State>,
-    /// Any change of `state` that someone waits for.
+    /// Signalled after each change of `state` for which a thread may wait.
     changed: Condvar,
     /// Held while sealed segments are synced; see invariant 3.
     syncing: Mutex<()>,
     /// Last number of the newest segment that is durable with all before it.
     durable: AtomicU64,
-    /// Appends, and their bytes. Written by the leader alone, so adding takes a load and a store.
+    /// Number of appends, and their bytes. Only the leader writes them, so adding takes a load and a store.
     appends: AtomicU64,
     bytes_appended: AtomicU64,
     /// A persist step ran since the last segment was prepared.
@@ -122,22 +119,22 @@ struct State {
     live: VecDeque<Live>,
     next_segment: u64,
     next_file: u32,
-    /// Files for reuse: number and bytes.
+    /// Files that may be reused: number and bytes.
     spares: Vec<(u32, u64)>,
-    /// Trimmed, but perhaps still read.
+    /// Trimmed segments that may still have readers.
     retired: Vec<Retired>,
-    /// Prepared, not yet known to be registered.
+    /// A prepared segment whose registration is not confirmed yet.
     pending: Option<Live>,
     ready: Option<Live>,
-    /// The next segment is to be prepared, with at least so many bytes.
+    /// Set if the next segment is to be prepared, with at least this many bytes.
     wanted: Option<u64>,
     /// Why the last attempt to prepare failed.
     refused: Option<Error>,
-    /// A sync was asked for since the last rotation.
+    /// True if a sync was requested since the last rotation.
     is_sync_asked: bool,
-    /// The syncer makes sealed segments up to this one durable before anyone asks again. Segments in which nobody
-    /// asked for a sync it leaves alone: many are trimmed before the operating system has written them at all. An
-    /// id and not a flag, so that rotations which are faster than the syncer take nothing from it.
+    /// The syncer makes sealed segments up to this one durable. Segments without a requested sync are
+    /// skipped: many are trimmed before the system has written them. An id, so that fast rotations lose
+    /// nothing.
     sync_due: SegmentId,
     is_stopping: bool,
     is_preparer_gone: bool,
@@ -193,7 +190,7 @@ impl Shared {
             durable: AtomicU64::new(start.next_seq.0 - 1),
             appends: AtomicU64::new(0),
             bytes_appended: AtomicU64::new(0),
-            // Not known yet: a first sync that writes a whole segment is worse than faults in the first one.
+            // Unknown yet: a first sync of a whole segment costs more than page faults in it.
             was_persisted: AtomicBool::new(true),
         };
         shared.adopt_spares(&start.spare_files)?;
@@ -237,12 +234,12 @@ impl Shared {
         }
     }
 
-    /// Makes a sealed segment durable. Requires: `syncing` is held and every older one is durable.
+    /// Makes a sealed segment durable. Requires: `syncing` is held and every older segment is durable.
     fn sync_segment(&self, (file, id, last_seq): &Sealed) -> Result<()> {
-        // Poisoned while `syncing` is held: the operating system reports a failure once, and whoever syncs
-        // next must not take the silence after it for success.
+        // Poisoned while `syncing` is held: the system reports a failure once; the next sync must not look
+        // successful.
         file.sync().inspect_err(|error| self.poison.set(error.clone()))?;
-        // Relaxed: the number is only written into marks; what it says is true on its own.
+        // Relaxed: the number is only written into marks, and no other memory depends on it.
         self.durable.fetch_max(last_seq.0, Ordering::Relaxed);
         let mut state = self.state.lock();
         if let Some(live) = state.live.iter_mut().find(|live| live.info.id == *id) {
@@ -274,7 +271,7 @@ impl Medium for FileMedium {
         let mut ready = loop {
             match state.ready.take() {
                 Some(ready) if ready.info.bytes >= bytes as u64 => break ready,
-                // Ids must grow along the chain: the small one can never be used after the large one.
+                // Ids must grow along the chain: the small segment can never be used after the large one.
                 Some(mut small) => {
                     small.info.state = SegmentState::Unused;
                     state.live.push_back(small);
@@ -285,14 +282,17 @@ impl Medium for FileMedium {
                 return Err(error);
             }
             if state.is_preparer_gone || state.is_stopping {
-                return Err(Error::new(Kind::Cancelled, "the journal makes no more segments"));
+                return Err(Error::new(
+                    Kind::Cancelled,
+                    "the journal is closed and creates no more segments",
+                ));
             }
             state.wanted = Some(bytes as u64);
             shared.changed.notify_all();
             if shared.has_threads {
                 shared.changed.wait(&mut state);
             } else {
-                // Only the preparer: other work may wait for the lead, which the caller has.
+                // Wakes the preparer only: other waiters may wait for the lead, which the caller has.
                 drop(state);
                 shared.prepare_step();
                 state = shared.state.lock();
@@ -335,7 +335,7 @@ impl Medium for FileMedium {
         }
         let active = {
             let state = shared.state.lock();
-            // Not always the last one: a rotation that failed leaves segments behind it that were too small.
+            // Not always the last segment: a failed rotation leaves segments after it that were too small.
             let active = state.live.iter().rfind(|live| live.info.state == SegmentState::Active);
             active.filter(|_| !terrane_base::planted!(SkipJournalSync)).and_then(|live| live.file.clone())
         };
@@ -361,7 +361,7 @@ impl Medium for FileMedium {
     }
 
     fn memory_bytes(&self) -> u64 {
-        // What nobody reads any more is only a file.
+        // A segment without readers is only a file.
         self.shared.recycle();
         let state = self.shared.state.lock();
         let live = state.live.iter().chain(&state.ready).chain(&state.pending).map(|live| live.info.bytes);

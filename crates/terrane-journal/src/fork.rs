@@ -1,4 +1,4 @@
-//! Work on several threads that borrows from its caller.
+//! Runs work that borrows from its caller on several threads.
 #![expect(unsafe_code, reason = "the door to threads takes only what lives for ever; see `fork_join`")]
 
 use std::any::Any;
@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use terrane_base::env::{Joiner, Spawn};
 use terrane_base::sync::Mutex;
 
-/// Joins every thread when dropped, also when the caller's own share panics.
+/// Joins every thread when dropped, also if the caller's own share panics.
 struct Threads(Vec<Box<dyn Joiner>>);
 
 impl Threads {
@@ -24,8 +24,8 @@ impl Drop for Threads {
     }
 }
 
-/// Runs `work` on up to `threads` threads at once, the calling one among them; returns when all are done. A
-/// panic in one of them goes on in the caller. `work` shares out the tasks itself.
+/// Runs `work` on up to `threads` threads at once, including the caller; returns when all have finished. A
+/// panic in one of them continues in the caller. `work` distributes its tasks itself.
 pub(crate) fn fork_join(spawn: &dyn Spawn, threads: usize, work: &(dyn Fn() + Sync)) {
     let panic: Mutex<Option<Box<dyn Any + Send>>> = Mutex::new(None);
     let guarded = || {

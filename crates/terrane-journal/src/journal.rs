@@ -1,13 +1,13 @@
-//! A commit from ticket to return.
+//! The steps of a commit.
 //!
 //! 1. Submit: take a ticket, fill the slot.
-//! 2. Lead, if nobody does: form the next group ([`crate::log`]), release the lead, tell the members.
+//! 2. Lead, if no thread leads: form the next group ([`crate::log`]), release the lead, tell the members.
 //! 3. Index, on the committing thread.
 //! 4. Arrive: publish in ticket order ([`crate::ring`]).
-//! 5. Help: lead the next group if nobody does, so that no filled ticket is left behind.
-//! 6. Wait until the own ticket is published, give the slot back.
+//! 5. Help: lead the next group if no thread leads, so that no filled ticket is left waiting.
+//! 6. Wait until the own ticket is published, return the slot.
 //!
-//! The lead is held during the persist step: tickets gather meanwhile and form the next group by themselves.
+//! The lead is held during the persist step: tickets gather meanwhile and form the next group.
 #![expect(unsafe_code, reason = "the log belongs to the leader, the entry to the owner")]
 
 use std::cell::UnsafeCell;
@@ -24,9 +24,9 @@ use crate::poison::Poison;
 use crate::ring::{Ring, phase};
 use crate::{Appended, Excerpt, Journal, JournalSettings, JournalStart, Placed, SegmentInfo, SegmentState};
 
-/// How often the leader of a persist step gives the processor away so that the members of the last one, which
-/// are just returning, get into this one. Without it two writers pay for a sync each. All turns together cost less than
-/// a sync where nobody else wants the processor; a step that waited in vain makes the next one expect less.
+/// How often the leader of a persist step yields the processor, so that the returning members of the previous
+/// step join this one. Without it two writers pay for a sync each. All yields together cost less than a sync
+/// if no other thread wants the processor; after a step that waited in vain fewer tickets are expected.
 const GATHER_TURNS: u32 = if cfg!(feature = "shuttle") { 1 } else { 192 };
 
 /// A journal over any [`Medium`].
@@ -37,7 +37,7 @@ pub struct RingJournal<M: Medium> {
     poison: Arc<Poison>,
     group_bytes_max: usize,
     is_closed: AtomicBool,
-    /// Everything up to this number was made durable by a persist step.
+    /// A persist step made everything up to this number durable.
     durable: AtomicU64,
 }
 
@@ -48,8 +48,8 @@ unsafe impl<M: Medium> Sync for RingJournal<M> {}
 unsafe impl<M: Medium> Send for RingJournal<M> {}
 
 impl<M: Medium> RingJournal<M> {
-    /// A journal that goes on at `start` with segments of `medium`, which sets `poison` where work in the
-    /// background fails.
+    /// A journal that continues at `start` with segments of `medium`, which sets `poison` if background work
+    /// fails.
     ///
     /// # Errors
     /// `Invalid` if a setting is out of range.
@@ -61,14 +61,16 @@ impl<M: Medium> RingJournal<M> {
     ) -> Result<RingJournal<M>> {
         settings.check()?;
         if start.next_seq.0 == 0 || start.next_segment.0 == 0 || start.previous.last_seq >= start.next_seq {
-            return Err(Error::invalid("a journal starts at numbers and segments above those before it"));
+            return Err(Error::invalid(
+                "a journal must start at numbers and segments above all earlier ones",
+            ));
         }
         Ok(RingJournal {
             ring: Ring::new(settings.ring_slots, SeqNo(start.next_seq.0 - 1)),
             log: UnsafeCell::new(Log::new(settings, start)),
             medium,
             poison,
-            // A group is in one segment: it must not waste much of one that is nearly full.
+            // A group lies in one segment and must not waste much of a nearly full one.
             group_bytes_max: settings.group_bytes_max.min(settings.segment_bytes as usize / 4),
             is_closed: AtomicBool::new(false),
             durable: AtomicU64::new(start.next_seq.0 - 1),
@@ -80,8 +82,7 @@ impl<M: Medium> RingJournal<M> {
         &self.medium
     }
 
-    /// Forms groups while there is something to lead: until the own ticket is in one, or, without an own
-    /// ticket, at most one.
+    /// Forms groups while tickets wait: until the own ticket is in a group; without one, at most one group.
     #[inline]
     fn lead(&self, own: Option<u64>) {
         if own.is_none() && !self.ring.is_head_filled() {
@@ -97,7 +98,7 @@ impl<M: Medium> RingJournal<M> {
             self.ring.set_head(tickets.end);
             self.ring.release_lead();
             self.tell_members(&tickets, own, formed);
-            // The members of a group look for the next one themselves, but an empty group has none.
+            // The members of a group look for the next one themselves, but an empty group has no members.
             let is_done = !tickets.is_empty() && own.is_none_or(|own| own < tickets.end);
             if is_done || !self.ring.is_head_filled() {
                 return;
@@ -105,16 +106,16 @@ impl<M: Medium> RingJournal<M> {
         }
     }
 
-    /// Notes that everything up to `seq` is durable.
+    /// Records that everything up to `seq` is durable.
     #[inline]
     fn note_durable(&self, seq: SeqNo) {
-        // Looked at first: most groups make nothing durable. Relaxed: what the number says is true on its own.
+        // Loaded first, because most groups make nothing durable. Relaxed: no other memory depends on it.
         if self.durable.load(Ordering::Relaxed) < seq.0 {
             self.durable.fetch_max(seq.0, Ordering::Relaxed);
         }
     }
 
-    /// Lets the members of the last persist step come back before the next one starts.
+    /// Lets the members of the previous persist step return before the next one starts.
     #[inline]
     fn gather(&self, log: &Log) {
         let expected = log.expected();
@@ -154,7 +155,7 @@ impl<M: Medium> RingJournal<M> {
         }
     }
 
-    /// Waits until the ticket is in a group, helping with it; the error if the group failed.
+    /// Waits until the ticket is in a group and helps to form it; returns the group's error if it failed.
     #[inline]
     fn await_group(&self, ticket: u64) -> Result<()> {
         let mut reached = phase::FILLED;
@@ -180,8 +181,9 @@ impl<M: Medium> RingJournal<M> {
         Err(error.expect("a failed ticket has an error"))
     }
 
-    /// Goes through steps 4 to 6; returns whether the ticket counts. `reached` is the phase it is in. Who waited for a
-    /// persist step has the next one led by its first member: waking that one costs a part of a step, missing it all.
+    /// Does steps 4 to 6; returns whether the ticket was committed. `reached` is its current phase. After a
+    /// persist step the first member leads the next one: waking it costs part of a step, missing it a whole
+    /// one.
     #[inline]
     fn publish(&self, ticket: u64, reached: u64, is_indexed: bool, is_synced: bool) -> bool {
         let published = self.ring.arrive(ticket, is_indexed);
@@ -197,7 +199,7 @@ impl<M: Medium> RingJournal<M> {
         counts
     }
 
-    /// Runs `f` with the log, while no group is being formed.
+    /// Runs `f` with the log, while no group is formed.
     fn with_log<T>(&self, f: impl FnOnce(&mut Log) -> T) -> T {
         struct Resume<'a, M: Medium>(&'a RingJournal<M>);
         impl<M: Medium> Drop for Resume<'_, M> {
@@ -239,7 +241,7 @@ impl<M: Medium> Journal for RingJournal<M> {
             let (offset, len) = (entry.offset as usize, entry.len());
             (entry.last_seq, Placed { first_seq, segment: &*entry.segment, offset, len })
         };
-        // A panic must not leave the ticket behind, or every later commit would wait for it.
+        // A panic must not leave the ticket unpublished, or every later commit would wait for it.
         let indexed = catch_unwind(AssertUnwindSafe(|| index(&placed)));
         if indexed.is_err() {
             self.poison.set(Error::new(Kind::Poisoned, format!("indexing batch {last_seq} panicked")));
@@ -289,8 +291,7 @@ impl<M: Medium> Journal for RingJournal<M> {
 
     fn complete_segments(&self) -> Vec<SegmentInfo> {
         let mut segments = self.medium.segments();
-        // Behind the active one there may be some that turned out too small. They go with it, not before: what is
-        // given up is a beginning of the chain.
+        // There may be segments after the active one that were too small. They are removed with it, in order.
         let active = segments.iter().position(|segment| segment.state == SegmentState::Active);
         segments.truncate(active.unwrap_or(segments.len()));
         segments
@@ -341,13 +342,13 @@ impl<M: Medium> Journal for RingJournal<M> {
     }
 
     fn remove_spares(&self) -> Result<u64> {
-        // Otherwise the former segment stays in use until there is another.
+        // Otherwise the former segment stays in use until the next rotation.
         self.with_log(|log| log.release_former(self.ring.published_tickets()));
         self.medium.remove_spares()
     }
 
     fn close(&self) -> Result<SeqNo> {
-        // AcqRel: the first caller closes; it publishes nothing by this flag.
+        // AcqRel: the first caller closes; the flag publishes no data.
         if self.is_closed.swap(true, Ordering::AcqRel) {
             return Ok(self.with_log(|log| SeqNo(log.next_seq().0 - 1)));
         }
@@ -379,7 +380,7 @@ mod tests {
     use super::*;
     use crate::HeapMedium;
 
-    /// An owner that finds the ring being paused goes on without leading, and there need not come another.
+    /// An owner that finds the ring paused continues without leading, and no other owner need come.
     #[test]
     fn a_ticket_that_comes_in_a_pause_is_led_behind_it() {
         let settings = JournalSettings::default();
@@ -389,10 +390,10 @@ mod tests {
         let ticket = journal.with_log(|_| {
             let ticket = journal.ring.submit(None, true);
             journal.lead(Some(ticket));
-            assert!(journal.ring.is_head_filled(), "nobody leads in a pause");
+            assert!(journal.ring.is_head_filled(), "no thread leads during a pause");
             ticket
         });
-        assert!(!journal.ring.is_head_filled(), "the ticket is left behind");
+        assert!(!journal.ring.is_head_filled(), "the ticket is still waiting");
         assert_eq!(journal.ring.wait_while(ticket, phase::FILLED), phase::PLACED);
         assert!(journal.publish(ticket, phase::PLACED, true, true));
     }

@@ -1,17 +1,18 @@
-//! Commit ring, segments and replay: the component that makes a commit ordered, placed, durable and visible.
+//! Commit ring, segments and replay: makes a commit ordered, placed, durable and visible.
 //!
-//! Layer 4: knows records and segments; knows no table, no index and no manifest. Folders read like the way
-//! of a commit:
+//! Layer 4: knows records and segments, but no table, no index and no manifest. Modules, in the order of a
+//! commit:
 //!
-//! * `ring`: tickets, slots, waiting, publication in order. Knows no byte of a segment.
-//! * `log`: turns a group of tickets into bytes of the active segment, numbered and chained.
-//! * [`RingJournal`]: a commit from ticket to return; ties ring, log and medium together.
-//! * [`Medium`]: what holds the segments and makes them durable: files ([`FileJournal`]), the heap
-//!   ([`NullJournal`]); persistent memory and a remote journal fit here.
-//! * [`Excerpt`]: what the journal holds at a moment, and its copy for another database.
-//! * [`rewrite`]: the journal written again with other records, for a filter of replay.
-//! * [`replay`]: from segments back to records, checked; [`SegmentReader`]: from one segment, also while it is written to.
-//! * [`conformance`]: what every [`Journal`] must pass.
+//! * `ring`: tickets, slots, waiting, publication in order. Does not know the bytes of segments.
+//! * `log`: writes a group of tickets as bytes of the active segment, numbered and chained.
+//! * [`RingJournal`]: all steps of a commit; connects ring, log and medium.
+//! * [`Medium`]: holds the segments and makes them durable: files ([`FileJournal`]) or the heap
+//!   ([`NullJournal`]); persistent memory and a remote journal would be further media.
+//! * [`Excerpt`]: the content of the journal at one moment, and its copy for another database.
+//! * [`rewrite()`]: rewrites the journal with other records, for a replay filter.
+//! * [`replay()`]: reads the records back from the segments, checked; [`SegmentReader`] reads one segment,
+//!   also while it is written.
+//! * [`conformance`]: the checks that every [`Journal`] must pass.
 
 pub mod conformance;
 
@@ -42,11 +43,11 @@ pub use null::{HeapMedium, NullJournal};
 pub use poison::Poison;
 pub use reader::{ReadBatch, SegmentReader};
 pub use replay::{
-    BatchJudge, Cut, FoundBatch, ListedSegment, NewNames, RecordSink, ReplaySettings, Replayed, Rewritten,
+    BatchFilter, Cut, FoundBatch, ListedSegment, NewNames, RecordSink, ReplaySettings, Replayed, Rewritten,
     SegmentBytes, SegmentSeal, discard, pending_name, pending_number, replay, rewrite, segment_in_file,
 };
 
-/// Where the records of a committed batch lie: `len` bytes from `offset`, the unchanged [`Batch::bytes`].
+/// The location of a committed batch: `len` bytes from `offset`, the unchanged [`Batch::bytes`].
 #[derive(Clone, Copy, Debug)]
 pub struct Placed<'a> {
     /// Number of the batch's first record; the others follow.
@@ -63,8 +64,8 @@ pub struct Placed<'a> {
 ///
 /// What an implementer guarantees ([`conformance`] checks it):
 /// 1. Numbers are consecutive over all batches, in the order in which the batches lie in the segments.
-/// 2. `index` runs once for each batch that is not refused, on the committing thread, before the batch or any
-///    later one is visible.
+/// 2. `index` runs once for each accepted batch, on the committing thread, before this batch or a later one
+///    is visible.
 /// 3. [`Journal::visible`] never passes a batch that is not indexed, and never goes back.
 /// 4. A commit with `sync` returns only when it and everything before it is durable.
 /// 5. After a failed persist step no later commit succeeds.
@@ -74,19 +75,20 @@ pub trait Journal: Send + Sync {
     /// `index` on. An empty batch takes no number and is not indexed; with `sync` it is [`Journal::sync`].
     ///
     /// `index` must neither commit nor wait for another commit. If it panics, the journal is poisoned and the
-    /// panic goes on in the caller.
+    /// panic continues in the caller.
     ///
     /// # Errors
     /// `Full` if there is no space for a segment (later commits may succeed), `Poisoned` after an earlier
-    /// failure, `Cancelled` after [`Journal::refuse_commits`] or [`Journal::close`], `Io` if this group's persist step failed.
+    /// failure, `Cancelled` after [`Journal::refuse_commits`] or [`Journal::close`], `Io` if this group's
+    /// persist step failed.
     fn commit(&self, batch: &Batch, sync: bool, index: &mut dyn FnMut(&Placed<'_>)) -> Result<SeqNo>;
 
     /// Every record up to this number is indexed.
     fn visible(&self) -> SeqNo;
 
-    /// Runs `f(next_seq)` while no group is being formed: every later record has a number of at least
-    /// `next_seq`. Earlier groups may still be indexing: wait for [`Journal::visible`] to reach
-    /// `next_seq - 1` if that matters. `f` must not commit.
+    /// Runs `f(next_seq)` while no group is formed: every later record has a number of at least `next_seq`.
+    /// Earlier groups may still be indexed: wait for [`Journal::visible`] to reach `next_seq - 1` if that
+    /// matters. `f` must not commit.
     fn between_groups(&self, f: &mut dyn FnMut(SeqNo));
 
     /// Makes everything committed so far durable.
@@ -95,84 +97,85 @@ pub trait Journal: Send + Sync {
     /// As [`Journal::commit`].
     fn sync(&self) -> Result<()>;
 
-    /// Makes everything up to `seq` durable without holding up commits: they go on while the device works.
-    /// Requires: `seq` is visible.
+    /// Makes everything up to `seq` durable without blocking commits while the device works. Requires: `seq`
+    /// is visible.
     ///
     /// # Errors
     /// As [`Journal::commit`].
     fn sync_through(&self, seq: SeqNo) -> Result<()>;
 
-    /// Refuses every commit that has no number yet, and every later one, with `Cancelled`. Those with a number go on: once
-    /// [`Journal::visible`] reaches the last one, nothing more comes. What else the journal does goes on until
-    /// [`Journal::close`]. Idempotent.
+    /// Refuses with `Cancelled` every commit that has no number yet, and every later one. Commits with a
+    /// number continue: once [`Journal::visible`] reaches the last one, no more follow. Everything else works
+    /// until [`Journal::close`]. Idempotent.
     fn refuse_commits(&self);
 
-    /// Says whether commits can succeed at all.
+    /// Checks that commits can succeed.
     ///
     /// # Errors
     /// `Poisoned` after a failure, naming the cause.
     fn check(&self) -> Result<()>;
 
-    /// The live segments that take no more records, oldest first. Never waits for a group that is being formed.
+    /// The live segments that take no more records, oldest first. Never waits for a group.
     fn complete_segments(&self) -> Vec<SegmentInfo>;
 
-    /// Memory of all segments, those kept ready and those still read included, in bytes.
+    /// Memory of all segments in bytes, including prepared ones and those that only readers use.
     fn memory_bytes(&self) -> u64;
 
-    /// What was appended to segments on a device since the journal was opened.
+    /// Appends to segments on a device since the journal was opened.
     fn appended(&self) -> Appended;
 
     /// The live segments, oldest first.
     fn segments(&self) -> Vec<SegmentInfo>;
 
-    /// What the journal holds between two groups, up to the last one that was formed. Requires: nothing is trimmed
-    /// meanwhile that the caller wants in it.
+    /// The content of the journal between two groups, up to the last group. Requires: the caller prevents
+    /// trimming of the segments that it needs.
     ///
     /// # Errors
     /// As [`Journal::check`].
     fn excerpt(&self) -> Result<Excerpt>;
 
-    /// Gives up the segments up to `upto` that are not active; returns their ids. The caller has removed them
-    /// durably from the manifest. Their files are reused or removed once no [`SegmentMemory`] points into them.
+    /// Removes the segments up to `upto` that are not active; returns their ids. Requires: the caller has
+    /// removed them durably from the manifest. Their files are reused or removed once no [`SegmentMemory`]
+    /// points to them.
     ///
     /// # Errors
-    /// `Io` if a file could not be removed; the segments are given up all the same.
+    /// `Io` if a file could not be removed; the segments are removed from the journal nevertheless.
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
         self.trim_keeping(upto, &[])
     }
 
-    /// As [`Journal::trim`], but the files of the segments `kept` stay as they are, until they are given back by
+    /// As [`Journal::trim`], but the files of the segments in `kept` stay unchanged until
     /// [`Journal::take_back`].
     ///
     /// # Errors
     /// As [`Journal::trim`].
     fn trim_keeping(&self, upto: SegmentId, kept: &[SegmentId]) -> Result<Vec<SegmentId>>;
 
-    /// Takes files back, by number and bytes, that were kept and that the manifest no longer names: they are reused or
-    /// removed.
+    /// Takes back files, by number and bytes, that were kept and that the manifest no longer names; they are
+    /// reused or removed.
     ///
     /// # Errors
     /// `Io` if a file could not be removed.
     fn take_back(&self, files: &[(u32, u64)]) -> Result<()>;
 
-    /// Everything up to this number is known to survive the loss of power; never falls.
+    /// Everything up to this number is known to be durable; never falls.
     fn durable(&self) -> SeqNo;
 
-    /// Removes the files that are kept for reuse, for a journal that rests; returns how many bytes. The segment that
-    /// is ready for the next records stays.
+    /// Removes the files that are kept for reuse, for an idle journal; returns the number of bytes. The
+    /// prepared segment stays.
     ///
     /// # Errors
-    /// `Io` if a file could not be removed; it is not reused either.
+    /// `Io` if a file could not be removed; it is not reused.
     fn remove_spares(&self) -> Result<u64> {
         Ok(0)
     }
 
-    /// Syncs, writes a durable-end mark, stops background work; every later commit is refused. Returns the
+    /// Syncs, writes a durable-end mark and stops background work; every later commit is refused. Returns the
     /// last number. A second call does nothing.
     ///
     /// # Errors
-    /// `Io` if the last sync failed, `Poisoned` after an earlier failure; background work is stopped all the
-    /// same.
+    /// `Io` if the last sync failed, `Poisoned` after an earlier failure; background work is stopped in any
+    /// case.
     fn close(&self) -> Result<SeqNo>;
 }
 
@@ -210,36 +213,36 @@ pub fn file_number(name: &str) -> Option<u32> {
 
 /// Records segments in the manifest.
 pub trait SegmentRegistrar: Send + Sync {
-    /// Makes it durable that `segment` is live. Called before the segment is used, off the write path.
+    /// Registers `segment` durably as live. Called before the segment is used, not on the path of a commit.
     ///
     /// # Errors
-    /// Whatever hinders it; the segment is then not used, and commits that need a new segment fail with it.
+    /// Any error; the segment is then not used, and commits that need a new segment fail with this error.
     fn register(&self, segment: &SegmentSpec) -> Result<()>;
 
-    /// Number of the manifest's last durable edit; never falls. The journal writes it down, so that whoever replays
-    /// can tell a manifest that lost edits. 0 where edits have no numbers.
+    /// Number of the manifest's last durable edit; never falls. The journal stores it, so that replay detects
+    /// a manifest that lost edits. 0 if edits have no numbers.
     fn edit_number(&self) -> u64 {
         0
     }
 }
 
-/// What a segment is at the moment.
+/// The state of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentState {
     /// Commits go there.
     Active,
-    /// Complete, not yet known to be durable.
+    /// Complete, but not known to be durable.
     Sealed,
     /// Complete and durable.
     Durable,
-    /// Registered, never used, and never will be.
+    /// Registered but never used.
     Unused,
 }
 
-/// What was appended to segments, headers and marks included.
+/// Appends to segments, including headers and marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
-    /// Appends: one for each commit group, header and mark.
+    /// Number of appends: one for each commit group, header and mark.
     pub appends: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -250,24 +253,25 @@ pub struct Appended {
 pub struct SegmentInfo {
     /// Its id.
     pub id: SegmentId,
-    /// Number in its file's name; 0 where there is no file.
+    /// Number in its file's name; 0 if it has no file.
     pub file: u32,
-    /// What it is.
+    /// Its state.
     pub state: SegmentState,
-    /// Bytes of memory and file.
+    /// Bytes of memory, and of the file.
     pub bytes: u64,
-    /// Bytes in use, from the front.
+    /// Used bytes, from the front.
     pub used: u64,
     /// Number of its last record, or of the record before it if it holds none.
     pub last_seq: SeqNo,
 }
 
-/// A segment that [`replay`] found sound up to `end`.
+/// A segment that [`replay()`] found valid up to `end`.
 #[derive(Clone, Debug)]
 pub struct SealedSegment {
-    /// The segment as listed.
+    /// The segment as the manifest lists it.
     pub spec: SegmentSpec,
-    /// Bytes that count, from the front; what follows is ignored for ever once the manifest says so.
+    /// Valid bytes, from the front. Once the manifest records this end, everything after it is ignored for
+    /// ever.
     pub end: u64,
     /// Number of its last record, or of the record before it if it holds none.
     pub last_seq: SeqNo,
@@ -278,25 +282,25 @@ pub struct SealedSegment {
 }
 
 impl SealedSegment {
-    /// What the next segment says of this one.
+    /// The link that the next segment's header contains.
     #[must_use]
     pub fn link(&self) -> ChainLink {
         ChainLink { id: self.spec.id, last_seq: self.last_seq, checksum: self.checksum }
     }
 }
 
-/// How a journal behaves.
+/// Settings of a journal.
 #[derive(Clone, Debug)]
 pub struct JournalSettings {
-    /// Bytes of a segment, 4 KiB to 1 GiB; a batch that does not fit gets a segment of its own size.
+    /// Bytes of a segment, 4 KiB to 1 GiB; a larger batch gets a segment of its own size.
     pub segment_bytes: u64,
-    /// Slots of the commit ring, a power of two from 2; more threads than that wait for their turn.
+    /// Slots of the commit ring, a power of two, at least 2; more threads than that wait for a slot.
     pub ring_slots: usize,
-    /// Bytes of records beyond which a group takes no further batch.
+    /// A group with this many bytes of records takes no further batch.
     pub group_bytes_max: usize,
     /// Batches of at least this size are copied by their own threads, if the group has several batches.
     pub parallel_copy_bytes: usize,
-    /// Files of trimmed segments that are kept for reuse.
+    /// Most files of trimmed segments that are kept for reuse.
     pub spare_files_max: usize,
 }
 
@@ -307,8 +311,8 @@ impl Default for JournalSettings {
             ring_slots: 256,
             group_bytes_max: 1 << 20,
             parallel_copy_bytes: 64 << 10,
-            // A flush gives back about four at once, and as many may wait for readers. One more is removed when its last
-            // reader leaves, which may be a writer, and a new one is made meanwhile.
+            // A flush releases about four segments at once, and as many may wait for readers. If a file more
+            // is released it is removed, perhaps on a writer's thread, and a new one is created meanwhile.
             spare_files_max: 8,
         }
     }
@@ -329,7 +333,7 @@ impl JournalSettings {
     }
 }
 
-/// Where a journal goes on.
+/// The position at which a journal continues.
 #[derive(Clone, Debug)]
 pub struct JournalStart {
     /// Id of the first new segment; greater than every id ever registered.
@@ -338,9 +342,9 @@ pub struct JournalStart {
     pub next_file: u32,
     /// Number of the next record.
     pub next_seq: SeqNo,
-    /// The last replayed segment; the default if there is none.
+    /// Link of the last replayed segment; the default if there is none.
     pub previous: ChainLink,
-    /// That of the database, for the checksums of groups; see [`ReplaySettings::salt`].
+    /// Salt of the database, for the checksums of groups; see [`ReplaySettings::salt`].
     pub salt: u32,
     /// Files of the directory that no live segment uses: number and bytes.
     pub spare_files: Vec<(u32, u64)>,

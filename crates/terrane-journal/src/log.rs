@@ -1,12 +1,12 @@
-//! The log: turns a group of tickets into bytes of the active segment. All of it belongs to the leader.
+//! The log: writes a group of tickets as bytes of the active segment. Only the leader uses it.
 //!
-//! Steps of a group: 1. make room, in a new segment if need be; 2. if the manifest has got new edits since, a mark
-//! that says so; 3. write the group header with its numbers; 4. copy the batches, large ones by their owners; 5. hand
-//! the bytes to the medium; 6. persist, if a member asked.
+//! Steps of a group: 1. make room, in a new segment if necessary; 2. if the manifest has new edits, write a
+//! mark that names the last one; 3. write the group header with its numbers; 4. copy the batches, large ones
+//! by their owners; 5. pass the bytes to the medium; 6. persist, if a member asked for it.
 //!
 //! Invariants:
 //! 1. A segment always has room for one more durable-end mark.
-//! 2. A failure up to step 1 leaves no trace: no number is taken. A later one poisons the journal.
+//! 2. A failure up to step 1 changes nothing: no number is taken. A later failure poisons the journal.
 #![expect(unsafe_code, reason = "writes segment memory that only the leader and the owners may touch")]
 
 use std::ops::Range;
@@ -24,43 +24,45 @@ use crate::poison::Poison;
 use crate::ring::{Entry, Ring, phase};
 use crate::{JournalSettings, JournalStart};
 
-/// Keeps an `Arc` in one place: members hold a pointer to it while they index, which saves each of them two
-/// changes of a shared count. Behind an `Arc` of its own, because moving a `Box` would end such pointers.
+/// Keeps an `Arc` at a fixed address: members hold a pointer to it while they index, which saves each of them
+/// two changes of a shared count. Inside another `Arc`, because moving a `Box` would invalidate such
+/// pointers.
 struct Kept(Arc<SegmentMemory>);
 
-/// The segment to which groups go.
+/// The segment to which groups are appended.
 struct Active {
     kept: Arc<Kept>,
     seed: u32,
-    /// Bytes in use.
+    /// Used bytes.
     used: usize,
     checksum: u32,
-    /// The manifest's edit that its header names.
+    /// The manifest edit that its header names.
     header_edit: u64,
-    /// The one that its last mark names, or else its header.
+    /// The manifest edit that its last mark names, or else its header.
     edit: u64,
 }
 
 /// See the head of the file.
 pub(crate) struct Log {
     active: Option<Active>,
-    /// Former segments, each with the ticket before which all must be published for its pointers to be unused.
+    /// Former segments, each with the first ticket that does not point to it: its pointers are unused once
+    /// all earlier tickets are published.
     retired: Vec<(u64, Arc<Kept>)>,
     previous: ChainLink,
     salt: u32,
     next_seq: SeqNo,
     durable: SeqNo,
-    /// Something was written since the last persist step.
+    /// True if something was written since the last persist step.
     is_dirty: bool,
-    /// How many tickets the next persist step may expect: the members of the last one, who will soon be back, and
-    /// those who came while it ran.
+    /// Number of tickets that the next persist step may expect: the members of the last one, who will soon
+    /// return, and those that came while it ran.
     expected: u64,
     parallel_copy_bytes: usize,
-    /// Groups with records are refused.
+    /// True if groups with records are refused.
     refuses_records: bool,
 }
 
-/// What the members of a group want, in sum.
+/// The sum of what the members of a group need.
 #[derive(Default)]
 struct Wanted {
     batch_count: u32,
@@ -86,7 +88,7 @@ impl Log {
                 start.next_seq.0
                     - u64::from(terrane_base::planted!(ReuseSequenceNumbers) && start.next_seq.0 > 1),
             ),
-            // What was replayed is durable: see `ReplaySettings::settle`.
+            // Replay made everything durable: see `ReplaySettings::make_durable`.
             durable: SeqNo(start.next_seq.0 - 1),
             is_dirty: false,
             expected: 0,
@@ -99,17 +101,17 @@ impl Log {
         self.next_seq
     }
 
-    /// Everything up to this number was made durable.
+    /// Everything up to this number is durable.
     pub(crate) fn durable(&self) -> SeqNo {
         self.durable
     }
 
-    /// How many tickets the next persist step may expect.
+    /// Number of tickets that the next persist step may expect.
     pub(crate) fn expected(&self) -> u64 {
         self.expected
     }
 
-    /// Id and bytes in use of the active segment.
+    /// Id and used bytes of the active segment.
     pub(crate) fn active(&self) -> Option<(terrane_base::SegmentId, u64)> {
         self.active.as_ref().map(|active| (active.memory().id, active.used as u64))
     }
@@ -119,13 +121,13 @@ impl Log {
         self.refuses_records = true;
     }
 
-    /// Lets go of former segments that no pointer of a member leads to any more: all tickets below `published` are done.
+    /// Drops former segments to which no member points any more: all tickets below `published` are finished.
     pub(crate) fn release_former(&mut self, published: u64) {
         self.retired.retain(|(ticket, _)| *ticket > published);
     }
 
-    /// Forms the group of `tickets`. On success every entry says where its records lie. `own` is the ticket of
-    /// the calling thread, which nobody else can copy.
+    /// Forms the group of `tickets`. On success every entry contains the location of its records. `own` is
+    /// the ticket of the calling thread, whose records only this thread can copy.
     pub(crate) fn form<M: Medium>(
         &mut self,
         ring: &Ring,
@@ -158,7 +160,7 @@ impl Log {
         }
         if wanted.sync {
             self.persist(medium).inspect_err(|error| poison.set(error.clone()))?;
-            // Counted from the start of this group: its members, and all that came while it was made durable.
+            // Counted from the start of this group: its members, and all that came while it became durable.
             self.expected = ring.gathered();
         }
         Ok(())
@@ -170,8 +172,8 @@ impl Log {
         self.active.as_ref().is_some_and(|active| len <= limit(active) - active.used)
     }
 
-    /// Says in a mark which edit the manifest has reached, if it is another than was said before and a group of
-    /// `len` bytes has room behind it: who recovers a record knows then which edits were durable before it.
+    /// Writes a mark with the manifest's edit number, if it has changed since the last mark and a group of
+    /// `len` bytes still fits after it: recovery of a record then knows which edits were durable before it.
     #[inline]
     fn note_edits<M: Medium>(&mut self, len: usize, medium: &M) -> Result<()> {
         let is_new = |active: &Active| medium.edit_number() > active.edit;
@@ -280,8 +282,8 @@ impl Log {
         medium.write(active.memory(), start, len)
     }
 
-    /// Copies all batches and takes their checksums into the chain. Owners of large batches copy their own,
-    /// unless theirs is the only one.
+    /// Copies all batches and adds their checksums to the chain. Owners of large batches copy their own,
+    /// unless the group has only one batch.
     fn copy(&mut self, ring: &Ring, tickets: &Range<u64>, own: Option<u64>, batch_count: u32) {
         let parallel_copy_bytes = if batch_count > 1 { self.parallel_copy_bytes } else { usize::MAX };
         // SAFETY: rule 2 of the ring; from `advance` on, entry and owner only read it.
@@ -322,7 +324,7 @@ impl Log {
         Ok(())
     }
 
-    /// Makes everything durable and says so in a durable-end mark, itself durable.
+    /// Makes everything durable and writes a durable-end mark, which is durable on return.
     pub(crate) fn close<M: Medium>(&mut self, medium: &M, poison: &Poison) -> Result<SeqNo> {
         poison.check()?;
         let closed =
@@ -347,13 +349,15 @@ impl Log {
     }
 }
 
-/// Copies the records of `entry` with their batch header to their place; returns the batch's checksum.
+/// Copies the records of `entry` with their batch header to their location; returns the batch's checksum.
 ///
 /// # Safety
-/// The entry is placed (its fields say where), its owner keeps the records alive, and nobody else writes there.
+/// The entry is placed (its fields contain the location), its owner keeps the records alive, and no other
+/// thread writes there.
 pub(crate) unsafe fn copy_batch(entry: &Entry) -> u32 {
     let (offset, header_offset) = (entry.offset as usize, entry.offset as usize - BATCH_HEADER_BYTES);
-    // SAFETY: by the caller's promise; the log keeps the segment's `Arc` in place until the ticket is published.
+    // SAFETY: by the caller's promise; the log keeps the segment's `Arc` in place until the ticket is
+    // published.
     let (records, segment) = unsafe { (entry.records(), &*entry.segment) };
     let checksum =
         segment::batch_checksum(entry.group_checksum, header_offset as u64, entry.record_count(), records);

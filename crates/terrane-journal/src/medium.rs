@@ -1,4 +1,4 @@
-//! What holds segments and makes them durable.
+//! A medium holds segments and makes them durable.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::{Appended, ChainLink, LiveMemory, SegmentInfo, SegmentState};
 /// A segment that is ready for its header.
 #[derive(Clone, Debug)]
 pub struct NewSegment {
-    /// Its memory; nobody else writes to it.
+    /// Its memory; no other thread writes to it.
     pub memory: Arc<SegmentMemory>,
-    /// Number in its file's name; 0 where there is no file.
+    /// Number in its file's name; 0 if it has no file.
     pub file: u32,
 }
 
@@ -22,7 +22,7 @@ pub struct NewSegment {
 pub struct SealedEnd {
     /// The segment, its last number and running checksum.
     pub link: ChainLink,
-    /// Bytes in use.
+    /// Used bytes.
     pub used: u64,
 }
 
@@ -30,19 +30,20 @@ pub struct SealedEnd {
 ///
 /// What an implementer guarantees:
 /// 1. Ids of segments grow.
-/// 2. A segment is known to whoever replays before [`Medium::rotate`] returns it, and its whole space exists.
+/// 2. A segment is registered for replay, and its whole space is allocated, before [`Medium::rotate`] returns
+///    it.
 /// 3. [`Medium::persist`] makes all bytes given to [`Medium::write`] durable, in all segments.
-/// 4. A failure to make a sealed segment durable in the background sets the [`Poison`](crate::Poison) that the
-///    medium shares with its journal.
+/// 4. A failure to make a sealed segment durable in the background sets the [`Poison`](crate::Poison) that
+///    the medium shares with its journal.
 ///
-/// `rotate` and `write` are called by one thread at a time: whoever forms the group. `persist` is called by that
-/// thread too, and beside it for [`Journal::sync_through`](crate::Journal::sync_through).
+/// `rotate` and `write` are called by one thread at a time: the leader. `persist` is called by that thread
+/// too, and concurrently by [`Journal::sync_through`](crate::Journal::sync_through).
 pub trait Medium: Send + Sync {
-    /// The next segment, with room for at least `bytes`; `sealed` is the active one, which takes no more.
-    /// After an error the active segment stays active.
+    /// The next segment, with room for at least `bytes`; `sealed` describes the active one, which takes no
+    /// more groups. After an error the active segment stays active.
     ///
     /// # Errors
-    /// `Full` if there is no space, `Io`, whatever the registrar returns.
+    /// `Full` if there is no space, `Io`, any error of the registrar.
     fn rotate(&self, bytes: usize, sealed: Option<&SealedEnd>) -> Result<NewSegment>;
 
     /// `len` bytes at `offset` of the active segment are complete in its memory.
@@ -57,7 +58,7 @@ pub trait Medium: Send + Sync {
     /// `Io`; the journal is poisoned then.
     fn persist(&self) -> Result<()>;
 
-    /// Everything up to this number is durable by work in the background; 0 if that is not known.
+    /// Everything up to this number was made durable in the background; 0 if that is unknown.
     fn durable(&self) -> SeqNo;
 
     /// See [`SegmentRegistrar::edit_number`](crate::SegmentRegistrar::edit_number).
@@ -65,11 +66,11 @@ pub trait Medium: Send + Sync {
         0
     }
 
-    /// The live segments, oldest first; the journal corrects the use of the active one.
+    /// The live segments, oldest first; the journal corrects the used bytes of the active one.
     fn segments(&self) -> Vec<SegmentInfo>;
 
-    /// The live segments with their memory, oldest first; one that was never used says 0 bytes. The journal knows more of
-    /// the active one.
+    /// The live segments with their memory, oldest first; 0 used bytes for one that was never used. The
+    /// journal knows more about the active one.
     fn live_memory(&self) -> Vec<LiveMemory>;
 
     /// Memory of all segments, in bytes.
@@ -77,7 +78,7 @@ pub trait Medium: Send + Sync {
         self.segments().iter().map(|segment| segment.bytes).sum()
     }
 
-    /// What [`Medium::write`] brought to a device; nothing if there is none.
+    /// The bytes that [`Medium::write`] sent to a device; zero if there is none.
     fn appended(&self) -> Appended {
         Appended::default()
     }
@@ -88,7 +89,7 @@ pub trait Medium: Send + Sync {
     /// `Io`.
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>>;
 
-    /// See [`Journal::trim_keeping`](crate::Journal::trim_keeping). Where there are no files nothing is kept.
+    /// See [`Journal::trim_keeping`](crate::Journal::trim_keeping). A medium without files keeps nothing.
     ///
     /// # Errors
     /// `Io`.
@@ -116,7 +117,7 @@ pub trait Medium: Send + Sync {
     fn stop(&self);
 }
 
-/// Marks the active segment of a list as `state`, ending as `sealed` says.
+/// Sets the active segment of a list to `state`, with the end in `sealed`.
 pub(crate) fn seal_last<L: AsMut<SegmentInfo>>(
     live: &mut VecDeque<L>,
     sealed: Option<&SealedEnd>,

@@ -1,4 +1,4 @@
-//! The journal of `journal = off`: the same ring, segments on the heap, nothing kept.
+//! The journal of `journal = off`: the same ring, with segments on the heap that are not kept.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::{
     SegmentState,
 };
 
-/// Segments on the heap. Persisting is free, because nothing survives the process anyway.
+/// Segments on the heap. Persisting costs nothing, because nothing survives the process.
 #[derive(Debug)]
 pub struct HeapMedium {
     segment_bytes: usize,
@@ -30,7 +30,7 @@ struct HeapState {
 #[derive(Debug)]
 struct HeapSegment {
     info: SegmentInfo,
-    /// Kept until the segment is trimmed, like a file: whoever copies the journal reads it.
+    /// Kept until the segment is trimmed, as a file would be, for copies of the journal.
     memory: Arc<SegmentMemory>,
 }
 
@@ -102,8 +102,8 @@ impl Medium for HeapMedium {
     fn stop(&self) {}
 }
 
-/// A journal that keeps nothing: neither the death of the process nor the loss of power is survived, `sync` or
-/// not. Everything else is as in every [`Journal`].
+/// A journal that keeps nothing: no commit survives the death of the process or the loss of power, with or
+/// without `sync`. Everything else is as in every [`Journal`].
 #[derive(Debug)]
 pub struct NullJournal(RingJournal<HeapMedium>);
 

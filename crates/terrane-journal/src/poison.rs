@@ -1,10 +1,10 @@
-//! The first failure that makes further commits unsafe, kept for every later commit.
+//! The first failure that makes further commits unsafe. Every later commit fails with it.
 
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::{AtomicBool, Ordering};
 use terrane_base::{Error, Kind};
 
-/// Refuses commits once it is set. Shared by ring, log and medium; never cleared.
+/// Refuses commits once it is set. Shared by ring, log and medium; never reset.
 #[derive(Debug, Default)]
 pub struct Poison {
     is_set: AtomicBool,
@@ -21,7 +21,7 @@ impl Poison {
     /// Sets it; the first cause stays.
     pub fn set(&self, cause: Error) {
         self.cause.lock().get_or_insert(cause);
-        // Release: pairs with the Acquire in `check`; who sees the flag sees the cause.
+        // Release: pairs with the Acquire in `check`; a thread that sees the flag sees the cause.
         self.is_set.store(true, Ordering::Release);
     }
 

@@ -1,8 +1,8 @@
-//! Reading the groups of one segment from its file, one after the other, also while commits append to it.
+//! Reads the groups of one segment from its file, one after the other, also while commits append to it.
 //!
-//! Nothing is mapped and nothing is kept from being reused: every group is checked, and its checksums say segment and
-//! database, so bytes of another segment in a recycled file, or of a group that is being written, are never taken for it.
-//! Where no sound group follows, it may come later, or be gone: whoever reads knows which.
+//! The file is not mapped and not protected from reuse. Every group is checked, and its checksums depend on
+//! segment and database, so bytes of another segment in a recycled file, or of a group that is being written,
+//! are never accepted. If no valid group follows, it may come later, or be gone: the caller knows which.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,9 +24,9 @@ pub struct SegmentReader {
     file: Arc<dyn File>,
     header: SegmentHeader,
     seed: u32,
-    /// Bytes that may hold groups.
+    /// End of the bytes that may hold groups.
     end: u64,
-    /// Whether no more groups come, so that it may be read far ahead.
+    /// True if no more groups come, so that the reader may read far ahead.
     is_whole: bool,
     at: u64,
     last_seq: SeqNo,
@@ -34,7 +34,7 @@ pub struct SegmentReader {
     buf_at: u64,
 }
 
-/// A batch as it lies in a group that was read.
+/// A batch in a group that was read.
 #[derive(Clone, Debug)]
 pub struct ReadBatch {
     group: Arc<[u8]>,
@@ -54,7 +54,7 @@ impl ReadBatch {
         SeqNo(self.batch.first_seq.0 + u64::from(self.batch.record_count.max(1)) - 1)
     }
 
-    /// How many records it has.
+    /// Number of its records.
     #[must_use]
     pub fn record_count(&self) -> u32 {
         self.batch.record_count
@@ -68,9 +68,9 @@ impl ReadBatch {
 }
 
 impl SegmentReader {
-    /// Opens the segment `spec` in directory `dir` of a database of this `salt` in front of its first group; `None` if its
-    /// file is not there or holds no header of it, now. Groups end at `end`, if that is known; a segment that `is_whole`
-    /// takes no more.
+    /// Opens the segment `spec` in directory `dir` of a database with this `salt`, before its first group.
+    /// `None` if its file is missing or does not hold its header at the moment. Groups end at `end`, if that
+    /// is known; a segment that `is_whole` takes no more groups.
     ///
     /// # Errors
     /// `Corrupt` if the file is shorter than it should be; `Io`.
@@ -89,7 +89,7 @@ impl SegmentReader {
         };
         let (found, expected) = (file.len()?, end.unwrap_or(spec.bytes));
         if expected < SEGMENT_HEADER_BYTES as u64 {
-            let message = format!("segment {}: it cannot end at {expected}, within its header", spec.id);
+            let message = format!("segment {}: its end {expected} lies within its header", spec.id);
             return Err(Error::corrupt(message).at(path.display().to_string(), 0));
         }
         if found < expected {
@@ -116,7 +116,7 @@ impl SegmentReader {
         }))
     }
 
-    /// Which segment it is.
+    /// The segment's id.
     #[must_use]
     pub fn id(&self) -> SegmentId {
         self.header.id
@@ -128,20 +128,21 @@ impl SegmentReader {
         SeqNo(self.header.previous.last_seq.0 + 1)
     }
 
-    /// Number of the last record in front of the position.
+    /// Number of the last record before the position.
     #[must_use]
     pub fn last_seq(&self) -> SeqNo {
         self.last_seq
     }
 
-    /// The next group that has batches, as those, and goes behind it; `None`, and stays, where no sound one follows now.
+    /// Reads the batches of the next group that has any, and moves after it. Returns `None`, and does not
+    /// move, if no valid group follows at the moment.
     ///
     /// # Errors
     /// `Io`.
     pub fn next_group(&mut self) -> Result<Option<Vec<ReadBatch>>> {
         loop {
             let Some((header, group)) = self.read_group()? else {
-                // What was read ahead may be older than what is there when it is asked again.
+                // Bytes read ahead may be outdated at the next call.
                 self.buf.clear();
                 return Ok(None);
             };
@@ -154,11 +155,11 @@ impl SegmentReader {
         }
     }
 
-    /// `Corrupt`: a record that must be here is not.
+    /// `Corrupt`: a record that must exist is missing.
     #[must_use]
     pub fn damaged(&self) -> Error {
         let message = format!(
-            "segment {}: expected a group starting with #{}, found no sound one",
+            "segment {}: expected a group starting with sequence number {}, found no valid one",
             self.header.id,
             self.last_seq.0 + 1
         );
@@ -181,7 +182,7 @@ impl SegmentReader {
         Ok(checked.is_ok().then(|| (header, group.into())))
     }
 
-    /// The next `len` bytes; `None` if there are fewer up to the end.
+    /// The next `len` bytes; `None` if the segment ends before that.
     fn bytes(&mut self, len: usize) -> Result<Option<&[u8]>> {
         let left = self.end - self.at;
         if len as u64 > left {
@@ -189,7 +190,8 @@ impl SegmentReader {
         }
         let is_there = self.buf_at <= self.at && self.at + len as u64 <= self.buf_at + self.buf.len() as u64;
         if !is_there {
-            // Of a segment that is written to no byte is read that a writer may be at.
+            // While a segment is written, the reader does not read ahead into bytes that a writer may be
+            // writing.
             let ahead = if self.is_whole { READ_BYTES } else { 0 };
             let wanted = (len.max(ahead) as u64).min(left) as usize;
             self.buf.clear();

@@ -1,22 +1,22 @@
-//! Replay: from segments back to records, checked.
+//! Replay: reads the records back from the segments, checked.
 //!
-//! 1. *Scan* every listed segment, in parallel: read it (an I/O error is an error then, not a signal), map it,
-//!    walk its sound groups, look for durable-end marks also behind the first damage ([`scan`]).
+//! 1. *Scan* every listed segment, in parallel: read it (so that an I/O error is an error and not a signal),
+//!    map it, walk its valid groups, and look for durable-end marks also after the first damage ([`scan`]).
 //! 2. *Link* the scans in order: the longest run in which each segment header names exactly the end of the
-//!    segment before it. What follows that run is not used.
-//! 3. *Judge* the place where the run ends, by the greatest durable-end mark seen anywhere:
+//!    segment before it. Segments after that run are not used.
+//! 3. *Check* the end of the run against the greatest durable-end mark in any segment:
 //!
-//!    | records behind the run | greatest mark or floor | verdict |
+//!    | records after the run | greatest mark or floor | verdict |
 //!    |---|---|---|
 //!    | no sign of any | up to the run's end | the end |
 //!    | signs of some | up to the run's end | torn tail: cut, reported in [`Replayed::cut`] |
-//!    | any | beyond the run's end | corruption: something durable is gone |
+//!    | any | beyond the run's end | corruption: durable records are lost |
 //!
-//! 4. *Index* the run's records, in parallel, in pieces of about a mebibyte.
+//! 4. *Index* the run's records, in parallel, in pieces of about one mebibyte.
 //!
-//! Replay never writes. The caller records the ends of all used segments in the manifest, drops the unused
-//! ones from it, and goes on in new segments; so a crash at any point repeats the same replay, and bytes behind
-//! a recorded end are ignored for ever.
+//! Replay never writes. The caller records the ends of all used segments in the manifest, removes the unused
+//! ones from it, and continues in new segments. So a crash at any point repeats the same replay, and bytes
+//! after a recorded end are ignored for ever.
 
 mod index;
 mod rewrite;
@@ -34,86 +34,87 @@ use terrane_device::{Disk, OpenMode, SegmentMemory};
 use crate::fork::fork_join;
 use crate::{ChainLink, JournalStart, SealedSegment, SegmentSpec};
 pub use rewrite::{
-    BatchJudge, FoundBatch, NewNames, Rewritten, discard, pending_name, pending_number, rewrite,
+    BatchFilter, FoundBatch, NewNames, Rewritten, discard, pending_name, pending_number, rewrite,
 };
 use scan::Scan;
 pub use scan::{SegmentBytes, segment_in_file};
 
-/// What the manifest knows of a listed segment.
+/// A listed segment, as the manifest knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct ListedSegment {
     /// As it was registered.
     pub spec: SegmentSpec,
-    /// Where it ends, if an earlier replay was recorded.
+    /// Its end, if an earlier replay was recorded.
     pub seal: Option<SegmentSeal>,
 }
 
-/// The recorded end of a segment: bytes behind it do not count.
+/// The recorded end of a segment: bytes after it are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSeal {
-    /// Bytes that count, from the front.
+    /// Valid bytes, from the front.
     pub end: u64,
     /// Number of the last record up to there.
     pub last_seq: SeqNo,
 }
 
-/// How to replay.
+/// Settings of a replay.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplaySettings {
-    /// Threads to use, the calling one included; at least 1.
+    /// Number of threads, including the caller; at least 1.
     pub threads: usize,
-    /// Everything up to this number was durable as far as the manifest knows.
+    /// Everything up to this number was durable according to the manifest.
     pub durable_floor: SeqNo,
-    /// Everything up to this number is not needed from the journal. Only used if the first segment's header is
-    /// not there, which otherwise says where the journal begins.
+    /// The extents hold everything up to this number. Used only if the first segment's header is missing,
+    /// which otherwise says where the journal begins.
     pub flushed: SeqNo,
-    /// Sync the used segments at the end, so that their ends may be recorded: what a killed process wrote is
+    /// Syncs the used segments at the end, so that their ends may be recorded: what a killed process wrote is
     /// readable, but perhaps not yet durable. False for opening read-only.
-    pub settle: bool,
-    /// That of the database: a segment of another salt is none of this journal's.
+    pub make_durable: bool,
+    /// The salt of the database: a segment with another salt does not belong to this journal.
     pub salt: u32,
 }
 
-/// Receives each record with its segment and the offset at which it lies there. Called from many threads at
-/// once, in no order; an error ends the replay.
+/// Receives each record with its segment and its offset there. Called from many threads at once, in no order;
+/// an error ends the replay.
 pub type RecordSink<'a> = dyn Fn(&Arc<SegmentMemory>, usize, &Record<'_>, SeqNo) -> Result<()> + Sync + 'a;
 
-/// A torn tail: what lies behind it was never durable.
+/// A torn tail: the bytes after it were never durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The segment in which the journal ends.
     pub id: SegmentId,
-    /// Its file.
+    /// Name of its file.
     pub file: String,
-    /// Where its sound part ends.
+    /// End of its valid part.
     pub offset: u64,
     /// What was expected there and what was found.
     pub reason: String,
 }
 
-/// What replay found.
+/// The result of a replay.
 #[derive(Clone, Debug)]
 pub struct Replayed {
-    /// Number of the last record; that of the last one before the journal if it holds none.
+    /// Number of the last record; if the journal holds none, of the last record before it.
     pub last_seq: SeqNo,
-    /// What was cut off, if anything was.
+    /// The torn tail, if there was one.
     pub cut: Option<Cut>,
-    /// The used segments, oldest first; each ends where the next one, or the cut, says.
+    /// The used segments, oldest first, each with its end.
     pub segments: Vec<SealedSegment>,
-    /// Listed segments without a usable byte: the caller drops them from the manifest; their files are spare.
+    /// Listed segments without a valid byte: the caller removes them from the manifest; their files are
+    /// spare.
     pub unused: Vec<SegmentSpec>,
-    /// The last used segment as the next one must name it.
+    /// Link of the last used segment, which the next one must contain.
     pub link: ChainLink,
-    /// Bytes of the used parts.
+    /// Bytes of all valid parts.
     pub bytes: u64,
-    /// The last edit of the manifest that was durable as far as the journal knows.
+    /// The last manifest edit that was durable according to the journal.
     pub edit: u64,
-    /// As the settings said.
+    /// From the settings.
     pub salt: u32,
 }
 
 impl Replayed {
-    /// Where the journal goes on, in new segments.
+    /// The position at which the journal continues, in new segments.
     #[must_use]
     pub fn start(
         self,
@@ -136,8 +137,8 @@ impl Replayed {
 /// Replays the listed segments, oldest first, of directory `dir`; see the head of the file.
 ///
 /// # Errors
-/// `Corrupt`, naming file and offset, if something that was durable is missing or damaged, or a listed file is
-/// missing or too short; `Io`; whatever `sink` returns.
+/// `Corrupt`, naming file and offset, if durable bytes are missing or damaged, or a listed file is missing or
+/// too short; `Io`; any error that `sink` returns.
 pub fn replay(
     disk: &dyn Disk,
     dir: &Path,
@@ -150,20 +151,20 @@ pub fn replay(
         let (first, second) = (pair[0].spec.id, pair[1].spec.id);
         return Err(Error::corrupt(format!("the list of segments names {first} before {second}")));
     }
-    let mode = if settings.settle { OpenMode::Write } else { OpenMode::Read };
+    let mode = if settings.make_durable { OpenMode::Write } else { OpenMode::Read };
     let scans = run_tasks(spawn, settings.threads, listed, &|listed| {
         scan::scan(disk, dir, listed, mode, settings.salt)
     })?;
     let run = link(&scans, settings)?;
-    judge(&scans, &run, settings)?;
+    check_end(&scans, &run, settings)?;
     let used: Vec<&Scan> = run.used.iter().map(|&index| &scans[index]).collect();
     let pieces: Vec<_> =
         used.iter().flat_map(|scan| scan.pieces.iter().map(|piece| (*scan, piece))).collect();
     run_tasks(spawn, settings.threads, &pieces, &|(scan, piece)| index::index(scan, piece, sink))?;
-    if settings.settle && !terrane_base::planted!(SkipSettleSync) {
+    if settings.make_durable && !terrane_base::planted!(SkipSettleSync) {
         let durable = durable_through(&scans, settings);
         for scan in used.iter().filter(|scan| scan.listed.seal.is_none()) {
-            scan.settle(durable)?;
+            scan.make_durable(durable)?;
         }
     }
     let segments: Vec<SealedSegment> = used.iter().map(|scan| scan.sealed()).collect();
@@ -184,12 +185,12 @@ struct Run {
     /// Indexes of its scans.
     used: Vec<usize>,
     last_seq: SeqNo,
-    /// Why the segment that should follow does not.
+    /// The reason why the next segment does not continue the run.
     broken: Option<String>,
 }
 
 impl Run {
-    /// Where the run ends: a scan, and an offset in it.
+    /// The end of the run: a scan, and an offset in it.
     fn end<'a>(&self, scans: &'a [Scan]) -> Option<(&'a Scan, u64)> {
         match self.used.last() {
             Some(&last) => Some((&scans[last], scans[last].end.offset as u64)),
@@ -204,7 +205,7 @@ impl Run {
         }
     }
 
-    /// What lies behind the run, if there is any sign of it.
+    /// The torn tail after the run, if there are traces of more.
     fn cut(&self, scans: &[Scan]) -> Option<Cut> {
         let (scan, offset) = self.end(scans)?;
         let behind = self.used.last().map_or(0, |last| last + 1);
@@ -236,7 +237,7 @@ fn link(scans: &[Scan], settings: &ReplaySettings) -> Result<Run> {
                 "expected {} to follow {link}, found that it follows {}",
                 scan.listed.spec.id, header.previous
             );
-            // A lost end makes the run shorter than the successor says. Nothing that a crash does makes it
+            // If a segment lost its end, the run is shorter than the next segment says. No crash makes it
             // longer, or different at the same length.
             if header.previous.last_seq <= link.last_seq {
                 return Err(
@@ -246,12 +247,14 @@ fn link(scans: &[Scan], settings: &ReplaySettings) -> Result<Run> {
             run.broken = Some(broken);
             break;
         }
-        // The first used segment follows one that is trimmed; a listed one before it that was lost breaks the run.
+        // The first used segment follows a trimmed one; if a listed segment before it was lost, that breaks
+        // the run.
         if link.is_none()
             && header.previous.id >= scans[0].listed.spec.id
             && !terrane_base::planted!(ForgetLostSegment)
         {
-            run.broken = Some(format!("{} follows {}, which is lost", scan.listed.spec.id, header.previous));
+            run.broken =
+                Some(format!("{} follows {}, which is missing", scan.listed.spec.id, header.previous));
             break;
         }
         link = Some(scan.link());
@@ -261,27 +264,28 @@ fn link(scans: &[Scan], settings: &ReplaySettings) -> Result<Run> {
     Ok(run)
 }
 
-/// Up to which number the journal was durable, as far as manifest and marks say.
+/// The number up to which the journal was durable, according to manifest and marks.
 fn durable_through(scans: &[Scan], settings: &ReplaySettings) -> SeqNo {
     scans.iter().filter_map(|scan| scan.durable).fold(settings.durable_floor, SeqNo::max)
 }
 
 /// Step 3.
-fn judge(scans: &[Scan], run: &Run, settings: &ReplaySettings) -> Result<()> {
+fn check_end(scans: &[Scan], run: &Run, settings: &ReplaySettings) -> Result<()> {
     let durable = durable_through(scans, settings);
     let Some((scan, offset)) = run.end(scans) else { return Ok(()) };
     if durable <= run.last_seq || terrane_base::planted!(CutDurableDamage) {
         return Ok(());
     }
     Err(Error::corrupt(format!(
-        "the journal was durable up to {durable}, but is sound only up to {}: {}",
+        "the journal was durable up to {durable}, but is valid only up to {}: {}",
         run.last_seq,
         run.reason(scan)
     ))
     .at(&*scan.path, offset))
 }
 
-/// Runs `each` over all tasks on `threads` threads; results in order, or the error of the first failed task.
+/// Runs `each` for all tasks on `threads` threads; returns the results in order, or the error of the first
+/// failed task.
 fn run_tasks<T: Sync, R: Send>(
     spawn: &dyn Spawn,
     threads: usize,
@@ -293,7 +297,7 @@ fn run_tasks<T: Sync, R: Send>(
     let failed = std::sync::atomic::AtomicBool::new(false);
     fork_join(spawn, threads.clamp(1, tasks.len().max(1)), &|| {
         use std::sync::atomic::Ordering::Relaxed;
-        // Relaxed: the counter shares out tasks, the locks and the join carry the data.
+        // Relaxed: the counter distributes tasks; the locks and the join transfer the data.
         while !failed.load(Relaxed) {
             let index = next.fetch_add(1, Relaxed);
             let Some(task) = tasks.get(index) else { break };
@@ -302,6 +306,6 @@ fn run_tasks<T: Sync, R: Send>(
             *results[index].lock() = Some(result);
         }
     });
-    // Tasks are taken in order, so whatever was not done comes behind the error.
+    // Tasks are taken in order, so every task that was not done comes after the error.
     results.into_iter().map_while(Mutex::into_inner).collect()
 }

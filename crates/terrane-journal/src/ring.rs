@@ -1,4 +1,4 @@
-//! The commit ring: tickets, slots, waiting, and publication in ticket order. Knows no byte of a segment.
+//! The commit ring: tickets, slots, waiting, and publication in ticket order. Knows no bytes of segments.
 //!
 //! ```text
 //! EMPTY(t) --owner fills--> FILLED(t) --leader--> [COPY(t) --leader-->] PLACED(t) | FAILED(t)
@@ -6,35 +6,35 @@
 //!    '-------owner: EMPTY(t + slots)------- PUBLISHED(t) | HALTED(t) <--publisher--'
 //! ```
 //!
-//! A slot's `word` holds a ticket and a phase, so a slot is never taken for that of another lap. The *leader*
-//! is the thread that holds `lead.held`; the *publisher* is the thread that holds the baton (below).
+//! A slot's `word` holds a ticket and a phase, so laps of the ring cannot be confused. The *leader* is the
+//! thread that holds `lead.held`; the *publisher* is the thread that holds the baton (below).
 //!
 //! # Who may touch what
 //! 1. EMPTY(t), FILLED(t) coming: only the owner of ticket t touches the entry.
 //! 2. FILLED, COPY: only the leader writes the entry. In COPY the owner reads it.
 //! 3. PLACED, FAILED: only the owner touches the entry, until it arrives.
-//! 4. Arrived: only the publisher reads the entry. From PUBLISHED or HALTED on the owner has it back.
-//! 5. `lead.head` and whatever the journal puts behind [`Ring::lead`] belong to the leader.
+//! 4. Arrived: only the publisher reads the entry. From PUBLISHED or HALTED on the owner may use it again.
+//! 5. `lead.head`, and all state that the journal guards by [`Ring::lead`], belong to the leader.
 //! 6. `published.*` is written by the publisher only.
 //!
 //! # The baton
 //! Each slot's `baton` collects two marks: ARRIVED (the owner is done) and HEAD (every earlier ticket is
-//! published). Whoever sets the second one is the publisher, of that slot and of every slot behind it that has
-//! arrived. So there is exactly one publisher, and nobody waits to become it.
+//! published). The thread that sets the second mark becomes the publisher of that slot and of every following
+//! slot that has arrived. So there is exactly one publisher, and no thread waits to become it.
 //!
 //! # No ticket is left behind
-//! A filled ticket at the head always has a thread that will lead it. The owner tries after filling; if another
-//! thread leads at that moment, that leader's members look again once they are indexed (`helping`), and a
-//! leader that found nothing looks again itself. The two sides meet in `lead.held`, which both change by a
-//! read-modify-write: either the owner's comes later and sees the lead free, or the leader's release comes
-//! later and reads from the owner's, and then everyone who acts on the release sees the slot filled.
+//! A filled ticket at the head always has a thread that will lead it. The owner tries after filling; if
+//! another thread leads at that moment, that leader's members look again once they are indexed (`helping`),
+//! and a leader that found nothing looks again itself. Both sides change `lead.held` by a read-modify-write:
+//! either the owner's change comes later and finds the lead free, or the leader's release comes later and
+//! reads from the owner's change; then every thread that acts on the release sees the slot filled.
 //!
-//! Who finds that a thread pauses the ring tries no further: that thread looks for a group when it resumes. The two sides
-//! meet in `lead.pausing` in the same way.
+//! An owner that finds a thread pausing the ring does not try again: that thread looks for a group when it
+//! resumes. Both sides change `lead.pausing` in the same way.
 //!
-//! Who helps may *call* the owner instead of leading for it ([`Ring::call_head`]): the owner clears the call, then
-//! tries to lead as after filling. Who finds a call set leaves the ticket to it: the owner's try is still to come, by
-//! the same argument, because it follows the clearing.
+//! A helper may *call* the owner instead of leading for it ([`Ring::call_head`]): the owner clears the call,
+//! then tries to lead as after filling. A thread that finds a call set leaves the ticket to the owner: its
+//! attempt is still to come, by the same argument, because it follows the clearing.
 
 #![expect(unsafe_code, reason = "entries pass between threads by the rules above")]
 
@@ -57,8 +57,8 @@ use phase::{BITS, CALLED, EMPTY, FILLED, HALTED, PARKED, PUBLISHED};
 const ARRIVED: u32 = 1;
 const HEAD: u32 = 2;
 
-/// Turns of spinning before a thread sleeps. Waking costs ten times what the first turns cost, but a spinning
-/// thread may keep the awaited one from its processor; the later turns give the processor away.
+/// Turns of spinning before a thread sleeps. A wake-up costs ten times as much as the first turns, but a
+/// spinning thread may keep the awaited one from its processor, so the later turns yield the processor.
 const SPIN_TURNS: u32 = if cfg!(feature = "shuttle") { 1 } else { 96 };
 
 /// One cache line.
@@ -69,7 +69,7 @@ struct Slot {
     baton: AtomicU32,
 }
 
-/// `last_seq` of a ticket that was placed but not indexed: nothing may become visible from there on.
+/// `last_seq` of a ticket that was placed but not indexed: nothing from there on may become visible.
 const HALT: SeqNo = SeqNo(u64::MAX);
 
 #[cfg(not(feature = "shuttle"))]
@@ -77,7 +77,7 @@ const _: () = assert!(size_of::<Slot>() == 64); // Neighbouring tickets of diffe
 
 struct Lead {
     held: AtomicBool,
-    /// Threads between [`Ring::pause`] and [`Ring::resume`]; they go before the next leader.
+    /// Threads between [`Ring::pause`] and [`Ring::resume`]; they get the lead before the next leader.
     pausing: AtomicU32,
     /// First ticket that is in no group yet.
     head: AtomicU64,
@@ -87,7 +87,7 @@ struct Published {
     visible: AtomicU64,
     /// First ticket that is not published.
     tickets: AtomicU64,
-    /// A ticket was placed but not indexed: nothing becomes visible any more.
+    /// True if a ticket was placed but not indexed: nothing becomes visible any more.
     halted: AtomicBool,
 }
 
@@ -98,10 +98,10 @@ pub(crate) struct Ring {
     tail: CachePadded<AtomicU64>,
     lead: CachePadded<Lead>,
     published: CachePadded<Published>,
-    /// Sleepers in `enter`: the ring is full.
+    /// Threads that sleep in `enter`, because the ring is full.
     space: Parking,
     space_waiters: AtomicU32,
-    /// Sleepers in `pause`.
+    /// Threads that sleep in `pause`.
     lead_free: Parking,
     /// Owners that still copy their records into the group being formed.
     copying: CachePadded<AtomicU32>,
@@ -157,16 +157,16 @@ impl Ring {
     /// The entry of `ticket`.
     ///
     /// # Safety
-    /// The rules in the head of the file give the caller the entry.
+    /// The caller may use the entry by the rules in the head of the file.
     #[inline]
     pub(crate) unsafe fn entry(&self, ticket: u64) -> *mut Entry {
         self.slot(ticket).entry.get()
     }
 
-    /// Everything up to here is indexed.
+    /// Everything up to this number is indexed.
     #[inline]
     pub(crate) fn visible(&self) -> SeqNo {
-        // Acquire: pairs with the Release in `publish_from`; who sees a number sees its index entries.
+        // Acquire: pairs with the Release in `publish_from`; a thread that sees a number sees its entries.
         SeqNo(self.published.visible.load(Ordering::Acquire))
     }
 
@@ -176,21 +176,21 @@ impl Ring {
         self.published.tickets.load(Ordering::Acquire)
     }
 
-    /// Tickets that were taken and are in no group yet. Called by the leader.
+    /// Number of tickets that were taken and are in no group yet. Called by the leader.
     pub(crate) fn gathered(&self) -> u64 {
         self.tail.load(Ordering::Relaxed) - self.lead.head.load(Ordering::Relaxed)
     }
 
     // --- the owner ---
 
-    /// Takes a ticket, waits for its slot and fills it; `batch` is `None` to ask for a persist step only.
+    /// Takes a ticket, waits for its slot and fills it; `batch` is `None` for a persist step only.
     ///
-    /// The caller goes through all phases before it lets go of `batch`.
+    /// The caller completes all phases before it drops `batch`.
     #[inline]
     pub(crate) fn submit(&self, batch: Option<&Batch>, sync: bool) -> u64 {
         let ticket = self.tail.fetch_add(1, Ordering::Relaxed);
         let slot = self.slot(ticket);
-        // Acquire: pairs with the exchange in `finish`; the owner of the former lap is done with the entry.
+        // Acquire: pairs with the exchange in `finish`; the owner of the previous lap has finished.
         if slot.word.load(Ordering::Acquire) != pack(ticket, EMPTY) {
             self.wait_for_space(ticket);
         }
@@ -216,8 +216,7 @@ impl Ring {
         self.space_waiters.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Waits until `ticket` leaves phase `from`; returns the new phase. FILLED is left also by a call, and then
-    /// returned.
+    /// Waits until `ticket` leaves phase `from`; returns the new phase. A call also ends FILLED.
     #[inline]
     pub(crate) fn wait_while(&self, ticket: u64, from: u64) -> u64 {
         let word = &self.slot(ticket).word;
@@ -244,14 +243,14 @@ impl Ring {
         word.load(Ordering::Acquire) & (PARKED - 1)
     }
 
-    /// The owner of `ticket` heard the call, and is about to try to lead.
+    /// The owner of `ticket` has seen the call and will try to lead.
     pub(crate) fn answer(&self, ticket: u64) {
-        // SeqCst: comes before the exchange in `try_lead`, see "No ticket is left behind". A leader may have moved the
-        // ticket on meanwhile, which cleared the mark as well.
+        // SeqCst: comes before the exchange in `try_lead`, see "No ticket is left behind". A leader may have
+        // advanced the ticket meanwhile, which cleared the mark as well.
         self.slot(ticket).word.fetch_and(!CALLED, Ordering::SeqCst);
     }
 
-    /// The owner copied its records.
+    /// The owner has copied its records.
     pub(crate) fn copy_done(&self) {
         // AcqRel: pairs with the Acquire in `wait_for_copies`, through every other member's subtraction.
         if self.copying.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -260,7 +259,7 @@ impl Ring {
     }
 
     /// The owner is done with the entry. `is_indexed` is false for a ticket that was placed but not indexed.
-    /// Returns the outcome if the owner published its own ticket: whether that counts.
+    /// If the owner published its own ticket, returns whether it was committed.
     #[inline]
     pub(crate) fn arrive(&self, ticket: u64, is_indexed: bool) -> Option<bool> {
         let slot = self.slot(ticket);
@@ -275,7 +274,7 @@ impl Ring {
         (slot.baton.fetch_or(ARRIVED, Ordering::AcqRel) & HEAD != 0).then(|| self.publish_from(ticket))
     }
 
-    /// The owner has what it wants: the slot goes to the next lap.
+    /// The owner has finished: the slot is free for the next lap.
     #[inline]
     pub(crate) fn finish(&self, ticket: u64) {
         let next = pack(ticket + self.slots.len() as u64, EMPTY);
@@ -288,8 +287,8 @@ impl Ring {
 
     // --- the publisher ---
 
-    /// Publishes `own`, whose owner is the caller, and every arrived ticket behind it; passes the baton on.
-    /// Returns whether `own` counts.
+    /// Publishes `own`, whose owner is the caller, and every arrived ticket after it; passes the baton on.
+    /// Returns whether `own` was committed.
     fn publish_from(&self, own: u64) -> bool {
         let mut own_counts = true;
         let mut next = own;
@@ -300,7 +299,7 @@ impl Ring {
                 own_counts = own < halted_at;
             }
             next = after;
-            // AcqRel: passes the baton with all that the publisher wrote, or keeps it and takes the entry.
+            // AcqRel: passes the baton with all writes of the publisher, or keeps it and takes the entry.
             let goes_on = self.slot(next).baton.fetch_or(HEAD, Ordering::AcqRel) & ARRIVED != 0;
             for ticket in first..next {
                 if ticket != own {
@@ -313,8 +312,8 @@ impl Ring {
         }
     }
 
-    /// Publishes the run of arrived tickets from `first`; returns the ticket behind it, and the first ticket
-    /// of it that does not count.
+    /// Publishes the run of arrived tickets from `first`; returns the ticket after it, and the first ticket
+    /// of it that was not committed.
     fn publish_run(&self, first: u64) -> (u64, u64) {
         let (mut next, mut visible) = (first, None);
         let mut halted_at = if self.published.halted.load(Ordering::Relaxed) { first } else { u64::MAX };
@@ -345,7 +344,7 @@ impl Ring {
 
     // --- the leader ---
 
-    /// Whether the ticket at the head waits for a leader.
+    /// Returns true if the ticket at the head is waiting for a leader.
     #[inline]
     pub(crate) fn is_head_filled(&self) -> bool {
         self.is_filled(self.lead.head.load(Ordering::Acquire))
@@ -357,14 +356,14 @@ impl Ring {
         self.slot(ticket).word.load(Ordering::Acquire) & !(PARKED | CALLED) == pack(ticket, FILLED)
     }
 
-    /// Asks the owner of the ticket at the head to lead, if that ticket waits for a leader. The caller need not lead
-    /// for it then, and can come back with its next commit in time for that group.
+    /// Asks the owner of the ticket at the head to lead, if that ticket is waiting for a leader. Then the
+    /// caller need not lead for it, and can return with its next commit in time for that group.
     pub(crate) fn call_head(&self) {
         let head = self.lead.head.load(Ordering::Acquire);
         let word = &self.slot(head).word;
         let filled = pack(head, FILLED);
         let mut seen = word.load(Ordering::SeqCst);
-        // A ticket that is called already, or not filled, is none of the caller's.
+        // A ticket that was called already, or is not filled, is left alone.
         while seen & !PARKED == filled {
             // SeqCst: see "No ticket is left behind". The mark carries no data.
             match word.compare_exchange_weak(seen, filled | CALLED, Ordering::SeqCst, Ordering::SeqCst) {
@@ -385,8 +384,9 @@ impl Ring {
         !self.lead.held.swap(true, Ordering::SeqCst)
     }
 
-    /// Whether a thread in [`Ring::pause`] is still to look for a group. The caller leaves every ticket that it saw
-    /// filled to that thread, and must not wait for it: the lead may be held for a group that needs the caller's copy.
+    /// Returns true if a thread in [`Ring::pause`] will look for a group later. The caller leaves every
+    /// filled ticket to that thread, and must not wait for it: the lead may be held for a group that needs
+    /// the caller's copy.
     #[cold]
     fn is_pausing(&self) -> bool {
         // A read-modify-write: see "No ticket is left behind".
@@ -403,13 +403,13 @@ impl Ring {
         }
     }
 
-    /// Waits for the lead, before any other thread gets it.
+    /// Waits for the lead, with priority over all other threads.
     pub(crate) fn pause(&self) {
         self.lead.pausing.fetch_add(1, Ordering::SeqCst);
         self.lead_free.wait_until(|| !self.lead.held.swap(true, Ordering::SeqCst));
     }
 
-    /// Ends the lead that [`Ring::pause`] gave. The caller then looks for a group, see the head of the file.
+    /// Ends the lead of [`Ring::pause`]. The caller then looks for a group, see the head of the file.
     pub(crate) fn resume(&self) {
         self.lead.pausing.fetch_sub(1, Ordering::SeqCst);
         self.lead.held.swap(false, Ordering::SeqCst);
@@ -421,15 +421,15 @@ impl Ring {
         self.lead.head.load(Ordering::Relaxed)
     }
 
-    /// Moves the head to `next`, behind the tickets that the caller took.
+    /// Moves the head to `next`, after the tickets that the caller took.
     #[inline]
     pub(crate) fn set_head(&self, next: u64) {
         // Release: pairs with the Acquire in `is_head_filled`.
         self.lead.head.store(next, Ordering::Release);
     }
 
-    /// The tickets of the next group: the filled ones from the head, up to the ring's size and `bytes_max`
-    /// record bytes, but at least one if the head is filled. Called by the leader.
+    /// The tickets of the next group: the filled ones from the head on, limited by the ring's size and
+    /// `bytes_max` record bytes, but at least one if the head is filled. Called by the leader.
     #[inline]
     pub(crate) fn collect(&self, bytes_max: usize) -> std::ops::Range<u64> {
         let head = self.head();
@@ -447,11 +447,11 @@ impl Ring {
 
     /// Expects `count` calls of [`Ring::copy_done`].
     pub(crate) fn expect_copies(&self, count: u32) {
-        // Relaxed: the members learn of it through `advance`.
+        // Relaxed: the members see it through `advance`.
         self.copying.store(count, Ordering::Relaxed);
     }
 
-    /// Waits until every member that copies has done so.
+    /// Waits until every member that copies has finished.
     pub(crate) fn wait_for_copies(&self) {
         for turn in 0..SPIN_TURNS {
             // Acquire: pairs with `copy_done`; the bytes are there.
@@ -463,7 +463,7 @@ impl Ring {
         self.copied.wait_until(|| self.copying.load(Ordering::Acquire) == 0);
     }
 
-    /// Puts a ticket into `phase` and wakes its owner if it sleeps.
+    /// Moves a ticket to `phase` and wakes its owner if it sleeps.
     #[inline]
     pub(crate) fn advance(&self, ticket: u64, phase: u64) {
         // AcqRel: Release hands the entry to the owner; pairs with the Acquire in `wait_while`.
@@ -473,7 +473,7 @@ impl Ring {
         }
     }
 
-    /// Puts the caller's own ticket into `phase`: nobody sleeps on it.
+    /// Moves the caller's own ticket to `phase`: no thread sleeps on it.
     #[inline]
     pub(crate) fn advance_own(&self, ticket: u64, phase: u64) {
         self.slot(ticket).word.store(pack(ticket, phase), Ordering::Relaxed);

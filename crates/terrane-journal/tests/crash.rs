@@ -1,5 +1,5 @@
-//! Loss of power and death of the process at random moments of a run with several writers, over many lives of one
-//! journal: acknowledged comes back, what comes back is a prefix of the commit order, batches are whole.
+//! Loss of power and death of the process at random moments of a run with several writers, over many lives of
+//! one journal: acknowledged comes back, what comes back is a prefix of the commit order, batches are whole.
 #![cfg(not(feature = "shuttle"))]
 #![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use common::{Manifest, Row, open, replay_rows, settings};
-use terrane_base::{Batch, TableId};
+use terrane_base::{Batch, Rng, TableId};
 use terrane_device::{Disk, FaultyDisk, MemDisk};
 use terrane_journal::{FileJournal, Journal};
 
@@ -23,12 +23,9 @@ struct Model {
     synced: u64,
 }
 
-/// SplitMix64, as in `terrane_base::env`.
+/// The first number of a seed.
 fn mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    Rng::new(seed).next_u64()
 }
 
 fn commit_some(journal: &FileJournal, model: &Mutex<Model>, seed: u64, trims: Option<&Manifest>) {

@@ -1,5 +1,5 @@
-//! Damaged, cut, exchanged and stale segments: replay gives a prefix of what was written, or an error that names
-//! file and offset; never wrong records, never a panic.
+//! Damaged, cut, exchanged and stale segments: replay gives a prefix of what was written, or an error that
+//! names file and offset; never wrong records, never a panic.
 #![cfg(not(feature = "shuttle"))]
 #![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 
@@ -345,8 +345,9 @@ fn a_recorded_end_holds_for_ever() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Any bytes over any part of a journal. What was durable is there or is missed, as long as one segment that was begun
-    /// behind it is whole: damage that takes every later group as well takes all marks with it.
+    /// Any bytes over any part of a journal. What was durable is there or is missed, as long as one segment
+    /// that was begun behind it is whole: damage that takes every later group as well takes all marks with
+    /// it.
     #[test]
     fn random_damage(
         places in prop::collection::vec((1u32..5, 0u64..SEGMENT_BYTES, prop::collection::vec(any::<u8>(), 1..300)), 1..4),

@@ -11,7 +11,7 @@ use common::{DIR, Manifest, open, put, settings};
 use terrane_base::env::Env;
 use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
 use terrane_device::{Disk, MemDisk};
-use terrane_journal::{BatchJudge, FoundBatch, Journal, NewNames, ReplaySettings, Rewritten, rewrite};
+use terrane_journal::{BatchFilter, FoundBatch, Journal, NewNames, ReplaySettings, Rewritten, rewrite};
 
 /// Says of a batch, by how many were asked for before, what takes its place.
 struct Judge<F> {
@@ -19,7 +19,7 @@ struct Judge<F> {
     asked: u64,
 }
 
-impl<F: FnMut(u64, &FoundBatch<'_>) -> Result<Option<Vec<u8>>>> BatchJudge for Judge<F> {
+impl<F: FnMut(u64, &FoundBatch<'_>) -> Result<Option<Vec<u8>>>> BatchFilter for Judge<F> {
     fn begin(&mut self, _: &[(SegmentId, SeqNo)]) -> Result<()> {
         Ok(())
     }
@@ -42,10 +42,15 @@ fn written(count: u64, segment_bytes: u64) -> (Arc<dyn Disk>, Arc<Manifest>) {
     (disk, manifest)
 }
 
-fn rewritten(disk: &dyn Disk, manifest: &Manifest, judge: &mut dyn BatchJudge) -> Result<Rewritten> {
+fn rewritten(disk: &dyn Disk, manifest: &Manifest, judge: &mut dyn BatchFilter) -> Result<Rewritten> {
     let listed = manifest.listed.lock().unwrap().clone();
-    let settings =
-        ReplaySettings { threads: 1, durable_floor: SeqNo(0), flushed: SeqNo(0), settle: true, salt: 0 };
+    let settings = ReplaySettings {
+        threads: 1,
+        durable_floor: SeqNo(0),
+        flushed: SeqNo(0),
+        make_durable: true,
+        salt: 0,
+    };
     let names = NewNames { segment: SegmentId(1000), file: 1000, edit: 0 };
     rewrite(disk, Path::new(DIR), &listed, &settings, &*Env::real().spawn, names, judge)
 }
@@ -57,7 +62,7 @@ fn names(disk: &dyn Disk) -> Vec<String> {
 }
 
 #[test]
-fn who_gives_up_leaves_no_file() {
+fn a_rewriting_that_fails_leaves_no_file() {
     let (disk, manifest) = written(300, 4096);
     assert!(manifest.listed.lock().unwrap().len() > 5);
     let before = names(&*disk);

@@ -1,7 +1,7 @@
 //! The commit ring under the schedule explorer: order, completeness, publication, no deadlock, failures.
 //!
-//! Run with `cargo test -p terrane-journal --features shuttle --test shuttle`. The explorer reports a deadlock
-//! by itself. Each test says which break of the code it was seen to find.
+//! Run with `cargo test -p terrane-journal --features shuttle --test shuttle`. The explorer reports a
+//! deadlock by itself. Each test says which break of the code it was seen to find.
 #![cfg(feature = "shuttle")]
 #![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 
@@ -256,12 +256,12 @@ fn a_full_medium_fails_its_group_only() {
 }
 
 #[test]
-fn nobody_is_numbered_between_groups() {
+fn no_record_is_numbered_between_groups() {
     explore(|| pause_among_commits(&small_ring()));
 }
 
-/// An owner that let the pausing thread go first, before it copied for the group that this thread waited for, stood still
-/// for ever.
+/// An owner that let the pausing thread go first, before it copied for the group that this thread waited for,
+/// stood still for ever.
 #[test]
 fn owners_copy_while_a_thread_pauses() {
     explore(|| {
@@ -319,8 +319,8 @@ fn sync_and_close_meet_commits() {
     });
 }
 
-/// Copies by owners, persist steps, the smallest ring, threads that pause it, look and close, and a medium that fails, all
-/// at once: what stood still before lay between two of them.
+/// Copies by owners, persist steps, the smallest ring, threads that pause it, look and close, and a medium
+/// that fails, all at once: what stood still before lay between two of them.
 fn meet(fail_persist: u64, fail_rotate: u64, closes: bool) {
     explore(move || {
         let medium = TestMedium { fail_persist, fail_rotate, ..TestMedium::default() };
@@ -361,7 +361,7 @@ fn meet(fail_persist: u64, fail_rotate: u64, closes: bool) {
     });
 }
 
-/// Whether there is a reason for this outcome.
+/// Returns true if there is a reason for this outcome.
 fn may_be(failed: Option<Kind>, fail_persist: u64, fail_rotate: u64, closes: bool) -> bool {
     match failed {
         None => true,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use terrane_base::env::Env;
-use terrane_base::{ExtentId, SeqNo, TableId};
+use terrane_base::{ExtentId, Rng, SeqNo, TableId};
 use terrane_device::{Disk, MemDisk, PosixDisk};
 use terrane_format::extent::{ExtentMeta, Handle, extent_bytes};
 use terrane_format::manifest::{Edit, EditOp, Place};
@@ -48,17 +48,12 @@ fn level(count: u32) -> Level<Extents> {
     Level::from_extents((0..count).map(numbered).collect()).expect("disjoint")
 }
 
-/// A cheap generator, so that keys are not asked for in order.
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    *state >> 33
-}
-
 fn bench_find(c: &mut Criterion) {
     for count in [100u32, 10_000, 100_000] {
         let level = level(count);
-        let mut state = 1;
-        let keys: Vec<_> = (0..4096).map(|_| key(next(&mut state) % (u64::from(count) * 1000))).collect();
+        // Keys are not asked for in order.
+        let mut rng = Rng::new(1);
+        let keys: Vec<_> = (0..4096).map(|_| key(rng.below(u64::from(count) * 1000))).collect();
         let mut at = 0;
         c.bench_function(&format!("find in {count} extents"), |b| {
             b.iter(|| {

@@ -5,12 +5,13 @@
 //! Group   16 heads of largest keys, 2 lines | 16 heads of smallest keys, 2 lines | 16 extents, 2 lines
 //! ```
 //!
-//! A *head* is the 8 bytes of a key behind what all keys of the chunk have in common. The chunks' own lines lie side by
-//! side in the level; a lookup in a level of any size that is not in the processor's cache misses for the group (its
-//! lines are asked for at once) and for the extent. Whole keys are looked at only where heads are equal.
+//! A *head* is the 8 bytes of a key after the common prefix of the chunk's keys. The first cache lines of all
+//! chunks are adjacent in the level. In a level of any size that is not in the processor's cache, a lookup
+//! misses for the group (whose lines are prefetched together) and for the extent. Whole keys are compared
+//! only if heads are equal.
 //!
-//! Invariants: extents are sorted and disjoint; every group but the last is full; the heads of places without an extent
-//! are the greatest; a chunk is never empty.
+//! Invariants: extents are sorted and disjoint; every group but the last is full; the heads of unused
+//! elements are the greatest; a chunk is never empty.
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -25,27 +26,27 @@ use crate::decay::Decay;
 use crate::fences::count_less;
 
 /// Most extents in a chunk: a replacement copies this many pointers, and the array of chunks of a 1 TB level
-/// still has under 5,000 places. Figures in `docs/design/0004-manifest.md`.
+/// still has fewer than 5,000 elements. Measurements in `docs/design/0004-manifest.md`.
 pub(crate) const CHUNK_LEN_MAX: usize = GROUPS_MAX * GROUP_LEN;
-/// Chunks that shrink below this take in a neighbour.
+/// A chunk that shrinks below this is joined with a neighbour.
 pub(crate) const CHUNK_LEN_MIN: usize = CHUNK_LEN_MAX / 4;
 
 /// Extents of a group, and groups of a chunk.
 const GROUP_LEN: usize = 16;
 const GROUPS_MAX: usize = 8;
-/// In the place of the length of a prefix: a comparator orders the keys, and all heads are the same.
+/// Stored instead of a prefix length if a comparator orders the keys: all heads are the same then.
 const BY_COMPARATOR: u32 = u32::MAX;
-/// Bytes of the common prefix that are kept; what is beyond it belongs to the heads.
+/// Bytes of the common prefix that are kept; the rest of it belongs to the heads.
 const PREFIX_MAX: usize = 60;
 
-/// An extent as a level holds it: open for reading in the engine, a mere description in the manifest.
+/// An extent as a level holds it: opened for reading in the engine, only described in the manifest.
 pub trait HasMeta: Clone + Send + Sync + Debug {
     /// The extent's description.
     fn meta(&self) -> &ExtentMeta;
 }
 
-/// The key up to which an extent reaches. Where its comparator is not at hand nothing is known of its range: then it is taken
-/// for its smallest key, by whose bytes such extents are sorted.
+/// The largest key of an extent. While its comparator is not available its range is unknown: then this is its
+/// smallest key, by whose bytes such extents are sorted.
 #[inline]
 pub(crate) fn top(meta: &ExtentMeta) -> &[u8] {
     if meta.collation.is_missing() { &meta.smallest } else { &meta.largest }
@@ -100,7 +101,8 @@ impl Totals {
         }
     }
 
-    /// Both together. Wraps, for the numbers may come from a hostile file; what was added can be taken off.
+    /// The sum of both. Wraps, because the numbers may come from a hostile file; subtracting gives the old
+    /// sum again.
     #[must_use]
     pub fn plus(self, other: Totals) -> Totals {
         self.combine(other, u64::wrapping_add)
@@ -130,14 +132,14 @@ impl Totals {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Chunk<E> {
-    /// Of each group's last largest key.
+    /// Heads of the largest keys of each group.
     tops: [u64; GROUPS_MAX],
     prefix: [u8; PREFIX_MAX],
     prefix_len: u32,
     groups: Arc<[Group<E>]>,
     len: usize,
     pub(crate) totals: Totals,
-    /// When extents of it come to have how much that is there no more.
+    /// When its extents reach which share of dead entries.
     pub(crate) decay: Decay,
 }
 
@@ -209,7 +211,7 @@ impl<E: HasMeta> Chunk<E> {
         self.groups.iter().flat_map(|group| group.items.iter().flatten())
     }
 
-    /// Whether both are versions of a level's same chunk.
+    /// Returns true if both are versions of a level's same chunk.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.groups, &other.groups)
     }
@@ -227,7 +229,7 @@ impl<E: HasMeta> Chunk<E> {
     /// The extent whose range includes `key`.
     #[inline]
     pub(crate) fn covering(&self, key: &[u8]) -> Option<&E> {
-        // Every key of the chunk has the prefix: one that has not lies beside them all.
+        // Every key of the chunk has the prefix: a key without it lies outside the chunk.
         let wanted = self.head_of(key).ok()?;
         let index = self.find_head(key, wanted);
         let group = self.groups.get(index / GROUP_LEN)?;
@@ -240,7 +242,7 @@ impl<E: HasMeta> Chunk<E> {
         is_covered.then_some(found)
     }
 
-    /// How the keys are ordered.
+    /// Key order of the table.
     pub(crate) fn collation(&self) -> &Collation {
         &self.get(0).meta().collation
     }
@@ -253,7 +255,7 @@ impl<E: HasMeta> Chunk<E> {
         top(self.get(self.len - 1).meta())
     }
 
-    /// The head of a key that has the common prefix; on which side of the chunk it lies if it has not.
+    /// The head of a key with the common prefix; for another key, the side of the chunk on which it lies.
     #[inline]
     fn head_of(&self, key: &[u8]) -> Result<u64, Ordering> {
         let Some(prefix) = self.prefix.get(..self.prefix_len as usize) else { return Ok(0) };
@@ -278,7 +280,7 @@ impl<E: HasMeta> Chunk<E> {
         }
     }
 
-    /// Among extents whose largest keys have the wanted head, from `low` on: compares whole keys.
+    /// Searches among extents whose largest keys have the wanted head, from `low` on, by whole keys.
     #[cold]
     fn find_equal(&self, key: &[u8], wanted: u64, mut low: usize) -> usize {
         let mut high = low;

@@ -1,14 +1,15 @@
-//! When neighbouring extents come to consist of entries that are there no more: deletes, and what has expired. Whoever looks for
-//! such extents passes chunks by in which there cannot be one yet.
+//! When neighbouring extents reach a share of dead entries: deletes, and expired entries. A search for such
+//! extents skips chunks that cannot have one yet.
 
 use terrane_base::Moment;
 use terrane_format::extent::ExtentMeta;
 
-/// Steps of the share of dead entries that are told apart.
+/// Number of shares that are distinguished.
 const STEPS: usize = 8;
 const PERMILLE: u64 = 1000;
 
-/// The earliest moment at which one of some extents has at least so many eighths of its entries dead, from one eighth to all.
+/// For each number of eighths, the earliest time at which one of the extents has at least this share of its
+/// entries dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decay([Moment; STEPS]);
 
@@ -24,9 +25,10 @@ impl Decay {
         Decay(earliest)
     }
 
-    /// Whether an extent may have as much as `permille` of its entries dead at `now`. Never says no where one has.
+    /// Returns true if an extent may have `permille` of its entries dead at `now`. Never returns false if one
+    /// has.
     pub(crate) fn may_reach(&self, permille: u64, now: Moment) -> bool {
-        // The greatest step that is not beyond; before the first there is only whether anything is dead at all.
+        // The greatest step that is not above `permille`; below the first step, whether any entry is dead.
         match usize::try_from(permille.min(PERMILLE) * STEPS as u64 / PERMILLE).unwrap_or(STEPS) {
             0 => true,
             step => self.0[step - 1] <= now,
@@ -34,7 +36,7 @@ impl Decay {
     }
 }
 
-/// The first moment at which so many entries are dead.
+/// The first time at which this many entries are dead.
 fn moment_of(meta: &ExtentMeta, needed: u64) -> Moment {
     if meta.deletes >= needed {
         return Moment(0);
@@ -44,7 +46,7 @@ fn moment_of(meta: &ExtentMeta, needed: u64) -> Moment {
     expiry.quarters.into_iter().find(is_enough).unwrap_or(Moment::NEVER)
 }
 
-/// So many eighths of `entries`, rounded down: what is needed is never said to be more than it is.
+/// This many eighths of `entries`, rounded down, so that the needed number is never too large.
 fn share(entries: u64, step: u64) -> u64 {
     (u128::from(entries) * u128::from(step) / STEPS as u128) as u64
 }
@@ -60,7 +62,7 @@ mod tests {
         ExtentMeta { entries, deletes, expiry: Expiry::of(&mut moments), ..ExtentMeta::default() }
     }
 
-    /// What a picker asks of one extent.
+    /// The condition of a picker for one extent.
     fn reaches(meta: &ExtentMeta, permille: u64, now: Moment) -> bool {
         let dead = meta.deletes + meta.expiry.map_or(0, |expiry| expiry.expired(now));
         dead > 0 && dead * PERMILLE >= meta.entries * permille

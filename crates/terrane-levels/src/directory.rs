@@ -1,4 +1,4 @@
-//! The files of a database, and how its directory comes to be. `docs/format/directory.md` is its page.
+//! The files of a database, and how its directory is created. Format page: `docs/format/directory.md`.
 //!
 //! ```text
 //! LOCK             held by the process that may write
@@ -9,9 +9,9 @@
 //! data/            extents
 //! ```
 //!
-//! A directory is a database if and only if it has `CURRENT`, which appears by a durable rename when all else is
-//! in place: creation is atomic. Until then there are only names that an unfinished creation leaves, and those
-//! are removed by the next one; nothing else is ever removed.
+//! A directory is a database if and only if it has `CURRENT`, which a durable rename creates when everything
+//! else exists: creation is atomic. Before that there are only files that an unfinished creation leaves. The
+//! next creation removes those, and nothing else.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ use crate::manifest::set_current;
 
 /// The lock file.
 pub const LOCK: &str = "LOCK";
-/// Names the manifest file that counts.
+/// Names the manifest file in use.
 pub const CURRENT: &str = "CURRENT";
 /// The next `CURRENT`, before its rename.
 pub const CURRENT_NEW: &str = "CURRENT.tmp";
@@ -37,31 +37,32 @@ pub const DATA: &str = "data";
 /// Number of the manifest file that a creation makes.
 const FIRST_FILE: u32 = 1;
 
-/// What a directory is.
+/// What a directory contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// It does not exist.
     Missing,
-    /// It is empty, or has only what an unfinished creation leaves, and others' files that may stay: a database can be made here.
+    /// It is empty, or contains only what an unfinished creation leaves, and other files that may stay: a
+    /// database can be created here.
     Vacant,
     /// A database.
     Database,
 }
 
-/// What is thought of names in a directory that no database has.
+/// How to treat names in a directory that no database uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
-    /// They are the sign of a wrong path.
+    /// Refuse them as the sign of a wrong path.
     Refused,
-    /// They are somebody's, beside whose files the database is to be; they stay as they are.
+    /// Leave them as they are: the database is created beside them.
     Stay,
 }
 
-/// Finds out what a directory is; changes nothing.
+/// Inspects a directory; changes nothing.
 ///
 /// # Errors
-/// `Invalid`, naming a file, if it belongs to another program, unless others' files may stay; `Corrupt` if it was a database and
-/// `CURRENT` is gone; `Io`.
+/// `Invalid`, naming a file, if it contains files of another program, unless these may stay; `Corrupt` if it
+/// was a database and `CURRENT` is missing; `Io`.
 pub fn inspect(disk: &dyn Disk, dir: &Path, others: Others) -> Result<Contents> {
     let names = match disk.list(dir) {
         Ok(names) => names,
@@ -108,7 +109,8 @@ fn check_leftover(disk: &dyn Disk, dir: &Path, name: &str, others: Others) -> Re
     }
 }
 
-/// Whether a file with the name of a manifest begins as none does: an unfinished creation leaves the beginning of one, or nothing.
+/// Returns true if a file with the name of a manifest begins like no manifest: an unfinished creation leaves
+/// the beginning of one, or nothing.
 fn is_of_another(disk: &dyn Disk, path: &Path) -> Result<bool> {
     let file = disk.open(path, OpenMode::Read, false)?;
     let mut head = [0; MAGIC.len()];
@@ -117,7 +119,7 @@ fn is_of_another(disk: &dyn Disk, path: &Path) -> Result<bool> {
     Ok(head[..len] != MAGIC[..len] && head.iter().any(|byte| *byte != 0))
 }
 
-/// Makes `dir` and its parents, if they are missing, durably. To be called before the directory is locked.
+/// Creates `dir` and its missing parents, durably. Called before the directory is locked.
 ///
 /// # Errors
 /// `Io`, `Full`.
@@ -135,7 +137,7 @@ pub fn prepare(disk: &dyn Disk, dir: &Path) -> Result<()> {
     missing.iter().rev().try_for_each(|made| disk.sync_dir(parent(made)))
 }
 
-/// The directory that has the entry of `path`.
+/// The directory with the entry of `path`.
 fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
@@ -144,7 +146,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Makes an empty directory ready for the first manifest file.
+/// Prepares an empty directory for the first manifest file.
 pub(crate) fn make(disk: &dyn Disk, dir: &Path, others: Others) -> Result<()> {
     match inspect(disk, dir, others)? {
         Contents::Database => {
@@ -161,15 +163,16 @@ pub(crate) fn make(disk: &dyn Disk, dir: &Path, others: Others) -> Result<()> {
     disk.create_dir(&dir.join(DATA))
 }
 
-/// The step that makes a directory a database: its entries durable, then `CURRENT`.
+/// The step that makes a directory a database: makes its entries durable, then creates `CURRENT`.
 pub(crate) fn finish(disk: &dyn Disk, dir: &Path, header: &FileHeader) -> Result<()> {
-    // Whoever made `dir` may not have made its entry durable: a database must not vanish with it.
+    // The process that created `dir` may not have made its entry durable: a database must not be lost with
+    // it.
     disk.sync_dir(parent(dir))?;
     disk.sync_dir(dir)?;
     set_current(disk, dir, header)
 }
 
-/// Removes what an unfinished roll or an unfinished removal left.
+/// Removes the files that an unfinished roll or removal left.
 pub(crate) fn clean(disk: &dyn Disk, dir: &Path, current: u32) -> Result<()> {
     for name in disk.list(dir)? {
         let stale = parse_file_name(&name).is_some_and(|number| number != current);
@@ -195,7 +198,7 @@ pub(crate) fn read_current(disk: &dyn Disk, dir: &Path) -> Result<Current> {
         Err(error) if error.kind() == Kind::NotFound => return Err(no_database(disk, dir)),
         Err(error) => return Err(error),
     };
-    // One byte more than allowed, so that a longer file does not pass for its front.
+    // One byte more than allowed, so that a longer file is not mistaken for its front.
     let len = file.len()?.min(CURRENT_BYTES_MAX as u64 + 1);
     let mut bytes = vec![0; len as usize];
     file.read_at(0, &mut bytes)?;

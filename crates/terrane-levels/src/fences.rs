@@ -1,10 +1,10 @@
 //! Fences: upper bounds of a sorted array, searched by their 8-byte heads.
 //!
-//! The heads lie next to each other, so a search touches a few cache lines and not one key per probe. What all
-//! fences have in common at the front is left out first, or keys such as `user0001` would all have one head.
+//! The heads are adjacent in memory, so a search reads a few cache lines instead of one key per probe. The
+//! common prefix of all fences is left out, or keys such as `user0001` would all have one head.
 //!
-//! Every 16th head stands among the *samples* again: a search counts the samples that are less, then the heads of one
-//! stretch that are, without a branch that could be foretold wrongly.
+//! Every 16th head is repeated among the *samples*: a search counts the samples that are less, then the heads
+//! of one stretch that are less, without a branch that could be mispredicted.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -20,25 +20,25 @@ pub(crate) struct Fences {
     heads: Vec<u64>,
     /// The last head of each full stretch.
     samples: Vec<u64>,
-    /// How the keys are ordered. Under a comparator heads say nothing and whole keys are compared.
+    /// Key order of the table. With a comparator heads say nothing and whole keys are compared.
     collation: Collation,
 }
 
 /// Heads in a stretch: two cache lines.
 const STRETCH: usize = 16;
-/// Up to so many samples are counted, more are searched.
+/// Up to this many samples are counted; more are searched.
 const SAMPLES_COUNTED_MAX: usize = 64;
 
 impl Fences {
-    /// Puts fences of `keys` in the place of a range of fences. [`Fences::settle`] must follow.
+    /// Replaces a range of fences by fences of `keys`. [`Fences::refresh_prefix`] must follow.
     pub(crate) fn splice<'k>(&mut self, range: Range<usize>, keys: impl Iterator<Item = &'k [u8]>) {
-        // A key without the prefix changes what all have in common, so that `settle` starts over.
+        // A key without the prefix changes the common prefix, so `refresh_prefix` starts over.
         let head_of = |key: &[u8]| key.strip_prefix(&self.prefix[..]).map_or(0, head);
         self.heads.splice(range, keys.map(head_of));
     }
 
-    /// Starts over if the first and the last key no longer have the prefix, and no more, in common.
-    pub(crate) fn settle<'k>(&mut self, collation: &Collation, key: impl Fn(usize) -> &'k [u8]) {
+    /// Starts over if the prefix is not the common prefix of the first and the last key any more.
+    pub(crate) fn refresh_prefix<'k>(&mut self, collation: &Collation, key: impl Fn(usize) -> &'k [u8]) {
         self.collation = collation.clone();
         let count = self.heads.len();
         let (first, last) = if count == 0 { (&[][..], &[][..]) } else { (key(0), key(count - 1)) };
@@ -50,8 +50,8 @@ impl Fences {
         self.samples = samples_of(&self.heads);
     }
 
-    /// Index of the first fence that is not less than `key`, or their count; `full` gives a whole fence, asked
-    /// for only where heads are equal.
+    /// Index of the first fence that is not less than `key`, or the number of fences; `full` returns a whole
+    /// fence, and is called only if heads are equal.
     #[inline]
     pub(crate) fn find<'k>(&self, key: &[u8], full: impl Fn(usize) -> &'k [u8]) -> usize {
         if !self.collation.is_bytes() {
@@ -72,7 +72,7 @@ impl Fences {
         self.first_whole_not_less(key, (low, high), full)
     }
 
-    /// As [`Fences::find`] among some fences, by whole keys.
+    /// As [`Fences::find`] among a range of fences, by whole keys.
     fn first_whole_not_less<'k>(
         &self,
         key: &[u8],
@@ -90,7 +90,7 @@ impl Fences {
         low
     }
 
-    /// How the keys are ordered.
+    /// Key order of the table.
     #[inline]
     pub(crate) fn collation(&self) -> &Collation {
         &self.collation
@@ -113,7 +113,7 @@ fn samples_of(heads: &[u64]) -> Vec<u64> {
     heads.chunks_exact(STRETCH).map(|stretch| stretch[STRETCH - 1]).collect()
 }
 
-/// How many of `heads` are less than `wanted`.
+/// Number of `heads` that are less than `wanted`.
 #[inline]
 pub(crate) fn count_less(heads: &[u64], wanted: u64) -> usize {
     heads.iter().map(|head| usize::from(*head < wanted)).sum()

@@ -5,13 +5,13 @@
 //! Chunk   heads of its groups, prefix               groups of 16 extents with their heads   up to 128 extents
 //! ```
 //!
-//! Invariants, checked where a level is made:
+//! Invariants, checked when a level is created:
 //! 1. `smallest <= largest` in each extent, and `largest < smallest` of the next extent.
 //! 2. No chunk is empty or longer than `CHUNK_LEN_MAX`.
-//! 3. Fences, starts and totals are those of the chunks.
+//! 3. Fences, starts and totals match the chunks.
 //!
 //! A level is immutable once shared: [`Level::replace`] makes a new one that shares every chunk it does not
-//! touch. Only a level that nobody shares is changed in place (when a manifest is loaded).
+//! change. Only an unshared level is changed in place (while a manifest is loaded).
 
 use std::ops::{Bound, Range};
 use std::sync::Arc;
@@ -36,10 +36,10 @@ pub struct Level<E = Arc<Extent>> {
     pub(crate) totals: Totals,
 }
 
-/// Which extent [`Level::replace`] removes.
+/// An extent that [`Level::replace`] removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Removal<'a> {
-    /// Its name.
+    /// Its id.
     pub id: ExtentId,
     /// Its smallest key, by which it is found.
     pub smallest: &'a [u8],
@@ -83,14 +83,15 @@ impl<E: HasMeta> Level<E> {
     /// touches: costs O(changed x chunk length + chunks).
     ///
     /// # Errors
-    /// `Invalid` if an extent to be removed is not here or named twice, or if the result would overlap.
+    /// `Invalid` if an extent to be removed is missing or named twice, or if extents of the result would
+    /// overlap.
     pub fn replace(&self, removed: &[Removal<'_>], added: Vec<E>) -> Result<Self> {
         let mut level = self.clone();
         level.replace_in_place(removed, added)?;
         Ok(level)
     }
 
-    /// [`Level::replace`], but of the level itself. Unchanged after an error. Returns what was removed.
+    /// As [`Level::replace`], in place. Unchanged after an error. Returns the removed extents.
     pub(crate) fn replace_in_place(&mut self, removed: &[Removal<'_>], added: Vec<E>) -> Result<Vec<E>> {
         let (plan, gone) = self.plan(removed, added)?;
         self.carry_out(plan);
@@ -98,13 +99,13 @@ impl<E: HasMeta> Level<E> {
         Ok(gone)
     }
 
-    /// How many extents there are.
+    /// Number of extents.
     #[must_use]
     pub fn len(&self) -> usize {
         self.totals.extents as usize
     }
 
-    /// Whether there are no extents.
+    /// Returns true if there are no extents.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
@@ -155,7 +156,7 @@ impl<E: HasMeta> Level<E> {
         self.chunks.get(self.find_chunk(key))?.covering(key)
     }
 
-    /// Indexes of the extents that have keys within bounds, as far as their smallest and largest keys tell.
+    /// Indexes of the extents that may have keys within bounds, by their smallest and largest keys.
     #[must_use]
     pub fn overlapping(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Range<usize> {
         let start = match lower {
@@ -180,8 +181,8 @@ impl<E: HasMeta> Level<E> {
         start..end.max(start)
     }
 
-    /// Sums over the extents at a range of indexes; looks only into the chunks at its ends. Requires: it is within
-    /// `0..len()`.
+    /// Sums over the extents at a range of indexes; looks only into the chunks at its ends. Requires: it is
+    /// within `0..len()`.
     #[must_use]
     pub fn totals_of(&self, range: Range<usize>) -> Totals {
         let mut sum = Totals::default();
@@ -202,7 +203,7 @@ impl<E: HasMeta> Level<E> {
         sum
     }
 
-    /// Index of the first extent from `from` on that has range deletes; looks only into chunks that have any.
+    /// Index of the first extent from `from` on that has range deletes; reads only chunks that have any.
     #[must_use]
     pub fn next_ranged(&self, from: usize) -> Option<usize> {
         if self.totals.range_deletes == 0 {
@@ -212,8 +213,8 @@ impl<E: HasMeta> Level<E> {
         self.next_within(from, may_have, &|meta| meta.range_deletes.is_some())
     }
 
-    /// Index of the first extent from `from` on that is `wanted`, where nothing is that has neither range deletes nor
-    /// `permille` of its entries dead at `now`, by deletes or because they have expired: looks only into chunks that may
+    /// Index of the first extent from `from` on that is `wanted`, among those with range deletes or with
+    /// `permille` of their entries dead at `now` (deletes or expired entries); reads only chunks that may
     /// have such extents.
     #[must_use]
     pub fn next_decayed(
@@ -248,16 +249,16 @@ impl<E: HasMeta> Level<E> {
         })
     }
 
-    /// How many chunks the level has.
+    /// Number of chunks.
     #[must_use]
     pub fn chunk_count(&self) -> usize {
         self.chunks.len()
     }
 
-    /// How many chunks the level shares with `other`.
+    /// Number of chunks that the level shares with `other`.
     #[must_use]
     pub fn shared_chunk_count(&self, other: &Self) -> usize {
-        // In key order on both sides, and a chunk that is shared begins with the same key.
+        // Both sides are in key order, and a shared chunk begins with the same key.
         let mut theirs = other.chunks.iter().peekable();
         let is_shared = |chunk: &&Chunk<E>| {
             let collation = self.fences.collation();
@@ -267,10 +268,10 @@ impl<E: HasMeta> Level<E> {
         self.chunks.iter().filter(is_shared).count()
     }
 
-    /// A level of the same shape whose extents are what `make` makes of these.
+    /// A level of the same shape with the extents that `make` returns for these.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// Any error of `make`.
     pub fn try_map<F: HasMeta>(&self, mut make: impl FnMut(&E) -> Result<F>) -> Result<Level<F>> {
         let mut chunks = Vec::with_capacity(self.chunks.len());
         for chunk in &self.chunks {
@@ -283,7 +284,7 @@ impl<E: HasMeta> Level<E> {
     /// Checks every invariant of the module's head.
     ///
     /// # Errors
-    /// `Invalid`, naming the extents at which one is broken.
+    /// `Invalid`, naming the extents that break one.
     pub fn check(&self) -> Result<()> {
         let mut last: Option<&E> = None;
         let mut totals = Totals::default();
@@ -296,7 +297,7 @@ impl<E: HasMeta> Level<E> {
             }
             totals = totals.plus(chunk.totals);
         }
-        assert_eq!(totals, self.totals, "totals are not those of the chunks");
+        assert_eq!(totals, self.totals, "totals differ from those of the chunks");
         assert_eq!(self.chunks.len(), self.starts.len(), "one start for each chunk");
         Ok(())
     }
@@ -315,7 +316,7 @@ impl<E: HasMeta> Level<E> {
     }
 }
 
-/// Equal if the extents are described alike; how they are cut into chunks does not count.
+/// Equal if the extents have equal metas; the division into chunks does not count.
 impl<E: HasMeta> PartialEq for Level<E> {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().zip(other.iter()).all(|(a, b)| a.meta() == b.meta())

@@ -1,13 +1,13 @@
-//! What a database consists of: levels of extents, immutable pictures of them, live segments and tables, and the
-//! manifest that makes every change of these durable.
+//! The structure of a database: levels of extents, immutable pictures of them, live segments and tables, and
+//! the manifest that makes every change of these durable.
 //!
-//! Layer 6: knows no block, no record, no compaction policy.
+//! Layer 6: knows no block, no record and no compaction policy.
 //!
-//! * [`Level`]: a sorted, disjoint array of extents; replacing a few copies a few chunks.
+//! * [`Level`]: a sorted, disjoint array of extents; replacing a few extents copies a few chunks.
 //! * [`Metasnapshot`]: all levels of a table at one moment.
-//! * [`State`]: everything the manifest knows; a pure function of its edits.
+//! * [`State`]: everything that the manifest knows; a pure function of its edits.
 //! * [`Manifest`]: the durable log of edits. [`directory`]: the files of a database.
-//! * [`Pins`]: the live snapshots.
+//! * [`Pins`]: the sequence numbers of live snapshots.
 
 mod chunk;
 mod decay;

@@ -1,7 +1,7 @@
 //! A metasnapshot: all levels and overflow runs of a table at one moment, immutable.
 //!
-//! Invariants: each level and each run is sorted and disjoint; no extent is in two places; runs are ordered
-//! newest first; no run and no deepest level is empty.
+//! Invariants: each level and each run is sorted and disjoint; no extent occurs twice; runs are ordered
+//! newest first; no run is empty, nor is the deepest level.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::chunk::{HasMeta, Totals};
 use crate::level::{Level, Removal};
 use crate::slots::Slots;
 
-/// An overflow run (L0): sorted and disjoint in itself, overlapping everything else.
+/// An overflow run (L0): sorted and disjoint in itself, may overlap everything else.
 #[derive(Debug)]
 pub struct Run<E = Arc<Extent>> {
     /// Its number; a higher number is newer.
@@ -26,8 +26,8 @@ pub struct Run<E = Arc<Extent>> {
 
 /// All levels and overflow runs of a table at one moment. Immutable; [`Metasnapshot::apply`] makes a new one.
 ///
-/// Each level and each run is sorted and disjoint, no extent is in two places, no run and no deepest level is
-/// empty.
+/// Each level and each run is sorted and disjoint, no extent occurs twice, no run is empty, nor is the
+/// deepest level.
 #[derive(Debug)]
 pub struct Metasnapshot<E = Arc<Extent>> {
     /// Overflow runs, newest first.
@@ -37,19 +37,19 @@ pub struct Metasnapshot<E = Arc<Extent>> {
     slots: Slots,
 }
 
-/// One change of a metasnapshot. Removals speak about the state before all changes.
+/// One change of a metasnapshot. Removals refer to the state before all changes.
 #[derive(Clone, Debug)]
 pub enum Change<E = Arc<Extent>> {
-    /// Adds an extent; a run that does not exist is made.
+    /// Adds an extent; a run that does not exist is created.
     Add {
-        /// Where.
+        /// To which level or run.
         place: Place,
         /// The extent.
         extent: E,
     },
-    /// Removes an extent; a run goes with its last one.
+    /// Removes an extent; a run is removed with its last one.
     Remove {
-        /// From where.
+        /// From which level or run.
         place: Place,
         /// Which extent.
         id: ExtentId,
@@ -100,16 +100,15 @@ impl<E: HasMeta> Metasnapshot<E> {
     /// The metasnapshot after `changes`, sharing every chunk that they do not touch.
     ///
     /// # Errors
-    /// `Invalid` if an extent to be removed is not there, is named twice or was owned already, if extents
-    /// would overlap in a level or run, or if a new run is older than one that exists.
+    /// `Invalid` if an extent to be removed is missing or named twice, if an added one exists already, if
+    /// extents would overlap in a level or run, or if a new run is older than an existing one.
     pub fn apply(&self, changes: Vec<Change<E>>) -> Result<Self> {
         let mut next = self.clone();
         next.apply_in_place(changes)?;
         Ok(next)
     }
 
-    /// [`Metasnapshot::apply`], but of the metasnapshot itself, which is useless after an error. Returns the
-    /// extents that went.
+    /// As [`Metasnapshot::apply`], in place; unusable after an error. Returns the removed extents.
     pub(crate) fn apply_in_place(&mut self, changes: Vec<Change<E>>) -> Result<Vec<E>> {
         let mut by_place: BTreeMap<Place, Vec<Change<E>>> = BTreeMap::new();
         for change in changes {
@@ -133,8 +132,8 @@ impl<E: HasMeta> Metasnapshot<E> {
         Ok(gone)
     }
 
-    /// The metasnapshot as if the extents that `hidden` names were not there: it is asked for each place and gives the
-    /// indexes of extents, ascending. Compares no keys: see [`Level::without`].
+    /// The metasnapshot without the extents that `hidden` names: it is called for each level and run and
+    /// returns ascending indexes. Compares no keys: see [`Level::without`].
     #[must_use]
     pub fn without(&self, mut hidden: impl FnMut(Place, &Level<E>) -> Vec<usize>) -> Self {
         let Metasnapshot { mut runs, mut levels, mut slots } = self.clone();
@@ -156,7 +155,7 @@ impl<E: HasMeta> Metasnapshot<E> {
         next
     }
 
-    /// Lets go of runs, and of deepest levels, that have no extents left.
+    /// Removes empty runs and empty deepest levels.
     fn trim(&mut self) {
         self.runs.retain(|run| !run.level.is_empty());
         while self.levels.last().is_some_and(|level| level.is_empty()) {
@@ -164,7 +163,7 @@ impl<E: HasMeta> Metasnapshot<E> {
         }
     }
 
-    /// The level or run at `place`, made if it does not exist.
+    /// The level or run at `place`, created if it does not exist.
     fn level_mut(&mut self, place: Place) -> Result<&mut Arc<Level<E>>> {
         match place {
             Place::Level(number @ 1..=LEVEL_MAX) => {
@@ -203,13 +202,13 @@ impl<E: HasMeta> Metasnapshot<E> {
         }
     }
 
-    /// Every place with its level: runs newest first, then levels from L1.
+    /// Every level and run with its name: runs newest first, then levels from L1.
     pub fn places(&self) -> impl Iterator<Item = (Place, &Arc<Level<E>>)> {
         let runs = self.runs.iter().map(|run| (Place::Run(run.id), &run.level));
         runs.chain((1..).map(Place::Level).zip(&self.levels))
     }
 
-    /// Sums for each place, for display: runs newest first, then levels from L1, empty ones included.
+    /// Sums for each level and run, for display: runs newest first, then levels from L1, empty ones included.
     #[must_use]
     pub fn summary(&self) -> Vec<(Place, Totals)> {
         self.places().map(|(place, level)| (place, level.totals())).collect()
@@ -221,17 +220,17 @@ impl<E: HasMeta> Metasnapshot<E> {
         self.places().fold(Totals::default(), |sum, (_, level)| sum.plus(level.totals()))
     }
 
-    /// Whether there is no extent.
+    /// Returns true if there is no extent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.levels.is_empty()
     }
 
-    /// A metasnapshot of the same shape whose extents are what `make` makes of these: opens the extents that
-    /// a manifest describes.
+    /// A metasnapshot of the same shape with the extents that `make` returns for these: opens the extents
+    /// that a manifest describes.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// Any error of `make`.
     pub fn try_map<F: HasMeta>(&self, mut make: impl FnMut(&E) -> Result<F>) -> Result<Metasnapshot<F>> {
         let mut map = |level: &Arc<Level<E>>| level.try_map(&mut make).map(Arc::new);
         let runs = self.runs.iter().map(|run| Ok(Run { id: run.id, level: map(&run.level)? }));
@@ -243,7 +242,7 @@ impl<E: HasMeta> Metasnapshot<E> {
     /// Checks every invariant of the module's head.
     ///
     /// # Errors
-    /// `Invalid`, naming where one is broken.
+    /// `Invalid`, naming what breaks one.
     pub fn check(&self) -> Result<()> {
         let mut slots = Slots::default();
         for (place, level) in self.places() {

@@ -1,21 +1,21 @@
-//! Pins: the sequence numbers that live snapshots read at.
+//! Pins: the sequence numbers at which live snapshots read.
 //!
-//! A version may be dropped only if no snapshot, now or later, can see it. Two rules make that decidable while
-//! both sides run:
-//! 1. A new pin's number is read under the lock ([`Pins::pin`] takes a function for it), so it is never below
-//!    the `visible` of a list that did not contain it.
-//! 2. A list ends with the `visible` of its own moment ([`Pins::list`]), which stands for every later pin.
+//! A version may be dropped only if no snapshot, now or later, can see it. Two rules decide that while
+//! snapshots come and go:
+//! 1. The number of a new pin is read under the lock (by the function that [`Pins::pin`] takes), so it is
+//!    never below the `visible` of a list that does not contain it.
+//! 2. A list ends with the current `visible` ([`Pins::list`]), which covers every later pin.
 
 use std::sync::Arc;
 
 use terrane_base::SeqNo;
 use terrane_base::sync::Mutex;
 
-/// The set of pinned sequence numbers. Cheap to clone: clones are the same set.
+/// The set of pinned sequence numbers. Clones share the set.
 #[derive(Clone, Debug, Default)]
 pub struct Pins {
-    /// Number and how many pin it; ascending, no count is 0. Snapshots come in rising order and there are
-    /// rarely many, so adding is a push and all else a short search.
+    /// Each number with its count of pins; ascending, no count is 0. Snapshots come in rising order and there
+    /// are rarely many, so adding is a push and everything else a short search.
     pinned: Arc<Mutex<Vec<(SeqNo, u64)>>>,
 }
 
@@ -44,11 +44,11 @@ impl Pins {
         Pin { pins: self.clone(), seq }
     }
 
-    /// The numbers at which versions must stay readable: every pin, and last the `visible` of this moment.
-    /// Ascending, without doubles.
+    /// The numbers at which versions must stay readable: every pin, and last the current `visible`.
+    /// Ascending, without duplicates.
     ///
-    /// Of the versions of a key, those above the last number stay, and of those at or below a number the
-    /// newest stays for each number in the list.
+    /// Of each key, all versions above the last number stay, and for each number in the list the newest
+    /// version at or below it.
     #[must_use]
     pub fn list(&self, visible: impl FnOnce() -> SeqNo) -> Vec<SeqNo> {
         let pinned = self.pinned.lock();
@@ -70,14 +70,14 @@ impl Pins {
         self.pinned.lock().last().map(|&(seq, _)| seq)
     }
 
-    /// How many pins there are, equal numbers counted each.
+    /// Number of pins; equal numbers are counted separately.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.pinned.lock().iter().map(|&(_, count)| count).sum()
     }
 }
 
-/// Counts one more pin of `seq`.
+/// Adds a pin of `seq`.
 fn add(pinned: &mut Vec<(SeqNo, u64)>, seq: SeqNo) {
     match pinned.binary_search_by_key(&seq, |&(seq, _)| seq) {
         Ok(index) => pinned[index].1 += 1,
@@ -85,7 +85,7 @@ fn add(pinned: &mut Vec<(SeqNo, u64)>, seq: SeqNo) {
     }
 }
 
-/// Counts one pin of `seq`, which there is, less.
+/// Removes a pin of `seq`, which exists.
 fn remove(pinned: &mut Vec<(SeqNo, u64)>, seq: SeqNo) {
     let index = pinned.binary_search_by_key(&seq, |&(seq, _)| seq).expect("a live pin is in the set");
     pinned[index].1 -= 1;
@@ -95,7 +95,7 @@ fn remove(pinned: &mut Vec<(SeqNo, u64)>, seq: SeqNo) {
 }
 
 impl Pin {
-    /// Pins the number that `visible` returns instead, by the rules of [`Pins::pin`].
+    /// Pins the number that `visible` returns instead of the present one, by the rules of [`Pins::pin`].
     pub fn renew(&mut self, visible: impl FnOnce() -> SeqNo) {
         let mut pinned = self.pins.pinned.lock();
         let seq = visible();

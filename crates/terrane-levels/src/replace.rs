@@ -1,9 +1,10 @@
-//! Replacing extents of a level: plan, check, carry out.
+//! Replaces extents of a level: plan, check, commit.
 //!
 //! 1. Find the chunks that removals and additions touch; neighbours among them form a stretch.
 //! 2. Widen a stretch that would leave a chunk too short.
-//! 3. Merge what stays in each stretch with what is added, check order, cut it evenly into new chunks.
-//! 4. Only when every stretch has passed: put the new chunks in the place of the old ones.
+//! 3. Merge the extents that stay in each stretch with the added ones, check their order, divide them evenly
+//!    into new chunks.
+//! 4. Only when every stretch has passed: replace the old chunks by the new ones.
 
 use std::ops::Range;
 
@@ -13,15 +14,16 @@ use terrane_format::extent::ExtentMeta;
 use crate::chunk::{CHUNK_LEN_MAX, CHUNK_LEN_MIN, Chunk, HasMeta, Totals, top};
 use crate::level::{Level, Removal};
 
-/// New chunks for a range of old ones. Stretches are in order and do not touch.
+/// New chunks for a range of old ones. Stretches are in order and not adjacent.
 pub(crate) struct Stretch<E> {
     old: Range<usize>,
     new: Vec<Chunk<E>>,
 }
 
 impl<E: HasMeta> Level<E> {
-    /// The level without the extents at `hidden`, ascending indexes, which are left out. Compares no keys, so that an order
-    /// which fails or contradicts itself cannot make it fail; chunks may be short. Requires: they are within `0..len()`.
+    /// The level without the extents at the ascending indexes `hidden`. Compares no keys, so that a failing
+    /// or contradictory order cannot make it fail; chunks may be short. Requires: the indexes are within
+    /// `0..len()`.
     #[must_use]
     pub fn without(&self, hidden: &[usize]) -> Self {
         let mut rest = hidden.iter().copied().peekable();
@@ -44,7 +46,7 @@ impl<E: HasMeta> Level<E> {
         level
     }
 
-    /// Steps 1 to 3. Also returns the extents that go.
+    /// Steps 1 to 3. Also returns the extents that are removed.
     pub(crate) fn plan(
         &self,
         removed: &[Removal<'_>],
@@ -100,13 +102,13 @@ impl<E: HasMeta> Level<E> {
         }
     }
 
-    /// The ranges of chunks to be made anew: steps 1 and 2.
+    /// The ranges of chunks to replace: steps 1 and 2.
     fn touched(&self, gone: &[usize], added: &[E]) -> Vec<Range<usize>> {
         if self.chunks.is_empty() {
             return (!added.is_empty()).then_some(0..0).into_iter().collect();
         }
         let last = self.chunks.len() - 1;
-        // Chunk and how many extents the change adds to it.
+        // Chunk, and the number of extents that the change adds to it.
         let mut changes: Vec<(usize, isize)> = gone.iter().map(|&index| (self.chunk_of(index), -1)).collect();
         changes.extend(added.iter().map(|item| (self.find_chunk(&item.meta().smallest).min(last), 1)));
         changes.sort_unstable();
@@ -120,7 +122,7 @@ impl<E: HasMeta> Level<E> {
         self.widen(stretches)
     }
 
-    /// Joins stretches that touch and lets short ones take in a neighbour.
+    /// Joins adjacent stretches and widens short ones by a neighbour.
     fn widen(&self, stretches: Vec<(Range<usize>, isize)>) -> Vec<Range<usize>> {
         let mut wide: Vec<(Range<usize>, isize)> = Vec::with_capacity(stretches.len());
         for (mut old, mut len) in stretches {
@@ -151,7 +153,7 @@ impl<E: HasMeta> Level<E> {
         wide.into_iter().map(|(old, _)| old).collect()
     }
 
-    /// Step 3: what the stretch `old` holds afterwards, checked against itself and its neighbours.
+    /// Step 3: the new content of the stretch `old`, checked against itself and its neighbours.
     fn merge(&self, old: &Range<usize>, gone: &[usize], added: &[E]) -> Result<Vec<E>> {
         let mut gone = gone.iter().copied().peekable();
         let mut added = added.iter().peekable();
@@ -181,9 +183,9 @@ impl<E: HasMeta> Level<E> {
         Ok(merged)
     }
 
-    /// Step 4: cannot fail. Looks into no chunk that stays: they are many, and each would be a cache miss.
+    /// Step 4: cannot fail. Reads no chunk that stays: there are many, and each would be a cache miss.
     pub(crate) fn carry_out(&mut self, plan: Vec<Stretch<E>>) {
-        // From the back, so that the places of the stretches before stay as they are.
+        // From the back, so that the indexes of earlier stretches stay valid.
         for Stretch { old, new } in plan.into_iter().rev() {
             let totals = |chunks: &[Chunk<E>]| {
                 chunks.iter().fold(Totals::default(), |sum, chunk| sum.plus(chunk.totals))
@@ -205,22 +207,22 @@ impl<E: HasMeta> Level<E> {
             self.totals = self.totals.minus(went).plus(came);
         }
         let collation = self.chunks.first().map_or(Collation::BYTES, |chunk| chunk.collation().clone());
-        self.fences.settle(&collation, |index| self.chunks[index].largest());
+        self.fences.refresh_prefix(&collation, |index| self.chunks[index].largest());
     }
 }
 
-/// Whether an extent begins before `key`.
+/// Returns true if an extent begins before `key`.
 fn begins_before(meta: &ExtentMeta, key: &[u8]) -> bool {
     meta.collation.lt(&meta.smallest, key)
 }
 
-/// Cuts items evenly into as few chunks as hold them.
+/// Divides items evenly into as few chunks as possible.
 fn cut<E: HasMeta>(items: &[E]) -> Vec<Chunk<E>> {
     let count = items.len().div_ceil(CHUNK_LEN_MAX);
     (0..count).map(|i| Chunk::new(&items[items.len() * i / count..items.len() * (i + 1) / count])).collect()
 }
 
-/// Checks that `item` is in order itself and begins after `last` ends.
+/// Checks that `item` is in order itself and begins after the end of `last`.
 pub(crate) fn check_order<E: HasMeta>(last: Option<&E>, item: &E) -> Result<()> {
     let meta = item.meta();
     let collation = &meta.collation;

@@ -1,6 +1,6 @@
 //! Which slots of the data files are taken: a bitmap in pages that versions share.
 //!
-//! It answers "is this extent owned twice?" for a whole database in constant time, overlap included.
+//! It answers "does this extent overlap another one?" for a whole database in constant time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,10 +41,10 @@ impl Slots {
         })
     }
 
-    /// Gives the slots of an extent back.
+    /// Frees the slots of an extent.
     ///
     /// # Errors
-    /// `Invalid` if one is not taken. Some may be given back then.
+    /// `Invalid` if one is not taken. Some may be freed then.
     pub fn free(&mut self, id: ExtentId, count: u32) -> Result<()> {
         self.each_bit(id, count, |word, bit| {
             let taken = *word & bit != 0;
@@ -54,7 +54,7 @@ impl Slots {
         .map_err(|slot| Error::invalid(format!("extent {id} is not owned: slot {}:{slot} is free", id.file)))
     }
 
-    /// Whether a slot is taken.
+    /// Returns true if a slot is taken.
     #[must_use]
     pub fn contains(&self, id: ExtentId) -> bool {
         let (page, bit) = (u64::from(id.slot) / PAGE_SLOTS, u64::from(id.slot) % PAGE_SLOTS);

@@ -1,7 +1,8 @@
 //! Insert, read and iterate a million 16-byte keys with 100-byte values, against `crossbeam-skiplist` and the
 //! standard `BTreeMap` holding pointers to the same records.
 //!
-//! Times are for the whole set; those of one thread are processor time, those of two by the clock. `cargo bench -p terrane-memtable`; with `--test` a tiny size runs once.
+//! Times are for the whole set; those of one thread are processor time, those of two by the clock. `cargo
+//! bench -p terrane-memtable`; with `--test` a tiny size runs once.
 #![expect(unsafe_code, reason = "writes segment memory as the journal would")]
 
 use std::cell::LazyCell;
@@ -15,7 +16,7 @@ use criterion::{Criterion, Throughput};
 use crossbeam_skiplist::SkipMap;
 use terrane_base::env::Env;
 use terrane_base::record::Record;
-use terrane_base::{Cursor, RecordKind, SegmentId, SeqNo, TableId};
+use terrane_base::{Cursor, RecordKind, Rng, SegmentId, SeqNo, TableId};
 use terrane_device::{Region, SegmentMemory};
 use terrane_memtable::{GlobalIndex, Memtable};
 
@@ -49,10 +50,7 @@ impl Records {
             offset += bytes.len();
         }
         let mut order: Vec<_> = (0..spots.len() as u32).collect();
-        let mut state = 5;
-        for last in (1..order.len()).rev() {
-            order.swap(last, mix(&mut state) as usize % (last + 1));
-        }
+        Rng::new(5).shuffle(&mut order);
         Records { spots, order }
     }
 
@@ -95,27 +93,18 @@ fn new_segment(id: u64) -> Arc<SegmentMemory> {
     Arc::new(SegmentMemory { id: SegmentId(id), region: Region::heap(SEGMENT_BYTES) })
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
-fn mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 fn decimal(number: u64) -> [u8; 16] {
     format!("{number:016}").into_bytes().try_into().expect("16 digits")
 }
 
 /// The key sets: random bytes; numbers in decimal, random (with repetitions) and ascending.
 fn sets(count: u64) -> Vec<(&'static str, &'static Records)> {
-    let (mut state, mut digits) = (1, 2);
+    let (mut rng, mut digits) = (Rng::new(1), Rng::new(2));
     let random = Records::new((0..count).map(|_| {
-        let halves = [mix(&mut state).to_be_bytes(), mix(&mut state).to_be_bytes()];
+        let halves = [rng.next_u64().to_be_bytes(), rng.next_u64().to_be_bytes()];
         halves.concat().try_into().expect("16 bytes")
     }));
-    let numbers = Records::new((0..count).map(|_| decimal(mix(&mut digits) % count)));
+    let numbers = Records::new((0..count).map(|_| decimal(digits.below(count))));
     let ascending = Records::new((0..count).map(decimal));
     let leak = |records| &*Box::leak(Box::new(records));
     vec![("random", leak(random)), ("numbers", leak(numbers)), ("ascending", leak(ascending))]

@@ -1,12 +1,15 @@
-//! What a walk asks for before it gets there.
+//! Prefetching for walks.
 //!
-//! Each key costs a miss for its entry and one for its record, and where it hangs below a small node of its own one more in
-//! front, each behind the other. So the children in front of a walk pass the same stations ahead of it: what a link leads to
-//! is asked for, and looked into at a later step of the walk, when it has come: then the next station is asked for.
+//! Each key of a walk costs a cache miss for its entry and one for its record; if it hangs below a small node
+//! of its own, also one for that node; each miss waits for the one before. So the next children of a node go
+//! through the same stages ahead of the walk: the target of a link is prefetched, and a later step of the
+//! walk, when it has arrived, reads it and prefetches the next stage.
 //!
-//! * [`Coming`]: the next children of a node, in the order of the walk. A child is taken from there, so each is looked for
-//!   once. It is what the slot held when it was asked for, after the walk was placed: all that the walk promises.
-//! * [`Ahead`]: what was asked for and not yet looked into. It only hints: what does not fit is left out.
+//! * [`Coming`]: the next children of a node, in the order of the walk. The walk takes its children from
+//!   there, so each is looked up once. A child is what the slot held at the time of the prefetch, which is
+//!   after the walk was placed: a walk promises no more.
+//! * [`Ahead`]: targets that were prefetched and not yet read. These are hints only: what does not fit is
+//!   dropped.
 
 use std::ptr::from_ref;
 
@@ -14,22 +17,23 @@ use terrane_base::prefetch::{prefetch, prefetch_lines};
 
 use crate::node::{Child, Link, Node};
 
-/// How many children are known ahead after a placement, and at most: it doubles, so that short walks pay little.
+/// Number of children that are looked up ahead, at first and at most: it doubles, so that short walks cost
+/// little.
 const COMING_MIN: usize = 2;
 const COMING_MAX: usize = 8;
-/// Most links that are under way at once: about as many as misses that processors have under way.
+/// Most prefetches in flight: about as many misses as a processor handles at once.
 const LINKS_MAX: usize = 16;
-/// Lines of a record: those of a short value, wherever in a line it begins.
+/// Cache lines of a record: enough for a short value at any alignment.
 const RECORD_LINES: usize = 3;
 
 /// See the [module](self).
 pub(crate) struct Coming<'t> {
     links: [Link<'t>; COMING_MAX],
     bytes: [u8; COMING_MAX],
-    /// The children are those from `start` on, around the end, `len` of them.
+    /// The children are the `len` ones from `start` on, wrapping around.
     start: usize,
     len: usize,
-    /// Whether there are no more in the node.
+    /// True if the node has no more children.
     is_last: bool,
 }
 
@@ -39,7 +43,7 @@ impl<'t> Coming<'t> {
         Coming { links: [Link::EMPTY; COMING_MAX], bytes: [0; COMING_MAX], start: 0, len: 0, is_last: false }
     }
 
-    /// The child of `node` behind `place` in a direction.
+    /// The child of `node` after `place` in a direction.
     #[inline]
     pub(crate) fn next(
         &mut self,
@@ -57,12 +61,12 @@ impl<'t> Coming<'t> {
         Some((self.bytes[first], self.links[first].child()))
     }
 
-    /// Looks for more children and asks for them.
+    /// Looks up more children and prefetches them.
     pub(crate) fn fill(&mut self, ahead: &mut Ahead<'t>, node: Node<'t>, place: usize, is_backward: bool) {
         let last = (self.start + self.len).wrapping_sub(1) % COMING_MAX;
         let mut place = if self.len == 0 { place } else { usize::from(self.bytes[last]) + 1 };
         while self.len < ahead.coming_count {
-            // Bytes from a place on are those behind it: a byte's place is one more than the byte.
+            // Bytes from a place on come after it: the place of a byte is the byte + 1.
             let child = match is_backward {
                 true => node.child_below(place.saturating_sub(1)),
                 false => node.child_from(place),
@@ -85,7 +89,7 @@ impl<'t> Coming<'t> {
 pub(crate) struct Ahead<'t> {
     links: [Link<'t>; LINKS_MAX],
     count: usize,
-    /// How many children of a node are to be known ahead.
+    /// Number of children of a node to look up ahead.
     coming_count: usize,
 }
 
@@ -94,14 +98,14 @@ impl<'t> Ahead<'t> {
         Ahead { links: [Link::EMPTY; LINKS_MAX], count: 0, coming_count: COMING_MIN }
     }
 
-    /// The walk begins anew.
+    /// Starts over for a new walk.
     #[inline]
     pub(crate) fn restart(&mut self) {
         self.count = 0;
         self.coming_count = COMING_MIN;
     }
 
-    /// Asks for what is below a slot, and returns its link if there is anything.
+    /// Prefetches the target of a slot; returns its link if the slot is not empty.
     #[inline]
     pub(crate) fn ask(&mut self, child: Child<'t>) -> Option<Link<'t>> {
         let link = match child {
@@ -122,7 +126,7 @@ impl<'t> Ahead<'t> {
         Some(link)
     }
 
-    /// Looks into what was asked for before this step.
+    /// Reads what was prefetched before this step.
     #[inline]
     pub(crate) fn go_on(&mut self) {
         if self.count > 0 {

@@ -4,15 +4,16 @@
 //! chunk:  | version entries -> |          free          | <- nodes, each at a multiple of 64 |
 //! ```
 //!
-//! A thread works in a *lane* that it enters for one insertion. The lane's flag is the only read-modify-write
-//! of the arena's that an insertion pays: behind it chunk, counters and finger belong to the thread alone.
-//! There are more lanes than writers as a rule; a thread that finds its lane taken moves on to the next.
+//! A thread works in a *lane* that it enters for one insertion. The lane's flag is the arena's only
+//! read-modify-write of an insertion: with the lane, the thread owns its chunk, counters and finger. Usually
+//! there are more lanes than writers; a thread that finds its lane taken moves to the next.
 //!
 //! # Who may touch what
-//! 1. `Lane::space` belongs to the holder of `Lane::busy`. Counters are written by the holder, read by anyone.
+//! 1. `Lane::space` belongs to the holder of `Lane::busy`. Counters are written by the holder, read by
+//!    anyone.
 //! 2. Memory handed out belongs to the caller, uninitialised, until it publishes it by a release store.
-//! 3. Nothing is freed or handed out twice before the arena drops, so whatever was published stays readable for
-//!    as long as the arena is borrowed. Destructors are not run: only plain data and atomics live here.
+//! 3. Nothing is freed or handed out twice before the arena is dropped, so published data stays readable as
+//!    long as the arena is borrowed. Destructors do not run: the arena holds plain data and atomics only.
 //!
 //! # Memory ordering
 //! `busy` is taken with Acquire and given back with Release, which hands `space` from holder to holder.
@@ -30,7 +31,7 @@ use terrane_device::Region;
 use crate::account::Account;
 use crate::version::VersionEntry;
 
-/// How many threads insert at once without waiting for each other's lanes.
+/// Number of threads that can insert at once without waiting for a lane.
 pub(crate) const LANES: usize = 16;
 /// A lane's first chunk. Small: a database may have thousands of tables that are hardly written.
 const CHUNK_BYTES_FIRST: usize = 16 << 10;
@@ -64,8 +65,8 @@ struct Space {
     low: *mut u8,
     high: *mut u8,
     chunk_bytes_next: usize,
-    /// The version behind which this lane last placed an older one; see `version::push`. It may be dangling
-    /// only after the arena is gone.
+    /// The version after which this lane last placed an older one; see `version::push`. It dangles only after
+    /// the arena is gone.
     finger: *const VersionEntry,
 }
 
@@ -97,7 +98,7 @@ impl Arena {
         }
     }
 
-    /// Bytes of all chunks, used or not: what the tree costs in memory.
+    /// Bytes of all chunks, used or not: the memory of the tree.
     pub(crate) fn chunk_bytes(&self) -> u64 {
         self.chunks.lock().iter().map(|chunk| chunk.len() as u64).sum()
     }
@@ -152,20 +153,20 @@ impl Lane {
 
     #[inline]
     fn try_take(&self) -> bool {
-        // Looked at first, so that a taken lane's cache line stays with its holder.
+        // Loaded first, so that the cache line of a taken lane stays with its holder.
         !self.busy.load(Ordering::Relaxed)
             && self.busy.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 }
 
-/// A taken lane; given back when dropped.
+/// A taken lane; returned when dropped.
 pub(crate) struct LaneGuard<'t> {
     arena: &'t Arena,
     index: usize,
 }
 
 impl<'t> LaneGuard<'t> {
-    /// Which lane it is, below [`LANES`].
+    /// Index of the lane, below [`LANES`].
     #[inline]
     pub(crate) fn index(&self) -> usize {
         self.index
@@ -211,7 +212,7 @@ impl<'t> LaneGuard<'t> {
         self.arena.account()
     }
 
-    /// Entries that all lanes have counted; a sum, so not for every entry.
+    /// Number of entries that all lanes have counted; a sum, so not for every entry.
     pub(crate) fn arena_entry_count(&self) -> u64 {
         self.arena.entry_count()
     }
@@ -227,13 +228,13 @@ impl<'t> LaneGuard<'t> {
         }
     }
 
-    /// What [`LaneGuard::set_finger`] left in this lane.
+    /// The version that [`LaneGuard::set_finger`] stored in this lane.
     pub(crate) fn finger(&mut self) -> Option<&'t VersionEntry> {
         // SAFETY: set from a reference into this arena, which frees nothing while it is borrowed for `'t`.
         unsafe { self.space().finger.as_ref() }
     }
 
-    /// Remembers a version of this arena's for the lane's next holder.
+    /// Stores a version of this arena for the lane's next holder.
     pub(crate) fn set_finger(&mut self, entry: &'t VersionEntry) {
         self.space().finger = entry;
     }
@@ -275,7 +276,7 @@ pub(crate) fn add(counter: &AtomicU64, by: u64) {
     counter.store(counter.load(Ordering::Relaxed) + by, Ordering::Relaxed);
 }
 
-/// Which lane a thread tries first: threads are dealt out in turn and stay where they found a free one.
+/// The lane that a thread tries first: threads are assigned in turn and stay where they found a free one.
 #[cfg(not(feature = "shuttle"))]
 mod hint {
     use std::cell::Cell;
@@ -299,7 +300,7 @@ mod hint {
     }
 }
 
-/// The explorer runs all its threads on one: they meet at lane 0, which is what it shall explore.
+/// The schedule explorer runs all its threads on one: they meet at lane 0, which it is meant to explore.
 #[cfg(feature = "shuttle")]
 mod hint {
     pub(super) fn get() -> usize {

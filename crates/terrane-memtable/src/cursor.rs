@@ -9,10 +9,10 @@ use terrane_base::{Cursor, Entry, Result, SeqNo};
 use crate::memtable::Memtable;
 use crate::walk::Walk;
 
-/// All versions of a memtable or global index in internal order, both ways, while writers go on.
+/// Walks all versions of a memtable or global index in internal order, both ways, while writers continue.
 ///
-/// It sees at least everything that was inserted before it was last placed; what is inserted later it may see
-/// or not. It never fails and never waits.
+/// It sees at least everything inserted before it was last placed; it may or may not see later insertions. It
+/// never fails and never waits.
 pub struct MemtableCursor {
     /// Only used while `memtable` is held: every reference in it leads into that memtable.
     walk: Walk<'static>,
@@ -50,7 +50,7 @@ impl Cursor for MemtableCursor {
         self.walk.prepare_seek(key);
     }
 
-    /// Leaves the placement to `seek`, so that what others do meanwhile hides a miss.
+    /// Leaves the placement to `seek`, so that other work hides the cache miss.
     fn begin_seek(&mut self, _key: &[u8], _seq: SeqNo) -> Result<bool> {
         self.walk.begin_seek();
         Ok(false)
@@ -76,7 +76,7 @@ impl Cursor for MemtableCursor {
         Ok(())
     }
 
-    /// Passes by all older versions, whose entries and records lie elsewhere each.
+    /// Skips all older versions, whose entries and records lie elsewhere.
     fn next_key(&mut self) -> Result<()> {
         self.walk.next_key();
         Ok(())

@@ -1,16 +1,17 @@
-//! A filter over the keys of a memtable, so that a read of a key that is not in memory costs a few words instead of
-//! a way down the tree.
+//! A filter over the keys of a memtable, so that a read of an absent key costs a few words instead of a
+//! search of the tree.
 //!
 //! ```text
 //! layers   256 words | 2048 words | .. each 8 times the one before, made when the one before is full
 //! word     64 bits for about 4 keys, 4 bits of each: one load answers for a layer
 //! ```
 //!
-//! Keys go into the newest layer; a lookup asks all of them. An overfull layer is slower, never wrong.
+//! Keys go into the newest layer; a lookup checks all layers. An overfull layer is slower, never wrong.
 //!
 //! # Memory ordering
-//! Bits are set, relaxed, before the version goes into the tree. A reader that may see the version by its number was
-//! told so by a release that came after both, and hence finds the bits, and the layer they are in.
+//! Bits are set, relaxed, before the version goes into the tree. A reader that may see the version by its
+//! number learned that number through a release that came after both, so it finds the bits and the layer that
+//! holds them.
 
 use std::sync::OnceLock;
 
@@ -26,13 +27,13 @@ const WORDS_FIRST: usize = 256;
 const GROWTH: usize = 8;
 /// Keys per word, on average, when a layer is full.
 const KEYS_PER_WORD: usize = 4;
-/// A lane looks whether the newest layer is full each time it has counted so many entries.
+/// A lane checks whether the newest layer is full each time it has counted this many entries.
 const LOOK_EVERY: u64 = 32;
 
 #[derive(Debug)]
 pub(crate) struct KeyFilter {
     layers: [OnceLock<Box<[AtomicU64]>>; LAYERS],
-    /// How many layers there are.
+    /// Number of layers.
     count: AtomicUsize,
 }
 
@@ -41,7 +42,7 @@ impl KeyFilter {
         KeyFilter { layers: std::array::from_fn(|_| OnceLock::new()), count: AtomicUsize::new(0) }
     }
 
-    /// Notes a key by its hash. Must come before the key's version can be seen.
+    /// Adds a key by its hash. Must come before the key's version can be seen.
     #[inline]
     pub(crate) fn insert(&self, hash: u64, lane: &LaneGuard<'_>) {
         let count = self.count.load(Ordering::Acquire);
@@ -56,7 +57,7 @@ impl KeyFilter {
         }
     }
 
-    /// Whether a key with this hash may be in the memtable; `false` is certain.
+    /// Returns true if a key with this hash may be in the memtable; `false` is certain.
     #[inline]
     pub(crate) fn may_contain(&self, hash: u64) -> bool {
         let bits = bits_of(hash);
@@ -64,7 +65,7 @@ impl KeyFilter {
         (0..count).any(|at| word_of(self.layer(at), hash).load(Ordering::Relaxed) & bits == bits)
     }
 
-    /// Asks for the lines that [`KeyFilter::may_contain`] will touch.
+    /// Prefetches the lines that [`KeyFilter::may_contain`] will read.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
         for at in 0..self.count.load(Ordering::Acquire) {
@@ -112,7 +113,7 @@ fn word_of(layer: &[AtomicU64], hash: u64) -> &AtomicU64 {
     &layer[(((hash >> 32) * layer.len() as u64) >> 32) as usize]
 }
 
-/// Four bits, of the low half of the hash: the high half chooses the word.
+/// Four bits, chosen by the low half of the hash; the high half chooses the word.
 #[inline]
 fn bits_of(hash: u64) -> u64 {
     1 << (hash & 63) | 1 << (hash >> 6 & 63) | 1 << (hash >> 12 & 63) | 1 << (hash >> 18 & 63)

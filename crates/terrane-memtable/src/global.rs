@@ -1,7 +1,7 @@
 //! The global index: frozen memtables merged into one sorted index, by pointer.
 //!
-//! Invariants: a generation that is closed to merges takes in nothing more; and it says of no memtable that it has taken it in
-//! before every version that readers may need is in it.
+//! Invariants: a generation that is closed to merges takes no more entries; and it reports a memtable as
+//! merged only when it holds every version of it that readers may need.
 #![expect(unsafe_code, reason = "hands on pointers to records that another memtable holds")]
 
 use std::sync::Arc;
@@ -18,21 +18,21 @@ use crate::version::VersionEntry;
 /// Bytes of records between two calls of a merge's `progress`.
 const PROGRESS_BYTES: u64 = 64 << 10;
 
-/// One generation of a table's global index. Readers go on while memtables are merged into it.
+/// One generation of a table's global index. Reads continue while memtables are merged into it.
 #[derive(Debug)]
 pub struct GlobalIndex {
     index: Arc<Memtable>,
     first_seq: AtomicU64,
-    /// Stored with Release by [`GlobalIndex::close_to_merges`], loaded with Acquire by [`GlobalIndex::is_closed`]; never
-    /// unset.
+    /// Stored with Release by [`GlobalIndex::close_to_merges`], loaded with Acquire by
+    /// [`GlobalIndex::is_closed`]; never unset.
     is_closed: AtomicBool,
-    /// The first numbers of the memtables that are in it as a whole.
+    /// The first numbers of the memtables that were merged completely.
     taken_in: Mutex<Vec<SeqNo>>,
 }
 
 impl GlobalIndex {
-    /// Makes a frozen memtable the first of a generation, without a copy. Nothing may be inserted into the
-    /// memtable afterwards but by [`GlobalIndex::merge`].
+    /// Makes a frozen memtable the first of a generation, without a copy. After that only
+    /// [`GlobalIndex::merge`] may insert into the memtable.
     #[must_use]
     pub fn from_frozen(frozen: Arc<Memtable>) -> Self {
         let first_seq = frozen.first_seq();
@@ -44,38 +44,39 @@ impl GlobalIndex {
         }
     }
 
-    /// Refuses merges into this generation from now on: a flush reads it from one end to the other, and its cursor would miss
-    /// an entry that a merge inserted behind it. The caller makes sure that no merge into this generation is running.
+    /// Refuses merges into this generation from now on: a flush reads it from front to back, and its cursor
+    /// would miss an entry that a merge inserted before its position. Requires: no merge into this generation
+    /// is running.
     pub fn close_to_merges(&self) {
         self.is_closed.store(true, Ordering::Release);
     }
 
-    /// Whether it refuses merges.
+    /// Returns true if it refuses merges.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Whether the memtable that begins with this number is in it as a whole: it was the first, or a merge of it came to
-    /// its end. A table's memtables begin with different numbers.
+    /// Returns true if the memtable that begins with this number was merged completely, or was the first of
+    /// the generation. The memtables of a table begin with different numbers.
     #[must_use]
     pub fn has_taken_in(&self, first_seq: SeqNo) -> bool {
         self.taken_in.lock().contains(&first_seq)
     }
 
-    /// Takes in a frozen memtable: pointers are inserted, no record is copied. Returns whether it came to its
-    /// end; a closed generation refuses at once, and has taken nothing.
+    /// Merges a frozen memtable: inserts pointers and copies no record. Returns true if it completed; a
+    /// closed generation returns false at once, unchanged.
     ///
-    /// Of each key the newest version is taken, every version that one of `snapshots` sees (ascending), and what lies
-    /// right below an operand of a merge or a single delete that is taken: these mean nothing without it. The
-    /// others are dropped and their bytes counted as dead. `snapshots` must hold the number of every reader
-    /// that may come to this generation without reading `frozen` first: those that hold a snapshot, and reads
-    /// begun before `frozen` was full. Versions that were in the generation before stay, shadowed, until it is
-    /// flushed: readers may stand on them.
+    /// Of each key it takes the newest version, every version that one of `snapshots` sees (ascending), and
+    /// the next older version of each operand and single delete that it takes, because these depend on it. It
+    /// drops the other versions and counts their bytes as dead. `snapshots` must contain the number of every
+    /// reader that may read this generation without reading `frozen` first: readers with a snapshot, and
+    /// reads that began before `frozen` was full. Versions that the generation held before stay, shadowed,
+    /// until it is flushed, because readers may be positioned on them.
     ///
-    /// `progress` is called about every 64 KiB with the bytes of records passed so far; it may wait, to pace
-    /// the merge, and cancels it by `false`. Until the merge came to its end, readers look into `frozen` before
-    /// the generation. A cancelled merge is completed by calling it again.
+    /// `progress` is called about every 64 KiB with the bytes of records processed so far; it may wait, to
+    /// pace the merge, and cancels it by returning false. Until the merge has completed, readers read
+    /// `frozen` before the generation. A cancelled merge is completed by calling it again.
     pub fn merge(
         &self,
         frozen: &Memtable,
@@ -87,8 +88,8 @@ impl GlobalIndex {
             return false;
         }
         let mut dropped = Dropped::default();
-        // First: were the merge cancelled and the generation flushed with keys alone, operands among them would be folded with
-        // what the range deletes hide.
+        // First: if the merge were cancelled and the generation flushed with keys alone, its operands would
+        // be folded with values that the range deletes hide.
         self.merge_ranges(frozen);
         let (mut passed, mut reported) = (0, 0);
         let mut walk = frozen.walk();
@@ -103,14 +104,14 @@ impl GlobalIndex {
             }
             walk.next_key();
         }
-        // Only now, so that a merge that is begun twice counts what it drops once.
+        // Only at the end, so that a merge that is started twice counts its drops once.
         dropped.count(frozen, &self.index);
         self.first_seq.fetch_min(frozen.first_seq().0, Ordering::Relaxed);
         self.taken_in.lock().push(frozen.first_seq());
         true
     }
 
-    /// Takes in the range deletes: all of them, for they are few beside what they hide.
+    /// Takes all range deletes: they are few compared to the keys that they hide.
     fn merge_ranges(&self, frozen: &Memtable) {
         for (record, seq) in frozen.range_records() {
             let segment = &frozen.pinned(record.segment()).memory;
@@ -119,7 +120,7 @@ impl GlobalIndex {
         }
     }
 
-    /// Takes in the versions of one key; returns their bytes.
+    /// Takes the versions of one key; returns their bytes.
     fn merge_key(
         &self,
         frozen: &Memtable,
@@ -133,7 +134,7 @@ impl GlobalIndex {
         for entry in std::iter::successors(Some(head), |entry| entry.older()) {
             let record_bytes = entry.view().len as u64;
             bytes += record_bytes;
-            // A single delete stays behind a newer put, which may vanish with a single delete of its own.
+            // A single delete below a newer put stays, because a newer single delete may remove the put.
             let is_single = entry.seq_kind.kind() == Some(RecordKind::SingleDelete);
             if is_single
                 || needs_older
@@ -195,19 +196,19 @@ impl GlobalIndex {
         self.index.last_seq()
     }
 
-    /// As [`Memtable::entry_count`]; dropped versions do not count.
+    /// As [`Memtable::entry_count`]; dropped versions are not counted.
     #[must_use]
     pub fn entry_count(&self) -> u64 {
         self.index.entry_count()
     }
 
-    /// Whether nothing is indexed.
+    /// Returns true if nothing is indexed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
 
-    /// As [`Memtable::record_bytes`]; dropped versions do not count.
+    /// As [`Memtable::record_bytes`]; dropped versions are not counted.
     #[must_use]
     pub fn record_bytes(&self) -> u64 {
         self.index.record_bytes()
@@ -232,13 +233,13 @@ impl GlobalIndex {
     }
 }
 
-/// Whether a version means something only together with the next older one.
+/// Returns true if a version depends on the next older one.
 fn needs_what_is_older(seq_kind: SeqKind) -> bool {
     let is_single = seq_kind.kind() == Some(RecordKind::SingleDelete);
     (seq_kind.is_merge() || is_single) && !terrane_base::planted!(DropOperands)
 }
 
-/// Whether some snapshot's newest version is `seq`, when the next newer one is `newer`.
+/// Returns true if some snapshot's newest version is `seq`, when the next newer one is `newer`.
 fn is_seen(seq: SeqNo, newer: SeqNo, snapshots: &[SeqNo]) -> bool {
     let first = snapshots.partition_point(|snapshot| *snapshot < seq);
     snapshots.get(first).is_some_and(|snapshot| *snapshot < newer)

@@ -1,17 +1,20 @@
-//! Index over records in segments: the memtable, and the global index that frozen memtables merge into.
+//! Indexes over records in segments: the memtable, and the global index into which frozen memtables are
+//! merged.
 //!
-//! The records are the journal's and stay where they were written; this crate holds pointers to them, sorted
-//! by key, and for each key its versions, newest first. See `docs/design/0002-radix-index.md`.
+//! The records belong to the journal and stay where they were written. This crate holds pointers to them,
+//! sorted by key, and for each key its versions, newest first. See `docs/design/0002-radix-index.md`.
 //!
 //! * [`Memtable`]: one concurrent adaptive radix tree. Readers are wait-free, writers lock single nodes.
-//! * [`MemtableCursor`]: every version in internal order, both ways, while writers go on.
-//! * [`GlobalIndex`]: the same tree as a generation that takes in frozen memtables by pointer.
+//! * [`MemtableCursor`]: walks every version in internal order, both ways, while writers continue.
+//! * [`GlobalIndex`]: the same tree as a generation into which frozen memtables are merged by pointer.
 //!
-//! Modules, lowest first: `account` (how much memory indexes take), `arena` (memory of a tree), `record` (pointer to an encoded record), `version` (the
-//! versions of a key), `node` (inner nodes), `segments` (what a memtable points into), `tree` (insert and
-//! find), `list` (the same for keys that a comparator orders), `ahead` (what a walk asks for), `walk` (ordered iteration), `measure` (how much is in a range), `probe` (many lookups at once), `filter` (may a
-//! key be there?), `range_deletes` (which stretches of keys are hidden). `unsafe` lives in `arena`, `record`,
-//! `version` and `node`, each with its rules on top; the others only call across those rules.
+//! Modules, lowest first: `account` (memory of indexes), `arena` (memory of a tree), `record` (pointer to an
+//! encoded record), `version` (the versions of a key), `node` (inner nodes), `segments` (the segments that a
+//! memtable points to), `tree` (insert and find), `list` (the same for keys that a comparator orders),
+//! `ahead` (prefetching for walks), `walk` (ordered iteration), `measure` (entries and bytes of a range),
+//! `probe` (many lookups at once), `filter` (may a key be present?), `range_deletes` (which ranges of keys
+//! are hidden). `unsafe` code is in `arena`, `record`, `version` and `node`, each with its rules at the top;
+//! the other modules only call them under these rules.
 
 mod account;
 mod ahead;

@@ -1,27 +1,29 @@
-//! The ordered list: the index of a memtable whose keys a comparator orders, of which bytes say nothing.
+//! The ordered list: the index of a memtable whose keys a comparator orders.
 //!
-//! A skip list (Pugh: Skip Lists, CACM 1990) that only grows. Each key has a *post* with the newest version of the key, links to
-//! the next post on each of its levels, and one back on the lowest. A post is on level 1 and up by chance, a quarter as many on
-//! each as below it. Posts lie in buckets, each twice as large as the one before, and name each other by number.
+//! A skip list (Pugh: Skip Lists, CACM 1990) that only grows. Each key has a *post* with the newest version
+//! of the key, a link to the next post on each of its levels, and a link back on the lowest. A random quarter
+//! of the posts of each level are also on the next level. Posts lie in buckets, each twice as large as the
+//! one before, and refer to each other by number.
 //!
-//! Readers neither wait nor take a lock. A writer searches like a reader, takes the list's lock, goes on from where it came to
-//! by what others inserted meanwhile, and links its post.
+//! Readers neither wait nor take a lock. A writer searches like a reader, takes the list's lock, advances its
+//! search result over posts that others inserted meanwhile, and links its post.
 //!
 //! # Who may touch what
 //! 1. Links and slots of posts are written under the list's lock only; anyone may read them.
-//! 2. A post's links are set before the first link to it; a slot that holds something never becomes empty.
-//! 3. A post never goes, nor does its place among the others change.
+//! 2. A post's links are set before the first link to it; a filled slot never becomes empty.
+//! 3. A post is never removed and never changes its position relative to others.
 //!
 //! # Memory ordering
-//! A link is stored with Release and loaded with Acquire: with it come the post that it names, its slot and its links. Links to
-//! a new post are set from the lowest level up, the one back to it last: whoever inserted it has set all.
+//! A link is stored with Release and loaded with Acquire, which makes visible the post that it names, its
+//! slot and its links. Links to a new post are set from the lowest level up, and the link back to it last, by
+//! the thread that inserts it.
 
 use std::cmp::Ordering;
 use std::sync::OnceLock;
 
-use terrane_base::Collation;
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::{AtomicU32, AtomicU64, Ordering as Memory};
+use terrane_base::{Collation, rng};
 
 use crate::arena::LaneGuard;
 use crate::node::{Child, Link, Slot};
@@ -32,17 +34,17 @@ const LEVELS: usize = 12;
 /// Posts of the first bucket.
 const BUCKET_FIRST: usize = 64;
 const BUCKETS: usize = 26;
-/// How many posts before it is needed a bucket is made.
+/// A bucket is created this many posts before it is needed.
 const AHEAD: u32 = 16;
-/// Number of the post in front of all keys, and of none behind them.
+/// Number of the post before all keys; as a next link it means the end.
 const END: u32 = 0;
 
-/// A key's place in the list.
+/// A key's node in the list.
 struct Post {
     /// The newest version of the key; empty in the first post.
     slot: Slot,
     next: [AtomicU32; LEVELS],
-    /// The post in front of it; of the first one the last.
+    /// The previous post; for the first post, the last one.
     before: AtomicU32,
 }
 
@@ -53,21 +55,22 @@ const _: () = assert!(size_of::<Post>() == 64); // a line for each key
 pub(crate) struct List {
     collation: Collation,
     buckets: [OnceLock<Box<[Post]>>; BUCKETS],
-    /// Posts so far, the one in front of all among them. Changed under the lock only.
+    /// Number of posts, including the first one. Changed under the lock only.
     count: AtomicU32,
     lock: Mutex<()>,
     bytes: AtomicU64,
 }
 
-/// A post of a list: where a walk stands.
+/// A post of a list, as the position of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stand(u32);
+pub(crate) struct PostId(u32);
 
-/// What a search came by.
+/// The result of a search.
 struct Found {
-    /// The last post in front of the key, on each level.
+    /// The last post before the key, on each level.
     before: [u32; LEVELS],
-    /// The post behind that one, which is not in front of the key; more may be between the two by now.
+    /// The post after that one at the time of the search; it is not before the key. Others may have been
+    /// inserted between the two.
     behind: [u32; LEVELS],
     /// The post of the key itself.
     post: Option<u32>,
@@ -91,18 +94,18 @@ impl List {
         self.bytes.load(Memory::Relaxed)
     }
 
-    /// How its keys are ordered.
+    /// Key order of the table.
     pub(crate) fn collation(&self) -> &Collation {
         &self.collation
     }
 
     /// The newest version of `key`.
     pub(crate) fn find(&self, key: &[u8]) -> Option<&VersionEntry> {
-        self.search(key).post.and_then(|post| self.head(Stand(post)))
+        self.search(key).post.and_then(|post| self.head(PostId(post)))
     }
 
     /// The newest version at a post.
-    pub(crate) fn head(&self, at: Stand) -> Option<&VersionEntry> {
+    pub(crate) fn head(&self, at: PostId) -> Option<&VersionEntry> {
         match self.post(at.0).slot.load().child() {
             Child::Leaf(head) => Some(head),
             _ => None,
@@ -110,34 +113,34 @@ impl List {
     }
 
     /// The first post whose key is not less than `key`, and whether it is that of `key`.
-    pub(crate) fn at_or_behind(&self, key: &[u8]) -> (Option<Stand>, bool) {
+    pub(crate) fn at_or_behind(&self, key: &[u8]) -> (Option<PostId>, bool) {
         let found = self.search(key);
         match found.post {
-            Some(post) => (Some(Stand(post)), true),
-            // Not what is behind the post in front by now: that may be another one in front.
-            None => (stand(found.behind[0]), false),
+            Some(post) => (Some(PostId(post)), true),
+            // Not the current next post of the one before: that may be a newer post before the key.
+            None => (post_id(found.behind[0]), false),
         }
     }
 
     /// The last post whose key is less than `key`.
-    pub(crate) fn before(&self, key: &[u8]) -> Option<Stand> {
-        stand(self.search(key).before[0])
+    pub(crate) fn before(&self, key: &[u8]) -> Option<PostId> {
+        post_id(self.search(key).before[0])
     }
 
-    pub(crate) fn first(&self) -> Option<Stand> {
-        self.next(Stand(END))
+    pub(crate) fn first(&self) -> Option<PostId> {
+        self.next(PostId(END))
     }
 
-    pub(crate) fn last(&self) -> Option<Stand> {
-        self.prev(Stand(END))
+    pub(crate) fn last(&self) -> Option<PostId> {
+        self.prev(PostId(END))
     }
 
-    pub(crate) fn next(&self, at: Stand) -> Option<Stand> {
-        stand(self.post(at.0).next[0].load(Memory::Acquire))
+    pub(crate) fn next(&self, at: PostId) -> Option<PostId> {
+        post_id(self.post(at.0).next[0].load(Memory::Acquire))
     }
 
-    pub(crate) fn prev(&self, at: Stand) -> Option<Stand> {
-        stand(self.post(at.0).before.load(Memory::Acquire))
+    pub(crate) fn prev(&self, at: PostId) -> Option<PostId> {
+        post_id(self.post(at.0).before.load(Memory::Acquire))
     }
 
     /// Inserts a version of `key`, which is the key of `entry`'s record.
@@ -148,7 +151,8 @@ impl List {
         entry: &'t VersionEntry,
     ) -> Pushed<'t> {
         let mut found = self.search(key);
-        // Nobody waits for memory under the lock, unless so many writers come at once.
+        // Allocated here, so that no thread waits for memory under the lock, unless very many writers come at
+        // once.
         self.bucket(place_of(self.count.load(Memory::Relaxed).saturating_add(AHEAD)).0, lane);
         let _alone = self.lock.lock();
         let count = self.count.load(Memory::Relaxed);
@@ -157,9 +161,7 @@ impl List {
         }
         if let Some(post) = found.post {
             let slot = &self.post(post).slot;
-            let Child::Leaf(head) = slot.load().child() else {
-                unreachable!("a post that is linked has a key")
-            };
+            let Child::Leaf(head) = slot.load().child() else { unreachable!("a linked post has a key") };
             return push(lane, slot, head, entry);
         }
         self.bucket(place_of(count).0, lane);
@@ -169,8 +171,8 @@ impl List {
         Pushed::First
     }
 
-    /// Goes on from what a search came by to what was inserted since, on the lowest `levels`. What the search saw is not compared
-    /// again. Requires: the lock.
+    /// Advances a search result over posts that were inserted since, on the lowest `levels`. Posts that the
+    /// search saw are not compared again. Requires: the lock.
     fn catch_up(&self, key: &[u8], found: &mut Found, levels: usize) {
         for level in 0..levels {
             loop {
@@ -187,7 +189,7 @@ impl List {
         }
     }
 
-    /// Hangs a new post with the number `new` behind `before`. Requires: the lock; the post's bucket is there.
+    /// Links a new post with the number `new` after `before`. Requires: the lock, and the bucket of the post.
     fn link(&self, new: u32, before: &[u32; LEVELS], entry: &VersionEntry) {
         let (post, levels) = (self.post(new), levels_of(new));
         post.slot.store(Link::leaf(entry));
@@ -198,17 +200,17 @@ impl List {
         }
         let behind = post.next[0].load(Memory::Relaxed);
         for (level, &before) in before.iter().enumerate().take(levels) {
-            // Release: pairs with the Acquire of whoever comes by this link.
+            // Release: pairs with the Acquire of a reader that follows this link.
             self.post(before).next[level].store(new, Memory::Release);
         }
-        // Release: likewise. The first post stands behind the last one, too.
+        // Release: likewise. The first post also follows the last one.
         self.post(behind).before.store(new, Memory::Release);
     }
 
     fn search(&self, key: &[u8]) -> Found {
         let mut found = Found { before: [END; LEVELS], behind: [END; LEVELS], post: None };
         let mut at = END;
-        // The post that ended the way on the level above: it need not be compared again.
+        // The post that ended the search on the level above; it need not be compared again.
         let mut behind = END;
         for level in (0..LEVELS).rev() {
             loop {
@@ -234,7 +236,7 @@ impl List {
     }
 
     fn compare(&self, post: u32, key: &[u8]) -> Ordering {
-        let head = self.head(Stand(post));
+        let head = self.head(PostId(post));
         head.map_or(Ordering::Greater, |head| self.collation.cmp(head.key(), key))
     }
 
@@ -277,11 +279,11 @@ impl Post {
     }
 }
 
-fn stand(post: u32) -> Option<Stand> {
-    (post != END).then_some(Stand(post))
+fn post_id(post: u32) -> Option<PostId> {
+    (post != END).then_some(PostId(post))
 }
 
-/// Bucket and place of a post.
+/// Bucket of a post, and its index there.
 #[inline]
 fn place_of(number: u32) -> (usize, usize) {
     let from_first = number as usize + BUCKET_FIRST;
@@ -289,11 +291,9 @@ fn place_of(number: u32) -> (usize, usize) {
     (bucket, from_first - (BUCKET_FIRST << bucket))
 }
 
-/// On how many levels a post is: by its number, mixed as by a die (Steele, Lea, Flood: `SplitMix`, OOPSLA 2014).
+/// Number of levels of a post: pseudo-random, by its number (Steele, Lea, Flood: `SplitMix`, OOPSLA 2014).
 fn levels_of(number: u32) -> usize {
-    let mut mixed = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    let zeros = (mixed ^ mixed >> 31).trailing_zeros() as usize;
+    let mixed = rng::mix(u64::from(number).wrapping_mul(rng::STEP));
+    let zeros = mixed.trailing_zeros() as usize;
     1 + (zeros / 2).min(LEVELS - 1)
 }

@@ -1,8 +1,9 @@
-//! How much of a memtable lies within a range: counted where a few steps tell, else between two bounds.
+//! Estimates entries and bytes of a key range: exact if a few steps are enough, else a lower and an upper
+//! bound.
 //!
-//! A tree does not know how much is below a node. So both sides of each bound of the range are walked for some keys: where
-//! the range or what lies around it ends within them, the count is exact; else what was met inside is there at least, and what
-//! was met outside is not.
+//! A tree does not know how much is below a node. So a few keys are walked on both sides of each bound of the
+//! range. If the range, or the rest around it, ends within these steps, the count is exact; else the keys met
+//! inside give the lower bound, and those met outside are subtracted for the upper one.
 
 use std::ops::Bound;
 
@@ -23,22 +24,22 @@ pub struct Measured {
     pub bytes_max: u64,
 }
 
-/// What a walk met.
+/// The keys that a walk met.
 #[derive(Clone, Copy, Default)]
 struct Met {
     entries: u64,
     bytes: u64,
-    /// Whether it met everything that there is to be met.
+    /// True if the walk reached its end.
     is_all: bool,
 }
 
 impl Memtable {
-    /// How much lies between two keys. Walks `keys_max` keys in each of up to four directions.
+    /// Entries and bytes between two keys. Walks `keys_max` keys in each of up to four directions.
     #[must_use]
     pub fn measure(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, keys_max: usize) -> Measured {
         let is_above = |key: &[u8]| self.collation().is_above(key, lower);
         let is_below = |key: &[u8]| self.collation().is_below(key, upper);
-        // Before the walk: what comes meanwhile may be met, and counts then.
+        // Read before the walk: records that arrive meanwhile may be met, and are counted then.
         let (entries, bytes) = (self.entry_count(), self.record_bytes());
         let inside = self.meet(|walk| seek_above(walk, lower), keys_max, is_below);
         if inside.is_all {
@@ -57,7 +58,7 @@ impl Memtable {
         let rest =
             |all: u64, of: fn(&Met) -> u64| all.saturating_sub(of(&before)).saturating_sub(of(&behind));
         let (entries, bytes) = (rest(entries, |met| met.entries), rest(bytes, |met| met.bytes));
-        // Records of range deletes are counted among all, and lie in no tree.
+        // Records of range deletes are in the sums, but not in the tree.
         let is_exact = before.is_all && behind.is_all && self.range_deletes().is_none();
         let (entries, bytes) = (entries.max(inside.entries), bytes.max(inside.bytes));
         if is_exact {
@@ -71,7 +72,8 @@ impl Memtable {
         }
     }
 
-    /// Whether there is any version of a key, or any range delete, from `first` to `last`, both inclusive.
+    /// Returns true if there is any version of a key, or any range delete, from `first` to `last`, both
+    /// inclusive.
     #[must_use]
     pub fn touches(&self, first: &[u8], last: &[u8]) -> bool {
         let mut walk = self.walk();
@@ -80,7 +82,7 @@ impl Memtable {
         has_key || self.range_deletes().is_some_and(|deletes| deletes.touches(first, last))
     }
 
-    /// Counts the keys from where `seek` goes, as long as they pass, and not more than `keys_max`.
+    /// Counts the keys from the position of `seek` on, as long as they pass, and at most `keys_max`.
     fn meet(&self, seek: impl FnOnce(&mut Walk<'_>), keys_max: usize, passes: impl Fn(&[u8]) -> bool) -> Met {
         let mut walk = self.walk();
         seek(&mut walk);
@@ -115,7 +117,7 @@ fn seek_above(walk: &mut Walk<'_>, lower: Bound<&[u8]>) {
     }
 }
 
-/// Goes to the first key that an upper bound leaves out.
+/// Goes to the first key after an upper bound.
 fn seek_behind(walk: &mut Walk<'_>, upper: Bound<&[u8]>) {
     match upper {
         Bound::Unbounded => {}

@@ -1,4 +1,4 @@
-//! The memtable: a radix tree over the records of one table, and what it knows about their segments.
+//! The memtable: a radix tree over the records of one table, and the use of their segments.
 #![expect(unsafe_code, reason = "takes pointers to records on the caller's word")]
 
 use std::fmt;
@@ -33,8 +33,8 @@ pub struct Version<'a> {
 
 /// A sorted index over records that lie in segments. Any number of threads insert and read at once.
 ///
-/// It owns its nodes and keeps the memory of every segment that it points into; both go when the memtable
-/// goes. Nothing is ever removed from it. At most 65532 segments can be pointed into.
+/// It owns its nodes and keeps the memory of every segment that it points to alive; both are freed with the
+/// memtable. Nothing is ever removed from it. It can point to at most 65532 segments.
 pub struct Memtable {
     first_seq: SeqNo,
     /// Index of keys that are ordered as bytes, and the memory of all versions.
@@ -43,11 +43,11 @@ pub struct Memtable {
     list: Option<Box<List>>,
     segments: SegmentTable,
     filter: Option<KeyFilter>,
-    /// Made by the first range delete: a read pays for one look.
+    /// Created by the first range delete, so that a read of a memtable without any pays for one load.
     ranges: OnceLock<Box<Ranges>>,
 }
 
-/// The range deletes of a memtable and where their records lie.
+/// The range deletes of a memtable and their records.
 struct Ranges {
     deletes: RangeDeletes,
     records: Mutex<Vec<(RecordPtr, SeqNo)>>,
@@ -66,20 +66,21 @@ impl Memtable {
         Memtable::with_filter(first_seq, false)
     }
 
-    /// An empty memtable for records from `first_seq` on. A filter over its keys, about 2 bytes for each, spares
-    /// [`Memtable::get_hashed`] most ways down the tree that end in nothing.
+    /// An empty memtable for records from `first_seq` on. A filter over its keys, about 2 bytes for each,
+    /// saves [`Memtable::get_hashed`] most searches for absent keys.
     #[must_use]
     pub fn with_filter(first_seq: SeqNo, has_filter: bool) -> Arc<Self> {
         Memtable::ordered(first_seq, has_filter, Collation::bytes())
     }
 
-    /// As [`Memtable::with_filter`], of a table whose keys are ordered so.
+    /// As [`Memtable::with_filter`], for a table with this key order.
     #[must_use]
     pub fn ordered(first_seq: SeqNo, has_filter: bool, collation: &Collation) -> Arc<Self> {
         Memtable::with_account(first_seq, has_filter, collation, Account::new(None))
     }
 
-    /// As [`Memtable::ordered`]; what the index takes is in `sum` from now on, until the memtable goes or leaves it.
+    /// As [`Memtable::ordered`]; what the index takes is in `sum` from now on, until the memtable goes or
+    /// leaves it.
     #[must_use]
     pub fn counted(
         first_seq: SeqNo,
@@ -103,7 +104,7 @@ impl Memtable {
         Arc::new(Memtable { first_seq, tree, list, segments, filter, ranges: OnceLock::new() })
     }
 
-    /// How its keys are ordered.
+    /// Key order of the table.
     #[inline]
     #[must_use]
     pub fn collation(&self) -> &Collation {
@@ -125,8 +126,9 @@ impl Memtable {
     /// versions of a key may come in any order.
     ///
     /// # Safety
-    /// A whole, valid record ([`terrane_base::record`]) lies at `offset` of the segment's region, and nobody
-    /// writes its bytes any more. All segments given to one memtable with the same id are the same memory.
+    /// A whole, valid record ([`terrane_base::record`]) lies at `offset` of the segment's region, and its
+    /// bytes are not written any more. All segments given to one memtable with the same id are the same
+    /// memory.
     ///
     /// # Panics
     /// If the segment's memory lies above 2^48, or it is the 65533rd segment.
@@ -141,7 +143,7 @@ impl Memtable {
         }
     }
 
-    /// Indexes the record at `start`; returns whether it is new here.
+    /// Indexes the record at `start`; returns true if it was not indexed before.
     ///
     /// # Safety
     /// As [`Memtable::insert`]; `start` lies in the segment's region.
@@ -173,7 +175,7 @@ impl Memtable {
         self.count(&mut lane, pinned, entry, view.len, &pushed)
     }
 
-    /// Takes in a range delete; returns whether it is new here.
+    /// Adds a range delete; returns true if it was not there before.
     ///
     /// # Safety
     /// As [`Memtable::insert`], for the record.
@@ -205,7 +207,7 @@ impl Memtable {
         self.ranges.get().map(|ranges| &ranges.deletes)
     }
 
-    /// The number of the newest range delete over `key` that a read at `seq` sees.
+    /// The number of the newest range delete that covers `key` and that a read at `seq` sees.
     #[inline]
     #[must_use]
     pub fn hidden(&self, key: &[u8], seq: SeqNo) -> Option<SeqNo> {
@@ -250,14 +252,16 @@ impl Memtable {
         self.find(key).and_then(|head| version_at(head, seq))
     }
 
-    /// As [`Memtable::get`]; `hash` is [`terrane_format::filter::hash`] of `key`, for the filter if there is one.
+    /// As [`Memtable::get`]; `hash` is [`terrane_format::filter::hash`] of `key`, for the filter if there is
+    /// one.
     #[inline]
     #[must_use]
     pub fn get_hashed(&self, key: &[u8], hash: u64, seq: SeqNo) -> Option<Version<'_>> {
         if self.may_contain(hash) { self.get(key, seq) } else { None }
     }
 
-    /// The versions of `key` with a number up to `seq`, newest first; `hash` as in [`Memtable::get_hashed`]. Never waits.
+    /// The versions of `key` with a number up to `seq`, newest first; `hash` as in [`Memtable::get_hashed`].
+    /// Never waits.
     pub fn versions(&self, key: &[u8], hash: u64, seq: SeqNo) -> impl Iterator<Item = Version<'_>> {
         let head = if self.may_contain(hash) { self.find(key) } else { None };
         let newest = head.and_then(|head| head.visible_at(seq));
@@ -265,14 +269,14 @@ impl Memtable {
             .map(|entry| Version { seq_kind: entry.seq_kind, value: entry.view().value })
     }
 
-    /// Whether a key with this hash may be here; `false` is certain.
+    /// Returns true if a key with this hash may be in the memtable; `false` is certain.
     #[inline]
     #[must_use]
     pub fn may_contain(&self, hash: u64) -> bool {
         self.filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
     }
 
-    /// Asks for the memory that [`Memtable::may_contain`] will look at.
+    /// Prefetches the memory that [`Memtable::may_contain`] will read.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
         if let Some(filter) = &self.filter {
@@ -280,7 +284,7 @@ impl Memtable {
         }
     }
 
-    /// As [`Memtable::get`] for many keys at once; `versions` is cleared and receives an answer per key.
+    /// As [`Memtable::get`] for many keys at once; `versions` is cleared and gets one answer per key.
     ///
     /// The lookups run interleaved, so that their cache misses overlap: with many keys and a large memtable
     /// this costs a fraction of single lookups.
@@ -290,7 +294,7 @@ impl Memtable {
         self.get_each(keys, seq, versions);
     }
 
-    /// As [`Memtable::get_many`], into a place for each key. Requires: as many places as keys.
+    /// As [`Memtable::get_many`], into one element per key. Requires: as many elements as keys.
     pub fn get_each<'m>(&'m self, keys: &[&[u8]], seq: SeqNo, versions: &mut [Option<Version<'m>>]) {
         assert_eq!(keys.len(), versions.len(), "a place for each key");
         if self.list.is_some() {
@@ -305,7 +309,7 @@ impl Memtable {
         }
     }
 
-    /// Whether there is any version of `key`, whose [`terrane_format::filter::hash`] is `hash`.
+    /// Returns true if there is any version of `key`, whose [`terrane_format::filter::hash`] is `hash`.
     #[must_use]
     pub fn holds(&self, key: &[u8], hash: u64) -> bool {
         self.may_contain(hash) && self.find(key).is_some()
@@ -339,25 +343,25 @@ impl Memtable {
         self.segments.pin(segment).1
     }
 
-    /// The number that the memtable begins with, as given to [`Memtable::new`].
+    /// The first number of the memtable, as given to [`Memtable::new`].
     #[must_use]
     pub fn first_seq(&self) -> SeqNo {
         self.first_seq
     }
 
-    /// The greatest number indexed so far; 0 if nothing is.
+    /// The greatest number indexed so far; 0 if there is none.
     #[must_use]
     pub fn last_seq(&self) -> SeqNo {
         self.tree.arena().last_seq()
     }
 
-    /// What it uses of each segment, by segment id.
+    /// The use of each segment, by segment id.
     #[must_use]
     pub fn segments(&self) -> Vec<SegmentUse> {
         self.segments.uses()
     }
 
-    /// The segment with the smallest id that is pointed into.
+    /// The segment with the smallest id to which the memtable points.
     #[must_use]
     pub fn oldest_segment(&self) -> Option<SegmentId> {
         self.segments.oldest()

@@ -10,25 +10,26 @@
 //! link, 8 bytes:   null | version entry + 1 | node + kind << 1 + prefix length << 3 (7: see the head)
 //! ```
 //!
-//! The *prefix* is the run of key bytes that all keys below share: up to 8 bytes lie in the head, longer ones
-//! are pointed to in segment memory. The *terminal* slot holds the key that ends where the prefix ends. A link
-//! carries kind and prefix length, so that a lookup touches only the lines of a node that it needs.
+//! The *prefix* is the run of key bytes that all keys below share: up to 8 bytes are stored in the head,
+//! longer ones are a pointer into segment memory. The *terminal* slot holds the key that ends where the
+//! prefix ends. A link carries kind and prefix length, so that a lookup reads only the cache lines of a node
+//! that it needs.
 //!
 //! # Who may touch what
-//! 1. Until a node is published only its maker touches it.
-//! 2. Kind, prefix and a taken key or index byte never change: whoever needs another prefix or more room
+//! 1. Until a node is published only its creator uses it.
+//! 2. Kind, prefix and a used key or index byte never change: a writer that needs another prefix or more room
 //!    publishes a copy in the parent's slot and retires the node.
 //! 3. Slots, keys, index and count are written only under the node's lock. The lock of a retired node cannot
 //!    be taken. Readers take no lock.
-//! 4. A slot that holds something never becomes empty, and a node that is reachable was never freed (arena).
-//!    So a reader that came by a node before it was retired finds in it, and below it, everything that was
-//!    inserted before the reader set out.
-//! 5. Links stored in a node lead to entries and nodes of the same arena.
+//! 4. A filled slot never becomes empty, and a reachable node was never freed (arena). So a reader that
+//!    reached a node before it was retired finds in it, and below it, everything that was inserted before the
+//!    reader started.
+//! 5. Links stored in a node point to entries and nodes of the same arena.
 //!
 //! # Memory ordering
-//! A slot is stored with Release and loaded with Acquire, which publishes what it leads to. In a Node4 and a
-//! Node16 the count is stored with Release after key and slot, in a Node48 the index after the slot; readers
-//! load it first, with Acquire.
+//! A slot is stored with Release and loaded with Acquire, which publishes its target. In a Node4 and a Node16
+//! the count is stored with Release after key and slot, in a Node48 the index after the slot; readers load it
+//! first, with Acquire.
 #![expect(unsafe_code, reason = "tagged pointers and unions within the arena")]
 
 mod layout;
@@ -56,7 +57,7 @@ const TAG_MASK: usize = NODE_ALIGN - 1;
 const LOCKED: u32 = 1;
 const RETIRED: u32 = 2;
 
-/// How many children a node has room for.
+/// The size class of a node: its maximal number of children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -70,7 +71,7 @@ pub(crate) enum Kind {
     N256 = 3,
 }
 
-/// A link that leads to a node.
+/// A link to a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Node<'t>(Link<'t>);
 
@@ -104,7 +105,7 @@ impl<'t> Node<'t> {
         Node(Link { tagged: memory.map_addr(|address| address | tag), arena: PhantomData })
     }
 
-    /// A tree's root. Its owner keeps it beside the arena and hands it out for borrows of the arena only.
+    /// A tree's root. Its owner keeps it beside the arena and lends it only with the arena.
     pub(crate) fn root(arena: &Arena) -> Node<'static> {
         let root = Node::new(&mut arena.enter(), Kind::N256, &[]);
         // SAFETY: the owner's promise.
@@ -119,7 +120,7 @@ impl<'t> Node<'t> {
     /// The same node for a borrow of any length.
     ///
     /// # Safety
-    /// Nothing that is reached through the result is used after the arena's memtable is gone.
+    /// The result, and everything reached through it, is not used after the arena's memtable is gone.
     pub(crate) unsafe fn unbound<'u>(self) -> Node<'u> {
         Node(Link { tagged: self.0.tagged, arena: PhantomData })
     }
@@ -161,7 +162,8 @@ impl<'t> Node<'t> {
             return &[];
         }
         let head = self.head();
-        // SAFETY: the length says which field of the union was set; bytes outside lie in pinned segment memory.
+        // SAFETY: the length says which field of the union was set; bytes outside lie in pinned segment
+        // memory.
         unsafe {
             if len <= PREFIX_INLINE {
                 std::slice::from_raw_parts((&raw const head.prefix.inline).cast::<u8>(), len)
@@ -171,7 +173,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Holds the key that ends where the prefix ends.
+    /// The slot of the key that ends where the prefix ends.
     #[inline]
     pub(crate) fn terminal(self) -> &'t Slot {
         &self.head().terminal
@@ -182,7 +184,7 @@ impl<'t> Node<'t> {
     pub(crate) fn slot(self, byte: u8) -> Option<&'t Slot> {
         match self.body() {
             Body::N4(node) => {
-                // Acquire: pairs with the Release in `add`; keys and slots below the count are there.
+                // Acquire: pairs with the Release in `add`; keys and slots below the count are visible.
                 let count = node.head.count.load(Ordering::Acquire) as usize;
                 let index = position(u64::from(node.head.keys4.load(Ordering::Relaxed)), byte);
                 if index < count { Some(&node.slots[index]) } else { None }
@@ -194,7 +196,7 @@ impl<'t> Node<'t> {
                     8 => 8 + position(node.keys[1].load(Ordering::Relaxed), byte),
                     low => low,
                 };
-                // An unused key is 0 like a used one may be, but lies behind it.
+                // An unused key is 0, as a used one may be, but its index is not below the count.
                 if index < count { Some(&node.slots[index]) } else { None }
             }
             Body::N48(node) => {
@@ -206,7 +208,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// What lies below `byte`.
+    /// The child at `byte`.
     #[inline]
     pub(crate) fn child(self, byte: u8) -> Child<'t> {
         self.slot(byte).map_or(Child::Empty, |slot| slot.load().child())
@@ -264,7 +266,7 @@ impl<'t> Node<'t> {
         SmallKeys { bytes, count }
     }
 
-    /// Whether [`Node::add`] has no room. Once true it stays so.
+    /// Returns true if [`Node::add`] has no room. This never changes back.
     #[inline]
     pub(crate) fn is_full(self) -> bool {
         let count = self.head().count.load(Ordering::Relaxed);
@@ -276,8 +278,8 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Adds a child. Requires: the lock, or the node is unpublished; nothing is below `byte`; the node is not
-    /// full.
+    /// Adds a child. Requires: the lock, or the node is unpublished; the slot of `byte` is empty; the node is
+    /// not full.
     pub(crate) fn add(self, byte: u8, link: Link<'t>) {
         debug_assert!(!self.is_full());
         let head = self.head();
@@ -298,12 +300,12 @@ impl<'t> Node<'t> {
                 node.slots[count].store(link);
                 let index = &node.index[usize::from(byte / 8)];
                 let word = index.load(Ordering::Relaxed) | (count as u64 + 1) << (8 * (byte % 8));
-                // Release: pairs with the Acquire in `slot`; the slot is there.
+                // Release: pairs with the Acquire in `slot`; the slot is visible.
                 index.store(word, Ordering::Release);
             }
             Body::N256(node) => node.slots[usize::from(byte)].store(link),
         }
-        // Release: pairs with the Acquire in `slot`; key and slot are there.
+        // Release: pairs with the Acquire in `slot`; key and slot are visible.
         head.count.store(count as u32 + 1, Ordering::Release);
     }
 
@@ -351,7 +353,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Locks the node; `None` if it is retired: the caller starts anew from the root.
+    /// Locks the node; `None` if it is retired: then the caller starts again from the root.
     #[inline]
     pub(crate) fn lock(self) -> Option<NodeGuard<'t>> {
         let lock = &self.head().lock;
@@ -372,7 +374,7 @@ impl<'t> Node<'t> {
 pub(crate) struct NodeGuard<'t>(Node<'t>);
 
 impl NodeGuard<'_> {
-    /// Ends the node's life in the tree. Requires: its replacement is published.
+    /// Removes the node from the tree. Requires: its replacement is published.
     pub(crate) fn retire(self) {
         self.0.head().lock.store(RETIRED, Ordering::Release);
         std::mem::forget(self);

@@ -1,20 +1,20 @@
-//! Many lookups at once: each takes one step in turn, asking for the cache line of its next step before it
-//! gives way to the others, so that their misses overlap instead of adding up.
+//! Many lookups at once. Each takes one step in turn and prefetches the cache line of its next step before
+//! the others run, so that their misses overlap.
 
 use crate::node::{Child, Node, prefetch};
 use crate::version::VersionEntry;
 
-/// Lookups in flight: enough to hide a miss (machines serve 10 to 32 at once), few enough to stay in registers
-/// and the first-level cache.
+/// Lookups in flight: enough to hide a miss (processors handle 10 to 32 at once), few enough to stay in
+/// registers and the first-level cache.
 pub(crate) const GROUP: usize = 16;
 
 #[derive(Clone, Copy)]
 enum State<'t> {
-    /// At a node, after so many bytes of the key, the node's prefix included.
+    /// At a node, after this many bytes of the key, the node's prefix included.
     Node(Node<'t>, usize),
-    /// At a leaf whose entry was asked for.
+    /// At a leaf whose entry was prefetched.
     Entry(&'t VersionEntry),
-    /// At a leaf whose record was asked for.
+    /// At a leaf whose record was prefetched.
     Record(&'t VersionEntry),
     Done(Option<&'t VersionEntry>),
 }

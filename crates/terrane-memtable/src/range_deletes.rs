@@ -1,16 +1,17 @@
 //! The range deletes of one memtable.
 //!
-//! A range delete hides every older version of every key in `[start, end)`, whatever the number of keys. What a key is
-//! hidden by at a sequence number is asked by every read of a table that has any, so it is kept as an answer, not as a list
-//! to search. Range deletes are grouped by number into *chunks* of 16. Each has the *state* before it, which is the disjoint
-//! stretches of keys with the newest range delete of each. States share what they have in common: they are persistent
-//! balanced trees (Driscoll, Sarnak, Sleator and Tarjan, "Making data structures persistent", 1989). So a range delete costs
-//! a logarithm in time and a sixteenth of it in memory, and a question at any number a logarithm and at most a chunk.
+//! A range delete hides every older version of every key in `[start, end)`. Every read of a table with range
+//! deletes asks which of them hides its key at its sequence number, so the structure keeps answers and not a
+//! list to search. Range deletes are grouped by number into *chunks* of 16. Each chunk has the *state* before
+//! it: disjoint stretches of keys with the newest range delete of each. States share their common parts: they
+//! are persistent balanced trees (Driscoll, Sarnak, Sleator and Tarjan, "Making data structures persistent",
+//! 1989). So a range delete costs logarithmic time and a sixteenth of that in memory, and a query at any
+//! number costs logarithmic time and at most one chunk.
 //!
 //! Invariants
 //! 1. The stretches of a state are disjoint, none is empty, and their numbers are below those of the chunk.
 //! 2. A reader sees a whole range delete or none of it: the tree of chunks is published at once.
-//! 3. The order in which range deletes come does not matter: one with a smaller number goes into all later states, too.
+//! 3. Range deletes may come in any order; one with a smaller number goes into all later states, too.
 
 mod state;
 
@@ -26,10 +27,10 @@ use terrane_base::{Collation, SeqNo};
 
 type Key = Arc<[u8]>;
 
-/// Range deletes of a chunk, as long as they come in order.
+/// Range deletes per chunk, while they come in order.
 const CHUNK: usize = 16;
-/// Bytes of memory that a range delete takes beside its keys: its place in a chunk, and what states and chunks do not
-/// share.
+/// Bytes of memory of a range delete beside its keys: its element in a chunk, and the unshared parts of
+/// states and chunks.
 const BYTES_EACH: u64 = 320;
 
 /// Keys from `start` to before `end`, each hidden by a range delete with this number or a greater one.
@@ -37,13 +38,13 @@ const BYTES_EACH: u64 = 320;
 pub struct Stretch {
     /// First key.
     pub start: Key,
-    /// First key behind.
+    /// First key after the stretch.
     pub end: Key,
-    /// The number: what is older is hidden.
+    /// The number: older versions are hidden.
     pub seq: SeqNo,
 }
 
-/// Range deletes that follow each other, and the state before them.
+/// Consecutive range deletes, and the state before them.
 #[derive(Clone)]
 struct Chunk {
     before: State,
@@ -51,54 +52,55 @@ struct Chunk {
     deletes: Arc<Vec<Stretch>>,
 }
 
-/// By the number of the first range delete that was in the chunk.
+/// By the number of the first range delete of the chunk.
 type Chunks = RedBlackTreeMapSync<SeqNo, Chunk>;
 
-/// The range deletes of one memtable; many readers, writers one after the other.
+/// The range deletes of one memtable; many concurrent readers, one writer at a time.
 pub struct RangeDeletes {
-    /// Whether there is any: all that most reads ask.
+    /// True if there is any: most reads check nothing else.
     is_used: AtomicBool,
     chunks: ArcSwap<Chunks>,
     writer: Mutex<()>,
-    /// How keys are ordered.
+    /// Key order of the table.
     collation: Collation,
     count: AtomicU64,
-    /// Of memory, about.
+    /// Approximate bytes of memory.
     bytes: AtomicU64,
 }
 
-/// What hides the keys around one.
+/// The range deletes around a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Around {
     /// The key is hidden.
     Hidden(Stretch),
-    /// Nothing hides the key, and nothing else between these: where the stretch before ends, and where the next begins.
+    /// The key is not hidden, and no key between these two is: the end of the stretch before, and the start
+    /// of the next.
     Clear(Option<Key>, Option<Key>),
 }
 
-/// What a read at one number sees of range deletes, for as long as it likes: a state, and under no more than a chunk.
+/// The range deletes that a read at one number sees: a state, and the first part of a chunk.
 #[derive(Clone, Debug)]
 pub struct RangeView {
     before: State,
     deletes: Arc<Vec<Stretch>>,
-    /// How many of them the read sees.
+    /// How many range deletes of the chunk the read sees.
     seen: usize,
 }
 
 impl RangeView {
-    /// Whether nothing is hidden.
+    /// Returns true if nothing is hidden.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.seen == 0 && self.before.is_empty()
     }
 
-    /// What hides `key`, or how far around it nothing is hidden.
+    /// The stretch that hides `key`, or the range around it in which nothing is hidden.
     #[must_use]
     pub fn around(&self, key: &[u8]) -> Around {
         let deletes = &self.deletes[..self.seen];
         let collation = self.before.collation();
         let over = deletes.iter().rposition(|delete| delete.covers(key, collation));
-        // Those that are newer are beside it, and end what is the same around the key.
+        // Newer range deletes do not cover the key; they limit the range in which the answer is the same.
         let beside = &deletes[over.map_or(0, |over| over + 1)..];
         let found = match over {
             Some(over) => Around::Hidden(deletes[over].clone()),
@@ -116,7 +118,7 @@ impl Stretch {
 }
 
 impl Around {
-    /// What is left of it around `key` beside a newer range delete that is not over the key.
+    /// The part around `key` that a newer range delete, which does not cover the key, leaves of it.
     fn beside(self, newer: &Stretch, key: &[u8], collation: &Collation) -> Around {
         let is_behind = collation.lt(key, &newer.start);
         match self {
@@ -167,22 +169,22 @@ impl Default for RangeDeletes {
 }
 
 impl RangeDeletes {
-    /// None.
+    /// An empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// None yet, of keys that are ordered so.
+    /// An empty set, for a table with this key order.
     #[must_use]
     pub fn ordered(collation: &Collation) -> Self {
         RangeDeletes { collation: collation.clone(), ..RangeDeletes::default() }
     }
 
-    /// Adds the range delete with number `seq` over the keys from `start` to before `end`; of an empty range nothing, and
-    /// nothing if the number is there already. Returns whether it was added.
+    /// Adds the range delete with number `seq` over the keys from `start` to before `end`. An empty range, or
+    /// a number that is already present, adds nothing. Returns true if it was added.
     ///
-    /// Cheap for numbers that come about in order; each later chunk costs as much again.
+    /// Cheap for numbers that come roughly in order; each later chunk costs as much again.
     pub fn insert(&self, start: &[u8], end: &[u8], seq: SeqNo) -> bool {
         if self.collation.le(end, start) {
             return false;
@@ -216,20 +218,20 @@ impl RangeDeletes {
         (start.len() + end.len()) as u64 + BYTES_EACH
     }
 
-    /// Whether there is none.
+    /// Returns true if there are none.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.is_used.load(Ordering::Acquire)
     }
 
-    /// How many there are.
+    /// Number of range deletes.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Bytes of memory that they take, about.
+    /// Approximate bytes of memory.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -243,7 +245,7 @@ impl RangeDeletes {
         Some((least, chunks.last()?.1.deletes.last()?.seq))
     }
 
-    /// The number of the newest range delete over `key` that a read at `at` sees.
+    /// The number of the newest range delete that covers `key` and that a read at `at` sees.
     #[inline]
     #[must_use]
     pub fn covering(&self, key: &[u8], at: SeqNo) -> Option<SeqNo> {
@@ -257,7 +259,7 @@ impl RangeDeletes {
         found.map(|delete| delete.seq).or_else(|| covering(&chunk.before, key))
     }
 
-    /// Whether any is over a key from `first` to `last`, both inclusive.
+    /// Returns true if any of them covers a key from `first` to `last`, both inclusive.
     #[must_use]
     pub fn touches(&self, first: &[u8], last: &[u8]) -> bool {
         if self.is_empty() {
@@ -270,7 +272,7 @@ impl RangeDeletes {
             || before.next_start(first).is_some_and(|start| collation.le(start, last))
     }
 
-    /// What a read at `at` sees, for scans: later changes do not show.
+    /// The range deletes that a read at `at` sees, for scans: later changes are not visible.
     #[must_use]
     pub fn view(&self, at: SeqNo) -> RangeView {
         let chunks = self.chunks.load();
@@ -281,7 +283,7 @@ impl RangeDeletes {
         RangeView { before, deletes, seen }
     }
 
-    /// What a read at `at` sees, in key order: disjoint, each with its newest number.
+    /// The stretches that a read at `at` sees, in key order: disjoint, each with its newest number.
     #[must_use]
     pub fn stretches(&self, at: SeqNo) -> Vec<Stretch> {
         let chunks = self.chunks.load();
@@ -297,7 +299,7 @@ impl fmt::Debug for RangeDeletes {
 }
 
 impl Chunk {
-    /// Whether a range delete with this number may as well begin the next chunk.
+    /// Returns true if a range delete with this number may begin a new chunk.
     fn is_full_before(&self, seq: SeqNo) -> bool {
         self.deletes.len() >= CHUNK && self.deletes.last().is_some_and(|last| last.seq < seq)
     }
@@ -309,20 +311,21 @@ impl Chunk {
     }
 }
 
-/// The chunk that a read at `at` looks into: mostly the last one.
+/// The chunk in which a read at `at` searches: mostly the last one.
 #[inline]
 fn chunk_at(chunks: &Chunks, at: SeqNo) -> Option<&Chunk> {
     let (first, chunk) = chunks.last()?;
     if *first <= at { Some(chunk) } else { chunks.range(..=at).next_back().map(|(_, chunk)| chunk) }
 }
 
-/// Whether the range delete with this number is there.
+/// Returns true if the range delete with this number is present.
 fn holds(chunks: &Chunks, seq: SeqNo) -> bool {
     let chunk = chunks.range(..=seq).next_back();
     chunk.is_some_and(|(_, chunk)| chunk.deletes.iter().any(|delete| delete.seq == seq))
 }
 
-/// The chunk that `delete` goes to, with it, and the chunk's name. A full one is followed by a new one at the end only.
+/// The chunk to which `delete` belongs, with `delete` added, and the chunk's key. Only at the end is a full
+/// chunk followed by a new one.
 fn with(chunks: &Chunks, delete: Stretch, is_last: bool, collation: &Collation) -> (SeqNo, Chunk) {
     let seq = delete.seq;
     match chunks.range(..seq).next_back() {
@@ -347,7 +350,7 @@ fn covering(state: &State, key: &[u8]) -> Option<SeqNo> {
     state.collation().lt(key, end).then_some(*seq)
 }
 
-/// `state` under a newer range delete: what that covers is its own, what it cuts keeps its ends.
+/// `state` with a newer range delete on top: it replaces the parts of stretches that it covers.
 fn overlaid(mut state: State, delete: &Stretch) -> State {
     let Stretch { start, end, seq } = delete;
     let collation = state.collation().clone();

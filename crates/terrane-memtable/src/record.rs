@@ -8,10 +8,11 @@
 //! [`RecordPtr::new`] asserts it.
 //!
 //! # Who may touch what
-//! 1. The journal wrote the record before it was indexed and never changes it: anyone may read its bytes.
-//! 2. The bytes around the record may be written at the same time: nothing here reads beyond the record.
-//! 3. The memtable that the pointer was made for keeps the segment's memory alive (`segments`), so a reference
-//!    that borrows from the memtable may reach into the record.
+//! 1. The journal wrote the record before it was indexed and never changes it: any thread may read its bytes.
+//! 2. The bytes around the record may be written at the same time: this module never reads outside the
+//!    record.
+//! 3. The memtable for which the pointer was made keeps the segment's memory alive (`segments`), so a
+//!    reference that borrows from the memtable may point into the record.
 #![expect(unsafe_code, reason = "follows raw pointers into segments")]
 
 use terrane_base::RecordKind;
@@ -89,13 +90,13 @@ impl RecordPtr {
     }
 }
 
-/// Reads the varint at `start + at` and moves `at` behind it.
+/// Reads the varint at `start + at` and moves `at` after it.
 ///
-/// `terrane_base::varint::get` wants a slice, and a slice of unknown end would cover bytes that another thread
-/// may be writing (rule 2).
+/// `terrane_base::varint::get` takes a slice, and a slice of unknown length would cover bytes that another
+/// thread may be writing (rule 2).
 ///
 /// # Safety
-/// A whole varint of at most 32 bits lies there.
+/// A whole varint of at most 32 bits is stored there.
 #[inline]
 unsafe fn varint(start: *const u8, at: &mut usize) -> u32 {
     // SAFETY: by the caller's promise every byte up to one below 0x80 belongs to the varint.

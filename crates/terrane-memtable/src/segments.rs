@@ -1,8 +1,8 @@
-//! The segments that a memtable points into: each is pinned once, and its use is counted.
+//! The segments to which a memtable points: each is kept alive, and its use is counted.
 //!
-//! The table only grows, so a record pointer names its segment by index for as long as the memtable lives.
-//! Finding the index costs two loads where the same segment was used before, and takes no lock; only the first
-//! record of a segment takes one.
+//! The table only grows, so a record pointer names its segment by index as long as the memtable lives.
+//! Finding the index costs two loads and no lock if the same segment was used recently; only the first record
+//! of a segment takes a lock.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,19 +14,20 @@ use terrane_device::SegmentMemory;
 
 use crate::arena::{LANES, LaneGuard, add};
 
-/// What a memtable or global index uses of one segment. Exact once writers rest; lags by a few records before.
+/// How much of one segment a memtable or global index uses. Exact when no writer is active; otherwise a few
+/// records behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentUse {
     /// The segment.
     pub id: SegmentId,
-    /// Bytes of the records in it that came into the index, dead ones included.
+    /// Bytes of its records that were indexed, including dead ones.
     pub bytes: u64,
-    /// Bytes of those that a newer version of the same key shadows, or that a merge left out. A snapshot may
-    /// still need a shadowed version: dead bytes say what is worth cleaning, not what may go.
+    /// Bytes of those that a newer version of the same key shadows, or that a merge dropped. A snapshot may
+    /// still need a shadowed version: dead bytes say what is worth cleaning, not what may be removed.
     pub dead_bytes: u64,
 }
 
-/// Segments are dealt to `recent` by their low bits: neighbours never share a place.
+/// Segments share an element of `recent` by their low bits: neighbouring segments never collide.
 const RECENT: usize = 16;
 /// Bucket `b` holds `4 << b` segments, so 14 buckets hold 65532.
 const BUCKETS: usize = 14;
@@ -42,12 +43,12 @@ pub(crate) struct SegmentTable {
 
 type Bucket = Box<[OnceLock<Box<Pinned>>]>;
 
-/// A segment whose memory stays while the table lives.
+/// A segment whose memory lives as long as the table.
 pub(crate) struct Pinned {
     pub(crate) memory: Arc<SegmentMemory>,
-    /// Each written by its lane's holder only.
+    /// Each is written only by its lane's holder.
     indexed: [CachePadded<AtomicU64>; LANES],
-    /// Bytes of records left out by a merge.
+    /// Bytes of records that a merge dropped.
     dropped: AtomicU64,
     /// Bytes of shadowed records.
     shadowed: AtomicU64,
@@ -63,7 +64,7 @@ impl SegmentTable {
         }
     }
 
-    /// The index of a segment, which is pinned from now on.
+    /// The index of a segment, which is kept alive from now on.
     #[inline]
     pub(crate) fn pin(&self, segment: &Arc<SegmentMemory>) -> (u16, &Pinned) {
         let recent = self.recent[segment.id.0 as usize % RECENT].load(Ordering::Acquire);
@@ -106,7 +107,7 @@ impl SegmentTable {
     #[cold]
     fn pin_slow(&self, segment: &Arc<SegmentMemory>) -> (u16, &Pinned) {
         let index = self.find(segment.id).unwrap_or_else(|| self.grow(segment));
-        // Release: whoever finds the index here finds the entry.
+        // Release: a thread that finds the index here finds the entry.
         self.recent[segment.id.0 as usize % RECENT].store(index + 1, Ordering::Release);
         (index as u16, self.get(index))
     }
@@ -126,7 +127,7 @@ impl SegmentTable {
         assert!(bucket < BUCKETS, "an index points into at most 65532 segments");
         let bucket = self.buckets[bucket].get_or_init(|| (0..4 << bucket).map(|_| OnceLock::new()).collect());
         let new = bucket[place].set(Box::new(Pinned::new(segment.clone())));
-        assert!(new.is_ok(), "a place is filled once, under the lock");
+        assert!(new.is_ok(), "an element is filled once, under the lock");
         self.count.store(index + 1, Ordering::Release);
         index
     }
@@ -142,7 +143,7 @@ impl Pinned {
         }
     }
 
-    /// Counts a record that came into the index.
+    /// Counts a record that was indexed.
     #[inline]
     pub(crate) fn count(&self, lane: &LaneGuard<'_>, bytes: usize) {
         add(&self.indexed[lane.index()], bytes as u64);
@@ -154,7 +155,7 @@ impl Pinned {
         self.shadowed.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Counts records that a merge left out.
+    /// Counts records that a merge dropped.
     pub(crate) fn count_dropped(&self, bytes: u64) {
         self.dropped.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -172,7 +173,7 @@ impl Pinned {
     }
 }
 
-/// Bucket and place within it of an index.
+/// Bucket of an index, and its position there.
 fn place_of(index: u32) -> (usize, usize) {
     let rank = index + 4;
     let bucket = rank.ilog2() - 2;

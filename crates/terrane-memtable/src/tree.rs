@@ -1,22 +1,23 @@
 //! The radix tree: insertion and lookup.
 //!
-//! Synchronised by the ROWEX protocol (read-optimised write exclusion; Leis, Scheibner, Kemper, Neumann: The ART
-//! of Practical Synchronization, DaMoN 2016): readers never lock, check or restart; a writer goes down like a
-//! reader, locks the node that it changes, and looks again at the slot it is about to change. Optimistic lock
-//! coupling would need a version check per node on every read; here nothing is ever removed, so a reader that
-//! falls behind sees an older tree, but a whole one.
+//! Synchronised by the ROWEX protocol (read-optimised write exclusion; Leis, Scheibner, Kemper, Neumann: The
+//! ART of Practical Synchronization, DaMoN 2016): readers never lock, check or restart. A writer descends
+//! like a reader, locks the node that it changes, and checks the slot again before it changes it. Optimistic
+//! lock coupling would need a version check per node on every read; here nothing is ever removed, so a slow
+//! reader sees an older, but complete, tree.
 //!
 //! # Insertion
-//! 1. Go down, comparing prefixes, until the key ends, a byte has no child, a leaf or a prefix differs.
-//! 2. Lock the node (a retired one: start anew); look at the slot again (changed: start anew).
-//! 3. One of: push a version; add a leaf; grow the node (locks the parent first); split a leaf (a Node4 takes
-//!    its slot); split a prefix (a Node4 takes the child's slot, above a copy of it with the shorter prefix).
+//! 1. Descend, comparing prefixes, until the key ends, a byte has no child, or a leaf or a prefix differs.
+//! 2. Lock the node (if it is retired, start again); check the slot again (if it changed, start again).
+//! 3. Do one of: push a version; add a leaf; grow the node (locks the parent first); split a leaf (a Node4
+//!    takes its slot); split a prefix (a Node4 takes the child's slot, above a copy of the child with the
+//!    shorter prefix).
 //!
 //! # Invariants
-//! 1. A node's path from the root is fixed while the node is not retired: nobody changes a prefix in place, and
-//!    a retired parent's live child hangs below the parent's replacement at the same byte.
+//! 1. A node's path from the root is fixed while the node is not retired: no thread changes a prefix in
+//!    place, and a live child of a retired parent hangs below the parent's replacement at the same byte.
 //! 2. Hence, with a parent and a child locked (so neither retired), the parent's slot holds the child.
-//! 3. Locks are taken from parent to child: no circle.
+//! 3. Locks are taken from parent to child, so there is no deadlock.
 //! 4. The root is a Node256 without prefix: never full, never split, never retired.
 
 use terrane_base::key::common_len;
@@ -55,7 +56,8 @@ impl Tree {
         let mut node = self.root();
         let mut depth = 0;
         loop {
-            // Prefixes are skipped unseen, the leaf's whole key is compared instead: one miss less per node.
+            // Prefixes are skipped without a comparison; instead the leaf's whole key is compared: one miss
+            // less per node.
             let child = match key.get(depth) {
                 Some(&byte) => node.child(byte),
                 None => node.terminal().load().child(),
@@ -89,7 +91,7 @@ impl Tree {
         }
     }
 
-    /// As [`Tree::insert`]; `None` if another writer changed the place at the same time.
+    /// As [`Tree::insert`]; `None` if another writer changed the slot at the same time.
     #[inline]
     fn try_insert<'t>(
         &'t self,
@@ -132,13 +134,13 @@ impl Tree {
 /// A node and the byte of one of its slots.
 type Place<'t> = (Node<'t>, u8);
 
-/// The key ends at `node`.
+/// Handles a key that ends at `node`.
 fn end_here<'t>(lane: &mut LaneGuard<'t>, node: Node<'t>, entry: &'t VersionEntry) -> Option<Pushed<'t>> {
     let _locked = node.lock()?;
     put_version(lane, node.terminal(), entry)
 }
 
-/// The key was met at a leaf.
+/// Handles a key that was found at a leaf.
 #[inline]
 fn push_version<'t>(
     lane: &mut LaneGuard<'t>,
@@ -149,20 +151,21 @@ fn push_version<'t>(
     put_version(lane, node.slot(byte)?, entry)
 }
 
-/// Requires: the lock of the slot's node; a leaf in the slot, now or when it was last looked at, has the key.
+/// Requires: the lock of the slot's node; the leaf that is in the slot, or was when it was last read, has the
+/// key.
 fn put_version<'t>(lane: &mut LaneGuard<'t>, slot: &'t Slot, entry: &'t VersionEntry) -> Option<Pushed<'t>> {
     match slot.load().child() {
         Child::Empty => {
             slot.store(Link::leaf(entry));
             Some(Pushed::First)
         }
-        // A slot goes from leaf to leaf only by a push of the same key.
+        // A leaf in a slot is replaced by another leaf only by a push of the same key.
         Child::Leaf(head) => Some(push(lane, slot, head, entry)),
         Child::Node(_) => None,
     }
 }
 
-/// Nothing is below the byte.
+/// Handles an empty slot at the byte.
 #[inline]
 fn add_leaf<'t>(
     lane: &mut LaneGuard<'t>,
@@ -183,7 +186,7 @@ fn add_leaf<'t>(
     grow(lane, parent.expect("the root is never full"), (node, byte), entry)
 }
 
-/// Nothing is below the byte, and the node is full.
+/// Handles an empty slot at the byte of a full node.
 #[cold]
 fn grow<'t>(
     lane: &mut LaneGuard<'t>,
@@ -204,7 +207,7 @@ fn grow<'t>(
     Some(Pushed::First)
 }
 
-/// Another key was met at a leaf. `other` and `rest` are what of the two keys lies behind the byte; the leaf's
+/// Handles another key at a leaf. `other` and `rest` are the parts of the two keys after the byte; the leaf's
 /// key cannot have changed, only its newest version.
 fn split_leaf<'t>(
     lane: &mut LaneGuard<'t>,
@@ -224,7 +227,7 @@ fn split_leaf<'t>(
     Some(Pushed::First)
 }
 
-/// The child's prefix and `rest` part after `common` bytes.
+/// Handles a child's prefix that differs from `rest` after `common` bytes.
 #[cold]
 fn split_prefix<'t>(
     lane: &mut LaneGuard<'t>,
@@ -247,14 +250,14 @@ fn split_prefix<'t>(
     Some(Pushed::First)
 }
 
-/// The slot in which `child` hangs. Requires: both are locked (invariant 2).
+/// The slot that holds `child`. Requires: both nodes are locked (invariant 2).
 fn slot_of<'t>(parent: Node<'t>, byte: u8, child: Node<'t>) -> &'t Slot {
     let slot = parent.slot(byte).expect("a live node's slot for a live child");
     debug_assert!(slot.load() == child.link(), "a live child hangs below its live parent");
     slot
 }
 
-/// Hangs a leaf into an unpublished node: below its next byte, or at the node itself if its key ends there.
+/// Adds a leaf to an unpublished node: at its next byte, or at the terminal slot if its key ends there.
 fn hang<'t>(node: Node<'t>, next: Option<&u8>, leaf: Link<'t>) {
     match next {
         Some(&byte) => node.add(byte, leaf),

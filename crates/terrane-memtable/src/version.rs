@@ -6,12 +6,12 @@
 //!
 //! # Who may touch what
 //! 1. `seq_kind` and `record` are set before the entry is published and never change.
-//! 2. `older` is written only under the lock of the node whose slot holds the chain; anyone may read it.
+//! 2. `older` is written only under the lock of the node whose slot holds the chain; any thread may read it.
 //! 3. An entry never leaves its chain: numbers along `older` strictly descend, whenever they are read.
 //!
 //! # Memory ordering
 //! An entry is published by a Release store (into a slot or an `older`), which pairs with the Acquire load of
-//! whoever follows that pointer; with it come the entry's fields and the record's bytes.
+//! a thread that follows that pointer; it makes the entry's fields and the record's bytes visible.
 #![expect(unsafe_code, reason = "follows raw pointers within the arena")]
 
 use std::ptr::{from_ref, null_mut};
@@ -102,20 +102,20 @@ impl VersionEntry {
     }
 }
 
-/// What became of an entry given to a tree.
+/// The result of adding an entry to a tree.
 pub(crate) enum Pushed<'t> {
     /// It is the first version of its key.
     First,
-    /// It is newer than this one, the newest before.
+    /// It is newer than this one, which was the newest before.
     Shadows(&'t VersionEntry),
-    /// A newer version was there already.
+    /// A newer version was present.
     Shadowed,
-    /// The same version was there already; the tree is unchanged.
+    /// The same version was present; the tree is unchanged.
     Duplicate,
 }
 
-/// Places `entry` among the versions of its key. Requires: `slot` holds the chain that starts with `head`, and
-/// the caller holds the lock of the slot's node.
+/// Inserts `entry` into the versions of its key. Requires: `slot` holds the chain that starts with `head`,
+/// and the caller holds the lock of the slot's node.
 #[inline]
 pub(crate) fn push<'t>(
     lane: &mut LaneGuard<'t>,
@@ -131,14 +131,14 @@ pub(crate) fn push<'t>(
     push_older(lane, head, entry)
 }
 
-/// Places an entry that is not the newest.
+/// Inserts an entry that is not the newest.
 ///
-/// Recovery indexes segments in parallel, so a key that was written a million times arrives as a few ascending
-/// runs. Each lane therefore remembers behind which version it placed last and starts there: a run costs one
-/// walk, not one per version.
+/// Recovery indexes segments in parallel, so a key that was written a million times arrives as a few
+/// ascending runs. Each lane therefore remembers the version after which it inserted last and starts there: a
+/// run costs one walk, not one per version.
 #[cold]
 fn push_older<'t>(lane: &mut LaneGuard<'t>, head: &'t VersionEntry, entry: &'t VersionEntry) -> Pushed<'t> {
-    // The finger of another key is of no use; within a tree all versions of a key are in one chain.
+    // A finger for another key is useless; all versions of a key in a tree are in one chain.
     let finger = lane.finger().filter(|finger| finger.seq() >= entry.seq() && finger.key() == entry.key());
     let mut newer = finger.unwrap_or(head);
     while let Some(older) = newer.older().filter(|older| older.seq() >= entry.seq()) {

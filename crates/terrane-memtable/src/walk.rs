@@ -1,12 +1,12 @@
-//! Ordered iteration over a tree, both ways, while writers go on.
+//! Ordered iteration over a tree, both ways, while writers continue.
 //!
-//! A position is the path of nodes from the root, with the place taken in each, and a version below the last.
-//! The walk locks nothing. It may stand on nodes that were retired since; they still hold everything that was
-//! inserted before they were (`node`, rule 4), so a walk sees at least what was in the tree when it was placed,
-//! and whatever it sees is in order.
+//! A position is the path of nodes from the root, with the slot taken in each, and a version below the last
+//! one. The walk locks nothing. Nodes of its path may have been retired since; they still hold everything
+//! that was inserted before they were (`node`, rule 4). So a walk sees at least the tree at the time of its
+//! placement, in order.
 //!
-//! A walk that goes on in one direction asks for the memory of the keys in front of it (`ahead`), so that the misses of
-//! several keys overlap, and overlap with what others do between its steps.
+//! A walk that continues in one direction prefetches the memory of the next keys (`ahead`), so that the
+//! misses of several keys overlap with each other and with work between the steps.
 #![expect(unsafe_code, reason = "lends itself to a cursor that owns its memtable")]
 
 use std::cmp::Ordering;
@@ -15,19 +15,19 @@ use terrane_base::SeqNo;
 use terrane_base::key::common_len;
 
 use crate::ahead::{Ahead, Coming};
-use crate::list::{List, Stand};
+use crate::list::{List, PostId};
 use crate::node::{Child, Node};
 use crate::record::RecordView;
 use crate::version::VersionEntry;
 
 pub(crate) struct Walk<'t> {
     root: Node<'t>,
-    /// Where a comparator orders the keys: what is walked, and where.
+    /// If a comparator orders the keys: the list, and the position in it.
     list: Option<&'t List>,
-    stand: Option<Stand>,
+    post: Option<PostId>,
     path: Vec<Frame<'t>>,
     ahead: Ahead<'t>,
-    /// The direction of what is asked for.
+    /// The direction of the prefetches.
     is_backward: bool,
     at: Option<At<'t>>,
     /// Versions newer than the one at the position, newest first; only if `newer_known`.
@@ -55,7 +55,7 @@ impl<'t> Walk<'t> {
         Walk {
             root,
             list,
-            stand: None,
+            post: None,
             path: Vec::new(),
             ahead: Ahead::new(),
             is_backward: false,
@@ -86,7 +86,7 @@ impl<'t> Walk<'t> {
         self.is_backward = false;
     }
 
-    /// Asks for what [`Walk::seek`] of `key` will look into. Changes nothing.
+    /// Prefetches what [`Walk::seek`] of `key` will read. Changes nothing.
     pub(crate) fn prepare_seek(&mut self, key: &[u8]) {
         if self.list.is_some() {
             return;
@@ -109,7 +109,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Asks for what follows on what [`Walk::prepare_seek`] asked for, and gives the position up.
+    /// Prefetches the next stage after [`Walk::prepare_seek`], and removes the position.
     pub(crate) fn begin_seek(&mut self) {
         self.at = None;
         self.ahead.go_on();
@@ -150,7 +150,7 @@ impl<'t> Walk<'t> {
             match node.child(byte) {
                 Child::Empty => return self.next_key(),
                 Child::Leaf(head) => {
-                    // What follows comes while this one is waited for.
+                    // The next keys are prefetched while this one is awaited.
                     self.look_ahead();
                     match head.key().cmp(key) {
                         Ordering::Less => self.next_key(),
@@ -193,7 +193,7 @@ impl<'t> Walk<'t> {
                 },
             }
         }
-        // The path to `node` is the key: everything in it is the key or greater.
+        // The path to `node` is the key: every key in the node is equal or greater.
         self.prev_key();
     }
 
@@ -214,7 +214,7 @@ impl<'t> Walk<'t> {
     pub(crate) fn prev(&mut self) {
         let Some(at) = self.at.as_mut() else { return debug_assert!(false, "prev without a position") };
         if !self.newer_known {
-            // The chain has no way back: it is walked once per key, not once per step.
+            // The chain has no links back: it is walked once per key, not once per step.
             self.newer.clear();
             let chain = std::iter::successors(Some(at.head), |entry| entry.older());
             self.newer.extend(chain.take_while(|entry| entry.seq() > at.entry.seq()));
@@ -232,7 +232,7 @@ impl<'t> Walk<'t> {
     /// Goes to the newest version of the next key after the path's place.
     pub(crate) fn next_key(&mut self) {
         if let Some(list) = self.list {
-            return self.land_at(list, self.stand.and_then(|stand| list.next(stand)));
+            return self.land_at(list, self.post.and_then(|post| list.next(post)));
         }
         self.face(false);
         while let Some(frame) = self.path.last_mut() {
@@ -254,7 +254,7 @@ impl<'t> Walk<'t> {
     /// Goes to the oldest version of the last key before the path's place.
     fn prev_key(&mut self) {
         if let Some(list) = self.list {
-            return self.land_oldest_at(list, self.stand.and_then(|stand| list.prev(stand)));
+            return self.land_oldest_at(list, self.post.and_then(|post| list.prev(post)));
         }
         self.face(true);
         while let Some(frame) = self.path.last_mut() {
@@ -279,19 +279,19 @@ impl<'t> Walk<'t> {
 
     #[cold]
     fn seek_in(&mut self, list: &'t List, key: &[u8], seq: SeqNo) {
-        let (stand, is_key) = list.at_or_behind(key);
-        self.stand = stand;
-        match stand.and_then(|stand| list.head(stand)) {
+        let (post, is_key) = list.at_or_behind(key);
+        self.post = post;
+        match post.and_then(|post| list.head(post)) {
             Some(head) if is_key => self.land_visible(head, seq),
-            _ => self.land_at(list, stand),
+            _ => self.land_at(list, post),
         }
     }
 
     /// Goes to the newest version of a post's key.
     #[cold]
-    fn land_at(&mut self, list: &'t List, stand: Option<Stand>) {
-        self.stand = stand;
-        match stand.and_then(|stand| list.head(stand)) {
+    fn land_at(&mut self, list: &'t List, post: Option<PostId>) {
+        self.post = post;
+        match post.and_then(|post| list.head(post)) {
             Some(head) => self.land(head),
             None => self.at = None,
         }
@@ -299,9 +299,9 @@ impl<'t> Walk<'t> {
 
     /// Goes to the oldest version of a post's key.
     #[cold]
-    fn land_oldest_at(&mut self, list: &'t List, stand: Option<Stand>) {
-        self.stand = stand;
-        match stand.and_then(|stand| list.head(stand)) {
+    fn land_oldest_at(&mut self, list: &'t List, post: Option<PostId>) {
+        self.post = post;
+        match post.and_then(|post| list.head(post)) {
             Some(head) => self.land_oldest(head),
             None => self.at = None,
         }
@@ -327,7 +327,7 @@ impl<'t> Walk<'t> {
         self.path.push(Frame { node, place, coming: Coming::new() });
     }
 
-    /// Goes on with what was asked for, or begins anew in the other direction.
+    /// Continues with the prefetches, or starts over in the other direction.
     #[inline]
     fn face(&mut self, is_backward: bool) {
         if self.is_backward != is_backward {
@@ -338,7 +338,7 @@ impl<'t> Walk<'t> {
         self.ahead.go_on();
     }
 
-    /// Asks for the children behind the path's place.
+    /// Prefetches the children after the path's position.
     fn look_ahead(&mut self) {
         if let Some(frame) = self.path.last_mut() {
             frame.coming.fill(&mut self.ahead, frame.node, frame.place, false);
@@ -371,7 +371,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// Where the keys below a prefix lie as seen from a key with this `rest`: before, on the way to it, or behind.
+/// Where the keys below a prefix lie relative to a key with this `rest`: before it, on its path, or after it.
 fn side(prefix: &[u8], rest: &[u8]) -> Ordering {
     let common = common_len(prefix, rest);
     match (prefix.get(common), rest.get(common)) {

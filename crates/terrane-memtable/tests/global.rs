@@ -136,8 +136,8 @@ fn records_stay_readable_when_only_the_global_index_is_left() {
     assert!(rows.iter().all(|(key, _, value)| value == if key[1] == 1 { &b"first"[..] } else { b"second" }));
 }
 
-/// A generation may be flushed as a cancelled merge left it: with keys alone it would be as if what the range deletes hide were
-/// below them.
+/// A generation may be flushed as a cancelled merge left it: with keys alone it would be as if what the range
+/// deletes hide were below them.
 #[test]
 fn a_cancelled_merge_has_the_range_deletes() {
     let mut segments = Segments::new(64 << 10);

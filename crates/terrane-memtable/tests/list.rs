@@ -1,4 +1,5 @@
-//! Memtables whose keys a comparator orders: in its order, by many writers at once, and what range deletes hide there.
+//! Memtables whose keys a comparator orders: in its order, by many writers at once, and what range deletes
+//! hide there.
 #![cfg(not(feature = "shuttle"))]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -11,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
-use support::{Dice, Segments, rows_backward, rows_forward};
-use terrane_base::{Collation, Comparator, Cursor, KeyOrders, SeqNo};
+use support::{Segments, rows_backward, rows_forward};
+use terrane_base::{Collation, Comparator, Cursor, KeyOrders, Rng, SeqNo};
 use terrane_memtable::{Around, GlobalIndex, Memtable, RangeDeletes};
 
 /// By length, then from the greatest to the least.
@@ -51,7 +52,7 @@ fn writers_side_by_side_make_one_list_in_the_comparators_order() {
                     segments.put(number * 4 + writer + 1, &kept(own), b"v")
                 })
                 .collect();
-            Dice(writer + 1).shuffle(&mut records);
+            Rng::new(writer + 1).shuffle(&mut records);
             let memtable = &memtable;
             scope.spawn(move || {
                 for record in records {

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use support::{Dice, Model, Placed, Segments, row, rows_backward, rows_forward};
+use support::{Model, Placed, Segments, row, rows_backward, rows_forward};
 use terrane_base::key::KEY_BYTES_MAX;
-use terrane_base::{Collation, Cursor, RecordKind, SeqNo};
+use terrane_base::{Collation, Cursor, RecordKind, Rng, SeqNo};
 use terrane_memtable::{Memtable, MemtableCursor};
 
 /// Keys that meet in few bytes: empty, zero bytes, prefixes of each other, shared runs around the 6, 7 and 8
@@ -44,12 +44,12 @@ proptest! {
             .zip(records)
             .map(|(seq, (key, kind, value))| segments.append(seq, kind, &kept(key), &value_of(kind, value)))
             .collect();
-        let mut dice = Dice(seed);
+        let mut rng = Rng::new(seed);
         if seed.is_multiple_of(2) {
-            dice.shuffle(&mut placed);
+            rng.shuffle(&mut placed);
         }
         let (memtable, model) = fill_ordered(&placed, &collation);
-        check_all(&memtable, &model, &others, &mut dice);
+        check_all(&memtable, &model, &others, &mut rng);
     }
 }
 
@@ -68,7 +68,7 @@ fn fill_ordered(placed: &[Placed], collation: &Collation) -> (std::sync::Arc<Mem
 }
 
 /// Holds every way to read against the model. `others` are keys that may be absent.
-fn check_all(memtable: &std::sync::Arc<Memtable>, model: &Model, others: &[Vec<u8>], dice: &mut Dice) {
+fn check_all(memtable: &std::sync::Arc<Memtable>, model: &Model, others: &[Vec<u8>], rng: &mut Rng) {
     let rows = model.rows();
     let mut cursor = memtable.cursor();
     assert!(cursor.entry().is_none(), "a new cursor has no position");
@@ -81,13 +81,13 @@ fn check_all(memtable: &std::sync::Arc<Memtable>, model: &Model, others: &[Vec<u
     assert_eq!(memtable.entry_count(), rows.len() as u64);
     let probes: BTreeSet<_> = rows.iter().map(|(key, ..)| key).chain(others).collect();
     for key in &probes {
-        for seq in [0, dice.below(seq_last as usize + 1) as u64, seq_last, SeqNo::MAX.0].map(SeqNo) {
+        for seq in [0, rng.index(seq_last as usize + 1) as u64, seq_last, SeqNo::MAX.0].map(SeqNo) {
             check_get(memtable, model, key, seq);
             cursor.seek(key, seq).unwrap();
             let first = rows.iter().position(|(row_key, seq_kind, _)| {
                 row_key > key || (row_key == *key && seq_kind.seq() <= seq)
             });
-            check_position(&mut cursor, &rows, first, dice);
+            check_position(&mut cursor, &rows, first, rng);
             // A placement in two steps, from wherever the cursor stands.
             cursor.prepare_seek(key);
             let is_done = cursor.begin_seek(key, seq).unwrap();
@@ -95,11 +95,11 @@ fn check_all(memtable: &std::sync::Arc<Memtable>, model: &Model, others: &[Vec<u
                 assert!(cursor.entry().is_none(), "no position until the placement is done");
                 cursor.seek(key, seq).unwrap();
             }
-            check_position(&mut cursor, &rows, first, dice);
+            check_position(&mut cursor, &rows, first, rng);
         }
         cursor.seek_before(key).unwrap();
         let before = rows.iter().rposition(|(row_key, ..)| row_key < key);
-        check_position(&mut cursor, &rows, before, dice);
+        check_position(&mut cursor, &rows, before, rng);
     }
     check_get_many(memtable, model, &probes.into_iter().map(Vec::as_slice).collect::<Vec<_>>());
 }
@@ -131,16 +131,11 @@ fn check_get_many(memtable: &Memtable, model: &Model, keys: &[&[u8]]) {
 }
 
 /// The cursor stands at `rows[at]`; then it wanders to and fro and stays in step.
-fn check_position(
-    cursor: &mut MemtableCursor,
-    rows: &[support::Expected],
-    at: Option<usize>,
-    dice: &mut Dice,
-) {
+fn check_position(cursor: &mut MemtableCursor, rows: &[support::Expected], at: Option<usize>, rng: &mut Rng) {
     assert_eq!(row(cursor).as_ref(), at.map(|at| &rows[at]));
     let Some(mut at) = at else { return };
     for _ in 0..6 {
-        let forward = dice.below(2) == 0;
+        let forward = rng.index(2) == 0;
         if forward {
             cursor.next().unwrap()
         } else {
@@ -155,11 +150,11 @@ fn check_position(
 
 #[test]
 fn every_node_size_in_every_order_of_arrival() {
-    let mut dice = Dice(7);
+    let mut rng = Rng::new(7);
     for fanout in [1, 4, 5, 16, 17, 48, 49, 255, 256] {
         for prefix in [&b""[..], b"p", b"seven..", b"eight...", b"nine bytes and more"] {
             let mut bytes: Vec<u8> = (0..=255).collect();
-            dice.shuffle(&mut bytes);
+            rng.shuffle(&mut bytes);
             let mut segments = Segments::new(1 << 14);
             let mut placed: Vec<_> = (1..)
                 .zip(&bytes[..fanout])
@@ -168,7 +163,7 @@ fn every_node_size_in_every_order_of_arrival() {
             placed.push(segments.put(1000, prefix, b"terminal"));
             let (memtable, model) = fill(&placed);
             let absent: Vec<_> = bytes.iter().map(|&byte| [prefix, &[byte]].concat()).collect();
-            check_all(&memtable, &model, &absent, &mut dice);
+            check_all(&memtable, &model, &absent, &mut rng);
         }
     }
 }
@@ -187,10 +182,10 @@ fn longest_keys_parting_at_both_ends() {
         placed.push(segments.put(200 + seq, &longest[..at], b"prefix"));
     }
     placed.push(segments.put(300, &longest, b"whole"));
-    let mut dice = Dice(11);
-    dice.shuffle(&mut placed);
+    let mut rng = Rng::new(11);
+    rng.shuffle(&mut placed);
     let (memtable, model) = fill(&placed);
-    check_all(&memtable, &model, &[longest[..99].to_vec()], &mut dice);
+    check_all(&memtable, &model, &[longest[..99].to_vec()], &mut rng);
 }
 
 #[test]
@@ -199,7 +194,7 @@ fn a_chain_of_prefixes_as_deep_as_a_key_is_long() {
     let mut segments = Segments::new(1 << 22);
     let mut placed: Vec<_> =
         (0..=3000).map(|len| segments.put(len + 1, &longest[..len as usize], b"")).collect();
-    Dice(5).shuffle(&mut placed);
+    Rng::new(5).shuffle(&mut placed);
     let (memtable, model) = fill(&placed);
     let mut cursor = memtable.cursor();
     assert_eq!(rows_forward(&mut cursor), model.rows());
@@ -211,7 +206,8 @@ fn a_chain_of_prefixes_as_deep_as_a_key_is_long() {
 
 #[test]
 fn a_key_written_a_hundred_thousand_times_in_runs_from_two_segments() {
-    // Two ascending runs, interleaved as two recovery threads would: quadratic if each version walked the chain.
+    // Two ascending runs, interleaved as two recovery threads would: quadratic if each version walked the
+    // chain.
     let mut segments = Segments::new(1 << 22);
     let runs = 50_000;
     let low: Vec<_> = (1..=runs).map(|seq| segments.put(seq, b"counter", b"")).collect();
@@ -245,11 +241,10 @@ fn the_same_version_twice_is_one() {
 #[test]
 fn bytes_are_counted_per_segment_and_dead_ones_where_they_lie() {
     let mut segments = Segments::new(256);
-    let mut dice = Dice(3);
-    let mut placed: Vec<_> = (1..=400)
-        .map(|seq| segments.put(seq, &[dice.below(40) as u8], &vec![b'v'; dice.below(30)]))
-        .collect();
-    dice.shuffle(&mut placed);
+    let mut rng = Rng::new(3);
+    let mut placed: Vec<_> =
+        (1..=400).map(|seq| segments.put(seq, &[rng.index(40) as u8], &vec![b'v'; rng.index(30)])).collect();
+    rng.shuffle(&mut placed);
     let (memtable, model) = fill(&placed);
     let uses = memtable.segments();
     assert!(uses.len() > 20, "many segments: {}", uses.len());
@@ -273,7 +268,7 @@ fn bytes_are_counted_per_segment_and_dead_ones_where_they_lie() {
 #[test]
 fn an_empty_memtable_has_no_entry() {
     let memtable = Memtable::new(SeqNo(42));
-    check_all(&memtable, &Model::default(), &[vec![], vec![0], b"key".to_vec()], &mut Dice(1));
+    check_all(&memtable, &Model::default(), &[vec![], vec![0], b"key".to_vec()], &mut Rng::new(1));
     assert_eq!(
         (memtable.first_seq(), memtable.oldest_segment(), memtable.is_empty()),
         (SeqNo(42), None, true)

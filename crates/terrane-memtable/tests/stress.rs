@@ -7,32 +7,32 @@ mod support;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use support::{Dice, Model, Placed, Segments, row, rows_backward, rows_forward};
-use terrane_base::{Cursor, SeqNo};
+use support::{Model, Placed, Segments, row, rows_backward, rows_forward};
+use terrane_base::{Cursor, Rng, SeqNo};
 use terrane_memtable::Memtable;
 
 const WRITERS: usize = 4;
 
 /// Keys that make every kind of change meet: few bytes (growth), shared runs (splits), repeated (versions).
-fn key_of(dice: &mut Dice) -> Vec<u8> {
-    match dice.below(4) {
-        0 => vec![dice.below(256) as u8],
-        1 => [&b"a shared run of bytes"[..dice.below(21)], &[dice.below(8) as u8]].concat(),
-        2 => (dice.below(3000) as u32).to_be_bytes().to_vec(),
-        _ => format!("user{:05}", dice.below(500)).into_bytes(),
+fn key_of(rng: &mut Rng) -> Vec<u8> {
+    match rng.index(4) {
+        0 => vec![rng.index(256) as u8],
+        1 => [&b"a shared run of bytes"[..rng.index(21)], &[rng.index(8) as u8]].concat(),
+        2 => (rng.index(3000) as u32).to_be_bytes().to_vec(),
+        _ => format!("user{:05}", rng.index(500)).into_bytes(),
     }
 }
 
 /// Each writer's records; numbers are dealt out over the writers, so versions of a key come out of order.
 fn work(per_writer: usize, seed: u64) -> Vec<Vec<Placed>> {
-    let mut dice = Dice(seed);
+    let mut rng = Rng::new(seed);
     let mut segments = Segments::new(1 << 16);
     let mut work = vec![Vec::new(); WRITERS];
     for seq in 0..per_writer * WRITERS {
         let value = (seq as u32).to_le_bytes();
-        work[seq % WRITERS].push(segments.put(seq as u64 + 1, &key_of(&mut dice), &value));
+        work[seq % WRITERS].push(segments.put(seq as u64 + 1, &key_of(&mut rng), &value));
     }
-    work.iter_mut().for_each(|records| dice.shuffle(records));
+    work.iter_mut().for_each(|records| rng.shuffle(records));
     work
 }
 
@@ -83,13 +83,13 @@ fn read(
     stop: &AtomicBool,
     reader: u64,
 ) {
-    let mut dice = Dice(99 + reader);
+    let mut rng = Rng::new(99 + reader);
     let mut cursor = memtable.cursor();
     let mut round = 0u64;
     while !stop.load(Ordering::Acquire) {
         let there: Vec<_> = done.iter().map(|done| done.load(Ordering::Acquire)).collect();
         for (records, there) in work.iter().zip(&there).filter(|(_, there)| **there > 0) {
-            let record = &records[dice.below(*there)];
+            let record = &records[rng.index(*there)];
             let version = memtable.get(&record.key, record.seq).expect("inserted before");
             assert_eq!((version.seq_kind.seq(), version.value), (record.seq, record.value.as_slice()));
             cursor.seek(&record.key, record.seq).unwrap();

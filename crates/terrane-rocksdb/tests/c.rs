@@ -1,6 +1,6 @@
-//! Programs in C against the library's own header: one for each subject, in `tests/c`. They are compiled with `cc` and run
-//! with a directory of their own; where there is no `cc` they are left out, with a word. With `TERRANE_VALGRIND=1` they run
-//! under valgrind, and errors and leaks fail.
+//! Programs in C against the library's own header: one for each subject, in `tests/c`. They are compiled with
+//! `cc` and run with a directory of their own; where there is no `cc` they are left out, with a word. With
+//! `TERRANE_VALGRIND=1` they run under valgrind, and errors and leaks fail.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +21,7 @@ fn library() -> PathBuf {
 fn has_compiler() -> bool {
     let is_there = Command::new("cc").arg("--version").output().is_ok_and(|output| output.status.success());
     if !is_there {
-        println!("there is no `cc`: the test in C is left out");
+        println!("not run: there is no `cc`");
     }
     is_there
 }
@@ -197,6 +197,11 @@ fn metadata() {
 #[test]
 fn statistics() {
     run("statistics");
+}
+
+#[test]
+fn strict() {
+    run("strict");
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use terrane::{Batch, Error, Kind, Sync, TableOptions};
+use terrane_base::Rng;
 use terrane_base::env::Clock as _;
 
-use crate::judge::Event;
 use crate::model::{Change, EXPIRING as EXPIRING_PREFIX};
-use crate::numbers::Numbers;
 use crate::op::{Edit, MARK, MARK_PREFIX, Op, Span, Value, key};
+use crate::oracle::Event;
 use crate::order::Order;
 use crate::run::Runner;
 
@@ -88,8 +88,9 @@ impl Runner {
         self.write(vec![change], sync, |changes| write(&changes[0]));
     }
 
-    /// For the model a delete of every key that a run may have, for what is written meanwhile counts as well. Where keys that
-    /// expire, or their marks, are among them, a mark is put with it: a print tells nothing of such. Returns whether it is committed.
+    /// For the model a delete of every key that a run may have, for what is written meanwhile counts as well.
+    /// Where keys that expire, or their marks, are among them, a mark is put with it: a print tells nothing
+    /// of such. Returns whether it is committed.
     pub(crate) fn delete_range(&self, table: &str, from: u64, to: u64) -> bool {
         if !self.model.borrow().has_table(table) {
             return false;
@@ -189,7 +190,8 @@ impl Runner {
         is_written
     }
 
-    /// A batch that failed is not there, or may be found after the next open if the journal was poisoned by it.
+    /// A batch that failed is not there, or may be found after the next open if the journal was poisoned by
+    /// it.
     fn note_failed_write(&self, changes: Vec<Change>, error: &Error) {
         self.met("write", error);
         let now = self.model.borrow().now();
@@ -351,7 +353,7 @@ impl Runner {
 
 /// Options of a table's own, drawn from a seed; none for 0.
 fn drawn_options(seed: u64) -> Vec<(String, String)> {
-    if seed == 0 { Vec::new() } else { crate::options::random_table_options(&mut Numbers::new(seed)) }
+    if seed == 0 { Vec::new() } else { crate::options::random_table_options(&mut Rng::new(seed)) }
 }
 
 fn table_options(drawn: &[(String, String)]) -> TableOptions {

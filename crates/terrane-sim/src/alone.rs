@@ -10,7 +10,7 @@ impl Plain for Result<crate::explore::Explored, crate::explore::Wrong> {}
 
 /// Runs a world.
 pub(crate) fn alone<R: Plain>(world: impl FnOnce() -> R) -> R {
-    // SAFETY: a runner and all it holds live inside `world`, on this thread: a world starts no thread, and what the
-    // thread's watcher holds goes with its guard. What comes out is plain.
+    // SAFETY: a runner and all it holds live inside `world`, on this thread: a world starts no thread, and
+    // what the thread's watcher holds goes with its guard. What comes out is plain.
     unsafe { terrane_base::epoch::alone(world) }
 }

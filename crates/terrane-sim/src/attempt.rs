@@ -1,8 +1,9 @@
-//! Transactions of a run: each from its beginning to its end in one operation, with writes of others and background work in
-//! between. It commits if and only if its level of isolation lets it; what it reads is its own changes over what its level
-//! says; prepared, it is there after whatever comes (`waiting.rs`).
+//! Transactions of a run: each from its beginning to its end in one operation, with writes of others and
+//! background work in between. It commits if and only if its level of isolation lets it; what it reads is its
+//! own changes over what its level says; prepared, it is there after whatever comes (`waiting.rs`).
 //!
-//! What others write beside it leaves alone what it has locked, for they would wait for it: nobody else is there to end it.
+//! Other writers beside it leave its locked keys alone, because they would wait for it, and no other thread
+//! could end it.
 
 mod end;
 mod steps;
@@ -13,8 +14,8 @@ use std::ops::Bound;
 use std::time::Duration;
 
 use terrane::{Concurrency, Error, Isolation, Kind, Table, Transaction, TransactionOptions};
+use terrane_base::Rng;
 
-use crate::numbers::Numbers;
 use crate::op::Op;
 use crate::overlay::{Overlay, Place};
 use crate::run::Runner;
@@ -27,10 +28,10 @@ const EXPIRES_AFTER: Duration = Duration::from_secs(3600);
 pub(crate) const STEPS_MAX: u64 = 12;
 
 /// Draws one, or an indexed batch.
-pub(crate) fn draw(numbers: &mut Numbers, tables: &[String]) -> Op {
+pub(crate) fn draw(numbers: &mut Rng, tables: &[String]) -> Op {
     let (one, other) = (numbers.pick(tables).clone(), numbers.pick(tables).clone());
     let tables = if one == other { vec![one] } else { vec![one, other] };
-    let seed = numbers.draw();
+    let seed = numbers.next_u64();
     if numbers.one_in(4) { Op::Indexed { tables, seed } } else { Op::Transact { tables, seed } }
 }
 
@@ -56,7 +57,7 @@ pub(crate) fn read(words: &[&str]) -> Result<Op, String> {
 /// Why a transaction goes no further: it was refused, as it must be, or something failed that may.
 struct Over;
 
-/// Whether it goes on.
+/// True if it goes on.
 type Step<T = ()> = Result<T, Over>;
 
 /// Where a scan has looked, both ends in it.
@@ -65,9 +66,9 @@ type Seen = (String, Bound<Vec<u8>>, Bound<Vec<u8>>);
 /// A transaction, and what is known of it.
 struct Attempt<'r> {
     runner: &'r Runner,
-    numbers: Numbers,
+    numbers: Rng,
     /// What came later is drawn here, and moves none of the numbers that a seed stands for.
-    aside: Numbers,
+    aside: Rng,
     tables: Vec<Table>,
     options: TransactionOptions,
     /// What it sees; of one that reads what is committed, when it began.
@@ -76,7 +77,7 @@ struct Attempt<'r> {
     has_begun: bool,
     /// More time has passed than it may take.
     is_late: bool,
-    /// Somebody has taken a lock from it since.
+    /// True if another transaction has taken a lock from it since.
     is_lost: bool,
     overlay: Overlay,
     /// Changes as they were at each savepoint.
@@ -87,14 +88,14 @@ struct Attempt<'r> {
     has_claims: bool,
     /// Keys that it has locked.
     locked: BTreeSet<Place>,
-    /// Those of ranges that it deletes, and nobody else may write into.
+    /// Places in ranges that it deletes, into which no other writer may write.
     fenced: BTreeSet<Place>,
     /// Ranges that must be as they were.
     scans: Vec<Seen>,
 }
 
 /// Options of a transaction: of any kind and level, and one that never waits for a lock.
-pub(crate) fn random_options(numbers: &mut Numbers) -> TransactionOptions {
+pub(crate) fn random_options(numbers: &mut Rng) -> TransactionOptions {
     TransactionOptions {
         concurrency: *numbers.pick(&[Concurrency::Optimistic, Concurrency::Pessimistic]),
         isolation: *numbers.pick(&[
@@ -108,8 +109,9 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> TransactionOptions {
     }
 }
 
-/// What was added to the options later, drawn from a stream of its own. Nobody waits here, so no circle is there to be found.
-fn add_later_options(options: &mut TransactionOptions, aside: &mut Numbers) {
+/// What was added to the options later, drawn from a stream of its own. Nobody waits here, so no circle is
+/// there to be found.
+fn add_later_options(options: &mut TransactionOptions, aside: &mut Rng) {
     options.finds_deadlocks = aside.one_in(2);
     options.keeps_snapshot = aside.one_in(2);
     options.expires_after = aside.one_in(4).then_some(EXPIRES_AFTER);
@@ -119,8 +121,8 @@ impl Runner {
     /// Does a transaction.
     pub(crate) fn transact(&self, tables: &[String], seed: u64) {
         let Some(tables) = self.tables_of(tables) else { return };
-        let mut numbers = Numbers::new(seed);
-        let mut aside = numbers.aside();
+        let mut numbers = Rng::new(seed);
+        let mut aside = numbers.fork();
         let mut options = random_options(&mut numbers);
         add_later_options(&mut options, &mut aside);
         self.did(match options.concurrency {
@@ -193,7 +195,7 @@ impl Attempt<'_> {
         self.end(running, seed)
     }
 
-    /// Whether nothing more can be learnt.
+    /// Returns true if nothing more can be learnt.
     fn is_over(&self) -> bool {
         self.runner.disk().has_crashed() || self.runner.failure.borrow().is_some()
     }
@@ -206,7 +208,7 @@ impl Attempt<'_> {
         self.options.isolation == Isolation::Serializable
     }
 
-    /// Whether it sees one moment.
+    /// Returns true if it sees one moment.
     fn has_moment(&self) -> bool {
         self.options.isolation != Isolation::ReadCommitted
     }
@@ -232,7 +234,8 @@ impl Attempt<'_> {
         self.has_begun = true;
     }
 
-    /// Why a lock must be refused: somebody has changed the key after what the transaction sees, or may take its locks.
+    /// Why a lock must be refused: another writer changed the key after the transaction's snapshot, or may
+    /// take its locks.
     fn lock(&mut self, place: &Place) -> Option<Kind> {
         if !self.is_pessimistic() {
             self.begin();
@@ -253,7 +256,7 @@ impl Attempt<'_> {
         if self.is_late { Some(Kind::TooOld) } else { self.is_stale().then_some(Kind::Conflict) }
     }
 
-    /// Whether what it wrote, read or scanned has changed.
+    /// Returns true if what it wrote, read or scanned has changed.
     fn is_stale(&self) -> bool {
         if self.overlay.is_empty() && !self.has_claims {
             // What only reads is of the moment that it saw.

@@ -1,5 +1,5 @@
-//! Backups: one that was made, restored elsewhere, has what the database had; and after any crash every backup is whole, the
-//! newest of them there.
+//! Backups: one that was made, restored elsewhere, has what the database had; and after any crash every
+//! backup is whole, the newest of them there.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -10,7 +10,7 @@ use terrane_device::{Disk, MemDisk};
 
 use crate::disk::unwatched;
 use crate::fault::Crash;
-use crate::judge::{Allowed, Verdict, adopt, judge};
+use crate::oracle::{Allowed, Verdict, adopt, judge};
 use crate::restore::Kept;
 use crate::run::Runner;
 use crate::waiting::Waiting;
@@ -26,8 +26,8 @@ pub(crate) fn backups_on(disk: Arc<dyn Disk>, target: Arc<dyn Disk>, world: &Arc
 }
 
 impl Runner {
-    /// Makes a backup, and removes all but the newest `keep`. What `seed` draws: memory goes into extents first, what older
-    /// ones have is checked.
+    /// Makes a backup, and removes all but the newest `keep`. What `seed` draws: memory goes into extents
+    /// first, what older ones have is checked.
     pub(crate) fn backup(&self, keep: u64, seed: u64) {
         let before = self.allowed(Crash::Kill);
         let disk: Arc<dyn Disk> = Arc::new(self.disk());
@@ -92,12 +92,13 @@ impl Runner {
         self.judge_look("backup", seen);
     }
 
-    /// Whether there are some, or parts of some: they take space.
+    /// Returns true if there are some, or parts of some: they take space.
     pub(crate) fn has_backups(&self) -> bool {
         self.disk().device().exists(Path::new(PLACE)).unwrap_or(true)
     }
 
-    /// Looks at the backups that a crash left: all are whole, and the newest that was made is among them, or a newer one.
+    /// Looks at the backups that a crash left: all are whole, and the newest that was made is among them, or
+    /// a newer one.
     pub(crate) fn judge_backups(&self, image: &MemDisk) -> Result<(), String> {
         let newest = self.newest_backup.get();
         if !image.exists(Path::new(PLACE)).map_err(|error| error.to_string())? {

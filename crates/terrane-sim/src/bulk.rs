@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane::{ExtentFileWriter, IngestOptions, Kind};
+use terrane_base::Rng;
 use terrane_device::Disk as _;
 
 use crate::fault::Crash;
 use crate::model::{Change, Model};
-use crate::numbers::Numbers;
 use crate::op::{KEYS_MAX, KEYS_OF_KIND, MERGED, Op, Span, Value, Way, is_of_a_kind, key};
 use crate::order::{KEY_ORDER, Order};
 use crate::run::Runner;
@@ -23,10 +23,10 @@ const ENTRIES_MAX: u64 = 60;
 const TABLES_MAX: usize = 2;
 
 /// Draws one.
-pub(crate) fn draw(numbers: &mut Numbers, tables: &[String]) -> Op {
+pub(crate) fn draw(numbers: &mut Rng, tables: &[String]) -> Op {
     let mut pick = || numbers.pick(tables).clone();
     let (one, other) = (pick(), pick());
-    let seed = numbers.draw();
+    let seed = numbers.next_u64();
     let (from, to) = (numbers.below(KEYS_MAX), numbers.below(KEYS_MAX));
     match numbers.below(10) {
         0..4 => Op::Ingest { tables: if one == other { vec![one] } else { vec![one, other] }, seed },
@@ -36,7 +36,7 @@ pub(crate) fn draw(numbers: &mut Numbers, tables: &[String]) -> Op {
     }
 }
 
-/// Whether an operation is of this module.
+/// Returns true if an operation is of this module.
 pub(crate) fn is_one(op: &Op) -> bool {
     matches!(op, Op::Ingest { .. } | Op::Load { .. } | Op::DropExtents { .. } | Op::Estimate { .. })
 }
@@ -78,13 +78,13 @@ type Row<'r> = (&'r Vec<u8>, &'r Option<Vec<u8>>);
 
 /// Sorted rows of a load or a file that a seed stands for; `None` is a delete.
 fn rows_of(seed: u64, has_deletes: bool) -> Rows {
-    let mut numbers = Numbers::new(seed);
+    let mut numbers = Rng::new(seed);
     let (first, width) = (numbers.below(KEYS_MAX), 1 + numbers.skewed(KEYS_MAX));
     let value_bytes = *numbers.pick(&[10, 100, 2_000]);
     let count = 1 + numbers.skewed(ENTRIES_MAX);
     let rows = (0..count).map(|_| {
         let number = (first + numbers.below(width)) % KEYS_MAX;
-        let value = Value { len: numbers.below(value_bytes), stamp: numbers.draw() | 1 << 62 };
+        let value = Value { len: numbers.below(value_bytes), stamp: numbers.next_u64() | 1 << 62 };
         let is_delete = has_deletes && numbers.one_in(5);
         (key(number), (!is_delete).then(|| value.bytes()))
     });
@@ -118,7 +118,7 @@ struct Content {
 
 impl Content {
     fn of(seed: u64, order: Order) -> Content {
-        let mut numbers = Numbers::part(seed, 2);
+        let mut numbers = Rng::part(seed, 2);
         let mut ranges: Vec<Range> = Vec::new();
         for _ in 0..numbers.below(4) {
             let from = numbers.below(KEYS_MAX);
@@ -135,7 +135,7 @@ impl Content {
 
     /// Adds operands of merges, and in every other file a range delete of some that they are merged to.
     fn add_merges(&mut self, seed: u64, order: Order) {
-        let mut numbers = Numbers::part(seed, 3);
+        let mut numbers = Rng::part(seed, 3);
         let mut merged = || MERGED + numbers.below(KEYS_OF_KIND);
         let (keys, from, to) = ([merged(), merged()], merged(), merged());
         if numbers.one_in(2) {
@@ -143,12 +143,13 @@ impl Content {
             self.ranges.push(if order.cmp(&one, &other).is_lt() { (one, other) } else { (other, one) });
         }
         for number in keys {
-            let operand = Value { len: numbers.skewed(40), stamp: numbers.draw() | 1 << 62 };
+            let operand = Value { len: numbers.skewed(40), stamp: numbers.next_u64() | 1 << 62 };
             self.operands.insert(key(number), operand.bytes());
         }
     }
 
-    /// For the model a delete of each key in the ranges that has nothing else, the rows, and what the operands make.
+    /// For the model a delete of each key in the ranges that has nothing else, the rows, and what the
+    /// operands make.
     fn changes(&self, table: &str, model: &Model) -> Vec<Change> {
         let order = model.order(table);
         let within = self.ranges.iter().filter_map(|(start, end)| order.keys_between(start, end));
@@ -195,7 +196,7 @@ impl Runner {
         if files.is_empty() {
             return;
         }
-        let mut numbers = Numbers::part(seed, 1);
+        let mut numbers = Rng::part(seed, 1);
         let options =
             IngestOptions { copy: numbers.one_in(4), remove: !numbers.one_in(4), ..IngestOptions::default() };
         let mut paths = Vec::new();
@@ -215,7 +216,7 @@ impl Runner {
             db.ingest(&files, options).map(drop)
         });
         if !is_in {
-            return self.end_in_doubt(changes, numbers.draw());
+            return self.end_in_doubt(changes, numbers.next_u64());
         }
         if files.iter().any(|(_, content)| !content.ranges.is_empty()) {
             self.did("range deletes of a file");
@@ -225,8 +226,8 @@ impl Runner {
         }
     }
 
-    /// What came in is not there; but perhaps its edit is in the manifest, and then it is there after the next opening. That
-    /// comes at once: no commit behind it would tell.
+    /// What came in is not there; but perhaps its edit is in the manifest, and then it is there after the
+    /// next opening. That comes at once: no commit behind it would tell.
     fn end_in_doubt(&self, changes: Vec<Change>, seed: u64) {
         if self.disk().has_crashed() {
             return;
@@ -236,8 +237,8 @@ impl Runner {
             let span = Span { lower: Bound::Unbounded, upper: Bound::Unbounded };
             self.read(&Op::Scan { table, span, way: Way::Forward, limit: u64::from(u32::MAX), at: None });
         }
-        let mut numbers = Numbers::new(seed);
-        let crash = if numbers.one_in(3) { Crash::Kill } else { Crash::Power(numbers.draw()) };
+        let mut numbers = Rng::new(seed);
+        let crash = if numbers.one_in(3) { Crash::Kill } else { Crash::Power(numbers.next_u64()) };
         {
             let mut life = self.life.borrow_mut();
             life.doubt.get_or_insert(changes);
@@ -272,7 +273,7 @@ impl Runner {
         }
     }
 
-    /// Whether any file is left that was written to be taken in.
+    /// Returns true if any file is left that was written to be taken in.
     pub(crate) fn has_external_files(&self) -> bool {
         let names = self.disk().device().list(Path::new("/"));
         names.is_ok_and(|names| names.iter().any(|name| name.ends_with(".extents")))
@@ -299,7 +300,7 @@ impl Runner {
         }
     }
 
-    /// Drops the extents of a range that was deleted before: nobody may notice.
+    /// Drops the extents of a range that was deleted before: no read may notice it.
     pub(crate) fn drop_extents(&self, name: &str, from: u64, to: u64) {
         let is_deleted = self.delete_range(name, from, to);
         if !is_deleted || self.disk().has_crashed() || !self.model.borrow().has_table(name) {

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use terrane_base::Result;
 use terrane_base::env::Spawn;
 
-/// Work that is numbered, and done by whoever comes first.
+/// Numbered work; each number is done by the next free thread.
 pub trait Job: Send + Sync + 'static {
     /// What it adds up to.
     type Sum: Default + Clone + Send;
@@ -46,7 +46,8 @@ pub struct Campaign<J: Job> {
 }
 
 impl<J: Job> Campaign<J> {
-    /// Starts `threads` threads on the numbers from `start` to below `end`; stops after `failures_max` failures.
+    /// Starts `threads` threads on the numbers from `start` to below `end`; stops after `failures_max`
+    /// failures.
     ///
     /// # Errors
     /// `Io` if no thread can be started.
@@ -80,7 +81,7 @@ impl<J: Job> Campaign<J> {
         self.shared.state.lock().clone()
     }
 
-    /// Whether nothing is left to begin.
+    /// Returns true if nothing is left to begin.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.shared.is_over()

@@ -1,5 +1,5 @@
-//! Checkpoints: one that was made has what the database had, also after a loss of power right after; and after any crash
-//! there is a whole one under its name, or none.
+//! Checkpoints: one that was made has what the database had, also after a loss of power right after; and
+//! after any crash there is a whole one under its name, or none.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use terrane_device::{Disk, MemDisk};
 
 use crate::disk::unwatched;
 use crate::fault::Crash;
-use crate::judge::{Allowed, Verdict, judge};
+use crate::oracle::{Allowed, Verdict, judge};
 use crate::run::Runner;
 use crate::world::World;
 
@@ -66,8 +66,8 @@ impl Runner {
         self.judge_look("checkpoint", seen);
     }
 
-    /// Whether there are some, or parts of some, or external files: they take space, and data files that they share keep
-    /// free room.
+    /// Returns true if there are some, or parts of some, or external files: they take space, and data files
+    /// that they share keep free room.
     pub(crate) fn has_checkpoints(&self) -> bool {
         let is_there = |dir: String| self.disk().device().exists(Path::new(&dir)).unwrap_or(true);
         (0..CHECKPOINTS).map(dir).any(|dir| is_there(format!("{dir}.unfinished")) || is_there(dir))

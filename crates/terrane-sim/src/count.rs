@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::op::Op;
 
-/// Everything that is counted. First the operations of scripts, then what they consist of, then what became of them.
+/// Everything that is counted. First the operations of scripts, then what they consist of, then what became
+/// of them.
 pub const NAMES: [&str; NAME_COUNT] = [
     "put",
     "delete",

@@ -1,8 +1,8 @@
-//! The device of a simulated database: a [`MemDisk`] whose every call is counted, noted in the trace, and may fail,
-//! lie, be the last before a crash, or be the moment at which something else happens.
+//! The device of a simulated database: a [`MemDisk`] whose every call is counted, noted in the trace, and may
+//! fail, lie, be the last before a crash, or be the moment at which something else happens.
 //!
-//! What may be done to a call is in [`crate::fault`]. A crash takes an image of the device at the call, before it is
-//! made; from then on every call fails, until the world opens the image.
+//! What may be done to a call is in [`crate::fault`]. A crash takes an image of the device at the call,
+//! before it is made; from then on every call fails, until the world opens the image.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -11,15 +11,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use terrane_base::{Error, Kind, Result};
+use terrane_base::{Error, Kind, Result, rng::mix};
 use terrane_device::{Call, Disk, DiskLock, File, FileRead, MemDisk, OpenMode, Region};
 
 use crate::during::During;
 use crate::fault::{Crash, Fault, Harm, Plan, Struck};
-use crate::numbers::{hash, mix};
+use crate::trace::hash;
 use crate::world::World;
 
-/// Who is told of calls, on the thread that makes them.
+/// Is called for device calls, on the thread that makes them.
 pub(crate) trait Watcher {
     /// A call that changes something is about to be made.
     fn before_change(&self, _disk: &MemDisk) {}
@@ -35,15 +35,15 @@ thread_local! {
     static WATCHER: RefCell<Option<Rc<dyn Watcher>>> = const { RefCell::new(None) };
 }
 
-/// Until dropped, somebody is told of this thread's calls.
+/// While it lives, a watcher is called for this thread's device calls.
 pub(crate) struct Watching(Option<Rc<dyn Watcher>>);
 
-/// Sets who is told of this thread's calls.
+/// Sets the watcher of this thread's device calls.
 pub(crate) fn watch(watcher: Rc<dyn Watcher>) -> Watching {
     Watching(WATCHER.with(|current| current.replace(Some(watcher))))
 }
 
-/// Until dropped, nobody is told of this thread's calls: they are made on a device aside.
+/// While it lives, no watcher is called for this thread's device calls: they are made on a separate device.
 pub(crate) fn unwatched() -> Watching {
     Watching(WATCHER.with(|current| current.borrow_mut().take()))
 }
@@ -129,12 +129,12 @@ impl SimDisk {
         self.shared.plan.lock().pending()
     }
 
-    /// Nobody needs it any more: every call fails from now on.
+    /// The device is abandoned: every call fails from now on.
     pub(crate) fn abandon(&self) {
         self.shared.image.lock().get_or_insert_with(MemDisk::new);
     }
 
-    /// Whether it has crashed.
+    /// Returns true if it has crashed.
     #[must_use]
     pub(crate) fn has_crashed(&self) -> bool {
         self.shared.image.lock().is_some()
@@ -278,7 +278,7 @@ impl Disk for SimDisk {
         self.call(Call::FreeBytes, path, 0, || self.inner.free_bytes(path))
     }
 
-    /// Each read is a call of its own, harmed or not, in an order that nobody can rely on.
+    /// Each read is a call of its own, with or without a fault, in an unspecified order.
     fn read_batch(&self, reads: &mut [FileRead<'_>]) {
         let salt = reads.iter().fold(reads.len() as u64, |salt, read| mix(salt ^ read.offset));
         let mut order: Vec<usize> = (0..reads.len()).collect();

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use terrane::Table;
+use terrane_base::Rng;
 
 use crate::model::Model;
-use crate::numbers::Numbers;
 use crate::op::{EXPIRING, KEYS_MAX, KEYS_OF_KIND, MARK, MERGED, ONCE, Value, key};
 use crate::overlay::{Edit, Overlay, What};
 
 /// The number of a key: of few, so that they meet, of all, or of a kind.
-pub(crate) fn draw_key(numbers: &mut Numbers) -> u64 {
+pub(crate) fn draw_key(numbers: &mut Rng) -> u64 {
     match numbers.below(8) {
         0..4 => numbers.below(12),
         4 => numbers.below(KEYS_MAX),
@@ -21,14 +21,14 @@ pub(crate) fn draw_key(numbers: &mut Numbers) -> u64 {
 }
 
 /// A value that no other operation writes.
-pub(crate) fn draw_value(numbers: &mut Numbers) -> Value {
+pub(crate) fn draw_value(numbers: &mut Rng) -> Value {
     let len = if numbers.one_in(40) { numbers.below(30_000) } else { numbers.skewed(200) };
-    Value { len, stamp: numbers.draw() | 1 << 61 }
+    Value { len, stamp: numbers.next_u64() | 1 << 61 }
 }
 
 /// A change of a table whose rows are those of a moment, and over them an overlay.
 pub(crate) fn draw_edit(
-    numbers: &mut Numbers,
+    numbers: &mut Rng,
     table: &Table,
     overlay: &Overlay,
     model: &Model,
@@ -36,8 +36,8 @@ pub(crate) fn draw_edit(
     clock: u64,
 ) -> Edit {
     let name = table.name().to_owned();
-    let of = |kind: u64, numbers: &mut Numbers| key(kind + numbers.below(KEYS_OF_KIND));
-    let ordinary = |numbers: &mut Numbers| match numbers.one_in(3) {
+    let of = |kind: u64, numbers: &mut Rng| key(kind + numbers.below(KEYS_OF_KIND));
+    let ordinary = |numbers: &mut Rng| match numbers.one_in(3) {
         true => numbers.below(KEYS_MAX),
         false => numbers.below(12),
     };
@@ -74,9 +74,10 @@ pub(crate) fn draw_edit(
     Edit { table: name, what }
 }
 
-/// A change that tells one commit from every other, whatever else is in it: prints leave out keys that expire.
-pub(crate) fn mark(numbers: &mut Numbers, table: &Table) -> Edit {
-    let value = Value { len: 8, stamp: numbers.draw() | 1 << 61 }.bytes();
+/// A change that tells one commit from every other, whatever else is in it: prints leave out keys that
+/// expire.
+pub(crate) fn mark(numbers: &mut Rng, table: &Table) -> Edit {
+    let value = Value { len: 8, stamp: numbers.next_u64() | 1 << 61 }.bytes();
     Edit {
         table: table.name().to_owned(),
         what: What::Put { key: key(MARK + numbers.below(KEYS_OF_KIND)), value },

@@ -1,4 +1,5 @@
-//! What happens at a call of the device: the bounds of a crash are noted, another operation comes in the middle.
+//! What happens at a call of the device: the bounds of a crash are noted, another operation comes in the
+//! middle.
 
 use crate::disk::Watcher;
 use crate::fault::Crash;
@@ -13,7 +14,7 @@ pub(crate) enum During {
     Transfer,
     /// Another call on a data file; as above.
     Data,
-    /// A change of the journal, the manifest or a directory: who writes may have to wait, and nobody who reads.
+    /// A change of the journal, the manifest or a directory: writers may have to wait for it, readers never.
     Log,
 }
 
@@ -55,7 +56,7 @@ impl Watcher for Runner {
 }
 
 impl Runner {
-    /// Whether no operation is under way around this one.
+    /// Returns true if no operation is under way around this one.
     pub(crate) fn is_outermost(&self) -> bool {
         self.nesting.get() == 0
     }

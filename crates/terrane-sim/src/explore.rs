@@ -1,9 +1,7 @@
-//! Every crash of small histories: at each call that changes something, every outcome that a loss of power can have
-//! (or a sample, where they are too many) and the death of the process is recovered from and judged; for some of them
-//! again at each call of that recovery. A share of what was recovered is written on, crashed and recovered once more.
+//! Every crash of small histories: at each changing call, every outcome of a loss of power (or a sample) and
+//! the death of the process is recovered and checked, for some again at each call of that recovery.
 //!
-//! A history is a fixed beginning and then some operations, one of each kind in `KINDS`: with two operations all
-//! pairs, with three all triples.
+//! A history is a fixed beginning and then one operation of each kind in `KINDS`: all pairs, or all triples.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Bound;
@@ -14,11 +12,11 @@ use terrane::Options;
 use terrane_device::MemDisk;
 
 use crate::campaign::Job;
+use crate::continue_after_crash::{Recovered, recover};
 use crate::disk::{Watcher, watch};
 use crate::fault::Crash;
-use crate::judge::{Allowed, adopt};
-use crate::onward;
 use crate::op::{EXPIRING, Edit, MERGED, ONCE, Op, Span, Value};
+use crate::oracle::{Allowed, adopt};
 use crate::panics;
 use crate::run::Runner;
 use crate::script::Script;
@@ -117,7 +115,7 @@ pub struct Explored {
     pub exhausted: u64,
     /// States among them that were written on, and crashed and recovered once more.
     pub onward: u64,
-    /// States among them that hold parts of pages, or any of the changes of a directory, beside all outcomes by page.
+    /// States that hold torn pages or any changes of a directory.
     pub torn: u64,
 }
 
@@ -157,7 +155,7 @@ impl Explorer {
             ("background_threads", 1),
         ];
         let mut options = options.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec();
-        options.push(crate::special::operator());
+        options.push(crate::operand_ops::operator());
         (names.join(", "), Script { seed: number, options, ops })
     }
 }
@@ -330,14 +328,14 @@ impl Scout {
         self.runner.judge_checkpoints(&image)?;
         self.runner.judge_backups(&image)?;
         let mut model = self.runner.model.borrow().clone();
-        let recovered = onward::recover(image, &self.options, self.seed, &model, allowed)?;
+        let recovered = recover(image, &self.options, self.seed, &model, allowed)?;
         let done = if goes_on {
             self.count(|explored| explored.onward += 1);
             adopt(&mut model, &recovered.found, allowed);
             let seed = self.seed ^ self.explored.get().states << 24;
             recovered.write_on(&mut model, seed).and_then(|left| {
-                let again = onward::recover(left.image, &self.options, seed, &model, &left.allowed);
-                again.map(onward::Recovered::end).map_err(|message| format!("written on: {message}"))
+                let again = recover(left.image, &self.options, seed, &model, &left.allowed);
+                again.map(Recovered::end).map_err(|message| format!("written on: {message}"))
             })
         } else {
             Ok(())

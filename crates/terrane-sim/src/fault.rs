@@ -41,15 +41,15 @@ pub(crate) enum Harm {
     Short,
     /// A read returns one wrong bit.
     Flip(u64),
-    /// A write says that it was done and was not. Of a sync: none of the writes that it was to make durable is, and
-    /// this shows when the power goes.
+    /// A write says that it was done and was not. Of a sync: none of the writes that it was to make durable
+    /// is, and this shows when the power goes.
     Lost,
     /// A write goes to another place of its file. Of a sync: one page of what it was to make durable.
     Misdirected(u64),
 }
 
 impl Harm {
-    /// Whether the call does nothing and says so.
+    /// Returns true if the call does nothing and says so.
     #[must_use]
     pub(crate) fn refuses(self) -> bool {
         matches!(self, Harm::Broken | Harm::Full)
@@ -79,7 +79,7 @@ pub(crate) struct Fault {
     pub(crate) harm: Harm,
     /// Calls that pass before.
     pub(crate) skip: u64,
-    /// Whether it is done to every later call, too.
+    /// True if it is done to every later call, too.
     pub(crate) lasting: bool,
 }
 
@@ -121,7 +121,7 @@ impl Struck {
         self.broken + self.full + self.lies + self.silent
     }
 
-    /// Whether it may be unknown what is stored: a write or sync failed, and not for want of space.
+    /// Returns true if it may be unknown what is stored: a write or sync failed, and not for want of space.
     #[must_use]
     pub(crate) fn may_poison(&self) -> bool {
         self.broken + self.lies > 0
@@ -194,8 +194,9 @@ impl Plan {
     }
 }
 
-/// Whether a call that is refused for want of space leaves unknown what is stored. A sync is a failed sync then: there is no
-/// going on. After a rename it is unknown which file has the name, and a manifest that cannot be cut may keep half a record.
+/// Returns true if a call that is refused for want of space leaves unknown what is stored. A sync is a failed
+/// sync then: there is no going on. After a rename it is unknown which file has the name, and a manifest that
+/// cannot be cut may keep half a record.
 fn leaves_doubt(call: Call, path: &str) -> bool {
     matches!(call, Call::Sync | Call::SyncDir | Call::Rename)
         || call == Call::SetLen && path.contains("MANIFEST")

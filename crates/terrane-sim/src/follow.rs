@@ -7,7 +7,7 @@ use terrane_device::Disk;
 
 use crate::disk::unwatched;
 use crate::fault::Crash;
-use crate::judge::{Verdict, judge};
+use crate::oracle::{Verdict, judge};
 use crate::run::{DIR, Runner};
 use crate::world::World;
 
@@ -19,7 +19,7 @@ impl Runner {
         }
         let allowed = self.allowed(Crash::Kill);
         let disk: Arc<dyn Disk> = Arc::new(self.disk().device().clone());
-        // A world of its own: whoever follows moves nothing in that of the primary.
+        // A world of its own: a follower must not change that of the primary.
         let env = World::new(self.world.trace().value() as u64).env();
         self.count(|outcome| outcome.looks += 1);
         let _aside = unwatched();

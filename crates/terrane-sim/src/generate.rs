@@ -1,15 +1,15 @@
 //! Runs drawn from a seed: options, a habit, and operations that follow it.
 //!
-//! A run has one character: few keys or many, small values or ones that fill extents, faults of one kind. Mixing
-//! everything in each run would make each rare path rare in all of them.
+//! A run has one character: few keys or many, small values or ones that fill extents, faults of one kind.
+//! Mixing everything in each run would make each rare path rare in all of them.
 
 use std::ops::Bound;
 
+use terrane_base::Rng;
 use terrane_device::Call;
 
 use crate::checkpoint::CHECKPOINTS;
 use crate::fault::{Crash, Fault, Harm};
-use crate::numbers::Numbers;
 use crate::op::{Edit, KEYS_MAX, Op, Span, Value, Way};
 use crate::options::random_options;
 use crate::script::Script;
@@ -61,11 +61,11 @@ pub fn generate(seed: u64, operations: u64) -> Script {
 /// The run of `seed` in a climate.
 #[must_use]
 pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
-    let mut numbers = Numbers::part(seed, 3);
+    let mut numbers = Rng::part(seed, 3);
     let has_journal = climate != Climate::Fair || !numbers.one_in(6);
     let mut options = random_options(&mut numbers);
-    options.push(crate::special::operator());
-    let mut ordered = Numbers::part(seed, 13);
+    options.push(crate::operand_ops::operator());
+    let mut ordered = Rng::part(seed, 13);
     if ordered.one_in(4) {
         options.push(crate::order::draw_compared(&mut ordered));
     }
@@ -84,10 +84,10 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
         has_journal,
     };
     let mut draft = Draft { numbers, habit, tables: vec!["default".to_owned()], stamp: 0, ops: Vec::new() };
-    let mut special = Numbers::part(seed, 9);
-    let mut bulk = Numbers::part(seed, 10);
-    let mut grouped = Numbers::part(seed, 11);
-    let mut kept = Numbers::part(seed, 12);
+    let mut special = Rng::part(seed, 9);
+    let mut bulk = Rng::part(seed, 10);
+    let mut grouped = Rng::part(seed, 11);
+    let mut kept = Rng::part(seed, 12);
     while (draft.ops.len() as u64) < operations {
         draft.add_op();
         // Where edits are lost without a word no commit of the journal tells.
@@ -96,7 +96,7 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
             draft.ops.push(op);
         }
         if special.one_in(8) {
-            let op = crate::special::draw(&mut special, &draft.tables);
+            let op = crate::operand_ops::draw(&mut special, &draft.tables);
             draft.ops.push(op);
         }
         if grouped.one_in(16) {
@@ -118,18 +118,18 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
 }
 
 /// What makes copies of the database, or goes back to one.
-fn draw_copy(numbers: &mut Numbers) -> Op {
+fn draw_copy(numbers: &mut Rng) -> Op {
     match numbers.below(8) {
         0..3 => Op::Backup { keep: 1 + numbers.below(3), seed: numbers.below(4) },
-        3 | 4 => Op::Restore { seed: numbers.draw() },
-        5 => Op::GoBack { seed: numbers.draw() },
+        3 | 4 => Op::Restore { seed: numbers.next_u64() },
+        5 => Op::GoBack { seed: numbers.next_u64() },
         6 => Op::Checkpoint { name: numbers.below(CHECKPOINTS) },
         _ => Op::Follow,
     }
 }
 
 struct Draft {
-    numbers: Numbers,
+    numbers: Rng,
     habit: Habit,
     /// Tables that exist if everything went well.
     tables: Vec<String>,
@@ -139,7 +139,8 @@ struct Draft {
 
 impl Draft {
     fn add_op(&mut self) {
-        // Faults wait for a call of their kind, and many never meet one: where they are the theme there are more of them.
+        // Faults wait for a call of their kind, and many never meet one: where they are the theme there are
+        // more of them.
         let around_one_in = if self.habit.climate == Climate::Faults { 8 } else { 25 };
         if self.numbers.one_in(around_one_in) {
             let op = self.around();
@@ -200,7 +201,9 @@ impl Draft {
             }
             68 if self.numbers.one_in(2) => Op::Follow,
             68 => Op::Cancel,
-            69..74 => Op::Reopen { options: if self.numbers.one_in(2) { self.numbers.draw() } else { 0 } },
+            69..74 => {
+                Op::Reopen { options: if self.numbers.one_in(2) { self.numbers.next_u64() } else { 0 } }
+            }
             _ => self.weather(),
         }
     }
@@ -214,17 +217,17 @@ impl Draft {
             (Climate::Faults, _) => self.fault(),
             (Climate::Full, 1) => Op::Room { bytes: u64::MAX },
             (Climate::Full, _) => Op::Room { bytes: self.numbers.skewed(8 << 20) },
-            (Climate::Rot, 2) if self.numbers.one_in(2) => Op::Decay { seed: self.numbers.draw() },
+            (Climate::Rot, 2) if self.numbers.one_in(2) => Op::Decay { seed: self.numbers.next_u64() },
             (Climate::Rot, 2) => {
                 let path_part = (*self.numbers.pick(&["/", ".seg", ".ext", "MANIFEST"])).to_owned();
-                Op::Rot { seed: self.numbers.draw(), path_part }
+                Op::Rot { seed: self.numbers.next_u64(), path_part }
             }
             (Climate::Rot, _) => self.silent_fault(),
         }
     }
 
     fn crash(&mut self) -> Op {
-        let crash = if self.numbers.one_in(3) { Crash::Kill } else { Crash::Power(self.numbers.draw()) };
+        let crash = if self.numbers.one_in(3) { Crash::Kill } else { Crash::Power(self.numbers.next_u64()) };
         let after = if self.numbers.one_in(4) { 0 } else { self.numbers.skewed(120) };
         let again = if self.numbers.one_in(3) { Some(self.numbers.below(20)) } else { None };
         Op::Crash { crash, after, again }
@@ -248,11 +251,11 @@ impl Draft {
     fn silent_fault(&mut self) -> Op {
         let (call, harm) = match self.numbers.below(8) {
             0 => (Call::Read, Harm::Short),
-            1..4 => (Call::Read, Harm::Flip(self.numbers.draw())),
+            1..4 => (Call::Read, Harm::Flip(self.numbers.next_u64())),
             // What is mapped is written by syncs.
             lost => {
                 let call = if self.numbers.one_in(2) { Call::Write } else { Call::Sync };
-                (call, if lost < 6 { Harm::Lost } else { Harm::Misdirected(self.numbers.draw()) })
+                (call, if lost < 6 { Harm::Lost } else { Harm::Misdirected(self.numbers.next_u64()) })
             }
         };
         let path_part = match call {
@@ -274,7 +277,7 @@ impl Draft {
             return Op::Drop { table: name };
         }
         self.tables.push(name.clone());
-        let options = if self.numbers.one_in(2) { self.numbers.draw() } else { 0 };
+        let options = if self.numbers.one_in(2) { self.numbers.next_u64() } else { 0 };
         Op::Create { table: name, options }
     }
 
@@ -308,7 +311,7 @@ impl Draft {
     fn delete(&mut self) -> Op {
         let (table, key) = (self.table(), self.key());
         // What came later moves none of the numbers that are drawn behind it.
-        let mut aside = self.numbers.aside();
+        let mut aside = self.numbers.fork();
         if !aside.one_in(4) {
             return Op::Delete { table, key };
         }
@@ -340,8 +343,8 @@ impl Draft {
                 let way = match self.numbers.below(5) {
                     0 | 1 => Way::Forward,
                     2 => Way::Backward,
-                    3 => Way::Both(self.numbers.draw()),
-                    _ => Way::Cursor(self.numbers.draw()),
+                    3 => Way::Both(self.numbers.next_u64()),
+                    _ => Way::Cursor(self.numbers.next_u64()),
                 };
                 Op::Scan { table, span: self.span(), way, limit: 1 + self.numbers.skewed(60), at }
             }

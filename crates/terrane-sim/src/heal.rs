@@ -1,5 +1,5 @@
-//! Once nothing is refused any more, everything works again: the background comes to rest and a write succeeds; or the
-//! journal or the manifest is poisoned, and says exactly that until the next open.
+//! Once nothing is refused any more, everything works again: the background comes to rest and a write
+//! succeeds; or the journal or the manifest is poisoned, and says exactly that until the next open.
 //!
 //! From then on what was refused before excuses no error: see `Runner::may_fail`.
 
@@ -11,7 +11,8 @@ use terrane_base::env::Clock as _;
 use crate::op::Value;
 use crate::run::Runner;
 
-/// How often a background that met a refusal is asked again once there is none: it waits up to 5 s after each.
+/// How often a background that met a refusal is asked again once there is none: it waits up to 5 s after
+/// each.
 const RETRIES: u32 = 40;
 /// Turns of the background after which it should have come to rest.
 const STEPS_MAX: u32 = 20_000;
@@ -66,7 +67,7 @@ impl Runner {
                 Err(error) => last = Some(error),
             }
             self.world.sleep(Duration::from_secs(1));
-            // What failed is tried again by the background, not by who asks.
+            // The background retries what failed, not the caller.
             self.world.begin_operation();
             let is_at_rest = (0..STEPS_MAX).any(|_| !self.world.step());
             if !is_at_rest && !self.disk().has_crashed() {
@@ -78,7 +79,7 @@ impl Runner {
         }
     }
 
-    /// Whether calls were refused in this life, and nothing but that hinders it now.
+    /// Returns true if calls were refused in this life, and nothing but that hinders it now.
     fn is_recovery_due(&self) -> bool {
         let (struck, life) = (self.struck(), self.life.borrow());
         let was_refused = struck.sum() > life.forgiven || life.was_cramped;
@@ -106,8 +107,8 @@ impl Runner {
         self.put("default", 0, Some(Value { len: VALUE_BYTES, stamp }), true);
     }
 
-    /// One of the two places that can be poisoned is, for a reason, and stays so. Asked by calls that change nothing that a
-    /// crash in their middle could leave.
+    /// One of the two places that can be poisoned is, for a reason, and stays so. Asked by calls that change
+    /// nothing that a crash in their middle could leave.
     fn expect_poisoned(&self, error: &Error) {
         if !self.struck().may_poison() {
             return self.fail(format!("nothing but space was refused, and: {error}"));

@@ -1,5 +1,5 @@
-//! Random histories: operations drawn from a seed, done on a database and on the model, every answer compared.
-//! Transactions are in `transactions.rs`.
+//! Random histories: operations drawn from a seed, done on a database and on the model, every answer
+//! compared. Transactions are in `transactions.rs`.
 
 mod transactions;
 
@@ -8,9 +8,9 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use terrane::{Batch, Db, Options, Result, Snapshot, Sync, TableOptions};
+use terrane_base::Rng;
 
 use crate::model::{Change, Model, Row};
-use crate::numbers::Numbers;
 
 /// A value to which this was appended is put anew.
 const HOT_BYTES_MAX: usize = 4000;
@@ -39,7 +39,7 @@ pub struct History {
     db: Option<Db>,
     model: Model,
     snapshots: Vec<(Snapshot, u64)>,
-    numbers: Numbers,
+    numbers: Rng,
     step: u64,
     /// What is prepared and not resolved yet, by name.
     prepared: BTreeMap<String, Vec<Change>>,
@@ -53,7 +53,7 @@ impl History {
     pub fn new(path: &Path, settings: Settings) -> Result<Self> {
         let db = Db::open_with(path, &settings.options)?;
         Ok(History {
-            numbers: Numbers::new(settings.seed),
+            numbers: Rng::new(settings.seed),
             settings,
             path: path.to_owned(),
             db: Some(db),
@@ -305,7 +305,7 @@ impl History {
         if self.model.tables().contains(&name) {
             self.db().drop_table(&name)?;
             self.model.drop_table(&name);
-            // Snapshots taken before would still name the table's rows; a dropped table answers nobody.
+            // Earlier snapshots would still contain the table's rows; reads of a dropped table fail.
             self.snapshots.clear();
         } else {
             self.db().create_table(&name, &TableOptions::new())?;

@@ -1,12 +1,13 @@
-//! Indexed batches of a run: changes that are read before they are written, over the present or over a snapshot.
+//! Indexed batches of a run: changes that are read before they are written, over the present or over a
+//! snapshot.
 
 use std::ops::Bound;
 
 use terrane::{IndexedBatch, Snapshot, Sync, Table};
+use terrane_base::Rng;
 
 use crate::attempt::STEPS_MAX;
 use crate::draft::{draw_edit, draw_key, mark};
-use crate::numbers::Numbers;
 use crate::op::key;
 use crate::overlay::{Edits as _, Overlay};
 use crate::run::Runner;
@@ -14,7 +15,7 @@ use crate::run::Runner;
 /// A batch, and what the model makes of it.
 struct Draft<'r> {
     runner: &'r Runner,
-    numbers: Numbers,
+    numbers: Rng,
     tables: Vec<Table>,
     batch: IndexedBatch,
     overlay: Overlay,
@@ -27,7 +28,7 @@ impl Runner {
         let Some(tables) = self.tables_of(tables) else { return };
         let mut draft = Draft {
             runner: self,
-            numbers: Numbers::new(seed),
+            numbers: Rng::new(seed),
             tables,
             batch: IndexedBatch::new(),
             overlay: Overlay::default(),
@@ -133,7 +134,7 @@ impl Draft<'_> {
         let (lower, upper) = (bound(), bound());
         let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
         let (snapshot, at) = self.under();
-        let mut turns = Numbers::new(self.numbers.draw());
+        let mut turns = Rng::new(self.numbers.next_u64());
         let way = self.numbers.below(3);
         self.runner.did("indexed batch: scan");
         let rows = match &snapshot {

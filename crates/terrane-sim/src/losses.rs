@@ -1,15 +1,15 @@
 //! What lost and misdirected writes of the journal and the manifest may take, and what they may not.
 //!
-//! They show when the power goes, or at the next opening. From then on an opening may refuse; what it accepts is still
-//! a prefix of the commits, and this prefix has a floor:
+//! They show when the power goes, or at the next opening. From then on an opening may refuse; what it accepts
+//! is still a prefix of the commits, and this prefix has a floor:
 //!
 //! * A sync of a segment that lost its writes leaves what was durable before it.
-//! * One that put a page elsewhere overwrote perhaps any group of the segment: what is in the levels is left, and what was
-//!   found by an opening, because its end is in the manifest.
-//! * A manifest without its last edits names an older state, whose segments are there or missed. Only tables may be there
-//!   again, or not yet, where no later commit tells that there was an edit.
+//! * One that put a page elsewhere overwrote perhaps any group of the segment: what is in the levels is left,
+//!   and what was found by an opening, because its end is in the manifest.
+//! * A manifest without its last edits names an older state, whose segments are there or missed. Only tables
+//!   may be there again, or not yet, where no later commit tells that there was an edit.
 
-use crate::judge::{Allowed, Event};
+use crate::oracle::{Allowed, Event};
 use crate::run::{Life, Runner};
 
 impl Runner {
@@ -40,7 +40,8 @@ impl Runner {
         }
     }
 
-    /// Undoes, perhaps, what was done to tables in this life: `events` may have happened, and these may be gone.
+    /// Undoes, perhaps, what was done to tables in this life: `events` may have happened, and these may be
+    /// gone.
     pub(crate) fn events(&self) -> Vec<Event> {
         let life = self.life.borrow();
         let undone = life.changed.iter().filter(|_| life.is_manifest_hurt);
@@ -51,7 +52,8 @@ impl Runner {
 }
 
 impl Allowed {
-    /// Whether a table was dropped and made anew by edits that may both be lost: its old rows are not in the model any more.
+    /// Returns true if a table was dropped and made anew by edits that may both be lost: its old rows are not
+    /// in the model any more.
     pub(crate) fn has_turned(&self) -> bool {
         let undone = |is_created| {
             self.events.iter().filter(move |event| event.is_undone && event.is_created == is_created)

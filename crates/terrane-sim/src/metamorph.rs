@@ -1,16 +1,16 @@
 //! The same operations under many configurations, with more work in the background, give the same answers.
 //!
-//! No model is needed for that, so it also holds where model and engine have the same misunderstanding; and the model
-//! is there all the same.
+//! No model is needed for that, so it also holds where model and engine have the same misunderstanding; and
+//! the model is there all the same.
 
 use crate::campaign::Job;
 use crate::generate::{Climate, generate_in};
-use crate::numbers::Numbers;
 use crate::op::Op;
 use crate::options::random_options;
 use crate::order::Order;
 use crate::script::Script;
 use crate::{Outcome, run};
+use terrane_base::Rng;
 
 /// The operations of seeds, each under many configurations.
 #[derive(Clone, Debug)]
@@ -63,9 +63,9 @@ fn plain(mut script: Script) -> Script {
 
 /// The operations of a script under other options, with background work in between that changes no answer.
 fn variant(script: &Script, number: u64) -> Script {
-    let mut numbers = Numbers::part(script.seed, 100 + number);
+    let mut numbers = Rng::part(script.seed, 100 + number);
     let mut options = random_options(&mut numbers);
-    options.push(crate::special::operator());
+    options.push(crate::operand_ops::operator());
     options.extend(Order::of(&script.options).map(crate::order::option));
     if number % 5 == 4 {
         crate::options::without_journal(&mut options);
@@ -86,5 +86,5 @@ fn variant(script: &Script, number: u64) -> Script {
         }
         ops.push(op.clone());
     }
-    Script { seed: numbers.draw(), options, ops }
+    Script { seed: numbers.next_u64(), options, ops }
 }

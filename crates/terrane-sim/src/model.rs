@@ -1,16 +1,19 @@
 //! What a database should answer: per table a sorted map from key to its versions.
 //!
-//! A *moment* is a number of commits. Each life of a table (a name can be used again) keeps a *print* of its rows per
-//! moment, a sum of hashes, so that the state that a recovery finds is recognised among all moments at once.
+//! A *moment* is a number of commits. Each life of a table (a name can be used again) keeps a *print* of its
+//! rows per moment, a sum of hashes, so that the state that a recovery finds is recognised among all moments
+//! at once.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use crate::numbers::{hash, mix};
 use crate::order::{Order, Placed};
+use crate::trace::hash;
+use terrane_base::rng::mix;
 
-/// What keys begin with whose values expire. Their values begin with the moment, 8 bytes, in milliseconds. What is there
-/// depends on the moment of the read, so prints leave them out: every commit of one changes another key as well.
+/// What keys begin with whose values expire. Their values begin with the moment, 8 bytes, in milliseconds.
+/// What is there depends on the moment of the read, so prints leave them out: every commit of one changes
+/// another key as well.
 pub(crate) const EXPIRING: &[u8] = b"ttl/";
 
 /// Versions of a key: the moment and the value, `None` for a delete; oldest first.
@@ -141,7 +144,7 @@ impl Model {
         self.tables.keys().cloned().collect()
     }
 
-    /// Whether there is a table of this name.
+    /// Returns true if there is a table of this name.
     #[must_use]
     pub fn has_table(&self, name: &str) -> bool {
         self.tables.contains_key(name)
@@ -239,7 +242,7 @@ impl Model {
         until.is_none_or(|until| u64::from_le_bytes(*until) > self.clock).then_some(value)
     }
 
-    /// Whether a key was written or removed after a moment that is not forgotten.
+    /// Returns true if a key was written or removed after a moment that is not forgotten.
     #[must_use]
     pub fn changed_since(&self, table: &str, key: &[u8], moment: u64) -> bool {
         let life = self.life(table);
@@ -247,7 +250,7 @@ impl Model {
         versions.and_then(|versions| versions.last()).is_some_and(|(at, _)| *at > moment)
     }
 
-    /// Whether a key of a range was written or removed after a moment that is not forgotten.
+    /// Returns true if a key of a range was written or removed after a moment that is not forgotten.
     #[must_use]
     pub fn has_changed_in(&self, table: &str, bounds: (Bound<&[u8]>, Bound<&[u8]>), moment: u64) -> bool {
         let mut rows = self.life(table).into_iter().flat_map(|life| life.range(bounds));
@@ -271,7 +274,8 @@ impl Model {
         self.rows(table, bounds, at).map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
     }
 
-    /// Forgets versions that neither the present nor one of `moments` sees, so that long histories fit in memory.
+    /// Forgets versions that neither the present nor one of `moments` sees, so that long histories fit in
+    /// memory.
     pub fn forget_before(&mut self, moments: &[u64]) {
         let oldest = moments.iter().copied().min().unwrap_or(self.moment);
         for life in self.lives.values_mut() {

@@ -5,7 +5,8 @@
 use std::ops::Bound;
 
 use crate::fault::{Crash, Fault};
-use crate::numbers::{Numbers, mix};
+use terrane_base::Rng;
+use terrane_base::rng::mix;
 
 /// Keys of a run have numbers below this.
 pub(crate) const KEYS_MAX: u64 = 2_000;
@@ -30,7 +31,7 @@ pub(crate) fn all_keys() -> impl Iterator<Item = Vec<u8>> {
     (0..KEYS_MAX).chain(special).map(key)
 }
 
-/// Whether a key is one of those from [`KIND`] on.
+/// Returns true if a key is one of those from [`KIND`] on.
 pub(crate) fn is_of_a_kind(key: &[u8]) -> bool {
     let kinds: [&[u8]; 4] = [b"fold/", b"once/", b"ttl/", MARK_PREFIX.as_bytes()];
     kinds.iter().any(|kind| key.starts_with(kind))
@@ -70,11 +71,11 @@ impl Value {
     #[must_use]
     pub(crate) fn bytes(self) -> Vec<u8> {
         let mut bytes = self.stamp.to_le_bytes()[..(self.len as usize).min(8)].to_vec();
-        let mut numbers = Numbers::new(self.stamp);
+        let mut numbers = Rng::new(self.stamp);
         let is_random = self.stamp.is_multiple_of(3);
         bytes.reserve(self.len as usize);
         while (bytes.len() as u64) < self.len {
-            let piece = if is_random { numbers.draw() } else { self.stamp }.to_le_bytes();
+            let piece = if is_random { numbers.next_u64() } else { self.stamp }.to_le_bytes();
             let left = self.len as usize - bytes.len();
             bytes.extend_from_slice(&piece[..left.min(8)]);
         }
@@ -200,7 +201,8 @@ pub(crate) enum Op {
     Checkpoint { name: u64 },
     /// Makes a backup in a way that the seed draws, and removes all but the newest `keep`.
     Backup { keep: u64, seed: u64 },
-    /// Restores a backup elsewhere while calls fail or the process dies, in a way that the seed draws, and once more.
+    /// Restores a backup elsewhere while calls fail or the process dies, in a way that the seed draws, and
+    /// once more.
     Restore { seed: u64 },
     /// Restores a backup that the seed draws in the place of the database.
     GoBack { seed: u64 },
@@ -223,13 +225,13 @@ pub(crate) enum Op {
     Rot { seed: u64, path_part: String },
     /// A bit of an extent rots while the database is open.
     Decay { seed: u64 },
-    /// Does another operation in the middle of the next ones: at the `after`-th call from now on a data file, or, if it reads, that
-    /// changes anything.
+    /// Does another operation in the middle of the next ones: at the `after`-th call from now on a data file,
+    /// or, if it reads, that changes anything.
     During { after: u64, op: Box<Op> },
 }
 
 impl Op {
-    /// Whether it only reads, and can fail without consequence.
+    /// Returns true if it only reads, and can fail without consequence.
     #[must_use]
     pub(crate) fn is_read(&self) -> bool {
         use Op::{Contains, Get, MultiGet, Plain, Prefix, Scan, Through};
@@ -240,14 +242,15 @@ impl Op {
         }
     }
 
-    /// Whether it only asks for what the background does by itself: no answer depends on it, so it takes no time either.
+    /// Returns true if it only asks for what the background does by itself: no answer depends on it, so it
+    /// takes no time either.
     #[must_use]
     pub(crate) fn is_background(&self) -> bool {
         use Op::{Flush, Level, Quiesce, Resume, Run, Scrub, Steps, Sync};
         matches!(self, Flush | Level { .. } | Quiesce | Resume | Run { .. } | Scrub | Steps { .. } | Sync)
     }
 
-    /// Whether cores can do it.
+    /// Returns true if cores can do it.
     #[must_use]
     pub(crate) fn may_go_through(&self) -> bool {
         matches!(self, Op::Put { .. } | Op::Delete { .. } | Op::DeleteRange { .. } | Op::Batch { .. })

@@ -1,8 +1,8 @@
 //! Options of a run and of its tables, drawn at random.
 
+use terrane_base::Rng;
 use terrane_engine::TABLE_OPTIONS;
 
-use crate::numbers::Numbers;
 use crate::order::{self, Order};
 
 /// Switches that are on or off with the same chance, in the order in which they came.
@@ -20,7 +20,7 @@ const LATER_SWITCHES: [&str; 10] = [
 ];
 
 /// Options at random, most of them as small as they can be. Together they never contradict each other.
-pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
+pub(crate) fn random_options(numbers: &mut Rng) -> Vec<(String, String)> {
     const KIB: u64 = 1 << 10;
     let write = *numbers.pick(&[4096, 4096, 4096, 8192]) * KIB;
     let memtable = *numbers.pick(&[64, 64, 64, 96, 256, 1024]) * KIB;
@@ -64,7 +64,7 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
         options.push((name.to_owned(), (!numbers.one_in(4)).to_string()));
     }
     // What came later moves none of the numbers that a seed draws after its options.
-    let mut aside = numbers.aside();
+    let mut aside = numbers.fork();
     for name in LATER_SWITCHES {
         options.push((name.to_owned(), aside.one_in(2).to_string()));
     }
@@ -83,7 +83,7 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
 }
 
 /// Limits that no history reaches, and logs that some operations do.
-fn random_limits(numbers: &mut Numbers, options: &mut Vec<(String, String)>) {
+fn random_limits(numbers: &mut Rng, options: &mut Vec<(String, String)>) {
     // Longer than any history holds a write back while memory comes back at all.
     let wait = *numbers.pick(&[0, 0, 86_400_000]);
     options.push(("write_wait_max_ms".to_owned(), wait.to_string()));
@@ -101,7 +101,7 @@ pub(crate) fn without_journal(options: &mut Vec<(String, String)>) {
 }
 
 /// Options that a table has for itself, at random.
-pub(crate) fn random_table_options(numbers: &mut Numbers) -> Vec<(String, String)> {
+pub(crate) fn random_table_options(numbers: &mut Rng) -> Vec<(String, String)> {
     let all = random_options(numbers).into_iter();
     let own = all.filter(|(name, _)| TABLE_OPTIONS.contains(&&**name) && numbers.one_in(2));
     let mut own: Vec<_> = own.collect();

@@ -1,11 +1,12 @@
-//! Orders of keys for tables of a run, each with the comparison that the model sorts by. None of them is taken from what the
-//! engine encodes.
+//! Orders of keys for tables of a run, each with the comparison that the model sorts by. None of them is
+//! taken from what the engine encodes.
 //!
-//! * That of bytes; once more with keys in which every byte takes two, so that one that passes the border uncoded in either
-//!   direction is found.
+//! * That of bytes; once more with keys in which every byte takes two, so that one that passes the border
+//!   uncoded in either direction is found.
 //! * The reverse one.
-//! * Two comparators that no encoding gives away: by length alone, which leaves most of the order to the bytes of keys that
-//!   it calls equal, and by the decimal number in a key's text, then from the last byte to the first.
+//! * Two comparators that no encoding gives away: by length alone, which leaves most of the order to the
+//!   bytes of keys that it calls equal, and by the decimal number in a key's text, then from the last byte to
+//!   the first.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -14,9 +15,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane::{Comparator, Db, Env, Error, KeyOrder, KeyOrders, Options, Result};
+use terrane_base::Rng;
 use terrane_device::Disk;
 
-use crate::numbers::Numbers;
 use crate::op::all_keys;
 
 /// The option that names one.
@@ -53,7 +54,7 @@ impl Order {
         Some(Order::ALL.into_iter().find(|order| order.name() == name).expect("the orders of a run"))
     }
 
-    /// Whether it is a comparison: its keys with one prefix lie anywhere.
+    /// Returns true if it is a comparison: its keys with one prefix lie anywhere.
     pub(crate) fn is_compared(self) -> bool {
         matches!(self, Order::Length | Order::Numbers)
     }
@@ -68,7 +69,7 @@ impl Order {
         }
     }
 
-    /// Whether a key lies in a range.
+    /// Returns true if a key lies in a range.
     pub(crate) fn holds(self, (lower, upper): (Bound<&[u8]>, Bound<&[u8]>), key: &[u8]) -> bool {
         let is_above = match lower {
             Bound::Unbounded => true,
@@ -135,12 +136,12 @@ impl PartialOrd for Placed {
 }
 
 /// The option of a table that has an order that is encoded.
-pub(crate) fn draw_encoded(numbers: &mut Numbers) -> (String, String) {
+pub(crate) fn draw_encoded(numbers: &mut Rng) -> (String, String) {
     option(if numbers.one_in(2) { Order::Reverse } else { Order::Halves })
 }
 
 /// The option of a table, or of a database, that has a comparator.
-pub(crate) fn draw_compared(numbers: &mut Numbers) -> (String, String) {
+pub(crate) fn draw_compared(numbers: &mut Rng) -> (String, String) {
     option(if numbers.one_in(2) { Order::Length } else { Order::Numbers })
 }
 

@@ -1,7 +1,7 @@
 //! What a run did, in figures.
 
 use crate::count::Counts;
-use crate::numbers::Trace;
+use crate::trace::Trace;
 
 /// What a run did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +36,7 @@ pub struct Outcome {
     pub looks: u64,
     /// What was done, by kind.
     pub did: Counts,
-    /// Whether the database said that it is damaged, which ends a run.
+    /// True if the database said that it is damaged, which ends a run.
     pub refused: bool,
 }
 

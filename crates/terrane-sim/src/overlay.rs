@@ -31,12 +31,12 @@ pub(crate) struct Overlay {
 }
 
 impl Overlay {
-    /// Whether there is nothing to commit.
+    /// Returns true if there is nothing to commit.
     pub(crate) fn is_empty(&self) -> bool {
         self.written.is_empty() && self.deleted.is_empty()
     }
 
-    /// Whether what is under it counts for a key.
+    /// Returns true if what is under it counts for a key.
     pub(crate) fn is_open(&self, place: &Place) -> bool {
         !matches!(self.rows.get(place), Some(Own::Set(_)))
     }

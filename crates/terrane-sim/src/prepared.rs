@@ -1,7 +1,7 @@
-//! Every crash of two-phase commits: at each call that changes something, every outcome that a loss of power can have (or
-//! a sample, where they are too many) and the death of the process is recovered from and judged. A prepared transaction is
-//! there whole, with its locks, or not at all; it is committed in all tables or in none; what was prepared or ended
-//! durably stays so; and what is found prepared can still be committed.
+//! Every crash of two-phase commits: at each call that changes something, every outcome that a loss of power
+//! can have (or a sample, where they are too many) and the death of the process is recovered from and judged.
+//! A prepared transaction is there whole, with its locks, or not at all; it is committed in all tables or in
+//! none; what was prepared or ended durably stays so; and what is found prepared can still be committed.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -70,8 +70,8 @@ impl Phase {
     }
 }
 
-/// Explores the history of a number, of which there are [`HISTORIES`]; at each call at most `outcomes_max` outcomes of a
-/// loss of power.
+/// Explores the history of a number, of which there are [`HISTORIES`]; at each call at most `outcomes_max`
+/// outcomes of a loss of power.
 ///
 /// # Errors
 /// What was wrong, and where.
@@ -262,8 +262,8 @@ impl Scout {
             Found::New => self.count(|seen| seen.committed += 1),
             Found::Old => {}
         }
-        // Nothing is locked any more. As a batch: this thread is within a write of another database, which has the buffer
-        // of single writes.
+        // Nothing is locked any more. As a batch: this thread is within a write of another database, which
+        // has the buffer of single writes.
         let mut batch = Batch::new();
         for key in [b"a", b"c", b"r"] {
             batch.put(db.default_table(), key, b"free").map_err(told)?;

@@ -3,11 +3,12 @@
 use std::ops::Bound;
 
 use terrane::{Cursor, Iter, Kind, Snapshot, Table};
+use terrane_base::Rng;
 
 use crate::model::Row;
-use crate::numbers::{Numbers, hash};
 use crate::op::{Op, Span, Way, key};
 use crate::run::Runner;
+use crate::trace::hash;
 
 type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
@@ -84,8 +85,8 @@ impl Runner {
         }
     }
 
-    /// Notes an error of a read that may not come now. Whatever was refused before, to whomever, is no ground: reads go
-    /// on after every fault, so only a call of this read can have failed.
+    /// Notes an error of a read that may not come now. Whatever was refused before, to whomever, is no
+    /// ground: reads go on after every fault, so only a call of this read can have failed.
     fn met_in_read(&self, op: &Op, struck_before: u64, error: &terrane::Error) {
         let is_ground = error.kind() == Kind::Corrupt || self.struck().sum() > struck_before;
         if is_ground || self.is_damaged.get() {
@@ -118,7 +119,8 @@ impl Runner {
         !self.is_outermost() && life.events.iter().any(|event| event.table == table && !event.is_created)
     }
 
-    /// Checks an answer that is of one moment, from that at which the read began: others may have written meanwhile.
+    /// Checks an answer that is of one moment, from that at which the read began: others may have written
+    /// meanwhile.
     fn check(&self, view: &View, is_right: impl Fn(&crate::model::Model, u64) -> bool) -> Result<(), Miss> {
         let model = self.model.borrow();
         let last = if view.snapshot.is_some() { view.moment } else { model.now() };
@@ -239,16 +241,16 @@ impl Runner {
                 compare(&answer, self.model.borrow().rows(table, range, view.moment).rev().take(limit))
             }
             Way::Both(turns) => {
-                let answer = both_ends(view.iter(range), &mut Numbers::new(turns))?;
+                let answer = both_ends(view.iter(range), &mut Rng::new(turns))?;
                 self.note_rows(&answer);
                 compare(&answer, self.model.borrow().rows(table, range, view.moment))
             }
-            Way::Cursor(turns) => self.walk(table, &view, &mut Numbers::new(turns), limit),
+            Way::Cursor(turns) => self.walk(table, &view, &mut Rng::new(turns), limit),
         }
     }
 
     /// A cursor that seeks and turns at random, every position compared.
-    fn walk(&self, table: &str, view: &View, numbers: &mut Numbers, limit: usize) -> Result<(), Miss> {
+    fn walk(&self, table: &str, view: &View, numbers: &mut Rng, limit: usize) -> Result<(), Miss> {
         let mut cursor = view.cursor();
         if view.snapshot.is_none() && numbers.one_in(2) {
             cursor.refresh();
@@ -338,7 +340,7 @@ pub(crate) fn first_difference(rows: &[Row], expected: &[Row]) -> String {
 /// Takes rows from the front and from the back by turns until the two ends meet.
 pub(crate) fn both_ends(
     mut iter: impl DoubleEndedIterator<Item = terrane::Result<Row>>,
-    numbers: &mut Numbers,
+    numbers: &mut Rng,
 ) -> terrane::Result<Vec<Row>> {
     let (mut front, mut back) = (Vec::new(), Vec::new());
     loop {

@@ -1,5 +1,5 @@
-//! A replica that is told of changes, and only of such as survive the loss of power: whatever the database dies of, the
-//! replica goes on where it was, and once it was told everything it has what the database has.
+//! A replica that is told of changes, and only of such as survive the loss of power: whatever the database
+//! dies of, the replica goes on where it was, and once it was told everything it has what the database has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -17,7 +17,7 @@ const EXPIRING: &[u8] = b"ttl/";
 pub(crate) struct Replica {
     next: SeqNo,
     rows: BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>,
-    /// Tables that were dropped, or nearly: nobody tells a replica.
+    /// Tables that were dropped, or nearly: a replica does not learn of that.
     pub(crate) dropped: BTreeSet<String>,
 }
 

@@ -1,5 +1,5 @@
-//! A database at rest: somebody wrote, then nobody does anything for seconds. The background has time for what is only
-//! done then, and gives the device back what nobody needs.
+//! A database at rest: after writes nothing happens for seconds. The background has time for idle work, and
+//! frees unneeded space on the device.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,7 +23,8 @@ impl Runner {
     pub(crate) fn rest(&self) {
         let stamp = self.outcome.get().operations;
         self.put("default", 0, Some(Value { len: 20, stamp }), false);
-        // What comes in the middle of the background's work may be a write, and then the rest begins behind it.
+        // What comes in the middle of the background's work may be a write, and then the rest begins behind
+        // it.
         for _ in 0..RESTS_MAX {
             let before = self.db().stats().bytes_written;
             let is_at_rest = self.let_time_pass();
@@ -53,7 +54,7 @@ impl Runner {
         (0..TURNS_MAX).any(|_| !self.world.step())
     }
 
-    /// Whether nothing hinders the background, and nobody holds what it replaced.
+    /// Returns true if nothing hinders the background, and no reader holds what it replaced.
     fn may_be_judged(&self) -> bool {
         let (options, life, disk) = (self.options(), self.life.borrow(), self.disk());
         let is_calm = self.struck().sum() == 0 && disk.faults().is_empty() && !self.is_damaged.get();
@@ -62,7 +63,8 @@ impl Runner {
         options.idle_reclaim && self.has_journal && is_calm && is_free && is_alone && !disk.has_crashed()
     }
 
-    /// What the device holds is what is in use: extents, listed segments, history, the manifest, and the rest of a page for each file.
+    /// What the device holds is what is in use: extents, listed segments, history, the manifest, and the rest
+    /// of a page for each file.
     fn judge_space(&self) {
         let (device, shape) = (self.disk().device().clone(), self.db().shape());
         let data = Path::new(DIR).join("data");

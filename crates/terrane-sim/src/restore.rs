@@ -1,5 +1,5 @@
-//! Restoring: of a backup in a place of its own while calls fail or the process dies, and again; and of one in the place of
-//! the database, which goes on from there.
+//! Restoring: of a backup in a place of its own while calls fail or the process dies, and again; and of one
+//! in the place of the database, which goes on from there.
 //!
 //! What a backup has is known from when it was made: a copy of the model.
 
@@ -7,14 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane::Options;
+use terrane_base::Rng;
 use terrane_device::{Call, Disk as _, MemDisk};
 
 use crate::backup::backups_on;
 use crate::disk::{SimDisk, unwatched};
 use crate::fault::{Crash, Fault, Harm};
-use crate::judge::{Allowed, Verdict, judge};
 use crate::model::Model;
-use crate::numbers::Numbers;
+use crate::oracle::{Allowed, Verdict, judge};
 use crate::replica::Replica;
 use crate::run::{DIR, Runner};
 use crate::waiting::Waiting;
@@ -40,7 +40,7 @@ impl Kept {
 
 impl Runner {
     /// One of the backups that are there, and what it has.
-    fn draw_backup(&self, numbers: &mut Numbers) -> Option<(u64, Kept)> {
+    fn draw_backup(&self, numbers: &mut Rng) -> Option<(u64, Kept)> {
         if !self.has_journal || self.is_hurt() || self.struck().silent > 0 {
             return None;
         }
@@ -57,15 +57,16 @@ impl Runner {
         Some((id, kept[&id].clone()))
     }
 
-    /// Restores a backup to a device of its own, on which a call fails or the process dies; then once more, on what that left.
+    /// Restores a backup to a device of its own, on which a call fails or the process dies; then once more,
+    /// on what that left.
     pub(crate) fn restore(&self, seed: u64) {
-        let mut numbers = Numbers::new(seed);
+        let mut numbers = Rng::new(seed);
         let Some((id, kept)) = self.draw_backup(&mut numbers) else { return };
         let place = self.aside(self.disk().device().kill());
         let target = self.aside(MemDisk::new());
         let dies = numbers.one_in(2);
         if dies {
-            let crash = if numbers.one_in(3) { Crash::Kill } else { Crash::Power(numbers.draw()) };
+            let crash = if numbers.one_in(3) { Crash::Kill } else { Crash::Power(numbers.next_u64()) };
             target.crash_after(numbers.skewed(40), crash);
         } else {
             let call = *numbers.pick(&Call::ALL);
@@ -126,7 +127,7 @@ impl Runner {
         if !is_calm || self.disk().pending_crash().is_some() {
             return;
         }
-        let Some((id, kept)) = self.draw_backup(&mut Numbers::new(seed)) else { return };
+        let Some((id, kept)) = self.draw_backup(&mut Rng::new(seed)) else { return };
         self.judge_background();
         self.count_scrubbing();
         let db = self.db.borrow_mut().take();
@@ -149,7 +150,7 @@ impl Runner {
         *self.model.borrow_mut() = kept.model;
         self.model.borrow_mut().set_clock(self.wall_millis());
         *self.waiting.borrow_mut() = kept.waiting;
-        // Whoever was told of changes was told of others.
+        // The replica read changes of another history.
         *self.replica.borrow_mut() = Replica::default();
         self.next_life(device);
         self.life.borrow_mut().marked = allowed.floor;

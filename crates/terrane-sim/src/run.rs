@@ -1,9 +1,9 @@
-//! A run: the operations of a script on a database in a world of its own, every answer compared with the model, every
-//! recovery judged.
+//! A run: the operations of a script on a database in a world of its own, every answer compared with the
+//! model, every recovery judged.
 //!
-//! A *life* is the time from an open to a close or crash. Each has a device of its own (`SimDisk`) over the bytes
-//! that the one before left. Nothing here is borrowed while the database works: in the middle of one operation
-//! another one may come (`Op::During`).
+//! A *life* is the time from an open to a close or crash. Each has a device of its own (`SimDisk`) over the
+//! bytes that the one before left. Nothing here is borrowed while the database works: in the middle of one
+//! operation another one may come (`Op::During`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,16 +19,16 @@ use crate::checkpoint::Making;
 use crate::count::Counts;
 use crate::disk::{SimDisk, watch};
 use crate::fault::{Crash, Struck};
-use crate::judge::{Allowed, Event};
 use crate::model::{Change, Model};
-use crate::numbers::Trace;
 use crate::op::Op;
+use crate::oracle::{Allowed, Event};
 use crate::order::Order;
 use crate::outcome::Outcome;
 use crate::panics;
 use crate::replica::Replica;
 use crate::restore::Kept;
 use crate::script::Script;
+use crate::trace::Trace;
 use crate::waiting::Waiting;
 use crate::world::{OPERATION_MILLIS, World};
 
@@ -63,7 +63,7 @@ pub fn run(script: &Script) -> Result<Outcome, Failure> {
     result
 }
 
-/// Whether the script's options are a configuration.
+/// Returns true if the script's options are a configuration.
 pub(crate) fn accepts(script: &Script) -> bool {
     let mut options = Options::default();
     script.options.iter().all(|(name, value)| options.set(name, value).is_ok()) && options.resolve(1).is_ok()
@@ -73,9 +73,11 @@ pub(crate) fn accepts(script: &Script) -> bool {
 pub(crate) struct Life {
     /// Commits that a loss of power does not take.
     pub(crate) durable: u64,
-    /// Commits that rot of the journal does not take: they are in the levels, or their end is in the manifest.
+    /// Commits that rot of the journal does not take: they are in the levels, or their end is in the
+    /// manifest.
     pub(crate) marked: u64,
-    /// Of each commit of this life, how many commits were durable when it began: what the mark in its group says.
+    /// Of each commit of this life, how many commits were durable when it began: what the mark in its group
+    /// says.
     pub(crate) marks: Vec<u64>,
     pub(crate) snapshots: BTreeMap<u64, (Snapshot, u64)>,
     /// Batches under way, the innermost last.
@@ -156,9 +158,9 @@ pub(crate) struct Runner {
     pub(crate) is_damaged: Cell<bool>,
     pub(crate) is_opening: Cell<bool>,
     pub(crate) nesting: Cell<u32>,
-    /// Whether point reads do without filters.
+    /// True if point reads do without filters.
     pub(crate) is_plain: Cell<bool>,
-    /// Whether writes and point reads go through cores.
+    /// True if writes and point reads go through cores.
     pub(crate) is_through: Cell<bool>,
     pub(crate) has_journal: bool,
     /// The order of the default table, and of those that name none.
@@ -335,7 +337,7 @@ impl Runner {
         self.disk().struck()
     }
 
-    /// Whether this error may come now.
+    /// Returns true if this error may come now.
     pub(crate) fn may_fail(&self, error: &Error) -> bool {
         let life = self.life.borrow();
         let struck = self.struck();

@@ -1,13 +1,15 @@
-//! A failing run made short: operations and options are left out, operations made simpler, while it still fails.
+//! A failing run made short: operations and options are left out, operations made simpler, while it still
+//! fails.
 //!
-//! Pieces of halving length first (Zeller, Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002), then
-//! one by one. Another failure than the first is as welcome: it is a shorter one.
+//! Pieces of halving length first (Zeller, Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
+//! 2002), then one by one. Another failure than the first is as welcome: it is a shorter one.
 
 use crate::op::{Op, Value};
 use crate::run::{Failure, run};
 use crate::script::Script;
 
-/// The shortest script found that fails, and how; `runs_max` bounds the work. `None` if `script` does not fail.
+/// The shortest script found that fails, and how; `runs_max` bounds the work. `None` if `script` does not
+/// fail.
 #[must_use]
 pub fn shrink(script: &Script, runs_max: u64) -> Option<(Script, Failure)> {
     let failure = run(script).err()?;
@@ -63,7 +65,7 @@ impl Search {
         let mut is_better = false;
         for index in (0..self.best.options.len()).rev() {
             let mut shorter = self.best.clone();
-            if shorter.options[index].0 == crate::special::operator().0 {
+            if shorter.options[index].0 == crate::operand_ops::operator().0 {
                 // Without it merges fail, and that is another failure.
                 continue;
             }

@@ -1,6 +1,6 @@
-//! A world for whoever drives an engine by hand, such as a fuzz target: clock, randomness and background loops of one
-//! seed, no thread, so that the same calls do the same every time. (Memory that an epoch keeps goes back when no other thread
-//! of the process is in an older one: nothing of an answer depends on it.)
+//! A world for whoever drives an engine by hand, such as a fuzz target: clock, randomness and background
+//! loops of one seed, no thread, so that the same calls do the same every time. (Memory that an epoch keeps
+//! goes back when no other thread of the process is in an older one: nothing of an answer depends on it.)
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use terrane_base::env::Env;
 
 use crate::world::World;
 
-/// The doors of one life of a process. Background loops run while somebody waits, one step after the other.
+/// The environment of one life of a process. Background loops run while a caller waits, one step after the
+/// other.
 #[derive(Debug)]
 pub struct SteppedWorld(Arc<World>);
 

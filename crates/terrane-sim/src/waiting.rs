@@ -1,19 +1,20 @@
-//! Prepared transactions: what was prepared is there after whatever comes, until it is committed or rolled back; it is
-//! committed or it is prepared, never both and never neither.
+//! Prepared transactions: what was prepared is there after whatever comes, until it is committed or rolled
+//! back; it is committed or it is prepared, never both and never neither.
 
 use std::time::Duration;
 
 use terrane::{Kind, Sync, TransactionOptions};
+use terrane_base::Rng;
 
-use crate::judge::Found;
 use crate::model::Change;
-use crate::numbers::{Numbers, hash};
+use crate::oracle::Found;
 use crate::run::Runner;
+use crate::trace::hash;
 
 /// How one is being ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// By nobody.
+    /// No transaction.
     None,
     /// By the commit that makes this moment; perhaps a loss of power takes it back.
     Commit(u64),
@@ -26,7 +27,7 @@ enum Ending {
 pub(crate) struct Waiting {
     pub(crate) name: String,
     changes: Vec<Change>,
-    /// Whether the preparing returned.
+    /// True if the preparing returned.
     is_sure: bool,
     ending: Ending,
 }
@@ -42,7 +43,7 @@ impl Waiting {
         (self.is_sure, self.ending) = (true, Ending::None);
     }
 
-    /// Whether it must be there, or must not, in a database that was found so.
+    /// Returns true if it must be there, or must not, in a database that was found so.
     fn must_be(&self, found: &Found) -> Option<bool> {
         match self.ending {
             Ending::None => self.is_sure.then_some(true),
@@ -60,9 +61,9 @@ pub(crate) fn name_of(seed: u64) -> String {
     format!("{seed:016x}")
 }
 
-/// Whether it is to be rolled back once it is prepared: whoever asks, and under whatever options.
+/// Returns true if it is to be rolled back once it is prepared, under any options.
 pub(crate) fn rolls_back(name: &str) -> bool {
-    Numbers::new(hash(name.as_bytes())).one_in(3)
+    Rng::new(hash(name.as_bytes())).one_in(3)
 }
 
 impl Runner {
@@ -132,7 +133,8 @@ impl Runner {
         self.is_transacting.set(false);
     }
 
-    /// Nobody gets what an opening found prepared: neither what is changed first, perhaps by a range delete, nor what is last.
+    /// No transaction gets the locks of what an opening found prepared: neither of the first change, possibly
+    /// a range delete, nor of the last.
     fn judge_locks(&self, names: &[String]) {
         let is_calm = self.struck().sum() == 0 && self.disk().faults().is_empty();
         if names.is_empty() || !is_calm {
@@ -168,7 +170,8 @@ impl Runner {
         }
     }
 
-    /// Holds what an opening found prepared against what must be there, in a database that was found so; and ends it.
+    /// Holds what an opening found prepared against what must be there, in a database that was found so; and
+    /// ends it.
     pub(crate) fn judge_waiting(&self, found: &Found) {
         let (names, waiting) = (self.db().prepared(), self.waiting.take());
         let counted = self.outcome.get();

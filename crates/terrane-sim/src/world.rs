@@ -1,15 +1,15 @@
 //! The world of a simulated database: clock, randomness and threads, all from one seed.
 //!
-//! * Time stands still but for what the engine asks: each look at the clock takes a little, sleeping takes what it
-//!   says and costs nothing, and when everybody waits time passes.
-//! * The wall clock, by which values expire, stands still within an operation: it follows from the operations alone, so
-//!   that it is the same whatever the engine does.
-//! * There are no threads. Background loops are steps ([`terrane_base::env::Stepper`]); a stream of the seed says
-//!   whose turn it is. A loop whose step waits runs steps of the others meanwhile.
+//! * Time advances only by calls of the engine: each reading of the clock takes a little, sleeping takes the
+//!   requested time at no cost, and when all threads wait time passes.
+//! * The wall clock, by which values expire, stands still within an operation: it follows from the operations
+//!   alone, so that it is the same whatever the engine does.
+//! * There are no threads. Background loops are steps ([`terrane_base::env::Stepper`]); a stream of the seed
+//!   says whose turn it is. A loop whose step waits runs steps of the others meanwhile.
 //! * Everything that happens goes into one hash ([`World::trace`]).
 //!
-//! Virtual persistent memory will be a part of this world, too: a device of lines of 64 bytes beside the disk, under
-//! the same seed, trace and crash.
+//! Virtual persistent memory will be a part of this world, too: a device of lines of 64 bytes beside the
+//! disk, under the same seed, trace and crash.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use terrane_base::Result;
 use terrane_base::env::{Clock, Env, Joiner, Random, Spawn, Step, Stepper};
+use terrane_base::{Result, Rng, rng::mix};
 
-use crate::numbers::{Numbers, Trace, hash, mix};
+use crate::trace::{Trace, hash};
 
-/// Waits in a row without anything to do after which somebody waits for ever: minutes of the engine's time.
+/// This many waits in a row without work mean that a thread waits for ever: minutes of the engine's time.
 const IDLE_MAX: u64 = 4_000;
 /// Waits within one operation after which it counts as endless.
 const PASSES_MAX: u64 = 200_000;
@@ -52,8 +52,8 @@ struct Loops {
 pub(crate) struct World {
     nanos: AtomicU64,
     wall_millis: AtomicU64,
-    random: Mutex<Numbers>,
-    turns: Mutex<Numbers>,
+    random: Mutex<Rng>,
+    turns: Mutex<Rng>,
     loops: Mutex<Loops>,
     trace: Mutex<Trace>,
     idle: AtomicU64,
@@ -73,8 +73,8 @@ impl World {
         Arc::new(World {
             nanos: AtomicU64::new(0),
             wall_millis: AtomicU64::new(WALL_START * 1000),
-            random: Mutex::new(Numbers::part(seed, 1)),
-            turns: Mutex::new(Numbers::part(seed, 2)),
+            random: Mutex::new(Rng::part(seed, 1)),
+            turns: Mutex::new(Rng::part(seed, 2)),
             loops: Mutex::default(),
             trace: Mutex::default(),
             idle: AtomicU64::new(0),
@@ -187,7 +187,7 @@ impl Clock for World {
 
 impl Random for World {
     fn next_u64(&self) -> u64 {
-        self.random.lock().draw()
+        self.random.lock().next_u64()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Every crash of small histories, and the same operations under many configurations.
 //!
-//! `TERRANE_SIM_HISTORIES` says how many histories of two operations are explored (default 24, spread over all); the
-//! long run is `terrane sim --crash-points 1000000`.
+//! `TERRANE_SIM_HISTORIES` says how many histories of two operations are explored (default 24, spread over
+//! all); the long run is `terrane sim --crash-points 1000000`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use terrane_sim::campaign::Job;

@@ -32,8 +32,8 @@ fn every_answer_is_right_under_chosen_schedules() {
     assert!(done.choices > 100 * done.schedules, "threads are chosen at most points: {}", done.choices);
 }
 
-/// A sample fails where a bug is planted: a flush and a merge that met let acknowledged rows vanish. About every second
-/// sample meets it; the first one does today.
+/// A sample fails where a bug is planted: a flush and a merge that met let acknowledged rows vanish. About
+/// every second sample meets it; the first one does today.
 #[test]
 #[cfg(feature = "planted")]
 fn a_planted_bug_is_found() {

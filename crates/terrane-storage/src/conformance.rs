@@ -1,4 +1,4 @@
-//! The suite that every [`Store`] passes.
+//! The checks that every [`Store`] must pass.
 //!
 //! ```no_run
 //! # use std::{path::Path, sync::Arc};
@@ -19,8 +19,8 @@ use terrane_base::{ExtentId, Kind, Result};
 
 use crate::store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreUsage};
 
-/// Runs every check. `make` makes an empty place and returns what opens the store there: once, and again after
-/// the store was dropped.
+/// Runs every check. `make` creates an empty location and returns a function that opens the store there:
+/// once, and again after the store was dropped.
 ///
 /// # Panics
 /// If the store breaks a promise.
@@ -83,7 +83,7 @@ fn bytes_come_back(store: &dyn Store) {
             assert!(buf == bytes[offset..offset + len], "{len} bytes from {offset} of extent {id}");
         }
     }
-    // Writing again before it is read by others is allowed: a job may start over.
+    // Writing again before other threads read it is allowed: a job may start over.
     let (id, bytes) = &extents[3];
     let again = pattern(bytes.len(), 99);
     ok(store.write(*id, &again));
@@ -114,7 +114,7 @@ fn batches_read_what_single_reads_read(store: &dyn Store) {
             .iter_mut()
             .enumerate()
             .map(|(i, buf)| {
-                // Every ninth asks for an extent that does not exist: the others do not suffer.
+                // Every ninth read names an extent that does not exist: the others still succeed.
                 let id = if i % 9 == 8 { nowhere } else { extents[place(i).0].0 };
                 ReadRequest::new(id, place(i).1 as u32, buf)
             })
@@ -234,7 +234,7 @@ fn threads_do_not_meet(store: &dyn Store) {
     assert_eq!(store.usage().live_bytes, 0);
 }
 
-/// Allocates, writes, checks, syncs and frees; others do the same.
+/// Allocates, writes, checks, syncs and frees, concurrently with other threads.
 fn churn(store: &dyn Store, thread: u64) {
     let mut mine: BTreeMap<ExtentId, (u32, Vec<u8>)> = BTreeMap::new();
     for round in 0..120u64 {

@@ -17,7 +17,7 @@ const DIGITS: usize = 6;
 #[derive(Debug)]
 pub(crate) struct DataFile {
     file: Arc<dyn File>,
-    /// Set after a write has ended, cleared before a sync begins: so a sync that clears it covers the write.
+    /// Set after a write has ended, cleared before a sync begins: a sync that clears it covers the write.
     dirty: AtomicBool,
 }
 
@@ -30,7 +30,7 @@ impl DataFile {
         self.file.read_at(offset, buf)
     }
 
-    /// Begins a read, or announces it where the device is not to have it under way by itself.
+    /// Starts a read, or announces it to a device that cannot run it concurrently.
     pub(crate) fn begin_read(
         &self,
         disk: &dyn Disk,
@@ -46,12 +46,12 @@ impl DataFile {
         }
     }
 
-    /// Whether the file has another name, so that nobody may write to it.
+    /// Returns true if the file has another name; then no store may write to it.
     pub(crate) fn is_shared(&self) -> Result<bool> {
         Ok(self.file.names()? > 1)
     }
 
-    /// Copies slots to the same place of another file.
+    /// Copies slots to the same offset of another file.
     pub(crate) fn copy_to(&self, to: &dyn File, from: u32, until: u32) -> Result<u64> {
         // The last extent of a file need not fill its slots.
         let end = slot_offset(until).min(self.file.len()?);
@@ -66,12 +66,12 @@ impl DataFile {
 
     pub(crate) fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let result = self.file.write_at(offset, bytes);
-        // Release: pairs with the Acquire in `sync`. After a failure, too: a part may be written.
+        // Release: pairs with the Acquire in `sync`. Also after a failure, because a part may be written.
         self.dirty.store(true, Ordering::Release);
         result
     }
 
-    /// Reserves real space for the slots from `from` to `to`.
+    /// Reserves space for the slots from `from` to `to`.
     pub(crate) fn hold(&self, from: u32, to: u32) -> Result<()> {
         let result = self.file.allocate(slot_offset(from), slot_offset(to - from));
         self.dirty.store(true, Ordering::Release);
@@ -97,8 +97,8 @@ impl DataFile {
         Ok(self.file.len()? / SLOT_BYTES as u64)
     }
 
-    /// Cuts what lies behind the last whole slot, which a growth left when the power went; returns how many bytes.
-    /// Requires: nobody grows the file.
+    /// Truncates the part after the last whole slot, which a growth left at a power cut; returns the number
+    /// of bytes. Requires: no thread grows the file.
     pub(crate) fn cut_tail(&self) -> Result<u64> {
         let tail = self.file.len()? % SLOT_BYTES as u64;
         if tail > 0 {
@@ -112,7 +112,7 @@ impl DataFile {
     }
 }
 
-/// Makes the reads as one batch of `disk`, each in its file; one whose file is missing has the error of that.
+/// Makes the reads as one batch of `disk`, each in its file; a read whose file is missing gets that error.
 pub(crate) fn read_batch(disk: &dyn Disk, files: &[Result<Arc<DataFile>>], reads: &mut [ReadRequest<'_>]) {
     let mut begun: Vec<FileRead<'_>> = Vec::with_capacity(reads.len());
     let mut results = Vec::with_capacity(reads.len());
@@ -131,7 +131,7 @@ pub(crate) fn read_batch(disk: &dyn Disk, files: &[Result<Arc<DataFile>>], reads
     }
 }
 
-/// Where a slot starts in its file.
+/// Offset of a slot in its file.
 pub(crate) fn slot_offset(slot: u32) -> u64 {
     u64::from(slot) * SLOT_BYTES as u64
 }

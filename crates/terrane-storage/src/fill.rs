@@ -1,4 +1,4 @@
-//! Data files made of extents that come from elsewhere: for a restore.
+//! Data files with extents from elsewhere, for a restore.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ use crate::data_file::{self, slot_offset};
 use crate::slots::FILE_SLOTS;
 use crate::store::SLOT_BYTES;
 
-/// The data files of a store that is being made in a directory which was empty. What no extent takes is a hole.
+/// The data files of a new store in an empty directory. Slots without an extent are holes.
 #[derive(Debug)]
 pub struct ExtentFiles {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
-    /// By number: the file, and the slot behind its last extent.
+    /// By number: the file, and the end of its last extent in slots.
     files: BTreeMap<u32, (Arc<dyn File>, u32)>,
 }
 
 impl ExtentFiles {
-    /// Files in `dir`, an existing directory without any.
+    /// Creates files in `dir`, an existing directory without data files.
     #[must_use]
     pub fn new(disk: Arc<dyn Disk>, dir: &Path) -> Self {
         ExtentFiles { disk, dir: dir.to_owned(), files: BTreeMap::new() }
     }
 
-    /// Writes the extent of this id, which takes so many slots.
+    /// Writes the extent with this id and number of slots.
     ///
     /// # Errors
     /// `Corrupt` if it lies outside a data file or does not fit its slots; `Full`, `Io`.
@@ -35,7 +35,7 @@ impl ExtentFiles {
         let end = id.slot.checked_add(slots).filter(|end| *end <= FILE_SLOTS && id.file > 0 && slots > 0);
         let end = end.filter(|_| bytes.len() <= slots as usize * SLOT_BYTES);
         let end = end.ok_or_else(|| {
-            Error::corrupt(format!("extent {id} of {slots} slots and {} bytes is impossible", bytes.len()))
+            Error::corrupt(format!("extent {id} of {slots} slots and {} bytes is out of range", bytes.len()))
         })?;
         if !self.files.contains_key(&id.file) {
             let path = self.dir.join(data_file::name(id.file));
@@ -47,7 +47,7 @@ impl ExtentFiles {
         Ok(())
     }
 
-    /// Makes everything durable, but for the entry of the directory itself.
+    /// Makes everything durable, except the entry of the directory itself.
     ///
     /// # Errors
     /// `Full`, `Io`.

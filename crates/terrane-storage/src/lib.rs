@@ -1,12 +1,13 @@
 //! The store of extents: space in data files, whole-extent writes, positional reads.
 //!
-//! Layer 4: knows slots and bytes, not what an extent holds. The layout of a store's directory is in
+//! Layer 4: knows slots and bytes, not the content of extents. The layout of a store's directory is in
 //! `docs/format/data-file.md`.
 //!
 //! * [`store`]: the trait [`Store`]. [`conformance`]: the suite that every implementation passes.
-//! * [`metered`]: a view of a store that counts. [`fill`]: data files made of extents from elsewhere.
-//! * [`local`]: data files in a directory; `copy.rs` of it: another directory with the same extents, `adopt.rs`:
-//!   files that come from outside. [`space`]: which of their slots are taken.
+//! * [`metered`]: a view of a store that counts calls and bytes. [`fill`]: data files with extents from
+//!   elsewhere.
+//! * [`local`]: data files in a directory, with `copy.rs` (another directory with the same extents) and
+//!   `adopt.rs` (files from outside). [`space`]: which slots are taken.
 
 pub mod conformance;
 mod data_file;

@@ -1,15 +1,15 @@
 //! The store in a directory of a local device.
 //!
 //! # Who holds which lock
-//! 1. `space` and `files` are held for memory work only, never across a call to the device.
+//! 1. `space` and `files` are held for work in memory only, never across a call to the device.
 //! 2. `layout` is held across device calls that change which slots exist: growth, shrinking, removal. Only
 //!    [`Store::allocate`] waits for it.
-//! 3. `sync` is held across syncs: who comes second must not return before the first has made its bytes
+//! 3. `sync` is held across syncs: a second caller must not return before the first has made its bytes
 //!    durable.
 //!
-//! 4. `held` is held for memory work only.
+//! 4. `held` is held for work in memory only.
 //!
-//! Order: `sync`, `layout`, `held`, then `space` or `files`, never both of these.
+//! Lock order: `sync`, `layout`, `held`, then `space` or `files`, never both of these.
 
 mod adopt;
 mod copy;
@@ -33,8 +33,8 @@ use crate::slots::FILE_SLOTS;
 use crate::space::{Reserve, Space};
 use crate::store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreCopy, StoreUsage};
 
-/// Runs that one sync gives back at most: it is waited for, and a punch costs tens of microseconds
-/// (`benches/device.rs` of the device crate).
+/// Most runs that one sync frees on the device: callers wait for a sync, and a punch costs tens of
+/// microseconds (`benches/device.rs` of the device crate).
 const SYNC_RECLAIM_RUNS: usize = 64;
 
 /// A store in a directory of a local device.
@@ -44,50 +44,50 @@ pub struct LocalStore {
     dir: PathBuf,
     settings: StoreSettings,
     files: RwLock<BTreeMap<u32, Arc<DataFile>>>,
-    space: Mutex<Books>,
+    space: Mutex<Accounting>,
     layout: Mutex<()>,
     sync: Mutex<()>,
-    /// Files were made or removed since the last sync of the directory.
+    /// True if files were created or removed since the last sync of the directory.
     dir_dirty: AtomicBool,
     /// The first failure of a sync.
     poison: OnceLock<Error>,
     held: Mutex<Held>,
-    /// From which file on the next look is for other names that have gone.
+    /// The file at which the next check for removed second names starts.
     next_look: AtomicU32,
 }
 
 /// What is known about the space.
 #[derive(Debug)]
-struct Books {
+struct Accounting {
     space: Space,
     state: State,
 }
 
-/// Extents that were freed while somebody copies them.
+/// Extents that were freed while a copy is being made.
 #[derive(Debug, Default)]
 struct Held {
-    /// How many copies are under way.
+    /// Number of running copies.
     count: u32,
     freed: Vec<(ExtentId, u32)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// There are data files, but not yet known which extents live in them.
+    /// There are data files, but it is not known yet which extents exist in them.
     Unknown,
-    /// There is no data file: nothing to restore, though restoring nothing is fine.
+    /// There is no data file. A restore is not needed, but restoring nothing is allowed.
     Empty,
     /// Restored, or written to.
     Open,
 }
 
 impl LocalStore {
-    /// Opens the store in `dir`, an existing directory. Where there are data files, [`Store::restore`] must
+    /// Opens the store in `dir`, an existing directory. If there are data files, [`Store::restore`] must
     /// follow before space can be allocated.
     ///
     /// # Errors
-    /// `NotFound` if the directory is missing; `Corrupt` if a data file is longer than any can be; `Invalid` if
-    /// io_uring must be used and cannot be; `Io`.
+    /// `NotFound` if the directory is missing; `Corrupt` if a data file is longer than the limit; `Invalid`
+    /// if io_uring is required and not available; `Io`.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path, settings: StoreSettings) -> Result<Self> {
         if settings.io_uring == IoUring::On {
             disk.check_ring().map_err(|error| error.context("option io_uring=on: set it to auto or off"))?;
@@ -104,7 +104,7 @@ impl LocalStore {
                 let message = format!("data file of {slots} slots: expected at most {FILE_SLOTS}");
                 return Err(Error::corrupt(message).at(path.display().to_string(), slot_offset(FILE_SLOTS)));
             }
-            // One without a slot was made just before a crash: it is there for the taking.
+            // A file without a slot was created just before a crash: its number is free.
             if slots > 0 {
                 space.add_file(number, slots as u32);
             }
@@ -119,10 +119,10 @@ impl LocalStore {
             dir: dir.to_owned(),
             settings,
             files: RwLock::new(files),
-            space: Mutex::new(Books { space, state }),
+            space: Mutex::new(Accounting { space, state }),
             layout: Mutex::new(()),
             sync: Mutex::new(()),
-            // Who made the files may have died before their entries were durable.
+            // The process that created the files may have died before their entries were durable.
             dir_dirty: AtomicBool::new(!settings.read_only),
             poison: OnceLock::new(),
             held: Mutex::default(),
@@ -147,15 +147,15 @@ impl LocalStore {
         }
     }
 
-    /// The books, once they are known to be right.
-    fn books(&self) -> Result<MutexGuard<'_, Books>> {
-        let mut books = self.space.lock();
-        if books.state == State::Unknown {
+    /// The accounting, once it is complete.
+    fn accounting(&self) -> Result<MutexGuard<'_, Accounting>> {
+        let mut accounting = self.space.lock();
+        if accounting.state == State::Unknown {
             let message = format!("the extents of {} are not restored yet", self.dir.display());
             return Err(Error::invalid(message));
         }
-        books.state = State::Open;
-        Ok(books)
+        accounting.state = State::Open;
+        Ok(accounting)
     }
 
     fn file(&self, number: u32) -> Result<Arc<DataFile>> {
@@ -165,23 +165,24 @@ impl LocalStore {
         })
     }
 
-    /// Takes a run that exists, and reserves space for what of it may be a hole. `None` if no run is free.
+    /// Takes a run in an existing file, and reserves space for the parts of it that may be holes. `None` if
+    /// no run is free.
     fn take(&self, slots: u32) -> Result<Option<ExtentId>> {
-        let Some((id, lacking)) = self.books()?.space.take(slots) else { return Ok(None) };
+        let Some((id, lacking)) = self.accounting()?.space.take(slots) else { return Ok(None) };
         let held = lacking.iter().try_for_each(|gap| self.file(id.file)?.hold(gap.start, gap.end));
         match held {
             Ok(()) => Ok(Some(id)),
             Err(error) => {
-                let mut books = self.space.lock();
-                books.space.untake(id, slots);
-                let held = if error.kind() == Kind::Full { books.space.take_held(slots) } else { None };
-                drop(books);
+                let mut accounting = self.space.lock();
+                accounting.space.untake(id, slots);
+                let held = if error.kind() == Kind::Full { accounting.space.take_held(slots) } else { None };
+                drop(accounting);
                 held.map_or_else(|| Err(self.no_room(slots, error)), |id| Ok(Some(id)))
             }
         }
     }
 
-    /// Says which directory is full and how much was wanted.
+    /// Adds the full directory and the wanted bytes to an error.
     #[cold]
     fn no_room(&self, slots: u32, error: Error) -> Error {
         if error.kind() != Kind::Full {
@@ -215,7 +216,8 @@ impl Store for LocalStore {
         }
         let _layout = self.layout.lock();
         loop {
-            // Again under the lock: another thread may have grown a file, or taken what this one made.
+            // Checked again under the lock: another thread may have grown a file, or taken what this one
+            // made.
             if let Some(id) = self.take(slots)? {
                 return Ok(id);
             }
@@ -226,7 +228,7 @@ impl Store for LocalStore {
     fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()> {
         self.check_writable("write an extent")?;
         let slots = u32::try_from(bytes.len().div_ceil(SLOT_BYTES).max(1)).unwrap_or(u32::MAX);
-        if !self.books()?.space.is_taken(id, slots) {
+        if !self.accounting()?.space.is_taken(id, slots) {
             let message = format!("{} bytes do not fit extent {id}: it is not allocated so far", bytes.len());
             return Err(Error::invalid(message));
         }
@@ -237,14 +239,15 @@ impl Store for LocalStore {
     fn sync(&self) -> Result<()> {
         self.check_writable("sync")?;
         let guard = self.sync.lock();
-        // Again under the lock: the sync waited for may have failed, and with it the bytes of this caller.
+        // Checked again under the lock: the sync that this caller waited for may have failed, and with it the
+        // caller's bytes.
         self.check_writable("sync")?;
         if let Err(error) = self.sync_files() {
             let error = error.context(format!("extents in {} may be lost", self.dir.display()));
             return Err(self.poison.get_or_init(|| error).clone());
         }
         drop(guard);
-        // What cannot be given back now is tried again next time; it endangers nothing.
+        // Space that cannot be freed on the device now is tried again next time; no data is at risk.
         let _ = self.reclaim_runs(SYNC_RECLAIM_RUNS, Reserve::Share);
         Ok(())
     }
@@ -287,16 +290,16 @@ impl Store for LocalStore {
             return self.check_writable("free an extent");
         }
         let mut held = self.held.lock();
-        let mut books = self.books()?;
+        let mut accounting = self.accounting()?;
         if held.count > 0 && !terrane_base::planted!(FreeWhileHeld) {
-            if !books.space.is_taken(id, slots) {
+            if !accounting.space.is_taken(id, slots) {
                 return Err(Error::invalid(format!("extent {id} of {slots} slots is not allocated")));
             }
             held.freed.push((id, slots));
             return Ok(());
         }
         // Also after a failed sync: only memory changes.
-        books.space.free(id, slots)
+        accounting.space.free(id, slots)
     }
 
     fn hold(&self) {
@@ -309,9 +312,9 @@ impl Store for LocalStore {
         if held.count > 0 {
             return;
         }
-        let mut books = self.space.lock();
+        let mut accounting = self.space.lock();
         for (id, slots) in std::mem::take(&mut held.freed) {
-            let freed = books.space.free(id, slots);
+            let freed = accounting.space.free(id, slots);
             debug_assert!(freed.is_ok(), "checked when it was freed: {id}");
         }
     }
@@ -327,21 +330,21 @@ impl Store for LocalStore {
     fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
         // Outside the lock: the iterator is the caller's code.
         let live: Vec<_> = live.collect();
-        let mut books = self.space.lock();
-        if books.state == State::Open {
+        let mut accounting = self.space.lock();
+        if accounting.state == State::Open {
             let message =
                 format!("the extents of {} are restored already, or it was written to", self.dir.display());
             return Err(Error::invalid(message));
         }
-        let mut space = books.space.without_extents();
+        let mut space = accounting.space.without_extents();
         for (id, slots) in live {
             let place = || data_file::name(id.file);
             space.restore(id, slots).map_err(|error| {
                 error.at(self.dir.join(place()).display().to_string(), slot_offset(id.slot))
             })?;
         }
-        books.space = space;
-        books.state = State::Open;
+        accounting.space = space;
+        accounting.state = State::Open;
         Ok(())
     }
 

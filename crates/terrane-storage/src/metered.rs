@@ -1,7 +1,7 @@
-//! [`MeteredStore`]: a view of a store that counts what passes through it.
+//! [`MeteredStore`]: a view of a store that counts its calls and bytes.
 //!
-//! Flush, compaction and reads share the data files; each has a view of its own, so that the bytes of each are
-//! known apart.
+//! Flush, compaction and reads share the data files; each has a view of its own, so that their bytes are
+//! counted apart.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use terrane_device::{Flow, PendingRead};
 
 use crate::store::{ReadRequest, Store, StoreCopy, StoreUsage};
 
-/// Passes everything through to another store and counts reads, writes and syncs. Each read of a batch counts; a sync
-/// counts once, over however many files it goes; hints are not counted.
+/// Passes every call to another store and counts reads, writes and syncs. Each read of a batch is counted; a
+/// sync counts once, for any number of files; hints are not counted.
 #[derive(Clone, Debug)]
 pub struct MeteredStore {
     inner: Arc<dyn Store>,
@@ -65,7 +65,7 @@ impl Store for MeteredStore {
         memory: Vec<u8>,
     ) -> Result<Box<dyn PendingRead>> {
         let result = self.inner.begin_read(id, offset, len, memory);
-        // Its bytes pass, whether they are waited for or not.
+        // The bytes are transferred whether the caller waits for them or not.
         self.flow.note_read(len, &result);
         result
     }

@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! Settings with which a store is opened.
 
 use terrane_base::options::IoUring;
 

@@ -1,10 +1,10 @@
-//! Which slots of one data file are taken: a bitmap with a search for runs.
+//! The taken slots of one data file: a bitmap with a search for runs.
 
 use std::ops::Range;
 
 use crate::store::EXTENT_SLOTS_MAX;
 
-/// Most slots of a data file: 1 GiB. An extent lies within one file, so it is the limit of an extent, too.
+/// Most slots of a data file: 1 GiB. An extent lies in one file, so this limits an extent, too.
 pub(crate) const FILE_SLOTS: u32 = EXTENT_SLOTS_MAX;
 const WORDS: usize = FILE_SLOTS as usize / 64;
 
@@ -21,7 +21,7 @@ impl SlotSet {
         self.each_word(slots, |word, mask| *word &= !mask);
     }
 
-    /// How many slots of a range are in the set.
+    /// Number of slots of a range that are in the set.
     pub(crate) fn count(&self, slots: Range<u32>) -> u32 {
         masks(slots).map(|(index, mask)| (self.0[index] & mask).count_ones()).sum()
     }
@@ -70,7 +70,7 @@ impl SlotSet {
         SlotSet(self.0.map(|word| !word))
     }
 
-    /// The slot behind the last one below `end` that is in the set; 0 if there is none.
+    /// The end of the last slot below `end` that is in the set; 0 if there is none.
     pub(crate) fn last_end(&self, end: u32) -> u32 {
         for (index, mask) in masks(0..end).rev() {
             let word = self.0[index] & mask;

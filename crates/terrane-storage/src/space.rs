@@ -1,4 +1,4 @@
-//! The space manager: which slots of which data files are taken. Pure: it knows no file, it only decides.
+//! The space manager: which slots of which data files are taken. Pure: it accesses no file, it only decides.
 //!
 //! # States of a slot
 //! ```text
@@ -9,15 +9,15 @@
 //!      └── FREE, hole ◄──┼──┘ punch
 //!               └────────┘ take (the caller reserves real space first)
 //! ```
-//! 1. A slot is *taken* (by an extent, or by work under way on it) or *free*.
-//! 2. A taken slot is *held*: it has real space on the device. A free one is held, a *hole*, or, after a
-//!    restart, of unknown state; then both its bits are clear.
+//! 1. A slot is *taken* (by an extent, or by running work on it) or *free*.
+//! 2. A taken slot is *held*: it has space on the device. A free one is held, a *hole*, or, after a restart,
+//!    of unknown state; then both its bits are clear.
 //!
-//! 3. A *sealed* file has another name, in another database: nothing in it is written, cut or punched, so no slot of it is
-//!    taken. Slots are given back all the same; when the last is, the file goes.
+//! 3. A *sealed* file has another name, in another database: nothing in it is written, truncated or punched,
+//!    so no slot of it is taken. Slots may be freed; when the last one is, the file is removed.
 //!
-//! Runs are taken lowest file first, lowest slot first, so that files stay compact and the highest ones fall
-//! free.
+//! Runs are taken in the lowest file first, lowest slot first, so that files stay compact and the highest
+//! ones become free.
 
 mod adopt;
 mod file;
@@ -30,13 +30,13 @@ use terrane_base::{Error, ExtentId, Result};
 use crate::slots::FILE_SLOTS;
 use file::FileSlots;
 
-/// Free slots that keep their space, at least, whatever is taken.
+/// Fewest free slots that keep their space.
 const RESERVE_SLOTS_MIN: u32 = 16;
-/// The share of the taken slots that is kept in reserve beyond that: 1 of so many.
+/// The reserve beyond that, as a share of the taken slots: one in this many.
 const RESERVE_SHARE: u32 = 16;
-/// Slots by which a data file grows at once, at least and at most; between them, a quarter of its length.
+/// Least and most slots by which a data file grows at once; between them, a quarter of its length.
 ///
-/// Not more than the reserve, or what was grown would be given back at once.
+/// Not more than the reserve, or the new slots would be freed at once.
 const GROW_SLOTS: RangeInclusive<u32> = 4..=RESERVE_SLOTS_MIN;
 
 /// A run of slots in one data file.
@@ -55,38 +55,38 @@ impl Run {
     }
 }
 
-/// How to make room for a run that fits nowhere.
+/// How to make room for a run that does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
     /// Number of the data file; a new one if `from` is 0.
     pub file: u32,
-    /// Its length in slots now.
+    /// Its current length in slots.
     pub from: u32,
-    /// The length without which the run does not fit.
+    /// The smallest length with which the run fits.
     pub at_least: u32,
     /// The length to try first.
     pub to: u32,
 }
 
-/// How to give space back.
+/// How to free space on the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reclaim {
     /// Punch these slots out.
     Punch(Run),
-    /// Cut the file off where the run starts; remove it if that is slot 0.
+    /// Truncate the file at the start of the run; remove it if that is slot 0.
     Shrink(Run),
 }
 
-/// Free slots that keep their space when space is given back.
+/// Free slots that keep their space when space is freed on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reserve {
-    /// A share of the taken ones, for the next extents.
+    /// A share of the taken slots, for the next extents.
     Share,
     /// None.
     Nothing,
 }
 
-/// How many slots are in which state.
+/// Number of slots in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotCounts {
     /// In all data files.
@@ -95,7 +95,7 @@ pub struct SlotCounts {
     pub taken: u64,
     /// Free, and known to take no space.
     pub holes: u64,
-    /// Free ones in sealed files, beside holes.
+    /// Free slots of sealed files, without holes.
     pub sealed: u64,
     /// Data files.
     pub files: u32,
@@ -106,7 +106,7 @@ pub struct SlotCounts {
 pub struct Space {
     files: BTreeMap<u32, FileSlots>,
     counts: SlotCounts,
-    /// No file below has a free slot.
+    /// No file with a lower number has a free slot.
     first_free: u32,
 }
 
@@ -117,7 +117,7 @@ impl Space {
         Space::default()
     }
 
-    /// Adds a data file of `len` slots (cut at the limit of a file), all free and of unknown state.
+    /// Adds a data file of `len` slots (at most the limit of a file), all free and of unknown state.
     pub fn add_file(&mut self, file: u32, len: u32) {
         let len = len.min(FILE_SLOTS);
         let old = self.files.insert(file, FileSlots { len, run_max: len, ..FileSlots::default() });
@@ -147,7 +147,7 @@ impl Space {
         }
     }
 
-    /// The file is written again.
+    /// The file may be written again.
     pub fn unseal(&mut self, file: u32) {
         if let Some(slots) = self.files.get_mut(&file) {
             slots.is_sealed = false;
@@ -161,7 +161,7 @@ impl Space {
         self.files.range(file..).filter(|(_, slots)| slots.is_sealed).map(|(&number, _)| number)
     }
 
-    /// Takes the slots of an extent that exists.
+    /// Takes the slots of an existing extent.
     ///
     /// # Errors
     /// `Corrupt` if they are outside the files or taken by another extent.
@@ -170,10 +170,7 @@ impl Space {
         let run = Run::of(id, slots).ok_or_else(|| wrong("is empty or longer than a data file"))?;
         let file = self.files.get_mut(&run.file).ok_or_else(|| wrong("is in a data file that is missing"))?;
         if run.slots.end > file.len {
-            return Err(wrong(&format!(
-                "lies behind the end of its data file, which has {} slots",
-                file.len
-            )));
+            return Err(wrong(&format!("lies after the end of its data file, which has {} slots", file.len)));
         }
         if !file.taken.contains_none(run.slots.clone()) {
             return Err(wrong("overlaps another extent"));
@@ -183,8 +180,8 @@ impl Space {
         Ok(())
     }
 
-    /// Takes a free run of `slots`, the lowest there is. Also says which of its slots may lack real space: the
-    /// caller reserves it, or gives the run back with [`Space::untake`].
+    /// Takes the lowest free run of `slots`. Also returns which of its slots may lack space: the caller
+    /// reserves it, or returns the run by [`Space::untake`].
     pub fn take(&mut self, slots: u32) -> Option<(ExtentId, Vec<Range<u32>>)> {
         let mut full_so_far = true;
         for (&number, file) in self.files.range_mut(self.first_free..) {
@@ -194,14 +191,15 @@ impl Space {
             }
             full_so_far &= file.run_max == 0 || file.is_sealed;
             if full_so_far {
-                // The last possible number has none behind it: a file of that name is nobody's work but may be there.
+                // No number follows the last possible one. This store never creates such a file, but one may
+                // exist.
                 self.first_free = number.saturating_add(1);
             }
         }
         None
     }
 
-    /// Takes the lowest free run of `slots` that has real space already: what is left when the device is full.
+    /// Takes the lowest free run of `slots` that has space already; for a full device.
     pub fn take_held(&mut self, slots: u32) -> Option<ExtentId> {
         let found = self.files.iter().filter(|(_, file)| !file.is_sealed).find_map(|(&number, file)| {
             let mut gaps = file.taken.union(&file.held.complement()).gaps(file.len);
@@ -221,7 +219,7 @@ impl Space {
         id
     }
 
-    /// Gives back a run whose space could not be reserved: its state is unknown now.
+    /// Returns a run whose space could not be reserved: its state is unknown now.
     pub fn untake(&mut self, id: ExtentId, slots: u32) {
         let freed = self.free(id, slots);
         debug_assert!(freed.is_ok(), "taken just before");
@@ -230,7 +228,7 @@ impl Space {
         }
     }
 
-    /// Gives the slots of an extent back.
+    /// Frees the slots of an extent.
     ///
     /// # Errors
     /// `Invalid` if they are not all taken; nothing changes then.
@@ -247,7 +245,7 @@ impl Space {
         Ok(())
     }
 
-    /// Whether all slots of an extent are taken.
+    /// Returns true if all slots of an extent are taken.
     #[must_use]
     pub fn is_taken(&self, id: ExtentId, slots: u32) -> bool {
         self.taken_run(id, slots).is_some()
@@ -284,7 +282,7 @@ impl Space {
         unused
     }
 
-    /// Notes that a data file has grown to `len` slots, the new ones with real space.
+    /// Records that a data file has grown to `len` slots, the new ones with space.
     pub fn grown(&mut self, file: u32, len: u32) {
         if !self.files.contains_key(&file) {
             self.add_file(file, 0);
@@ -298,7 +296,7 @@ impl Space {
         self.first_free = self.first_free.min(file);
     }
 
-    /// Slots that take space without need: free ones beyond the reserve.
+    /// Number of free slots beyond the reserve.
     fn excess(&self, reserve: Reserve) -> u32 {
         let SlotCounts { total, taken, holes, .. } = self.counts;
         let reserve = match reserve {
@@ -309,13 +307,13 @@ impl Space {
             as u32
     }
 
-    /// Free slots of sealed files, beside holes.
+    /// Free slots of sealed files, without holes.
     fn sealed_slots(&self) -> u64 {
         let sealed = self.files.values().filter(|file| file.is_sealed);
         sealed.map(|file| u64::from(file.unused())).sum()
     }
 
-    /// Takes a whole sealed file of which nothing is in use: only its name goes.
+    /// Takes a whole sealed file without used slots: only its name is removed.
     fn plan_removal(&mut self) -> Option<Reclaim> {
         let (&number, file) =
             self.files.iter_mut().find(|(_, file)| file.is_sealed && file.taken.last_end(file.len) == 0)?;
@@ -326,8 +324,8 @@ impl Space {
         Some(Reclaim::Shrink(Run { file: number, slots }))
     }
 
-    /// Takes the highest free run whose space is not needed, so that the caller can give it back to the device
-    /// and then call [`Space::reclaimed`]. `None` if nothing is beyond the reserve.
+    /// Takes the highest free run beyond the reserve, so that the caller can free it on the device and then
+    /// call [`Space::reclaimed`]. `None` if no slot is beyond the reserve.
     pub fn plan_reclaim(&mut self, reserve: Reserve) -> Option<Reclaim> {
         if let Some(removal) = self.plan_removal() {
             return Some(removal);
@@ -340,7 +338,7 @@ impl Space {
             let Some(gap) = file.last_punchable_gap() else { continue };
             let mut slots = file.top(gap, excess);
             slots.start -= u32::from(terrane_base::planted!(ReclaimTaken) && slots.start > 0);
-            // Taken while the work is under way, so that nobody else uses them.
+            // Taken while the work runs, so that no other thread uses them.
             self.counts.holes -= u64::from(file.holes.count(slots.clone()));
             self.counts.taken += slots.len() as u64;
             file.taken.insert(slots.clone());
@@ -350,8 +348,8 @@ impl Space {
         None
     }
 
-    /// Ends what [`Space::plan_reclaim`] began. If it was not `done`, the slots are free again, of unknown
-    /// state.
+    /// Completes what [`Space::plan_reclaim`] started. If it was not `done`, the slots are free again, of
+    /// unknown state.
     pub fn reclaimed(&mut self, reclaim: &Reclaim, done: bool) {
         let (Reclaim::Punch(run) | Reclaim::Shrink(run)) = reclaim;
         let len = run.slots.len() as u64;
@@ -379,7 +377,7 @@ impl Space {
         }
     }
 
-    /// How many slots are in which state.
+    /// Number of slots in each state.
     #[must_use]
     pub fn counts(&self) -> SlotCounts {
         SlotCounts { sealed: self.sealed_slots(), ..self.counts }

@@ -1,4 +1,4 @@
-//! The trait every store of extents offers.
+//! The trait of every store of extents.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use terrane_base::{Error, ExtentId, Result};
 use terrane_device::{PendingRead, ReadBytes};
 
-/// Bytes of a slot, the unit in which space is given out. A plain extent takes one slot; one that holds a value
-/// longer than a slot takes several, side by side.
+/// Bytes of a slot, the unit of allocation. A plain extent takes one slot; one with a value longer than a
+/// slot takes several adjacent ones.
 pub const SLOT_BYTES: usize = 2 << 20;
 
 /// Most slots of one extent.
@@ -22,18 +22,19 @@ pub struct StoreUsage {
     pub live_bytes: u64,
     /// Bytes of free slots that still take space on the device, ready for reuse.
     pub free_bytes: u64,
-    /// Bytes of free slots whose space went back to the device.
+    /// Bytes of free slots whose space was freed on the device.
     pub punched_bytes: u64,
-    /// Bytes of free slots that are not used, because their data file has another name: a checkpoint shares it.
+    /// Bytes of free slots that are not reused, because their data file has another name: a checkpoint shares
+    /// it.
     pub sealed_bytes: u64,
     /// Data files.
     pub files: u32,
 }
 
-/// What [`Store::copy_to`] did.
+/// The result of [`Store::copy_to`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreCopy {
-    /// Data files that got another name.
+    /// Data files that were linked.
     pub files_linked: u64,
     /// Bytes of extents that were copied, because linking was not possible.
     pub bytes_copied: u64,
@@ -44,11 +45,11 @@ pub struct StoreCopy {
 pub struct ReadRequest<'b> {
     /// The extent.
     pub id: ExtentId,
-    /// Its first byte to read.
+    /// Offset of the first byte to read.
     pub offset: u32,
-    /// What is to be filled; undefined after a failure.
+    /// The buffer to fill; its content is undefined after a failure.
     pub buf: &'b mut [u8],
-    /// How it went, once the batch has been read.
+    /// The outcome, after the batch has been read.
     pub result: Result<()>,
 }
 
@@ -59,7 +60,7 @@ impl<'b> ReadRequest<'b> {
     }
 }
 
-/// A read that is not pending any more.
+/// A read that is complete already.
 #[derive(Debug)]
 struct Whole(ReadBytes);
 
@@ -69,17 +70,17 @@ impl PendingRead for Whole {
     }
 }
 
-/// Owns extents: gives out space, stores their bytes and reads them back.
+/// Owns extents: allocates space, stores their bytes and reads them.
 ///
 /// What an implementer guarantees:
 /// 1. An id that [`Store::allocate`] returned is not returned again before [`Store::free`] or a restart.
-/// 2. What was written is readable at once, and durable after [`Store::sync`] returned without error.
-/// 3. After a failed [`Store::sync`] every write is refused as `Poisoned`; reads go on.
-/// 4. Reads wait for no writer, and [`Store::free`] for no device: it may be called from any thread.
-/// 5. Errors name the file, and the offset where there is one.
+/// 2. Written bytes are readable at once, and durable after [`Store::sync`] returned without error.
+/// 3. After a failed [`Store::sync`] every write is refused as `Poisoned`; reads continue.
+/// 4. Reads wait for no writer, and [`Store::free`] for no device: any thread may call it.
+/// 5. Errors name the file and, if there is one, the offset.
 pub trait Store: Send + Sync + Debug {
-    /// Reserves `slots` (1 to [`EXTENT_SLOTS_MAX`]) contiguous slots for a new extent, with real space, so that
-    /// writing it cannot run out of space. Its bytes are undefined until written.
+    /// Reserves `slots` (1 to [`EXTENT_SLOTS_MAX`]) contiguous slots for a new extent, with real space, so
+    /// that writing it cannot run out of space. Its bytes are undefined until written.
     ///
     /// # Errors
     /// `Full`, naming the directory and the bytes wanted; `Invalid` if `slots` is out of range, the store is
@@ -104,19 +105,20 @@ pub trait Store: Send + Sync + Debug {
     /// `Corrupt` if the data file is missing or ends before; `Io`.
     fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()>;
 
-    /// Makes several reads, in any order and as many at once as the device takes. Each succeeds or fails by itself
-    /// and as [`Store::read`] would; returns when all have ended. For what is scattered: a range is one read.
+    /// Makes several reads, in any order and as many at once as the device supports. Each succeeds or fails
+    /// on its own, as [`Store::read`] would; returns when all have ended. For scattered bytes: a contiguous
+    /// range is one read.
     fn read_batch(&self, reads: &mut [ReadRequest<'_>]) {
         for ReadRequest { id, offset, buf, result } in reads {
             *result = self.read(*id, *offset, buf);
         }
     }
 
-    /// Begins to read `len` bytes from `offset` of the extent while the caller goes on. `memory` is used for them if
-    /// it is long enough.
+    /// Starts to read `len` bytes from `offset` of the extent while the caller continues. `memory` is the
+    /// buffer if it is long enough.
     ///
     /// # Errors
-    /// As [`Store::read`]; most show when the bytes are waited for.
+    /// As [`Store::read`]; most errors occur when the caller waits for the bytes.
     fn begin_read(
         &self,
         id: ExtentId,
@@ -132,64 +134,68 @@ pub trait Store: Send + Sync + Debug {
     /// Hints that a range of the extent will be read soon.
     fn prefetch(&self, id: ExtentId, offset: u32, len: u32);
 
-    /// Gives an extent's slots back; they may be reused at once. Requires: no durable manifest names the extent
-    /// and nobody reads it.
+    /// Frees an extent's slots; they may be reused at once. Requires: no durable manifest names the extent
+    /// and no thread reads it.
     ///
     /// # Errors
     /// `Invalid` if these slots are not allocated (nothing changes then), or the store is read-only.
     fn free(&self, id: ExtentId, slots: u32) -> Result<()>;
 
-    /// From now on what is freed stays as it is and is not reused, until as many [`Store::release`] were called: so that
-    /// extents can be copied while they leave the database.
+    /// From now on freed extents keep their bytes and are not reused, until [`Store::release`] was called as
+    /// often: so that extents can be copied while they leave the database.
     fn hold(&self);
 
-    /// Ends a [`Store::hold`]; with the last one, what was freed meanwhile is free.
+    /// Ends a [`Store::hold`]; after the last one, the extents freed meanwhile are reusable.
     fn release(&self);
 
-    /// Makes, in the directory `dir` of the same device, which exists and is empty, the files of a store that holds
-    /// exactly the extents `live`: (id, slots), under the same ids. Durable on return but for the entry of `dir` itself.
+    /// Creates, in the empty directory `dir` of the same device, the files of a store that holds exactly the
+    /// extents `live`: (id, slots), under the same ids. Durable on return, except for the entry of `dir`
+    /// itself.
     ///
-    /// Where the device links files no byte is copied; the two stores then share files, and neither writes to a file
-    /// while the other has it, so that free slots in it are not reused as long. Requires: a [`Store::hold`] that began
-    /// before `live` was learned.
+    /// If the device supports links, no byte is copied. The two stores then share files, and neither writes
+    /// to a file while the other uses it, so that its free slots are not reused. Requires: a [`Store::hold`]
+    /// that began before `live` was determined.
     ///
     /// # Errors
-    /// `Invalid` if this store has no files of its own; `Full`, `Io`. What was made so far stays there, for the caller to
+    /// `Invalid` if this store has no files; `Full`, `Io`. Files created so far stay, for the caller to
     /// remove.
     fn copy_to(&self, dir: &Path, live: &[(ExtentId, u32)]) -> Result<StoreCopy> {
         let _ = (dir, live);
-        Err(Error::invalid("this store has no files that could be copied"))
+        Err(Error::invalid("this store has no files to copy"))
     }
 
-    /// Takes in a file whose extents lie in slots as in a data file, without a copy: it gets another name here, and neither
-    /// side writes to it while both names are there. `extents` are (first slot, slots). Returns the number of the file, by
-    /// which its extents are named from now on; they are allocated, and durable after the next [`Store::sync`].
+    /// Adopts a file whose extents lie in slots as in a data file, without a copy: it gets another name here,
+    /// and neither side writes to it while both names exist. `extents` are (first slot, slots). Returns the
+    /// number of the file, by which its extents are named from now on; they are allocated, and durable after
+    /// the next [`Store::sync`].
     ///
-    /// `None`, and nothing happened, if that is not possible here: the extents are to be written instead.
+    /// `None`, without any change, if that is not possible: the extents must be written instead.
     ///
     /// # Errors
-    /// `Corrupt` if the file is shorter than its extents; `Full`, `Poisoned`, `Io`, `Invalid` if the store is read-only.
-    /// Nothing is left of it then, or what the next opening finds free.
+    /// `Corrupt` if the file is shorter than its extents; `Full`, `Poisoned`, `Io`, `Invalid` if the store is
+    /// read-only. After an error nothing stays, or only what the next opening finds free.
     fn adopt(&self, path: &Path, extents: &[(u32, u32)]) -> Result<Option<u32>> {
         let _ = (path, extents);
         Ok(None)
     }
 
-    /// Tells the store, once and first, which extents exist: (id, slots). All other space is free.
+    /// Tells the store, once and before other calls, which extents exist: (id, slots). All other space is
+    /// free.
     ///
     /// # Errors
     /// `Corrupt` if extents overlap or lie outside the data files (nothing changes then); `Invalid` if the
     /// store was restored or written to before.
     fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()>;
 
-    /// Gives free space beyond a reserve back to the device; returns how many bytes. Called by
-    /// [`Store::sync`] too; call it when many extents were freed and nothing will be written soon.
+    /// Frees space beyond a reserve on the device; returns the number of bytes. [`Store::sync`] does this
+    /// too; call it when many extents were freed and little will be written.
     ///
     /// # Errors
-    /// `Poisoned`, `Io`; the space stays free then and is tried again later.
+    /// `Poisoned`, `Io`; the space stays free and is tried again later.
     fn reclaim(&self) -> Result<u64>;
 
-    /// As [`Store::reclaim`], the reserve too: for a store that rests. The next extents find space more slowly.
+    /// As [`Store::reclaim`], the reserve too: for a store that rests. The next extents find space more
+    /// slowly.
     ///
     /// # Errors
     /// As [`Store::reclaim`].
@@ -200,8 +206,8 @@ pub trait Store: Send + Sync + Debug {
     /// How much space is used.
     fn usage(&self) -> StoreUsage;
 
-    /// The error to tell where something of the extent could not be read or is not what it should be: a store whose extents
-    /// may vanish under their reader says so instead.
+    /// The error to tell where something of the extent could not be read or is not what it should be: a store
+    /// whose extents may vanish under their reader says so instead.
     fn explain(&self, id: ExtentId, error: Error) -> Error {
         let _ = id;
         error

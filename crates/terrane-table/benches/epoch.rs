@@ -1,5 +1,5 @@
-//! What keeps an object alive while it is read: the epoch in use, epochs of our own, and counting references, the
-//! counter-example. One thread and two, on one hot object and on many.
+//! What keeps an object alive while it is read: the epoch in use, epochs of our own, and counting references,
+//! the counter-example. One thread and two, on one hot object and on many.
 //!
 //! `cargo bench -p terrane-table --bench epoch`; with `--test` a few turns.
 #![allow(missing_docs, reason = "criterion's macros")]
@@ -15,10 +15,11 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use terrane_base::Rng;
 use terrane_table::swip::{self, Guard, Swip};
 
-/// Epochs of our own: a slot of a cache line for each thread, which says in which epoch it reads. What is retired in
-/// epoch `e` is dropped when every thread reads in `e + 1` or later, or not at all.
+/// Epochs of our own: a slot of a cache line for each thread, which says in which epoch it reads. What is
+/// retired in epoch `e` is dropped when every thread reads in `e + 1` or later, or not at all.
 mod own {
     use super::*;
 
@@ -68,8 +69,9 @@ mod own {
         }
     }
 
-    // SAFETY: an object retired in epoch `e` is dropped when no slot shows `e` or less. Whoever entered before the
-    // retirement shows at most `e`, and the fences order its entering against the look at the slots.
+    // SAFETY: an object retired in epoch `e` is dropped when no slot shows `e` or less. Whoever entered
+    // before the retirement shows at most `e`, and the fences order its entering against the look at the
+    // slots.
     unsafe impl Guard for Pinned {
         fn retire<R: Send + 'static>(&self, reference: R) {
             fence(Ordering::SeqCst);
@@ -101,13 +103,12 @@ fn timed(threads: u64, turns: u64, read: &(impl Fn(usize) -> u64 + Sync)) -> Dur
         for thread in 0..threads {
             let (barrier, took) = (&barrier, &took);
             scope.spawn(move || {
-                let mut at = thread as usize + 1;
+                let mut rng = Rng::new(thread);
                 let mut sum = 0;
                 barrier.wait();
                 let start = Instant::now();
                 for _ in 0..turns {
-                    at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    sum += read(at >> 33);
+                    sum += read(rng.next_u64() as usize);
                 }
                 black_box(sum);
                 let mut longest = took.lock().unwrap();

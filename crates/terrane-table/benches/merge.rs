@@ -1,15 +1,16 @@
-//! Merge throughput over sorted vectors: entries in random order among the sources, and in long runs from one.
+//! Merge throughput over sorted vectors: entries in random order among the sources, and in long runs from
+//! one.
 //!
 //! `cargo bench -p terrane-table --bench merge`; with `--test` on a small data set.
 #![allow(missing_docs, reason = "criterion's macros")]
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/suite/support/mod.rs"]
 mod support;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use support::{Dice, Row, RowCursor};
-use terrane_base::Cursor;
+use support::{Row, RowCursor};
+use terrane_base::{Cursor, Rng};
 use terrane_table::MergeCursor;
 
 fn entries() -> u64 {
@@ -43,8 +44,8 @@ fn merges(c: &mut Criterion) {
     let mut group = c.benchmark_group("merge");
     group.throughput(Throughput::Elements(entries()));
     for count in [1, 2, 4, 8, 16] {
-        let mut dice = Dice(3);
-        let mut shuffled = deal(count, |_| dice.roll(count));
+        let mut rng = Rng::new(3);
+        let mut shuffled = deal(count, |_| rng.index(count));
         group.bench_function(BenchmarkId::new("shuffled", count), |b| b.iter(|| drain(&mut shuffled)));
         let mut runs = deal(count, |number| (number / 100) as usize);
         group.bench_function(BenchmarkId::new("runs of 100", count), |b| b.iter(|| drain(&mut runs)));

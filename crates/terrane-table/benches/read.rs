@@ -4,7 +4,7 @@
 #![allow(missing_docs, reason = "criterion's macros")]
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/suite/support/mod.rs"]
 mod support;
 
 use std::collections::HashMap;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use support::store::{TestStore, write_extents};
-use support::{Dice, Row, sort};
-use terrane_base::{Cursor, SeqNo};
+use support::{Row, sort};
+use terrane_base::{Cursor, Rng, SeqNo};
 use terrane_format::filter;
 use terrane_table::{
     Cache, CursorOptions, Extent, ExtentCursor, ExtentList, LevelCursor, MergeCursor, WriterSettings,
@@ -24,8 +24,8 @@ fn entries() -> usize {
     if std::env::args().any(|arg| arg == "--test") { 10_000 } else { 1_000_000 }
 }
 
-fn random_key(dice: &mut Dice) -> Vec<u8> {
-    let mut half = || dice.roll(usize::MAX).to_be_bytes();
+fn random_key(rng: &mut Rng) -> Vec<u8> {
+    let mut half = || rng.index(usize::MAX).to_be_bytes();
     [half(), half()].concat()
 }
 
@@ -39,14 +39,14 @@ struct Data {
 }
 
 fn data() -> Data {
-    let mut dice = Dice(1);
+    let mut rng = Rng::new(1);
     let mut rows: Vec<Row> =
-        (0..entries()).map(|i| Row::put(&random_key(&mut dice), i as u64 + 1, &[i as u8; 100])).collect();
+        (0..entries()).map(|i| Row::put(&random_key(&mut rng), i as u64 + 1, &[i as u8; 100])).collect();
     sort(&mut rows);
     let level = Arc::new(write_extents(&rows, WriterSettings::default(), 2_000_000, &TestStore::new()));
     let cache = Cache::new(4 << 30);
-    let reads = (0..entries()).map(|_| rows[dice.roll(rows.len())].key.clone()).collect();
-    let absent = (0..entries()).map(|_| random_key(&mut dice)).collect();
+    let reads = (0..entries()).map(|_| rows[rng.index(rows.len())].key.clone()).collect();
+    let absent = (0..entries()).map(|_| random_key(&mut rng)).collect();
     let data = Data { rows, level, cache, reads, absent };
     // Every block in the cache.
     let mut cursor = LevelCursor::new(data.level.clone(), data.cache.clone(), CursorOptions::default());

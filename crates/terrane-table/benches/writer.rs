@@ -4,21 +4,19 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use terrane_base::options::Compression;
-use terrane_base::{Entry, RecordKind, SeqKind, SeqNo};
+use terrane_base::{Entry, RecordKind, SeqKind, SeqNo, rng};
 use terrane_format::index::IndexBlock;
 use terrane_table::{ExtentWriter, WriterSettings};
 
 const VALUE: usize = 100;
 
-/// SplitMix64: the same numbers in every run.
+/// The same numbers in every run.
 fn mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    rng::mix(seed.wrapping_mul(rng::STEP))
 }
 
-/// Keys in order, scattered versions, values of which half compresses; in one piece each, as a merge sees them.
+/// Keys in order, scattered versions, values of which half compresses; in one piece each, as a merge sees
+/// them.
 struct Source {
     keys: Vec<[u8; 16]>,
     values: Vec<u8>,

@@ -1,10 +1,10 @@
-//! [`ExtentCursor`]: the entries of one extent in order, both ways.
+//! [`ExtentCursor`]: walks the entries of one extent in order, both ways.
 //!
-//! Between calls a cursor holds references to the index block and to the data block that it stands in, and no
-//! epoch: it may be kept for as long as its user likes. What it holds counts against the cache's limit.
+//! Between calls a cursor holds references to the index block and to its current data block, and no epoch:
+//! its user may keep it for any time. What it holds counts against the cache's limit.
 //!
-//! A walk forward that comes near the end of a block asks for the memory of the next one, if it is cached: first its header, then,
-//! by what that says, the lines with which a walk of it begins.
+//! A forward walk that comes near the end of a block prefetches the memory of the next one, if it is cached:
+//! first its header, then the lines with which a walk of it begins.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ use crate::loader::Loader;
 use crate::read_ahead::ReadAhead;
 use crate::swip;
 
-/// Bytes in front of a block's end at which the header of the next block is asked for, and those at which its first entries
-/// are.
+/// Bytes before a block's end at which the header of the next block is prefetched, and those at which its
+/// first entries are.
 const HEADER_AHEAD_BYTES: usize = 1536;
 const ENTRIES_AHEAD_BYTES: usize = 768;
 
-/// How a cursor treats the cache.
+/// How a cursor uses the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CursorOptions {
-    /// Whether data blocks that are read enter the cache. Switch it off for scans of much data that is not read
-    /// again soon: compaction, backup, whole-table scans. Blocks found in the cache are used either way.
+    /// True if data blocks that are read enter the cache. Switch it off for scans of much data that is not
+    /// read again soon: compaction, backup, whole-table scans. Cached blocks are used in either case.
     pub fill_cache: bool,
-    /// Most bytes of one read ahead of a sequential scan, in bytes; 0: each block is read when it is reached.
+    /// Most bytes of one read-ahead of a sequential scan; 0: each block is read when it is reached.
     pub read_ahead_bytes: u32,
 }
 
@@ -50,15 +50,16 @@ pub struct ExtentCursor {
     block: Option<ObjectRef>,
     block_index: usize,
     position: BlockCursor,
-    /// Offset in the block from which on the memory of the next one is asked for; `usize::MAX`: no more of it.
+    /// Offset in the block at which the memory of the next one is prefetched; `usize::MAX`: no more
+    /// prefetches.
     warm_at: usize,
-    /// Number of the block in which the seek that is prepared begins.
+    /// Number of the block in which the prepared seek begins.
     prepared: Option<usize>,
     ahead: ReadAhead,
 }
 
 impl ExtentCursor {
-    /// A cursor without a position. Reads nothing yet.
+    /// A cursor without a position. Reads nothing.
     #[must_use]
     pub fn new(extent: Arc<Extent>, cache: Arc<Cache>, options: CursorOptions) -> Self {
         ExtentCursor {
@@ -81,7 +82,7 @@ impl ExtentCursor {
         &self.extent
     }
 
-    /// Goes on in another extent, without a position; keeps buffers and what is known about the scan.
+    /// Continues in another extent, without a position; keeps buffers and the state of the scan.
     pub(crate) fn change_extent(&mut self, extent: Arc<Extent>) {
         self.extent = extent;
         self.index = None;
@@ -89,30 +90,30 @@ impl ExtentCursor {
         self.prepared = None;
     }
 
-    /// Whether the cursor has a position.
+    /// Returns true if the cursor has a position.
     #[inline]
     #[must_use]
     pub fn is_placed(&self) -> bool {
         self.block.is_some() && self.position.is_placed()
     }
 
-    /// Whether the scan wants to know where it goes on behind this extent.
+    /// Returns true if the scan wants to know the next extent.
     pub(crate) fn reads_ahead(&self) -> bool {
         self.ahead.is_on()
     }
 
-    /// Says where the scan goes on behind this extent.
+    /// Tells the scan its next extent.
     pub(crate) fn follow(&mut self, extent: Option<Arc<Extent>>) {
         self.ahead.follow(extent);
     }
 
-    /// Notes that the scan crossed into this extent, for the read-ahead.
+    /// Tells the read-ahead that the scan crossed into this extent.
     pub(crate) fn cross(&mut self, backward: bool) -> Result<()> {
         self.ahead.step(backward);
         if backward { self.place_last() } else { self.place_first() }
     }
 
-    /// Takes the index block out; the caller puts it back, which costs less than a second reference.
+    /// Takes the index block out; the caller puts it back, which is cheaper than a second reference.
     fn take_index(&mut self) -> Result<ObjectRef> {
         match self.index.take() {
             Some(index) => Ok(index),
@@ -120,13 +121,13 @@ impl ExtentCursor {
         }
     }
 
-    /// Makes block `at` the current one. The position in it is the caller's to set.
+    /// Makes block `at` the current one. The caller sets the position in it.
     fn enter(&mut self, index: &ObjectRef, at: usize) -> Result<&Object> {
         let cached = loader(&self.extent, &self.cache, self.options).cached_block(index, at);
         self.enter_block(index, at, cached)
     }
 
-    /// [`ExtentCursor::enter`] where it is known whether the block is in the cache.
+    /// [`ExtentCursor::enter`] with the cached block, if it was looked up already.
     fn enter_block(&mut self, index: &ObjectRef, at: usize, cached: Option<ObjectRef>) -> Result<&Object> {
         let loader = loader(&self.extent, &self.cache, self.options);
         let block = match cached {
@@ -142,7 +143,7 @@ impl ExtentCursor {
         Ok(self.block.insert(block))
     }
 
-    /// The position is lost unless `place` succeeds in setting one.
+    /// The cursor has a position only if `place` succeeds in setting one.
     fn place(&mut self, place: impl FnOnce(&mut Self, &ObjectRef) -> Result<()>) -> Result<()> {
         self.block = None;
         self.prepared = None;
@@ -156,7 +157,8 @@ impl ExtentCursor {
         placed
     }
 
-    /// Seeks. False if that would wait for a data block, which it may not: its bytes are under way then.
+    /// Seeks. Returns false if that would wait for a data block and `may_wait` is false: then the block is
+    /// being read.
     #[inline]
     fn seek_to(&mut self, key: &[u8], seq: SeqNo, may_wait: bool) -> Result<bool> {
         self.ahead.restart();
@@ -175,7 +177,8 @@ impl ExtentCursor {
                 cursor.enter_block(index, at, cached)?;
                 let ExtentCursor { position, block: Some(block), .. } = cursor else { break };
                 position.seek(block.block(), key, seq);
-                // Not found only where all versions of `key` in this block are newer: they may go on.
+                // No position means that all versions of `key` in this block are newer: the next block may
+                // hold more.
                 if position.is_placed() {
                     break;
                 }
@@ -195,7 +198,7 @@ impl ExtentCursor {
         self.place(|cursor, index| cursor.last_of(index, index.index().rows.len().checked_sub(1)))
     }
 
-    /// Goes to the first entry of block `at`, if there is such a block. Every block has an entry.
+    /// Goes to the first entry of block `at`, if that block exists. Every block has an entry.
     fn first_of(&mut self, index: &ObjectRef, at: usize) -> Result<()> {
         if at < index.index().rows.len() {
             self.enter(index, at)?;
@@ -214,14 +217,14 @@ impl ExtentCursor {
         Ok(())
     }
 
-    /// Asks for memory of the next block, one step of two.
+    /// Prefetches memory of the next block, one step of two.
     #[inline(never)]
     fn warm_next(&mut self) {
         let warm_at = std::mem::replace(&mut self.warm_at, usize::MAX);
         let (Some(index), Some(block)) = (&self.index, &self.block) else { return };
-        let Some(home) = index.index().homes.get(self.block_index + 1) else { return };
+        let Some(slot) = index.index().slots.get(self.block_index + 1) else { return };
         let epoch = swip::enter();
-        let Some(next) = home.swip.load(&epoch) else { return };
+        let Some(next) = slot.swip.load(&epoch) else { return };
         let entries_at = block.block().bytes().len().saturating_sub(ENTRIES_AHEAD_BYTES);
         if warm_at < entries_at {
             next.prefetch_whole();
@@ -231,7 +234,7 @@ impl ExtentCursor {
         }
     }
 
-    /// From past the end of a block to the start of the next one.
+    /// Goes from the end of a block to the start of the next one.
     fn next_block(&mut self) -> Result<()> {
         self.ahead.step(false);
         let at = self.block_index + 1;
@@ -268,7 +271,7 @@ impl Cursor for ExtentCursor {
         let index = index.index();
         let at = index.find(key);
         self.prepared = Some(at);
-        if let Some(block) = index.homes.get(at).and_then(|home| home.swip.load(&epoch)) {
+        if let Some(block) = index.slots.get(at).and_then(|slot| slot.swip.load(&epoch)) {
             block.prefetch_whole();
         }
     }

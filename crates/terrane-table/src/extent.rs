@@ -1,16 +1,17 @@
-//! [`Extent`]: what a metasnapshot names, with swips for its index block, its filter and its range deletes. The swips of
-//! its data blocks lie in the cached index block.
+//! [`Extent`]: an extent of a metasnapshot, with swips for its index block, its filter and its range deletes.
+//! The swips of its data blocks are in the cached index block.
 //!
-//! Steps of a point read: 1. filter, 2. index block, 3. data block, each by its swip, under one epoch. At the first
-//! null swip the epoch is left; the read starts over with references of its own, loading what is missing.
+//! Steps of a point read: 1. filter, 2. index block, 3. data block, each by its swip, under one epoch. At the
+//! first null swip the read leaves the epoch, and starts over with its own references, loading missing parts.
 //!
 //! Invariants:
 //! 1. No epoch is held across a read of the store.
-//! 2. Nothing on the hit path writes, but reference bits that are clear.
-//! 3. What a lookup needs first lies in the extent's first cache line: two swips, how long the filter is, the
+//! 2. A hit writes nothing except reference bits that are clear.
+//! 3. What a lookup needs first is in the extent's first cache line: two swips, the length of the filter, the
 //!    smallest number.
-//! 4. When an extent is dropped its objects leave the cache; if it is obsolete its slots go back to the store.
-//!    Whoever reads holds it (or the metasnapshot it is in), so nobody reads slots that were given back.
+//! 4. When an extent is dropped its objects leave the cache; if it is obsolete its slots are freed in the
+//!    store. A reader holds the extent (or the metasnapshot that contains it), so no reader reads freed
+//!    slots.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -23,18 +24,18 @@ use terrane_format::filter;
 use terrane_format::range_deletes::Fragments;
 use terrane_storage::Store;
 
-use crate::cache::{Cache, Home, ObjectRef};
+use crate::cache::{Cache, ObjectRef, SwipSlot};
 use crate::heat::Heat;
 use crate::load_many::Need;
 use crate::loader::{Loader, read_range_deletes};
 use crate::swip::{self, Epoch};
 
-/// Failed attempts to give the slots of obsolete extents back, since the process started. Of `std`, as every static: what
-/// the seam gives belongs to one execution of an explorer.
+/// Failed attempts to free the slots of obsolete extents, since the process started. From `std`, like every
+/// static, because a replaced atomic belongs to one execution of the schedule explorer.
 static FREE_FAILURES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
-/// How often the slots of an obsolete extent could not be given back since the process started. Such slots are
-/// free again after the next open.
+/// Number of failures to free the slots of obsolete extents since the process started. Such slots are free
+/// again after the next open.
 #[must_use]
 pub fn free_failures() -> u64 {
     FREE_FAILURES.load(Ordering::Relaxed)
@@ -44,26 +45,26 @@ pub fn free_failures() -> u64 {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Extent {
-    pub(crate) index: Home,
-    pub(crate) filter: Home,
-    /// Of `meta`.
+    pub(crate) index: SwipSlot,
+    pub(crate) filter: SwipSlot,
+    /// From `meta`.
     seq_min: SeqNo,
-    /// Bytes of the filter that `meta` names; 0 if there is none.
+    /// Bytes of the filter; 0 if there is none.
     filter_len: u32,
-    /// Whether `meta` names range deletes.
+    /// True if the extent has range deletes.
     is_ranged: bool,
-    /// What the manifest says about the extent.
+    /// The manifest's description of the extent.
     pub meta: ExtentMeta,
     pub(crate) store: Arc<dyn Store>,
-    /// The cache that its objects are in; the first one it is read through.
+    /// The cache that holds its objects; the first one through which it is read.
     cache: OnceLock<Arc<Cache>>,
     is_obsolete: AtomicBool,
-    pub(crate) ranges: Home,
+    pub(crate) ranges: SwipSlot,
     /// How often it is read.
     pub heat: Heat,
 }
 
-/// The range deletes of an extent, held by whoever asked for them.
+/// The range deletes of an extent, held by a caller.
 #[derive(Clone, Debug)]
 pub struct RangeDeletes(ObjectRef);
 
@@ -75,16 +76,16 @@ impl Deref for RangeDeletes {
     }
 }
 
-/// What can be said without reading from the store.
+/// The result of a lookup that does not read from the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// The version looked for; its value was appended.
+    /// The version was found; its value was appended.
     Found(SeqKind),
     /// The extent holds no version of the key up to the number.
     Absent,
-    /// The same, and the filter said so: nothing else was looked at.
+    /// As `Absent`, and the filter said so: nothing else was searched.
     Refused,
-    /// Something needed is not in the cache: this, to begin with.
+    /// A part is not cached; this is the first one.
     Unknown(Need),
 }
 
@@ -93,8 +94,8 @@ impl Extent {
     #[must_use]
     pub fn new(meta: ExtentMeta, store: Arc<dyn Store>) -> Arc<Extent> {
         Arc::new(Extent {
-            index: Home::default(),
-            filter: Home::default(),
+            index: SwipSlot::default(),
+            filter: SwipSlot::default(),
             seq_min: meta.seq_min,
             filter_len: meta.filter.len,
             is_ranged: meta.range_deletes.is_some(),
@@ -102,26 +103,26 @@ impl Extent {
             store,
             cache: OnceLock::new(),
             is_obsolete: AtomicBool::new(false),
-            ranges: Home::default(),
+            ranges: SwipSlot::default(),
             heat: Heat::default(),
         })
     }
 
-    /// Whether no later metasnapshot names the extent: only readers keep it.
+    /// Returns true if no later metasnapshot contains the extent: only readers keep it.
     #[must_use]
     pub fn is_obsolete(&self) -> bool {
         self.is_obsolete.load(Ordering::Acquire)
     }
 
-    /// Notes that no later metasnapshot names the extent: when the last one that does is gone, its slots go back
-    /// to the store. Requires: the durable manifest does not name it either.
+    /// Marks the extent as absent from all later metasnapshots: when the last one that contains it is
+    /// dropped, its slots are freed. Requires: the durable manifest does not name it either.
     pub fn mark_obsolete(&self) {
         self.is_obsolete.store(true, Ordering::Release);
         let _ =
             terrane_base::planted!(FreeNamedSlots).then(|| self.store.free(self.meta.id, self.meta.slots));
     }
 
-    /// Whether the extent has range deletes.
+    /// Returns true if the extent has range deletes.
     #[inline]
     #[must_use]
     pub fn is_ranged(&self) -> bool {
@@ -149,7 +150,7 @@ impl Extent {
         Ok(loader.ranges()?.map(RangeDeletes))
     }
 
-    /// The range deletes, read past the cache; none if there are none.
+    /// The range deletes, read without the cache; none if there are none.
     ///
     /// # Errors
     /// As [`Extent::range_deletes`].
@@ -157,7 +158,7 @@ impl Extent {
         self.is_ranged.then(|| read_range_deletes(&self.meta, &*self.store)).transpose()
     }
 
-    /// The number of the newest range delete over `key` that a read at `seq` sees. Loads what is missing.
+    /// The newest range delete that covers `key` and that a read at `seq` sees. Loads missing parts.
     ///
     /// # Errors
     /// As [`Extent::range_deletes`].
@@ -184,8 +185,8 @@ impl Extent {
         self.get_hashed(cache, key, Some(filter::hash(key)), seq, value)
     }
 
-    /// [`Extent::get`] for callers that ask several extents: `hash` is [`terrane_format::filter::hash`] of `key`, or
-    /// `None` to look into the blocks without asking the filter.
+    /// [`Extent::get`] for callers that search several extents: `hash` is [`terrane_format::filter::hash`] of
+    /// `key`, or `None` to skip the filter.
     ///
     /// # Errors
     /// As [`Extent::get`].
@@ -198,7 +199,7 @@ impl Extent {
         seq: SeqNo,
         value: &mut Vec<u8>,
     ) -> Result<Option<SeqKind>> {
-        // The epoch ends with this statement: it must not be held while the store is asked.
+        // The epoch ends with this statement, because it must not be held while the store reads.
         let probe = self.probe(&swip::enter(), key, hash, seq, value);
         match probe {
             Probe::Found(seq_kind) => Ok(Some(seq_kind)),
@@ -207,7 +208,7 @@ impl Extent {
         }
     }
 
-    /// [`Extent::get_hashed`] as far as the cache knows, under the caller's epoch. Never waits for a device.
+    /// [`Extent::get_hashed`] with cached parts only, under the caller's epoch. Never waits for a device.
     #[inline]
     #[must_use]
     pub fn probe(
@@ -233,26 +234,26 @@ impl Extent {
         }
         let mut blocks = 0;
         let probe = self.probe_blocks(epoch, key, seq, value, &mut blocks);
-        // What is not known yet is searched again, and counted then.
+        // An unknown result is searched again and counted then.
         if !matches!(probe, Probe::Unknown(_)) {
             count_search(hash.is_some(), blocks, probe != Probe::Absent);
         }
         probe
     }
 
-    /// The hash to ask the filter with, if there is one.
+    /// The hash for the filter, if the extent has a filter.
     #[inline]
     pub(crate) fn asked(&self, hash: Option<u64>) -> Option<u64> {
         hash.filter(|_| self.filter_len > 0)
     }
 
-    /// Whether every version here is newer than `seq`.
+    /// Returns true if every version here is newer than `seq`.
     #[inline]
     pub(crate) fn is_newer_than(&self, seq: SeqNo) -> bool {
         self.seq_min > seq
     }
 
-    /// The search behind the filter; `blocks` is how many data blocks it took.
+    /// The search after the filter; `blocks` counts the data blocks that it read.
     #[inline]
     fn probe_blocks(
         &self,
@@ -266,11 +267,11 @@ impl Extent {
         object.prefetch();
         object.touch();
         let index = object.index();
-        // The line with the block's swip comes while the heads that lead to it are compared.
-        index.prefetch_homes(key);
+        // The line with the block's swip arrives while the heads that lead to it are compared.
+        index.prefetch_slots(key);
         let mut at = index.rows.find(key);
-        while let Some(home) = index.homes.get(at) {
-            let Some(object) = home.swip.load(epoch) else { return Probe::Unknown(Need::Block(at)) };
+        while let Some(slot) = index.slots.get(at) {
+            let Some(object) = slot.swip.load(epoch) else { return Probe::Unknown(Need::Block(at)) };
             object.prefetch();
             object.touch();
             *blocks += 1;
@@ -312,7 +313,7 @@ impl Extent {
         Ok(found)
     }
 
-    /// Loads index block and filter, so that the first read finds them.
+    /// Loads index block and filter, so that the first read finds them cached.
     ///
     /// # Errors
     /// As [`Extent::get`].
@@ -322,15 +323,15 @@ impl Extent {
         loader.index().map(drop)
     }
 
-    /// How many data blocks are in the cache.
+    /// Number of cached data blocks.
     #[must_use]
     pub fn cached_blocks(&self) -> usize {
         let epoch = swip::enter();
         let Some(object) = self.index.swip.load(&epoch) else { return 0 };
-        object.index().homes.iter().filter(|home| home.swip.load(&epoch).is_some()).count()
+        object.index().slots.iter().filter(|slot| slot.swip.load(&epoch).is_some()).count()
     }
 
-    /// The one cache that the extent's objects may be in.
+    /// The one cache that may hold the extent's objects.
     pub(crate) fn bind<'a>(&'a self, cache: &Arc<Cache>) -> &'a Arc<Cache> {
         let bound = self.cache.get_or_init(|| cache.clone());
         debug_assert!(Arc::ptr_eq(bound, cache), "an extent is read through one cache only");
@@ -338,7 +339,7 @@ impl Extent {
     }
 }
 
-/// The search behind the filter, loading what is missing; `blocks` is how many data blocks it took.
+/// The search after the filter, loading missing parts; `blocks` counts the data blocks that it read.
 fn get_from_blocks(
     loader: &Loader<'_>,
     key: &[u8],
@@ -364,13 +365,13 @@ fn get_from_blocks(
     Ok(None)
 }
 
-/// Counts a filter that said no.
+/// Counts a filter that excluded a key.
 #[inline]
 pub(crate) fn count_refusal() {
     count(|cells| add(&cells.filter_negatives, 1));
 }
 
-/// Counts a search in an index block and `blocks` data blocks, behind a filter or not.
+/// Counts a search in an index block and `blocks` data blocks, with or without a filter.
 #[inline]
 pub(crate) fn count_search(is_filtered: bool, blocks: u64, is_found: bool) {
     count(|cells| {
@@ -391,7 +392,7 @@ impl Drop for Extent {
         }
         let free = || self.store.free(self.meta.id, self.meta.slots);
         if *self.is_obsolete.get_mut() && free().is_err() {
-            // Nobody is left to return the error to. The slots stay unused until the next open.
+            // There is no caller for this error. The slots stay unused until the next open.
             FREE_FAILURES.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -1,7 +1,8 @@
-//! External files: extents written without a database, to be taken into one (`docs/format/external.md`).
+//! External files: extents written without a database, for a later ingest (`docs/format/external.md`).
 //!
-//! * [`ExternalWriter`]: sorted entries in, a file out; nobody sees a half of it, for its trailer is written last.
-//! * [`ExternalFile`]: what is in one, and whether it is sound.
+//! * [`ExternalWriter`]: writes sorted entries into a file. An incomplete file is never accepted, because its
+//!   trailer is written last.
+//! * [`ExternalFile`]: reads and checks a file.
 
 mod file;
 mod ranges;

@@ -1,17 +1,18 @@
-//! How often an extent is read: samples that fade.
+//! How often an extent is read: a counter of samples that decays.
 //!
-//! Layout: one word, `moment << 32 | samples`. A moment is a number of half-lives since the database was opened. Nobody
-//! walks over extents to let them cool: whoever adds or looks halves the samples once for each moment that passed.
+//! Layout: one word, `moment << 32 | samples`. A moment is a number of half-lives since the database was
+//! opened. No thread visits extents to decay them: each access halves the samples once for each moment that
+//! has passed.
 //!
-//! Invariant: the two halves of the word belong together, for they are read and written at once. Two readers that add
-//! at the same time may lose a sample: it is an estimate, and a lost one is cheaper than a locked one.
+//! Invariant: both halves of the word are read and written together. Two readers that add at the same time
+//! may lose a sample: it is an estimate, and losing one is cheaper than a lock.
 
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use crate::extent::Extent;
 use crate::swip;
 
-/// Samples of reads, the older the less of them.
+/// Decaying samples of reads.
 #[derive(Debug, Default)]
 pub struct Heat(AtomicU64);
 
@@ -19,11 +20,11 @@ impl Heat {
     /// Adds `samples` at `moment`.
     pub fn add(&self, samples: u32, moment: u32) {
         let now = self.at(moment).saturating_add(samples);
-        // Relaxed, here and below: the word is all there is to see.
+        // Relaxed, here and below: the word is the only shared data.
         self.0.store(u64::from(moment) << 32 | u64::from(now), Ordering::Relaxed);
     }
 
-    /// What is left of the samples at `moment`.
+    /// The decayed samples at `moment`.
     #[must_use]
     pub fn at(&self, moment: u32) -> u32 {
         let word = self.0.load(Ordering::Relaxed);
@@ -33,8 +34,8 @@ impl Heat {
 }
 
 impl Extent {
-    /// Whether a version of a key may be here, as far as is known without reading from the store or counting:
-    /// `hash` is that of the key, or `None` not to ask the filter.
+    /// Returns true if the extent may hold a version of a key, judged without reading from the store and
+    /// without counting. `hash` is that of the key, or `None` to skip the filter.
     #[must_use]
     pub fn may_hold(&self, hash: Option<u64>) -> bool {
         let epoch = swip::enter();
@@ -56,7 +57,7 @@ mod tests {
         assert_eq!((heat.at(3), heat.at(4), heat.at(6), heat.at(7)), (8, 4, 1, 0));
         heat.add(2, 4);
         assert_eq!((heat.at(4), heat.at(5), heat.at(500)), (6, 3, 0));
-        // A clock that another thread read earlier.
+        // A time that another thread read earlier.
         heat.add(1, 2);
         assert_eq!(heat.at(2), 7);
         heat.add(u32::MAX, 2);

@@ -1,7 +1,7 @@
-//! [`LevelCursor`]: the entries of a sorted list of disjoint extents in order, both ways.
+//! [`LevelCursor`]: walks the entries of a sorted list of disjoint extents in order, both ways.
 //!
-//! Only the extent that the cursor stands in is open; the next one is opened when it is reached. A cursor within a scope
-//! (`scope`) stays among the extents that the scope meets, and asks the filter of each before it opens it.
+//! Only the current extent is open; the next one is opened when it is reached. A cursor with a scope
+//! (`scope`) visits only the extents that the scope meets, and checks the filter of each before it opens it.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -15,10 +15,10 @@ use crate::cursor::{CursorOptions, ExtentCursor};
 use crate::extent::Extent;
 use crate::scope::{Admission, Scope};
 
-/// Extents in key order. No two hold the same version of a key; versions of one key may go on from one extent to
-/// the next.
+/// Extents in key order. No two hold the same version of a key; versions of one key may go on from one extent
+/// to the next.
 pub trait ExtentList: Send + Sync + Debug {
-    /// How many extents there are.
+    /// Number of extents.
     fn len(&self) -> usize;
 
     /// The extent at `index`. Requires: `index < len()`.
@@ -27,7 +27,7 @@ pub trait ExtentList: Send + Sync + Debug {
     /// The first extent whose largest key is at or after `key`; `len()` if there is none.
     fn find(&self, key: &[u8]) -> usize;
 
-    /// Whether there is no extent.
+    /// Returns true if there is no extent.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -53,14 +53,14 @@ pub struct LevelCursor {
     list: Arc<dyn ExtentList>,
     cache: Arc<Cache>,
     options: CursorOptions,
-    /// Index in the list of the extent that `cursor` reads.
+    /// Index in the list of the open extent.
     extent_index: usize,
     cursor: Option<ExtentCursor>,
-    /// Whether the position of `cursor` is this cursor's.
+    /// True if the position of `cursor` is valid for this cursor.
     is_placed: bool,
-    /// Index in the list of the extent in which the seek that is prepared begins.
+    /// Index in the list of the extent in which the prepared seek begins.
     prepared: Option<usize>,
-    /// What the cursor is confined to.
+    /// The scope of the cursor, if it has one.
     within: Option<Box<Within>>,
 }
 
@@ -87,7 +87,7 @@ impl LevelCursor {
         }
     }
 
-    /// The cursor, confined to a scope: it looks into no extent without a key of it.
+    /// Restricts the cursor to a scope: it opens no extent without a key of the scope.
     #[must_use]
     pub fn within(mut self, scope: Arc<Scope>) -> Self {
         let start = self.list.find(scope.prefix());
@@ -97,7 +97,7 @@ impl LevelCursor {
         self
     }
 
-    /// The first extent from `index` on, in a direction, that the cursor may look into.
+    /// The first extent from `index` on, in a direction, that the cursor may open.
     #[inline]
     fn admitted(&self, index: usize, backward: bool) -> Result<Option<(usize, Admission)>> {
         match &self.within {
@@ -130,27 +130,27 @@ impl LevelCursor {
         Ok(None)
     }
 
-    /// Counts a filter that said yes for nothing.
-    fn judge(&self, admission: Admission) {
+    /// Counts a false positive of the filter.
+    fn count_admission(&self, admission: Admission) {
         let Some(within) = self.within.as_ref().filter(|_| admission == Admission::Asked) else { return };
         let is_false = self.entry().is_none_or(|entry| !within.scope.holds(entry.key));
         count(|cells| add(&cells.prefix_positives_false, u64::from(is_false)));
     }
 
-    /// [`Cursor::seek_before`] within a scope; `index` is that of the extent which `key` is in or before.
+    /// [`Cursor::seek_before`] within a scope; `index` is the extent that contains `key` or follows it.
     fn seek_before_within(&mut self, key: &[u8], index: usize) -> Result<()> {
         let Some((admitted, admission)) = self.admitted(index, true)? else { return Ok(()) };
         let Some(cursor) = self.open(admitted) else { return Ok(()) };
         if admitted < index {
             let sought = cursor.seek_last();
-            self.settle_or_cross(sought, true)?;
+            self.update_or_cross(sought, true)?;
         } else if starts_before(cursor.extent(), key) {
             let sought = cursor.seek_before(key);
-            self.settle_or_cross(sought, true)?;
+            self.update_or_cross(sought, true)?;
         } else {
             self.cross(true)?;
         }
-        self.judge(admission);
+        self.count_admission(admission);
         Ok(())
     }
 
@@ -171,14 +171,14 @@ impl LevelCursor {
         self.cursor.as_mut()
     }
 
-    /// Notes whether the extent's cursor has a position after what was done with it.
-    fn settle(&mut self, done: Result<()>) -> Result<()> {
+    /// Records whether the extent's cursor has a position after an operation.
+    fn update_placed(&mut self, done: Result<()>) -> Result<()> {
         self.is_placed = done.is_ok() && self.cursor.as_ref().is_some_and(ExtentCursor::is_placed);
         done
     }
 
-    /// Seeks by `seek` in the extents from the one that may hold `key` on, until one gives a position, or says by
-    /// false that it waits: then so does this cursor.
+    /// Seeks by `seek` in the extents from the one that may hold `key` on, until one gives a position. If
+    /// `seek` returns false because it would wait, so does this cursor.
     #[inline]
     fn seek_by(&mut self, key: &[u8], seek: impl Fn(&mut ExtentCursor) -> Result<bool>) -> Result<bool> {
         self.is_placed = false;
@@ -191,10 +191,10 @@ impl LevelCursor {
             if !seek(cursor)? {
                 return Ok(false);
             }
-            self.settle(Ok(()))?;
-            self.judge(admission);
-            // Not found only where all versions of `key` in this extent are newer, and may go on, or where its range
-            // deletes reach further than its entries.
+            self.update_placed(Ok(()))?;
+            self.count_admission(admission);
+            // No position means that all versions of `key` in this extent are newer and the next one may hold
+            // more, or that the extent's range deletes reach further than its entries.
             if self.is_placed {
                 break;
             }
@@ -203,13 +203,13 @@ impl LevelCursor {
         Ok(true)
     }
 
-    /// From the end of an extent to the neighbouring one, and on through those that hold range deletes only.
+    /// Goes from the end of an extent to the next one, and past extents that hold range deletes only.
     fn cross(&mut self, backward: bool) -> Result<()> {
         while self.cross_once(backward)? && !self.is_placed {}
         Ok(())
     }
 
-    /// Into the neighbouring extent; false if there is none.
+    /// Goes to the next extent; false if there is none.
     fn cross_once(&mut self, backward: bool) -> Result<bool> {
         let next = if backward { self.extent_index.checked_sub(1) } else { Some(self.extent_index + 1) };
         let index = match next {
@@ -227,17 +227,17 @@ impl LevelCursor {
             cursor.follow(following);
         }
         let crossed = cursor.cross(backward);
-        self.settle(crossed).map(|()| true)
+        self.update_placed(crossed).map(|()| true)
     }
 
-    /// Goes on into the neighbours if what was done with the extent gave no position.
-    fn settle_or_cross(&mut self, done: Result<()>, backward: bool) -> Result<()> {
-        self.settle(done)?;
+    /// Continues in the next extents if the operation gave no position.
+    fn update_or_cross(&mut self, done: Result<()>, backward: bool) -> Result<()> {
+        self.update_placed(done)?;
         if self.is_placed { Ok(()) } else { self.cross(backward) }
     }
 }
 
-/// Whether the smallest key of an extent comes before `key`.
+/// Returns true if the smallest key of an extent comes before `key`.
 fn starts_before(extent: &Extent, key: &[u8]) -> bool {
     extent.meta.collation.lt(&extent.meta.smallest, key)
 }
@@ -254,7 +254,7 @@ impl Cursor for LevelCursor {
 
     fn prepare_seek(&mut self, key: &[u8]) {
         if self.within.is_some() {
-            // Nothing of an extent is asked for before its filter.
+            // The filter of an extent is checked before anything of it is prefetched.
             return;
         }
         let index = self.list.find(key);
@@ -280,12 +280,12 @@ impl Cursor for LevelCursor {
             let starts_before = starts_before(cursor.extent(), key);
             if starts_before {
                 let sought = cursor.seek_before(key);
-                return self.settle_or_cross(sought, true);
+                return self.update_or_cross(sought, true);
             }
         }
         let Some(cursor) = index.checked_sub(1).and_then(|index| self.open(index)) else { return Ok(()) };
         let sought = cursor.seek_last();
-        self.settle_or_cross(sought, true)
+        self.update_or_cross(sought, true)
     }
 
     fn seek_first(&mut self) -> Result<()> {
@@ -297,7 +297,7 @@ impl Cursor for LevelCursor {
         }
         let Some(cursor) = self.open(0) else { return Ok(()) };
         let sought = cursor.seek_first();
-        self.settle_or_cross(sought, false)
+        self.update_or_cross(sought, false)
     }
 
     fn seek_last(&mut self) -> Result<()> {
@@ -314,18 +314,18 @@ impl Cursor for LevelCursor {
             return Ok(());
         };
         let sought = cursor.seek_last();
-        self.settle_or_cross(sought, true)
+        self.update_or_cross(sought, true)
     }
 
     #[inline]
     fn next(&mut self) -> Result<()> {
         let Some(cursor) = &mut self.cursor else { return Ok(()) };
         let moved = cursor.next();
-        // Within an extent the position stays this cursor's.
+        // Within an extent the position stays valid.
         if moved.is_ok() && cursor.is_placed() {
             return Ok(());
         }
-        self.settle(moved)?;
+        self.update_placed(moved)?;
         self.cross(false)
     }
 
@@ -336,7 +336,7 @@ impl Cursor for LevelCursor {
         if moved.is_ok() && cursor.is_placed() {
             return Ok(());
         }
-        self.settle(moved)?;
+        self.update_placed(moved)?;
         self.cross(true)
     }
 }

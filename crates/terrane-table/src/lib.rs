@@ -1,16 +1,18 @@
-//! Extents as readers and writers see them: search, cache, cursors.
+//! Reading and writing extents: search, cache, cursors.
 //!
-//! Layer 5: knows one extent at a time and sorted lists of them, not levels, versions of the tree or jobs.
+//! Layer 5: knows single extents and sorted lists of them, but no levels, no versions of the tree and no
+//! jobs.
 //!
-//! * [`swip`]: the pointers that a hit follows. [`cache`]: the manager of what is behind them.
-//! * [`extent`]: a handle with swips for its parts, and the point read. [`probe_many()`]: many of them at once.
-//!   [`load_many()`]: what they lacked. [`heat`]: how often it is read.
-//! * [`row_cache`]: single rows, beside the blocks.
-//! * [`cursor`], [`level_cursor`]: in order over an extent, over a list of disjoint extents. [`merge`]: over any
-//!   sources. [`Scope`]: what a scan within one prefix is confined to.
-//! * [`external`]: files of extents that come from outside.
-//! * [`ExtentWriter`]: builds extents. [`scanner`]: whole extents past the cache, for compaction. [`verify`]:
-//!   everything that can be checked. [`Inheritance`]: what new extents take over of the cache.
+//! * [`swip`]: the pointers that a hit follows. [`cache`]: manages the objects behind them.
+//! * [`extent`]: a handle with swips for its parts, and the point read. [`probe_many()`]: many point reads at
+//!   once. [`load_many()`]: loads the parts that they lacked. [`heat`]: how often an extent is read.
+//! * [`row_cache`]: caches single rows, beside the blocks.
+//! * [`cursor`], [`level_cursor`]: walk an extent, or a list of disjoint extents. [`merge`]: merges any
+//!   sources. [`Scope`]: the restriction of a scan within one prefix.
+//! * [`external`]: files of extents written without a database.
+//! * [`loser_tree`]: the least of many sources, for every merge.
+//! * [`ExtentWriter`]: builds extents. [`scanner`]: reads whole extents without the cache, for compaction.
+//!   [`verify`]: all checks of an extent. [`Inheritance`]: loads blocks of new extents into the cache.
 
 pub mod cache;
 pub mod cursor;
@@ -20,7 +22,7 @@ pub mod heat;
 pub mod level_cursor;
 mod load_many;
 mod loader;
-mod loser_tree;
+pub mod loser_tree;
 mod measure;
 pub mod merge;
 mod probe_many;

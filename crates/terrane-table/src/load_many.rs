@@ -1,12 +1,12 @@
-//! The way of many misses at once: what several lookups lack is read in batches and published.
+//! Many misses at once: the parts that several lookups lack are read in batches and published.
 //!
-//! Steps: 1. parts that have come meanwhile are told apart, 2. the others are read, up to [`BATCH_READS`] reads and
-//! [`BATCH_BYTES`] under way at once, 3. each is checked, decoded and published.
+//! Steps: 1. find parts that were cached meanwhile, 2. read the others, with up to [`BATCH_READS`] reads and
+//! [`BATCH_BYTES`] in flight, 3. check, decode and publish each.
 //!
 //! Invariants:
 //! 1. No epoch is held across a read of the store.
-//! 2. A part that cannot be had is left out: whoever reads it alone gets the error that says why.
-//! 3. What is given out is the caller's own, whether the cache had room for it or not.
+//! 2. A part that cannot be loaded is left out: a later read of it alone reports the error.
+//! 3. The caller gets its own references, whether the cache had room or not.
 
 use std::sync::Arc;
 
@@ -18,12 +18,13 @@ use crate::extent::{Extent, count_search};
 use crate::loader::{Loader, Part};
 use crate::swip;
 
-/// Reads of [`load_many`] under way at once: as many as a device's queue takes.
+/// Most reads of [`load_many`] in flight: the depth of a device's queue.
 pub const BATCH_READS: usize = 64;
-/// Bytes that are read and not decoded yet, beyond which a batch takes no further part. They are not the cache's.
+/// A batch takes no further part once this many bytes are read and not decoded. They do not count for the
+/// cache.
 const BATCH_BYTES: usize = 2 << 20;
 
-/// The part of an extent that a lookup lacks; in the order in which a lookup needs them.
+/// The part of an extent that a lookup lacks, in the order in which a lookup needs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
     /// Its range deletes.
@@ -32,17 +33,18 @@ pub enum Need {
     Filter,
     /// Its index block.
     Index,
-    /// A data block, by its place in the index block.
+    /// A data block, by its index in the index block.
     Block(usize),
 }
 
-/// A part of an extent, held by whoever asked for it.
+/// A part of an extent, held by a caller.
 #[derive(Clone, Debug)]
 pub struct Loaded(ObjectRef);
 
 impl Extent {
-    /// The newest version of `key` with a number up to `seq` in a data block of the extent that was loaded for
-    /// [`Need::Block`]. A hit is counted as a search of the extent; `hash` says whether its filter was asked.
+    /// The newest version of `key` with a number up to `seq` in a data block of the extent that was loaded
+    /// for [`Need::Block`]. Counts a hit as a search of the extent; `hash` tells whether its filter was
+    /// checked.
     ///
     /// # Panics
     /// If it was loaded for another need.
@@ -60,8 +62,9 @@ impl Extent {
     }
 }
 
-/// Loads what is needed of extents; what is given out is held all at once, so ask for [`BATCH_READS`] parts or so. The i-th answer is to `needs[i]`; `None` if it could not be had. Parts that stand
-/// there twice, one behind the other, are read once.
+/// Loads parts of extents. All results are held at once, so ask for about [`BATCH_READS`] parts. The i-th
+/// result belongs to `needs[i]`; `None` if it could not be loaded. Equal needs next to each other are read
+/// once.
 #[must_use]
 pub fn load_many(cache: &Arc<Cache>, needs: &[(&Extent, Need)]) -> Vec<Option<Loaded>> {
     let mut loaded: Vec<Option<Loaded>> = vec![None; needs.len()];
@@ -89,7 +92,7 @@ pub fn load_many(cache: &Arc<Cache>, needs: &[(&Extent, Need)]) -> Vec<Option<Lo
     loaded
 }
 
-/// `None` if the index block, which says where the part is, has left the cache again.
+/// `None` if the index block, which holds the location of the part, was evicted again.
 fn part_of(extent: &Extent, need: Need) -> Option<Part> {
     Some(match need {
         Need::RangeDeletes => Part::Ranges,
@@ -125,11 +128,11 @@ impl<'e> Batch<'e> {
         self.wants.len() >= BATCH_READS || self.bytes >= BATCH_BYTES
     }
 
-    /// Reads what was added and leaves the batch empty.
+    /// Reads the batch and empties it.
     fn read(&mut self, loaded: &mut [Option<Loaded>]) {
         let mut wants = &mut self.wants[..];
         while let Some(first) = wants.first() {
-            // The extents of a database lie in one store; those of several are several batches.
+            // The extents of a database are in one store; extents of several stores are several batches.
             let store = &first.loader.extent.store;
             let same = wants.iter().take_while(|want| Arc::ptr_eq(&want.loader.extent.store, store)).count();
             let (mine, others) = wants.split_at_mut(same);

@@ -1,7 +1,7 @@
-//! The way of a miss: reserve, read, check, decode, publish. Gives out references of the caller's own, so no epoch
-//! is held while the store is read.
+//! Handles a miss: reserve, read, check, decode, publish. Returns references of the caller's own, so no epoch
+//! is held while the store reads.
 
-#![expect(unsafe_code, reason = "promises to the cache that homes are removed before they go")]
+#![expect(unsafe_code, reason = "promises to the cache that slots are removed before they go")]
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use terrane_format::index::{IndexBlock, IndexRow};
 use terrane_format::range_deletes::Fragments;
 use terrane_storage::{SLOT_BYTES, Store};
 
-use crate::cache::{Cache, Charge, Home, Object, ObjectKind, ObjectRef, memory};
+use crate::cache::{Cache, Charge, Object, ObjectKind, ObjectRef, SwipSlot, memory};
 use crate::extent::Extent;
 use crate::swip;
 
@@ -23,11 +23,11 @@ use crate::swip;
 pub(crate) struct Loader<'a> {
     pub(crate) extent: &'a Extent,
     pub(crate) cache: &'a Arc<Cache>,
-    /// Whether data blocks that are read enter the cache. Index blocks, filters and range deletes always do.
+    /// True if data blocks that are read enter the cache. Index blocks, filters and range deletes always do.
     pub(crate) fill_cache: bool,
 }
 
-/// What is loaded in one piece.
+/// A part that is loaded in one piece.
 #[derive(Debug)]
 pub(crate) enum Part {
     Filter,
@@ -79,7 +79,7 @@ impl Loader<'_> {
         }
     }
 
-    /// What is in the cache of a part.
+    /// The cached object of a part, if there is one.
     pub(crate) fn cached_part(&self, part: &Part) -> Option<ObjectRef> {
         match part {
             Part::Filter => cached(&self.extent.filter),
@@ -91,7 +91,7 @@ impl Loader<'_> {
 
     fn load(&self, part: &Part) -> Result<ObjectRef> {
         let (offset, len) = self.range(part)?;
-        // Room is made before the read, so that what is read has a place.
+        // Room is made before the read, so that the object has a place.
         let charge = self.reserve(part);
         count_miss(u64::from(len), part);
         let mut bytes = vec![0; len as usize];
@@ -99,7 +99,7 @@ impl Loader<'_> {
         self.finish(part, bytes, charge)
     }
 
-    /// Where in the extent a part is: offset and length.
+    /// Offset and length of a part in the extent.
     pub(crate) fn range(&self, part: &Part) -> Result<(u32, u32)> {
         let meta = &self.extent.meta;
         let (offset, len) = match part {
@@ -118,7 +118,7 @@ impl Loader<'_> {
         Ok((offset, len))
     }
 
-    /// Checks, decodes and publishes a part whose bytes another has read.
+    /// Checks, decodes and publishes a part whose bytes were read elsewhere.
     pub(crate) fn adopt(&self, part: &Part, bytes: Vec<u8>) -> Result<ObjectRef> {
         let charge = self.reserve(part);
         count_miss(bytes.len() as u64, part);
@@ -142,7 +142,7 @@ impl Loader<'_> {
             }
             Part::Block { owner, at } => {
                 let bytes = memory::block_bytes(owner.index().rows.row(*at).raw_len as usize);
-                let may_publish = self.fill_cache && owner.accepts_tenants();
+                let may_publish = self.fill_cache && owner.accepts_children();
                 may_publish.then(|| self.cache.reserve(ObjectKind::Data, bytes)).flatten()
             }
         }
@@ -166,13 +166,13 @@ impl Loader<'_> {
             Part::Block { owner, at } => {
                 let index = owner.index();
                 let block = open_block(&extent.meta, store, &index.rows.row(*at), bytes)?;
-                self.publish(&index.homes[*at], Some(owner), memory::block(&block, charge))
+                self.publish(&index.slots[*at], Some(owner), memory::block(&block, charge))
             }
         })
     }
 
-    /// Data block `at` of the index block `owner`, whose bytes have been read. What a long scan reads enters the cache
-    /// only where there is room to spare: it is not worth the blocks of others.
+    /// Data block `at` of the index block `owner`, whose bytes have been read. Blocks of a long scan enter
+    /// the cache only if there is free room: they must not evict others.
     pub(crate) fn fetched_block(
         &self,
         owner: &Object,
@@ -182,7 +182,7 @@ impl Loader<'_> {
     ) -> Result<ObjectRef> {
         let index = owner.index();
         let row = index.rows.row(at);
-        let may_publish = self.fill_cache && owner.accepts_tenants();
+        let may_publish = self.fill_cache && owner.accepts_children();
         let bytes = memory::block_bytes(row.raw_len as usize);
         let charge = match may_publish {
             true if is_scan => self.cache.reserve_spare(ObjectKind::Data, bytes),
@@ -194,22 +194,22 @@ impl Loader<'_> {
             add(&cells.blocks_decoded, 1);
         });
         let block = open_block(&self.extent.meta, &*self.extent.store, &row, stored.to_vec())?;
-        Ok(self.publish(&index.homes[at], Some(owner), memory::block(&block, charge)))
+        Ok(self.publish(&index.slots[at], Some(owner), memory::block(&block, charge)))
     }
 
     /// Data block `at` of the index block `owner`, if it is in the cache.
     pub(crate) fn cached_block(&self, owner: &Object, at: usize) -> Option<ObjectRef> {
-        cached(&owner.index().homes[at])
+        cached(&owner.index().slots[at])
     }
 
-    fn publish(&self, home: &Home, owner: Option<&Object>, object: ObjectRef) -> ObjectRef {
-        // SAFETY: `Extent::drop` removes the homes in the extent, and those in its index block through it. Both lie
-        // where they are until then: behind an `Arc`, and in an index block, which is never moved.
-        if unsafe { self.cache.publish(home, owner, &object) } {
+    fn publish(&self, slot: &SwipSlot, owner: Option<&Object>, object: ObjectRef) -> ObjectRef {
+        // SAFETY: `Extent::drop` removes the slots in the extent, and those in its index block through it.
+        // Both lie where they are until then: behind an `Arc`, and in an index block, which is never moved.
+        if unsafe { self.cache.publish(slot, owner, &object) } {
             return object;
         }
-        // If another thread was faster, its object is the one to hold on to: ours has no second user.
-        cached(home).unwrap_or(object)
+        // If another thread was faster, its object is used: ours has no second user.
+        cached(slot).unwrap_or(object)
     }
 }
 
@@ -223,11 +223,11 @@ fn count_miss(bytes: u64, part: &Part) {
     });
 }
 
-fn cached(home: &Home) -> Option<ObjectRef> {
+fn cached(slot: &SwipSlot) -> Option<ObjectRef> {
     let epoch = swip::enter();
-    // All lines at once: the count of references stands apart from what is searched.
-    home.swip.load(&epoch)?.prefetch_whole();
-    let object = home.swip.load_owned(&epoch)?;
+    // Prefetches all lines at once, because the reference count is not among the lines that a search reads.
+    slot.swip.load(&epoch)?.prefetch_whole();
+    let object = slot.swip.load_owned(&epoch)?;
     object.touch();
     Some(object)
 }
@@ -237,12 +237,12 @@ pub(crate) fn read_filter(meta: &ExtentMeta, store: &dyn Store) -> Result<Filter
     open_filter(meta, store, &read(meta, store, meta.filter.offset, meta.filter.len)?)
 }
 
-/// Reads and checks an extent's index block, and that it is of this extent.
+/// Reads an extent's index block, and checks that it belongs to this extent.
 pub(crate) fn read_index(meta: &ExtentMeta, store: &dyn Store) -> Result<IndexBlock> {
     open_index(meta, store, read(meta, store, meta.index.offset, meta.index.len)?)
 }
 
-/// Reads and checks an extent's range deletes, and that they are those of its meta. Requires: it has some.
+/// Reads an extent's range deletes, and checks them against its meta. Requires: it has some.
 pub(crate) fn read_range_deletes(meta: &ExtentMeta, store: &dyn Store) -> Result<Fragments> {
     let Some(section) = &meta.range_deletes else { return Ok(Fragments::default()) };
     open_range_deletes(meta, store, &read(meta, store, section.part.offset, section.part.len)?)
@@ -260,7 +260,7 @@ fn open_range_deletes(meta: &ExtentMeta, store: &dyn Store, bytes: &[u8]) -> Res
     let (first, last) = (fragments.all().first(), fragments.all().last());
     let ends = first.zip(last).map(|(first, last)| (&first.start, &last.end));
     if ends != Some((&section.start, &section.end)) || fragments.all().len() != section.fragments as usize {
-        let error = Error::corrupt("range deletes are not those that the manifest tells of");
+        let error = Error::corrupt("range deletes differ from those in the manifest");
         return Err(placed(meta, store, at, error));
     }
     Ok(fragments)
@@ -303,8 +303,8 @@ pub(crate) fn open_block(
     Ok(block.ordered(&meta.collation))
 }
 
-/// Checks bytes against the manifest's own copy of their checksum: a whole, but older, extent in the same place is
-/// found out.
+/// Checks bytes against the checksum in the manifest, which detects a whole, but older, extent in the same
+/// slots.
 fn check_handle(meta: &ExtentMeta, store: &dyn Store, handle: Handle, bytes: &[u8]) -> Result<()> {
     handle.check(bytes).map_err(|error| placed(meta, store, handle.offset, error))
 }
@@ -328,7 +328,7 @@ pub(crate) fn read(meta: &ExtentMeta, store: &dyn Store, offset: u32, len: u32) 
     Ok(bytes)
 }
 
-/// The error with the file and offset that it is about.
+/// Adds the file and offset to an error.
 #[cold]
 pub(crate) fn placed(meta: &ExtentMeta, store: &dyn Store, offset: u32, error: Error) -> Error {
     let (file, offset) = store.place(meta.id, offset);

@@ -6,22 +6,25 @@
 //! the winner plays only against the losers on its own way up. Any n works, not only powers of two.
 
 /// Decides matches between sources.
-pub(crate) trait Contest {
+pub trait Contest {
     /// Whether source `a` goes before source `b`; `a != b`. Never a draw.
     fn beats(&mut self, a: usize, b: usize) -> bool;
 }
 
 /// The tournament over sources `0..n`.
 #[derive(Debug, Default)]
-pub(crate) struct LoserTree {
+pub struct LoserTree {
     nodes: Vec<u32>,
     /// Winners by node, only used while the whole tournament is played.
     winners: Vec<u32>,
 }
 
 impl LoserTree {
-    /// Plays the whole tournament between `count` sources; `count` is at least 1.
-    pub(crate) fn play(&mut self, count: usize, contest: &mut impl Contest) {
+    /// Plays the whole tournament between `count` sources.
+    ///
+    /// # Panics
+    /// If `count` is 0.
+    pub fn play(&mut self, count: usize, contest: &mut impl Contest) {
         assert!(count > 0);
         self.nodes.clear();
         self.nodes.resize(count, 0);
@@ -39,15 +42,16 @@ impl LoserTree {
         self.nodes[0] = self.winners[1];
     }
 
-    /// The source that goes first.
+    /// The source that goes first. Requires: a tournament was played.
     #[inline]
-    pub(crate) fn winner(&self) -> usize {
+    #[must_use]
+    pub fn winner(&self) -> usize {
         self.nodes[0] as usize
     }
 
     /// Plays the winner's matches again after its entry changed.
     #[inline]
-    pub(crate) fn replay(&mut self, contest: &mut impl Contest) {
+    pub fn replay(&mut self, contest: &mut impl Contest) {
         let mut winner = self.nodes[0];
         let mut node = (self.nodes.len() + winner as usize) / 2;
         while node > 0 {
@@ -63,7 +67,7 @@ impl LoserTree {
 
     /// The losers on the winner's way up; the least of them is the runner-up.
     #[inline]
-    pub(crate) fn rivals(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn rivals(&self) -> impl Iterator<Item = usize> + '_ {
         let mut node = (self.nodes.len() + self.winner()) / 2;
         std::iter::from_fn(move || {
             if node == 0 {

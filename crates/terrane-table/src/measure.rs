@@ -1,7 +1,7 @@
-//! How much of an extent lies within a range, by its index block.
+//! Estimates how much of an extent lies within a range, from its index block.
 //!
-//! A block all of whose keys are within counts whole. One that the range cuts counts half, which is off by the other half at
-//! most. What an extent has beside its data blocks is dealt to them by their bytes.
+//! A block whose keys are all within the range counts as a whole. A block that a bound cuts counts as half,
+//! with an error of at most the other half. The extent's other bytes are distributed over its data blocks.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use crate::cache::Cache;
 use crate::extent::Extent;
 use crate::loader::Loader;
 
-/// What of an extent lies within a range: the truth is not further off than the error.
+/// The part of an extent within a range, with the largest possible error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     /// Stored bytes.
     pub bytes: u64,
-    /// By how much they may be off.
+    /// Largest error of the bytes.
     pub bytes_error: u64,
     /// Entries.
     pub entries: u64,
-    /// By how much they may be off.
+    /// Largest error of the entries.
     pub entries_error: u64,
 }
 
 impl Extent {
-    /// How much of the extent lies between two keys. Reads its index block unless that is in the cache.
+    /// Estimates the part of the extent between two keys. Reads its index block unless that is cached.
     ///
     /// # Errors
     /// As [`Extent::get`].
@@ -54,7 +54,7 @@ impl Extent {
         let whole = u128::from(self.meta.bytes);
         let dealt = |bytes: u64| u64::try_from(u128::from(bytes) * whole / u128::from(data.max(1)));
         share.bytes = dealt(share.bytes).unwrap_or(u64::MAX);
-        // One more for what the divisions left out.
+        // One more for the rounding of the divisions.
         share.bytes_error = dealt(share.bytes_error).unwrap_or(u64::MAX) + 1;
         Ok(share)
     }

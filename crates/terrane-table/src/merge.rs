@@ -1,22 +1,22 @@
 //! [`MergeCursor`]: sorted sources as one, both directions.
 //!
-//! Steps of a move: 1. move the winner's source, 2. compute its rank, 3. replay its matches in the loser tree.
-//! A source that wins twice in a row is compared with the runner-up alone from then on, so that a long run from
-//! one source costs one comparison an entry.
+//! Steps of a move: 1. move the winner's source, 2. compute its rank, 3. replay its matches in the loser
+//! tree. A source that wins twice in a row is compared with the runner-up alone from then on, so that a long
+//! run from one source costs one comparison an entry.
 //!
 //! A single source has nobody to play against: its own position is the merge's.
 //!
-//! Matches compare *ranks* first: the 8 key bytes after the prefix that all current keys share. Only equal ranks
-//! look at whole keys. The shared prefix is found when the cursor is placed and only shrinks until it is placed
-//! again, so its upkeep is bounded by its length.
+//! Matches compare *ranks* first: the 8 key bytes after the prefix that all current keys share. Only equal
+//! ranks look at whole keys. The shared prefix is found when the cursor is placed and only shrinks until it
+//! is placed again, so its upkeep is bounded by its length.
 //!
 //! Invariants while placed at entry E of source w:
-//! 1. going forward, every other source stands at its first entry at or after E (none if there is none), or, where
-//!    steps may pass by older versions, at a later one behind versions of the key that was left;
-//!    going backward, at its last entry at or before E.
-//! 2. of sources with the same key and number the highest index, the oldest place, wins in both directions, and the
-//!    others are passed over, so a duplicate shows once. What lies in two places was moved down from the newer one, and
-//!    on the way operands may have been folded with what lay there.
+//! 1. going forward, every other source stands at its first entry at or after E (none if there is none), or,
+//!    where steps may pass by older versions, at a later one behind versions of the key that was left; going
+//!    backward, at its last entry at or before E.
+//! 2. of sources with the same key and number the highest index, the oldest place, wins in both directions,
+//!    and the others are passed over, so a duplicate shows once. What lies in two places was moved down from
+//!    the newer one, and on the way operands may have been folded with what lay there.
 //! 3. `tied[s]` holds for every source s that lost its latest match by equality; while none is set, the entry
 //!    after E cannot be a duplicate of E, and no key is copied.
 
@@ -54,7 +54,7 @@ struct Field<C> {
     /// Prefix of every current key; ranks start behind it.
     shared: SharedPrefix,
     backward: bool,
-    /// Whether a step forward may pass by older versions of the key.
+    /// True if a step forward may pass by older versions of the key.
     skips: bool,
     tied: Vec<bool>,
     tied_count: usize,
@@ -130,12 +130,12 @@ impl<C: Cursor> MergeCursor<C> {
         for source in &mut self.field.sources {
             place(source)?;
         }
-        self.settle(backward);
+        self.position(backward);
         Ok(())
     }
 
     /// Makes the position out of where the sources stand, all on the right side of it.
-    fn settle(&mut self, backward: bool) {
+    fn position(&mut self, backward: bool) {
         self.field.backward = backward;
         if self.is_single() {
             self.placed = true;
@@ -255,8 +255,8 @@ impl<C: Cursor> Field<C> {
         Ok(())
     }
 
-    /// The rank of a source's entry: less goes first in the present direction. `None` if the key does not have
-    /// the shared prefix.
+    /// The rank of a source's entry: less goes first in the present direction. `None` if the key does not
+    /// have the shared prefix.
     #[inline]
     fn rank(&self, index: usize) -> Option<u64> {
         let Some(entry) = self.sources[index].entry() else { return Some(u64::MAX) };
@@ -337,7 +337,7 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
         for &index in &self.waiting {
             self.field.sources[index].seek(key, seq)?;
         }
-        self.settle(false);
+        self.position(false);
         Ok(())
     }
 

@@ -1,41 +1,52 @@
-//! Point lookups of many keys at once, as far as the cache knows.
+//! Point lookups of many keys at once, with cached parts only.
 //!
-//! Steps, each for all lookups before the next one begins, and each asking for the memory of the next: 1. extent,
-//! 2. filter object, 3. filter line, 4. index object, 5. search in the index block, 6. the block's home, 7. block
-//! object, 8. leaf of the block, 9. entry, 10. search in the block. The cache misses of a step overlap: a batch waits once per step, not once per key.
+//! Each step is done for all lookups before the next begins, and prefetches the memory of the next:
+//!
+//! 1. extent,
+//! 2. filter object,
+//! 3. filter line,
+//! 4. index object,
+//! 5. search in the index block,
+//! 6. the block's swip slot,
+//! 7. block object,
+//! 8. leaf of the block,
+//! 9. entry,
+//! 10. search in the block.
+//!
+//! The cache misses of a step overlap: a batch waits once per step, not once per key.
 //!
 //! Nothing is written but reference bits that are clear; nothing waits for a device.
 
 use terrane_base::prefetch::prefetch;
 use terrane_base::{Entry, SeqNo};
 
-use crate::cache::{Home, Index, Object};
+use crate::cache::{Index, Object, SwipSlot};
 use crate::extent::{Extent, count_refusal, count_search};
 use crate::load_many::Need;
 use crate::swip::Epoch;
 
-/// One key and where it is looked for.
+/// One key and the extent in which it is searched.
 #[derive(Clone, Copy, Debug)]
 pub struct Lookup<'g> {
     /// The extent.
     pub extent: &'g Extent,
     /// The key.
     pub key: &'g [u8],
-    /// [`terrane_format::filter::hash`] of the key, or `None` to look into the blocks without asking the filter.
+    /// [`terrane_format::filter::hash`] of the key, or `None` to skip the filter.
     pub hash: Option<u64>,
     state: State<'g>,
 }
 
-/// What the cache knows of a key.
+/// The result of a lookup with cached parts only.
 #[derive(Clone, Copy, Debug)]
 pub enum Answer<'g> {
-    /// The version looked for, in the cached block.
+    /// The version was found in a cached block.
     Found(Entry<'g>),
     /// The extent holds no version of the key up to the number.
     Absent,
-    /// The same, and the filter said so.
+    /// As `Absent`, and the filter said so.
     Refused,
-    /// Something needed is not in the cache: this, to begin with.
+    /// A part is not cached; this is the first one.
     Unknown(Need),
 }
 
@@ -45,13 +56,13 @@ enum State<'g> {
     Filter(&'g Object, u64),
     Index,
     IndexObject(&'g Object),
-    Home(&'g Index, usize),
+    SwipSlot(&'g Index, usize),
     Block(&'g Index, usize, &'g Object),
     Done(Answer<'g>),
 }
 
 impl<'g> Lookup<'g> {
-    /// A lookup that has not begun. Asks for the extent.
+    /// A lookup that has not begun. Prefetches the extent.
     #[inline]
     #[must_use]
     pub fn new(extent: &'g Extent, key: &'g [u8], hash: Option<u64>) -> Self {
@@ -59,7 +70,7 @@ impl<'g> Lookup<'g> {
         Lookup { extent, key, hash, state: State::Begun }
     }
 
-    /// What [`probe_many`] found.
+    /// The result of [`probe_many`].
     ///
     /// # Panics
     /// Before it.
@@ -73,10 +84,10 @@ impl<'g> Lookup<'g> {
     }
 }
 
-/// Brings all lookups to their end: the newest version of each key with a number up to `seq`.
+/// Completes all lookups: finds the newest version of each key with a number up to `seq`.
 pub fn probe_many<'g>(epoch: &'g Epoch, lookups: &mut [Lookup<'g>], seq: SeqNo) {
     step(lookups, |lookup| to_filter(epoch, lookup, seq));
-    // Only now are the objects here that say where the line is.
+    // Only now are the objects in the processor's cache that tell which line it is.
     for lookup in lookups.iter() {
         if let State::Filter(object, hash) = lookup.state {
             object.filter().prefetch(hash);
@@ -153,10 +164,10 @@ fn search_index<'g>(lookup: &Lookup<'g>) -> State<'g> {
     object.touch();
     let index = object.index();
     let at = index.rows.find(lookup.key);
-    match index.homes.get(at) {
-        Some(home) => {
-            prefetch(std::ptr::from_ref(home));
-            State::Home(index, at)
+    match index.slots.get(at) {
+        Some(slot) => {
+            prefetch(std::ptr::from_ref(slot));
+            State::SwipSlot(index, at)
         }
         None => {
             count_search(lookup.extent.asked(lookup.hash).is_some(), 0, false);
@@ -166,8 +177,8 @@ fn search_index<'g>(lookup: &Lookup<'g>) -> State<'g> {
 }
 
 fn to_block<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>) -> State<'g> {
-    let State::Home(index, at) = lookup.state else { return lookup.state };
-    match load(epoch, &index.homes[at]) {
+    let State::SwipSlot(index, at) = lookup.state else { return lookup.state };
+    match load(epoch, &index.slots[at]) {
         Some(object) => {
             object.prefetch();
             State::Block(index, at, object)
@@ -176,11 +187,12 @@ fn to_block<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>) -> State<'g> {
     }
 }
 
-fn load<'g>(epoch: &'g Epoch, home: &'g Home) -> Option<&'g Object> {
-    home.swip.load(epoch)
+fn load<'g>(epoch: &'g Epoch, slot: &'g SwipSlot) -> Option<&'g Object> {
+    slot.swip.load(epoch)
 }
 
-/// The end. Versions of one key that go on in the next block are rare and looked for without company.
+/// The last step. Versions of one key that continue in the next block are rare and are searched one lookup at
+/// a time.
 fn search_block<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>, seq: SeqNo) -> State<'g> {
     let State::Block(index, mut at, mut object) = lookup.state else { return lookup.state };
     let is_filtered = lookup.extent.asked(lookup.hash).is_some();
@@ -192,10 +204,10 @@ fn search_block<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>, seq: SeqNo) -> State<
             break Answer::Found(entry);
         }
         at += 1;
-        if !index.continues(at - 1, lookup.key) || at == index.homes.len() {
+        if !index.continues(at - 1, lookup.key) || at == index.slots.len() {
             break Answer::Absent;
         }
-        match load(epoch, &index.homes[at]) {
+        match load(epoch, &index.slots[at]) {
             Some(next) => object = next,
             None => return State::Done(Answer::Unknown(Need::Block(at))),
         }

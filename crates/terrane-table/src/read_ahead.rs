@@ -1,16 +1,18 @@
-//! What a scan reads before it gets there, in few large reads.
+//! Read-ahead of scans, in few large reads.
 //!
-//! Nothing is read ahead for the first blocks after a placement: most placements want one or two. From the third
-//! block in one direction on, a block that is not cached comes with its neighbours in front: a *window* in one read,
-//! which doubles from [`WINDOW_BYTES_MIN`] up to what the options allow. While the scan uses one window the next is
-//! under way, in the following extent if this one ends.
+//! Nothing is read ahead for the first blocks after a placement, because most placements want one or two.
+//! From the third block in one direction on, a block that is not cached is read together with the next ones:
+//! a *window* in one read, which doubles from [`WINDOW_BYTES_MIN`] up to the limit of the options. While the
+//! scan uses one window the next is being read, in the next extent if this one ends.
 //!
-//! A placement that may not wait for its block ([`ReadAhead::begin_block`]) has it under way in the same manner.
+//! A placement that may not wait for its block ([`ReadAhead::begin_block`]) starts to read it in the same
+//! way.
 //!
 //! Invariants:
-//! 1. At most two windows are held, one in use and one under way, beside memory for one more.
-//! 2. A window is of one extent and keeps it alive, so its bytes cannot be those of a later user of its slots.
-//! 3. A read ahead that fails is not an error: the block is read by itself, and says what is wrong with it.
+//! 1. At most two windows are held, one in use and one being read, and memory for one more.
+//! 2. A window belongs to one extent and keeps it alive, so its bytes cannot be those of a later user of its
+//!    slots.
+//! 3. A failed read-ahead is not an error: the block is read alone, and that read reports the error.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,10 +26,10 @@ use crate::loader::{Loader, check_range};
 
 /// The first window of a scan.
 const WINDOW_BYTES_MIN: u32 = 64 << 10;
-/// Blocks in one direction that make a scan.
+/// Steps in one direction that make a scan.
 const STREAK: u32 = 2;
 
-/// Bytes of an extent that are here.
+/// Bytes of an extent that were read.
 #[derive(Debug)]
 struct Window {
     extent: Arc<Extent>,
@@ -35,15 +37,15 @@ struct Window {
     bytes: ReadBytes,
 }
 
-/// Stored bytes of a block that were read before it was asked for.
+/// Stored bytes of a block that were read ahead.
 #[derive(Debug)]
 pub(crate) struct Fetched<'a> {
     pub(crate) stored: &'a [u8],
-    /// A scan reads them, not a placement.
+    /// True if a scan reads them, not a placement.
     pub(crate) is_scan: bool,
 }
 
-/// Bytes of an extent that are under way.
+/// Bytes of an extent that are being read.
 #[derive(Debug)]
 struct Begun {
     extent: Arc<Extent>,
@@ -54,7 +56,7 @@ struct Begun {
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct ReadAhead {
-    /// Largest window; 0: none.
+    /// Largest window; 0 switches read-ahead off.
     bytes_max: u32,
     backward: bool,
     /// Steps from block to block in this direction.
@@ -62,11 +64,11 @@ pub(crate) struct ReadAhead {
     window_bytes: u32,
     window: Option<Window>,
     begun: Option<Begun>,
-    /// The block of a placement that has begun.
+    /// The read of a placement's block, if one was started.
     sought: Option<Begun>,
-    /// Where the scan goes on when its extent ends.
+    /// The extent in which the scan continues.
     following: Option<Arc<Extent>>,
-    /// For the next read.
+    /// Buffer for the next read.
     memory: Vec<u8>,
 }
 
@@ -75,12 +77,13 @@ impl ReadAhead {
         ReadAhead { bytes_max, ..ReadAhead::default() }
     }
 
-    /// Whether anything is ever read ahead.
+    /// Returns true if read-ahead is switched on.
     pub(crate) fn is_on(&self) -> bool {
         self.bytes_max > 0
     }
 
-    /// The scan was placed anew. What is under way is left to itself: to wait for it now would cost the placement.
+    /// Starts over for a new placement. A running read is not awaited, because the placement would have to
+    /// wait for it.
     #[inline]
     pub(crate) fn restart(&mut self) {
         self.streak = 0;
@@ -98,7 +101,7 @@ impl ReadAhead {
         }
     }
 
-    /// The scan moved to the next block in a direction.
+    /// Records that the scan moved to the next block in a direction.
     #[inline]
     pub(crate) fn step(&mut self, backward: bool) {
         if self.backward != backward {
@@ -108,12 +111,13 @@ impl ReadAhead {
         self.streak += 1;
     }
 
-    /// Says where the scan goes on when its extent ends.
+    /// Sets the extent in which the scan continues.
     pub(crate) fn follow(&mut self, extent: Option<Arc<Extent>>) {
         self.following = extent;
     }
 
-    /// Has block `at`, which is not cached, under way for the placement that follows. False if it is not.
+    /// Starts to read block `at`, which is not cached, for the next placement. Returns false if that is not
+    /// possible.
     #[cold]
     pub(crate) fn begin_block(&mut self, extent: &Arc<Extent>, rows: &Rows, at: usize) -> bool {
         if !self.is_on() {
@@ -125,8 +129,7 @@ impl ReadAhead {
         self.sought.is_some()
     }
 
-    /// The stored bytes of block `at`, which is not cached, if they are to come by way of a window or have been begun
-    /// to be read.
+    /// The stored bytes of block `at`, which is not cached, if they are in a window or being read.
     pub(crate) fn fetch(
         &mut self,
         extent: &Arc<Extent>,
@@ -147,7 +150,7 @@ impl ReadAhead {
         } else if !self.window.as_ref().is_some_and(|window| window.holds(extent, &block))
             && !self.advance(extent, rows, at, &block)
         {
-            // Whatever it was, it must not be tried again with every block.
+            // After any failure it must not be tried again with every block.
             self.restart();
             return None;
         }
@@ -160,8 +163,8 @@ impl ReadAhead {
         Some(Fetched { stored, is_scan })
     }
 
-    /// Makes the window that holds `block` the current one, by way of what is under way if it does. False if that
-    /// fails.
+    /// Makes the window that holds `block` the current one, from a running read if that holds it. Returns
+    /// false if that fails.
     fn advance(&mut self, extent: &Arc<Extent>, rows: &Rows, at: usize, block: &Range<u32>) -> bool {
         if let Some(used) = self.window.take() {
             self.memory = used.bytes.into_memory();
@@ -171,7 +174,7 @@ impl ReadAhead {
         self.take_window(begun)
     }
 
-    /// Waits for what was begun and makes it the current window. False if it failed.
+    /// Waits for a running read and makes it the current window. Returns false if it failed.
     fn take_window(&mut self, begun: Begun) -> bool {
         if let Some(used) = self.window.take() {
             self.memory = used.bytes.into_memory();
@@ -182,8 +185,8 @@ impl ReadAhead {
         true
     }
 
-    /// Whether the next window is to be begun now: at once in a scan that has proved itself, after half of its first
-    /// window in one that has not.
+    /// Returns true if the next window should be read now: at once in an established scan, after half of its
+    /// first window in a new one.
     fn is_worth_more(&self, block: &Range<u32>) -> bool {
         let Some(window) = &self.window else { return false };
         let left =
@@ -191,7 +194,7 @@ impl ReadAhead {
         self.window_bytes > WINDOW_BYTES_MIN || left as usize <= window.bytes.len() / 2
     }
 
-    /// Begins the window behind the current one, in this extent or in the one that follows.
+    /// Starts to read the window after the current one, in this extent or in the next.
     fn begin_next(&mut self, extent: &Arc<Extent>, cache: &Arc<Cache>, rows: &Rows) -> Option<Begun> {
         let window = self.window.as_ref()?;
         let next = if self.backward {
@@ -204,7 +207,7 @@ impl ReadAhead {
             return self.begin(extent, rows, at);
         }
         let following = self.following.take()?;
-        // The scan needs this index block anyway, and meets the error there if it cannot be had.
+        // The scan needs this index block anyway, and reports the error there.
         let loader = Loader { extent: &following, cache: following.bind(cache), fill_cache: true };
         let index: ObjectRef = loader.index().ok()?;
         let rows = &index.index().rows;
@@ -213,7 +216,7 @@ impl ReadAhead {
         self.begin(&following, rows, at)
     }
 
-    /// Begins a window that starts (going backward: ends) with block `at`, which exists.
+    /// Starts to read a window that starts (going backward: ends) with block `at`, which exists.
     fn begin(&mut self, extent: &Arc<Extent>, rows: &Rows, at: usize) -> Option<Begun> {
         self.window_bytes =
             (self.window_bytes * 2).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MIN.max(self.bytes_max));
@@ -251,7 +254,7 @@ impl Begun {
     }
 }
 
-/// The blocks from `at` on (going backward: down) that fit into `bytes`, `at` in any case.
+/// The blocks from `at` on (going backward: down) that fit into `bytes`, and `at` in any case.
 fn range_around(rows: &Rows, at: usize, backward: bool, bytes: u32) -> Range<u32> {
     let end_of = |at: usize| rows.row(at).offset.saturating_add(rows.row(at).stored_len);
     let (mut start, mut end) = (rows.row(at).offset, end_of(at));

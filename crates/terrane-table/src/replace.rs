@@ -1,13 +1,14 @@
-//! Incremental replacement: blocks that a job wrote take the place of cached blocks of its inputs before any reader
-//! meets them, so that a compaction does not empty the cache.
+//! Cache transfer: blocks that a job wrote replace the cached blocks of its inputs before any reader misses
+//! them, so that a compaction does not empty the cache.
 //!
-//! Steps: 1. [`Inheritance::of`] lists the cached blocks of the inputs by key range, with their standing; 2. each new
-//! extent takes from it ([`Inheritance::pass_on`]): index block and filter, then the blocks that overlap most of what
-//! was cached, no more bytes than the inputs had; a block that replaces an established one is established at once.
-//! Where less than half of the inputs was cached only such blocks are taken over, and none where it was less than a
-//! quarter: what is evicted for them would be missed as much, and the device has them to read.
+//! Steps: 1. [`Inheritance::of`] lists the cached blocks of the inputs by key range, and whether they are
+//! established (used more than once). 2. Each new extent loads from that list ([`Inheritance::pass_on`]):
+//! index block and filter, then the blocks that overlap most of the cached ones, at most as many bytes as the
+//! inputs had; a block that replaces an established one is established at once. If less than half of the
+//! inputs was cached only those blocks are loaded, and none if it was less than a quarter: the blocks evicted
+//! for them would be missed as much, and loading them costs reads.
 //!
-//! Nothing is right or wrong by it: what is not taken over is loaded by the first read.
+//! Correctness does not depend on it: a block that is not loaded here is loaded by its first read.
 
 use std::sync::Arc;
 
@@ -23,29 +24,29 @@ use crate::swip;
 struct Cached {
     first: Vec<u8>,
     last: Vec<u8>,
-    /// Used more than once since it came.
+    /// True if it was used more than once since it was loaded.
     is_established: bool,
 }
 
-/// What was cached of the inputs of a job.
+/// The cached blocks of a job's inputs.
 #[derive(Debug, Default)]
 pub struct Inheritance {
-    /// How the keys are ordered.
+    /// Key order of the table.
     collation: Collation,
     /// By first key.
     blocks: Vec<Cached>,
-    /// Greatest last key of the blocks up to each one: bounds the search for overlaps.
+    /// For each block, the greatest last key up to it: bounds the search for overlaps.
     reach: Vec<Vec<u8>>,
-    /// Bytes of the blocks that may still be taken over.
+    /// Bytes of blocks that may still be loaded.
     bytes_left: u64,
-    /// Blocks of the inputs whose index block is cached, cached or not.
+    /// Number of data blocks of those inputs whose index block is cached.
     blocks_known: usize,
-    /// Whether the index block of any input was cached.
+    /// True if the index block of any input was cached.
     has_index: bool,
 }
 
 impl Inheritance {
-    /// What is cached of `inputs` now.
+    /// Lists the cached blocks of `inputs`.
     pub fn of<'e>(inputs: impl Iterator<Item = &'e Arc<Extent>>, cache: &Cache) -> Inheritance {
         let mut all = Inheritance::default();
         for extent in inputs {
@@ -71,9 +72,9 @@ impl Inheritance {
         self.has_index = true;
         let index = index.index();
         self.blocks_known += index.rows.len();
-        for (row, home) in index.rows.rows().zip(index.homes.iter()) {
-            // An epoch for each: the list is long, and others wait for memory.
-            let Some(is_established) = cache.standing(home, &swip::enter()) else { continue };
+        for (row, slot) in index.rows.rows().zip(index.slots.iter()) {
+            // One epoch for each block: the list is long, and other threads wait for memory.
+            let Some(is_established) = cache.was_reused(slot, &swip::enter()) else { continue };
             self.bytes_left += u64::from(row.raw_len);
             self.blocks.push(Cached {
                 first: row.first_key.to_vec(),
@@ -83,17 +84,17 @@ impl Inheritance {
         }
     }
 
-    /// Whether there is nothing to take over.
+    /// Returns true if there is nothing to load.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.has_index
     }
 
-    /// Loads what of `extent` takes the place of cached blocks and is not cached yet; returns how many blocks. Best before
-    /// any reader knows of it.
+    /// Loads the blocks of `extent` that replace cached blocks; returns their number. Call it before readers
+    /// see the extent.
     ///
     /// # Errors
-    /// As [`Extent::get`]; what was loaded before stays.
+    /// As [`Extent::get`]; blocks loaded before the error stay.
     pub fn pass_on(&mut self, extent: &Extent, cache: &Arc<Cache>) -> Result<u64> {
         if self.is_empty() {
             return Ok(0);
@@ -102,24 +103,24 @@ impl Inheritance {
         loader.filter()?;
         let owner = loader.index()?;
         let index = owner.index();
-        let heirs = index.rows.rows().enumerate();
-        let mut heirs: Vec<_> = heirs
+        let wanted = index.rows.rows().enumerate();
+        let mut wanted: Vec<_> = wanted
             .filter_map(|(at, row)| {
                 let claim = self.claim(row.first_key, row.last_key)?;
                 let is_missing = loader.cached_block(&owner, at).is_none();
                 (is_missing && self.is_worth_a_read(claim)).then_some((claim, at, row.raw_len))
             })
             .collect();
-        // The strongest claims first, while there are bytes; those of equal strength in key order.
-        heirs.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+        // The strongest claims first, while bytes are left; equal ones in key order.
+        wanted.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         let mut taken = 0;
-        for (claim, at, bytes) in heirs {
+        for (claim, at, bytes) in wanted {
             if self.bytes_left < u64::from(bytes) {
                 break;
             }
             self.bytes_left -= u64::from(bytes);
             if claim.established > 0 {
-                cache.vouch(&index.homes[at]);
+                cache.mark_established(&index.slots[at]);
             }
             loader.block(&owner, at)?;
             taken += 1;
@@ -127,17 +128,17 @@ impl Inheritance {
         Ok(taken)
     }
 
-    /// Whether a block is read for a claim.
+    /// Returns true if a block should be read for a claim.
     fn is_worth_a_read(&self, claim: Claim) -> bool {
         self.has_share(2) || (claim.established > 0 && self.has_share(4))
     }
 
-    /// Whether one block in `parts` of the inputs was cached, or more.
+    /// Returns true if at least one block in `parts` of the inputs was cached.
     fn has_share(&self, parts: usize) -> bool {
         self.blocks.len() * parts >= self.blocks_known
     }
 
-    /// What was cached of the keys from `first` to `last`.
+    /// The cached blocks that overlap the keys from `first` to `last`.
     fn claim(&self, first: &[u8], last: &[u8]) -> Option<Claim> {
         let start = self.reach.partition_point(|reach| self.collation.lt(reach, first));
         let end = self.blocks.partition_point(|block| self.collation.le(&block.first, last));
@@ -152,7 +153,7 @@ impl Inheritance {
     }
 }
 
-/// How much a new block has to do with what was cached, the stronger the greater.
+/// How much a new block overlaps with cached ones; a stronger claim is greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Claim {
     established: u32,

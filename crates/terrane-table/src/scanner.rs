@@ -1,7 +1,7 @@
-//! [`ExtentScanner`]: an extent's blocks in few large reads past the cache, for compaction.
+//! [`ExtentScanner`]: reads an extent's blocks in few large reads without the cache, for compaction.
 //!
-//! Blocks come stored (checked, not decoded, ready to be written elsewhere) or decoded. One chunk of the extent is
-//! in memory at a time; while it is used, the store is told about the next one.
+//! Blocks come stored (checked, not decoded, ready to be written elsewhere) or decoded. One chunk of the
+//! extent is in memory at a time; while it is used, the store gets a hint about the next one.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use terrane_format::index::IndexBlock;
 use crate::extent::Extent;
 use crate::loader;
 
-/// Bytes of a chunk that read well from every device: seeks do not show, and a job's memory stays small.
+/// Bytes of a chunk, suitable for every device: large enough to hide seeks, small enough for a job's memory.
 pub const CHUNK_BYTES: u32 = 512 << 10;
 
-/// See the [module](self). Blocks are best asked for in order; going back reads again.
+/// See the [module](self). Blocks should be requested in order; going back reads again.
 #[derive(Debug)]
 pub struct ExtentScanner {
     extent: Arc<Extent>,
@@ -27,8 +27,8 @@ pub struct ExtentScanner {
 }
 
 impl ExtentScanner {
-    /// Opens `extent`: reads its index block. `chunk_bytes` (at least 1; see [`CHUNK_BYTES`]) is how much is read
-    /// at once; a block that is longer is read whole.
+    /// Opens `extent`: reads its index block. `chunk_bytes` (at least 1; see [`CHUNK_BYTES`]) is read at
+    /// once; a longer block is read whole.
     ///
     /// # Errors
     /// `Corrupt`, naming file and offset; `Io`.
@@ -37,7 +37,7 @@ impl ExtentScanner {
         Ok(ExtentScanner { extent, rows, chunk_bytes, chunk: Vec::new(), start: 0 })
     }
 
-    /// What is known about the blocks without reading them.
+    /// The rows of the index block.
     #[must_use]
     pub fn rows(&self) -> &IndexBlock {
         &self.rows
@@ -80,7 +80,7 @@ impl ExtentScanner {
         self.chunk.capacity() + self.rows.memory_bytes()
     }
 
-    /// Brings block `at` into the chunk, with as many blocks after it as fit.
+    /// Reads block `at` and as many blocks after it as fit into the chunk.
     fn load(&mut self, at: usize) -> Result<()> {
         let first = self.rows.row(at);
         let first_end = u64::from(first.offset) + u64::from(first.stored_len);

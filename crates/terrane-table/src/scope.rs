@@ -1,7 +1,8 @@
-//! What a scan is confined to where all of its keys have one prefix: extents whose filter denies the prefix are passed by,
-//! before their index block is touched.
+//! The scope of a scan whose keys all have one prefix: extents whose filter excludes the prefix are skipped
+//! before their index block is read.
 //!
-//! Invariant: a cursor within a scope shows every entry whose key begins with the scope's prefix. Others it may show or not.
+//! Invariant: a cursor with a scope returns every entry whose key begins with the scope's prefix. It may
+//! return others.
 
 use std::sync::Arc;
 
@@ -14,11 +15,11 @@ use crate::cache::Cache;
 use crate::extent::Extent;
 use crate::loader::Loader;
 
-/// Keys that begin with one prefix, and how filters are asked for it.
+/// Keys that begin with one prefix, and its hash for filters.
 #[derive(Debug)]
 pub struct Scope {
     prefix: Vec<u8>,
-    /// The least key behind them.
+    /// The least key after them.
     end: Option<Vec<u8>>,
     hash: u64,
     extractor: u64,
@@ -39,25 +40,25 @@ impl Scope {
         &self.prefix
     }
 
-    /// The least key behind them, if there is one.
+    /// The least key after them, if there is one.
     #[must_use]
     pub fn end(&self) -> Option<&[u8]> {
         self.end.as_deref()
     }
 
-    /// Whether `key` is one of the keys.
+    /// Returns true if `key` is in the scope.
     #[inline]
     pub(crate) fn holds(&self, key: &[u8]) -> bool {
         key.starts_with(&self.prefix)
     }
 
-    /// Whether keys of the scope can lie within the bounds of `extent`.
+    /// Returns true if keys of the scope can lie within the bounds of `extent`.
     pub(crate) fn meets(&self, extent: &Extent) -> bool {
         let (smallest, largest) = (extent.meta.smallest.as_slice(), extent.meta.largest.as_slice());
         largest >= self.prefix.as_slice() && (smallest <= self.prefix.as_slice() || self.holds(smallest))
     }
 
-    /// Whether `extent` may hold a key of the scope; `false` is certain.
+    /// Returns true if `extent` may hold a key of the scope; `false` is certain.
     pub(crate) fn admits(&self, extent: &Extent, cache: &Arc<Cache>) -> Result<Admission> {
         if !self.meets(extent) {
             return Ok(Admission::Denied);
@@ -67,7 +68,7 @@ impl Scope {
         let filter = object.filter();
         let is_own = filter.prefixes() == Some(self.extractor);
         if !is_own && (filter.prefixes().is_none() || !terrane_base::planted!(AskForeignFilter)) {
-            // Of another extractor, or of keys alone: it knows nothing of the prefix.
+            // A filter of another extractor, or of keys alone, does not know the prefix.
             return Ok(Admission::Unasked);
         }
         let may_contain = filter.may_contain(self.hash);
@@ -79,13 +80,13 @@ impl Scope {
     }
 }
 
-/// What is known of an extent before a cursor goes into it.
+/// What is known of an extent before a cursor opens it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// No key of the scope is there.
+    /// The extent has no key of the scope.
     Denied,
-    /// Its filter said that there may be one.
+    /// Its filter says that there may be one.
     Asked,
-    /// Nobody could be asked.
+    /// There is no filter for the prefix.
     Unasked,
 }

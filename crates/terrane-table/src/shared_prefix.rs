@@ -1,8 +1,8 @@
-//! What the current keys of a merge have in common in front.
+//! The common prefix of the current keys of a merge.
 
 use terrane_base::key::head;
 
-/// A prefix; mostly shorter than a call to compare it is worth.
+/// A prefix; mostly so short that a call to compare it would not pay.
 ///
 /// Invariant: `head` is that of `bytes`.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ impl SharedPrefix {
         self.head = head(prefix);
     }
 
-    /// What `key` has behind the prefix, if it begins with it.
+    /// The part of `key` after the prefix, if it begins with the prefix.
     #[inline]
     pub(crate) fn behind<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
         let len = self.bytes.len();

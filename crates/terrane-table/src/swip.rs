@@ -1,17 +1,19 @@
-//! Swips: atomic pointers that are null or point at a cached object (pointer swizzling: Graefe et al., "In-Memory
-//! Performance for Big Data", VLDB 2014; Leis et al., "LeanStore", ICDE 2018).
+//! Swips: atomic pointers that are null or point at a cached object (pointer swizzling: Graefe et al.,
+//! "In-Memory Performance for Big Data", VLDB 2014; Leis et al., "LeanStore", ICDE 2018).
 //!
-//! Who owns what:
+//! Ownership:
 //! 1. A swip that is not null owns one strong reference to its object.
-//! 2. Whoever holds a [`Guard`] may load the swip; what it loads lives as long as the guard. No count is written.
+//! 2. A thread with a [`Guard`] may load the swip; the loaded object lives as long as the guard. No count is
+//!    written.
 //! 3. null -> p only by [`Swip::publish`], which moves a reference in. Any thread; the first one wins.
-//! 4. p -> null only by [`Swip::clear`], p -> q only by [`Swip::exchange`]. The one thread whose exchange saw p has the
-//!    reference, and retires it: it is dropped when every guard that was alive at that moment is gone. A guard that is made later finds the
-//!    swip null or pointing elsewhere.
+//! 4. p -> null only by [`Swip::clear`], p -> q only by [`Swip::exchange`]. The one thread whose exchange saw
+//!    p owns the reference and retires it: it is dropped when every guard that existed at that moment is
+//!    gone. A later guard finds the swip null or pointing elsewhere.
 //! 5. A dropped swip retires as well: its object may have been loaded under a guard that outlives the swip.
 //!
-//! Memory ordering: `publish` releases the object's contents to the acquiring `load`. `clear` acquires, because
-//! dropping touches the contents; its order against loads comes from the guard (entering and retiring fence).
+//! Memory ordering: `publish` releases the object's contents to the acquiring `load`. `clear` acquires,
+//! because dropping touches the contents; its order against loads comes from the guard (entering and retiring
+//! fence).
 
 #![expect(unsafe_code, reason = "references travel through atomic pointers")]
 
@@ -21,7 +23,7 @@ use std::sync::Arc;
 
 use terrane_base::sync::atomic::{AtomicPtr, Ordering};
 
-/// Keeps what is loaded under it alive.
+/// Keeps objects that are loaded under it alive.
 ///
 /// # Safety
 /// An object given to `retire` is dropped only after every guard of the same type, made before the call, is
@@ -31,19 +33,19 @@ pub unsafe trait Guard {
     fn retire<R: Send + 'static>(&self, reference: R);
 }
 
-/// An owned, counted reference that travels as a pointer.
+/// An owned, counted reference that can be converted to a pointer.
 ///
 /// # Safety
-/// A pointer from `into_raw` stays good until it is given to `from_raw`, once; the object lives as long as there is
-/// any reference to it.
+/// A pointer from `into_raw` stays valid until it is passed to `from_raw`, once; the object lives as long as
+/// there is any reference to it.
 pub unsafe trait Reference<T>: Send + 'static {
-    /// Gives the reference out as a pointer.
+    /// Converts the reference to a pointer.
     fn into_raw(self) -> *const T;
 
-    /// Takes it back.
+    /// Converts it back.
     ///
     /// # Safety
-    /// `pointer` came from [`Reference::into_raw`] and was not taken back yet.
+    /// `pointer` came from [`Reference::into_raw`] and was not converted back yet.
     unsafe fn from_raw(pointer: *const T) -> Self;
 
     /// One more reference.
@@ -73,8 +75,8 @@ unsafe impl<T: Send + Sync + 'static> Reference<T> for Arc<T> {
     }
 }
 
-/// The guard in use: an epoch of the process-wide collector (Fraser, "Practical lock-freedom", 2004, chapter 5).
-/// Never held across I/O or a callback of the user.
+/// The guard in use: an epoch of the process-wide collector (Fraser, "Practical lock-freedom", 2004, chapter
+/// 5). Never held across I/O or a callback of the user.
 #[derive(Debug)]
 pub struct Epoch(terrane_base::epoch::Guard);
 
@@ -93,14 +95,14 @@ impl Epoch {
         &self.0
     }
 
-    /// Hands what this thread retired to the collector and drops what has become free.
+    /// Passes what this thread retired to the collector and drops what has become free.
     pub fn collect(&self) {
         self.0.flush();
     }
 }
 
-// SAFETY: `crossbeam_epoch` runs a deferred function once every thread that was pinned has unpinned. All epochs
-// are made by `enter`, hence of one collector; another collector's guards would not protect.
+// SAFETY: `crossbeam_epoch` runs a deferred function once every thread that was pinned has unpinned. All
+// epochs are made by `enter`, hence of one collector; another collector's guards would not protect.
 unsafe impl Guard for Epoch {
     fn retire<R: Send + 'static>(&self, reference: R) {
         if terrane_base::planted!(FreeWhileSeen) {
@@ -136,20 +138,21 @@ impl<T: Send + Sync + 'static, R: Reference<T>> Swip<T, R> {
     /// The object with a reference of the caller's own, to keep it beyond the guard.
     #[inline]
     pub fn load_owned<G: Guard>(&self, _guard: &G) -> Option<R> {
-        // Acquire: as in `load`. Not by way of `load`: a pointer made from its reference may not free the object.
+        // Acquire: as in `load`. Not through `load`: a pointer derived from its reference may not free the
+        // object.
         let pointer = self.pointer.load(Ordering::Acquire).cast_const();
         if pointer.is_null() {
             return None;
         }
-        // SAFETY: the pointer came from `into_raw`, and the guard keeps the swip's reference, also if the swip is
-        // cleared meanwhile, from being dropped before there is another.
+        // SAFETY: the pointer came from `into_raw`, and the guard keeps the swip's reference, also if the
+        // swip is cleared meanwhile, from being dropped before there is another.
         Some(unsafe { R::another(pointer) })
     }
 
     /// Makes the swip point at `object`.
     ///
     /// # Errors
-    /// Gives `object` back if the swip points at one already.
+    /// Returns `object` if the swip points at one already.
     pub fn publish(&self, object: R) -> Result<(), R> {
         let pointer = object.into_raw().cast_mut();
         let exchanged =
@@ -161,8 +164,8 @@ impl<T: Send + Sync + 'static, R: Reference<T>> Swip<T, R> {
         }
     }
 
-    /// Makes the swip, which points at `old`, point at `new`, and retires `old`. False, and nothing is changed, if it
-    /// points elsewhere by now.
+    /// Replaces `old` by `new`, and retires `old`. Returns false, without any change, if the swip does not
+    /// point at `old` any more.
     pub fn exchange<G: Guard>(&self, guard: &G, old: &T, new: R) -> bool {
         let (expected, pointer) = (ptr::from_ref(old).cast_mut(), new.into_raw().cast_mut());
         // Release: as in `publish`; Acquire: as in `clear`.
@@ -176,7 +179,7 @@ impl<T: Send + Sync + 'static, R: Reference<T>> Swip<T, R> {
         exchanged.is_ok()
     }
 
-    /// Makes the swip null and retires its object; returns whether there was one.
+    /// Makes the swip null and retires its object; returns true if there was one.
     pub fn clear<G: Guard>(&self, guard: &G) -> bool {
         // Acquire: pairs with the Release of `publish`, before the contents are dropped.
         let pointer = self.pointer.swap(ptr::null_mut(), Ordering::Acquire);
@@ -191,7 +194,7 @@ impl<T: Send + Sync + 'static, R: Reference<T>> Swip<T, R> {
 
 impl<T: Send + Sync + 'static, R: Reference<T>> Drop for Swip<T, R> {
     fn drop(&mut self) {
-        // Most swips are null by now; entering the epoch for those would be waste.
+        // Most swips are null by now, and need no epoch.
         if !self.pointer.load(Ordering::Relaxed).is_null() {
             self.clear(&enter());
         }

@@ -1,8 +1,14 @@
-//! Everything that can be checked about one extent, without stopping at the first finding.
+//! All checks of one extent, without stopping at the first error.
 //!
-//! Steps: 1. the footer against the meta, 2. index block and filter, 3. every block: checksum, structure, order,
-//! its index row, its neighbours, and that the filter knows its keys, 4. the sums over all blocks against the meta,
-//! 5. the range deletes, 6. the zeros between the parts and the footer.
+//! Steps:
+//!
+//! 1. the footer against the meta,
+//! 2. index block and filter,
+//! 3. every block: checksum, structure, order, its index row, its neighbours, and that the filter contains
+//!    its keys,
+//! 4. the sums over all blocks against the meta,
+//! 5. the range deletes,
+//! 6. the zeros between the parts and the footer.
 
 use terrane_base::{Error, Moment, Result, SeqNo};
 use terrane_format::block::{Block, BlockCursor};
@@ -15,8 +21,8 @@ use terrane_storage::Store;
 
 use crate::loader::{open_block, placed, read, read_filter, read_index, read_range_deletes};
 
-/// Checks the extent that `meta` describes, past the cache. Returns what is wrong, each finding an error with the
-/// file and offset that it is about; nothing if all is well. Takes the memory of one block and the index.
+/// Checks the extent that `meta` describes, without the cache. Returns every error, with file and offset.
+/// Takes the memory of one block and the index.
 #[must_use]
 pub fn verify_extent(meta: &ExtentMeta, store: &dyn Store) -> Vec<Error> {
     let mut check = Check { meta, store, findings: Vec::new(), moments: Vec::new() };
@@ -35,7 +41,7 @@ struct Check<'a> {
     meta: &'a ExtentMeta,
     store: &'a dyn Store,
     findings: Vec<Error>,
-    /// When entries that were seen expire.
+    /// Expiry times of the entries that were read.
     moments: Vec<Moment>,
 }
 
@@ -43,17 +49,17 @@ struct Check<'a> {
 type Last = (Vec<u8>, SeqNo);
 
 impl Check<'_> {
-    /// Keeps an error as a finding.
+    /// Records an error as a finding.
     fn note<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|error| self.findings.push(error)).ok()
     }
 
-    /// A finding of this module's own.
+    /// Adds a finding of this module.
     fn find(&mut self, offset: u32, what: String) {
         self.findings.push(placed(self.meta, self.store, offset, Error::corrupt(what)));
     }
 
-    /// A finding that follows from how keys were compared.
+    /// Adds a finding that depends on how keys are compared.
     fn find_of_order(&mut self, offset: u32, what: String) {
         self.findings.push(placed(self.meta, self.store, offset, Error::corrupt(what).of_order()));
     }
@@ -96,7 +102,7 @@ impl Check<'_> {
         for row in rows.rows() {
             let stored = read(self.meta, self.store, row.offset, row.stored_len);
             let block = stored.and_then(|stored| open_block(self.meta, self.store, &row, stored));
-            // After a broken block its neighbour's order against it is unknown.
+            // After a damaged block the order of the next block relative to it is unknown.
             let Some(block) = self.note(block) else {
                 last = None;
                 continue;
@@ -125,10 +131,7 @@ impl Check<'_> {
                     || (key == first.key && seq > first.seq_kind.seq())
             });
             if !follows {
-                self.find_of_order(
-                    row.offset,
-                    "block starts before the end of the one in front of it".into(),
-                );
+                self.find_of_order(row.offset, "block starts before the end of the block before it".into());
             }
         }
         let mut end = None;
@@ -140,7 +143,7 @@ impl Check<'_> {
             cursor.next(block);
         }
         if denied > 0 {
-            self.find(row.offset, format!("filter denies {denied} keys of a block"));
+            self.find(row.offset, format!("filter does not contain {denied} keys of a block"));
         }
         cursor.seek_last(block);
         let last = cursor.entry(block).map(|entry| (entry.key.to_vec(), entry.seq_kind.seq()));
@@ -166,7 +169,7 @@ impl Check<'_> {
         self.expect(at, "deletes", &meta.deletes, &sum(|row| u64::from(row.deletes)));
         self.expiry();
         if meta.range_deletes.is_some() && ranges.is_none() {
-            // They could not be read, which was found already.
+            // They could not be read, which was reported already.
             return;
         }
         let (least, greatest) = ranges.and_then(Fragments::seq_range).unzip();
@@ -184,7 +187,7 @@ impl Check<'_> {
         }
     }
 
-    /// Expects an outermost key: where there are range deletes, comparing has told which it is.
+    /// Expects an outermost key. With range deletes, comparing has decided which key that is.
     fn expect_end(&mut self, offset: u32, what: &str, expected: &[u8], found: &[u8]) {
         if expected == found {
             return;
@@ -196,7 +199,7 @@ impl Check<'_> {
         }
     }
 
-    /// What is said of entries that expire is true of some that are there: those of copied blocks may not have been looked at.
+    /// The recorded expiry must hold for some of the entries: copied blocks may not have been decoded.
     fn expiry(&mut self) {
         let Some(said) = self.meta.expiry else { return };
         self.moments.sort_unstable();

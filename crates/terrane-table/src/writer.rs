@@ -1,16 +1,18 @@
 //! Builds one extent after the other.
 //!
-//! 1. [`ExtentWriter::add`] collects entries into a block; a full block is compressed behind those before it in
-//!    one buffer, and its index row and the hashes of its keys are kept.
-//! 2. [`ExtentWriter::add_block`] copies a stored block of another extent undecoded. Only its keys are walked,
-//!    for the filter; `docs/design/0003-filter.md` weighs this against storing hashes.
-//! 3. [`ExtentWriter::add_range_delete`] collects range deletes, beside and before the entries that they lie among.
+//! 1. [`ExtentWriter::add`] collects entries into a block; a full block is compressed and appended to one
+//!    buffer, and its index row and the hashes of its keys are kept.
+//! 2. [`ExtentWriter::add_block`] copies a stored block of another extent without decoding it. Only its keys
+//!    are read, for the filter; `docs/design/0003-filter.md` compares this with storing hashes.
+//! 3. [`ExtentWriter::add_range_delete`] collects range deletes, independently of the entries and before
+//!    those that they cover.
 //! 4. [`ExtentWriter::finish`] adds index, filter, range deletes and footer, and writes the whole at once.
 //!
-//! The writer keeps its memory from extent to extent: a slot for the extent, a block, the index and eight bytes
-//! per key. The caller closes an extent in time: while [`ExtentWriter::fits`] or [`ExtentWriter::fits_block`]
-//! says yes, the extent stays within one slot. All versions of a key belong into one extent, or levels would
-//! overlap: the caller closes extents between keys, even where that makes one larger than a slot.
+//! The writer reuses its memory from extent to extent: a slot for the extent, a block, the index and eight
+//! bytes per key. The caller ends an extent in time: while [`ExtentWriter::fits`] or
+//! [`ExtentWriter::fits_block`] returns true, the extent stays within one slot. All versions of a key belong
+//! in one extent, or levels would overlap: the caller ends extents between keys, even if that makes one
+//! larger than a slot.
 
 mod prefixes;
 mod ranges;
@@ -30,11 +32,11 @@ use terrane_format::index::{IndexBuilder, IndexRow};
 use terrane_format::range_deletes::Fragment;
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store};
 
-/// Bytes of an entry besides key and value, at most: three lengths and the sequence number.
+/// Most bytes of an entry besides key and value: three lengths and the sequence number.
 const ENTRY_HEADER_MAX: usize = 3 * varint::BYTES_MAX + 8;
-/// Bytes of an index row besides its keys, at most.
+/// Most bytes of an index row besides its keys.
 const ROW_FIXED_MAX: usize = 64;
-/// Bytes that an entry adds to an extent at most besides key and value, if it begins a block: its header, the
+/// Most bytes that an entry adds to an extent besides key and value, if it begins a block: its header, the
 /// block's trailer and restart, its index row, a line of the filter.
 const ENTRY_OVERHEAD_MAX: usize = ENTRY_HEADER_MAX + 16 + ROW_FIXED_MAX + 64;
 
@@ -65,27 +67,27 @@ impl Totals {
 #[derive(Debug)]
 pub struct ExtentWriter {
     settings: WriterSettings,
-    /// How the keys of the table are ordered.
+    /// Key order of the table.
     collation: Collation,
     encoder: Encoder,
     block: BlockBuilder,
     /// The blocks so far, as stored.
     bytes: Vec<u8>,
     index: IndexBuilder,
-    /// Hash of every key, each once; of the prefix of every key that has one; and whose prefixes these are.
+    /// Hash of every key, once each; of the prefixes of keys; and the extractor of these prefixes.
     hashes: Vec<u64>,
     prefixes: Prefixes,
     totals: Totals,
     smallest: Vec<u8>,
-    /// Last key of the blocks so far, and the number of its last version; `None` behind a copied block.
+    /// Last key so far, and the number of its last version; `None` after a copied block.
     last_key: Vec<u8>,
     last_seq: Option<SeqNo>,
     cursor: BlockCursor,
     /// Sorted and disjoint.
     range_deletes: Vec<Fragment>,
-    /// Bytes of their part.
+    /// Bytes of the part with the range deletes.
     range_bytes: usize,
-    /// When those of the entries so far expire that do.
+    /// Expiry times of the entries so far that expire.
     moments: Vec<Moment>,
 }
 
@@ -122,7 +124,7 @@ impl ExtentWriter {
         })
     }
 
-    /// The writer, for extents of a table whose keys are ordered so. Requires: nothing was added.
+    /// Sets the key order of the table. Requires: nothing was added.
     #[must_use]
     pub fn ordered(self, collation: &Collation) -> Self {
         ExtentWriter { block: self.block.ordered(collation), collation: collation.clone(), ..self }
@@ -132,7 +134,7 @@ impl ExtentWriter {
     ///
     /// # Errors
     /// `Invalid` if it does not come strictly after the last one in internal order, is beyond the limits of
-    /// `terrane_base::key`, or the extent is full beyond all slots.
+    /// `terrane_base::key`, or the extent would exceed the largest number of slots.
     pub fn add(&mut self, entry: Entry<'_>) -> Result<()> {
         key::check_key(entry.key)?;
         key::check_value(entry.value)?;
@@ -151,12 +153,12 @@ impl ExtentWriter {
         Ok(())
     }
 
-    /// Adds a block of another extent as it is stored there. `row.offset` means nothing here. `may_expire`: the other extent
-    /// tells of entries that expire.
+    /// Adds a block of another extent as it is stored there. `row.offset` is ignored. `may_expire`: the other
+    /// extent has entries that expire.
     ///
     /// # Errors
-    /// `Corrupt` if `stored` is not the block of `row`; `Invalid` if its first key is not greater than the last
-    /// one here (versions of one key cannot be joined without decoding), or as [`ExtentWriter::add`].
+    /// `Corrupt` if `stored` is not the block of `row`; `Invalid` if its first key is not greater than the
+    /// last one here (versions of one key cannot be joined without decoding), or as [`ExtentWriter::add`].
     pub fn add_block(&mut self, row: &IndexRow<'_>, stored: &[u8], may_expire: bool) -> Result<()> {
         self.cut_block()?;
         self.check_follows(row.first_key, None)?;
@@ -170,13 +172,13 @@ impl ExtentWriter {
         Ok(())
     }
 
-    /// Whether the extent holds nothing yet.
+    /// Returns true if nothing was added yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.has_entries() && self.range_deletes.is_empty()
     }
 
-    /// Whether the extent holds an entry yet.
+    /// Returns true if an entry was added.
     #[must_use]
     pub fn has_entries(&self) -> bool {
         !self.block.is_empty() || !self.index.is_empty()
@@ -188,43 +190,43 @@ impl ExtentWriter {
         if self.block.is_empty() { &self.last_key } else { self.block.last_key() }
     }
 
-    /// Bytes that the extent would take if it were finished now; a little less where the block that is being
-    /// filled compresses.
+    /// Bytes of the extent if it were finished now; slightly less if the current block compresses.
     #[must_use]
     pub fn estimated_bytes(&self) -> usize {
         extent::extent_bytes_with(self.content_bytes(), self.form_max())
     }
 
-    /// Whether the extent stays within one slot if an entry of this size is added. An empty extent takes any.
+    /// Returns true if the extent stays within one slot if an entry of this size is added. An empty extent
+    /// takes any.
     #[inline]
     #[must_use]
     pub fn fits(&self, key_len: usize, value_len: usize) -> bool {
-        // The key may come to stand in an index row as first and as last key, too.
+        // The key may be stored in an index row as first and as last key, too.
         let added = 3 * key_len + value_len + ENTRY_OVERHEAD_MAX;
         self.is_empty() || self.extent_bytes_with(added) <= SLOT_BYTES
     }
 
-    /// Whether the extent stays within one slot if this block is added. An empty extent takes any.
+    /// Returns true if the extent stays within one slot if this block is added. An empty extent takes any.
     #[must_use]
     pub fn fits_block(&self, row: &IndexRow<'_>) -> bool {
-        // Each entry may bring a key and a prefix.
+        // Each entry may add a key and a prefix.
         let each = if self.prefixes.are_kept() { 2 } else { 1 };
         let filter = self.filter_bytes_with(row.entries as usize * each) - self.filter_bytes();
         let added = row.stored_len as usize + row.encoded_len() + filter;
         self.is_empty() || self.extent_bytes_with(added) <= SLOT_BYTES
     }
 
-    /// Finishes the extent, writes it to newly allocated slots of `store` and starts over. It is durable after
-    /// the next [`Store::sync`]. Requires: not empty.
+    /// Finishes the extent, writes it to newly allocated slots of `store` and starts over. It is durable
+    /// after the next [`Store::sync`]. Requires: not empty.
     ///
     /// # Errors
-    /// As [`Store::allocate`] and [`Store::write`]; the writer is empty and the slots are given back then.
+    /// As [`Store::allocate`] and [`Store::write`]; then the writer is empty and the slots are freed.
     pub fn finish(&mut self, store: &dyn Store) -> Result<ExtentMeta> {
         let written = self.seal().and_then(|mut meta| {
             meta.id = store.allocate(meta.slots)?;
             if let Err(error) = store.write(meta.id, &self.bytes) {
-                // The write's error is the one to act on. Slots that cannot be given back now are free
-                // after the next open.
+                // The error of the write matters more. Slots that cannot be freed now are free after the next
+                // open.
                 let _ = store.free(meta.id, meta.slots);
                 return Err(error);
             }
@@ -234,10 +236,10 @@ impl ExtentWriter {
         written
     }
 
-    /// Finishes the extent and hands its bytes over, with a meta whose id is 0:0. Requires: not empty.
+    /// Finishes the extent and returns its bytes, with a meta whose id is 0:0. Requires: not empty.
     ///
     /// # Errors
-    /// `Invalid` if the extent is full beyond all slots.
+    /// `Invalid` if the extent exceeds the largest number of slots.
     pub fn finish_bytes(&mut self) -> Result<(Vec<u8>, ExtentMeta)> {
         let sealed = self.seal();
         let bytes = std::mem::take(&mut self.bytes);
@@ -245,14 +247,14 @@ impl ExtentWriter {
         Ok((bytes, sealed?))
     }
 
-    /// Takes bytes that [`ExtentWriter::finish_bytes`] handed over back, for the next extent. Requires: empty.
+    /// Takes back the bytes of [`ExtentWriter::finish_bytes`], for the next extent. Requires: empty.
     pub fn recycle(&mut self, mut bytes: Vec<u8>) {
         assert!(self.is_empty());
         bytes.clear();
         self.bytes = bytes;
     }
 
-    /// Forgets the extent begun.
+    /// Discards the current extent.
     pub fn reset(&mut self) {
         self.block.reset();
         self.index.reset();
@@ -266,7 +268,7 @@ impl ExtentWriter {
         self.range_deletes.clear();
         self.range_bytes = 0;
         self.moments.clear();
-        // A very large value must not make the writer large for ever.
+        // A very large value must not make the writer's memory large for ever.
         self.bytes.shrink_to(SLOT_BYTES);
         self.block.shrink(self.settings.block_bytes * 2);
         self.encoder.shrink(self.settings.block_bytes * 2);
@@ -299,7 +301,7 @@ impl ExtentWriter {
         Ok(())
     }
 
-    /// Checks that a block beginning with `key` may follow the blocks so far.
+    /// Checks that a block beginning with `key` may follow the last one.
     fn check_follows(&self, key: &[u8], seq: Option<SeqNo>) -> Result<()> {
         let follows = match self.collation.cmp(&self.last_key, key) {
             std::cmp::Ordering::Less => true,
@@ -320,12 +322,12 @@ impl ExtentWriter {
     fn block_offset(&self) -> Result<u32> {
         let limit = EXTENT_SLOTS_MAX as usize * SLOT_BYTES;
         if self.bytes.len() >= limit {
-            return Err(Error::invalid(format!("extent is longer than {limit} bytes: close it in time")));
+            return Err(Error::invalid(format!("extent is longer than {limit} bytes: end it earlier")));
         }
         Ok(self.bytes.len() as u32)
     }
 
-    /// Stores the block that is being filled, if there is one.
+    /// Stores the current block, if there is one.
     fn cut_block(&mut self) -> Result<()> {
         if self.block.is_empty() {
             return Ok(());

@@ -1,16 +1,17 @@
-//! A cache whose objects lie in an arena: the limit counts chunks, a lower limit gives them back, and what is moved to
-//! make that possible is found as before.
+//! A cache whose objects lie in an arena: the limit counts chunks, a lower limit gives them back, and what is
+//! moved to make that possible is found as before.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(not(feature = "shuttle"))]
 
+#[path = "suite/support/mod.rs"]
 mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use support::store::{TestStore, write_extents};
-use support::{Dice, Row, until_free};
-use terrane_base::{Cursor, SeqNo};
+use support::{Row, until_free};
+use terrane_base::{Cursor, Rng, SeqNo};
 use terrane_table::cache::ObjectKind;
 use terrane_table::{Cache, CursorOptions, Extent, ExtentCursor, WriterSettings};
 
@@ -143,15 +144,15 @@ fn the_limit_holds_while_objects_move() {
             .map(|seed| {
                 let data = &data;
                 scope.spawn(move || {
-                    let mut dice = Dice(seed);
-                    (0..6000).for_each(|_| data.read(&data.rows[dice.roll(data.rows.len())]));
+                    let mut rng = Rng::new(seed);
+                    (0..6000).for_each(|_| data.read(&data.rows[rng.index(data.rows.len())]));
                 })
             })
             .collect();
         scope.spawn(|| {
-            let mut dice = Dice(99);
+            let mut rng = Rng::new(99);
             while !done.load(Ordering::Relaxed) {
-                data.cache.set_limit((1 << 20) + dice.roll(4 << 20) as u64);
+                data.cache.set_limit((1 << 20) + rng.index(4 << 20) as u64);
                 for _ in 0..4 {
                     data.cache.shrink_some(256 << 10);
                     std::thread::yield_now();
@@ -174,10 +175,10 @@ fn a_full_cache_is_dense() {
     let _alone = alone();
     let limit = 4 << 20;
     let data = Data::new(60_000, limit);
-    let mut dice = Dice(5);
+    let mut rng = Rng::new(5);
     let mut least = u64::MAX;
     for turn in 0..12_000 {
-        data.read(&data.rows[dice.roll(data.rows.len())]);
+        data.read(&data.rows[rng.index(data.rows.len())]);
         let usage = data.cache.usage();
         assert!(usage.used_bytes <= limit as u64, "{usage:?}");
         if turn > 4000 {

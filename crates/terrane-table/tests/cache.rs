@@ -1,18 +1,19 @@
-//! The cache's promises: its limit, in the books and on the heap; what stays and what goes; what leaves with an
-//! extent.
+//! The cache's promises: its limit, in the books and on the heap; what stays and what goes; what leaves with
+//! an extent.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(not(feature = "shuttle"))]
 #![expect(unsafe_code, reason = "counts what the allocator gives out")]
 
+#[path = "suite/support/mod.rs"]
 mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use support::Row;
 use support::store::{TestStore, write_extent, write_extents};
-use support::{Dice, Row};
-use terrane_base::{Cursor, SeqNo};
+use terrane_base::{Cursor, Rng, SeqNo};
 use terrane_table::cache::ObjectKind;
 use terrane_table::extent::free_failures;
 use terrane_table::{Cache, CursorOptions, Extent, ExtentCursor, WriterSettings};
@@ -64,8 +65,8 @@ fn read(extent: &Extent, cache: &Arc<Cache>, row: &Row) {
 /// Bytes of what readers hold in hand for a moment, and of what they need besides: the test's own threads.
 const HAND_BYTES: usize = 256 << 10;
 
-/// Data many times the cache, read by threads at random: every read is right, and neither the books nor the heap
-/// pass the limit at any time.
+/// Data many times the cache, read by threads at random: every read is right, and neither the books nor the
+/// heap pass the limit at any time.
 #[test]
 fn the_limit_holds_under_threads() {
     let _alone = alone();
@@ -83,7 +84,7 @@ fn the_limit_holds_under_threads() {
             let readers: Vec<_> = (0..4)
                 .map(|thread| {
                     let (rows, extents, cache) = (&rows, &extents, &cache);
-                    scope.spawn(move || random_reads(&mut Dice(thread), rows, extents, cache))
+                    scope.spawn(move || random_reads(&mut Rng::new(thread), rows, extents, cache))
                 })
                 .collect();
             scope.spawn(|| {
@@ -113,13 +114,13 @@ fn the_limit_holds_under_threads() {
     }
 }
 
-fn random_reads(dice: &mut Dice, rows: &[Row], extents: &[Arc<Extent>], cache: &Arc<Cache>) {
+fn random_reads(rng: &mut Rng, rows: &[Row], extents: &[Arc<Extent>], cache: &Arc<Cache>) {
     for _ in 0..4000 {
-        let row = &rows[dice.roll(rows.len())];
+        let row = &rows[rng.index(rows.len())];
         let at = extents.partition_point(|extent| extent.meta.largest < row.key);
         read(&extents[at], cache, row);
-        if dice.roll(100) == 0 {
-            scan(&extents[at], cache, dice.roll(500));
+        if rng.index(100) == 0 {
+            scan(&extents[at], cache, rng.index(500));
         }
     }
 }
@@ -249,8 +250,8 @@ fn the_hot_set_survives_a_scan() {
     }
 }
 
-/// When other blocks are used than before, they stay from their first use on, once the cache has seen that what it gives up
-/// comes back.
+/// When other blocks are used than before, they stay from their first use on, once the cache has seen that
+/// what it gives up comes back.
 #[test]
 fn another_hot_set_comes_in() {
     let _alone = alone();

@@ -1,8 +1,8 @@
 //! The protocol of a swip (load, publish, clear, retire) under explored schedules.
 //!
-//! `crossbeam_epoch` is not known to the explorer, so the reclaimer here is a model with the weakest promise that
-//! `Guard` allows: what is retired is dropped at the very moment when the last guard that was alive at its
-//! retirement goes. Any use after that is seen, because a dropped object says so.
+//! `crossbeam_epoch` is not known to the explorer, so the reclaimer here is a model with the weakest promise
+//! that `Guard` allows: what is retired is dropped at the very moment when the last guard that was alive at
+//! its retirement goes. Any use after that is seen, because a dropped object says so.
 //!
 //! Run with `cargo test -p terrane-table --features shuttle --test shuttle`.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
@@ -13,6 +13,7 @@
 mod cache;
 #[path = "shuttle/rows.rs"]
 mod rows;
+#[path = "suite/support/mod.rs"]
 mod support;
 
 use std::any::Any;
@@ -103,7 +104,8 @@ struct Registry {
     flags: std::sync::Mutex<Vec<Arc<AtomicUsize>>>,
 }
 
-/// The address that a load gave is looked up among the objects' flags, so that a dangling one is not followed.
+/// The address that a load gave is looked up among the objects' flags, so that a dangling one is not
+/// followed.
 fn assert_alive(registry: &Registry, flag: *const AtomicUsize) {
     let flags = registry.flags.lock().unwrap();
     let flag = flags.iter().find(|known| Arc::as_ptr(known) == flag).expect("a flag that was made");

@@ -1,16 +1,17 @@
-//! Threads that read, scan, evict, resize and drop extents at once: every value is right, every extent's memory
-//! comes back. Also run under ThreadSanitizer and Miri, which see what asserts cannot.
+//! Threads that read, scan, evict, resize and drop extents at once: every value is right, every extent's
+//! memory comes back. Also run under ThreadSanitizer and Miri, which see what asserts cannot.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(not(feature = "shuttle"))]
 
+#[path = "suite/support/mod.rs"]
 mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use support::store::{TestStore, write_extents};
-use support::{Dice, Row, until_free};
-use terrane_base::{Cursor, SeqNo};
+use support::{Row, until_free};
+use terrane_base::{Cursor, Rng, SeqNo};
 use terrane_table::{Cache, CursorOptions, Extent, ExtentList, LevelCursor, WriterSettings};
 
 /// Small enough for an interpreter to get somewhere.
@@ -58,17 +59,17 @@ fn run(make: impl Fn(u64) -> Arc<Cache>) {
         let workers: Vec<_> = (0..3u64)
             .map(|seed| {
                 let (tree, cache, rows) = (&tree, &cache, &rows);
-                scope.spawn(move || read_some(&mut Dice(seed), tree, cache, rows))
+                scope.spawn(move || read_some(&mut Rng::new(seed), tree, cache, rows))
             })
             .collect();
         scope.spawn(|| {
-            let mut dice = Dice(77);
+            let mut rng = Rng::new(77);
             for _ in 0..CHANGES {
                 if done.load(Ordering::Relaxed) {
                     break;
                 }
-                match dice.roll(3) {
-                    0 => cache.resize(SCALE as u64 * dice.roll(3000) as u64),
+                match rng.index(3) {
+                    0 => cache.resize(SCALE as u64 * rng.index(3000) as u64),
                     1 => cache.clear(),
                     _ => {
                         // A rewrite of everything: the old extents go when their last reader goes.
@@ -89,11 +90,11 @@ fn run(make: impl Fn(u64) -> Arc<Cache>) {
     assert_eq!(Arc::strong_count(&cache), 1, "no object is left");
 }
 
-fn read_some(dice: &mut Dice, tree: &Tree, cache: &Arc<Cache>, rows: &[Row]) {
+fn read_some(rng: &mut Rng, tree: &Tree, cache: &Arc<Cache>, rows: &[Row]) {
     for _ in 0..SCALE * READS {
         let list = tree.list();
-        let row = &rows[dice.roll(rows.len())];
-        if dice.roll(20) > 0 {
+        let row = &rows[rng.index(rows.len())];
+        if rng.index(20) > 0 {
             let extent = list.extent(list.find(&row.key)).clone();
             drop(list);
             let mut value = Vec::new();

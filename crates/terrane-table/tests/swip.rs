@@ -1,4 +1,5 @@
-//! The promise of a swip: what was loaded under a guard lives as long as the guard, whoever takes it out meanwhile.
+//! The promise of a swip: what was loaded under a guard lives as long as the guard, whoever takes it out
+//! meanwhile.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(not(feature = "shuttle"))]
 

@@ -1,4 +1,5 @@
-//! Backups: each copies only what the one before lacks, is checked, and makes a new database when it is needed.
+//! Backups: each copies only what the one before lacks, is checked, and makes a new database when it is
+//! needed.
 
 use std::ops::ControlFlow;
 

@@ -1,5 +1,5 @@
-//! Sorted data past journal and memory: a file written offline and taken in, a bulk load, sizes of ranges, and extents that
-//! are dropped at once.
+//! Sorted data past journal and memory: a file written offline and taken in, a bulk load, sizes of ranges,
+//! and extents that are dropped at once.
 
 use std::path::Path;
 
@@ -36,7 +36,8 @@ fn run(dir: &Path) -> Result<()> {
     println!("day 1 has {} +- {} rows in {} +- {} bytes", count.value, count.error, size.value, size.error);
     assert!(count.admits(ROWS));
 
-    // Nobody needs the first day any more. A snapshot that saw its extents would be in the way; this one is older.
+    // Nobody needs the first day any more. A snapshot that saw its extents would be in the way; this one is
+    // older.
     drop(before);
     let dropped = table.delete_files_in_range(day.clone())?;
     table.delete_range(day.start, day.end)?;

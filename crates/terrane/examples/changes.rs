@@ -1,5 +1,6 @@
-//! A replica that is fed by changes: it applies each batch as it was committed, and keeps in the same batch where it is, so
-//! that it goes on exactly there after a crash. Where the source no longer keeps what it needs, it begins with a copy.
+//! A replica that is fed by changes: it applies each batch as it was committed, and keeps in the same batch
+//! where it is, so that it goes on exactly there after a crash. Where the source no longer keeps what it
+//! needs, it begins with a copy.
 
 use std::time::Duration;
 
@@ -35,7 +36,8 @@ fn apply(changes: &mut Changes, replica: &Db) -> Result<u64> {
 
 pub(crate) fn main() -> Result<()> {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    // 256 MiB of the journal stay after their records are in the levels. The rule is stored with the database.
+    // 256 MiB of the journal stay after their records are in the levels. The rule is stored with the
+    // database.
     let mut options = Options::default();
     options.set("history_bytes", "256MiB")?;
     let db = Db::open_with(dir.path().join("source"), &options)?;

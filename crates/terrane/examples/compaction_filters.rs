@@ -1,4 +1,5 @@
-//! A compaction filter: sessions of users who are gone leave with the next compaction, but not from under a snapshot.
+//! A compaction filter: sessions of users who are gone leave with the next compaction, but not from under a
+//! snapshot.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

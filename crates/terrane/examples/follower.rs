@@ -27,7 +27,8 @@ pub(crate) fn main() -> Result<()> {
     assert_eq!(view.table("orders")?.iter().count(), view.table("items")?.iter().count());
     match view.table("orders")?.get(&7u32.to_be_bytes()) {
         Ok(value) => assert_eq!(value.as_deref(), Some(&b"open"[..])),
-        // What the primary has merged away meanwhile is perhaps gone; a view never shows anything else instead.
+        // What the primary has merged away meanwhile is perhaps gone; a view never shows anything else
+        // instead.
         Err(error) => assert_eq!(error.kind(), Kind::Gone),
     }
     follower.catch_up()?;

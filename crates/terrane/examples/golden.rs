@@ -1,8 +1,8 @@
 //! Makes the golden stores of the present format version: `golden DIRECTORY`, which must not exist.
 //!
-//! One store per set of options that changes stored bytes. Each is a directory of the database's files, gzipped (data
-//! files are mostly room), and `listing`: one line per row with table, key, length and checksum of the value, and one
-//! per table. Run by `cargo xtask golden`; read by `tests/golden.rs`.
+//! One store per set of options that changes stored bytes. Each is a directory of the database's files,
+//! gzipped (data files are mostly room), and `listing`: one line per row with table, key, length and checksum
+//! of the value, and one per table. Run by `cargo xtask golden`; read by `tests/golden.rs`.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -18,6 +18,7 @@ use std::time::Duration;
 use flate2::Compression as Level;
 use flate2::write::GzEncoder;
 use terrane::{Batch, Compression, Db, Options, Result, Sync, Table, TableOptions};
+use terrane_base::rng;
 
 /// A moment of the year 2100.
 const FAR: Duration = Duration::from_secs(4_102_444_800);
@@ -65,12 +66,9 @@ fn main() {
     }
 }
 
-/// The n-th number of a sequence that looks random (SplitMix64's output function).
+/// The n-th number of a sequence that looks random.
 fn scattered(n: u64) -> u64 {
-    let mut z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    rng::mix(n.wrapping_mul(rng::STEP))
 }
 
 fn value(number: u64) -> Vec<u8> {

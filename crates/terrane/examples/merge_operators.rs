@@ -1,4 +1,5 @@
-//! Merges: a counter that is built in, and an operator of one's own that keeps the three best scores of a player.
+//! Merges: a counter that is built in, and an operator of one's own that keeps the three best scores of a
+//! player.
 
 use std::sync::Arc;
 

@@ -1,13 +1,14 @@
-//! Deletes most of a table by one record, goes on overwriting the rest, and shows when the space comes back, and what
-//! scans over the deleted keys cost meanwhile.
+//! Deletes most of a table by one record, goes on overwriting the rest, and shows when the space comes back,
+//! and what scans over the deleted keys cost meanwhile.
 //!
-//! `cargo run --release --example range_delete_space -- DIRECTORY [KEYS [SECONDS [OPTION=VALUE ..]]]` (a directory that is
-//! not there yet; 100000 keys, 1 second)
+//! `cargo run --release --example range_delete_space -- DIRECTORY [KEYS [SECONDS [OPTION=VALUE ..]]]` (a
+//! directory that is not there yet; 100000 keys, 1 second)
 
 use std::path::Path;
 use std::time::Duration;
 
 use terrane::{Db, Env, Options, Result};
+use terrane_base::Rng;
 
 const VALUE_BYTES: usize = 200;
 /// Overwrites between two looks at the database.
@@ -19,11 +20,8 @@ fn key(number: u64) -> [u8; 8] {
 
 /// Values that no compression makes small.
 fn value(number: u64) -> [u8; VALUE_BYTES] {
-    let mut state = number ^ 0x9e37_79b9_7f4a_7c15;
-    std::array::from_fn(|_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 56) as u8
-    })
+    let mut rng = Rng::new(number);
+    std::array::from_fn(|_| rng.next_u64() as u8)
 }
 
 fn run(dir: &Path, keys: u64, seconds: u64, options: &Options) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Deletes a range of many keys by one record, and shows what a scan over it costs before and after.
 //!
-//! `cargo run --release --example range_deletes -- DIRECTORY [KEYS]` (a directory that is not there yet; 100000 keys)
+//! `cargo run --release --example range_deletes -- DIRECTORY [KEYS]` (a directory that is not there yet;
+//! 100000 keys)
 
 use std::path::Path;
 

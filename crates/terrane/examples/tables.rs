@@ -1,5 +1,5 @@
-//! Tables: batches over several of them, the ways to write and to read, options of their own, and one that is changed while
-//! it is open.
+//! Tables: batches over several of them, the ways to write and to read, options of their own, and one that is
+//! changed while it is open.
 
 use terrane::{Batch, Db, Kind, Options, Result, Sync, TableOptions};
 

@@ -1,4 +1,5 @@
-//! Transactions: money that moves between accounts, a rule over several rows, and a commit over two databases.
+//! Transactions: money that moves between accounts, a rule over several rows, and a commit over two
+//! databases.
 //!
 //! Run with `cargo run -p terrane --example transactions`.
 
@@ -51,8 +52,8 @@ fn pessimistic(db: &Db) -> Result<()> {
     Ok(())
 }
 
-/// "At most two on call": each reads the range and adds a row of its own. Serializable refuses the second one, snapshot
-/// isolation does not.
+/// "At most two on call": each reads the range and adds a row of its own. Serializable refuses the second
+/// one, snapshot isolation does not.
 fn phantoms(db: &Db) -> Result<()> {
     for (isolation, expected) in [(Isolation::Serializable, 2), (Isolation::Snapshot, 3)] {
         let on_call = db.table_or_create(&format!("on call {isolation:?}"))?;
@@ -100,8 +101,8 @@ fn indexed(db: &Db) -> Result<()> {
     Ok(())
 }
 
-/// A year ends: its entries go as one range, and what they came to is added to a counter that nobody had to read. The
-/// transaction sees both before anybody else does.
+/// A year ends: its entries go as one range, and what they came to is added to a counter that nobody had to
+/// read. The transaction sees both before anybody else does.
 fn close_the_year(db: &Db) -> Result<()> {
     let entries = db.table_or_create("entries")?;
     let totals = db.create_table("totals", &TableOptions::new().set("merge_operator", "counter")?)?;

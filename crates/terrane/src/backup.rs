@@ -1,4 +1,4 @@
-//! Backups of open databases: incremental, verified, in a place of their own.
+//! Backups of open databases: incremental, verified, in a location of their own.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -16,10 +16,11 @@ use crate::Db;
 
 /// The backups in a directory, or in another [`BackupPlace`].
 ///
-/// A backup copies the extents that no earlier one in the place has, and what is in the journal; it has every commit up to its
-/// moment. Every object has a checksum of 128 bits, which each restore and each verification checks; what is copied is
-/// verified first. A crash at any time leaves the older backups whole, and no half one; what it leaves behind the next backup
-/// removes. Restoring makes a new database with an id of its own, never over anything.
+/// A backup copies the extents that no earlier backup in the location has, and the content of the journal; it
+/// contains every commit up to its start. Every object has a checksum of 128 bits, which each restore and
+/// each verification checks; copied bytes are verified first. A crash at any time leaves the older backups
+/// complete, and no incomplete one; the next backup removes leftover files. Restoring creates a new database
+/// with an id of its own, and overwrites nothing.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -39,7 +40,7 @@ use crate::Db;
 #[derive(Clone, Debug)]
 pub struct Backups {
     inner: terrane_engine::backup::Backups,
-    /// Where databases are restored to.
+    /// The disk to which databases are restored.
     disk: Arc<dyn Disk>,
 }
 
@@ -63,13 +64,14 @@ impl Backups {
         Backups { inner: terrane_engine::backup::Backups::new(place, env), disk }
     }
 
-    /// Makes a backup of an open database: every commit up to now, durable on return. Commits go on meanwhile; space of
-    /// extents that leave the database is kept until the backup is done.
+    /// Makes a backup of an open database: every commit up to now, durable on return. Commits continue
+    /// meanwhile; the space of removed extents is kept until the backup is done.
     ///
     /// # Errors
-    /// `Busy` if another process or thread makes or removes a backup in the place; `Invalid` if the place holds something else
-    /// or the database was opened read-only; `Corrupt`, naming file and offset, if the database is damaged; `Cancelled` if it
-    /// closes; `Full`, `Io`, `Poisoned`. No backup was made then, but where only the last sync failed.
+    /// `Busy` if another process or thread makes or removes a backup in the place; `Invalid` if the place
+    /// holds something else or the database was opened read-only; `Corrupt`, naming file and offset, if the
+    /// database is damaged; `Cancelled` if it closes; `Full`, `Io`, `Poisoned`. No backup was made then, but
+    /// where only the last sync failed.
     pub fn create(&self, db: &Db) -> Result<BackupInfo> {
         self.create_with(db, &BackupOptions::default(), &mut go_on)
     }
@@ -124,13 +126,14 @@ impl Backups {
         self.inner.verify(id, bytes_per_second, watcher)
     }
 
-    /// Makes a database of backup `id` in the directory `path`, which must not exist; durable on return. It has an id of its
-    /// own. What a crash leaves of an unfinished one, `NAME.unfinished`, the next attempt to the same place removes.
+    /// Makes a database of backup `id` in the directory `path`, which must not exist; durable on return. It
+    /// has an id of its own. What a crash leaves of an unfinished one, `NAME.unfinished`, the next attempt to
+    /// the same place removes.
     ///
     /// # Errors
-    /// `NotFound` if there is no such backup; `Invalid` if something is at `path`; `Busy` if another restore to it is under
-    /// way; `Corrupt`, naming the object, if the backup is damaged; `Full`, `Io`. Nothing is at `path` then, unless only
-    /// the last sync failed.
+    /// `NotFound` if there is no such backup; `Invalid` if something is at `path`; `Busy` if another restore
+    /// to it is under way; `Corrupt`, naming the object, if the backup is damaged; `Full`, `Io`. Nothing is
+    /// at `path` then, unless only the last sync failed.
     pub fn restore(&self, id: u64, path: impl AsRef<Path>) -> Result<Restored> {
         self.restore_with(id, path, &RestoreOptions::default(), &mut go_on)
     }
@@ -152,7 +155,8 @@ impl Backups {
     /// Removes all backups but the newest `keep`, and what only they needed.
     ///
     /// # Errors
-    /// `NotFound` if there is no such place; `Busy` if another process or thread makes or removes a backup; `Io`.
+    /// `NotFound` if there is no such place; `Busy` if another process or thread makes or removes a backup;
+    /// `Io`.
     pub fn purge(&self, keep: usize) -> Result<Removed> {
         self.inner.purge(keep)
     }

@@ -7,7 +7,8 @@ use terrane_engine::{Change, ChangeKind};
 
 use crate::Table;
 
-/// Puts, merges, deletes and range deletes over any number of tables, applied all or not at all, in the order they were added.
+/// Puts, merges, deletes and range deletes over any number of tables, applied all or not at all, in the order
+/// they were added.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -29,7 +30,7 @@ pub struct Batch {
     database: u64,
 }
 
-/// How far a batch was.
+/// A position in a batch.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark {
     bytes: usize,
@@ -44,11 +45,12 @@ impl Batch {
         Self::default()
     }
 
-    /// Sets `key` to `value` in `table`. Where the table has a time to live, it begins now, not when the batch is written.
+    /// Sets `key` to `value` in `table`. Where the table has a time to live, it begins now, not when the
+    /// batch is written.
     ///
     /// # Errors
-    /// `Invalid` if key, value or batch is beyond its limit, or if the batch holds changes of another database; the batch
-    /// is unchanged then.
+    /// `Invalid` if key, value or batch is beyond its limit, or if the batch holds changes of another
+    /// database; the batch is unchanged then.
     pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
         table.encoding(key, |key| self.put_encoded(table, key, value))
     }
@@ -58,7 +60,7 @@ impl Batch {
         self.change(table, |records, _| table.add_put(records, key, value))
     }
 
-    /// Sets keys to values in `table`, in order: the same as [`Batch::put`] of each, with what is looked at for the table looked at
+    /// Sets keys to values in `table`, in order: the same as [`Batch::put`] of each, but the table is checked
     /// once.
     ///
     /// ```
@@ -74,7 +76,7 @@ impl Batch {
     /// ```
     ///
     /// # Errors
-    /// As [`Batch::put`]; the batch holds the puts in front of the one that failed then.
+    /// As [`Batch::put`]; after an error the batch holds the puts before the failed one.
     pub fn put_all<'r>(
         &mut self,
         table: &Table,
@@ -102,7 +104,8 @@ impl Batch {
         table.encoding(key, |key| self.change(table, |records, id| records.put_until(id, key, value, until)))
     }
 
-    /// Sets `key` to `value` in `table` until a moment, counted from the beginning of 1970; see [`Table::put_until`].
+    /// Sets `key` to `value` in `table` until a moment, counted from the beginning of 1970; see
+    /// [`Table::put_until`].
     ///
     /// # Errors
     /// As [`Batch::put`].
@@ -119,7 +122,8 @@ impl Batch {
         table.encoding(key, |key| self.change(table, |records, _| table.add_merge(records, key, operand)))
     }
 
-    /// Removes `key`, which was put at most once since it was last removed, from `table`; see [`Table::single_delete`].
+    /// Removes `key`, which was put at most once since it was last removed, from `table`; see
+    /// [`Table::single_delete`].
     ///
     /// # Errors
     /// As [`Batch::put`].
@@ -153,9 +157,9 @@ impl Batch {
         })
     }
 
-    /// Adds data for readers of changes ([`Db::changes`](crate::Db::changes)), in its place among the changes: it stands in the
-    /// journal, for as long as changes are kept, and changes nothing. It takes a number in the order of commits as a change does, and
-    /// belongs to no table and no database.
+    /// Adds data for readers of changes ([`Db::changes`](crate::Db::changes)), in order with the changes: the
+    /// journal holds it as long as changes are kept, and it changes nothing. It takes a number in the order
+    /// of commits as a change does, and belongs to no table and no database.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -173,17 +177,18 @@ impl Batch {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` if data or batch is beyond its limit, those of values and batches; the batch is unchanged then.
+    /// `Invalid` if data or batch is beyond its limit, those of values and batches; the batch is unchanged
+    /// then.
     pub fn log_data(&mut self, data: &[u8]) -> Result<()> {
         self.records.log_data(data)
     }
 
-    /// Adds a change that was told of another database ([`Db::changes`](crate::Db::changes)), as it was made: with its
-    /// own expiry, not that of `table`. Log data is added as such, whatever the table.
+    /// Adds a change of another database ([`Db::changes`](crate::Db::changes)), as it was made: with its own
+    /// expiry, not that of `table`. Log data is added as such, for any table.
     ///
     /// # Errors
-    /// As [`Batch::put`], and `Invalid` for a merge if `table` has no merge operator, or a kind of change that this version
-    /// does not know.
+    /// As [`Batch::put`], and `Invalid` for a merge if `table` has no merge operator, or a kind of change
+    /// that this version does not know.
     pub fn add_change(&mut self, table: &Table, change: &Change<'_>) -> Result<()> {
         if let ChangeKind::LogData { data } = change.kind {
             return self.log_data(data);
@@ -217,13 +222,13 @@ impl Batch {
         })
     }
 
-    /// How many changes the batch holds, log data included.
+    /// Number of changes in the batch, log data included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.records.record_count() as usize
     }
 
-    /// Whether the batch holds no change.
+    /// Returns true if the batch holds no change.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
@@ -241,13 +246,13 @@ impl Batch {
         self.tables.clear();
     }
 
-    /// How far it is, to go back to.
+    /// The present position, for a later [`Batch::truncate`].
     pub(crate) fn mark(&self) -> Mark {
         let (bytes, record_count) = (self.records.bytes().len(), self.records.record_count());
         Mark { bytes, record_count, tables: self.tables.len() }
     }
 
-    /// Removes what was added since.
+    /// Removes what was added after `mark`.
     pub(crate) fn truncate(&mut self, mark: &Mark) {
         self.records.truncate(mark.bytes, mark.record_count);
         self.tables.truncate(mark.tables);
@@ -281,7 +286,7 @@ impl Batch {
         Error::invalid(message)
     }
 
-    /// Whether the changes, if there are any, are of the same database as `table`.
+    /// Returns true if the changes, if there are any, are of the same database as `table`.
     pub(crate) fn is_of(&self, table: &Table) -> bool {
         self.tables.is_empty() || self.database == table.engine.instance()
     }

@@ -1,4 +1,4 @@
-//! What is done with whole ranges at once, without a look at each row.
+//! Operations on whole ranges that do not visit each row.
 
 use std::ops::RangeBounds;
 use std::sync::Arc;
@@ -10,13 +10,14 @@ use terrane_engine::{DroppedExtents, Estimate, RangeEstimate};
 use crate::Table;
 
 impl Table {
-    /// Bytes that a range takes, about, and how far off that can be: extents as stored, with their part of indexes and
-    /// filters, and records in memory. Reads no data; at most two index blocks for each sorted run.
+    /// Bytes that a range takes, about, and how far off that can be: extents as stored, with their part of
+    /// indexes and filters, and records in memory. Reads no data; at most two index blocks for each sorted
+    /// run.
     ///
-    /// An extent within the range counts exactly; of the blocks that the range cuts, two for each sorted run, half is
-    /// counted, and half is the error. In memory it is exact where the range, or what lies around it, has few thousand
-    /// keys; else the error says between which two counts it lies. What newer versions or range deletes hide is counted
-    /// until a compaction drops it.
+    /// An extent within the range counts exactly; of the blocks that the range cuts, two for each sorted run,
+    /// half is counted, and half is the error. In memory it is exact where the range, or what lies around it,
+    /// has few thousand keys; else the error says between which two counts it lies. What newer versions or
+    /// range deletes hide is counted until a compaction drops it.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -38,7 +39,8 @@ impl Table {
         Ok(self.approximate(range)?.bytes)
     }
 
-    /// [`Table::approximate_size`] and [`Table::approximate_count`] by one look, and how much of the bytes is in memory.
+    /// [`Table::approximate_size`] and [`Table::approximate_count`] in one call, and how many of the bytes
+    /// are in memory.
     ///
     /// # Errors
     /// As [`Table::approximate_size`].
@@ -47,9 +49,9 @@ impl Table {
         self.engine.approximate(&self.inner, &self.bounds(&range)?)
     }
 
-    /// How many versions of keys a range has, about, and how far off that can be: as [`Table::approximate_size`]. Deletes
-    /// count, and what newer versions hide, until a compaction drops them: it is the number of rows where every key was
-    /// written once.
+    /// Approximate number of versions of keys in a range, and the largest error: as
+    /// [`Table::approximate_size`]. Deletes and hidden versions count until a compaction drops them: if every
+    /// key was written once, it is the number of rows.
     ///
     /// # Errors
     /// As [`Table::approximate_size`].
@@ -57,17 +59,19 @@ impl Table {
         Ok(self.approximate(range)?.entries)
     }
 
-    /// Drops, at once and durably, the extents whose keys all lie within a range: for data that is not needed any more,
-    /// when waiting for compactions takes too long. It costs one edit of the manifest, and the space comes back at once.
+    /// Drops, at once and durably, the extents whose keys all lie within a range: for data that is not needed
+    /// any more, when waiting for compactions takes too long. It costs one edit of the manifest, and the
+    /// space comes back at once.
     ///
-    /// It is no delete: rows of the range stay that are only in memory, that share an extent with keys outside, or that lie
-    /// above older versions which stay. So every key of the range is afterwards as it was, or gone; no older value
-    /// comes to light. Who wants all of it gone calls [`Table::delete_range`] first, and this for the space.
+    /// This is not a delete: rows of the range stay that are only in memory, that share an extent with keys
+    /// outside, or that lie above older versions which stay. Afterwards every key of the range is unchanged
+    /// or gone; no older value becomes visible. To remove all rows, call [`Table::delete_range`] first, and
+    /// then this to free the space.
     ///
     /// Every commit before is durable, too, when it returns.
     ///
-    /// Transactions that read the range take no notice of it, and a snapshot that is taken while it runs may see the range
-    /// before and after.
+    /// Transactions that read the range take no notice of it, and a snapshot that is taken while it runs may
+    /// see the range before and after.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -84,17 +88,17 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// `Busy`, and nothing is dropped, while a snapshot, an iterator or a transaction sees any of it, or a paused
-    /// compaction works on it. `NotFound` if the table was dropped, `Cancelled` when the database closes, `Poisoned`, also
-    /// if background work on the table has stopped, `Io`.
+    /// `Busy`, and nothing is dropped, while a snapshot, an iterator or a transaction sees any of it, or a
+    /// paused compaction works on it. `NotFound` if the table was dropped, `Cancelled` when the database
+    /// closes, `Poisoned`, also if background work on the table has stopped, `Io`.
     pub fn delete_files_in_range<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<DroppedExtents> {
         self.refuse_if_dropped()?;
         self.engine.drop_extents(&self.inner, &self.bounds(&range)?)
     }
 
-    /// Has compactions of the table that begin from now on show rows to `filter`, which may take them out or change them;
-    /// `None` ends that. It belongs to the open database and is not stored: an opening without it compacts without it.
-    /// [`CompactionFilter`] has the rules, those about snapshots first of all.
+    /// Has compactions of the table that begin from now on show rows to `filter`, which may take them out or
+    /// change them; `None` ends that. It belongs to the open database and is not stored: an opening without
+    /// it compacts without it. [`CompactionFilter`] has the rules, those about snapshots first of all.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

@@ -1,4 +1,4 @@
-//! What changed: committed batches from a number on, for replicas, indexes and caches.
+//! Committed batches from a number on, for replicas, indexes and caches.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,17 +11,18 @@ use terrane_engine::{ChangeBatch, Feed, FeedOptions};
 
 use crate::Db;
 
-/// Every committed batch from a number on: in the order of commits, whole, each once; transactions when they are
-/// committed. As an iterator it gives what is there and ends, and goes on when more has come; [`Changes::next_within`]
-/// waits for more.
+/// Every committed batch from a number on: in commit order, complete, each once; a transaction when it is
+/// committed. As an iterator it returns the existing batches and ends, and continues when there are more;
+/// [`Changes::next_within`] waits for more.
 ///
-/// Changes are read from the segments of the journal. Those go once their records are in the levels, unless the option
-/// `history_bytes` keeps them: a reader that asks for changes which are no longer kept gets an error of the kind
-/// [`Gone`](crate::Kind::Gone) that names the oldest kept one ([`Error::oldest`](crate::Error::oldest)). A reader does not
-/// keep segments from being removed.
+/// Changes are read from the segments of the journal. A segment is removed once its records are in the
+/// levels, unless the option `history_bytes` keeps it: a reader that asks for changes which are no longer
+/// kept gets an error of the kind [`Gone`](crate::Kind::Gone) that names the oldest kept one
+/// ([`Error::oldest`](crate::Error::oldest)). A reader does not keep segments from being removed.
 ///
-/// The creation and the drop of a table are no changes, nor are its options: a replica makes a table when it meets its name
-/// first. A put that expires comes with the time at which it expires; the expiry itself is no change.
+/// The creation and the drop of a table are no changes, nor are its options: a replica makes a table when it
+/// meets its name first. A put that expires comes with the time at which it expires; the expiry itself is no
+/// change.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -46,31 +47,33 @@ use crate::Db;
 pub struct Changes(Feed);
 
 impl Changes {
-    /// The number behind all that was told: from there on the same changes go on, in another process, too.
+    /// The number after everything that was returned: reading from there continues with the next change, in
+    /// another process, too.
     #[must_use]
     pub fn position(&self) -> SeqNo {
         self.0.position()
     }
 
-    /// The next batch; waits `timeout` at most. A commit wakes a reader that waits, and so does the close of the database.
+    /// The next batch; waits `timeout` at most. A commit wakes a reader that waits, and so does the close of
+    /// the database.
     ///
     /// # Errors
-    /// `Gone` if what follows is no longer kept; `Poisoned` if a sync of the manifest failed when extents came in, and only the
-    /// next opening shows whether they did; `Cancelled` once the database is closed; `Corrupt`, `Io`. The position
-    /// stays.
+    /// `Gone` if the next change is no longer kept; `Poisoned` if a sync of the manifest failed during an
+    /// ingest, and only the next opening shows whether it happened; `Cancelled` once the database is closed;
+    /// `Corrupt`, `Io`. The position stays.
     pub fn next_within(&mut self, timeout: Duration) -> Result<Option<ChangeBatch>> {
         self.0.next_within(timeout)
     }
 
-    /// Changes of the database in directory `path`, which another process may have open for writing: what that has
-    /// brought into its journal, from number `from` on. Takes no lock. The other process wakes no reader: [`Changes::next_within`]
-    /// looks every few milliseconds.
+    /// Changes of the database in directory `path`, which another process may have open for writing: the
+    /// content of its journal, from number `from` on. Takes no lock. The other process wakes no reader:
+    /// [`Changes::next_within`] checks every few milliseconds.
     ///
     /// A commit may show before its writer has it acknowledged, and what shows may be lost with the power.
     ///
     /// # Errors
-    /// `NotFound` if there is no database; `Busy`, here and for each batch, while the database is opened with a replay filter, or if
-    /// that died (open it for writing once); as [`Db::changes`] besides.
+    /// `NotFound` if there is no database; `Busy`, here and for each batch, while the database is opened with
+    /// a replay filter, or if that died (open it for writing once); as [`Db::changes`] besides.
     pub fn beside(path: impl AsRef<Path>, from: SeqNo) -> Result<Changes> {
         Feed::beside(Arc::new(PosixDisk::new()), path.as_ref(), Env::real(), from).map(Changes)
     }
@@ -85,17 +88,17 @@ impl Iterator for Changes {
 }
 
 impl Db {
-    /// Every batch committed from number `from` on, as soon as it is visible; see [`Changes`]. Begins with the batch that
-    /// has the number; 1 is the first that there ever was.
+    /// Every batch committed from number `from` on, as soon as it is visible; see [`Changes`]. Begins with
+    /// the batch that contains the number; 1 is the first number of a database.
     ///
     /// # Errors
-    /// `Gone` if that is no longer kept; `Invalid` with the option `journal=off`, and for a number that is more than one
-    /// above the last; `Corrupt`, `Io`.
+    /// `Gone` if that batch is no longer kept; `Invalid` with the option `journal=off`, and for a number that
+    /// is more than one above the last; `Corrupt`, `Io`.
     pub fn changes(&self, from: SeqNo) -> Result<Changes> {
         self.changes_with(from, FeedOptions::default())
     }
 
-    /// As [`Db::changes`], with options: such as to be told only of what survives the loss of power.
+    /// As [`Db::changes`], with options, for example only changes that are durable.
     ///
     /// # Errors
     /// As [`Db::changes`]; `Invalid` for `durable_only` of a database that was opened read-only.

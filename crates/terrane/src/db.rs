@@ -13,7 +13,7 @@ use terrane_engine::{CheckReport, Engine, Finding, Origin, Progress, ReaderKind,
 use crate::snapshot::pin;
 use crate::{Batch, Snapshot, Table, TableOptions, Value};
 
-/// Whether a write waits until it is on disk.
+/// True if a write waits until it is on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sync {
     /// Survives the death of the process; after a loss of power a prefix of such writes is there.
@@ -29,15 +29,15 @@ impl Sync {
     }
 }
 
-/// An open database. Cheap to clone; usable from any thread. The last handle closes it; where that goes in a callback,
-/// a thread of its own does, a little later.
+/// An open database. Cheap to clone; usable from any thread. The last handle closes it; where that goes in a
+/// callback, a thread of its own does, a little later.
 #[derive(Clone)]
 pub struct Db {
     handle: Arc<Handle>,
 }
 
-/// Closes the engine when the last `Db` goes. Tables, snapshots and iterators keep the engine's memory alive, but
-/// do not keep it open.
+/// Closes the engine when the last `Db` goes. Tables, snapshots and iterators keep the engine's memory alive,
+/// but do not keep it open.
 struct Handle {
     engine: Arc<Engine>,
     default_table: Table,
@@ -45,12 +45,13 @@ struct Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // Nobody is left to tell; whoever wants to know calls `close`.
+        // No caller is left for the error; a caller that needs it calls `close`.
         if !callback::is_inside() {
             let _ = self.engine.close();
             return;
         }
-        // A callback must not wait for work that it may be a part of, and nobody else will ever close.
+        // A callback must not wait for work of which it may be a part, and no other handle is left to close
+        // the engine.
         let engine = self.engine.clone();
         let close = Box::new(move || drop(engine.close()));
         let _ = self.engine.env().spawn.spawn("terrane-close", close);
@@ -61,8 +62,8 @@ impl Db {
     /// Opens the database in directory `path`, and creates it if the directory is missing or empty.
     ///
     /// # Errors
-    /// `Busy` if another process has it open, `Invalid` if the directory belongs to another program, `Corrupt`,
-    /// `Io`.
+    /// `Busy` if another process has it open, `Invalid` if the directory belongs to another program,
+    /// `Corrupt`, `Io`.
     pub fn open(path: impl AsRef<Path>) -> Result<Db> {
         Db::open_with(path, &Options::default())
     }
@@ -80,7 +81,7 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::open`], and `Invalid` for options out of range or in contradiction.
+    /// As [`Db::open`], and `Invalid` for options that are out of range or contradict each other.
     pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Db> {
         Db::open_in(path, options, Env::real())
     }
@@ -156,17 +157,18 @@ impl Db {
     /// reader has left.
     ///
     /// # Errors
-    /// `NotFound`, `Invalid` for the default table, `Poisoned`, `Io`. One on which background work has stopped can be dropped, and its
-    /// space comes back with the next opening.
+    /// `NotFound`, `Invalid` for the default table, `Poisoned`, `Io`. One on which background work has
+    /// stopped can be dropped, and its space comes back with the next opening.
     pub fn drop_table(&self, name: &str) -> Result<()> {
         self.engine().drop_table(name)
     }
 
-    /// Applies a batch, all or nothing, over any number of tables. Returns its position in the order of commits.
+    /// Applies a batch, all or nothing, over any number of tables. Returns its position in the order of
+    /// commits.
     ///
     /// # Errors
-    /// `NotFound` if a table of the batch was dropped, `Invalid` beyond the limits or for a batch of another database, `Full`,
-    /// `Poisoned`, `Io`.
+    /// `NotFound` if a table of the batch was dropped, `Invalid` beyond the limits or for a batch of another
+    /// database, `Full`, `Poisoned`, `Io`.
     pub fn write(&self, batch: &Batch, sync: Sync) -> Result<SeqNo> {
         batch.check(self.engine())?;
         self.engine().write(&batch.records, sync.is_yes())
@@ -196,7 +198,7 @@ impl Db {
         self.default_table().get(key)
     }
 
-    /// Whether `key` has a value in the default table.
+    /// Returns true if `key` has a value in the default table.
     ///
     /// # Errors
     /// As [`Table::get`].
@@ -212,7 +214,7 @@ impl Db {
         self.default_table().multi_get(keys)
     }
 
-    /// A view of the database as it is now.
+    /// A view of the present state of the database.
     #[must_use]
     #[track_caller]
     pub fn snapshot(&self) -> Snapshot {
@@ -227,18 +229,18 @@ impl Db {
         self.engine().sync()
     }
 
-    /// Cancels the compactions that run now; what they wrote is given back. The picker may choose them again.
+    /// Cancels the running compactions and frees what they wrote. The picker may select them again.
     pub fn cancel_compactions(&self) {
         self.engine().cancel_compactions();
     }
 
-    /// What runs in the background now, and how far it is.
+    /// The running background work and its progress.
     #[must_use]
     pub fn progress(&self) -> Vec<Progress> {
         self.engine().progress()
     }
 
-    /// What was counted since the open.
+    /// The counters since the open.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.engine().stats()
@@ -250,7 +252,8 @@ impl Db {
         self.engine().shape()
     }
 
-    /// Verifies every checksum and every invariant of what is stored; `progress` is called with the bytes done and the bytes in all.
+    /// Verifies every checksum and every invariant of stored data; `progress` is called with the bytes done
+    /// and the total.
     ///
     /// # Errors
     /// `Io` if the device refuses; damage is not an error but a finding of the report.
@@ -258,15 +261,15 @@ impl Db {
         self.engine().check(progress)
     }
 
-    /// What the background cannot do: damage that it met, and tables on which its work has stopped, which it leaves alone until
-    /// the database is opened again, and work that keeps failing and is tried again. Empty when all is well.
+    /// Problems of the background: damage that it found, tables whose background work has stopped until the
+    /// database is opened again, and work that keeps failing and is retried. Empty if there are none.
     #[must_use]
     pub fn background_errors(&self) -> Vec<Finding> {
         self.engine().background_errors()
     }
 
-    /// What scrubbing found since the open, each damaged part once. Off unless [`Options::scrub_bytes_per_second`] is
-    /// set.
+    /// Damage that scrubbing found since the open, each damaged part once. Off unless
+    /// [`Options::scrub_bytes_per_second`] is set.
     #[must_use]
     pub fn scrub_findings(&self) -> Vec<Finding> {
         self.engine().scrub_findings()
@@ -284,8 +287,8 @@ impl Db {
         self.engine().dir()
     }
 
-    /// Makes every write durable, stops the background and releases the lock. Other handles get errors from then
-    /// on. Dropping the last handle does the same but cannot report an error.
+    /// Makes every write durable, stops the background and releases the lock. Other handles get errors from
+    /// then on. Dropping the last handle does the same but cannot report an error.
     ///
     /// # Errors
     /// `Poisoned`, `Io`.

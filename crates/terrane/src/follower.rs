@@ -12,16 +12,18 @@ use terrane_engine::{Engine, last_commit};
 
 use crate::Db;
 
-/// Follows a database that another process, or this one, has open for writing: gives views of it, each a read-only [`Db`] of one
-/// moment, and makes newer ones when asked to. Takes no lock and writes nothing into the directory.
+/// Follows a database that another process, or this one, has open for writing: provides views of it, each a
+/// read-only [`Db`] of one moment, and newer ones on request. Takes no lock and writes nothing into the
+/// directory.
 ///
-/// A view never changes, and a snapshot is not needed to read it consistently: batches are whole in it, over all tables. It
-/// keeps its part of the journal in memory, but not the extents: what the primary has merged away since, a view can
-/// read only as far as its cache has it. A read of what is gone is refused with [`crate::Kind::Gone`], never answered wrongly;
-/// catch up and read again.
+/// A view never changes, so reads are consistent without a snapshot: batches are complete in it, over all
+/// tables. It keeps its part of the journal in memory, but not the extents: of extents that the primary has
+/// merged since, a view can read only what its cache holds. Other reads of them are refused with
+/// [`crate::Kind::Gone`], never answered wrongly; catch up and read again.
 ///
-/// Views share a cache of [`Options::memory_bytes`] at most; beside it each holds the primary's unflushed journal and an
-/// index of it. Catching up reads manifest and journal again, so it costs about what opening costs, whatever changed.
+/// Views share a cache of at most [`Options::memory_bytes`]; besides, each holds the primary's unflushed
+/// journal and an index of it. Catching up reads manifest and journal again, so it costs about as much as
+/// opening, however little changed.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -48,7 +50,7 @@ pub struct Follower {
     turn: Mutex<FollowerStats>,
 }
 
-/// What a follower did since it was opened, and where it stands.
+/// Counters and position of a follower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FollowerStats {
@@ -72,7 +74,8 @@ impl Db {
     /// Follows the database in directory `path`, which another process may have open for writing.
     ///
     /// # Errors
-    /// `NotFound` or `Invalid` if there is no database; `Busy` if it changes faster than it can be read; `Corrupt`, `Io`.
+    /// `NotFound` or `Invalid` if there is no database; `Busy` if it changes faster than it can be read;
+    /// `Corrupt`, `Io`.
     pub fn open_follower(path: impl AsRef<Path>) -> Result<Follower> {
         Follower::open(
             Arc::new(PosixDisk::new()),
@@ -99,10 +102,12 @@ impl Db {
 }
 
 impl Follower {
-    /// Follows the database in directory `path` of `disk`. Of the options those count that matter for reading; `row_cache` is off.
+    /// Follows the database in directory `path` of `disk`. Of the options those count that matter for
+    /// reading; `row_cache` is off.
     ///
     /// # Errors
-    /// As [`Db::open_follower`]; `Invalid` for options out of range, or a table whose merge operator or key order is not registered.
+    /// As [`Db::open_follower`]; `Invalid` for options out of range, or a table whose merge operator or key
+    /// order is not registered.
     pub fn open(
         disk: Arc<dyn Disk>,
         path: impl AsRef<Path>,
@@ -133,12 +138,12 @@ impl Follower {
         self.view.lock().clone()
     }
 
-    /// Makes a view of what the primary has now, and returns how many commits the view before was behind. Views that were
-    /// given out stay; commits that the primary makes meanwhile may be in it or not.
+    /// Makes a view of the primary's present state, and returns how many commits the previous view was
+    /// behind. Earlier views stay valid; commits that the primary makes meanwhile may be in it or not.
     ///
     /// # Errors
-    /// As [`Db::open_follower`]; the present view stays then. `Poisoned` once a comparator panicked under any view of this
-    /// follower: open another one.
+    /// As [`Db::open_follower`]; the present view stays then. `Poisoned` once a comparator panicked under any
+    /// view of this follower: open another one.
     pub fn catch_up(&self) -> Result<u64> {
         let mut stats = self.turn.lock();
         let start = self.env.clock.now();
@@ -158,7 +163,8 @@ impl Follower {
         Ok(stats.commits_behind)
     }
 
-    /// How many commits the primary has now that the present view lacks. Reads the journal, without keeping any of it.
+    /// Number of the primary's commits that the present view lacks. Reads the journal, without keeping any of
+    /// it.
     ///
     /// # Errors
     /// As [`Db::open_follower`].
@@ -167,7 +173,7 @@ impl Follower {
         Ok(last_commit(&self.disk, &self.path, &self.env)?.0.saturating_sub(seen.0))
     }
 
-    /// What it did, and where it stands.
+    /// Its counters and position.
     #[must_use]
     pub fn stats(&self) -> FollowerStats {
         *self.turn.lock()

@@ -12,11 +12,12 @@ use terrane_engine::{Engine, ReplayFilter};
 use crate::Db;
 
 impl Db {
-    /// Opens a database with functions that are not built in (merge operators, prefix extractors, key orders), by the names that its
-    /// tables have them by.
+    /// Opens a database with functions that are not built in (merge operators, prefix extractors, key
+    /// orders), by the names that its tables have them by.
     ///
     /// # Errors
-    /// As [`Db::open_with`], and `Invalid` for a table that names a function which is not registered; the error names both.
+    /// As [`Db::open_with`], and `Invalid` for a table that names a function which is not registered; the
+    /// error names both.
     pub fn open_with_functions(
         path: impl AsRef<Path>,
         options: &Options,
@@ -25,7 +26,8 @@ impl Db {
         Ok(Db::from_engine(Engine::open_with(path.as_ref(), options, Env::real(), functions)?))
     }
 
-    /// [`Db::open_with_functions`] on another device than the files of the operating system: for simulators and tests.
+    /// [`Db::open_with_functions`] on another device than the files of the operating system: for simulators
+    /// and tests.
     ///
     /// # Errors
     /// As there.
@@ -39,9 +41,9 @@ impl Db {
         Ok(Db::from_engine(Engine::open_with_on(disk, path.as_ref(), options, env, functions)?))
     }
 
-    /// [`Db::open_with_functions`], with a filter that is asked for each batch of the journal that is about to be replayed. What
-    /// it decides holds for good: it is written into the journal, atomically, before anything is replayed, and no later
-    /// opening, with a filter or without, sees what was ignored or replaced.
+    /// [`Db::open_with_functions`] with a filter that is called for each batch of the journal before replay.
+    /// Its decision is permanent: it is written into the journal, atomically, before anything is replayed,
+    /// and no later opening, with or without a filter, sees what was ignored or replaced.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -69,8 +71,9 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::open_with_functions`]; `Corrupt` where the filter says so; `Invalid` for what it puts in the place of a batch, and for
-    /// `read_only`; `Poisoned` if it panics. Nothing has changed then.
+    /// As [`Db::open_with_functions`]; `Corrupt` if the filter returns it; `Invalid` for an invalid
+    /// replacement of a batch, and for `read_only`; `Poisoned` if the filter panics. Nothing has changed
+    /// then.
     pub fn open_with_replay_filter(
         path: impl AsRef<Path>,
         options: &Options,
@@ -81,7 +84,8 @@ impl Db {
         Db::open_with_replay_filter_on(disk, path, options, Env::real(), functions, filter)
     }
 
-    /// [`Db::open_with_replay_filter`] on another device than the files of the operating system: for simulators and tests.
+    /// [`Db::open_with_replay_filter`] on another device than the files of the operating system: for
+    /// simulators and tests.
     ///
     /// # Errors
     /// As there.

@@ -1,4 +1,4 @@
-//! Data that comes in without passing through memory: files written elsewhere, and sorted loads.
+//! Data that does not pass through memory: files written elsewhere, and sorted loads.
 
 use std::fmt;
 use std::path::Path;
@@ -17,10 +17,10 @@ use terrane_engine::{
 use crate::table::moment_at;
 use crate::{Db, Table};
 
-/// Writes a file of sorted entries that [`Db::ingest`] takes in as it is: offline, without a database.
+/// Writes a file of sorted entries for [`Db::ingest`]: offline, without a database.
 ///
-/// Keys come in order, each once. A file holds 1 GiB; what is longer goes on in another one. Without
-/// [`ExtentFileWriter::finish`] nothing stays.
+/// Keys come in order, each once. A file holds 1 GiB; continue longer data in another file. Without
+/// [`ExtentFileWriter::finish`] the file is removed.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -46,12 +46,14 @@ pub struct ExtentFileWriter {
 }
 
 impl ExtentFileWriter {
-    /// A writer of the file `path`, which must not exist. Of the options those count that say how extents are built:
-    /// `block_bytes`, `block_encoding`, `filter_bits_per_key` and `compression_last`; `key_order`, by which keys come and which only tables with the same one
-    /// take in; and `merge_operator`: with one the file may have operands, and only tables with the same one take it in.
+    /// A writer of the file `path`, which must not exist. Of the options those count that say how extents are
+    /// built: `block_bytes`, `block_encoding`, `filter_bits_per_key` and `compression_last`; `key_order`, by
+    /// which keys come and which only tables with the same one take in; and `merge_operator`: with one the
+    /// file may have operands, and only tables with the same one take it in.
     ///
     /// # Errors
-    /// `Invalid` if there is something at `path`, an option is out of range, or the order is not a built-in one; `Io`.
+    /// `Invalid` if there is something at `path`, an option is out of range, or the order is not a built-in
+    /// one; `Io`.
     pub fn create(path: impl AsRef<Path>, options: &Options) -> Result<ExtentFileWriter> {
         ExtentFileWriter::create_on(Arc::new(PosixDisk::new()), path, options, &KeyOrders::new())
     }
@@ -94,13 +96,13 @@ impl ExtentFileWriter {
     /// Adds a value. The time to live of the table does not hold for it: see [`ExtentFileWriter::put_until`].
     ///
     /// # Errors
-    /// `Invalid` if the key does not come after the one before it, or beyond the limits; `Full` if the file has 1 GiB already,
-    /// or the device no room; `Io`.
+    /// `Invalid` if the key does not come after the one before it, or beyond the limits; `Full` if the file
+    /// has 1 GiB already, or the device no room; `Io`.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.inner.put(&encoded(self.order.as_deref(), key)?, value, Moment::NEVER)
     }
 
-    /// As [`ExtentFileWriter::put`], until a moment that is counted from the beginning of 1970.
+    /// As [`ExtentFileWriter::put`], with an expiry time in milliseconds since the beginning of 1970.
     ///
     /// # Errors
     /// As [`ExtentFileWriter::put`].
@@ -108,7 +110,7 @@ impl ExtentFileWriter {
         self.inner.put(&encoded(self.order.as_deref(), key)?, value, moment_at(until))
     }
 
-    /// Adds a delete: it removes what the table has of the key.
+    /// Adds a delete: it removes the key from the table.
     ///
     /// # Errors
     /// As [`ExtentFileWriter::put`].
@@ -116,9 +118,10 @@ impl ExtentFileWriter {
         self.inner.delete(&encoded(self.order.as_deref(), key)?)
     }
 
-    /// Adds a delete of a range: it removes what the table has from `start` to before `end` when the file comes in, and nothing
-    /// of the file itself. Range deletes come in any order, among each other and among the rows; they are kept in memory until
-    /// [`ExtentFileWriter::finish`], and take an extent of the file, 2 MiB, at least.
+    /// Adds a delete of a range: at the ingest it removes the table's rows from `start` to before `end`, and
+    /// nothing of the file itself. Range deletes come in any order, among each other and among the rows; they
+    /// are kept in memory until [`ExtentFileWriter::finish`], and take at least one extent of the file, 2
+    /// MiB.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -143,14 +146,15 @@ impl ExtentFileWriter {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` if `start` is not less than `end` or a key is beyond the limits; `Full` if the file has 1 GiB already; `Io`.
+    /// `Invalid` if `start` is not less than `end` or a key is beyond the limits; `Full` if the file has 1
+    /// GiB already; `Io`.
     pub fn delete_range(&mut self, start: &[u8], end: &[u8]) -> Result<()> {
         let order = self.order.as_deref();
         self.inner.delete_range(&encoded(order, start)?, &encoded(order, end)?)
     }
 
-    /// Names the merge operator of the file, where the options did not: before the first operand. Without operands a file
-    /// that names none goes into any table.
+    /// Names the merge operator of the file, where the options did not: before the first operand. Without
+    /// operands a file that names none goes into any table.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -208,13 +212,13 @@ impl fmt::Debug for ExtentFileWriter {
     }
 }
 
-/// What a file of [`ExtentFileWriter`] says about itself.
+/// The description in a file of [`ExtentFileWriter`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExtentFileInfo {
-    /// What it was written for: the order of keys (`key_order`), the merge operator if it has one.
+    /// The options it was written for: the key order (`key_order`), and the merge operator if it has one.
     pub options: Vec<(String, String)>,
-    /// First key, as it is kept: encoded, if the order of keys is not that of bytes.
+    /// First key, as it is stored: encoded, if the key order is not bytewise.
     pub first: Vec<u8>,
     /// Last key, as the first.
     pub last: Vec<u8>,
@@ -228,7 +232,7 @@ pub struct ExtentFileInfo {
     pub range_deletes: u64,
 }
 
-/// Reads what a file says about itself; with `verify` also everything in it, and every checksum.
+/// Reads the description of a file; with `verify` also everything in it, and every checksum.
 ///
 /// # Errors
 /// `Corrupt`, naming file and offset: the first thing that is wrong. `NotFound`, `Io`.
@@ -251,24 +255,27 @@ pub fn inspect_extent_file(path: impl AsRef<Path>, verify: bool) -> Result<Exten
 }
 
 impl Db {
-    /// Takes files of [`ExtentFileWriter`] in, any number into any number of tables, as one commit: all or nothing, durable on
-    /// return. What they hold is newer than every commit before and older than every one after; snapshots that are older
-    /// do not see it, and transactions that have read any of their ranges conflict with it.
+    /// Takes files of [`ExtentFileWriter`] in, any number into any number of tables, as one commit: all or
+    /// nothing, durable on return. What they hold is newer than every commit before and older than every one
+    /// after; snapshots that are older do not see it, and transactions that have read any of their ranges
+    /// conflict with it.
     ///
-    /// A file becomes a data file of the database by another name, without a copy, if it lies on the same file system;
-    /// no process may write to it any more. Its own name may be removed at any time ([`IngestOptions::remove`] does); until
-    /// then its space is not used again. Where it cannot be linked, its extents are copied.
+    /// A file becomes a data file of the database by another name, without a copy, if it lies on the same
+    /// file system; no process may write to it any more. Its own name may be removed at any time
+    /// ([`IngestOptions::remove`] does); until then its space is not used again. Where it cannot be linked,
+    /// its extents are copied.
     ///
-    /// A writer into the ranges of the files waits meanwhile for as long as it takes to flush what memory has there and to
-    /// write one edit, which the device decides: as for pacing, no lock timeout bounds it, but the patience of
-    /// [`Db::write_with_deadline`] does. A transaction waits as for any lock. Others go on.
+    /// A writer into the ranges of the files waits until memory was flushed there and one edit was written,
+    /// which the device decides. As for pacing, no lock timeout bounds this wait, but the deadline of
+    /// [`Db::write_with_deadline`] does. A transaction waits as for any lock. Other writers continue.
     ///
     /// # Errors
-    /// `Invalid` for a file that was written for another order of keys or another merge operator than its table has, for two
-    /// files of one table that overlap, for a table of another database, or no file at all; `Corrupt`, naming file and
-    /// offset; `TimedOut` if a transaction keeps locks in the ranges for longer than [`IngestOptions::lock_timeout`];
-    /// `Busy` while a flush of a table is paused; `NotFound`, `Full`, `Poisoned`, also if background work on a table has stopped, `Io`.
-    /// Nothing came in then, unless it was `Poisoned`.
+    /// `Invalid` for a file that was written for another order of keys or another merge operator than its
+    /// table has, for two files of one table that overlap, for a table of another database, or no file at
+    /// all; `Corrupt`, naming file and offset; `TimedOut` if a transaction keeps locks in the ranges for
+    /// longer than [`IngestOptions::lock_timeout`]; `Busy` while a flush of a table is paused; `NotFound`,
+    /// `Full`, `Poisoned`, also if background work on a table has stopped, `Io`. Nothing came in then, unless
+    /// it was `Poisoned`.
     pub fn ingest<P: AsRef<Path>>(&self, files: &[(&Table, P)], options: IngestOptions) -> Result<Ingested> {
         let engine: &Arc<Engine> = self.engine();
         let files = files.iter().map(|(table, path)| {
@@ -280,9 +287,9 @@ impl Db {
         engine.ingest(&files, options)
     }
 
-    /// Loads sorted rows into `table` as one commit, past journal and memory: all or nothing, durable on return. They are
-    /// written once, as extents, and go where a file of [`Db::ingest`] would go. Keys come in order, each once; what is not
-    /// sorted is for [`Db::write`], or to be sorted before.
+    /// Loads sorted rows into `table` as one commit, without journal and memory: atomic, and durable on
+    /// return. They are written once, as extents, to the level that an ingested file would get. Keys come in
+    /// order, each once; use [`Db::write`] for unsorted rows, or sort them first.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -297,8 +304,8 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` for a key that does not come after the one before it, or beyond the limits, or a table of another database.
-    /// Otherwise as [`Db::ingest`].
+    /// `Invalid` for a key that does not come after the one before it, or beyond the limits, or a table of
+    /// another database. Otherwise as [`Db::ingest`].
     pub fn bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         table: &Table,

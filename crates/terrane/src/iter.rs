@@ -13,14 +13,14 @@ use crate::{Snapshot, Table};
 /// A key and its value.
 pub type Row = (Vec<u8>, Vec<u8>);
 
-/// The rows of a range in key order, from both ends; owns what it needs, so it may outlive every handle.
+/// The rows of a range in key order, from both ends; owns its data, so it may outlive every handle.
 ///
-/// It sees the table as it was when the iterator was made. After an error it ends; one is `TooOld`, if it is older than the
-/// option `reader_age_max_ms` allows.
+/// It sees the table as it was when the iterator was made. After an error it ends; one is `TooOld`, if it is
+/// older than the option `reader_age_max_ms` allows.
 pub struct Iter {
     /// None once it has ended by an error of its own.
     rows: Option<PinnedRange>,
-    /// What keeps it from showing anything.
+    /// The error that ends it.
     failed: Option<Error>,
     order: Option<Arc<Order>>,
 }
@@ -41,7 +41,7 @@ impl Iter {
         let Some(order) = &self.order else { return row };
         let row = match row {
             Some(row) => Some(row.and_then(|row| decoded(order, row))),
-            // Without the comparator nobody knows whether this is the end.
+            // Without the comparator it is unknown whether this is the end.
             None => order.collation().check().err().map(Err),
         };
         if matches!(row, Some(Err(_))) {
@@ -93,11 +93,11 @@ impl DoubleEndedIterator for Iter {
 pub struct Cursor {
     pub(crate) inner: RenewableScan,
     pub(crate) table: Table,
-    /// Keeps the versions that the cursor sees, and tells what the scan holds.
+    /// Keeps the versions that the cursor sees, and reports what the scan holds.
     hold: Hold,
     /// The key at the position, decoded; only where the table has an order. None if it could not be decoded.
     key: Option<Vec<u8>>,
-    /// Whether the table must not be read at the moment of the pin.
+    /// True if the table must not be read at the moment of the pin.
     is_refused: bool,
 }
 
@@ -108,7 +108,7 @@ impl Cursor {
         Cursor { inner, table, hold, key: None, is_refused }
     }
 
-    /// Moves the position, unless the cursor is too old: then it lets go of what it holds.
+    /// Moves the position, unless the cursor is too old: then it releases what it holds.
     #[inline]
     fn step(&mut self, step: impl FnOnce(&mut TableScan) -> Result<()>) -> Result<()> {
         if self.hold.is_plain() {
@@ -123,7 +123,7 @@ impl Cursor {
         pin.check().inspect_err(|_| self.inner.release())?;
         let engine = pin.engine();
         if engine.watches_scans() {
-            return engine.watched_scan(self.table.engine_table(), || step(&mut self.inner.scan));
+            return engine.watched_scan(&self.table.engine_table().name, || step(&mut self.inner.scan));
         }
         step(&mut self.inner.scan)
     }
@@ -154,8 +154,8 @@ impl Cursor {
         }
     }
 
-    /// Makes the cursor see the table as it is now, without a position. For many short scans it costs less than a new
-    /// cursor each: buffers stay, and as a rule the sorted runs that it looks into.
+    /// Makes the cursor see the present state of the table, without a position. For many short scans this
+    /// costs less than new cursors: buffers stay, and usually the sorted runs as well.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -173,7 +173,7 @@ impl Cursor {
     /// ```
     #[track_caller]
     pub fn refresh(&mut self) {
-        // First the number, then the picture: what the number sees cannot go meanwhile.
+        // First the number, then the picture: what the number sees cannot be removed meanwhile.
         let is_other = self.hold.renew();
         let (table, pin) = (self.table.engine_table(), self.hold.snapshot());
         if self.inner.renew(pin.engine(), table, pin.seq()) || is_other {
@@ -182,8 +182,9 @@ impl Cursor {
         self.is_refused = self.table.refuse_pin(self.hold.snapshot()).is_err();
     }
 
-    /// Whether nothing was written to the database, in whichever table, since the cursor was made or refreshed: then a
-    /// [`Cursor::refresh`] would show nothing new. One of a snapshot is current while the snapshot is.
+    /// Returns true if nothing was written to the database, in whichever table, since the cursor was made or
+    /// refreshed: then a [`Cursor::refresh`] would show nothing new. One of a snapshot is current while the
+    /// snapshot is.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -220,9 +221,9 @@ impl Cursor {
     /// Goes to the first key.
     ///
     /// # Errors
-    /// `Io` or `Corrupt` from the store; `TooOld` if the cursor is older than the option `reader_age_max_ms` allows, until it
-    /// is refreshed. Of a cursor that was made, or refreshed, for a table that was dropped before: `NotFound`; with a
-    /// snapshot of another database: `Invalid`.
+    /// `Io` or `Corrupt` from the store; `TooOld` if the cursor is older than the option `reader_age_max_ms`
+    /// allows, until it is refreshed. Of a cursor that was made, or refreshed, for a table that was dropped
+    /// before: `NotFound`; with a snapshot of another database: `Invalid`.
     pub fn seek_first(&mut self) -> Result<()> {
         self.refuse()?;
         self.go(TableScan::seek_first)
@@ -255,7 +256,7 @@ impl Cursor {
         self.go_to(key, TableScan::seek_back)
     }
 
-    /// Goes to the next key; stays without a position if there is none.
+    /// Goes to the next key; without one the cursor has no position.
     ///
     /// # Errors
     /// As [`Cursor::seek_first`].
@@ -265,7 +266,7 @@ impl Cursor {
         self.go(TableScan::next)
     }
 
-    /// Goes to the previous key; stays without a position if there is none.
+    /// Goes to the previous key; without one the cursor has no position.
     ///
     /// # Errors
     /// As [`Cursor::seek_first`].
@@ -300,10 +301,11 @@ impl Table {
         Ok(self.cursor_at(self.bounds(&range)?, self.pin()))
     }
 
-    /// [`Table::range_cursor`] that looks only into extents which `shows` says yes of: what it hides is as if it were not there,
-    /// so that older versions of the same keys in other extents may show, and what its range deletes hide. What is in
-    /// memory always shows. It is asked once for each extent that may have a key in the range, when the cursor is made and
-    /// again when a refresh finds other extents.
+    /// [`Table::range_cursor`] that reads only extents for which `shows` returns true: the others are treated
+    /// as absent, so that older versions of the same keys in other extents may become visible, and keys that
+    /// their range deletes hide. Data in memory is always visible. `shows` is called once for each extent
+    /// that may have a key in the range, when the cursor is made and again when a refresh finds other
+    /// extents.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

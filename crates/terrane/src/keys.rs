@@ -1,5 +1,5 @@
-//! Where keys are encoded and decoded: a table with an order of its own keeps its keys as the order writes them
-//! (`terrane_base::key_order`), and so does everything behind this border. Without one a key passes as it is.
+//! Encodes and decodes keys: a table with a key order stores its keys encoded (`terrane_base::key_order`),
+//! and all code below this module sees encoded keys. Without an order a key is not changed.
 
 use std::cmp::Ordering;
 use std::ops::{Bound, RangeBounds};
@@ -20,14 +20,14 @@ impl Table {
             None => go(key),
             Some(order) => {
                 let done = go(&order.encode(key)?);
-                // What was found by a comparator that failed meanwhile is not told: neither a value nor damage.
+                // If the comparator failed meanwhile, neither a value nor damage is reported.
                 order.collation().check()?;
                 done
             }
         }
     }
 
-    /// How two keys relate in the table's order.
+    /// Compares two keys in the table's order.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -73,7 +73,7 @@ impl Table {
         order.collation().check()
     }
 
-    /// Pins what is visible now, for a scan.
+    /// Pins the present state for a scan.
     #[track_caller]
     pub(crate) fn pin(&self) -> Pin {
         snapshot::pin(&self.engine, Origin::here(ReaderKind::Scan))
@@ -85,14 +85,14 @@ impl Table {
         Iter::new(bounds.map(|bounds| self.encoded_iter_at(bounds, pin)), self.order.clone())
     }
 
-    /// As [`Table::iter_at`], as they are now: a reader of its own.
+    /// As [`Table::iter_at`], of the present state: a reader of its own.
     pub(crate) fn iter_now(&self, bounds: Result<Bounds>, origin: Origin) -> Iter {
         let bounds = self.refuse_if_dropped().and(bounds);
         let rows = bounds.map(|bounds| PinnedRange::own(&self.engine, &self.inner, bounds, origin));
         Iter::new(rows, self.order.clone())
     }
 
-    /// The rows within encoded bounds, with their keys as they are kept.
+    /// The rows within encoded bounds, with stored keys.
     pub(crate) fn encoded_iter_at(&self, bounds: Bounds, pin: Pin) -> PinnedRange {
         PinnedRange::new(&self.inner, bounds, pin)
     }

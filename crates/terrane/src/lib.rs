@@ -33,14 +33,15 @@
 //! | [`Sync::No`] (the default of [`Db::put`]) | kept | what is kept is a prefix of the order of commits |
 //! | any, with option `journal=off` | what was flushed is kept | what was flushed is kept |
 //!
-//! A batch is never half present, over any number of tables; only with `journal=off` a process that dies can leave
-//! one half flushed. After a failed sync every later write is refused
-//! with [`Kind::Poisoned`]; reads go on; close and open again.
+//! A batch is never half present, over any number of tables; only with `journal=off` a process that dies can
+//! leave a part of one flushed. After a failed sync every later write is refused with [`Kind::Poisoned`], and
+//! reads continue; close and open the database again.
 //!
 //! # Measuring
 //!
-//! [`read_counters`] says what the reads of the calling thread did since it began; take differences. [`Db::stats`] counts
-//! what passed to and from the device, by stream; [`Db::shape`] says what a read has to search.
+//! [`read_counters`] returns the counters of the calling thread's reads since it began; take differences.
+//! [`Db::stats`] counts the bytes to and from the device, by stream; [`Db::shape`] describes what a read has
+//! to search.
 //!
 //! ```
 //! # fn main() -> terrane::Result<()> {
@@ -60,33 +61,34 @@
 //!
 //! # Transactions
 //!
-//! [`Db::transaction`] reads and writes as if nobody else were there, optimistic or with locks, with the isolation that
-//! [`Isolation`] says; [`Transaction::prepare`] is the first of two phases. [`IndexedBatch`] is a batch that can be read.
+//! [`Db::transaction`] reads and writes as if no other writer existed, optimistically or with locks, with the
+//! isolation level [`Isolation`]; [`Transaction::prepare`] is the first of two phases. [`IndexedBatch`] is a
+//! batch that can be read.
 //!
 //! # Backups
 //!
-//! [`Db::checkpoint`] makes a second database of this moment at once, on the same disk; [`Backups`] keeps incremental, verified
-//! backups elsewhere.
+//! [`Db::checkpoint`] creates a second database with the present state, on the same disk; [`Backups`] keeps
+//! incremental, verified backups elsewhere.
 //!
 //! # Changes
 //!
-//! [`Db::changes`] tells every committed batch from a number on, and goes on with those to come: for replicas, indexes and
-//! caches. The option `history_bytes` keeps the journal for it.
+//! [`Db::changes`] returns every committed batch from a number on, and waits for later ones: for replicas,
+//! indexes and caches. The option `history_bytes` keeps the journal for it.
 //!
 //! # Tests and readers
 //!
-//! [`Db::open_in_memory`] and [`MemoryDevice`] are databases that touch no file; [`Db::open_follower`] reads what another process
-//! writes.
+//! [`Db::open_in_memory`] and [`MemoryDevice`] create databases that use no file; [`Db::open_follower`] reads
+//! what another process writes.
 //!
 //! # Servers
 //!
-//! Every handle is usable from any thread. A server with many requests at hand can give tables and ranges to cores
-//! instead: [`cores`].
+//! Every handle can be used from any thread. A server with many concurrent requests can assign tables and
+//! ranges to cores instead: [`cores`].
 //!
 //! # Limits
 //!
-//! Keys up to 64 KiB, values up to 64 MiB, batches up to a quarter of the write memory (by default an eighth of
-//! [`Options::memory_bytes`]) and 256 MiB at most, 65,536 tables.
+//! Keys up to 64 KiB, values up to 64 MiB, batches up to a quarter of the write memory (by default an eighth
+//! of [`Options::memory_bytes`]) and 256 MiB at most, 65,536 tables.
 #![forbid(unsafe_code)]
 
 mod backup;
@@ -147,7 +149,7 @@ pub use terrane_engine::backup::{
 pub use terrane_engine::{
     CancelCause, Change, ChangeBatch, ChangeKind, CheckReport, Checkpoint, Concurrency, DroppedExtents,
     Estimate, ExtentFilter, ExtentInfo, ExtentSummary, ExternalSummary, FeedOptions, Finding, Flushed,
-    IngestOptions, Ingested, Isolation, JobBegan, JobEnded, LevelShape, Listener, LiveReader, Loss,
+    IngestOptions, Ingested, Isolation, JobBegan, JobEnded, JobKind, LevelShape, Listener, LiveReader, Loss,
     MemtableFrozen, MetricValue, Origin, Progress, RangeEstimate, ReaderKind, RepairReport, ReplayDecision,
     ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable, Sample, SegmentEntry, Shape, StallBegan,
     StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics, TableStats, TransactionOptions,

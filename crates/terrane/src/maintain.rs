@@ -1,4 +1,4 @@
-//! What a caller asks of the background: flush, compact, wait, pause.
+//! Background work on request: flush, compact, wait, pause.
 
 use std::ops::RangeBounds;
 use std::sync::Arc;
@@ -11,25 +11,28 @@ impl Db {
     /// Moves every record in memory into the levels and waits for it.
     ///
     /// # Errors
-    /// `Full`, `Io`, `Cancelled` when the database closes; `Poisoned`, naming the table, if background work on one has stopped until
-    /// the database is opened again: all others are flushed.
+    /// `Full`, `Io`, `Cancelled` when the database closes; `Poisoned`, naming the table, if background work
+    /// on one has stopped until the database is opened again: all others are flushed.
     pub fn flush(&self) -> Result<()> {
         self.engine().flush()
     }
 
-    /// As [`Db::flush`], of these tables only; [`Table::flush`] is for one. The tables are flushed beside each other.
+    /// As [`Db::flush`], for these tables only; [`Table::flush`] is for one. The tables are flushed
+    /// concurrently.
     ///
     /// # Errors
-    /// As [`Db::flush`]; `Invalid` for a table of another database, `NotFound` for one that was dropped: nothing is flushed then.
+    /// As [`Db::flush`]; `Invalid` for a table of another database, `NotFound` for one that was dropped:
+    /// nothing is flushed then.
     pub fn flush_tables(&self, tables: &[&Table]) -> Result<()> {
         self.engine().flush_tables(&self.own_tables(tables)?)
     }
 
-    /// Asks the background to flush these tables, and does not wait: what is in memory now comes into the levels soon, or when
-    /// [`Db::resume_background`] ends a pause.
+    /// Asks the background to flush these tables, without waiting: their memory is flushed into the levels
+    /// soon, or when [`Db::resume_background`] ends a pause.
     ///
     /// # Errors
-    /// `Invalid` for a table of another database, or if the database was opened read-only; `NotFound` for a table that was dropped.
+    /// `Invalid` for a table of another database, or if the database was opened read-only; `NotFound` for a
+    /// table that was dropped.
     pub fn begin_flush(&self, tables: &[&Table]) -> Result<()> {
         self.engine().begin_flush(&self.own_tables(tables)?)
     }
@@ -46,22 +49,22 @@ impl Db {
     /// Merges a key range of `table` into the deepest level that has data, and waits for it.
     ///
     /// # Errors
-    /// As [`Db::flush`], `Invalid` for a table of another database, `NotFound` if it was dropped, `Cancelled` where such calls are
-    /// held back ([`Db::hold_range_compactions`]).
+    /// As [`Db::flush`], `Invalid` for a table of another database, `NotFound` if it was dropped, `Cancelled`
+    /// where such calls are held back ([`Db::hold_range_compactions`]).
     pub fn compact_range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Result<()> {
         self.refuse_other(table)?;
         table.refuse_if_dropped()?;
         self.engine().compact_range(&table.inner, &table.bounds(&range)?)
     }
 
-    /// Merges one level of `table` whole into the next one and waits for it: 0 stands for the overflow runs, which
-    /// go into level 1; level `n` goes into `n + 1`, which is made if the tree ends at `n`. Returns at once if the
-    /// level is empty. Flushes nothing; what others write meanwhile may come to the level again.
+    /// Merges one whole level of `table` into the next one and waits for it: 0 means the overflow runs, which
+    /// go into level 1; level `n` goes into `n + 1`, which is created if the tree ends at `n`. Returns at
+    /// once if the level is empty. Flushes nothing; concurrent writes may reach the level meanwhile.
     ///
-    /// For measuring a tree of a given shape. It works while the background is paused, and then nothing else is
-    /// done, so the shape stays; otherwise the background may merge on, or move up what it finds too deep. Pause
-    /// when it is quiescent: work that a pause has caught on the way is in the way. It shows in [`Db::progress`],
-    /// and [`Db::cancel_compactions`] has it begin its present jobs again.
+    /// For measuring a tree of a given shape. It works while the background is paused, and then nothing else
+    /// is done, so the shape stays; otherwise the background may merge further, or move levels up if the tree
+    /// is too deep. Pause when it is quiescent, because jobs that a pause has stopped keep their claims. The
+    /// work is listed in [`Db::progress`], and [`Db::cancel_compactions`] restarts its running jobs.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -85,20 +88,21 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` for level 63, the deepest, or if a pause holds other work on the way; otherwise as [`Db::flush`].
+    /// `Invalid` for level 63, the deepest, or if a pause holds other work on the way; otherwise as
+    /// [`Db::flush`].
     pub fn compact_level(&self, table: &Table, level: u8) -> Result<()> {
         self.refuse_other(table)?;
         table.refuse_if_dropped()?;
         self.engine().compact_level(&table.inner, level)
     }
 
-    /// Writes what `table` has in memory as an overflow run, without merging it into level 1, and waits for it. Does
-    /// nothing if nothing is in memory. What the background is flushing already goes where it goes; memory that
-    /// makes several generations of the global index makes as many runs.
+    /// Writes what `table` has in memory as an overflow run, without merging it into level 1, and waits for
+    /// it. Does nothing if nothing is in memory. What the background is flushing already goes where it goes;
+    /// memory that makes several generations of the global index makes as many runs.
     ///
-    /// Works while the background is paused, and then the run stays as it is: see [`Db::compact_level`]. Otherwise
-    /// the background merges it into level 1 soon. Runs count as debt wherever they come from: to load many without
-    /// being slowed, raise the option `overflow_runs_max`.
+    /// Works while the background is paused, and then the run stays: see [`Db::compact_level`]. Otherwise the
+    /// background merges it into level 1 soon. All runs count as compaction debt: to load many without being
+    /// slowed, raise the option `overflow_runs_max`.
     ///
     /// # Errors
     /// As [`Db::compact_level`].
@@ -112,27 +116,27 @@ impl Db {
     /// over its size. Does not flush a memtable that is not full.
     ///
     /// # Errors
-    /// The error of a background job that keeps failing, or that of a table on which background work has stopped (`Poisoned`), `Invalid` while the background is paused, `Cancelled`
-    /// when the database closes.
+    /// The error of a background job that keeps failing, or that of a table on which background work has
+    /// stopped (`Poisoned`), `Invalid` while the background is paused, `Cancelled` when the database closes.
     pub fn wait_until_quiescent(&self) -> Result<()> {
         self.engine().wait_until_quiescent()
     }
 
-    /// Pauses flush and compaction. Writers go on until the write memory is full. Only [`Db::compact_level`] and
-    /// [`Db::flush_to_run`] are done meanwhile.
+    /// Pauses flush and compaction. Writers continue until the write memory is full. Only
+    /// [`Db::compact_level`] and [`Db::flush_to_run`] run meanwhile.
     pub fn pause_background(&self) {
         self.engine().set_background_paused(true);
     }
 
-    /// Lets flush and compaction go on.
+    /// Resumes flush and compaction.
     pub fn resume_background(&self) {
         self.engine().set_background_paused(false);
     }
 }
 
 impl Table {
-    /// Moves every record of the table that is in memory into the levels, and waits for it. Other tables keep theirs, and the
-    /// segments of the journal stay until all tables that have records in them are flushed.
+    /// Moves every record of the table that is in memory into the levels, and waits for it. Other tables keep
+    /// theirs, and the segments of the journal stay until all tables that have records in them are flushed.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

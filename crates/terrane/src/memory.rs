@@ -1,4 +1,4 @@
-//! Databases in memory: for tests, and for what need not survive the process.
+//! Databases in memory: for tests, and for data that need not survive the process.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use crate::Db;
 
 /// Bytes that a database in memory may store, unless a [`MemoryDevice`] says otherwise: 1 GiB.
 const CAPACITY_BYTES: u64 = 1 << 30;
-/// Where the database of [`Db::open_in_memory`] lies on its device.
+/// Path of the database of [`Db::open_in_memory`] on its device.
 const PATH: &str = "/memory";
 
-/// A device in memory that holds any number of databases, by path; no file is touched. Clones are handles of the same device,
-/// and what is in it goes with the last one and the last open database.
+/// A device in memory that holds any number of databases, by path; it uses no file. Clones are handles of the
+/// same device; its content is freed with the last handle and the last open database.
 ///
-/// Everything works as on files, locks between openers and the order of syncs included: databases can be closed and opened
-/// again, [`Db::checkpoint`] links their files, [`crate::Backups::open_on`] keeps backups in it. Refused are `io_uring = on`
-/// and `direct_io`, which ask for a device.
+/// Everything works as on files, locks between openers and the order of syncs included: databases can be
+/// closed and opened again, [`Db::checkpoint`] links their files, [`crate::Backups::open_on`] keeps backups
+/// in it. Refused are `io_uring = on` and `direct_io`, which ask for a device.
 ///
-/// Memory: what databases store takes up to the capacity, and once more for what changed since the last sync and for
-/// journal segments. Beside that each open database takes [`Options::memory_bytes`] at most.
+/// Memory: what databases store takes up to the capacity, and once more for what changed since the last sync
+/// and for journal segments. Beside that each open database takes [`Options::memory_bytes`] at most.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -52,7 +52,8 @@ impl MemoryDevice {
         MemoryDevice { disk }
     }
 
-    /// Opens the database at `path` of this device, and creates it if it is missing and the options allow that.
+    /// Opens the database at `path` of this device, and creates it if it is missing and the options allow
+    /// that.
     ///
     /// # Errors
     /// As [`Db::open_with`]; `Invalid` for options that ask for a device of the system, naming them.
@@ -77,7 +78,8 @@ impl MemoryDevice {
 }
 
 impl Db {
-    /// Makes a database in memory, with [`Options::in_memory`] and room for 1 GiB: for tests. It is gone with its last handle.
+    /// Makes a database in memory, with [`Options::in_memory`] and room for 1 GiB: for tests. It is gone with
+    /// its last handle.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -94,10 +96,12 @@ impl Db {
         Db::open_in_memory_with(&Options::in_memory())
     }
 
-    /// [`Db::open_in_memory`] with other options. For a limit of its own, or to open it again: [`MemoryDevice`].
+    /// [`Db::open_in_memory`] with other options. For a limit of its own, or to open it again:
+    /// [`MemoryDevice`].
     ///
     /// # Errors
-    /// As [`MemoryDevice::open`]; `Invalid` with `read_only` or without `create_if_missing`: a new device holds nothing to open.
+    /// As [`MemoryDevice::open`]; `Invalid` with `read_only` or without `create_if_missing`: a new device
+    /// holds nothing to open.
     pub fn open_in_memory_with(options: &Options) -> Result<Db> {
         for (name, is_set) in
             [("read_only=true", options.read_only), ("create_if_missing=false", !options.create_if_missing)]

@@ -1,19 +1,19 @@
-//! Notes: what a program keeps with a table for itself.
+//! Notes: a program's own text for each table.
 
 use terrane_base::Result;
 
 use crate::Table;
 
 impl Table {
-    /// What was noted with the table last, by [`Table::set_note`]; `None` if nothing was.
+    /// The last note of [`Table::set_note`]; `None` if there is none.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         self.engine.table_note(&self.inner)
     }
 
-    /// Notes something with the table, in the place of what was noted before: for what a program must know before it reads a
-    /// row, such as how its values are laid out. Durable on return; checkpoints, backups and repairs keep it. The library
-    /// does not look at it. It is no option, and no part of a commit.
+    /// Replaces the table's note: for facts that a program must know before it reads a row, such as the
+    /// layout of its values. Durable on return; checkpoints, backups and repairs keep it. The library does
+    /// not read it. It is no option, and no part of a commit.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

@@ -1,4 +1,4 @@
-//! What an operator looks at: statistics, events, live readers.
+//! Observation: statistics, events, live readers.
 
 use std::sync::Arc;
 
@@ -10,8 +10,9 @@ use crate::snapshot::pin;
 use crate::{Db, Snapshot, Table};
 
 impl Db {
-    /// All metrics of the database and of each of its tables at this moment, by name. [`metrics`](crate::metrics) lists what
-    /// there is; [`Db::stats`] has the numbers of the database as fields.
+    /// All metrics of the database and of each of its tables at this moment, by name.
+    /// [`metrics`](crate::metrics) lists what there is; [`Db::stats`] has the numbers of the database as
+    /// fields.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -37,11 +38,12 @@ impl Db {
         self.engine().debt()
     }
 
-    /// Changes the memory ceiling while the database is open, and with it every size that was left to the engine. A lower one
-    /// holds at once: the cache gives up what is too much before this returns, but for what readers have in hand, and writers
-    /// wait until what is too much of theirs is flushed. Segments, levels and the places of the row cache stay as they are until the
-    /// database is opened with it: [`Options::memory_bytes`](crate::Options) says what it was opened with, and the metric
-    /// `memory_limit_bytes` what holds now.
+    /// Changes the memory ceiling of the open database, and every size that the engine derives from it. A
+    /// lower one takes effect at once: the block cache evicts the excess before this returns, except blocks
+    /// that readers hold, and writers wait until the excess of write memory is flushed. Segments, levels and
+    /// the size of the row cache keep their settings until the next opening:
+    /// [`Options::memory_bytes`](crate::Options) is the value at the opening, the metric `memory_limit_bytes`
+    /// the present one.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -54,13 +56,13 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` where it contradicts another option, such as segments that are too large for it, or the database was opened
-    /// read-only. Nothing has changed then.
+    /// `Invalid` where it contradicts another option, such as segments that are too large for it, or the
+    /// database was opened read-only. Nothing has changed then.
     pub fn set_memory_bytes(&self, memory_bytes: u64) -> Result<()> {
         self.engine().set_memory_bytes(memory_bytes)
     }
 
-    /// As [`Db::snapshot`], with a name that shows in [`Db::live_readers`] and in errors.
+    /// As [`Db::snapshot`], with a name that appears in [`Db::live_readers`] and in errors.
     #[must_use]
     #[track_caller]
     pub fn snapshot_labelled(&self, label: &str) -> Snapshot {
@@ -68,10 +70,10 @@ impl Db {
         Snapshot { pin: pin(self.engine(), origin) }
     }
 
-    /// Tells `listener` what happens from now on: flushes, compactions, stalls, failures of the background, tables and
-    /// checkpoints. See [`Listener`] for what may be done there. It is kept until the database is closed, which waits for
-    /// events that are still to be told. In a database that is open for reading, the view of a follower as well, nothing
-    /// happens that could be told.
+    /// Calls `listener` for later events: flushes, compactions, stalls, background failures, tables and
+    /// checkpoints. See [`Listener`] for what it may do. It is kept until the database is closed, which waits
+    /// until all events are delivered. A database that is open for reading, such as the view of a follower,
+    /// has no events.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -96,7 +98,7 @@ impl Db {
         self.engine().add_listener(listener)
     }
 
-    /// Waits until listeners were told what has happened up to now, the ends of flushes that run included.
+    /// Waits until all events so far are delivered to listeners, including the ends of running flushes.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -121,7 +123,7 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` where a listener calls it: it would wait for itself.
+    /// `Invalid` if a listener calls it, because it would wait for itself.
     pub fn wait_for_listeners(&self) -> Result<()> {
         self.engine().wait_for_listeners()
     }
@@ -144,15 +146,15 @@ impl Db {
         self.engine().segments()
     }
 
-    /// The id that the database drew when it was made: 32 hexadecimal digits. A checkpoint, and what is restored from a
-    /// backup, have ids of their own.
+    /// The id of the database, drawn at its creation: 32 hexadecimal digits. A checkpoint, and a database
+    /// restored from a backup, have ids of their own.
     #[must_use]
     pub fn id(&self) -> String {
         self.engine().database_id()
     }
 
-    /// The snapshots, transactions and scans that live now, oldest first: where each was made, how old it is, and what it
-    /// keeps from being freed. The option `reader_age_max_ms` sets an end to them.
+    /// The live snapshots, transactions and scans, oldest first: the origin and age of each, and what it
+    /// keeps from being freed. The option `reader_age_max_ms` limits their age.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -175,11 +177,11 @@ impl Db {
 }
 
 impl Table {
-    /// The extents of the table, one by one: where they lie, which keys they span, what they have. Those of overflow runs come
-    /// first, then those of level 1, and so on, each in the order of keys. Reads nothing.
+    /// The extents of the table: location, key range and content of each. Those of overflow runs come first,
+    /// then those of level 1, and so on, each in key order. Reads nothing from the device.
     ///
-    /// In a table with an order of its own, an extent whose range deletes begin just behind a key, which no key names, is
-    /// reported to begin with that key.
+    /// In a table with a key order, an extent whose range deletes begin directly after a key is reported to
+    /// begin with that key.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -196,7 +198,7 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// `NotFound` if the table was dropped; `Corrupt` if a key is none that its order of keys writes.
+    /// `NotFound` if the table was dropped; `Corrupt` if its key order cannot decode a key.
     pub fn extents(&self) -> Result<Vec<ExtentInfo>> {
         self.refuse_if_dropped()?;
         let mut extents = self.engine.extents(&self.inner);
@@ -209,15 +211,15 @@ impl Table {
         Ok(extents)
     }
 
-    /// Its number in the database, by which [`Change::table_id`](crate::Change::table_id) names it: 0 for the default table, and
-    /// never given to another one.
+    /// Its number in the database, by which [`Change::table_id`](crate::Change::table_id) names it: 0 for the
+    /// default table, and never given to another one.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.id().0
     }
 }
 
-/// The key of a bound, or the one that it lies just behind: range deletes are cut there.
+/// The key of a bound, or the key directly before it, where range deletes are cut.
 fn decoded_bound(order: &Order, kept: &[u8]) -> Result<Vec<u8>> {
     order.decode(kept).or_else(|_| order.decode(&order.collation().last_before(kept)))
 }

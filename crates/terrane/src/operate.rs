@@ -1,4 +1,4 @@
-//! What operators of a database need: checkpoints, compactions that are held back, and writes that do not wait.
+//! Operation of a database: checkpoints, blocked manual compactions, and writes that do not wait.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,9 +9,10 @@ use terrane_engine::Checkpoint;
 use crate::{Batch, Db, Sync};
 
 impl Db {
-    /// Holds [`Db::compact_range`] back, on all tables: calls that wait end with an error of kind `Cancelled`, what they have running
-    /// is cancelled and gives back what it wrote, and calls from now on are refused in the same way. What the shape of a table asks for,
-    /// and [`Db::compact_level`], go on. Holds count: each is ended by one [`Db::allow_range_compactions`].
+    /// Blocks [`Db::compact_range`] on all tables: waiting calls end with an error of kind `Cancelled`, their
+    /// running jobs are cancelled and free what they wrote, and later calls are refused in the same way.
+    /// Automatic compactions and [`Db::compact_level`] continue. Holds count: each is ended by one
+    /// [`Db::allow_range_compactions`].
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -34,17 +35,17 @@ impl Db {
         self.engine().allow_range_compactions();
     }
 
-    /// Whether [`Db::compact_range`] is held back.
+    /// Returns true if [`Db::compact_range`] is held back.
     #[must_use]
     pub fn holds_range_compactions(&self) -> bool {
         self.engine().holds_range_compactions()
     }
 
-    /// Makes a second database in the directory `path`, which must not exist: writable, of its own, with every commit up to
-    /// now, durable on return. Data files are linked and not copied where the file system allows it, so it takes the time
-    /// to write what is in memory only; until one of the two has rewritten what they share, neither reuses space in those
-    /// files. Commits go on meanwhile. What a crash leaves of an unfinished one, `NAME.unfinished`, the next attempt to
-    /// the same place removes.
+    /// Creates a second database in the directory `path`, which must not exist: writable and independent,
+    /// with every commit up to now, durable on return. Data files are linked instead of copied if the file
+    /// system allows it; then it only takes the time to write the content of memory, and until one of the two
+    /// has rewritten the shared files, neither reuses space in them. Commits continue meanwhile. If a crash
+    /// leaves an unfinished one, `NAME.unfinished`, the next attempt to the same path removes it.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -63,14 +64,14 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` if something is at `path`, `path` is inside the database, or it was opened read-only; `Busy` if another
-    /// checkpoint is being made there; `Full`, `Poisoned`, `Io`. Nothing is at `path` then, unless only the last sync
-    /// failed.
+    /// `Invalid` if something is at `path`, `path` is inside the database, or it was opened read-only; `Busy`
+    /// if another checkpoint is being made there; `Full`, `Poisoned`, `Io`. Nothing is at `path` then, unless
+    /// only the last sync failed.
     pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<Checkpoint> {
         self.engine().checkpoint(path.as_ref())
     }
 
-    /// As [`Db::write`], but never held back: refused where a write would have to wait for the background now. See
+    /// As [`Db::write`], but never delayed: refused if a write would have to wait for the background now. See
     /// [`Db::pressure`] for how near that is.
     ///
     /// ```
@@ -89,18 +90,19 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// `Busy` if it would be held back, `TimedOut` if a transaction or another write has a lock of one of its keys, or extents come in there: nothing is written.
-    /// Otherwise as [`Db::write`].
+    /// `Busy` if it would be held back, `TimedOut` if a transaction or another write has a lock of one of its
+    /// keys, or extents come in there: nothing is written. Otherwise as [`Db::write`].
     pub fn try_write(&self, batch: &Batch, sync: Sync) -> Result<SeqNo> {
         self.write_with_deadline(batch, sync, Duration::ZERO)
     }
 
-    /// As [`Db::write`], but held back for `patience` at most. Refuses at once what cannot be admitted by then. It bounds how long
-    /// the engine holds the writer back; a durable write also takes as long as the device.
+    /// As [`Db::write`], but delayed for at most `patience`. Refuses at once a write that cannot be admitted
+    /// by then. It bounds how long the engine delays the writer; a durable write also takes as long as the
+    /// device.
     ///
     /// # Errors
-    /// `Busy` if that is not enough, `TimedOut` if a transaction or another write keeps a lock of one of its keys, or extents come in there for longer: nothing is written.
-    /// Otherwise as [`Db::write`].
+    /// `Busy` if that is not enough, `TimedOut` if a transaction or another write keeps a lock of one of its
+    /// keys, or extents come in there for longer: nothing is written. Otherwise as [`Db::write`].
     pub fn write_with_deadline(&self, batch: &Batch, sync: Sync, patience: Duration) -> Result<SeqNo> {
         batch.check(self.engine())?;
         self.engine().write_within(&batch.records, sync.is_yes(), patience)

@@ -1,4 +1,4 @@
-//! Repair: what can be read of a damaged database, in a new one.
+//! Repair: copies the readable part of a damaged database into a new one.
 
 use std::path::Path;
 
@@ -7,9 +7,10 @@ use terrane_base::options::Options;
 use terrane_base::{Functions, Result};
 use terrane_engine::RepairReport;
 
-/// Brings what can be proven readable of the database in `source` into a new one in `target`, a directory that is missing
-/// or empty; `options` are those of the new database. The damaged one is only read. The report names the losses, by table
-/// and key range where that is known, up to 16 MiB of them, and counts the rest.
+/// Brings what can be proven readable of the database in `source` into a new one in `target`, a directory
+/// that is missing or empty; `options` are those of the new database. The damaged one is only read. The
+/// report names the losses, by table and key range where that is known, up to 16 MiB of them, and counts the
+/// rest.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -24,15 +25,16 @@ use terrane_engine::RepairReport;
 /// ```
 ///
 /// # Errors
-/// `NotFound` if there is no database at `source`, `Busy` if a process writes to it, `Invalid` if there is something at
-/// `target`; those of writing the new database. Damage of the old one is no error.
+/// `NotFound` if there is no database at `source`, `Busy` if a process writes to it, `Invalid` if there is
+/// something at `target`; those of writing the new database. Damage of the old one is no error.
 pub fn repair(source: impl AsRef<Path>, target: impl AsRef<Path>, options: &Options) -> Result<RepairReport> {
     repair_with_functions(source, target, options, Functions::default())
 }
 
-/// [`repair`] of a database whose tables name functions that are not built in. Without the order of its keys a table is not
-/// repaired: with [`KeyOrders::with_any`](crate::KeyOrders::with_any) it is left out, as a loss. A merge operator or prefix extractor that is missing is a loss of the report: the table has none in the new database, and
-/// operands that are brought over cannot be read there.
+/// [`repair`] of a database whose tables name functions that are not built in. Without the order of its keys
+/// a table is not repaired: with [`KeyOrders::with_any`](crate::KeyOrders::with_any) it is left out, as a
+/// loss. A merge operator or prefix extractor that is missing is a loss of the report: the table has none in
+/// the new database, and operands that are brought over cannot be read there.
 ///
 /// # Errors
 /// As [`repair`], and `Invalid` for a table whose key order is not registered, unless any order is accepted.

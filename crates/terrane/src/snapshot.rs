@@ -8,16 +8,16 @@ use terrane_engine::{Bounds, Engine, Origin};
 
 use crate::{Cursor, Iter, Table, Value, Values};
 
-/// What keeps the versions that a reader sees; shared by a snapshot and the iterators made from it.
+/// Keeps the versions that a reader sees; shared by a snapshot and the iterators made from it.
 pub(crate) type Pin = Arc<terrane_engine::Snapshot>;
 
-/// Pins what is visible now, as a reader of this origin.
+/// Pins the present state, for a reader of this origin.
 pub(crate) fn pin(engine: &Arc<Engine>, origin: Origin) -> Pin {
     Arc::new(terrane_engine::Snapshot::from(engine.clone(), origin))
 }
 
-/// The database as it was at one moment, over all tables. Cheap to make and to clone; keeps the versions that it
-/// sees from being dropped while it lives.
+/// The database as it was at one moment, over all tables. Cheap to make and to clone; keeps the versions that
+/// it sees from being dropped while it lives.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -45,15 +45,16 @@ impl Snapshot {
     /// The value of `key`.
     ///
     /// # Errors
-    /// `Invalid` for a key beyond the limit or a table of another database, `NotFound` if it was dropped, `Io` or `Corrupt`
-    /// from the store; `TooOld` if the snapshot is older than the option `reader_age_max_ms` allows.
+    /// `Invalid` for a key beyond the limit or a table of another database, `NotFound` if it was dropped,
+    /// `Io` or `Corrupt` from the store; `TooOld` if the snapshot is older than the option
+    /// `reader_age_max_ms` allows.
     pub fn get(&self, table: &Table, key: &[u8]) -> Result<Option<Value>> {
         table.refuse_pin(&self.pin)?;
         let value = table.get_at(key, Some(self.seq()))?;
         self.pin.check().map(|()| value)
     }
 
-    /// Whether `key` has a value.
+    /// Returns true if `key` has a value.
     ///
     /// # Errors
     /// As [`Snapshot::get`].
@@ -103,7 +104,7 @@ impl Snapshot {
 }
 
 impl Table {
-    /// Refuses to be read at a moment of another database, where the number stands for something else.
+    /// Refuses a read at a snapshot of another database, in which the number means something else.
     #[inline]
     pub(crate) fn refuse_pin(&self, pin: &Pin) -> Result<()> {
         self.refuse_if_dropped()?;

@@ -16,9 +16,9 @@ use crate::{Batch, Cursor, Iter, Sync, Value, Values};
 pub struct Table {
     pub(crate) engine: Arc<Engine>,
     pub(crate) inner: Arc<terrane_engine::Table>,
-    /// How keys are encoded; `None` where their order is that of bytes. Kept here, so that this one costs no load.
+    /// Key order; `None` if keys are ordered bytewise. Stored here, so that bytewise order costs no load.
     pub(crate) order: Option<Arc<Order>>,
-    /// Whether point reads through this handle ask the filters.
+    /// True if point reads through this handle ask the filters.
     pub(crate) filters: bool,
 }
 
@@ -28,9 +28,9 @@ impl Table {
         Table { engine, inner, order, filters: true }
     }
 
-    /// The same table through a handle whose point reads do not ask the filters of extents: they search the blocks
-    /// of every level that may hold the key. The answers are the same; for measuring what filters are worth on one
-    /// and the same tree. Applies to snapshots' reads of the handle too.
+    /// The same table through a handle whose point reads do not ask the filters of extents: they search the
+    /// blocks of every level that may hold the key. The answers are the same; for measuring what filters are
+    /// worth on one and the same tree. Applies to snapshots' reads of the handle too.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -63,7 +63,7 @@ impl Table {
         self.inner.id
     }
 
-    /// Sets `key` to `value`. Survives the death of the process, not the loss of power: see [`Table::put_with`].
+    /// Sets `key` to `value`. Survives the death of the process, not a loss of power: [`Table::put_with`].
     ///
     /// # Errors
     /// `Invalid` beyond the limits, `NotFound` if the table was dropped, `Full`, `Poisoned`, `Io`.
@@ -82,11 +82,11 @@ impl Table {
         })
     }
 
-    /// Sets `key` to `value` for `ttl` from now on, by the wall clock: from then on the key is as if deleted, for every
-    /// read, also for those of older snapshots. It takes the place of the table's own time to live.
+    /// Sets `key` to `value` for `ttl` from now on, by the wall clock: from then on the key is as if deleted,
+    /// for every read, also for those of older snapshots. It takes the place of the table's own time to live.
     ///
-    /// The moment of the read decides, and what a compaction has dropped stays gone: a clock that is set back brings back
-    /// only what is still there.
+    /// The time of the read decides, and what a compaction has dropped stays gone: setting the clock back
+    /// makes visible only what still exists.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -108,7 +108,7 @@ impl Table {
         self.put_until_moment(key, value, until)
     }
 
-    /// As [`Table::put_with_ttl`], until a moment that is counted from the beginning of 1970.
+    /// As [`Table::put_with_ttl`], with an expiry time in milliseconds since the beginning of 1970.
     ///
     /// # Errors
     /// As [`Table::put`].
@@ -123,10 +123,10 @@ impl Table {
         })
     }
 
-    /// Has the table's merge operator fold `operand` with what `key` has, whenever a reader reads it: a read-modify-write
-    /// that reads nothing. The operator is the table's option `merge_operator`.
+    /// Has the table's merge operator fold `operand` with what `key` has, whenever a reader reads it: a
+    /// read-modify-write that reads nothing. The operator is the table's option `merge_operator`.
     ///
-    /// In a table with a time to live each operand lives by itself, up to a sixteenth longer than a put.
+    /// In a table with a time to live each operand expires on its own, up to a sixteenth later than a put.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -148,11 +148,11 @@ impl Table {
         self.encoding(key, |key| self.engine.write_point(false, |batch| self.add_merge(batch, key, operand)))
     }
 
-    /// Removes `key` like [`Table::delete`], but leaves less behind: it goes away together with the put that it removes,
-    /// as soon as both meet, wherever that is.
+    /// Removes `key` like [`Table::delete`], but leaves less behind: it is removed together with the put that
+    /// it deletes, as soon as a merge meets both.
     ///
-    /// Only for keys that are put once and removed by a single delete, in turns; range deletes may come between. For any
-    /// other key an older value may come to light again.
+    /// Only for keys that are put once and removed by a single delete, in turns; range deletes may come
+    /// between. For any other key an older value may become visible again.
     ///
     /// # Errors
     /// As [`Table::put`].
@@ -161,12 +161,13 @@ impl Table {
         self.encoding(key, |key| self.engine.write_point(false, |batch| batch.single_delete(self.id(), key)))
     }
 
-    /// Changes an option of the table while it is open, as [`crate::TableOptions::set`] names them; durable on return.
-    /// `time_to_live` holds for what is written from now on, what is said of blocks and filters for extents that are written
-    /// from now on, and what is said of levels and runs at once.
+    /// Changes an option of the open table, with the names of [`crate::TableOptions::set`]; durable on
+    /// return. `time_to_live` applies to later writes, options of blocks and filters to extents that are
+    /// written later, and options of levels and runs at once.
     ///
     /// # Errors
-    /// `Invalid` for `merge_operator` and `key_order`, which a table keeps, and for a bad value, `NotFound` if the table was dropped, `Poisoned`, `Io`.
+    /// `Invalid` for `merge_operator` and `key_order`, which a table keeps, and for a bad value, `NotFound`
+    /// if the table was dropped, `Poisoned`, `Io`.
     pub fn set_option(&self, name: &str, value: &str) -> Result<()> {
         self.refuse_if_dropped()?;
         self.engine.set_table_option(&self.inner, name, value)
@@ -219,8 +220,8 @@ impl Table {
         self.encoding(key, |key| self.engine.delete(self.id(), key, false))
     }
 
-    /// Removes every key from `start` to before `end`. It costs one small record, whatever the number of keys; reads and
-    /// scans pass by what is deleted at once, and its space comes back in the background.
+    /// Removes every key from `start` to before `end`. It costs one small record, whatever the number of
+    /// keys; reads and scans skip the deleted keys at once, and their space is freed in the background.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -256,7 +257,7 @@ impl Table {
     /// The value of `key`.
     ///
     /// # Errors
-    /// `Invalid` for a key beyond the limit, `NotFound` if the table was dropped, `Io` or `Corrupt` from the store.
+    /// `Invalid` for a key beyond the limit, `NotFound` if the table was dropped, `Io` or `Corrupt`.
     pub fn get(&self, key: &[u8]) -> Result<Option<Value>> {
         self.get_at(key, None)
     }
@@ -270,7 +271,7 @@ impl Table {
         self.encoding(key, |key| self.engine.get(&self.inner, key, self.mode(None), value))
     }
 
-    /// Whether `key` has a value.
+    /// Returns true if `key` has a value.
     ///
     /// # Errors
     /// As [`Table::get`].
@@ -301,7 +302,7 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// As [`Table::get`]. What `values` holds then means nothing.
+    /// As [`Table::get`]. The content of `values` is undefined then.
     pub fn multi_get_into(&self, keys: &[&[u8]], values: &mut Values) -> Result<()> {
         self.multi_get_into_at(keys, None, values)
     }
@@ -324,8 +325,8 @@ impl Table {
         self.iter_now(self.bounds(&range), Origin::here(ReaderKind::Scan))
     }
 
-    /// The rows whose keys begin with `prefix`. With a `prefix_extractor` that knows it, extents without such keys are passed
-    /// by after a look at their filters, as for every range within one prefix.
+    /// The rows whose keys begin with `prefix`. With a `prefix_extractor` for it, extents without such keys
+    /// are skipped after a check of their filters, as for every range within one prefix.
     #[must_use]
     #[track_caller]
     pub fn prefix(&self, prefix: &[u8]) -> Iter {
@@ -339,15 +340,15 @@ impl Table {
         self.iter_now(Ok(Bounds::all()), Origin::here(ReaderKind::Scan))
     }
 
-    /// A cursor over the table as it is now.
+    /// A cursor over the present state of the table.
     #[must_use]
     #[track_caller]
     pub fn cursor(&self) -> Cursor {
         self.cursor_at(Bounds::all(), self.pin())
     }
 
-    /// A cursor over the rows whose keys begin with `prefix`, as the table is now: it goes no further. It passes by extents
-    /// as [`Table::prefix`] does, wherever it seeks.
+    /// A cursor over the rows whose keys begin with `prefix`, as the table is now: it goes no further. It
+    /// passes by extents as [`Table::prefix`] does, wherever it seeks.
     ///
     /// # Errors
     /// `Invalid` if the table has an order in which such keys do not lie together.

@@ -1,8 +1,8 @@
-//! Options that one table has for itself.
+//! Options of one table.
 
 use terrane_base::Result;
 
-/// Options that one table has for itself, set over those of the database when the table is created.
+/// Options of one table, which override those of the database when the table is created.
 ///
 /// ```
 /// let options = terrane::TableOptions::new().set("compression_last", "none")?.set("block_bytes", "4KiB")?;
@@ -20,9 +20,10 @@ impl TableOptions {
         Self::default()
     }
 
-    /// Sets one option: `auto_compaction`, `block_bytes`, `block_encoding`, `compression`, `compression_last`, `filter_bits_per_key`,
-    /// `level_base_bytes`, `level_fanout`, `overflow_runs_max`, `merge_operator`, `key_order`, `time_to_live` or
-    /// `prefix_extractor`. All but `merge_operator` and `key_order` can be changed later by [`crate::Table::set_option`].
+    /// Sets one option: `auto_compaction`, `block_bytes`, `block_encoding`, `compression`,
+    /// `compression_last`, `filter_bits_per_key`, `level_base_bytes`, `level_fanout`, `overflow_runs_max`,
+    /// `merge_operator`, `key_order`, `time_to_live` or `prefix_extractor`. All but `merge_operator` and
+    /// `key_order` can be changed later by [`crate::Table::set_option`].
     ///
     /// # Errors
     /// `Invalid` for another option or a value out of range.

@@ -1,4 +1,5 @@
-//! What a short scan costs beside what it reads: no look at the clock, and where a cursor is refreshed no memory.
+//! What a short scan costs beside what it reads: no look at the clock, and where a cursor is refreshed no
+//! memory.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,

@@ -3,6 +3,7 @@
 
 mod check;
 pub mod header;
+mod ignored;
 pub mod page;
 pub mod rust;
 pub mod table;

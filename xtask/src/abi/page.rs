@@ -14,10 +14,21 @@ Written by `cargo xtask abi --write` from `crates/terrane-rocksdb/abi.toml`; `ca
 otherwise. How to build and use the library: `crates/terrane-rocksdb/README.md`.
 
 * **honoured**: does what its name says; where it differs from RocksDB, a sentence says how.
-* **accepted**: a tuning value without meaning here; what is set is kept, and its getter returns it.
+* **accepted**: a tuning value without meaning here; what is set is kept, and its getter returns it. Some such options
+  change behaviour in RocksDB: see [Strict mode](#strict-mode).
 * **refused**: an error by name, on purpose: at open, where an option asks for it.
 * **missing**: not there yet. It is exported, so programs that bind every symbol load; called, it gives the error
   `Not implemented: NAME`, or, where it has no way to report an error, does nothing and returns zero or null.
+";
+
+const STRICT: &str = "
+## Strict mode
+
+These options change the behaviour of RocksDB and have no effect here. A database that is opened with one of them, or gets
+a column family with one, says so in its info log (the file LOG, or the logger of the options): one line that names the
+function. With the environment variable `TERRANE_ROCKSDB_STRICT=1` the opening, or the creation of the column family, fails
+instead, with an error that begins with `Not implemented: Not supported in strict mode` and names all of them. The
+variable is read at each opening; any value but `0` and the empty one switches strict mode on.
 ";
 
 /// The page as the table says.
@@ -36,10 +47,22 @@ pub fn text(abi: &Abi) -> String {
     }
     counts(&mut text, "**all**", |state| abi.areas.iter().map(|area| count(area, state)).sum());
     text.push_str("\nThe prefix `rocksdb_` is left out below.\n");
+    strict(&mut text, abi);
     for area in &abi.areas {
         section(&mut text, area);
     }
     text
+}
+
+/// Options of behaviour that have no effect.
+fn strict(text: &mut String, abi: &Abi) {
+    text.push_str(STRICT);
+    text.push_str("\n| option | what happens instead |\n|---|---|\n");
+    for function in abi.functions() {
+        if let Some(instead) = &function.ignored {
+            let _ = writeln!(text, "| `{}` | {instead} |", function.name.trim_start_matches("rocksdb_"));
+        }
+    }
 }
 
 fn count(area: &Area, state: State) -> usize {

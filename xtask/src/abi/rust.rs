@@ -32,8 +32,12 @@ pub fn files(abi: &Abi) -> Result<Vec<(String, String)>, String> {
         read.extend(values::object(abi, object)?);
     }
     parts.push(("values".into(), read));
-    let stubs =
-        abi.functions().filter(|function| matches!(function.source, Source::Failure | Source::Nothing));
+    parts.push(("ignored".into(), super::ignored::rows(abi)?));
+    let is_stub = |function: &&Function| match function.source {
+        Source::Nothing => function.ignored.is_none(),
+        ref source => *source == Source::Failure,
+    };
+    let stubs = abi.functions().filter(is_stub);
     let stubs: Vec<String> = stubs.map(stub).collect::<Result<_, _>>()?;
     let names = abi.functions().filter_map(|function| match &function.source {
         Source::Name(of) => Some(other_name(function, of)),
@@ -71,18 +75,21 @@ fn head(rows: &[String]) -> String {
         [one] => drop(writeln!(head, "use std::ffi::{one};\n")),
         many => drop(writeln!(head, "use std::ffi::{{{}}};\n", many.join(", "))),
     }
-    let border: Vec<&str> = ["Pointer", "Slice"].into_iter().filter(|name| has(name)).collect();
-    match border.as_slice() {
+    let passed: Vec<&str> = ["Pointer", "Slice"].into_iter().filter(|name| has(name)).collect();
+    match passed.as_slice() {
         [] => {}
-        [one] => drop(writeln!(head, "use crate::border::{one};")),
-        many => drop(writeln!(head, "use crate::border::{{{}}};", many.join(", "))),
+        [one] => drop(writeln!(head, "use crate::ffi::types::{one};")),
+        many => drop(writeln!(head, "use crate::ffi::types::{{{}}};", many.join(", "))),
     }
     let owned = rows.iter().filter_map(|row| row.strip_prefix("knobs! { own ")?.split(' ').next());
     let objects: std::collections::BTreeSet<&str> = owned.collect();
     for name in &objects {
-        let _ = writeln!(head, "use crate::objects::{name};");
+        let _ = writeln!(head, "use crate::options::{name};");
     }
-    if !border.is_empty() || !objects.is_empty() {
+    if has("ignored_options") {
+        head.push_str("use crate::options::Options;\nuse crate::options::ignored::note;\n");
+    }
+    if !passed.is_empty() || !objects.is_empty() {
         head.push('\n');
     }
     head

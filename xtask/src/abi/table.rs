@@ -71,6 +71,17 @@ pub struct Function {
     pub default: Option<String>,
     /// Where it is not as in RocksDB.
     pub differs: Option<String>,
+    /// What happens instead, for an option of behaviour that has no effect.
+    pub ignored: Option<String>,
+    /// The condition on its field under which it would have one.
+    pub ignored_if: Option<String>,
+}
+
+impl Function {
+    /// How its arguments and then its result pass.
+    fn passed(&self) -> Vec<Option<&'static str>> {
+        self.arguments.iter().chain([&self.result]).map(|c| rust_type(c)).collect()
+    }
 }
 
 /// Functions that belong together.
@@ -172,13 +183,20 @@ fn area(value: &Value) -> Result<Area, String> {
     Ok(Area { functions: functions.collect::<Result<_, _>>()?, name })
 }
 
-/// Gives other names of functions what these have.
+/// Gives other names of functions what these have. A name with a C type of its own keeps that, its state and its remark; the
+/// type must pass as that of the function does.
 fn resolve_names(areas: &mut [Area]) -> Result<(), String> {
     let known: Vec<Function> = areas.iter().flat_map(|area| &area.functions).cloned().collect();
     for function in areas.iter_mut().flat_map(|area| &mut area.functions) {
         let Source::Name(of) = &function.source else { continue };
         let other = known.iter().find(|other| other.name == *of && !matches!(other.source, Source::Name(_)));
         let other = other.ok_or(format!("{}: there is no {of}", function.name))?;
+        if !function.result.is_empty() {
+            if function.passed() != other.passed() {
+                return Err(format!("{}: its type does not pass as that of {of}", function.name));
+            }
+            continue;
+        }
         let differs = Some(format!("Another name of `{}`.", of.trim_start_matches("rocksdb_")));
         let (name, source) = (function.name.clone(), function.source.clone());
         *function = Function { name, source, default: None, differs, ..other.clone() };
@@ -188,7 +206,7 @@ fn resolve_names(areas: &mut [Area]) -> Result<(), String> {
 
 fn function(name: &str, row: &Value) -> Result<Function, String> {
     let text = |key: &str| row.get(key).and_then(Value::as_str).map(str::to_owned);
-    if let Some(of) = text("of") {
+    if let (Some(of), None) = (text("of"), text("c")) {
         return Ok(Function {
             name: name.to_owned(),
             state: State::Missing,
@@ -197,6 +215,8 @@ fn function(name: &str, row: &Value) -> Result<Function, String> {
             arguments: Vec::new(),
             default: None,
             differs: None,
+            ignored: None,
+            ignored_if: None,
         });
     }
     let bad = |what: &str| format!("{name}: {what}");
@@ -206,6 +226,7 @@ fn function(name: &str, row: &Value) -> Result<Function, String> {
         [("knob", Source::Knob as fn(String) -> Source), ("value", Source::Value), ("count", Source::Count)];
     let mut fields = fields.into_iter().filter_map(|(key, source)| Some(source(text(key)?)));
     let source = match (fields.next(), text("by").as_deref()) {
+        (None, None) if text("of").is_some() => Source::Name(text("of").unwrap_or_default()),
         (Some(field), None) => field,
         (None, Some("create")) => Source::Create,
         (None, Some("destroy")) => Source::Destroy,
@@ -221,7 +242,12 @@ fn function(name: &str, row: &Value) -> Result<Function, String> {
     let c = text("c").ok_or(bad("no `c`"))?;
     let (result, arguments) = signature(&c).ok_or(bad("`c` is no type of a function"))?;
     let (default, differs) = (text("default"), text("differs"));
-    Ok(Function { name: name.to_owned(), state, source, result, arguments, default, differs })
+    let (ignored, ignored_if) = (text("ignored"), text("ignored_if"));
+    if ignored.is_some() && arguments.first().is_none_or(|first| first != "rocksdb_options_t*") {
+        return Err(bad("`ignored` is for setters of rocksdb_options_t"));
+    }
+    let name = name.to_owned();
+    Ok(Function { name, state, source, result, arguments, default, differs, ignored, ignored_if })
 }
 
 /// Result and arguments of `RESULT (ARGUMENTS)`.

@@ -1,15 +1,15 @@
-//! Stress with real threads: test programs in loops beside each other, other cases in each run, threads delayed at random.
+//! Stress with real threads: test programs in loops beside each other, other cases in each run, threads
+//! delayed at random.
 //!
-//! 1. [`select`]: which test targets take part. 2. They are built once, with the feature `schedule` of each package that has
-//!    it. 3. [`plan`]: order and seeds of the runs, from one number. 4. Some loops take the next run each and do it to its end
-//!    ([`child`]), until the time is over or one fails. 5. A failure is told with the tests that [`outcome`] finds and a line that
-//!    repeats it; [`tally`] sums up.
+//! 1. [`select`]: which test targets take part. 2. They are built once, with the feature `schedule` of each
+//!    package that has it. 3. [`plan`]: order and seeds of the runs, from one number. 4. Some loops take the
+//!    next run each and do it to its end ([`crate::child`]), until the time is over or one fails. 5. A
+//!    failure is told with the tests that [`crate::outcome`] finds and a line that repeats it; [`tally`] sums
+//!    up.
 //!
-//! Files of output are below the target directory of cargo, in a folder with the seed's number; those of runs that passed are
-//! removed, and so are temporary files.
+//! Files of output are below the target directory of cargo, in a folder with the seed's number; those of runs
+//! that passed are removed, and so are temporary files.
 
-pub mod child;
-pub mod outcome;
 pub mod plan;
 pub mod select;
 pub mod settings;
@@ -24,10 +24,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::programs::{self, Programs};
+use crate::child;
+use crate::outcome::{self, Outcome};
+use crate::programs::{self, Program as Built};
 use crate::tree::Tree;
-use child::Places;
-use outcome::Outcome;
 use plan::{Plan, Program, Run};
 use select::Target;
 use settings::Settings;
@@ -83,7 +83,10 @@ pub fn build_arguments(tree: &Tree, targets: &[Target], has_delays: bool) -> Vec
     }
     let mut tests: Vec<String> = targets
         .iter()
-        .map(|target| target.test.as_ref().map_or("--lib".to_owned(), |test| format!("--test={test}")))
+        .map(|target| match &target.test {
+            Some(_) => format!("--test={}", target.cargo_name()),
+            None => "--lib".to_owned(),
+        })
         .collect();
     let has_feature = |package: &str| {
         let manifest = tree.get(&format!("crates/{package}/Cargo.toml")).unwrap_or_default();
@@ -102,18 +105,21 @@ pub fn build_arguments(tree: &Tree, targets: &[Target], has_delays: bool) -> Vec
     arguments
 }
 
-fn programs_of(root: &Path, targets: &[Target], built: &Programs) -> Result<Vec<Program>, String> {
+fn programs_of(root: &Path, targets: &[Target], built: &[Built]) -> Result<Vec<Program>, String> {
     let program = |target: &Target| {
-        let path = built.get(&(target.package.clone(), target.name()));
+        let path = programs::path_of(built, &target.package, &target.cargo_name());
         let path = path.ok_or_else(|| format!("cargo built no {} {}", target.package, target.name()))?;
         let folder = root.join("crates").join(&target.package);
-        let tests = tests_of(path, &folder)?;
+        let mut tests = tests_of(path, &folder)?;
+        if let Some(prefix) = target.prefix() {
+            tests.retain(|test| test.starts_with(&prefix));
+        }
         if tests.is_empty() {
             let name = format!("{} {}", target.package, target.name());
             return Err(format!("{name} has no test that is not ignored: its runs would try nothing"));
         }
         let parts = if target.is_in_parts() { tests } else { Vec::new() };
-        Ok(Program { target: target.clone(), path: path.clone(), folder, parts })
+        Ok(Program { target: target.clone(), path: path.to_owned(), folder, parts })
     };
     targets.iter().map(program).collect()
 }
@@ -143,8 +149,8 @@ struct Ended<'p> {
     took: Duration,
 }
 
-/// Runs programs of a plan, with output in `folder`, for the time that the settings say, or until `is_over`. Each loop does
-/// one run at least.
+/// Runs programs of a plan, with output in `folder`, for the time that the settings say, or until `is_over`.
+/// Each loop does one run at least.
 ///
 /// # Errors
 /// As [`run`], or names the programs of which no run came to its end: nothing is known of them.
@@ -223,9 +229,10 @@ impl<'p> Shared<'p> {
             let temporary = self.temporary.join(run.number.to_string());
             let start = Instant::now();
             self.running().insert(run.number, (run.name().to_string(), start));
-            let places = Places { output: &output, temporary: &temporary };
             let outcome = std::fs::create_dir(&temporary)
-                .and_then(|()| child::run(&run, places, self.settings.limit, self.is_over))
+                .and_then(|()| {
+                    child::run(&mut run.command(&temporary), &output, self.settings.limit, self.is_over)
+                })
                 .map_err(|why| why.to_string());
             let _ = std::fs::remove_dir_all(&temporary);
             let is_failure = !matches!(outcome, Ok(Outcome::Passed | Outcome::Ended));
@@ -278,7 +285,12 @@ fn failure(ended: &Ended<'_>, outcome: &Outcome) -> String {
     if tests.is_empty() {
         let all = match run.part {
             Some(part) => vec![part.clone()],
-            None => tests_of(&run.program.path, &run.program.folder).unwrap_or_default(),
+            None => {
+                let mut all = tests_of(&run.program.path, &run.program.folder).unwrap_or_default();
+                let prefix = run.program.target.prefix().unwrap_or_default();
+                all.retain(|test| test.starts_with(&prefix));
+                all
+            }
         };
         tests = outcome::unfinished_tests(&output, &all);
         what = "came to no end";

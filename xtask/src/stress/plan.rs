@@ -2,10 +2,12 @@
 
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::select::{Target, Value};
 
-/// Threads of a test program, one number drawn for each run: one test has the processor for itself, or several share it.
+/// Threads of a test program, one number drawn for each run: one test has the processor for itself, or
+/// several share it.
 const TEST_THREADS: [u64; 3] = [1, 2, 4];
 
 /// A test program that takes part.
@@ -156,11 +158,27 @@ impl Run<'_> {
     pub fn arguments(&self, tests: &[String]) -> Vec<String> {
         let mut arguments =
             if tests.is_empty() { self.part.into_iter().cloned().collect() } else { tests.to_vec() };
-        if !arguments.is_empty() {
+        if arguments.is_empty() {
+            // All tests of a module: whatever has this in its name.
+            arguments.extend(self.program.target.prefix());
+        } else {
             arguments.push("--exact".to_owned());
         }
         arguments.push(format!("--test-threads={}", self.test_threads));
         arguments
+    }
+
+    /// The run as a process, with temporary files in a folder of its own.
+    #[must_use]
+    pub fn command(&self, temporary: &Path) -> Command {
+        let mut command = Command::new(&self.program.path);
+        command.args(self.arguments(&[])).current_dir(&self.program.folder);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        // What fails is repeated by its seeds: it is not made smaller, which takes runs that other schedules
+        // decide, and no file beside the source is changed.
+        command.env("PROPTEST_MAX_SHRINK_ITERS", "0").env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
+        command.env("TMPDIR", temporary).env("RUST_BACKTRACE", "1");
+        command
     }
 
     /// A line for a shell that repeats the run, or those tests of it.

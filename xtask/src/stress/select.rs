@@ -1,8 +1,8 @@
 //! Which test targets take part.
 //!
-//! A target takes part if it has properties, starts threads, is named for what it tries on a component, or belongs to a
-//! crate whose every database has a background of real threads. What would take part and does not is in `LEFT_OUT` with its
-//! reason; what a target needs to end within seconds is in `SETTINGS`.
+//! A target takes part if it has properties, starts threads, is named for what it tries on a component, or
+//! belongs to a crate whose every database has a background of real threads. What would take part and does
+//! not is in `LEFT_OUT` with its reason; what a target needs to end within seconds is in `SETTINGS`.
 
 use std::collections::BTreeSet;
 
@@ -53,8 +53,9 @@ const LEFT_OUT: [(&str, &[(&str, &str)]); 4] = [
     ("one thread and the same seeds each time, and a minute long", &[("terrane-compaction", "model")]),
 ];
 
-/// What some targets need. Measured on two cores with eight loops beside two other builds: no run should take much more than
-/// half a minute there. Alone that is two to four seconds, which [`CASES`] cases keep to in most targets.
+/// What some targets need. Measured on two cores with eight loops beside two other builds: no run should take
+/// much more than half a minute there. Alone that is two to four seconds, which [`CASES`] cases keep to in
+/// most targets.
 const SETTINGS: &[Setting] = &[
     Setting::of("terrane", "auto_compaction").in_parts(),
     Setting::of("terrane", "ceiling").in_parts(),
@@ -123,20 +124,37 @@ pub enum Value {
     Drawn,
 }
 
-/// A test target that takes part.
+/// The test target whose modules take part one by one: a crate's tests in one program.
+const SUITE: &str = "suite";
+
+/// A test target that takes part, or a module of [`SUITE`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
     /// The package, which is the name of its folder too.
     pub package: String,
-    /// Name of the file in `tests`; none for the tests within the library.
+    /// Name of the file in `tests` or `tests/suite`; none for the tests within the library.
     pub test: Option<String>,
+    /// Whether it is a module of `tests/suite`.
+    pub is_in_suite: bool,
 }
 
 impl Target {
-    /// As cargo names the target.
+    /// What it is called: as the file of its tests, or as cargo names the library.
     #[must_use]
     pub fn name(&self) -> String {
         self.test.clone().unwrap_or_else(|| self.package.replace('-', "_"))
+    }
+
+    /// As cargo names the target with its tests.
+    #[must_use]
+    pub fn cargo_name(&self) -> String {
+        if self.is_in_suite { SUITE.to_owned() } else { self.name() }
+    }
+
+    /// What the names of its tests begin with, if its program has others as well.
+    #[must_use]
+    pub fn prefix(&self) -> Option<String> {
+        self.is_in_suite.then(|| format!("{}::", self.name()))
     }
 
     /// Cases of each property in one run.
@@ -195,19 +213,32 @@ pub fn unknown_rows(tree: &Tree) -> Vec<String> {
 
 /// The target that a file belongs to.
 fn target_of(tree: &Tree, path: &str) -> Option<Target> {
-    let target = |package: &str, test: Option<&str>| {
-        Some(Target { package: package.to_owned(), test: test.map(str::to_owned) })
+    let target = |package: &str, test: Option<&str>, is_in_suite| {
+        Some(Target { package: package.to_owned(), test: test.map(str::to_owned), is_in_suite })
+    };
+    let has = |tests: &str| {
+        [".rs", "/main.rs"].iter().any(|end| tree.get(&format!("crates/{tests}{end}")).is_some())
     };
     match path.split('/').collect::<Vec<_>>().as_slice() {
-        ["crates", package, "tests", file] => target(package, Some(file.strip_suffix(".rs")?)),
-        // A folder of a target, or of what several share.
-        ["crates", package, "tests", folder, ..] => {
-            let tests = format!("crates/{package}/tests/{folder}");
-            let is_target =
-                [".rs", "/main.rs"].iter().any(|end| tree.get(&format!("{tests}{end}")).is_some());
-            if is_target { target(package, Some(folder)) } else { None }
+        ["crates", _, "tests", SUITE, "main.rs"] => None,
+        ["crates", package, "tests", SUITE, file] => target(package, Some(file.strip_suffix(".rs")?), true),
+        // A folder of a target or module, or of what several share.
+        ["crates", package, "tests", SUITE, folder, ..] => {
+            if has(&format!("{package}/tests/{SUITE}/{folder}")) {
+                target(package, Some(folder), true)
+            } else {
+                None
+            }
         }
-        ["crates", package, "src", ..] => target(package, None),
+        ["crates", package, "tests", file] => target(package, Some(file.strip_suffix(".rs")?), false),
+        ["crates", package, "tests", folder, ..] => {
+            if has(&format!("{package}/tests/{folder}")) {
+                target(package, Some(folder), false)
+            } else {
+                None
+            }
+        }
+        ["crates", package, "src", ..] => target(package, None, false),
         _ => None,
     }
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use super::outcome::Outcome;
 use super::plan::RunName;
+use crate::outcome::Outcome;
 
 /// Runs of one program, or of one part of it.
 #[derive(Clone, Copy, Debug, Default)]

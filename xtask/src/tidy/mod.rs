@@ -4,18 +4,28 @@
 //! * [`layers`]: edges go down, the crate map is true. [`length`]: files and functions, with a ratchet.
 //! * [`bans`]: calls and marks that product code must not hold. [`text`]: what no file may hold.
 //! * [`statics`]: locks and atomic variables that outlive an execution of the explorer.
-//! * [`pages`]: documents that must say what the code says. [`inventory`]: the page of unsafe code.
-//! * [`words`]: what a reader must read twice, with a ratchet.
+//! * [`pages`]: documents that must say what the code says. [`figures`]: counts and limits in them.
+//!   [`record_kinds`]: those of the journal's format. [`glossary`]: each noun once, with its place.
+//!   [`names`]: options, metrics, functions and tests that pages name. [`inventory`]: the page of unsafe
+//!   code.
+//! * [`parts`]: the parts of the engine import downwards only.
+//! * [`words`]: what a reader must read twice, with a ratchet. [`width`]: columns of comments, with a ratchet.
 //! * [`metrics`]: the page of metrics. [`crate::abi`]: what is made of the table of the C interface.
 
 pub mod bans;
+pub mod figures;
+pub mod glossary;
 pub mod inventory;
 pub mod layers;
 pub mod length;
 pub mod metrics;
+pub mod names;
 pub mod pages;
+pub mod parts;
+pub mod record_kinds;
 pub mod statics;
 pub mod text;
+pub mod width;
 pub mod words;
 
 use std::fmt;
@@ -53,14 +63,20 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 11] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 17] = [
         layers::check,
+        parts::check,
         length::check,
         bans::check,
         statics::check,
         text::check,
         words::check,
+        width::check,
         pages::check,
+        figures::check,
+        record_kinds::check,
+        glossary::check,
+        names::check,
         inventory::check,
         metrics::check,
         crate::planted::check,
@@ -82,12 +98,15 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
         for (path, text) in [
             length::renewed(&tree),
             words::renewed(&tree),
+            parts::renewed(&tree),
+            width::renewed(&tree),
             layers::renewed(&tree),
             inventory::renewed(&tree),
             metrics::renewed(&tree),
         ]
         .into_iter()
         .flatten()
+        .chain(figures::renewed(&tree))
         {
             std::fs::write(root.join(path), &text).map_err(|why| format!("cannot write {path}: {why}"))?;
             tree.insert(path, &text);
@@ -107,8 +126,8 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
     }
 }
 
-/// Whether a path is product code: what runs for users, neither test nor bench nor tool. A `conformance.rs` is
-/// a test suite that lies in `src` so that every implementer of a trait can run it.
+/// Whether a path is product code: what runs for users, neither test nor bench nor tool. A `conformance.rs`
+/// is a test suite that lies in `src` so that every implementer of a trait can run it.
 #[must_use]
 pub fn is_product(path: &str) -> bool {
     let inside = path.starts_with("crates/") && path.contains("/src/") && path.ends_with(".rs");

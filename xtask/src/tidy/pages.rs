@@ -1,5 +1,6 @@
-//! Documents that must say what the code says: a page for each format, a reason for each outside crate, and
-//! no path that leads nowhere.
+//! Documents that must say what the code says: a page for each format, a reason for each outside crate, no
+//! path that leads nowhere, an answer in each design page, and no generated report: a page keeps the tables
+//! and names the command.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +10,9 @@ use crate::tree::Tree;
 
 const FORMAT: &str = "crates/terrane-format/src";
 const DEPENDENCIES: &str = "docs/dependencies.md";
+/// The section of crates that no user of the library or the command builds.
+const TOOLS: &str = "## In tests, benches and tools";
+const SECURITY: &str = "SECURITY.md";
 
 /// Checks the pages.
 #[must_use]
@@ -16,8 +20,19 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     check_formats(tree, &mut findings);
     check_dependencies(tree, &mut findings);
+    check_build_scripts(tree, &mut findings);
     for (path, text) in tree.files().filter(|(path, _)| path.ends_with(".md")) {
         check_paths(tree, path, text, &mut findings);
+    }
+    for (path, text) in tree.files().filter(|(path, _)| path.starts_with("docs/design/")) {
+        if !text.lines().any(|line| line == "## Answer") {
+            let why = "a design page without its conclusion: say it in a few sentences under `## Answer`";
+            findings.push(Finding::new(path, 0, why));
+        }
+    }
+    for (path, _) in tree.files().filter(|(path, _)| path.starts_with("docs/") && path.ends_with(".html")) {
+        let why = "generated report: keep its tables in a page with the command that makes it, and remove it";
+        findings.push(Finding::new(path, 0, why));
     }
     findings
 }
@@ -66,15 +81,47 @@ fn check_dependencies(tree: &Tree, findings: &mut Vec<Finding>) {
     for name in listed.iter().filter(|name| !used.contains_key(**name)) {
         findings.push(Finding::new(DEPENDENCIES, 0, format!("no crate depends on `{name}`: remove the row")));
     }
+    let tools = tree.get(DEPENDENCIES).and_then(|page| page.split_once(TOOLS)).map_or("", |(_, rows)| rows);
+    for package in packages.values().filter(|package| package.path.starts_with("crates/")) {
+        for name in package.needed.iter().filter(|name| tools.contains(&format!("\n| `{name}` |"))) {
+            let why =
+                format!("`{name}` is listed under tools, and `{}` needs it: move the row", package.name);
+            findings.push(Finding::new(DEPENDENCIES, 0, why));
+        }
+    }
 }
 
-/// Paths in back quotes and targets of links lead to something in the tree.
+/// `SECURITY.md` names every build script: they run on the machine of each user that compiles the library.
+fn check_build_scripts(tree: &Tree, findings: &mut Vec<Finding>) {
+    let Some(page) = tree.get(SECURITY) else { return };
+    let is_script =
+        |path: &str| path.starts_with("crates/") && path.ends_with("/build.rs") && !path.contains("/src/");
+    for (path, _) in tree.files().filter(|(path, _)| is_script(path)) {
+        if !page.contains(&format!("`{path}`")) {
+            let why = format!("does not name the build script `{path}` and what it does");
+            findings.push(Finding::new(SECURITY, 0, why));
+        }
+    }
+}
+
+/// Paths and names of source files in back quotes, and targets of links, lead to something in the tree. Logs
+/// keep old names.
 fn check_paths(tree: &Tree, page: &str, text: &str, findings: &mut Vec<Finding>) {
     let directory = page.rsplit_once('/').map_or("", |(directory, _)| directory);
     for (index, line) in text.lines().enumerate() {
         for path in quoted_paths(line).filter(|path| is_tree_path(path)) {
             if !tree.has(path) {
                 findings.push(Finding::new(page, index + 1, format!("`{path}` does not exist")));
+            }
+        }
+        for name in quoted_paths(line).filter(|name| is_source_name(name) && !page.ends_with("-log.md")) {
+            let end = format!("/{name}");
+            if !tree.rust_files().any(|(path, _)| path.ends_with(&end)) {
+                findings.push(Finding::new(
+                    page,
+                    index + 1,
+                    format!("no file of the tree is called `{name}`"),
+                ));
             }
         }
         for target in link_targets(line) {
@@ -94,11 +141,18 @@ fn is_tree_path(path: &str) -> bool {
     plain && ["crates/", "docs/", "xtask/", "tests/"].iter().any(|start| path.starts_with(start))
 }
 
+/// The end of a source file's path, as `write/commit.rs`; a placeholder has capitals.
+fn is_source_name(name: &str) -> bool {
+    let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "/._-".contains(c));
+    plain && name.ends_with(".rs") && !is_tree_path(name)
+}
+
 /// Targets of `[text](target)` that are files of the tree.
 fn link_targets(line: &str) -> impl Iterator<Item = &str> {
     let targets = line.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
     let files = targets.map(|target| target.split('#').next().unwrap_or_default());
-    files.filter(|target| !target.is_empty() && !target.contains(':') && target.ends_with(".md"))
+    // What names no file, as an item of the code in the inventory, is no path.
+    files.filter(|target| target.contains('.') && !target.contains([':', ' ']))
 }
 
 fn join(directory: &str, target: &str) -> String {

@@ -1,15 +1,15 @@
 //! Sorting by a comparator, which may contradict itself: the sorts of the standard library may panic then.
 //!
-//! A merge sort from the bottom up, of places: each comparison only decides which of two runs gives its next item, so whatever is
-//! answered, every item comes out once.
+//! A merge sort from the bottom up, of places: each comparison only decides which of two runs gives its next
+//! item, so whatever is answered, every item comes out once.
 
 use std::cmp::Ordering;
 
 use super::Collation;
 
 impl Collation {
-    /// Sorts items by their keys; those of one key stay in the order in which they are. A comparator that contradicts itself
-    /// gets them in some order.
+    /// Sorts items by their keys; those of one key stay in the order in which they are. A comparator that
+    /// contradicts itself gets them in some order.
     ///
     /// ```
     /// use terrane_base::Collation;

@@ -14,7 +14,7 @@ use crate::{Collation, Comparator, Error, Result};
 pub struct KeyOrders {
     by_name: BTreeMap<String, Given>,
     sourced: Option<Arc<Sourced>>,
-    /// Whether a comparator of any name is taken for one that is not at hand.
+    /// True if a comparator of any name is taken for one that is not at hand.
     takes_any: bool,
 }
 
@@ -80,14 +80,15 @@ impl KeyOrders {
         self.add(name, Given::Comparator(Collation::by(comparator)))
     }
 
-    /// Has comparators with names that are not given looked for in `source`, at any time while the database is open.
+    /// Has comparators with names that are not given looked for in `source`, at any time while the database
+    /// is open.
     #[must_use]
     pub fn with_source(self, source: Arc<dyn ComparatorSource>) -> Self {
         KeyOrders { sourced: Some(Sourced::of(source)), ..self }
     }
 
-    /// Orders to look at what a database has beside rows: one that has no comparator is opened all the same, with keys in any
-    /// order. Only to be read, or done away with.
+    /// Orders to look at what a database has beside rows: one that has no comparator is opened all the same,
+    /// with keys in any order. Only to be read, or done away with.
     #[must_use]
     pub fn with_any(self) -> Self {
         KeyOrders { takes_any: true, ..self }
@@ -102,7 +103,8 @@ impl KeyOrders {
         Ok(self)
     }
 
-    /// Whether the order with this name is at hand, not one that is taken for it ([`KeyOrders::with_any`]).
+    /// Returns true if the order with this name is at hand, not one that is taken for it
+    /// ([`KeyOrders::with_any`]).
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         let is_built_in = [BYTEWISE, REVERSE].contains(&name);
@@ -130,8 +132,9 @@ impl KeyOrders {
         Ok(Arc::new(Order { name: name.to_owned(), function, collation }))
     }
 
-    /// The order with this name of a table that was made with functions that encode and decode. Where none is at hand and any is
-    /// taken ([`KeyOrders::with_any`]), its keys are seen as they are kept, which is in their order.
+    /// The order with this name of a table that was made with functions that encode and decode. Where none is
+    /// at hand and any is taken ([`KeyOrders::with_any`]), its keys are seen as they are kept, which is in
+    /// their order.
     ///
     /// # Errors
     /// As [`KeyOrders::find`].
@@ -143,13 +146,14 @@ impl KeyOrders {
         self.find(name)
     }
 
-    /// Whether a table is taken whose order is not at hand.
+    /// Returns true if a table is taken whose order is not at hand.
     #[must_use]
     pub fn takes_any(&self) -> bool {
         self.takes_any
     }
 
-    /// The same orders for another opening: what is known of comparators that failed in this one is forgotten.
+    /// The same orders for another opening: what is known of comparators that failed in this one is
+    /// forgotten.
     #[must_use]
     pub fn renewed(&self) -> Self {
         let renewed = |given: &Given| match given {

@@ -58,7 +58,7 @@ impl CompactionFilter for FilterInOrder {
         self.filter.name()
     }
 
-    /// A key that cannot be decoded stays: whoever reads it is told.
+    /// A key that cannot be decoded stays: its readers get the error.
     fn filter(&self, key: &[u8], value: &[u8]) -> FilterDecision {
         let Ok(key) = self.order.decode(key) else { return FilterDecision::Keep };
         match self.filter.filter(&key, value) {

@@ -1,10 +1,11 @@
-//! A bell: one thread sleeps by it, others ring it when they have something for that thread.
+//! A bell: one thread sleeps on it, others ring it when they have work for that thread.
 //!
-//! The sleeper: `announce`, then looks whether there is anything after all; if so `cancel`, else `sleep`. The others: store
-//! what they have, then `ring_if_asleep`. The announcement and the look behind it, the store and the look for the
-//! announcement are sequentially consistent; every caller sees to that for its own words.
+//! The sleeper calls `announce` and then checks again for work; if there is some it calls `cancel`, else
+//! `sleep`. The others store their work and then call `ring_if_asleep`. The announcement and the check after
+//! it, the store and the check of the announcement are sequentially consistent; every caller ensures that for
+//! its own variables.
 //!
-//! A ring may come late and end a later sleep at once. So a sleeper always looks again.
+//! A ring may come late and end a later sleep at once, so a sleeper always checks again.
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Condvar, Mutex};
@@ -24,20 +25,20 @@ impl Default for Bell {
 }
 
 impl Bell {
-    /// A bell by which nobody sleeps.
+    /// A bell without a sleeper.
     #[must_use]
     pub fn new() -> Self {
         Bell { asleep: AtomicBool::new(false), rung: Mutex::new(false), changed: Condvar::new() }
     }
 
-    /// Whether somebody sleeps, or is about to.
+    /// Returns true if a thread sleeps, or is about to.
     #[inline]
     pub fn is_asleep(&self) -> bool {
         // SeqCst: after the caller's store, against `announce`.
         self.asleep.load(Ordering::SeqCst)
     }
 
-    /// Wakes the sleeper, if there is one. The caller has stored what it has for it.
+    /// Wakes the sleeper, if there is one. The caller has stored the work before.
     #[inline]
     pub fn ring_if_asleep(&self) {
         if self.is_asleep() {
@@ -60,7 +61,7 @@ impl Bell {
 
     /// Takes the announcement back.
     pub fn cancel(&self) {
-        // Relaxed: who still sees the announcement rings for nothing.
+        // Relaxed: a thread that still sees the announcement rings without effect.
         self.asleep.store(false, Ordering::Relaxed);
     }
 

@@ -1,20 +1,21 @@
 //! A desk: the lanes whose requests one thread at a time serves.
 //!
-//! The thread that serves holds the *lease*, a lock. As a rule that is the desk's owner ([`Desk::run`]), which keeps it while
-//! there is work and sleeps by the desk's bell when there is none. A client that waits may find the lease free, and then
-//! serves the desk itself ([`Desk::help`]): whoever is there serves the requests of all.
+//! The thread that serves holds the *lease*, a lock. Usually that is the desk's owner ([`Desk::run`]), which
+//! keeps it while there is work and sleeps on the desk's bell otherwise. A waiting client may find the lease
+//! free and then serves the desk itself ([`Desk::help`]), including the requests of all other clients.
 //!
 //! # Who may touch what
 //! 1. The server and the lanes belong to the holder of the lease.
-//! 2. New lanes wait in `entering` until a holder of the lease takes them in.
+//! 2. New lanes wait in `entering` until a holder of the lease adds them.
 //!
 //! # Progress
-//! A client that published sees that the owner is awake, or rings the bell, or serves itself. An owner that is awake
-//! takes the lease and looks at every lane behind its announcement, and at `has_entered`, before it sleeps.
+//! A client that published either sees that the owner is awake, or rings the bell, or serves the desk itself.
+//! An owner that is awake takes the lease, and before it sleeps it checks every lane and `has_entered` after
+//! its announcement.
 //!
 //! # Panics
-//! A panic of the server ends it, not the desk: every request that waits, and every later one, gets
-//! [`Serve::fail`] in the place of an answer.
+//! A panic of the server ends the server, not the desk: every waiting request, and every later one, gets
+//! [`Serve::fail`] instead of an answer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -23,7 +24,8 @@ use super::ring::{Client, Server, lane};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex, spin};
 
-/// Turns in which an owner looks for work before it sleeps. The later ones give the processor away ([`spin`]).
+/// Turns in which an owner looks for work before it sleeps. The later ones give the processor away
+/// ([`spin`]).
 const SPIN_TURNS: u32 = if cfg!(feature = "shuttle") { 1 } else { 96 };
 
 /// What serves a desk.
@@ -73,7 +75,8 @@ impl<S: Serve> Desk<S> {
         }
     }
 
-    /// Opens a lane of `slots` slots, a power of two, whose client sleeps by `bell`; `None` if the desk is closed.
+    /// Opens a lane of `slots` slots, a power of two, whose client sleeps by `bell`; `None` if the desk is
+    /// closed.
     pub fn enter(&self, slots: usize, bell: Arc<Bell>) -> Option<Client<S::Slot>> {
         let (client, server) = lane(slots, bell);
         let mut entering = self.entering.lock();
@@ -97,7 +100,7 @@ impl<S: Serve> Desk<S> {
         self.bell.ring_if_asleep();
     }
 
-    /// Serves the desk once if nobody else does; returns whether anything was done.
+    /// Serves the desk once if no other thread does; returns true if there was work.
     #[inline]
     pub fn help(&self) -> bool {
         self.work.try_lock().is_some_and(|mut work| self.round(&mut work))
@@ -132,8 +135,8 @@ impl<S: Serve> Desk<S> {
     /// Ends every lane, serves what was accepted and ends the owner. Later requests are refused.
     pub fn close(&self) {
         self.entering.lock().is_closed = true;
-        // Release: who sees it sees that no lane enters any more. An owner that has work for ever lets go of the lease
-        // only for this.
+        // Release: a thread that sees it sees that no lane enters any more. An owner with endless work
+        // releases the lease only for this.
         self.is_closing.store(true, Ordering::Release);
         self.end(&mut self.work.lock());
         self.bell.ring();

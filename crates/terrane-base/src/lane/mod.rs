@@ -6,19 +6,20 @@
 //!    └──────────── takes the answers in order ◄─────────────────────────┘
 //! ```
 //!
-//! * [`ring`]: a *lane*, the ring between one client and one desk. A request is answered in the slot in which it came, so
-//!   that slots keep their buffers and no second ring is needed.
+//! * [`ring`]: a *lane*, the ring between one client and one desk. A request is answered in the slot in which
+//!   it came, so that slots keep their buffers and no second ring is needed.
 //! * [`bell`]: sleep and wake-up of a thread that waits for others.
-//! * [`desk`]: the lanes that one thread at a time serves; who serves them, and how that ends.
+//! * [`desk`]: the lanes that one thread at a time serves; which thread serves them, and how that ends.
 //!
 //! # Nothing is lost
-//! A request counts as *accepted* when its publication finds the lane open ([`ring`]). A desk that closes ends every lane
-//! first, by the same word, and then serves what had been accepted. What comes later is *refused*: the client hears it
-//! in the place of an answer.
+//! A request counts as *accepted* when its publication finds the lane open ([`ring`]). A desk that closes
+//! first ends every lane, by the same word, and then serves what was accepted. Later requests are *refused*:
+//! the client gets that as the answer.
 //!
 //! # Nobody sleeps for ever
-//! Who sleeps announces it and then looks once more; who has something for a sleeper stores it first and then looks for
-//! the announcement. All four are sequentially consistent, so at least one of the two sees the other ([`bell`]).
+//! A thread announces that it will sleep and then checks once more; a thread with work stores it first and
+//! then checks for the announcement. All four are sequentially consistent, so at least one of the two sees
+//! the other ([`bell`]).
 
 pub mod bell;
 pub mod desk;

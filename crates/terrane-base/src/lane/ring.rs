@@ -1,4 +1,5 @@
-//! A lane: a bounded ring of slots between one client and one server, requests one way and answers the other in the same slot.
+//! A lane: a bounded ring of slots between one client and one server, requests one way and answers the other
+//! in the same slot.
 //!
 //! ```text
 //!            collected        answered        published     filled      collected + slots
@@ -10,15 +11,17 @@
 //!
 //! # Who may touch what
 //! 1. A slot from `answered` up to `published` belongs to the server, every other one to the client.
-//! 2. `published` is added to by the client only, and the server sets its ENDED bit once. What the client had added before
-//!    the bit is accepted; a position published behind the bit stays the client's: it is refused.
+//! 2. `published` is added to by the client only, and the server sets its ENDED bit once. What the client had
+//!    added before the bit is accepted; a position published behind the bit stays the client's: it is
+//!    refused.
 //! 3. `answered` is stored by the server only.
-//! 4. The client's own `filled` never passes `collected + slots`, and `collected` never passes `answered`, so a slot that is filled
-//!    again is one that the server has given back.
+//! 4. The client's own `filled` never passes `collected + slots`, and `collected` never passes `answered`, so
+//!    a slot that is filled again is one that the server has given back.
 //!
 //! # Orderings
-//! The addition to `published` releases what was filled; the server's look at it acquires. The store to `answered` releases
-//! what was answered; the client's look acquires. Both are sequentially consistent as well, for the bells ([`super::bell`]).
+//! The addition to `published` releases what was filled; the server's look at it acquires. The store to
+//! `answered` releases what was answered; the client's look acquires. Both are sequentially consistent as
+//! well, for the bells ([`super::bell`]).
 
 #![expect(unsafe_code, reason = "slots pass between two threads by the rules above")]
 
@@ -45,8 +48,8 @@ struct Shared<T> {
     bell: Arc<Bell>,
 }
 
-// SAFETY: slots are the only part that is not `Sync`; rule 1 gives each of them one thread at a time, and the hand-overs
-// release and acquire.
+// SAFETY: slots are the only part that is not `Sync`; rule 1 gives each of them one thread at a time, and the
+// hand-overs release and acquire.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
@@ -151,7 +154,8 @@ impl<T> Client<T> {
         }
     }
 
-    /// Answers, and refused requests behind the last answer, that wait to be taken, as far as [`Client::look`] saw.
+    /// Answers, and refused requests behind the last answer, that wait to be taken, as far as
+    /// [`Client::look`] saw.
     #[inline]
     #[must_use]
     pub fn ready(&self) -> u64 {
@@ -165,14 +169,15 @@ impl<T> Client<T> {
         self.filled - self.answered
     }
 
-    /// Whether every request before `position` is answered or refused, as far as [`Client::look`] saw.
+    /// Returns true if every request before `position` is answered or refused, as far as [`Client::look`]
+    /// saw.
     #[inline]
     #[must_use]
     pub fn is_answered_before(&self, position: u64) -> bool {
         position <= self.answered
     }
 
-    /// Whether a request was refused: no later one will be accepted.
+    /// Returns true if a request was refused: no later one will be accepted.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.ended_at.is_some()
@@ -287,7 +292,7 @@ impl<T> Server<T> {
         self.waiting()
     }
 
-    /// Whether the client is gone: what waits by a look from now on is the last.
+    /// Returns true if the client is gone: what waits by a look from now on is the last.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         // Acquire: pairs with the Release in the client's drop.

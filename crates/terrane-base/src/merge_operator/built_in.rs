@@ -1,4 +1,4 @@
-//! The operators that every program has.
+//! The built-in merge operators.
 //!
 //! | name | base and operands | result |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | `max`, `min` | any bytes | the greatest or least as unsigned bytes, as keys are ordered |
 //! | `json_merge_patch` | JSON | RFC 7396; with the feature `json` |
 //!
-//! The sum wraps around: saturation would depend on the order in which parts are folded, and nobody could say later
-//! which sums were cut.
+//! The sum wraps around: saturation would depend on the order in which parts are folded, and it would be
+//! unknown later which sums were cut.
 
 use std::sync::Arc;
 

@@ -1,16 +1,17 @@
-//! Merge operators: how operands that were written blindly become a value when somebody reads.
+//! Merge operators: how operands, which are written without a read, become a value when a reader needs it.
 //!
-//! A table names its operator; the name is stored with the table, and a table whose operator is not at hand is not
-//! opened. Built-in operators ([`built_in`]) need not be given, others are given at opening by [`MergeOperators`].
+//! A table names its operator; the name is stored with the table, and a table whose operator is not available
+//! is not opened. Built-in operators ([`built_in`]) are always available, [`MergeOperators`] passes others at
+//! opening.
 //!
 //! # Contract
-//! 1. An operator is a function: the same key, base and operands always make the same value, in every version of the
-//!    program that opens the table. It may be called any number of times, on any thread, at any moment.
-//! 2. `partial` keeps what `full` makes: with any base and any operands before and behind, to fold the parts first
-//!    changes nothing.
-//! 3. An error or a panic loses nothing: who reads the key gets the error, a compaction keeps the operands.
-//! 4. It is called without a lock and outside every epoch. It may read; what would change a database, or wait for one, is
-//!    refused ([`crate::callback`]).
+//! 1. An operator is a function: the same key, base and operands always make the same value, in every version
+//!    of the program that opens the table. It may be called any number of times, on any thread, at any time.
+//! 2. `partial` keeps what `full` makes: with any base and any operands before and behind, to fold the parts
+//!    first changes nothing.
+//! 3. An error or a panic loses nothing: a reader of the key gets the error, a compaction keeps the operands.
+//! 4. It is called without a lock and outside every epoch. It may read; changing a database, or waiting for
+//!    one, is refused ([`crate::callback`]).
 
 mod built_in;
 #[cfg(feature = "json")]
@@ -32,15 +33,15 @@ pub trait MergeOperator: Send + Sync + fmt::Debug {
     /// The name that is stored with tables: 1 to [`NAME_BYTES_MAX`] bytes without control characters.
     fn name(&self) -> &str;
 
-    /// Appends to `out` the value of `key` that `operands`, oldest first and at least one, make of `base`, which is
-    /// `None` if the key has no value.
+    /// Appends to `out` the value of `key` that `operands`, oldest first and at least one, make of `base`,
+    /// which is `None` if the key has no value.
     ///
     /// # Errors
     /// Whatever is wrong with base or operands; the caller gets it as `Invalid`.
     fn full(&self, key: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Result<()>;
 
-    /// Appends to `out` one operand that stands for `operands`, oldest first and at least two, and returns true;
-    /// false if there is none.
+    /// Appends to `out` one operand that combines `operands`, oldest first and at least two, and returns
+    /// true; false if there is none.
     ///
     /// # Errors
     /// As [`MergeOperator::full`].
@@ -49,15 +50,17 @@ pub trait MergeOperator: Send + Sync + fmt::Debug {
         Ok(false)
     }
 
-    /// Whether a flush or compaction that finds operands and what they are folded onto first asks for one operand that stands
-    /// for them, and then for the value. By the contract the value is the same; it costs a call. For operators whose users
-    /// expect it: RocksDB joins operands in a flush, and folds them in a compaction.
+    /// Returns true if a flush or compaction that finds operands and their base first asks for one operand
+    /// that combines them, and then for the value. By the contract the value is the same; it costs a call.
+    /// For operators whose users expect it: RocksDB joins operands in a flush, and folds them in a
+    /// compaction.
     fn joins_first(&self) -> bool {
         false
     }
 }
 
-/// Finds operators that are not known by name when a database is opened: for a program whose tables name more than it can list.
+/// Finds operators that are not known by name when a database is opened: for a program whose tables name more
+/// than it can list.
 pub trait OperatorSource: Send + Sync + fmt::Debug {
     /// The operator with this name, if the source knows it; every time the same one.
     fn operator(&self, name: &str) -> Option<Arc<dyn MergeOperator>>;
@@ -125,7 +128,7 @@ pub(crate) fn check_name(name: &str) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// Whether a name means a built-in operator, or none.
+/// Returns true if a name means a built-in operator, or none.
 fn is_reserved(name: &str) -> bool {
     matches!(name, "none" | "json_merge_patch") || built_in(name).is_some()
 }

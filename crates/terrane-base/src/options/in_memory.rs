@@ -3,8 +3,9 @@
 use super::Options;
 
 impl Options {
-    /// Options for a database in memory that a test makes and drops: 64 MiB of memory, segments of 1 MiB, since a device in memory
-    /// looks through a whole segment at each sync, and one thread in the background. All else is as by default.
+    /// Options for a database in memory that a test creates and drops: 64 MiB of memory, segments of 1 MiB,
+    /// because a device in memory walks a whole segment at each sync, and one background thread. Everything
+    /// else has its default.
     #[must_use]
     pub fn in_memory() -> Options {
         Options {

@@ -34,31 +34,32 @@ pub enum JournalMode {
     /// Segment files: an unsynced commit survives the death of the process, a synced one the loss of power.
     #[default]
     File,
-    /// Memory only: what was not flushed is lost when the process ends. For data that can be made again.
+    /// Memory only: a commit that was not flushed is lost when the process ends. For data that can be created
+    /// again.
     Off,
 }
 
-/// Whether scattered reads of extents go to the device in batches, by io_uring.
+/// True if scattered reads of extents go to the device in batches, by io_uring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IoUring {
-    /// Where the system has it for this process; else one read after the other.
+    /// Where the system provides it to this process; else one read after the other.
     #[default]
     Auto,
-    /// Yes: a database is refused where it cannot be had.
+    /// Always: opening fails if it is not available.
     On,
     /// No.
     Off,
 }
 
-/// Whether a tree is brought to fewer sorted runs while it is mostly read.
+/// True if a tree is brought to fewer sorted runs while it is mostly read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AdaptiveShape {
     /// Never: the shape follows from sizes alone.
     Off,
-    /// Where the reads are expected to gain more time than the merging takes.
+    /// If the reads are expected to save more time than the merging takes.
     #[default]
     Auto,
-    /// As soon as more is read than written, whatever the merging takes.
+    /// As soon as there are more reads than writes, whatever the merging takes.
     Eager,
 }
 

@@ -2,7 +2,7 @@
 
 use super::Setting;
 
-/// How the entries of data blocks are laid out. Both can be read, whatever is set.
+/// Layout of the entries of data blocks. Both layouts can always be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum BlockEncoding {
@@ -13,7 +13,8 @@ pub enum BlockEncoding {
     TwoLayer = 2,
 }
 
-/// What compares keys in a search tree. All give the same answers; this is for measuring them.
+/// The instructions that compare keys in a search tree. All return the same results; this is for measuring
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum SearchKernel {
@@ -22,7 +23,7 @@ pub enum SearchKernel {
     Auto = 0,
     /// Without vector instructions.
     Scalar = 1,
-    /// SSE2: every x86-64 processor. Never chosen by itself: it is slower than none.
+    /// SSE2: every x86-64 processor. Never chosen automatically, because it is slower than no vectors.
     Sse2 = 2,
     /// AVX2.
     Avx2 = 3,
@@ -32,13 +33,13 @@ pub enum SearchKernel {
     Neon = 5,
 }
 
-/// Where cached objects lie.
+/// The memory of cached objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BlockMemory {
     /// In chunks of their own, on huge pages where the system gives them on advice.
     #[default]
     Arena,
-    /// Each by itself on the heap.
+    /// Each in its own heap allocation.
     Heap,
 }
 

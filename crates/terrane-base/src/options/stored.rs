@@ -2,8 +2,8 @@
 
 use super::Setting;
 
-/// What an opening says of a setting that is stored with the database: a value, which is stored from now on, or nothing,
-/// so that the stored one holds.
+/// A setting that is stored with the database: a value, which is stored from now on, or nothing, so that the
+/// stored value is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AsStored<T>(Option<T>);
 

@@ -103,7 +103,7 @@ impl Setting for ExtractorName {
     }
 }
 
-/// How long something lives, in milliseconds; for ever if there is no number.
+/// A lifetime in milliseconds; unlimited if there is no number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TimeToLive(Option<u64>);
 
@@ -113,7 +113,7 @@ impl TimeToLive {
     /// Ten thousand years, nearly: the longest.
     const MILLIS_MAX: u64 = 3_650_000 * 24 * 60 * 60 * 1000;
 
-    /// So long; what is less than a millisecond of it is left out.
+    /// This duration; fractions of a millisecond are dropped.
     #[must_use]
     pub fn of(duration: Duration) -> Self {
         TimeToLive(Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
@@ -125,7 +125,7 @@ impl TimeToLive {
         self.0
     }
 
-    /// Whether it is within the limits.
+    /// Returns true if it is within the limits.
     #[must_use]
     pub fn is_possible(&self) -> bool {
         self.0.is_none_or(|millis| (1..=Self::MILLIS_MAX).contains(&millis))

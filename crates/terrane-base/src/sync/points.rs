@@ -1,13 +1,15 @@
-//! Points: the places where one thread can see what another has done. With the feature `schedule` every lock, condition
-//! variable, atomic operation, spin and call of a device passes one.
+//! Points: the operations at which one thread can see what another has done. With the feature `schedule`
+//! every lock, condition variable, atomic operation, spin and call of a device passes one.
 //!
-//! What a point does depends on the thread:
-//! 1. A thread inside `explored` asks its `Explorer`, which may let another thread run first. Only one thread of an
-//!    explored program runs at a time; an explorer that draws its choices from a seed makes the program deterministic.
-//! 2. Any other thread goes on at once. If the variable `TERRANE_DELAYS` is set to a number, the thread is delayed now and
-//!    then, by random numbers that follow from that number and from how many threads passed a point before it did.
+//! The effect of a point depends on the thread:
+//! 1. A thread inside `explored` asks its `Explorer`, which may let another thread run first. Only one thread
+//!    of an explored program runs at a time; an explorer that draws its choices from a seed makes the program
+//!    deterministic.
+//! 2. Any other thread continues at once. If the variable `TERRANE_DELAYS` is set to a number, the thread is
+//!    sometimes delayed, by random numbers that follow from that number and from the number of threads that
+//!    passed a point before it did.
 //!
-//! Without the feature a point is nothing.
+//! Without the feature a point does nothing.
 
 /// What a thread is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +42,8 @@ mod imp {
 
     /// Chooses which thread of an explored program runs. One object stands for one thread.
     ///
-    /// What an implementer guarantees: each call returns when the calling thread may run, and at most one thread of the
-    /// program runs at a time.
+    /// What an implementer guarantees: each call returns when the calling thread may run, and at most one
+    /// thread of the program runs at a time.
     pub trait Explorer: Send + Sync {
         /// The number of the thread in its program, from 0.
         fn number(&self) -> usize;
@@ -52,7 +54,8 @@ mod imp {
         /// The thread waits for another one in a loop: others run first.
         fn give_way(&self);
 
-        /// The thread cannot go on until [`Explorer::wake`] names `on`, or until the timeout. Returns false for the timeout.
+        /// The thread cannot go on until [`Explorer::wake`] names `on`, or until the timeout. Returns false
+        /// for the timeout.
         fn block(&self, on: usize, timeout: Option<Duration>) -> bool;
 
         /// Threads that are blocked on `on` can go on: all, or one of them.

@@ -1,11 +1,12 @@
 //! The real primitives behind points, in the shape of `parking_lot` and `std`.
 //!
-//! How an explored thread waits: it never blocks in the operating system. It tries the lock; if another thread has it, the
-//! explorer is told what this thread is blocked on (the address of the lock) and runs others until that thread wakes it.
-//! Only one explored thread runs at a time and none is stopped between a failed attempt and the call to block, so no wake-up
-//! is lost. A thread that nobody explores takes the real lock.
+//! How an explored thread waits: it never blocks in the operating system. It tries the lock; if another
+//! thread has it, this thread reports the address of the lock to the explorer, which runs other threads until
+//! one wakes it. Only one explored thread runs at a time and none is stopped between a failed attempt and the
+//! call to block, so no wake-up is lost. A thread without an explorer takes the real lock.
 //!
-//! All threads that use a lock or a condition variable while an explored thread does are explored by the same explorer.
+//! All threads that use a lock or a condition variable while an explored thread does are explored by the same
+//! explorer.
 
 pub mod atomic;
 mod lock;
@@ -35,7 +36,8 @@ pub fn spin(turn: u32) {
     }
 }
 
-/// Tries until it succeeds: what an explored thread does instead of blocking. `on` is the address of what it waits for.
+/// Tries until it succeeds: what an explored thread does instead of blocking. `on` is the address of what it
+/// waits for.
 fn until_taken<G>(on: usize, attempt: impl Fn() -> Option<G>, wait: impl FnOnce() -> G) -> G {
     super::points::point(super::points::Point::Lock);
     let Some(explorer) = explorer() else { return wait() };

@@ -36,7 +36,7 @@ impl<T> Mutex<T> {
         self.0.lock().expect("lock poisoned")
     }
 
-    /// Locks; the time never comes, so that a lock that is never given up shows.
+    /// Locks; the timeout never passes, so that a lock that is never released is detected.
     pub fn try_lock_for(&self, _timeout: std::time::Duration) -> Option<MutexGuard<'_, T>> {
         Some(self.lock())
     }

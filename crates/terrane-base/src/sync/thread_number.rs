@@ -1,10 +1,11 @@
-//! A number for each thread, to choose one of several parts that threads do not share as a rule.
+//! A number for each thread, for selecting one of several parts that threads usually do not share.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of the calling thread: from 0, in the order in which threads ask for the first time. An explored thread has its
-/// number in its program, so that a schedule does not depend on the programs before it.
+/// The number of the calling thread: from 0, in the order in which threads ask for the first time. An
+/// explored thread has its number in its program, so that a schedule does not depend on the programs before
+/// it.
 #[inline]
 #[must_use]
 pub fn thread_number() -> usize {

@@ -9,7 +9,8 @@ use terrane_base::watch::Watch;
 
 use crate::explore;
 
-/// What a watcher must know of those who pass: each has a number, and each that came after the watcher began is noted.
+/// What a watcher must know of those who pass: each has a number, and each that came after the watcher began
+/// is noted.
 #[derive(Default)]
 struct Passed {
     next: AtomicU64,
@@ -49,7 +50,7 @@ impl Passed {
 
 /// Found, when it was tried: no waiting for those who passed unseen.
 #[test]
-fn nobody_passes_a_watcher_unseen() {
+fn no_pass_misses_a_watcher() {
     explore(|| {
         let (watch, passed) = (Arc::new(Watch::new()), Arc::new(Passed::default()));
         let threads: Vec<_> = (0..4)

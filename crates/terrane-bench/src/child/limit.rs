@@ -1,8 +1,8 @@
 //! A ceiling of memory for a child by a control group, page cache included.
 //!
-//! Without it an engine that reads through the page cache would have all memory of the machine, and one that caches by
-//! itself only its budget. Works where this process may make control groups (version 1 or 2); elsewhere the run says that
-//! the limit was not enforced.
+//! Without it an engine that reads through the page cache would have all memory of the machine, and one that
+//! caches by itself only its budget. Works where this process may make control groups (version 1 or 2);
+//! elsewhere the run says that the limit was not enforced.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,8 @@ use terrane::Env;
 use crate::error::Result;
 use crate::files;
 
-/// Where the memory controllers of version 1 and 2 are mounted, and the name of the file that holds the limit.
+/// Where the memory controllers of version 1 and 2 are mounted, and the name of the file that holds the
+/// limit.
 const CONTROLLERS: [(&str, &str); 2] =
     [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
 

@@ -1,7 +1,7 @@
 //! Starts a child, gives it its job, passes on what it tells, and ends it.
 //!
-//! Two threads read its two streams, so that neither a silent child delays an interruption nor a talkative one waits for
-//! room in a pipe. They end with the streams, that is with the child.
+//! Two threads read its two streams, so that neither a silent child delays an interruption nor a talkative
+//! one waits for room in a pipe. They end with the streams, that is with the child.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -72,7 +72,7 @@ pub fn run(
             }
         });
         let done = converse(&mut child, job, limit, interrupted, &lines, hear);
-        // The reader must not wait for room that nobody makes any more.
+        // The reader must not wait for room that no thread makes any more.
         drop(lines);
         if !matches!(done, Ok(Outcome::Done)) {
             // It may still be at work; what it does is of no use any more.

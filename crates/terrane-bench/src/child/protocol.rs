@@ -1,5 +1,5 @@
-//! What parent and child tell each other: one job as JSON on the child's standard input, events as JSON lines on its
-//! standard output.
+//! What parent and child tell each other: one job as JSON on the child's standard input, events as JSON lines
+//! on its standard output.
 
 use std::path::PathBuf;
 

@@ -231,7 +231,8 @@ fn open_options(job: &Job) -> Result<EngineOptions> {
     })
 }
 
-/// The longest value that any step writes: some workloads bring sizes of their own, a trace has those of its recording.
+/// The longest value that any step writes: some workloads bring sizes of their own, a trace has those of its
+/// recording.
 fn value_bytes_max(scenario: &Scenario) -> Result<usize> {
     let mut longest = scenario.data.value_bytes_max();
     for step in &scenario.steps {

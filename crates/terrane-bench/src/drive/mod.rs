@@ -1,13 +1,14 @@
 //! Does one run on an open engine: workers, background threads of the workload, the sampler of the timeline.
 //!
 //! 1. Every worker gets a session, a stream (or a trace) and a share of the operations.
-//! 2. The calling thread samples their tallies every [`SAMPLE`], ends a run that is bound by time, and passes figures to
-//!    the observer.
+//! 2. The calling thread samples their tallies every [`SAMPLE`], ends a run that is bound by time, and passes
+//!    figures to the observer.
 //! 3. When the workers are done, background threads are stopped.
-//! 4. If the run asks for it, the engine works until quiescent; that time belongs to the sustained rate, and the timeline
-//!    shows it with no operations.
+//! 4. If the run asks for it, the engine works until quiescent; that time belongs to the sustained rate, and
+//!    the timeline shows it with no operations.
 //!
-//! The harness takes no lock while operations run; workers share only read-only data, the key space and their own tally.
+//! The harness takes no lock while operations run; workers share only read-only data, the key space and their
+//! own tally.
 
 mod batch;
 mod pace;
@@ -42,8 +43,8 @@ pub const SAMPLE: Duration = Duration::from_millis(100);
 
 /// Hears of a run while it goes on.
 pub trait Observer {
-    /// Called about every [`SAMPLE`]: operations so far, the time so far, and the operations that a run bound by
-    /// operations will have in the end. Returns false to interrupt the run.
+    /// Called about every [`SAMPLE`]: operations so far, the time so far, and the operations that a run bound
+    /// by operations will have in the end. Returns false to interrupt the run.
     fn progress(&self, operations: u64, elapsed: Duration, total: Option<u64>) -> bool;
 }
 
@@ -72,7 +73,7 @@ pub struct Measured {
     pub counters: EngineCounters,
     /// Operations of background threads.
     pub background_operations: u64,
-    /// Whether anything was deleted, so that the number of live keys is not known.
+    /// True if anything was deleted, so that the number of live keys is not known.
     pub deleted: bool,
 }
 
@@ -85,7 +86,7 @@ pub struct Driver {
     space: Arc<KeySpace>,
     /// Runs so far: each has random choices of its own.
     runs: u64,
-    /// Whether anything was deleted.
+    /// True if anything was deleted.
     deleted: bool,
     env: Env,
 }
@@ -108,7 +109,8 @@ impl Driver {
     /// Does `run` on `engine`.
     ///
     /// # Errors
-    /// The engine's; `Interrupted` if the observer says so; `Engine` if a value read under `verify` was wrong.
+    /// The engine's; `Interrupted` if the observer says so; `Engine` if a value read under `verify` was
+    /// wrong.
     pub fn run(&mut self, engine: &dyn Engine, run: &Run, observer: &dyn Observer) -> Result<Measured> {
         let definition = catalogue::find(&run.workload)?;
         let before = self.space.claimed();

@@ -1,7 +1,7 @@
 //! When an operation may start: at once (closed loop) or at its arrival (open loop).
 //!
-//! In open loop the latency counts from the arrival on the schedule, not from the start, so that a stall is charged to
-//! every operation that it delays ("coordinated omission": Tene, 2013).
+//! In open loop the latency counts from the arrival on the schedule, not from the start, so that a stall is
+//! charged to every operation that it delays ("coordinated omission": Tene, 2013).
 
 use std::time::Duration;
 
@@ -19,15 +19,16 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// `rate` operations per second over `threads` workers, beginning at `start`; their arrivals interleave evenly.
+    /// `rate` operations per second over `threads` workers, beginning at `start`; their arrivals interleave
+    /// evenly.
     pub(super) fn new(rate: Option<f64>, thread: u32, threads: u32, start: Duration) -> Self {
         let interval = rate.map(|rate| Duration::from_secs_f64(f64::from(threads) / rate));
         let offset = interval.map_or(Duration::ZERO, |interval| interval * thread / threads);
         Pace { interval, next: start + offset }
     }
 
-    /// Waits for the next arrival if there is a schedule; returns the time from which the operation counts, or
-    /// `None` if `stop` was set while waiting.
+    /// Waits for the next arrival if there is a schedule; returns the time from which the operation counts,
+    /// or `None` if `stop` was set while waiting.
     #[inline]
     pub(super) fn arrival(&mut self, env: &Env, last: Duration, stop: &dyn Fn() -> bool) -> Option<Duration> {
         let Some(interval) = self.interval else { return Some(last) };

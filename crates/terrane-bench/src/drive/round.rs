@@ -204,7 +204,7 @@ impl Round<'_> {
             let scans = matches!(self.definition.kind, Kind::WholeScan(_));
             Ok((worker, if scans { None } else { Some(self.source(thread, trace)?) }))
         });
-        // Whoever failed comes here, too: the others wait for all.
+        // A failed worker comes here, too: the others wait for all.
         self.ready.wait();
         let done = setup.and_then(|(mut worker, source)| {
             self.work_on(&mut worker, source, thread)?;

@@ -19,8 +19,8 @@ impl Series {
         Series { operations: Vec::new(), seen: 0, tick: start + SAMPLE }
     }
 
-    /// Ends the intervals that are over at `now`. A sampler that woke late does not know in which of them the operations
-    /// were done and spreads them: a stall is the engine's, not the sampler's.
+    /// Ends the intervals that are over at `now`. A sampler that woke late does not know in which of them the
+    /// operations were done and spreads them: a stall is the engine's, not the sampler's.
     pub(super) fn sample(&mut self, now: Duration, operations: u64) {
         if now < self.tick {
             return;

@@ -1,4 +1,5 @@
-//! Where a worker's operations come from: a generated stream or a recorded trace; either may be recorded on the way.
+//! Where a worker's operations come from: a generated stream or a recorded trace; either may be recorded on
+//! the way.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ pub(super) fn open(
 #[derive(Debug)]
 struct Replay {
     threads: Vec<Ahead>,
-    /// Whether operations wait for their recorded arrival.
+    /// True if operations wait for their recorded arrival.
     as_recorded: bool,
     arrival: u64,
 }

@@ -1,7 +1,7 @@
 //! One thread of a run: takes operations from a stream, does them in a session, records them.
 //!
-//! One clock reading per operation: the end of one is the start of the next. Writes gather into batches; a batch is one
-//! latency and as many operations as it has records.
+//! One clock reading per operation: the end of one is the start of the next. Writes gather into batches; a
+//! batch is one latency and as many operations as it has records.
 
 mod ranges;
 mod requests;
@@ -43,7 +43,8 @@ pub(super) struct Manner {
     /// Point requests at hand at once.
     pub(super) window: usize,
     pub(super) verify: bool,
-    /// Whether every key that is read must be there: nothing was deleted, and no trace asks for keys of its own.
+    /// True if every key that is read must be there: nothing was deleted, and no trace asks for keys of its
+    /// own.
     pub(super) complete: bool,
     /// Operations after which it ends.
     pub(super) operations: u64,
@@ -54,8 +55,8 @@ pub(super) trait Source {
     /// Puts the next operation into `operation`; false at the end.
     fn next(&mut self, operation: &mut Operation) -> Result<bool>;
 
-    /// When the operation that was just given arrives, counted from the start of the run, if the source has a schedule
-    /// of its own.
+    /// When the operation that was just given arrives, counted from the start of the run, if the source has a
+    /// schedule of its own.
     fn arrival(&self) -> Option<Duration> {
         None
     }
@@ -115,7 +116,8 @@ impl<'r> Worker<'r> {
         let (mut last, mut batch_from) = (start, start);
         let mut left = self.manner.operations;
         while left > 0 && !stopped() {
-            // The arrival comes first: an operation that was taken is done, or a claimed insert would be missing for ever.
+            // The arrival comes first: an operation that was taken is done, or a claimed insert would be
+            // missing for ever.
             let Some(mut from) = pace.arrival(env, last, &stopped) else { break };
             if !source.next(&mut operation)? {
                 break;
@@ -318,9 +320,9 @@ impl<'r> Worker<'r> {
         Ok(())
     }
 
-    /// Scans whole tables, again and again, until the rows are counted or the run is stopped; a row is an operation. The
-    /// clock is read every [`SCAN_CHUNK`] rows: the latency is the mean of a row in its chunk. With a `rate`, in rows per
-    /// second, chunks arrive on schedule.
+    /// Scans whole tables, again and again, until the rows are counted or the run is stopped; a row is an
+    /// operation. The clock is read every [`SCAN_CHUNK`] rows: the latency is the mean of a row in its chunk.
+    /// With a `rate`, in rows per second, chunks arrive on schedule.
     pub(super) fn run_whole_scan(
         &mut self,
         tables: u32,

@@ -1,9 +1,10 @@
-//! Bf-Tree of Microsoft Research: a B-tree whose hot records live in a circular buffer of small pages. A tree per table.
+//! Bf-Tree of Microsoft Research: a B-tree whose hot records live in a circular buffer of small pages. A tree
+//! per table.
 //!
-//! What it lacks, and the report says: it keeps no log here, so nothing survives before its pages are evicted, and a
-//! database cannot be opened again; it writes record by record, so a batch is not atomic; it scans forward only; it takes
-//! no empty values. Its write-ahead log is left out: the crate cannot recover from it yet, and a commit waits a whole
-//! flush interval.
+//! What it lacks, and the report says: it keeps no log here, so nothing survives before its pages are
+//! evicted, and a database cannot be opened again; it writes record by record, so a batch is not atomic; it
+//! scans forward only; it takes no empty values. Its write-ahead log is left out: the crate cannot recover
+//! from it yet, and a commit waits a whole flush interval.
 
 use std::path::Path;
 
@@ -30,8 +31,8 @@ impl Bftree {
     /// Creates them.
     ///
     /// # Errors
-    /// `Unsupported` for a directory that holds them already, or values longer than a page takes; `Plan` for a wrong
-    /// option; Bf-Tree's.
+    /// `Unsupported` for a directory that holds them already, or values longer than a page takes; `Plan` for
+    /// a wrong option; Bf-Tree's.
     pub fn open(options: &EngineOptions) -> Result<Self> {
         let named = Named::new("bftree", &options.options, &KNOWN)?;
         let sizes = Sizes::new(options, &named)?;

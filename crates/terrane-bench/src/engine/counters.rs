@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! counters {
     ($( #[doc = $about:literal] $name:ident, )*) => {
-        /// Counters since the engine was opened; a step's figures are differences. `None`: the engine does not tell.
+        /// Counters since the engine was opened; a step's figures are differences. `None`: the engine does
+        /// not tell.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct EngineCounters {
@@ -62,7 +63,7 @@ counters! {
     runs_searched,
     /// Data blocks decoded or decompressed.
     blocks_decoded,
-    /// Runs of transactions that were refused: a conflict, a deadlock or a lock that was not to be had in time.
+    /// Transactions that were refused: a conflict, a deadlock or a lock timeout.
     transactions_aborted,
 }
 

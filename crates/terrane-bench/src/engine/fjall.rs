@@ -1,8 +1,8 @@
 //! fjall 3: a log-structured engine in Rust. Tables are keyspaces of one database.
 //!
-//! A batch of one write goes by the keyspace's own `insert` or `remove`, a longer one by a batch; `sync` persists the
-//! journal after it. Memory: fjall has no limit for all memtables together, so the budget is kept by their size: the block
-//! cache gets what they leave.
+//! A batch of one write goes by the keyspace's own `insert` or `remove`, a longer one by a batch; `sync`
+//! persists the journal after it. Memory: fjall has no limit for all memtables together, so the budget is
+//! kept by their size: the block cache gets what they leave.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -82,14 +82,14 @@ impl Fjall {
         Ok(Fjall { keyspaces, database, opened: Opened { version: locked_version("fjall"), settings } })
     }
 
-    /// Whether background work is under way or due.
+    /// Returns true if background work is under way or due.
     fn is_busy(&self) -> bool {
         let sealed: usize = self.keyspaces.iter().map(|keyspace| keyspace.sealed_memtable_count()).sum();
         self.database.outstanding_flushes() + self.database.active_compactions() + sealed > 0
     }
 
-    /// Returns at once if nothing is due; else waits until nothing was due twice in a row: a compaction that ends may call
-    /// for the next.
+    /// Returns at once if nothing is due; else waits until nothing was due twice in a row: a compaction that
+    /// ends may call for the next.
     fn wait(&self) {
         let mut calm = if self.is_busy() { 0 } else { 2 };
         while calm < 2 {

@@ -1,12 +1,12 @@
 //! LMDB, through the crate `heed`. Tables are named databases of one environment.
 //!
-//! A read is one read-only transaction per operation, a batch one write transaction, as its documentation has it. LMDB has
-//! no cache and no background work: its memory is the page cache, so `memory_bytes` binds it only if the process is held
-//! down from outside.
+//! A read is one read-only transaction per operation, a batch one write transaction, as its documentation has
+//! it. LMDB has no cache and no background work: its memory is the page cache, so `memory_bytes` binds it
+//! only if the process is held down from outside.
 //!
-//! Whether a commit waits for the disk is a flag of the environment, not of the transaction. The flag follows the `sync` of
-//! the writes: it is changed under the write side of a lock whose read side every writer holds, so that no commit is under
-//! way. That, and opening the map, is the unsafe code here.
+//! Whether a commit waits for the disk is a flag of the environment, not of the transaction. The flag follows
+//! the `sync` of the writes: it is changed under the write side of a lock whose read side every writer holds,
+//! so that no commit is under way. That, and opening the map, is the unsafe code here.
 #![expect(unsafe_code, reason = "a memory map is opened and its flags changed")]
 
 use std::ops::Bound;
@@ -27,7 +27,7 @@ type Table = heed::Database<'static, Bytes, Bytes>;
 /// An open LMDB environment.
 pub struct Lmdb {
     tables: Vec<Table>,
-    /// Whether commits wait for the disk now.
+    /// True if commits wait for the disk now.
     synced: RwLock<bool>,
     env: Env<WithTls>,
     opened: Opened,
@@ -50,8 +50,8 @@ impl Lmdb {
         flags.set(EnvFlags::NO_READ_AHEAD, !read_ahead);
         let mut builder = EnvOpenOptions::new();
         builder.map_size(usize::try_from(map_bytes).unwrap_or(usize::MAX)).max_dbs(options.tables.max(1));
-        // SAFETY: the flags weaken durability only, as the report says; locking stays on. Nobody else changes the file:
-        // the bench makes the directory for this database.
+        // SAFETY: the flags weaken durability only, as the report says; locking stays on. Nobody else changes
+        // the file: the bench makes the directory for this database.
         let env = unsafe { builder.flags(flags).open(&options.directory) };
         let env = env.map_err(|error| said("open", &error))?;
         let tables = (0..options.tables.max(1)).map(|table| create(&env, table)).collect::<Result<_>>()?;
@@ -79,8 +79,8 @@ impl Lmdb {
             drop(synced);
             let mut synced = self.synced.write().unwrap_or_else(PoisonError::into_inner);
             let mode = if sync { FlagSetMode::Disable } else { FlagSetMode::Enable };
-            // SAFETY: one thread at a time, by the lock, and no write transaction is open; readers do not look at the
-            // flag. Not syncing is what the caller asked for.
+            // SAFETY: one thread at a time, by the lock, and no write transaction is open; readers do not
+            // look at the flag. Not syncing is what the caller asked for.
             let set = unsafe { self.env.set_flags(EnvFlags::NO_SYNC, mode) };
             set.map_err(|error| said("change MDB_NOSYNC", &error))?;
             if sync {
@@ -144,7 +144,8 @@ impl Engine for Lmdb {
 
     fn control(&self, control: Control) -> Result<()> {
         match control {
-            // It has no background work, but pages that the kernel has yet to write are part of what a run cost.
+            // It has no background work, but pages that the kernel has yet to write are part of what a run
+            // cost.
             Control::Flush | Control::WaitUntilQuiescent => {
                 self.env.force_sync().map_err(|error| said("sync", &error))
             }

@@ -1,13 +1,13 @@
 //! The adapter trait: what the bench asks of every engine, and nothing that only one of them has.
 //!
 //! * [`Engine`]: an open database. [`Session`]: what one thread does with it. [`open`]: chooses by name.
-//! * A value is lent to a [`Visit`] instead of being copied out, so that an engine that can lend (LMDB, pinned reads)
-//!   shows it, and one that cannot pays for its copy. The bench reads what it is lent.
-//! * An operation that an engine lacks answers `Unsupported`; it is never emulated by something much dearer or cheaper
-//!   without saying so in [`Opened::settings`].
+//! * A value is lent to a [`Visit`] instead of being copied out, so that an engine that can lend (LMDB,
+//!   pinned reads) shows it, and one that cannot pays for its copy. The bench reads what it is lent.
+//! * An operation that an engine lacks answers `Unsupported`; it is never emulated by something much dearer
+//!   or cheaper without saying so in [`Opened::settings`].
 //!
-//! To add a peer: one file here that implements the two traits, one arm in [`open`], one name in [`NAMES`], one feature in
-//! `Cargo.toml`; the suite `tests/conformance` runs it. See `docs/benchmarks/peers.md`.
+//! To add a peer: one file here that implements the two traits, one arm in [`open`], one name in [`NAMES`],
+//! one feature in `Cargo.toml`; the suite `tests/conformance` runs it. See `docs/benchmarks/peers.md`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -238,7 +238,8 @@ pub trait Session {
     /// The engine's; `Unsupported` for `sync` if the engine cannot promise it.
     fn write(&mut self, table: u32, writes: &[Write<'_>], sync: bool) -> Result<()>;
 
-    /// Removes every key from `start` to before `end`, as one record; with `sync` it is on disk before this returns.
+    /// Removes every key from `start` to before `end`, as one record; with `sync` it is on disk before this
+    /// returns.
     ///
     /// # Errors
     /// `Unsupported` if the engine has no range deletes: they are not emulated; its own.
@@ -246,18 +247,20 @@ pub trait Session {
         Err(Error::unsupported("this engine", "range deletes that the bench knows"))
     }
 
-    /// Runs one transaction: reads each key for update, in the order given, lends its value, and sets it. Returns whether
-    /// it committed; `false`: it was refused because of others and changed nothing. The same key comes once.
+    /// Runs one transaction: reads each key for update, in the order given, lends its value, and sets it.
+    /// Returns whether it committed; `false`: it was refused because of others and changed nothing. The same
+    /// key comes once.
     ///
     /// # Errors
-    /// `Unsupported` if the engine, as it was opened, has no transactions; its own errors that another run would not help.
+    /// `Unsupported` if the engine, as it was opened, has no transactions; its own errors that another run
+    /// would not help.
     fn transact(&mut self, _changes: &[Change<'_>], _sync: bool, _visit: &mut Visit<'_>) -> Result<bool> {
         Err(Error::unsupported("this engine, as it was opened,", "transactions that the bench knows"))
     }
 
-    /// Does several requests that are at hand at once, as a server has them from its connections; lends the values that
-    /// are found. Requests about one key take effect in their order, others in any. The default does one after the
-    /// other.
+    /// Does several requests that are at hand at once, as a server has them from its connections; lends the
+    /// values that are found. Requests about one key take effect in their order, others in any. The default
+    /// does one after the other.
     ///
     /// # Errors
     /// As [`Session::get`] and [`Session::write`].
@@ -265,8 +268,8 @@ pub trait Session {
         one_by_one(self, requests, sync, visit)
     }
 
-    /// Shows up to `rows` rows to `row`, from `start` on, or from the end at which the direction begins, or until `row`
-    /// returns `false`; returns how many it showed.
+    /// Shows up to `rows` rows to `row`, from `start` on, or from the end at which the direction begins, or
+    /// until `row` returns `false`; returns how many it showed.
     ///
     /// # Errors
     /// The engine's; `Unsupported` for a direction that it lacks.
@@ -300,7 +303,8 @@ pub trait Session {
         })
     }
 
-    /// Visits every row of a table, or stops when `visit` says so by returning `false`; returns how many it visited.
+    /// Visits every row of a table, or stops when `visit` says so by returning `false`; returns how many it
+    /// visited.
     ///
     /// # Errors
     /// As [`Session::iterate`].
@@ -308,8 +312,8 @@ pub trait Session {
         self.iterate(table, None, u64::MAX, direction, visit)
     }
 
-    /// The calling thread's share of [`EngineCounters`], for engines that count per thread; added to the engine's by the
-    /// bench.
+    /// The calling thread's share of [`EngineCounters`], for engines that count per thread; added to the
+    /// engine's by the bench.
     fn counters(&self) -> EngineCounters {
         EngineCounters::default()
     }

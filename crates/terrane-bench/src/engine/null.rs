@@ -1,7 +1,7 @@
 //! An engine that does nothing: its rates are the harness's own ceiling, with which every report is read.
 //!
-//! It answers each read with a fixed value and each scan with as many rows as were asked for, so that the harness does
-//! all it does for a real engine.
+//! It answers each read with a fixed value and each scan with as many rows as were asked for, so that the
+//! harness does all it does for a real engine.
 
 use crate::engine::{
     Change, Control, Direction, Engine, EngineOptions, Opened, Session, ShowRow, Visit, Write, refuse_unknown,

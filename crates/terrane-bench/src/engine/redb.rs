@@ -1,9 +1,10 @@
 //! redb: a copy-on-write B+tree in one file, in Rust. Tables are tables.
 //!
 //! A read is one read transaction per operation, a batch one write transaction. Without `sync` a commit has
-//! `Durability::None`, which is weaker than what the log-structured engines promise: it lives in the process until the
-//! next durable commit. The report says so. Waiting until it is quiescent makes that commit if something waits for it, so that
-//! what such writes cost the device and the disk is counted with the run that wrote them.
+//! `Durability::None`, which is weaker than what the log-structured engines promise: it lives in the process
+//! until the next durable commit. The report says so. Waiting until it is quiescent makes that commit if
+//! something waits for it, so that what such writes cost the device and the disk is counted with the run that
+//! wrote them.
 
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,7 @@ const KNOWN: [&str; 0] = [];
 pub struct Redb {
     database: Database,
     names: Vec<String>,
-    /// Whether a commit was made that no durable one has followed yet.
+    /// True if a commit was made that no durable one has followed yet.
     unsaved: AtomicBool,
     opened: Opened,
 }

@@ -1,7 +1,7 @@
 //! Terrane behind the bench's adapter, through its public library only.
 //!
-//! Threads use the database, or, with the option `cores`, give their requests to the cores that own the tables. What
-//! the adapter's own options are stands in `mode.rs`.
+//! Threads use the database, or, with the option `cores`, give their requests to the cores that own the
+//! tables. What the adapter's own options are stands in `mode.rs`.
 
 mod cores;
 mod mode;
@@ -35,7 +35,7 @@ pub struct Terrane {
     /// Lives as long as writes are to be watched.
     watcher: Option<Transaction>,
     cores: Option<Cores>,
-    /// Whether reads ask filters.
+    /// True if reads ask filters.
     filters: AtomicBool,
     settings: Vec<(String, String)>,
 }

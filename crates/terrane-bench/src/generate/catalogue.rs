@@ -1,11 +1,12 @@
 //! Every workload by name: what it does, not how long or on what.
 //!
-//! YCSB's core workloads follow its files `workloada` to `workloadf`, the others db_bench of RocksDB, with these
-//! differences:
-//! * The fills write each key exactly once, so that all keys exist afterwards; `fillrandom` and `fillsync` in a random
-//!   order (db_bench draws with replacement, which leaves out 37 of 100 keys). Threads share one fill. How many keys
-//!   `fillsync` writes, says the run (db_bench: a thousandth).
-//! * `mixgraph`: see [`super::ranges::KeyRanges`]; values too long are cut, scans too long wrapped as in db_bench.
+//! YCSB's core workloads follow its files `workloada` to `workloadf`, the others db_bench of RocksDB, with
+//! these differences:
+//! * The fills write each key exactly once, so that all keys exist afterwards; `fillrandom` and `fillsync` in
+//!   a random order (db_bench draws with replacement, which leaves out 37 of 100 keys). Threads share one
+//!   fill. How many keys `fillsync` writes, says the run (db_bench: a thousandth).
+//! * `mixgraph`: see [`super::ranges::KeyRanges`]; values too long are cut, scans too long wrapped as in
+//!   db_bench.
 
 use super::operation::OperationKind;
 use super::sizes::Sizes;
@@ -29,15 +30,16 @@ pub struct Definition {
     pub kind: Kind,
     /// What one more thread does meanwhile; not counted in the operations of the run.
     pub background: Option<Background>,
-    /// Whether it works on keys that were loaded before; otherwise it begins with none.
+    /// True if it works on keys that were loaded before; otherwise it begins with none.
     pub needs_data: bool,
-    /// Whether it changes the data.
+    /// True if it changes the data.
     pub writes: bool,
-    /// Whether it removes keys: later reads of them find nothing.
+    /// True if it removes keys: later reads of them find nothing.
     pub deletes: bool,
-    /// Whether each write is synced, where the workload itself says so; else the run says.
+    /// True if each write is synced, where the workload itself says so; else the run says.
     pub sync: Option<bool>,
-    /// What [`Distribution::Default`] means. `None`: the order of keys is the workload itself, or has a model of its own.
+    /// What [`Distribution::Default`] means. `None`: the order of keys is the workload itself, or has a model
+    /// of its own.
     pub distribution: Option<Distribution>,
     /// The usual `scan_rows` of a run; 0 where it has no scans of limited length.
     pub scan_rows: u64,
@@ -144,14 +146,14 @@ impl Definition {
         Ok(longest)
     }
 
-    /// Whether it fills an empty database.
+    /// Returns true if it fills an empty database.
     #[must_use]
     pub fn is_load(&self) -> bool {
         let fills = |mix: &Mix| matches!(mix.keys, KeyChoice::Ascending | KeyChoice::Shuffled);
         matches!(&self.kind, Kind::Stream(mix) if fills(mix))
     }
 
-    /// Whether a run may name a distribution of keys for it.
+    /// Returns true if a run may name a distribution of keys for it.
     #[must_use]
     pub fn takes_distribution(&self) -> bool {
         let takes = |mix: &Mix| matches!(mix.keys, KeyChoice::Existing | KeyChoice::KeyRanges);

@@ -1,11 +1,12 @@
 //! Which existing key an operation is on.
 //!
 //! As YCSB defines them, with these differences:
-//! * Scrambled zipfian: YCSB draws a rank out of ten billion whatever the number of keys, hashes it, and takes the hash
-//!   modulo the number of keys that it expects: those at the start and twice the inserts that the run will make; a number
-//!   that does not exist yet is drawn again. So it is here, for every constant. But no more new keys are expected than
-//!   exist at the start (a small store under a long run would otherwise draw again almost for ever), and none in a run
-//!   bounded by time, whose number of inserts is not known: there the keys of the start are chosen from.
+//! * Scrambled zipfian: YCSB draws a rank out of ten billion whatever the number of keys, hashes it, and
+//!   takes the hash modulo the number of keys that it expects: those at the start and twice the inserts that
+//!   the run will make; a number that does not exist yet is drawn again. So it is here, for every constant.
+//!   But no more new keys are expected than exist at the start (a small store under a long run would
+//!   otherwise draw again almost for ever), and none in a run bounded by time, whose number of inserts is not
+//!   known: there the keys of the start are chosen from.
 //! * Latest: the newest key has rank 0 of all that exist; YCSB leaves out the very first key.
 //! * Uniform: over all keys that exist at the moment; YCSB leaves out those inserted during the run.
 
@@ -51,7 +52,8 @@ impl Chooser {
     /// A chooser over the keys that exist in `space`.
     ///
     /// # Errors
-    /// `Plan`: a parameter out of range; `Default`, which the workload must have replaced; a space without keys.
+    /// `Plan`: a parameter out of range; `Default`, which the workload must have replaced; a space without
+    /// keys.
     pub fn new(distribution: Distribution, space: &KeySpace, part: Part) -> Result<Self> {
         let count = space.count();
         if count == 0 {

@@ -6,9 +6,10 @@
 //! else                         0 0 ... 0 8 bytes, big-endian, of 2 x number or 2 x scatter(number)
 //! ```
 //!
-//! Keys have a fixed length, so a missing key cannot be made by appending. It is made near the key of a number, inside
-//! the range of the existing keys of that number's table: in the doubled forms the odd neighbour, in the decimal form
-//! with a last character that is no digit. Both are sure where a table has at least 11 keys.
+//! Keys have a fixed length, so a missing key cannot be made by appending. It is made near the key of a
+//! number, inside the range of the existing keys of that number's table: in the doubled forms the odd
+//! neighbour, in the decimal form with a last character that is no digit. Both are sure where a table has at
+//! least 11 keys.
 
 use super::permutation::scatter;
 use crate::plan::Data;
@@ -67,8 +68,8 @@ impl Keys {
         }
     }
 
-    /// Writes a key that lies about `keys` keys behind that of `number` in its table, where all have `count` keys: the end of
-    /// a range. It is greater than the key of `number`.
+    /// Writes a key that lies about `keys` keys behind that of `number` in its table, where all have `count`
+    /// keys: the end of a range. It is greater than the key of `number`.
     pub fn write_end(&self, number: u64, keys: u64, count: u64, key: &mut [u8]) {
         if !self.hashed {
             return self.write(number + keys * self.tables, key);
@@ -86,8 +87,9 @@ impl Keys {
     pub fn write_missing(&self, number: u64, key: &mut [u8]) {
         if self.form == Form::Decimal {
             decimal(number, key);
-            // The lowest number of the table is below `tables`. A character below the digits sorts before the ten keys
-            // that share the other digits; if that would be before the whole table, take one above the digits.
+            // The lowest number of the table is below `tables`. A character below the digits sorts before the
+            // ten keys that share the other digits; if that would be before the whole table, take one above
+            // the digits.
             let low = number / 10 * 10 <= u64::from(self.table_of(number));
             let last = key.len() - 1;
             key[last] = key[last] - b'0' + if low { b'a' } else { b'&' };
@@ -142,11 +144,12 @@ fn decimal_long(mut number: u64, key: &mut [u8]) {
     }
 }
 
-/// The digits of a number below 10^8, all at once: halves, then quarters, then single digits, side by side in a word.
+/// The digits of a number below 10^8, all at once: halves, then quarters, then single digits, side by side in
+/// a word.
 #[inline]
 fn eight_digits(number: u64) -> [u8; 8] {
-    // Each step splits every lane by a multiplication with a rounded-up reciprocal; lanes are little-endian, so that the
-    // high part goes to the low lane.
+    // Each step splits every lane by a multiplication with a rounded-up reciprocal; lanes are little-endian,
+    // so that the high part goes to the low lane.
     let fours = (number / 10_000) | ((number % 10_000) << 32);
     let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
     let twos = hundreds | ((fours - hundreds * 100) << 16);
@@ -164,7 +167,8 @@ fn hexadecimal(number: u64) -> [u8; 16] {
     digits
 }
 
-/// The eight digits of a number below 2^32: its nibbles are spread to the bytes of a word, then made characters.
+/// The eight digits of a number below 2^32: its nibbles are spread to the bytes of a word, then made
+/// characters.
 #[inline]
 fn eight_hexadecimal(number: u64) -> [u8; 8] {
     let mut x = number;

@@ -23,7 +23,8 @@ pub enum Operation {
     DeleteRange(u64, u64),
     /// Visits some rows from a key.
     Scan(u64, u64, Direction),
-    /// Reads several keys, each once, for update and writes each with a value of so many bytes, as one transaction.
+    /// Reads several keys, each once, for update and writes each with a value of so many bytes, as one
+    /// transaction.
     Transaction(Vec<u64>, usize),
 }
 

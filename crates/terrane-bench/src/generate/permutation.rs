@@ -1,7 +1,7 @@
 //! Bijections of key numbers: no number is lost, none comes twice.
 //!
-//! Both are built of steps that can be undone: xor with one's own high bits, and multiplication by an odd number modulo
-//! a power of two.
+//! Both are built of steps that can be undone: xor with one's own high bits, and multiplication by an odd
+//! number modulo a power of two.
 
 /// Scatters numbers below 2^63 over the numbers below 2^63.
 #[inline]
@@ -51,8 +51,8 @@ impl Permutation {
     #[must_use]
     pub fn at(&self, place: u64) -> u64 {
         debug_assert!(place < self.bound, "place {place} of {}", self.bound);
-        // The steps permute the next power of two; a number outside the bound is sent on until it is inside. That
-        // walks the cycle of `place`, so no two places meet; it takes fewer than two rounds on average.
+        // The steps permute the next power of two; a number outside the bound is sent on until it is inside.
+        // That walks the cycle of `place`, so no two places meet; it takes fewer than two rounds on average.
         let mut number = place;
         loop {
             number = self.round(number);

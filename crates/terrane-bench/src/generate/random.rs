@@ -26,7 +26,8 @@ impl Random {
 
     /// A number below `bound`, each alike; 0 if `bound` is 0.
     ///
-    /// The high half of a product, without the correction that would make it exact: the bias is `bound` / 2^64.
+    /// The high half of a product, without the correction that would make it exact: the bias is `bound` /
+    /// 2^64.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64

@@ -2,10 +2,11 @@
 
 use super::random::Random;
 
-/// A share of operations goes to a share of the keys, which lies in [`HotRanges::COUNT`] equal ranges, evenly spaced.
+/// A share of operations goes to a share of the keys, which lies in [`HotRanges::COUNT`] equal ranges, evenly
+/// spaced.
 ///
-/// Inside the hot keys, and inside the cold ones, each key is alike (as YCSB's hotspot distribution, whose hot keys are
-/// one range). Keys inserted later are cold.
+/// Inside the hot keys, and inside the cold ones, each key is alike (as YCSB's hotspot distribution, whose
+/// hot keys are one range). Keys inserted later are cold.
 #[derive(Clone, Debug)]
 pub struct HotRanges {
     /// Keys from the start of one range to the start of the next.
@@ -46,7 +47,7 @@ impl HotRanges {
         }
     }
 
-    /// Whether a number is one of the hot keys.
+    /// Returns true if a number is one of the hot keys.
     #[must_use]
     pub fn is_hot(&self, number: u64) -> bool {
         number < self.stride * self.ranges && number % self.stride < self.hot
@@ -57,10 +58,11 @@ impl HotRanges {
 ///
 /// * Thirty ranges of equal size; the one of rank i is drawn with a probability in proportion to
 ///   a e^(b i) + c e^(d i), and the ranks are shuffled over the key space.
-/// * In a range, ranks of keys follow the power law with the distribution function a r^b, and are scattered by a hash.
+/// * In a range, ranks of keys follow the power law with the distribution function a r^b, and are scattered
+///   by a hash.
 ///
-/// Unlike db_bench, which takes one random number for everything, range, key, value size and scan length are drawn
-/// independently of one another; and the shuffle and the hash are of our own making.
+/// Unlike db_bench, which takes one random number for everything, range, key, value size and scan length are
+/// drawn independently of one another; and the shuffle and the hash are of our own making.
 #[derive(Clone, Debug)]
 pub struct KeyRanges {
     /// Upper ends of the ranges' shares of the numbers below 2^64, in the order of the key space.

@@ -55,7 +55,8 @@ impl Sizes {
         match self.0 {
             ValueSize::Fixed(bytes) => bytes as f64,
             ValueSize::Uniform(least, most) => (least + most) as f64 / 2.0,
-            // A length is rounded up, so its mean is the sum over n of the probability of more than n, cut at `max`.
+            // A length is rounded up, so its mean is the sum over n of the probability of more than n, cut at
+            // `max`.
             ValueSize::Pareto { shape, scale, max } => {
                 (0..max).map(|bytes| pareto_above(bytes as f64, shape, scale)).sum()
             }

@@ -1,13 +1,14 @@
 //! The keys of a scenario, shared by the threads of a run: which numbers exist, which is inserted next.
 //!
-//! As YCSB's acknowledged counter: a number may be read once it and all lower ones are written, so that no reader meets
-//! a key whose insert is still under way. Inserts may be acknowledged in any order: one bit each, in chunks that are
-//! made when first touched.
+//! As YCSB's acknowledged counter: a number may be read once it and all lower ones are written, so that no
+//! reader meets a key whose insert is still under way. Inserts may be acknowledged in any order: one bit
+//! each, in chunks that are made when first touched.
 //!
-//! * `next`: moved by whoever claims. `acknowledged`: moved by whoever acknowledges, only forward, only over set bits.
-//! * A bit is set before `acknowledged` is read, and `acknowledged` is moved before the bit at its new place is read, all
-//!   sequentially consistent. So of two threads, one that sets the bit at `n` and one that moves to `n`, at least one sees
-//!   both, and goes on: no acknowledgement is stranded.
+//! * `next`: advanced by threads that claim numbers. `acknowledged`: advanced by threads that acknowledge,
+//!   only forward, only over set bits.
+//! * A bit is set before `acknowledged` is read, and `acknowledged` is moved before the bit at its new place
+//!   is read, all sequentially consistent. So of two threads, one that sets the bit at `n` and one that moves
+//!   to `n`, at least one sees both, and goes on: no acknowledgement is stranded.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,7 +59,8 @@ impl KeySpace {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// Takes the next number to insert; no other thread gets it. Whoever takes it must [`KeySpace::acknowledge`] it.
+    /// Takes the next number to insert; no other thread gets it. The caller must [`KeySpace::acknowledge`]
+    /// it.
     #[inline]
     pub fn claim_insert(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
@@ -67,13 +69,15 @@ impl KeySpace {
     /// As [`KeySpace::claim_insert`] while numbers below `bound` are left.
     #[inline]
     pub fn claim_below(&self, bound: u64) -> Option<u64> {
-        // A number past the bound must not be taken: nobody would write it, and the count would stop before it.
+        // A number past the bound must not be taken: it would not be written, and the count would stop before
+        // it.
         self.next
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| (next < bound).then_some(next + 1))
             .ok()
     }
 
-    /// Says that a number is written. Numbers may come in any order; a number that already counts changes nothing.
+    /// Says that a number is written. Numbers may come in any order; a number that already counts changes
+    /// nothing.
     ///
     /// # Panics
     /// More than 2^36 numbers above those that existed at the start.

@@ -1,9 +1,10 @@
 //! The operations of one thread.
 //!
-//! The same definition, run, data, seed and thread give the same operations, but for the numbers of inserts when several
-//! threads insert, and for choices among keys while their number grows.
+//! The same definition, run, data, seed and thread give the same operations, but for the numbers of inserts
+//! when several threads insert, and for choices among keys while their number grows.
 //!
-//! Whoever takes an `Insert` from a stream must [`KeySpace::acknowledge`] its number once it is written.
+//! A thread that takes an `Insert` from a stream must [`KeySpace::acknowledge`] its number once it is
+//! written.
 
 use std::sync::Arc;
 
@@ -48,8 +49,9 @@ impl Stream {
     /// The stream of thread `thread` of `threads`.
     ///
     /// # Errors
-    /// `Plan`: the workload is no stream; an option of the run that it cannot follow (a distribution for a fill, scans of
-    /// no rows, multi-gets of no keys, sizes that make no sense); no keys where some must exist.
+    /// `Plan`: the workload is no stream; an option of the run that it cannot follow (a distribution for a
+    /// fill, scans of no rows, multi-gets of no keys, sizes that make no sense); no keys where some must
+    /// exist.
     pub fn new(
         definition: &Definition,
         run: &Run,
@@ -148,7 +150,8 @@ impl Stream {
         })
     }
 
-    /// Puts the next operation into `operation`; `false`: the stream has ended. The vector of a `MultiRead` is reused.
+    /// Puts the next operation into `operation`; `false`: the stream has ended. The vector of a `MultiRead`
+    /// is reused.
     #[inline]
     pub fn next(&mut self, operation: &mut Operation) -> bool {
         let chooser = match &mut self.keys {

@@ -4,11 +4,11 @@
 //! value = key number, scrambled, 8 bytes | version, scrambled, 4 bytes | noise | filler
 //! ```
 //!
-//! The head and the noise are incompressible; together they are the share `entropy` of the value (less the few bytes
-//! with which compressors note a run), the filler is one byte again and again. The noise is a window of a pool whose
-//! place follows from number, version and length, so every byte of a value can be checked, and its length where there is
-//! noise. A value shorter than its head is cut. A value whose head is more than its share of entropy compresses less than
-//! was asked.
+//! The head and the noise are incompressible; together they are the share `entropy` of the value (less the
+//! few bytes with which compressors note a run), the filler is one byte again and again. The noise is a
+//! window of a pool whose place follows from number, version and length, so every byte of a value can be
+//! checked, and its length where there is noise. A value shorter than its head is cut. A value whose head is
+//! more than its share of entropy compresses less than was asked.
 
 use super::random::Random;
 
@@ -35,7 +35,8 @@ pub struct Values {
 impl Values {
     /// Values of up to `longest` bytes, of which compression leaves about the share `entropy` (0 to 1).
     ///
-    /// Whoever checks must use the seed and entropy of whoever wrote, and may use any `longest` that is enough.
+    /// A reader that checks values must use the writer's seed and entropy, and any `longest` that is large
+    /// enough.
     #[must_use]
     pub fn new(seed: u64, longest: usize, entropy: f64) -> Self {
         let mut random = Random::new(seed);
@@ -64,7 +65,7 @@ impl Values {
         value
     }
 
-    /// Whether a value is one that [`Values::write`] makes for this key, in any version.
+    /// Returns true if a value is one that [`Values::write`] makes for this key, in any version.
     #[must_use]
     pub fn check(&self, number: u64, value: &[u8]) -> bool {
         let number_bytes = number.wrapping_mul(SCRAMBLE_NUMBER).to_le_bytes();

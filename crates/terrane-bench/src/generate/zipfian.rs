@@ -1,12 +1,12 @@
 //! Ranks by Zipf's law: rank r (from 0) of n has probability (r + 1)^-theta / zeta(n, theta).
 //!
-//! * Below 1: the method of Gray et al. (SIGMOD 1994) that YCSB uses. The two first ranks are exact; the others follow the
-//!   inverse of an integral. With 0.99 over a million the third rank comes up a fifth too rarely or too often, as it does
-//!   in YCSB; the distribution function is nowhere off by more than 0.011.
+//! * Below 1: the method of Gray et al. (SIGMOD 1994) that YCSB uses. The two first ranks are exact; the
+//!   others follow the inverse of an integral. With 0.99 over a million the third rank comes up a fifth too
+//!   rarely or too often, as it does in YCSB; the distribution function is nowhere off by more than 0.011.
 //! * From 1 up, where that method is not defined: rejection-inversion (Hörmann and Derflinger, 1996), exact.
 //!
-//! zeta is not summed: 64 terms, then the formula of Euler and Maclaurin up to the fifth derivative, good to 1e-12. So
-//! ten billion items cost nothing, and a growing number of items one power each time it has grown.
+//! zeta is not summed: 64 terms, then the formula of Euler and Maclaurin up to the fifth derivative, good to
+//! 1e-12. So ten billion items cost nothing, and a growing number of items one power each time it has grown.
 
 use super::random::Random;
 

@@ -1,12 +1,13 @@
 //! The processor's counters for this whole process, in user mode, by `perf_event_open`.
 //!
-//! A counter watches one thread and the threads that it starts later. So that all threads are watched, each thread that is
-//! alive at [`Hardware::open`] gets its own set of counters, and every set inherits. The list of threads is taken before the
-//! first set is opened: a thread that starts afterwards is never counted twice; it is missed only if its parent had no set
-//! yet, so open while the process is at rest.
+//! A counter watches one thread and the threads that it starts later. So that all threads are watched, each
+//! thread that is alive at [`Hardware::open`] gets its own set of counters, and every set inherits. The list
+//! of threads is taken before the first set is opened: a thread that starts afterwards is never counted
+//! twice; it is missed only if its parent had no set yet, so open while the process is at rest.
 //!
-//! Counters that share the processor's registers by turns are scaled by the share of time in which they ran. A machine
-//! without counters (most virtual ones) or a kernel that forbids them gives `None` for each: no run fails for it.
+//! Counters that share the processor's registers by turns are scaled by the share of time in which they ran.
+//! A machine without counters (most virtual ones) or a kernel that forbids them gives `None` for each: no run
+//! fails for it.
 
 use perf_event::events::Hardware as Event;
 use perf_event::{Builder, Counter};
@@ -19,8 +20,8 @@ const EVENTS: [Event; 4] =
 
 /// Open counters of this process.
 pub struct Hardware {
-    /// For each event the counters of all threads; `None` if one thread could not be watched, since a part of the threads
-    /// would be a wrong figure.
+    /// For each event the counters of all threads; `None` if one thread could not be watched, since a part of
+    /// the threads would be a wrong figure.
     counters: [Option<Vec<Counter>>; EVENTS.len()],
 }
 
@@ -54,7 +55,7 @@ impl Hardware {
     }
 }
 
-/// Whether this process can count, or why not; for the description of the machine.
+/// Returns true if this process can count, or why not; for the description of the machine.
 #[must_use]
 pub fn availability() -> String {
     let threads = [rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()];

@@ -1,7 +1,8 @@
 //! The machine under a run: what a reader must know before comparing figures.
 //!
-//! Everything comes from the kernel; a field that it does not tell is empty. The device is found through the mount point
-//! that is the longest prefix of the database directory (`/proc/self/mountinfo`), then by its number in `/sys/dev/block`.
+//! Everything comes from the kernel; a field that it does not tell is empty. The device is found through the
+//! mount point that is the longest prefix of the database directory (`/proc/self/mountinfo`), then by its
+//! number in `/sys/dev/block`.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,8 @@ pub fn describe(directory: &Path) -> Machine {
     }
 }
 
-/// Bytes that a user may still write to the file system under `directory` (or its nearest parent that exists).
+/// Bytes that a user may still write to the file system under `directory` (or its nearest parent that
+/// exists).
 ///
 /// # Errors
 /// `Io` if the file system does not tell.

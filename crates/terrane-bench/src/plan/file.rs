@@ -1,8 +1,9 @@
 //! Plans as TOML: short to write, every value with a default, every list a product.
 //!
-//! Sections `[data]`, `[database]` and `[run]` hold defaults; a `[[scenario]]` may override any of them, and a step may
-//! override `[run]`. In a step, `threads`, `distribution` and `sync` may be lists: the step is then run for each
-//! combination. Unknown names are refused. `bench/*.toml` are examples; `docs/benchmarks/README.md` lists every name.
+//! Sections `[data]`, `[database]` and `[run]` hold defaults; a `[[scenario]]` may override any of them, and
+//! a step may override `[run]`. In a step, `threads`, `distribution` and `sync` may be lists: the step is
+//! then run for each combination. Unknown names are refused. `bench/*.toml` are examples;
+//! `docs/benchmarks/README.md` lists every name.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -87,7 +88,7 @@ overlay! {
         entropy: f64,
         /// Tables.
         tables: u32,
-        /// Whether key numbers are scattered by a hash.
+        /// True if key numbers are scattered by a hash.
         hashed_keys: bool,
     }
 }
@@ -139,7 +140,7 @@ overlay! {
         scan_rows: u64,
         /// Way of scans.
         direction: Direction,
-        /// Whether writes are synced; or a list.
+        /// True if writes are synced; or a list.
         sync: OneOrMany<bool>,
         /// Rate of a workload's background threads.
         background_rate: f64,
@@ -147,13 +148,13 @@ overlay! {
         record: PathBuf,
         /// Replays a trace.
         replay: PathBuf,
-        /// Whether a replay keeps the recorded times.
+        /// True if a replay keeps the recorded times.
         as_recorded: bool,
-        /// Whether the run includes the time until quiescent.
+        /// True if the run includes the time until quiescent.
         until_quiescent: bool,
-        /// Whether values are compared with what was written.
+        /// True if values are compared with what was written.
         verify: bool,
-        /// Whether the step only prepares others.
+        /// True if the step only prepares others.
         setup: bool,
     }
 }

@@ -1,8 +1,8 @@
 //! What is to be run: a plan is scenarios × engines × repetitions, every value resolved.
 //!
-//! A plan comes from flags or from a TOML file (`file.rs`), is checked before anything runs (`check.rs`), is printed in
-//! the report, and goes to each child process as JSON. [`Plan`] holds what the whole run shares, a [`Scenario`] one
-//! database and the [`Step`]s done on it in order.
+//! A plan comes from flags or from a TOML file (`file.rs`), is checked before anything runs (`check.rs`), is
+//! printed in the report, and goes to each child process as JSON. [`Plan`] holds what the whole run shares, a
+//! [`Scenario`] one database and the [`Step`]s done on it in order.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -84,7 +84,7 @@ pub struct Data {
     pub entropy: f64,
     /// Tables over which the keys are spread.
     pub tables: u32,
-    /// Whether key numbers are scattered by a hash (YCSB's hashed insert order) or in order of their number.
+    /// True if key numbers are scattered by a hash (YCSB's hashed insert order) or in order of their number.
     pub hashed_keys: bool,
 }
 
@@ -128,8 +128,8 @@ pub enum ValueSize {
     Fixed(usize),
     /// Uniform between two sizes, both included.
     Uniform(usize, usize),
-    /// Generalized Pareto, as fitted to RocksDB's production values (Cao et al., FAST 2020): shape, scale, and the
-    /// longest value.
+    /// Generalized Pareto, as fitted to RocksDB's production values (Cao et al., FAST 2020): shape, scale,
+    /// and the longest value.
     Pareto {
         /// k of the distribution.
         shape: f64,
@@ -165,15 +165,15 @@ pub struct Run {
     pub threads: u32,
     /// When it ends.
     pub until: Until,
-    /// Operations per second over all threads, arriving on schedule (open loop); `None`: each thread starts the next
-    /// operation when the last one is done (closed loop).
+    /// Operations per second over all threads, arriving on schedule (open loop); `None`: each thread starts
+    /// the next operation when the last one is done (closed loop).
     pub rate: Option<f64>,
     /// Records per write batch.
     pub batch: u32,
     /// Keys per multi-get.
     pub multi_get: u32,
-    /// Point requests that each thread has at hand at once, as a server has them from its connections; 1: one after the
-    /// other.
+    /// Point requests that each thread has at hand at once, as a server has them from its connections; 1: one
+    /// after the other.
     #[serde(default = "one")]
     pub window: u32,
     /// Keys that a transaction reads for update and writes.
@@ -183,7 +183,7 @@ pub struct Run {
     pub scan_rows: u64,
     /// Way of scans.
     pub direction: Direction,
-    /// Whether each write waits until it is on disk.
+    /// True if each write waits until it is on disk.
     pub sync: bool,
     /// Writes or rows per second of background threads of workloads that have them; 0: as fast as they can.
     pub background_rate: f64,
@@ -191,13 +191,14 @@ pub struct Run {
     pub record: Option<PathBuf>,
     /// Replays this trace instead of a generated stream; for the workload `replay`.
     pub replay: Option<PathBuf>,
-    /// Whether a replayed operation waits for the time at which it was recorded; otherwise it follows the last one.
+    /// True if a replayed operation waits for the time at which it was recorded; otherwise it follows the
+    /// last one.
     pub as_recorded: bool,
-    /// Whether the time until the engine is quiescent counts as part of the run (sustained rate).
+    /// True if the time until the engine is quiescent counts as part of the run (sustained rate).
     pub until_quiescent: bool,
     /// Compares every value read with what was written; costs time.
     pub verify: bool,
-    /// Whether the step only prepares others: it counts in no mean and is marked nowhere.
+    /// True if the step only prepares others: it counts in no mean and is marked nowhere.
     #[serde(default)]
     pub setup: bool,
 }
@@ -231,6 +232,7 @@ pub enum Distribution {
     Zipfian(f64),
     /// Zipfian by age: the newest key is the most popular (YCSB's latest).
     Latest,
-    /// A fraction of operations on a fraction of the key space, in contiguous ranges: (share of keys, share of operations).
+    /// A fraction of operations on a fraction of the key space, in contiguous ranges: (share of keys, share
+    /// of operations).
     HotRange(f64, f64),
 }

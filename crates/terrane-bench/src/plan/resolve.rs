@@ -153,8 +153,8 @@ fn option_text(value: &toml::Value) -> String {
 }
 
 impl DataText {
-    /// The values, with defaults. Keys follow the order of their numbers where the scenario begins with a fill of db_bench,
-    /// and are scattered by a hash where it begins otherwise, as YCSB loads.
+    /// The values, with defaults. Keys follow the order of their numbers where the scenario begins with a
+    /// fill of db_bench, and are scattered by a hash where it begins otherwise, as YCSB loads.
     fn resolve(&self, first: Option<&str>) -> Result<Data> {
         let value = match &self.value {
             None => ValueSize::Fixed(100),
@@ -276,8 +276,8 @@ impl RunText {
         })
     }
 
-    /// When the step ends. A fill writes all keys, whatever limit other steps have; one that syncs each write may take
-    /// hours and is limited as they are.
+    /// When the step ends. A fill writes all keys, whatever limit other steps have; one that syncs each write
+    /// may take hours and is limited as they are.
     fn until(&self, definition: &catalogue::Definition, data: &Data) -> Result<Until> {
         if definition.is_load() && definition.sync != Some(true) {
             return Ok(Until::Operations(data.keys));

@@ -1,8 +1,8 @@
 //! Result files: JSON lines, appended as they come, so that an interrupted run keeps what it has.
 //!
-//! Layout: one line of [`Line`] each, the header first, at most one end and nothing after it. A last line that was cut
-//! (no line feed, does not parse) is dropped and the result is partial; damage anywhere else is an error that names the
-//! line.
+//! Layout: one line of [`Line`] each, the header first, at most one end and nothing after it. A last line
+//! that was cut (no line feed, does not parse) is dropped and the result is partial; damage anywhere else is
+//! an error that names the line.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,8 @@ impl Sink {
 /// Reads a result file.
 ///
 /// # Errors
-/// `Io` if it cannot be read, is no result file, is of a newer format, or has a damaged line; the text names the line.
+/// `Io` if it cannot be read, is no result file, is of a newer format, or has a damaged line; the text names
+/// the line.
 pub fn read(path: &Path) -> Result<RunReport> {
     let mut bytes = Vec::new();
     std::fs::OpenOptions::new()

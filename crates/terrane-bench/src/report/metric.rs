@@ -1,7 +1,7 @@
 //! Figures derived from a cell, each with its name, its formula and how it is written.
 //!
-//! A figure that the engine or the machine does not tell, or that has no meaning for the step (write amplification of a
-//! read), is `None` and is written as [`NONE`].
+//! A figure that the engine or the machine does not tell, or that has no meaning for the step (write
+//! amplification of a read), is `None` and is written as [`NONE`].
 
 use crate::engine::EngineCounters;
 use crate::generate::operation::OperationKind;
@@ -118,8 +118,8 @@ const WINDOWS_MIN: usize = 20;
 /// The latency percentiles, in order.
 pub const PERCENTILES: [Metric; 6] = [P50, P90, P99, P999, P9999, LONGEST];
 
-/// A figure of the operations per interval, in order of size, and of their median. `None` for a run of too few
-/// intervals: one that was stalled would be a large share of them.
+/// A figure of the operations per interval, in order of size, and of their median. `None` for a run of too
+/// few intervals: one that was stalled would be a large share of them.
 fn windows(cell: &Cell, figure: impl Fn(&[f64], f64) -> f64) -> Option<f64> {
     // What follows the last operation is the wait until the engine is quiescent.
     let whole = (cell.seconds / cell.timeline.interval) as usize;

@@ -66,7 +66,7 @@ pub struct Machine {
     pub huge_pages: String,
     /// Load average of the last minute at the start.
     pub load: f64,
-    /// Whether hardware counters can be read, or why not.
+    /// True if hardware counters can be read, or why not.
     pub counters: String,
 }
 
@@ -120,8 +120,9 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Operations per second; over the time until quiescent if that was asked for. Beside a background writer only the
-    /// operations' own time counts: what is left to do afterwards is the writer's, in [`Cell::background_rate`].
+    /// Operations per second; over the time until quiescent if that was asked for. Beside a background writer
+    /// only the operations' own time counts: what is left to do afterwards is the writer's, in
+    /// [`Cell::background_rate`].
     #[must_use]
     pub fn rate(&self) -> f64 {
         let seconds =
@@ -211,7 +212,7 @@ pub struct Failed {
     pub engine: String,
     /// Repetition, from 0.
     pub repetition: u32,
-    /// Whether the engine lacks the operation (as against failing).
+    /// True if the engine lacks the operation (as against failing).
     pub unsupported: bool,
     /// What it said.
     pub why: String,
@@ -220,7 +221,7 @@ pub struct Failed {
 /// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// Whether all cells of the plan were run or have failed; false after an interruption.
+    /// True if all cells of the plan were run or have failed; false after an interruption.
     pub complete: bool,
     /// How long the run took, in seconds.
     pub seconds: f64,
@@ -240,7 +241,7 @@ pub struct RunReport {
 }
 
 impl RunReport {
-    /// Whether the run was stopped before its end.
+    /// Returns true if the run was stopped before its end.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         !self.end.is_some_and(|end| end.complete)

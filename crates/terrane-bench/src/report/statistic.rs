@@ -22,8 +22,8 @@ impl Spread {
         Some(Spread { median: middle(&sorted), min, max, count: sorted.len() })
     }
 
-    /// Range by the median: 0.1 is 10 % between the least and the greatest. `None` for a single value: one repetition
-    /// tells nothing about noise.
+    /// Range by the median: 0.1 is 10 % between the least and the greatest. `None` for a single value: one
+    /// repetition tells nothing about noise.
     #[must_use]
     pub fn relative(&self) -> Option<f64> {
         (self.count > 1 && self.median > 0.0).then(|| (self.max - self.min) / self.median)
@@ -37,15 +37,16 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Probability that the interval holds the median; `None` for fewer than [`PAIRS_MIN`] values, where the interval is
-    /// the range of the values and its probability would be too low to judge by.
+    /// Probability that the interval holds the median; `None` for fewer than [`PAIRS_MIN`] values, where the
+    /// interval is the range of the values and its probability would be too low to judge by.
     pub coverage: Option<f64>,
 }
 
 /// From how many values on an interval has a stated coverage.
 pub const PAIRS_MIN: usize = 5;
 
-/// Least coverage of an interval that is narrower than the range. Five values reach 93.75 % with their whole range.
+/// Least coverage of an interval that is narrower than the range. Five values reach 93.75 % with their whole
+/// range.
 const COVERAGE_MIN: f64 = 0.9;
 
 impl Interval {

@@ -1,11 +1,12 @@
 //! Cells grouped over repetitions: what table and HTML draw.
 //!
-//! For each scenario and step, in the order in which they were run, and each engine, in the order of the plan: the spread
-//! of the rate, and the ratio to the baseline. Repetitions are interleaved in time, so the ratio is the median of the
-//! ratios of cells of the same repetition: what drifts on the machine hits both.
+//! For each scenario and step, in the order in which they were run, and each engine, in the order of the
+//! plan: the spread of the rate, and the ratio to the baseline. Repetitions are interleaved in time, so the
+//! ratio is the median of the ratios of cells of the same repetition: what drifts on the machine hits both.
 //!
-//! The engines judged are those whose adapter is `terrane`. A judged result has a [`Mark`] if its ratio to the baseline is
-//! below [`TARGET`] or a peer is ahead of it. The engine `null` is the ceiling of the harness and no peer.
+//! The engines judged are those whose adapter is `terrane`. A judged result has a [`Mark`] if its ratio to
+//! the baseline is below [`TARGET`] or a peer is ahead of it. The engine `null` is the ceiling of the harness
+//! and no peer.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,8 @@ use crate::report::statistic::{Spread, geometric_mean, median};
 /// How many times the baseline's rate a judged engine should reach.
 pub const TARGET: f64 = 2.0;
 
-/// How many times the fastest engine's rate the null engine must reach for a step's figures to be the engines' own.
+/// How many times the fastest engine's rate the null engine must reach for a step's figures to be the
+/// engines' own.
 pub const CEILING_MIN: f64 = 5.0;
 
 /// Adapter whose cells are marked.
@@ -52,9 +54,10 @@ pub struct StepSummary<'r> {
     pub name: &'r str,
     /// Its position in the scenario.
     pub index: u32,
-    /// Whether it has no operations (a change of the tree's shape): its figure is its time, and it has no ratios.
+    /// True if it has no operations (a change of the tree's shape): its figure is its time, and it has no
+    /// ratios.
     pub timed: bool,
-    /// Whether it only prepares others: it counts in no mean and is marked nowhere.
+    /// True if it only prepares others: it counts in no mean and is marked nowhere.
     pub setup: bool,
     /// Results of the engines that have one, in the order of the plan.
     pub groups: Vec<Group<'r>>,
@@ -129,7 +132,8 @@ impl<'r> Summary<'r> {
         &self.report.header.plan.baseline
     }
 
-    /// Whether an engine is the harness's ceiling, which would flatten the scale of a chart of the others.
+    /// Returns true if an engine is the harness's ceiling, which would flatten the scale of a chart of the
+    /// others.
     #[must_use]
     pub fn is_ceiling(&self, engine: &str) -> bool {
         adapter(&self.report.header.plan, engine) == NULL
@@ -255,7 +259,7 @@ fn pair_ratios<'c>(own: &[&Cell], against: impl Iterator<Item = &'c Cell>) -> Ve
         .collect()
 }
 
-/// Whether the plan says that a step only prepares others.
+/// Returns true if the plan says that a step only prepares others.
 fn is_setup(plan: &Plan, cells: &[&Cell]) -> bool {
     let Some(cell) = cells.first() else { return false };
     let scenario = plan.scenarios.iter().find(|scenario| scenario.name == cell.scenario);

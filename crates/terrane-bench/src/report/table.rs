@@ -1,7 +1,8 @@
 //! The run as text for a terminal: one block per scenario, one table per step, one row per engine.
 //!
-//! What is shown by default fits [`WIDTH`] columns; `details` adds a second table of what is left. Columns that no engine
-//! has a figure for are left out. Figures are medians over repetitions; `+-` is their range by the median.
+//! What is shown by default fits [`WIDTH`] columns; `details` adds a second table of what is left. Columns
+//! that no engine has a figure for are left out. Figures are medians over repetitions; `+-` is their range by
+//! the median.
 
 use std::fmt::Write as _;
 
@@ -19,13 +20,14 @@ const LABEL_MAX: usize = 18;
 /// How the text is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Whether ratios are coloured.
+    /// True if ratios are coloured.
     pub colour: bool,
-    /// Whether the second tables are written.
+    /// True if the second tables are written.
     pub details: bool,
 }
 
-/// Whether to colour what is written to a terminal (or not a terminal): not if `NO_COLOR` is set and not empty.
+/// Returns true if to colour what is written to a terminal (or not a terminal): not if `NO_COLOR` is set and
+/// not empty.
 #[must_use]
 pub fn colour_wanted(terminal: bool) -> bool {
     terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())

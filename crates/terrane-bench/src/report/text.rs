@@ -1,7 +1,7 @@
 //! Words and plain-text tables that several reports share.
 //!
-//! What comes from a result file is not trusted: [`clean`] leaves only printable ASCII, so that a label cannot move the
-//! cursor or break a column. Every table is of ASCII alone.
+//! What comes from a result file is not trusted: [`clean`] leaves only printable ASCII, so that a label
+//! cannot move the cursor or break a column. Every table is of ASCII alone.
 
 use crate::engine::{Control, Direction, Shape};
 use crate::generate::catalogue::{self, Kind};
@@ -165,7 +165,7 @@ fn run_words(run: &Run) -> String {
     words.join(", ")
 }
 
-/// Whether the workload has operations of this kind, so that its settings say something.
+/// Returns true if the workload has operations of this kind, so that its settings say something.
 fn does(run: &Run, kind: OperationKind) -> bool {
     let mix = catalogue::find(&run.workload).ok().and_then(|definition| match definition.kind {
         Kind::Stream(mix) => Some(mix),

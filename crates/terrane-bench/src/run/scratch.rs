@@ -1,11 +1,13 @@
-//! The directory that a run makes for its databases: new, below the one that the user named, and all that is removed.
+//! The directory that a run makes for its databases: new, below the one that the user named, and all that is
+//! removed.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
 use crate::files;
 
-/// A new directory; removed with everything in it when dropped, unless it is to be kept. What was there before stays.
+/// A new directory; removed with everything in it when dropped, unless it is to be kept. What was there
+/// before stays.
 #[derive(Debug)]
 pub(super) struct Scratch {
     directory: PathBuf,

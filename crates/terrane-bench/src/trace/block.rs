@@ -1,7 +1,7 @@
 //! Operations to bytes and back, inside one block.
 //!
-//! Keys, times and lengths are told by their difference from the operation before, beginning anew with each block, so
-//! that blocks can be read alone.
+//! Keys, times and lengths are told by their difference from the operation before, beginning anew with each
+//! block, so that blocks can be read alone.
 
 use crate::engine::Direction;
 use crate::generate::operation::Operation;
@@ -89,8 +89,9 @@ impl State {
         put_long(out, ((step << 1) ^ (step >> 63)) as u64);
     }
 
-    /// Takes an operation from the front of `bytes`; also returns when it arrived. `None`: the bytes are no operation, or
-    /// its value is longer than `longest`. The vector of a `MultiRead` in `operation` is reused.
+    /// Takes an operation from the front of `bytes`; also returns when it arrived. `None`: the bytes are no
+    /// operation, or its value is longer than `longest`. The vector of a `MultiRead` in `operation` is
+    /// reused.
     pub(super) fn get(
         &mut self,
         bytes: &mut &[u8],

@@ -1,11 +1,12 @@
 //! Recorded operations: written by any run that is told to, done again by the workload `replay`.
 //!
-//! * [`Writer`] owns the file. Each thread has a [`Recorder`] with a buffer of its own; only whole blocks are handed over,
-//!   so that an operation costs no lock. [`Writer::finish`] writes the end; a file without it is refused.
+//! * [`Writer`] owns the file. Each thread has a [`Recorder`] with a buffer of its own; only whole blocks are
+//!   handed over, so that an operation costs no lock. [`Writer::finish`] writes the end; a file without it is
+//!   refused.
 //! * [`Reader`] finds the blocks of each thread; [`Operations`] reads them one at a time and checks each.
 //!
-//! Layout: `docs/format/trace.md`. An operation takes 3 to 7 bytes: keys as differences, times in microseconds.
-//! A trace is a file given by the user, so all of it is taken as hostile.
+//! Layout: `docs/format/trace.md`. An operation takes 3 to 7 bytes: keys as differences, times in
+//! microseconds. A trace is a file given by the user, so all of it is taken as hostile.
 
 mod block;
 mod reader;

@@ -1,7 +1,7 @@
 //! Reads a trace: its header and the places of its blocks at once, its operations block by block.
 //!
-//! Every length is checked against the file before memory is taken, every block against its checksum before it is
-//! decoded. What is wrong is told with the file and the offset.
+//! Every length is checked against the file before memory is taken, every block against its checksum before
+//! it is decoded. What is wrong is told with the file and the offset.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -197,8 +197,8 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// Puts the next operation into `operation`; returns when it arrived, in microseconds from the start of the recorded
-    /// run, or `None` at the end. The vector of a `MultiRead` is reused.
+    /// Puts the next operation into `operation`; returns when it arrived, in microseconds from the start of
+    /// the recorded run, or `None` at the end. The vector of a `MultiRead` is reused.
     ///
     /// # Errors
     /// `Plan`: a block is damaged or cannot be read. What follows is undefined.

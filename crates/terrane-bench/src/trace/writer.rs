@@ -1,7 +1,7 @@
 //! Writes a trace while a run goes on.
 //!
-//! The file is behind a lock that is taken once a block, for one `write`. The first failure is kept, later blocks are
-//! dropped, and [`Writer::finish`] tells: recording never disturbs a run.
+//! The file is behind a lock that is taken once a block, for one `write`. The first failure is kept, later
+//! blocks are dropped, and [`Writer::finish`] tells: recording never disturbs a run.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -86,8 +86,8 @@ impl Writer {
         }
     }
 
-    /// Writes the end; returns how many operations were recorded. Recorders must have been dropped: what they still hold
-    /// is lost.
+    /// Writes the end; returns how many operations were recorded. Recorders must have been dropped: what they
+    /// still hold is lost.
     ///
     /// # Errors
     /// `Io`: the file could not be written, now or at any time before.

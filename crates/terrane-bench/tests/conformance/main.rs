@@ -1,7 +1,8 @@
 //! What every engine of the bench must do alike; run for each engine of this build.
 //!
-//! An engine may answer `Unsupported` where [`Promises`] says so, and nowhere else. RocksDB is run if a library is found
-//! (`TERRANE_ROCKSDB`, or the system's loader); otherwise its tests say that they were not run.
+//! An engine may answer `Unsupported` where [`Promises`] says so, and nowhere else. RocksDB is run if a
+//! library is found (`TERRANE_ROCKSDB`, or the system's loader); otherwise its tests say that they were not
+//! run.
 #![allow(clippy::disallowed_methods, clippy::type_complexity, reason = "a test, on files of its own")]
 
 #[cfg(feature = "rocksdb")]

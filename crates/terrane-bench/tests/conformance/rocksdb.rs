@@ -1,4 +1,5 @@
-//! RocksDB: the suite with two sets of options, what it counts, the shape it keeps, and libraries that will not do.
+//! RocksDB: the suite with two sets of options, what it counts, the shape it keeps, and libraries that will
+//! not do.
 
 use std::path::PathBuf;
 

@@ -17,7 +17,7 @@ pub(crate) struct Promises {
     pub(crate) reopen: bool,
     /// The longest value that its default settings take here.
     pub(crate) value_bytes_max: u64,
-    /// Whether an empty value is a value.
+    /// True if an empty value is a value.
     pub(crate) empty_values: bool,
     pub(crate) range_deletes: bool,
 }

@@ -1,4 +1,5 @@
-//! Transactions of the engines that have them: one that meets another commits, or is refused and leaves nothing.
+//! Transactions of the engines that have them: one that meets another commits, or is refused and leaves
+//! nothing.
 
 use terrane_bench::Error;
 use terrane_bench::engine::{self, Change, Engine, Session};

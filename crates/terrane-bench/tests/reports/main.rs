@@ -1,4 +1,5 @@
-//! Reports: what is written is what is read; figures and verdicts on cells made by hand; table and page are sound.
+//! Reports: what is written is what is read; figures and verdicts on cells made by hand; table and page are
+//! sound.
 #![allow(
     clippy::disallowed_methods,
     clippy::type_complexity,

@@ -24,7 +24,8 @@ fn medians_ranges_and_intervals() {
     let few = Interval::of_median([1.0, 2.0, 3.0, 4.0]).unwrap();
     assert_eq!((few.low, few.high, few.coverage), (1.0, 4.0, None));
     let interval = |count: u32| Interval::of_median((1..=count).map(f64::from)).unwrap();
-    // Tables of the sign test: n = 5: 93.75 %; n = 8, second: 92.97 %; n = 20, sixth: 95.86 %, seventh: 88.5 %.
+    // Tables of the sign test: n = 5: 93.75 %; n = 8, second: 92.97 %; n = 20, sixth: 95.86 %, seventh: 88.5
+    // %.
     assert_eq!((interval(5).low, interval(5).high, interval(5).coverage), (1.0, 5.0, Some(0.9375)));
     assert_eq!((interval(8).low, interval(8).high), (2.0, 7.0));
     assert!((interval(8).coverage.unwrap() - 0.9297).abs() < 1e-4);
@@ -52,7 +53,8 @@ fn the_interval_covers_the_median_as_often_as_it_says() {
 
 #[test]
 fn ratios_are_of_pairs_of_one_repetition() {
-    // The machine drifts by a factor of ten; each pair has the same ratio. Ratios of medians would say otherwise.
+    // The machine drifts by a factor of ten; each pair has the same ratio. Ratios of medians would say
+    // otherwise.
     let mut cells = vec![];
     for (repetition, drift) in [(0, 1.0), (1, 10.0), (2, 3.0)] {
         cells.push(cell("s", "get", "rocksdb", repetition, 100.0 * drift));

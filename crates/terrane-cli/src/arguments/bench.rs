@@ -137,7 +137,8 @@ pub struct RunFlags {
     /// End each workload after this time: seconds, 90s, 5m
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub seconds: Option<String>,
-    /// Operations per second that arrive on schedule (open loop), such as 50k; without it each waits for the last
+    /// Operations per second that arrive on schedule (open loop), such as 50k; without it each waits for the
+    /// last
     #[arg(long, value_parser = count, value_name = "N", help_heading = "Load")]
     pub rate: Option<u64>,
     /// Writes per second of the writer beside readwhilewriting, or rows per second of the scan beside

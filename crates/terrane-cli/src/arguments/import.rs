@@ -30,13 +30,14 @@ live keep their four bytes of time at the end), columns of wide rows but the def
 pub struct Import {
     /// Directory of the database; made if missing, and new for --from rocksdb
     pub database: PathBuf,
-    /// The input, plain or compressed with gzip or Zstandard; - is standard input; for --from rocksdb a directory
+    /// The input, plain or compressed with gzip or Zstandard; - is standard input; for --from rocksdb a
+    /// directory
     pub input: String,
     /// Format of the input; told from the name if left out
     #[arg(long, value_enum)]
     pub format: Option<import::Format>,
-    /// Fields that make the key, in order: a field of the object (a.b for a nested one), a column of the header,
-    /// a field of the stanza (Package if left out), the number of a column (1 if left out)
+    /// Fields that make the key, in order: a field of the object (a.b for a nested one), a column of the
+    /// header, a field of the stanza (Package if left out), the number of a column (1 if left out)
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
     pub key: Vec<String>,
     /// What stands between the fields in the key
@@ -72,16 +73,17 @@ pub struct Import {
     /// Copy a database instead of a file or stream
     #[arg(long, value_enum, conflicts_with_all = RECORDS_ONLY)]
     pub from: Option<From>,
-    /// RocksDB's shared library, for --from rocksdb; if left out, what TERRANE_ROCKSDB names, or the one that the system has
+    /// RocksDB's shared library, for --from rocksdb; if left out, what TERRANE_ROCKSDB names, or the one that
+    /// the system has
     #[arg(long, value_name = "FILE", requires = "from")]
     pub library: Option<PathBuf>,
-    /// Options of RocksDB to open the source with, in its syntax; merge_operator=NAME is for column families whose own one the
-    /// library does not have
+    /// Options of RocksDB to open the source with, in its syntax; merge_operator=NAME is for column families
+    /// whose own one the library does not have
     #[arg(long, value_name = "NAME=VALUE;...", requires = "from")]
     pub source_options: Option<String>,
 }
 
-/// What means nothing where a database is copied.
+/// Arguments that have no meaning when a database is copied.
 const RECORDS_ONLY: [&str; 12] = [
     "format",
     "key",

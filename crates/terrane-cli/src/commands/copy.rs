@@ -1,13 +1,14 @@
-//! `import --from rocksdb`: a database that RocksDB wrote, copied by way of RocksDB's own library.
+//! `import --from rocksdb`: copies a database that RocksDB wrote, through RocksDB's own library.
 //!
 //! 1. Open the source for reading.
-//! 2. Open the target: new, or one in which this copy was stopped.
-//! 3. A table for each column family: a name that no table can have costs no copy of the others.
-//! 4. Each column family: its rows in order, in loads past journal and memory, each followed by how far the copy is.
+//! 2. Open the target: a new one, or one in which this copy was interrupted.
+//! 3. Make a table for each column family: an invalid table name is reported before anything is copied.
+//! 4. For each column family load its rows in order, without journal and memory, and store the progress after
+//!    each load.
 //! 5. Read all tables again and compare counts and checksums with what the source gave.
 //!
-//! Invariant: a table holds a front of its column family, at least as far as the state says. What is loaded twice, because the
-//! process ended between a load and the state, is the same.
+//! Invariant: a table holds the front part of its column family, at least as far as the stored progress. Rows
+//! that are loaded twice, because the process ended between a load and the progress, are the same.
 
 use std::io::Write;
 use std::path::Path;
@@ -34,7 +35,7 @@ use crate::text::{count, size};
 const LOAD_BYTES: u64 = 256 << 20;
 /// Name of the table that every database has, here and there.
 const DEFAULT: &str = "default";
-/// Rows between two looks at the clock of the bar.
+/// Rows between two updates of the progress bar.
 const BAR_ROWS: u64 = 1024;
 
 pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Result<(), Failure> {

@@ -1,5 +1,5 @@
-//! How far the copy of a database is: one row of the table `terrane.import`, a JSON object for people to read. It is written
-//! after each load, and says less than is there if the process ended between the two: those rows are loaded again.
+//! The progress of a copy: one row of the table `terrane.import`, a JSON object for people to read. It is
+//! written after each load; if the process ends between the two, the rows of that load are loaded again.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::exit::{Code, Failure};
 /// Key of the row.
 const KEY: &[u8] = b"\0copy";
 
-/// How far a copy is.
+/// The progress of a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
     /// Absolute path of the source.
@@ -18,21 +18,22 @@ pub(super) struct State {
     pub(super) last_change: u64,
     /// Its column families, in the order in which they are copied.
     pub(super) families: Vec<Copied>,
-    /// Whether all was copied and compared.
+    /// True if all was copied and compared.
     pub(super) complete: bool,
 }
 
-/// How much of one column family is in the database.
+/// The progress of one column family.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Copied {
     pub(super) name: String,
-    /// By which operator its merges are worked out; none where they are refused, so that no row of the table was merged.
+    /// By which operator its merges are worked out; none where they are refused, so that no row of the table
+    /// was merged.
     #[serde(default)]
     pub(super) merge_operator: Option<String>,
     pub(super) tally: Tally,
     /// The last key, in hexadecimal digits; none before the first load.
     pub(super) last: Option<String>,
-    /// Whether it was read to its end.
+    /// True if it was read to its end.
     pub(super) complete: bool,
 }
 
@@ -99,7 +100,7 @@ impl State {
         Ok(())
     }
 
-    /// Refuses to go on with another source, or one that was changed.
+    /// Refuses to continue with another source, or with one that was changed.
     pub(super) fn require_same(&self, now: &State, database: &str) -> Result<(), Failure> {
         let names =
             |state: &State| state.families.iter().map(|family| family.name.clone()).collect::<Vec<_>>();

@@ -1,7 +1,8 @@
 //! `dump`: any stored file as annotated hexadecimal: where, which bytes, what they mean.
 //!
-//! The first bytes tell a manifest or a segment; a file of extents has no header, so extents are found by their
-//! footers, which end at multiples of 4096. A file is read a fixed number of times at most, whatever it says.
+//! The first bytes tell a manifest or a segment; a file of extents has no header, so extents are found by
+//! their footers, which end at multiples of 4096. A file is read a fixed number of times at most, whatever it
+//! says.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -95,9 +96,10 @@ struct Found {
     left_out: usize,
 }
 
-/// Every extent whose footer is sound: of those that start at the same slot the shortest, since the end of a longer one
-/// that was there before may still stand behind it. Extents may lie over others for the same reason; but where they add
-/// up to more than [`OVERLAP_MAX`] times the file, somebody has made the file up, and the rest is left out.
+/// Every extent whose footer is sound: of those that start at the same slot the shortest, since the end of a
+/// longer one that was there before may still stand behind it. Extents may lie over others for the same
+/// reason; but where they add up to more than [`OVERLAP_MAX`] times the file, somebody has made the file up,
+/// and the rest is left out.
 fn find_extents(file: &mut (impl Read + Seek)) -> std::io::Result<Found> {
     let len = file.seek(SeekFrom::End(0))?;
     let mut by_start = BTreeMap::new();

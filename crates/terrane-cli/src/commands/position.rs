@@ -1,5 +1,5 @@
-//! How far an import is: one row of the table `terrane.import` per input and table, written in the same atomic
-//! batch as the records that it counts. Its value is a JSON object, for people to read.
+//! The progress of an import: one row of the table `terrane.import` per input and table, written in the same
+//! atomic batch as the records that it counts. Its value is a JSON object, for people to read.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use crate::input::Identity;
 /// The table that holds the positions.
 pub(super) const TABLE: &str = "terrane.import";
 
-/// How far an import is.
+/// The progress of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Progress {
     /// What is imported.
@@ -23,7 +23,7 @@ pub(super) struct Progress {
     pub(super) records: u64,
     /// Bad records skipped.
     pub(super) bad: u64,
-    /// Whether the input was read to its end.
+    /// True if the input was read to its end.
     pub(super) complete: bool,
 }
 

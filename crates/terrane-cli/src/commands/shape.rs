@@ -100,7 +100,8 @@ fn level_part(name: String, level: &LevelShape) -> Part {
     Part { name, entries: level.entries, bytes: level.bytes, detail }
 }
 
-/// A bar in proportion to the square root of the bytes: levels differ by a factor of ten, and all must be seen.
+/// A bar in proportion to the square root of the bytes: levels differ by a factor of ten, and all must be
+/// seen.
 fn bar(bytes: u64, longest: u64) -> String {
     if bytes == 0 {
         return String::new();

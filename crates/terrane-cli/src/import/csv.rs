@@ -1,5 +1,5 @@
-//! Comma-separated rows (RFC 4180, 2005) under a header: the value is a JSON object of the columns in the order
-//! of the header.
+//! Comma-separated rows (RFC 4180, 2005) under a header: the value is a JSON object of the columns in the
+//! order of the header.
 
 use std::fmt;
 use std::io::{self, BufRead};
@@ -20,7 +20,8 @@ impl<R: Source> Csv<R> {
     /// Reads the header and skips to `position`.
     ///
     /// # Errors
-    /// Of the input; `InvalidData` if there is no header or it lacks a key field, or `delimiter` means something else.
+    /// Of the input; `InvalidData` if there is no header or it lacks a key field, or `delimiter` means
+    /// something else.
     pub fn open(input: R, keys: Keys, delimiter: u8, position: Position) -> io::Result<Self> {
         if [b'"', b'\r', b'\n'].contains(&delimiter) {
             let shown = char::from(delimiter).escape_default();

@@ -1,5 +1,5 @@
-//! Records of text files. Parsers are pure and streaming: they take any [`BufRead`], know no file and no store,
-//! hold one record at a time, and go on after a bad one.
+//! Records of text files. Parsers are pure and streaming: they take any [`BufRead`], know no file and no
+//! store, hold one record at a time, and go on after a bad one.
 //!
 //! * [`jsonl`]: JSON Lines. [`csv`]: comma-separated rows with a header. [`deb`]: Debian control stanzas.
 //!   [`tsv`]: tab-separated lines.

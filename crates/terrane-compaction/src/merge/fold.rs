@@ -1,23 +1,24 @@
-//! What a merge does with versions that are not decided by themselves: operands, single deletes, what has expired.
+//! How a merge treats versions that depend on others: operands, single deletes, expired entries.
 //!
-//! * What has expired is a delete from here on.
-//! * The operands of a key within a stripe are collected until a value, a delete, the next stripe or the next key. They
-//!   are folded onto the value or the delete, or onto nothing where nothing deeper may hold the key; else with each
-//!   other. An operator that fails leaves all as it was.
-//! * A single delete goes, together with the put behind it in the same stripe. Unless that is there or nothing is deeper it
-//!   stays, also behind a newer put: that one may vanish with a single delete of its own, and what the older one hides lies
-//!   deeper.
+//! * An expired entry is treated as a delete.
+//! * The operands of a key within a stripe are collected until a value, a delete, the next stripe or the next
+//!   key. They are folded onto the value or the delete, or onto nothing if no deeper level may hold the key;
+//!   else with each other. If the operator fails all of them stay unchanged.
+//! * A single delete is dropped together with the put that follows it in the same stripe. Without such a put
+//!   it stays, unless nothing is deeper. It also stays below a newer put, because a newer single delete may
+//!   remove that put, and then the older one must hide what is deeper.
 //!
 //! # Records in two places
-//! While a flush goes on by ranges, memory still has what level 1 has already; after a crash the same is replayed. So an
-//! operand or a put may lie deeper a second time, and perhaps folded. To fold it with a newer operand would make two
-//! that overlap; to let it vanish with a single delete would bring the deeper one to light. Neither is done unless its
-//! number is greater than any that may lie deeper ([`JobSpec::below_seq_max`](crate::JobSpec::below_seq_max)). Onto a
-//! value, or onto nothing in the bottom, everything may be folded: readers stop there.
+//! While a flush continues range by range, memory still has entries that level 1 has already; after a crash
+//! the same entries are replayed. So an operand or a put may have a second copy in a deeper level, possibly
+//! folded. Folding it with a newer operand would make two operands that overlap; dropping it with a single
+//! delete would make the deeper copy visible. Neither is done unless its number is greater than any that may
+//! lie deeper ([`JobSpec::below_seq_max`](crate::JobSpec::below_seq_max)). Onto a value, or onto nothing in
+//! the last level, everything may be folded, because readers stop there.
 //!
 //! # Expiry
-//! Operands are folded only where the newer one expires no later than the older: when it does, it hides the older one.
-//! So the result is the same at any moment.
+//! Operands are folded only if the newer one expires no later than the older one: when it expires, it hides
+//! the older one. So the result is the same at any time.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ use super::sink::Sink;
 use crate::control::JobControl;
 use crate::versions::Verdict;
 
-/// What waits for older versions of its key.
+/// Versions that wait for older versions of their key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
     Nothing,
@@ -43,10 +44,10 @@ pub(super) enum Waiting {
 pub(super) struct Folding {
     operator: Option<Arc<dyn MergeOperator>>,
     now: Moment,
-    /// What has a greater number lies nowhere deeper a second time.
+    /// A version with a greater number has no second copy in a deeper level.
     below_seq_max: SeqNo,
     pub(super) waiting: Waiting,
-    /// Start (exclusive) of the stripe of what waits.
+    /// Start (exclusive) of the stripe of the waiting versions.
     stripe_start: SeqNo,
     chain: Chain,
     value: Vec<u8>,
@@ -65,7 +66,7 @@ impl Folding {
         }
     }
 
-    /// Whether `newer` and `older`, its neighbour, may become one operand.
+    /// Returns true if `newer` and the adjacent `older` may become one operand.
     fn may_join(&self, newer: &Operand, older: &Operand) -> bool {
         newer.expires_at <= older.expires_at && older.first > self.below_seq_max
     }
@@ -81,8 +82,8 @@ enum Fold {
 }
 
 impl Sink<'_> {
-    /// [`Sink::take`] for what is not simply a put or a delete, and for what comes behind such.
-    pub(super) fn take_special(&mut self, entry: Entry<'_>) -> Result<()> {
+    /// [`Sink::take`] for versions other than puts and deletes, and for versions after them.
+    pub(super) fn take_dependent(&mut self, entry: Entry<'_>) -> Result<()> {
         let kind = entry.seq_kind;
         let entry = self.as_of_now(entry)?;
         if kind != entry.seq_kind && terrane_base::planted!(DropExpired) {
@@ -94,11 +95,11 @@ impl Sink<'_> {
             Waiting::Operands if goes_on => {
                 let folding = &mut self.folding;
                 if !folding.chain.take(entry.seq_kind, entry.value, folding.now)? {
-                    self.settle_operands(false)?;
+                    self.emit_operands(false)?;
                 }
                 return Ok(());
             }
-            // The same, from an older place.
+            // The same version, from an older source.
             Waiting::Single(delete) if delete.seq() == seq => return Ok(()),
             Waiting::Single(delete) if goes_on => {
                 self.folding.waiting = Waiting::Nothing;
@@ -107,7 +108,7 @@ impl Sink<'_> {
                     seq > self.folding.below_seq_max || terrane_base::planted!(SingleDeleteTooDeep);
                 return if is_put && is_alone { Ok(()) } else { self.keep_single(delete) };
             }
-            Waiting::Operands => self.settle_operands(false)?,
+            Waiting::Operands => self.emit_operands(false)?,
             Waiting::Single(delete) => {
                 self.folding.waiting = Waiting::Nothing;
                 self.keep_single(delete)?;
@@ -117,7 +118,7 @@ impl Sink<'_> {
         self.decide(entry)
     }
 
-    /// The entry, or a delete in its place if it has expired.
+    /// The entry, or a delete if it has expired.
     fn as_of_now<'e>(&mut self, entry: Entry<'e>) -> Result<Entry<'e>> {
         if !entry.seq_kind.is_wrapped()
             || !Stored::of_entry(entry.seq_kind, entry.value)?.is_expired(self.folding.now)
@@ -128,7 +129,7 @@ impl Sink<'_> {
         Ok(Entry { seq_kind: entry.seq_kind.with_kind(RecordKind::Delete), value: &[], ..entry })
     }
 
-    /// Decides over an entry while nothing waits.
+    /// Decides about an entry while no version waits.
     fn decide(&mut self, entry: Entry<'_>) -> Result<()> {
         let is_single = entry.seq_kind.kind() == Some(RecordKind::SingleDelete);
         match self.verdict(&entry) {
@@ -151,14 +152,14 @@ impl Sink<'_> {
         folding.chain.take(entry.seq_kind, entry.value, folding.now).map(drop)
     }
 
-    /// Gives out what waits: no older version of its key comes any more. To be called before anything else goes into
-    /// the output.
-    pub(super) fn settle(&mut self) -> Result<()> {
+    /// Emits the waiting versions: no older version of their key follows. Called before anything else is
+    /// added to the output.
+    pub(super) fn emit_waiting(&mut self) -> Result<()> {
         match self.folding.waiting {
             Waiting::Nothing => Ok(()),
             Waiting::Operands => {
                 let is_bottom = self.is_bottom();
-                self.settle_operands(is_bottom)
+                self.emit_operands(is_bottom)
             }
             Waiting::Single(delete) => {
                 self.folding.waiting = Waiting::Nothing;
@@ -171,8 +172,8 @@ impl Sink<'_> {
         self.add_of_key(seq_kind, &[])
     }
 
-    /// Folds and gives out the operands at hand. `is_bottom`: there is nothing older.
-    fn settle_operands(&mut self, is_bottom: bool) -> Result<()> {
+    /// Folds and emits the collected operands. `is_bottom`: nothing older exists.
+    fn emit_operands(&mut self, is_bottom: bool) -> Result<()> {
         self.folding.waiting = Waiting::Nothing;
         let chain = std::mem::take(&mut self.folding.chain);
         let settled = self.give_out(&chain, is_bottom);
@@ -192,7 +193,7 @@ impl Sink<'_> {
             {
                 return Ok(());
             }
-            // An operand that lies deeper as well joins none, not even a newer one.
+            // An operand with a possible second copy is joined with no other, not even a newer one.
             let is_alone = operands[from].first <= self.folding.below_seq_max;
             let end = if is_alone { from + 1 } else { partly };
             if end - from < 2 || !self.try_fold(chain, &operands[from..end], Fold::Partly)? {
@@ -202,10 +203,10 @@ impl Sink<'_> {
             }
             from = end;
         }
-        self.give_out_base(chain)
+        self.emit_base(chain)
     }
 
-    /// Whether the operands from `from` on and the base may become a value.
+    /// Returns true if the operands from `from` on and the base may become a value.
     fn ends_here(&self, chain: &Chain, from: usize, is_bottom: bool) -> bool {
         let operands = &chain.operands()[from..];
         let last = operands.last().map_or(Moment::NEVER, |operand| operand.expires_at);
@@ -217,7 +218,7 @@ impl Sink<'_> {
         has_end && operands.is_sorted_by_key(|operand| operand.expires_at)
     }
 
-    /// Gives out one entry for these operands; false if that cannot be.
+    /// Emits one entry for these operands; returns false if that is not possible.
     fn try_fold(&mut self, chain: &Chain, operands: &[Operand], fold: Fold) -> Result<bool> {
         let Some(operator) = self.folding.operator.clone() else { return Ok(false) };
         let (Some(newest), Some(oldest)) = (operands.first(), operands.last()) else { return Ok(false) };
@@ -241,7 +242,7 @@ impl Sink<'_> {
                 .map(|()| true)
             }
             Ok(false) => Ok(false),
-            // Readers of the key get the error. Here nothing may be lost, and other keys must go on.
+            // Readers of the key get the error. Here nothing may be lost, and other keys must be merged.
             Err(_) => {
                 self.work.folds_failed += 1;
                 Ok(false)
@@ -261,14 +262,14 @@ impl Sink<'_> {
         added
     }
 
-    /// Gives out what the operands were not folded onto.
-    fn give_out_base(&mut self, chain: &Chain) -> Result<()> {
+    /// Emits the base if the operands were not folded onto it.
+    fn emit_base(&mut self, chain: &Chain) -> Result<()> {
         match chain.base() {
             Base::Open => Ok(()),
             Base::Delete { seq } => {
                 let delete = SeqKind::new(*seq, RecordKind::Delete);
                 if self.is_bottom() {
-                    // It goes out only in front of an older version that stays for a snapshot.
+                    // It is emitted only before an older version that stays for a snapshot.
                     self.hold(delete);
                     return Ok(());
                 }

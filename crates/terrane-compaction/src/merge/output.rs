@@ -1,11 +1,12 @@
-//! What a merge writes: extents in key order, some of them re-linked.
+//! The output of a merge: extents in key order, some of them re-linked.
 //!
 //! Invariants:
 //! 1. All versions of a key are in one extent: an extent ends only before a new key.
-//! 2. A range delete goes into the extent of the entries that it lies among. Where it reaches further it is cut behind a key
-//!    `k`, at `k` and a zero, so that the bounds of extents, both inclusive, stay apart. Over much of the level below it is
-//!    cut at borders of extents there, so that jobs beside each other can take its pieces further.
-//! 3. What was written goes back to the store unless [`Output::commit`] was reached.
+//! 2. A range delete goes into the extent of the entries that it covers. If it reaches further it is cut
+//!    after a key `k`, at `k` plus a zero byte, so that the inclusive bounds of extents stay disjoint. A
+//!    range delete over much of the level below is cut at borders of extents there, so that concurrent jobs
+//!    can move its pieces further down.
+//! 3. What was written is freed unless [`Output::commit`] was reached.
 
 mod divide;
 
@@ -22,12 +23,12 @@ use terrane_table::{ExtentWriter, WriterSettings};
 use crate::control::JobControl;
 use crate::job::{JobSpec, Work};
 
-/// An output extent ends at a border of grandparents only if it has this many bytes: else borders would make it
-/// small for good.
+/// An output extent ends at a border of grandparents only if it has this many bytes; otherwise borders would
+/// make it permanently small.
 const CUT_BYTES_MIN: usize = SLOT_BYTES / 4;
-/// Bytes of range deletes from which on an extent ends. Several of the longest fragments fit.
+/// An extent ends at this many bytes of range deletes. Several of the longest fragments fit.
 const RANGE_BYTES_MAX: usize = SLOT_BYTES / 4;
-/// Bytes that an entry may add beside its key and value, generously.
+/// Generous bound of the bytes that an entry may add besides its key and value.
 const ENTRY_OVERHEAD: usize = 256;
 
 /// The output of a job.
@@ -47,18 +48,18 @@ pub(super) struct Output<'a> {
     added: Vec<Arc<ExtentMeta>>,
     /// Which of them are re-linked; the others were written by this job.
     relinked: HashSet<ExtentId>,
-    /// Bytes that may surely be added before the writer must be asked again.
+    /// Bytes that certainly fit before the writer must be asked again.
     slack: usize,
     /// Size at which the extent ends.
     limit: usize,
-    /// The first grandparent that is not left behind, and bytes of those met since the extent began.
+    /// The first grandparent that is not passed, and the bytes of those passed since the extent began.
     grandparent: usize,
     met_bytes: u64,
     cut_is_due: bool,
     /// Bytes of grandparents after which a range delete is cut.
     piece_bytes: u64,
     is_committed: bool,
-    /// Range deletes that the output must have, in key order, and the first that no extent has yet.
+    /// Range deletes of the output, in key order, and the first that is in no extent yet.
     ranges: Vec<Fragment>,
     next_range: usize,
 }
@@ -100,12 +101,12 @@ impl<'a> Output<'a> {
         })
     }
 
-    /// Bytes of the extent that is being filled.
+    /// Bytes of the current extent.
     pub(super) fn open_bytes(&self) -> usize {
         if self.writer.is_empty() { 0 } else { self.writer.estimated_bytes() }
     }
 
-    /// Adds the first version of a key that stays.
+    /// Adds the newest surviving version of a key.
     #[inline]
     pub(super) fn add_first(&mut self, entry: Entry<'_>, work: &mut Work) -> Result<()> {
         let bytes = 3 * entry.key.len() + entry.value.len() + ENTRY_OVERHEAD;
@@ -117,7 +118,7 @@ impl<'a> Output<'a> {
             self.make_room(entry.key, entry.value.len(), bytes, work)?;
         }
         if has_ranges {
-            // Up to the key itself, by now in the extent that will have it.
+            // Up to the key itself, which is in the current extent by now.
             self.take_ranges_to(entry.key)?;
         }
         self.slack = self.slack.saturating_sub(bytes);
@@ -129,7 +130,7 @@ impl<'a> Output<'a> {
         self.next_range < self.ranges.len() || self.writer.range_delete_bytes() > 0
     }
 
-    /// Puts the range deletes that begin before `key`, the least that comes next, into extents.
+    /// Adds the range deletes that begin before `key`, the next key, to extents.
     fn take_ranges_before(&mut self, key: &[u8], work: &mut Work) -> Result<()> {
         while self.next_begins(|start| self.spec.collation().lt(start, key)) {
             self.take_range(Some(key), work)?;
@@ -137,8 +138,8 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Puts the next range delete into the present extent or, if that is full, into a new one; then in pieces as far as
-    /// `key`, the least that comes next, or to its end.
+    /// Adds the next range delete to the current extent or, if that is full, to a new one; then in pieces as
+    /// far as `key`, the next key, or to its end.
     fn take_range(&mut self, key: Option<&[u8]>, work: &mut Work) -> Result<()> {
         let ends_piece = self.ends_piece();
         let Some(next) = self.ranges.get(self.next_range) else { return Ok(()) };
@@ -149,16 +150,16 @@ impl<'a> Output<'a> {
             && !self.would_come_back(&next.start)
         {
             let start = next.start.clone();
-            // What was cut off in front of it comes first.
+            // The part that was cut off before it comes first.
             return self.close(Some(&start), work);
         }
         self.push_range()?;
         self.divide_range(key, work)
     }
 
-    /// Whether an extent that ended before `start` would have nothing but a piece of one range delete, and leave the rest in
-    /// front of `start`: so it would go on without end. Two of them fit: of a
-    /// fragment's bytes keys are at most 128 KiB, and the rest are numbers that as many snapshots keep.
+    /// Returns true if an extent that ended before `start` would contain only a piece of one range delete,
+    /// with the rest before `start`, which would repeat for ever. Two fragments fit: their keys are at most
+    /// 128 KiB each, and the rest are numbers that as many snapshots keep.
     fn would_come_back(&self, start: &[u8]) -> bool {
         let Some(last) = self.next_range.checked_sub(1).map(|taken| &self.ranges[taken]) else {
             return false;
@@ -168,7 +169,7 @@ impl<'a> Output<'a> {
         self.writer.range_delete_count() == 1 && !self.writer.has_entries() && reaches
     }
 
-    /// Puts the range deletes that begin up to `key` into the present extent.
+    /// Adds the range deletes that begin up to `key` to the current extent.
     fn take_ranges_to(&mut self, key: &[u8]) -> Result<()> {
         while self.next_begins(|start| self.spec.collation().le(start, key)) {
             self.push_range()?;
@@ -186,7 +187,7 @@ impl<'a> Output<'a> {
         self.writer.add_range_delete(self.ranges[self.next_range - 1].clone())
     }
 
-    /// Cuts what reaches to `next`, the least key of the extent that follows, or beyond.
+    /// Cuts the range deletes that reach to `next`, the least key of the next extent, or further.
     fn cut_range(&mut self, next: &[u8]) {
         let Some(taken) = self.next_range.checked_sub(1) else { return };
         let last = &self.ranges[taken];
@@ -202,7 +203,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Adds a further version of the key that was added last.
+    /// Adds another version of the last key.
     #[inline]
     pub(super) fn add_next(&mut self, entry: Entry<'_>, work: &mut Work) -> Result<()> {
         self.slack = self.slack.saturating_sub(entry.key.len() + entry.value.len() + ENTRY_OVERHEAD);
@@ -215,20 +216,21 @@ impl<'a> Output<'a> {
         self.writer.add(entry)
     }
 
-    /// Closes the extent unless an entry fits, and finds out how much more does.
+    /// Ends the extent unless an entry fits, and computes how much more fits.
     fn make_room(&mut self, key: &[u8], value_len: usize, bytes: usize, work: &mut Work) -> Result<()> {
         let is_full = !self.writer.fits(key.len(), value_len) || self.open_bytes() + bytes > self.limit;
         if !self.writer.is_empty() && (is_full || self.cut_is_due) {
             self.close(Some(key), work)?;
         }
-        // Asking the writer costs more than adding a small entry does, so it is asked once per 32nd of a slot.
+        // Asking the writer costs more than adding a small entry, so it is asked once per 32nd of a slot.
         let left = self.limit.min(SLOT_BYTES).saturating_sub(self.open_bytes());
         let share = (SLOT_BYTES / 32).min(left / 2);
         self.slack = if self.writer.fits(0, share + bytes) { share + bytes } else { bytes };
         Ok(())
     }
 
-    /// Adds a stored block, of an extent that tells of entries that expire or not. Requires: its keys are greater than all before.
+    /// Adds a stored block, of an extent with or without entries that expire. Requires: its keys are greater
+    /// than all before.
     pub(super) fn add_block(
         &mut self,
         row: &IndexRow<'_>,
@@ -254,7 +256,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Takes an extent over as it is. Requires: its keys are greater than all before.
+    /// Adds an extent without copying it. Requires: its keys are greater than all before.
     pub(super) fn relink(&mut self, meta: &ExtentMeta, work: &mut Work) -> Result<()> {
         self.take_ranges_before(&meta.smallest, work)?;
         self.close(Some(&meta.smallest), work)?;
@@ -267,20 +269,20 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Notes that `bytes` more are about to be copied, after which the extent should end: what is open and they
-    /// are shared evenly by as few extents as can hold them.
+    /// Announces that `bytes` more will be copied, after which the extent should end: they and the current
+    /// extent are divided evenly into as few extents as possible.
     pub(super) fn balance(&mut self, bytes: usize) {
         let total = self.open_bytes() + bytes;
         let extents = total.div_ceil(SLOT_BYTES);
         if extents > 1 {
-            // A little more than the share, so that the last one gets no more extents than were counted.
+            // A little more than the share, so that the last extent is not split.
             self.limit = (total / extents + self.spec.output.block_bytes).min(SLOT_BYTES);
             self.slack = 0;
         }
     }
 
-    /// Looks whether the output left so many grandparents behind that the extent should end before `key`, the
-    /// least key of what is added from now on. Requires: nothing with a lesser key waits to be added.
+    /// Ends the extent before `key`, the least key of later additions, if the output has passed too many
+    /// grandparents. Requires: no entry with a lesser key will be added.
     pub(super) fn pass_grandparents(&mut self, key: &[u8], work: &mut Work) -> Result<()> {
         if self.has_ranges() {
             self.take_ranges_before(key, work)?;
@@ -299,7 +301,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Writes the extent that is being filled, if it has anything. `next` is the least key of what follows.
+    /// Writes the current extent, if it is not empty. `next` is the least key of what follows.
     fn close(&mut self, next: Option<&[u8]>, work: &mut Work) -> Result<()> {
         (self.slack, self.limit, self.met_bytes, self.cut_is_due) = (0, SLOT_BYTES, 0, false);
         if self.writer.is_empty() {
@@ -314,7 +316,7 @@ impl<'a> Output<'a> {
         self.push(Arc::new(meta))
     }
 
-    /// Takes an extent in, which inputs that say the truth give out in order.
+    /// Appends an extent; valid inputs produce extents in order.
     fn push(&mut self, meta: Arc<ExtentMeta>) -> Result<()> {
         let collation = self.spec.collation();
         let is_in_order = collation.le(&meta.smallest, &meta.largest)
@@ -323,14 +325,14 @@ impl<'a> Output<'a> {
         if is_in_order { Ok(()) } else { Err(out_of_order(collation)) }
     }
 
-    /// Makes everything durable and hands it over.
+    /// Makes everything durable and returns it.
     pub(super) fn commit(mut self, work: &mut Work) -> Result<Committed> {
         let committed = self.commit_part(work)?;
         self.is_committed = true;
         Ok(committed)
     }
 
-    /// Makes what there is so far durable and hands it over. Requires: what is added from now on has greater keys.
+    /// Makes the output so far durable and returns it. Requires: later additions have greater keys.
     pub(super) fn commit_part(&mut self, work: &mut Work) -> Result<Committed> {
         self.divide_taken(None, work)?;
         while self.next_range < self.ranges.len() {
@@ -346,7 +348,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Why the inputs are not in order: what is stored is wrong only if what compares it is right.
+/// The reason why the inputs are out of order: stored bytes are wrong only if the comparator is right.
 #[cold]
 fn out_of_order(collation: &Collation) -> Error {
     let failed = collation.check().err();
@@ -359,8 +361,8 @@ impl Drop for Output<'_> {
             return;
         }
         for meta in self.added.iter().filter(|meta| !self.relinked.contains(&meta.id)) {
-            // The job's own error is the one to act on; slots that cannot be given back now are free after the
-            // next open, for no manifest names them.
+            // The job's own error matters more. Slots that cannot be freed now are free after the next open,
+            // because no manifest names them.
             let _ = self.store.free(meta.id, meta.slots);
         }
     }

@@ -1,7 +1,7 @@
-//! A job in parts hands over what it has written every now and then, where it stands between two extents of its target:
-//! these are replaced so far, and their slots come free while the job goes on. Its other inputs stay until its end, so what
-//! they hold is there twice meanwhile, under the same numbers, and whoever reads sees it as before. If the job ends
-//! early, nothing is lost and nothing has to be undone.
+//! A job in parts publishes its output from time to time, between two extents of its target: the extents
+//! before that point are replaced, and their slots are freed while the job continues. Its other inputs stay
+//! until its end, so their entries exist twice meanwhile, under the same numbers, and reads give the same
+//! results. If the job ends early, nothing is lost and nothing has to be undone.
 
 use terrane_base::{Cursor, Result};
 
@@ -10,15 +10,15 @@ use super::source::{RunSource, Source, Stand};
 use super::{Merge, reuse};
 use crate::job::{JobResult, Removed, Work};
 
-/// Who takes in the parts of a job that are done.
+/// Publishes a finished part of a job.
 pub(crate) type Publish<'p> = dyn FnMut(JobResult) -> Result<()> + 'p;
 
 impl<'a, C: Cursor> Merge<'a, '_, C> {
-    /// Whether a part ends here: enough was written, what is open is worth a slot, or far more than enough was written, and
-    /// no extent of the target is half done.
+    /// Returns true if a part ends here: enough was written and the current extent is worth a slot, or far
+    /// more than enough was written, and no extent of the target is half merged.
     pub(super) fn ends_part(&self, winner: usize) -> bool {
         if !self.sink.ranges.is_empty() {
-            // A part would have to have all that is left of those of the extents that it replaces.
+            // A part would have to contain the rest of the extents that it replaces.
             return false;
         }
         let open_bytes = self.sink.output.open_bytes() as u64;
@@ -34,15 +34,15 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             && self.sources[winner].key().is_some_and(|key| !self.sink.is_at(key))
     }
 
-    /// The input that is in the target already.
+    /// The input that belongs to the target.
     fn target_run(&self) -> Option<&RunSource<'a>> {
         let mut runs = self.sources.iter().filter_map(Source::as_run);
         runs.find(|run| run.input().place == self.spec.target)
     }
 
-    /// What was written since the last part, and what it replaces in the target.
+    /// The output since the last part, and the extents of the target that it replaces.
     pub(super) fn take_part(&mut self) -> Result<JobResult> {
-        self.sink.settle()?;
+        self.sink.emit_waiting()?;
         let Committed { mut added, relinked } = self.sink.output.commit_part(&mut self.sink.work)?;
         self.part_end = self.sink.work.bytes_written.saturating_add(self.spec.part_bytes);
         let consumed = self.target_run().map_or(0, RunSource::consumed);

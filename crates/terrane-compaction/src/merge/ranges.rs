@@ -1,10 +1,11 @@
-//! The range deletes of a merge: what they hide of its entries, and which of them its output must have.
+//! The range deletes of a merge: which entries they hide, and which of them the output must contain.
 //!
-//! Steps: 1. the range deletes of all inputs and of memory become *fragments*: disjoint stretches of keys, each with the
-//! newest number of each stripe of snapshots (`versions.rs`), for what an older one hides in a stripe the newer hides, too;
-//! 2. a version goes where a fragment has a number of its own stripe that is newer; an extent or a block goes unread where
-//! that holds for all that it may have; 3. a number *survives* over keys that deeper levels may hold, and where versions
-//! that it hides stay for a snapshot.
+//! Steps: 1. the range deletes of all inputs and of memory become *fragments*: disjoint ranges of keys, each
+//! with the newest number of each stripe of snapshots (`versions.rs`), because within a stripe the newer one
+//! hides everything that an older one does;
+//! 2. a version is dropped if a fragment has a newer number in its stripe; an extent or a block is skipped
+//!    without reading if that holds for all of its versions; 3. a number *survives* over keys that deeper
+//!    levels may hold, and where versions that it hides stay for a snapshot.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
@@ -17,7 +18,8 @@ use crate::compactor::ExtentSource;
 use crate::job::JobSpec;
 use crate::range::KeyRange;
 
-/// Fragments over a block up to which it may be copied: it cannot be cut, so all of them go into its extent.
+/// A block under at most this many fragments may be copied: it cannot be cut, so all of them go into its
+/// extent.
 const FRAGMENTS_OVER_BLOCK_MAX: usize = 64;
 
 /// See the [module](self).
@@ -27,14 +29,14 @@ pub(super) struct Ranges {
     fragments: Vec<Fragment>,
     /// Live snapshots, ascending.
     snapshots: Vec<SeqNo>,
-    /// How keys are ordered.
+    /// Key order of the table.
     collation: Collation,
-    /// The first fragment that ends behind the key asked for last; keys ascend.
+    /// The first fragment that ends after the last queried key; keys ascend.
     at: usize,
 }
 
 impl Ranges {
-    /// Those of the inputs of a job and of `memory`, in which they may overlap and repeat.
+    /// Collects those of a job's inputs and of `memory`, which may overlap and repeat.
     pub(super) fn gather(
         spec: &JobSpec,
         extents: &dyn ExtentSource,
@@ -58,7 +60,7 @@ impl Ranges {
         self.fragments.is_empty()
     }
 
-    /// Whether a range delete hides version `seq` of `key` from everybody. Keys that are asked for ascend.
+    /// Returns true if a range delete hides version `seq` of `key` from every reader. Queried keys ascend.
     #[inline]
     pub(super) fn hides(&mut self, key: &[u8], seq: SeqNo) -> bool {
         while self.fragments.get(self.at).is_some_and(|fragment| self.collation.le(&fragment.end, key)) {
@@ -68,7 +70,8 @@ impl Ranges {
         over.and_then(|fragment| fragment.next_above(seq)).is_some_and(|by| self.is_one_stripe(seq, by))
     }
 
-    /// Whether everything with keys `first` to `last` and numbers `seq_min` to `seq_max` is hidden from everybody.
+    /// Returns true if everything with keys `first` to `last` and numbers `seq_min` to `seq_max` is hidden
+    /// from every reader.
     pub(super) fn hide_all(&self, first: &[u8], last: &[u8], seq_min: SeqNo, seq_max: SeqNo) -> bool {
         let mut reached = first;
         for fragment in &self.fragments[self.over(first, last)] {
@@ -81,21 +84,22 @@ impl Ranges {
         self.collation.lt(last, reached)
     }
 
-    /// Whether some of what has keys `first` to `last` and numbers from `seq_min` on may be hidden, or a block over so many
-    /// fragments.
+    /// Returns true if some entries with keys `first` to `last` and numbers from `seq_min` on may be hidden,
+    /// or if a block with these keys is under too many fragments.
     pub(super) fn forbid_copy(&self, first: &[u8], last: &[u8], seq_min: SeqNo) -> bool {
         let over = &self.fragments[self.over(first, last)];
         over.len() > FRAGMENTS_OVER_BLOCK_MAX
             || over.iter().any(|fragment| fragment.next_above(seq_min).is_some())
     }
 
-    /// Whether a fragment has keys among `first` to `last`, or ends right before: an extent there is not re-linked.
+    /// Returns true if a fragment has keys in `first` to `last`, or ends directly before: then an extent with
+    /// these keys is not re-linked.
     pub(super) fn touch(&self, first: &[u8], last: &[u8]) -> bool {
         let next = self.fragments.partition_point(|fragment| self.collation.lt(&fragment.end, first));
         self.fragments.get(next).is_some_and(|fragment| self.collation.le(&fragment.start, last))
     }
 
-    /// What the output must have, in key order.
+    /// The range deletes of the output, in key order.
     pub(super) fn surviving(&self, spec: &JobSpec) -> Vec<Fragment> {
         let collation = &self.collation;
         let mut survivors: Vec<Fragment> = Vec::new();
@@ -118,7 +122,7 @@ impl Ranges {
         survivors
     }
 
-    /// The numbers of a fragment that may have to hide something from some readers though nothing is deeper.
+    /// The numbers of a fragment that hide something from some readers even if nothing is deeper.
     fn kept_for_snapshots(&self, spec: &JobSpec, fragment: &Fragment) -> Vec<SeqNo> {
         if self.snapshots.is_empty() {
             return Vec::new();
@@ -133,14 +137,14 @@ impl Ranges {
         fragment.seqs.iter().filter(is_kept).copied().collect()
     }
 
-    /// The fragments that have keys among `first` to `last`.
+    /// The fragments that have keys in `first` to `last`.
     fn over(&self, first: &[u8], last: &[u8]) -> Range<usize> {
         let start = self.fragments.partition_point(|fragment| self.collation.le(&fragment.end, first));
         let rest = &self.fragments[start..];
         start..start + rest.partition_point(|fragment| self.collation.le(&fragment.start, last))
     }
 
-    /// Whether every reader that sees `older` sees `newer`, too.
+    /// Returns true if every reader that sees `older` sees `newer`, too.
     fn is_one_stripe(&self, older: SeqNo, newer: SeqNo) -> bool {
         terrane_base::planted!(RangeDeleteForgetsSnapshots) || {
             let next = self.snapshots.partition_point(|snapshot| *snapshot < older);
@@ -149,7 +153,7 @@ impl Ranges {
     }
 }
 
-/// Where a range ends, exclusively; `None`: nowhere.
+/// The exclusive end of a range; `None` if it has none.
 fn end_of(range: &KeyRange) -> Option<Vec<u8>> {
     match &range.end {
         Bound::Included(end) => Some(range.collation.successor(end)),
@@ -158,7 +162,7 @@ fn end_of(range: &KeyRange) -> Option<Vec<u8>> {
     }
 }
 
-/// Adds a stretch behind all others, unless it is empty or has no number.
+/// Appends a fragment, unless it is empty or has no number.
 fn add(fragments: &mut Vec<Fragment>, (start, end): (&[u8], &[u8]), seqs: &[SeqNo], collation: &Collation) {
     if collation.le(end, start) || seqs.is_empty() {
         return;
@@ -170,21 +174,21 @@ fn add(fragments: &mut Vec<Fragment>, (start, end): (&[u8], &[u8]), seqs: &[SeqN
     fragments.push(Fragment { start: start.to_vec(), end: end.to_vec(), seqs: seqs.to_vec() });
 }
 
-/// Range deletes that may overlap as disjoint ones, each with the newest number of each stripe.
+/// Range deletes that may overlap as disjoint fragments, each with the newest number of each stripe.
 fn fragmented(pieces: &[Fragment], snapshots: &[SeqNo], collation: &Collation) -> Vec<Fragment> {
     let mut starts: Vec<&Fragment> = pieces.iter().collect();
     let mut ends = starts.clone();
     collation.sort_by_key(&mut starts, |piece| &piece.start);
     collation.sort_by_key(&mut ends, |piece| &piece.end);
-    // How many pieces over the present key have a number; below zero where a comparator contradicts itself and has them end
-    // before they start.
+    // How many pieces over the current key have a number; below zero if a comparator contradicts itself and
+    // pieces end before they start.
     let mut active: BTreeMap<SeqNo, isize> = BTreeMap::new();
     let (mut started, mut ended) = (0, 0);
     let mut fragments = Vec::new();
     let mut from: &[u8] = &[];
     while let Some(end) = ends.get(ended) {
         let next_start = starts.get(started).map(|piece| piece.start.as_slice());
-        // Ends go first where both are at one key.
+        // At equal keys ends come first.
         let starts_next = next_start.is_some_and(|start| collation.lt(start, &end.end));
         let to = if starts_next { next_start.unwrap_or_default() } else { &end.end };
         if collation.lt(from, to) && !active.is_empty() {
@@ -225,7 +229,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers that depend on the bytes only and follow no order.
+    /// A comparator whose answers follow no order.
     #[derive(Debug)]
     struct Odd;
 
@@ -260,7 +264,7 @@ mod tests {
             };
             let pieces: Vec<_> = (0..count).map(piece).collect();
             let fragments = fragmented(&pieces, &[], &odd());
-            // A number without a piece would hide what nobody deleted.
+            // A number without a piece would hide keys that were not deleted.
             assert!(fragments.iter().all(|fragment| fragment.seqs.len() == 1 && fragment.seqs[0] < SeqNo(5)));
         }
     }

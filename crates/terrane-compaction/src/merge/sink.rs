@@ -1,12 +1,12 @@
-//! Where merged entries go: through the version filter, and what stays into the output. Operands, single deletes and
-//! what expires take the longer way of `fold.rs`.
+//! The destination of merged entries: they go through the version filter, and survivors go into the output.
+//! Operands, single deletes and expiring entries are handled by `fold.rs`.
 
 use terrane_base::{Collation, Entry, RecordKind, Result, SeqKind, SeqNo, Stored};
 
 use super::fold::{Folding, Waiting};
-use super::judge::{Judge, Sentence};
 use super::output::Output;
 use super::ranges::Ranges;
+use super::row_filter::{RowDecision, RowFilter};
 use crate::control::JobControl;
 use crate::job::{JobSpec, Work};
 use crate::range::KeyRange;
@@ -23,11 +23,11 @@ pub(super) struct Sink<'a> {
     key: Vec<u8>,
     head: u64,
     has_key: bool,
-    /// Whether a version of it stays.
+    /// True if a version of it stays.
     is_kept: bool,
     pub(super) folding: Folding,
-    judge: Option<Judge>,
-    /// A value that the judge changed, with what stands in front of it.
+    row_filter: Option<RowFilter>,
+    /// A value that the compaction filter changed, with its prefix.
     changed: Vec<u8>,
 }
 
@@ -44,20 +44,20 @@ impl<'a> Sink<'a> {
             has_key: false,
             is_kept: false,
             folding: Folding::new(control, spec.below_seq_max),
-            judge: Judge::of(control, spec.collation()),
+            row_filter: RowFilter::of(control, spec.collation()),
             changed: Vec::new(),
         }
     }
 
-    /// Looks whether the output should end before `key`, the least of what comes next.
+    /// Ends the output extent before `key`, the next key, if it has passed too many grandparents.
     pub(super) fn pass_grandparents(&mut self, key: &[u8]) -> Result<()> {
         if !self.is_at(key) {
-            self.settle()?;
+            self.emit_waiting()?;
         }
         self.output.pass_grandparents(key, &mut self.work)
     }
 
-    /// Whether `key` is the one that went through the filter last.
+    /// Returns true if `key` is the one that went through the filter last.
     pub(super) fn is_at(&self, key: &[u8]) -> bool {
         self.has_key && self.key == key
     }
@@ -66,7 +66,7 @@ impl<'a> Sink<'a> {
     #[inline]
     pub(super) fn take(&mut self, entry: Entry<'_>, head: u64) -> Result<()> {
         if head != self.head || !self.is_at(entry.key) {
-            self.settle()?;
+            self.emit_waiting()?;
             self.filter.start_key();
             self.key.clear();
             self.key.extend_from_slice(entry.key);
@@ -82,7 +82,7 @@ impl<'a> Sink<'a> {
             }
         }
         if entry.seq_kind.0 as u8 > RecordKind::Put as u8 || self.folding.waiting != Waiting::Nothing {
-            return self.take_special(entry);
+            return self.take_dependent(entry);
         }
         match self.verdict(&entry) {
             Verdict::Drop | Verdict::Hold => Ok(()),
@@ -90,50 +90,50 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// What the version filter says.
+    /// The decision of the version filter.
     #[inline]
     pub(super) fn verdict(&mut self, entry: &Entry<'_>) -> Verdict {
         let below = &mut self.below;
         self.filter.next(entry.seq_kind, || !below.may_hold(entry.key))
     }
 
-    /// The key that goes through the filter.
+    /// The key that is being filtered.
     pub(super) fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// Whether nothing deeper may hold the key.
+    /// Returns true if no deeper level may hold the key.
     pub(super) fn is_bottom(&mut self) -> bool {
         !self.below.may_hold(&self.key)
     }
 
-    /// Keeps a delete of the key back, until it is known whether an older version stays.
+    /// Holds a delete of the key back until it is known whether an older version stays.
     pub(super) fn hold(&mut self, delete: SeqKind) {
         self.filter.hold(delete);
     }
 
-    /// Start (exclusive) of the stripe of the version that was decided last.
+    /// Start (exclusive) of the stripe of the last version.
     pub(super) fn stripe_start(&self) -> SeqNo {
         if terrane_base::planted!(FoldAcrossSnapshot) { SeqNo(0) } else { self.filter.stripe_start() }
     }
 
     #[inline]
     pub(super) fn keep(&mut self, entry: Entry<'_>) -> Result<()> {
-        if self.judge.is_some() && !entry.seq_kind.is_delete() && !entry.seq_kind.is_merge() {
-            return self.judge(entry);
+        if self.row_filter.is_some() && !entry.seq_kind.is_delete() && !entry.seq_kind.is_merge() {
+            return self.apply_filter(entry);
         }
         self.keep_unasked(entry)
     }
 
-    /// Shows a value that is to stay to the compaction filter, and does what that says.
+    /// Shows a surviving value to the compaction filter, and does what the filter decides.
     #[cold]
-    fn judge(&mut self, entry: Entry<'_>) -> Result<()> {
+    fn apply_filter(&mut self, entry: Entry<'_>) -> Result<()> {
         let value = Stored::of_entry(entry.seq_kind, entry.value)?.value;
         let prefix = &entry.value[..entry.value.len() - value.len()];
-        let Some(judge) = &mut self.judge else { return self.keep_unasked(entry) };
-        match judge.ask(entry.key, entry.seq_kind.seq(), value)? {
-            Sentence::Keep => self.keep_unasked(entry),
-            Sentence::Change(value) => {
+        let Some(row_filter) = &mut self.row_filter else { return self.keep_unasked(entry) };
+        match row_filter.ask(entry.key, entry.seq_kind.seq(), value)? {
+            RowDecision::Keep => self.keep_unasked(entry),
+            RowDecision::Change(value) => {
                 self.work.entries_filtered += 1;
                 let mut changed = std::mem::take(&mut self.changed);
                 changed.clear();
@@ -143,11 +143,11 @@ impl<'a> Sink<'a> {
                 self.changed = changed;
                 kept
             }
-            Sentence::Remove => {
+            RowDecision::Remove => {
                 self.work.entries_filtered += 1;
                 let delete = entry.seq_kind.with_kind(RecordKind::Delete);
                 if self.is_bottom() {
-                    // It goes out only in front of an older version that stays for a snapshot.
+                    // It is emitted only before an older version that stays for a snapshot.
                     self.hold(delete);
                     return Ok(());
                 }
@@ -164,7 +164,7 @@ impl<'a> Sink<'a> {
         self.add(entry)
     }
 
-    /// Gives the held deletes out.
+    /// Emits the held deletes.
     pub(super) fn keep_held(&mut self) -> Result<()> {
         for index in 0..self.filter.held().len() {
             let seq_kind = self.filter.held()[index];
@@ -174,17 +174,17 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// [`Sink::keep`] for what the operands of the key that goes through the filter make.
+    /// [`Sink::keep`] for the result of folding operands of the current key.
     pub(super) fn keep_of_key(&mut self, seq_kind: SeqKind, value: &[u8]) -> Result<()> {
         let key = std::mem::take(&mut self.key);
-        // Whoever is asked looks at the key.
+        // The compaction filter reads the key.
         self.key.extend_from_slice(&key);
         let kept = self.keep(Entry { key: &key, seq_kind, value });
         self.key = key;
         kept
     }
 
-    /// Adds a version of the key that goes through the filter.
+    /// Adds a version of the current key.
     pub(super) fn add_of_key(&mut self, seq_kind: SeqKind, value: &[u8]) -> Result<()> {
         let key = std::mem::take(&mut self.key);
         let added = self.add(Entry { key: &key, seq_kind, value });
@@ -202,7 +202,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// Ranges of keys that deeper levels may hold, asked for ascending keys.
+/// Ranges of keys that deeper levels may hold, for queries with ascending keys.
 struct Below<'a> {
     ranges: &'a [KeyRange],
     collation: &'a Collation,

@@ -1,5 +1,6 @@
-//! What a merge reads: the extents of one input in order, or a cursor over entries in memory. Each source stands
-//! before an extent, before a block or at an entry, and opens the next smaller thing only when it is told to.
+//! The sources of a merge: the extents of one input in order, or a cursor over entries in memory. Each source
+//! is before an extent, before a block or at an entry, and opens the extent or block only when the merge
+//! calls for it.
 
 use std::ops::Bound;
 
@@ -14,19 +15,19 @@ use crate::compactor::ExtentSource;
 use crate::job::{Input, Work};
 use crate::range::KeyRange;
 
-/// Bytes that all sources of a merge together have of chunks: a picker gives it so few inputs that [`CHUNK_BYTES_MIN`] does
-/// not come into it.
+/// Bytes of chunks of all sources of a merge together: a picker gives it so few inputs that
+/// [`CHUNK_BYTES_MIN`] is not reached.
 const CHUNKS_BYTES_MAX: u32 = 16 << 20;
 /// A chunk that holds a block of the usual size.
 const CHUNK_BYTES_MIN: u32 = 32 << 10;
 
-/// Bytes that each of so many inputs of a merge reads at once: there may be hundreds of overflow runs.
+/// Bytes that each of this many inputs of a merge reads at once: there may be hundreds of overflow runs.
 pub(super) fn chunk_bytes_of(inputs: usize) -> u32 {
     let share = CHUNKS_BYTES_MAX / u32::try_from(inputs.max(1)).unwrap_or(u32::MAX);
     share.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES)
 }
 
-/// Where a source stands.
+/// The state of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stand {
     /// Before an extent that is not open.
@@ -35,7 +36,7 @@ pub(super) enum Stand {
     Block,
     /// At an entry.
     Entry,
-    /// Behind everything.
+    /// After the last entry.
     End,
 }
 
@@ -73,7 +74,7 @@ impl<'a> RunSource<'a> {
         self.input
     }
 
-    /// How many extents were used up.
+    /// Number of extents that were used up.
     pub(super) fn consumed(&self) -> usize {
         self.at
     }
@@ -87,7 +88,7 @@ impl<'a> RunSource<'a> {
         }
     }
 
-    /// The extent that the source stands before or in. Requires: not at the end.
+    /// The extent before or in which the source is. Requires: not at the end.
     pub(super) fn meta(&self) -> &'a ExtentMeta {
         &self.input.extents[self.at]
     }
@@ -97,12 +98,13 @@ impl<'a> RunSource<'a> {
         self.input.extents.get(self.at)
     }
 
-    /// The row of the block that the source stands before. Requires: it stands before one.
+    /// The row of the next block. Requires: the source is before a block.
     pub(super) fn row(&self) -> IndexRow<'_> {
         self.rows().row(self.block_index)
     }
 
-    /// Whether versions of the block's last key go on in the next one. Requires: as [`RunSource::row`].
+    /// Returns true if the block after it holds more versions of its last key. Requires: as
+    /// [`RunSource::row`].
     pub(super) fn goes_on(&self) -> bool {
         self.rows().goes_on(self.block_index)
     }
@@ -116,13 +118,13 @@ impl<'a> RunSource<'a> {
         self.block.as_ref().and_then(|block| self.cursor.entry(block))
     }
 
-    /// Passes over an extent that is re-linked.
+    /// Skips an extent that is re-linked.
     pub(super) fn skip_extent(&mut self) {
         debug_assert_eq!(self.stand(), Stand::Extent);
         self.at += 1;
     }
 
-    /// Opens the extent that the source stands before.
+    /// Opens the next extent.
     pub(super) fn open_extent(&mut self, extents: &dyn ExtentSource, work: &mut Work) -> Result<()> {
         debug_assert_eq!(self.stand(), Stand::Extent);
         let scanner = ExtentScanner::new(extents.extent(self.meta())?, self.chunk_bytes)?;
@@ -135,7 +137,7 @@ impl<'a> RunSource<'a> {
         Ok(())
     }
 
-    /// Decodes the block that the source stands before.
+    /// Decodes the next block.
     pub(super) fn open_block(&mut self, work: &mut Work) -> Result<()> {
         debug_assert_eq!(self.stand(), Stand::Block);
         let row = self.row();
@@ -153,7 +155,7 @@ impl<'a> RunSource<'a> {
         Ok(())
     }
 
-    /// The block that the source stands before, as it is stored.
+    /// The next block, as it is stored.
     pub(super) fn stored(&mut self) -> Result<(IndexRow<'_>, &[u8])> {
         let RunSource { scanner, block_index, first_key, last_key, .. } = self;
         let scanner = scanner.as_mut().expect("the source stands before a block");
@@ -179,7 +181,7 @@ impl<'a> RunSource<'a> {
         Ok((row, scanner.stored(*block_index)?))
     }
 
-    /// Passes over a block that was copied.
+    /// Skips a block that was copied.
     pub(super) fn skip_block(&mut self) {
         debug_assert_eq!(self.stand(), Stand::Block);
         self.end_block();
@@ -208,13 +210,13 @@ impl<'a> RunSource<'a> {
     }
 }
 
-/// Entries in memory, as far as a range reaches.
+/// Entries in memory within a range.
 pub(super) struct MemorySource<'c, C> {
     cursor: &'c mut C,
-    /// Last key of the range, as it was found when the merge began.
+    /// Last key of the range, as found when the merge began.
     last: Option<Vec<u8>>,
     is_within: bool,
-    /// How keys are ordered.
+    /// Key order of the table.
     collation: Collation,
 }
 
@@ -257,18 +259,19 @@ impl<'c, C: Cursor> MemorySource<'c, C> {
         Ok(())
     }
 
-    /// Whether there are entries left in the range.
+    /// Returns true if there are entries left in the range.
     pub(super) fn is_within(&self) -> bool {
         self.is_within
     }
 
-    /// Where the cursor came to stand, be it within the range or behind it.
+    /// The key at the cursor, within the range or after it.
     pub(super) fn next_key(&self) -> Option<&[u8]> {
         self.cursor.entry().map(|entry| entry.key)
     }
 }
 
-/// Any source. A job has a handful, in one array: their size does not matter, one more pointer to follow would.
+/// Any source. A job has a handful of them in one array, so their size does not matter, but another
+/// indirection would.
 #[expect(clippy::large_enum_variant, reason = "see above")]
 pub(super) enum Source<'a, 'c, C> {
     Memory(MemorySource<'c, C>),
@@ -285,7 +288,7 @@ impl<'a, C: Cursor> Source<'a, '_, C> {
         }
     }
 
-    /// The first key that the source has not given out yet.
+    /// The first key that the source has not yielded yet.
     #[inline]
     pub(super) fn key(&self) -> Option<&[u8]> {
         match self {
@@ -299,7 +302,7 @@ impl<'a, C: Cursor> Source<'a, '_, C> {
         }
     }
 
-    /// The current entry, if the source stands at one.
+    /// The current entry, if the source is at one.
     #[inline]
     pub(super) fn entry(&self) -> Option<Entry<'_>> {
         match self {
@@ -308,7 +311,7 @@ impl<'a, C: Cursor> Source<'a, '_, C> {
         }
     }
 
-    /// Goes to what follows the current entry. Requires: the source stands at one.
+    /// Goes to what follows the current entry. Requires: the source is at one.
     #[inline]
     pub(super) fn next(&mut self) -> Result<()> {
         match self {
@@ -327,7 +330,7 @@ impl<'a, C: Cursor> Source<'a, '_, C> {
         }
     }
 
-    /// The least and the greatest key that the source will give out. Requires: nothing was given out yet.
+    /// The least and the greatest key that the source will yield. Requires: nothing was yielded yet.
     pub(super) fn bounds(&self) -> Option<(&[u8], &[u8])> {
         match self {
             Source::Memory(memory) => memory.bounds(),
@@ -338,7 +341,7 @@ impl<'a, C: Cursor> Source<'a, '_, C> {
         }
     }
 
-    /// Whether a part of an extent was given out, so that all of it must be.
+    /// Returns true if a part of an extent was yielded, so that the rest must be, too.
     pub(super) fn is_inside_extent(&self) -> bool {
         matches!(self, Source::Run(run) if matches!(run.stand(), Stand::Block | Stand::Entry))
     }
@@ -355,7 +358,7 @@ mod tests {
         assert_eq!(chunk_bytes_of(12), CHUNK_BYTES, "as many as there are as a rule");
         assert!(chunk_bytes_of(300) * 300 <= CHUNKS_BYTES_MAX);
         assert_eq!(chunk_bytes_of(usize::MAX), CHUNK_BYTES_MIN);
-        // With level 1 and what lies below it.
+        // With level 1 and the level below it.
         let most = RUNS_MAX + 2;
         assert!(chunk_bytes_of(most) as usize * most <= CHUNKS_BYTES_MAX as usize);
         assert!(chunk_bytes_of(most) > CHUNK_BYTES_MIN);

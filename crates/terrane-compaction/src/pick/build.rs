@@ -1,4 +1,5 @@
-//! From chosen extents to a job: what they meet, what lies below, whether it can run now.
+//! Makes a job of selected extents: the extents that they overlap, what lies below, and whether the job can
+//! run now.
 
 use std::ops::Range;
 
@@ -10,11 +11,11 @@ use crate::job::{Grandparent, Input, JobKind, JobSpec, OutputSettings};
 use crate::range::{Hull, KeyRange};
 use crate::shape::{LevelView, bytes_of, overlapping, overlapping_range};
 
-/// Ranges below a job, or grandparents, from which on a level counts as one range, or none is listed: a spec
-/// stays small even if it meets a level of 500,000 extents.
+/// A list of more ranges below a job is replaced by one range, and a longer list of grandparents is left out:
+/// a spec stays small even for a level of 500,000 extents.
 const LISTED_MAX: usize = 1024;
 
-/// Extents of one place, by index.
+/// Extents of one level or run, by index.
 #[derive(Clone)]
 pub(super) struct Slice<'a> {
     pub(super) place: Place,
@@ -32,8 +33,8 @@ impl<'a> Slice<'a> {
     }
 }
 
-/// What a job is about, before it is spelled out.
-pub(super) struct Draft<'a> {
+/// The extents of a job, before its spec is built.
+pub(super) struct JobDraft<'a> {
     pub(super) kind: JobKind,
     /// Newest first.
     pub(super) slices: Vec<Slice<'a>>,
@@ -47,7 +48,7 @@ impl<'a> Picker<'a> {
         Slice { place, level: self.shape.view(place), range }
     }
 
-    /// The extents of a place that overlap a hull.
+    /// The extents of a level or run that overlap a hull.
     pub(super) fn slice_over(&self, place: Place, hull: Hull<'a>) -> Slice<'a> {
         let level = self.shape.view(place);
         let range = hull.bounds().map_or(0..0, |(first, last)| overlapping(level, first, last));
@@ -55,14 +56,14 @@ impl<'a> Picker<'a> {
     }
 
     /// The job, if it has inputs and no running job holds what it needs.
-    pub(super) fn build(&self, draft: Draft<'a>) -> Option<JobSpec> {
+    pub(super) fn build(&self, draft: JobDraft<'a>) -> Option<JobSpec> {
         let mut hull = Hull::default();
         draft.slices.iter().for_each(|slice| slice.add_to(&mut hull));
         self.build_over(draft, hull.to_range()?)
     }
 
-    /// As [`Picker::build`], where the output may have more keys than the inputs do.
-    pub(super) fn build_over(&self, draft: Draft<'a>, range: KeyRange) -> Option<JobSpec> {
+    /// As [`Picker::build`], for an output that may have more keys than the inputs.
+    pub(super) fn build_over(&self, draft: JobDraft<'a>, range: KeyRange) -> Option<JobSpec> {
         if !self.is_free(&draft.slices, draft.target, &range) {
             return None;
         }
@@ -71,7 +72,7 @@ impl<'a> Picker<'a> {
             place: slice.place,
             extents: slice.range.clone().map(|index| slice.level.meta(index).clone()).collect(),
         };
-        // What was gathered must not be cut apart again.
+        // What was gathered must not be divided again.
         let is_gather = draft.kind == JobKind::Gather;
         let grandparents = if is_gather { Vec::new() } else { self.grandparents(&draft, &range) };
         Some(JobSpec {
@@ -92,20 +93,20 @@ impl<'a> Picker<'a> {
         })
     }
 
-    /// How extents of a level are written: as the last level's if none is or is about to be deeper.
+    /// How extents of a level are encoded: as those of the last level if no level is, or will be, deeper.
     pub(super) fn output_for(&self, number: u8) -> OutputSettings {
         OutputSettings::new(self.limits, number >= self.targets.depth.min(self.shape.deepest()))
     }
 
-    /// Whether the last extent of a slice is compressed as it would be if it were written to a level. Asked for
-    /// every prefix of a slice that grows, it holds for all of it.
+    /// Returns true if the last extent of a slice has the compression that it would get in a level. Called
+    /// for every prefix of a growing slice, it holds for all of it.
     pub(super) fn is_as_written(&self, slice: &Slice<'_>, target: u8) -> bool {
         let compression = self.output_for(target).compression;
         let last = slice.range.clone().next_back();
         last.is_none_or(|last| slice.level.meta(last).compression == compression)
     }
 
-    /// Whether no running job holds what a job over these slices needs; see [`JobSpec::claim`].
+    /// Returns true if no running job holds what a job over these slices needs; see [`JobSpec::claim`].
     pub(super) fn is_free(&self, slices: &[Slice<'a>], target: u8, range: &KeyRange) -> bool {
         let table = self.shape.table;
         let free = |place, range: &KeyRange| self.claims.is_free(table, place, range);
@@ -118,7 +119,7 @@ impl<'a> Picker<'a> {
         self.claims.is_idle(table) || (free(Place::Level(target), range) && slices.iter().all(slice_is_free))
     }
 
-    /// The keys within `range` that levels deeper than `target` may hold once the inputs are gone.
+    /// The keys within `range` that levels deeper than `target` may hold after the inputs were removed.
     fn below(&self, target: u8, slices: &[Slice<'a>], range: &KeyRange) -> Vec<KeyRange> {
         let mut ranges: Vec<(&[u8], &[u8])> = Vec::new();
         for number in target + 1..=self.shape.deepest() {
@@ -139,7 +140,7 @@ impl<'a> Picker<'a> {
         unite(ranges, &self.shape.collation)
     }
 
-    /// The greatest number within `range` in levels deeper than `target` once the inputs are gone.
+    /// The greatest number within `range` in levels deeper than `target` after the inputs were removed.
     fn below_seq_max(&self, target: u8, slices: &[Slice<'a>], range: &KeyRange) -> SeqNo {
         let numbers = (target + 1..=self.shape.deepest()).flat_map(|number| {
             let place = Place::Level(number);
@@ -152,10 +153,11 @@ impl<'a> Picker<'a> {
         numbers.max().unwrap_or_default()
     }
 
-    fn grandparents(&self, draft: &Draft<'a>, range: &KeyRange) -> Vec<Grandparent> {
+    fn grandparents(&self, draft: &JobDraft<'a>, range: &KeyRange) -> Vec<Grandparent> {
         let place = Place::Level(draft.target + 1);
         let over = self.slice(place, overlapping_range(self.shape.view(place), range));
-        // Range deletes are cut at their borders, and the further they reach the more it matters: of many every so manieth.
+        // Range deletes are cut at their borders, mostly the long ones: of many grandparents every n-th is
+        // listed.
         let is_ranged = draft.slices.iter().any(|slice| {
             slice.level.next_ranged(slice.range.start).is_some_and(|next| slice.range.contains(&next))
         });

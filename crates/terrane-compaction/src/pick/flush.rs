@@ -1,8 +1,8 @@
-//! Where the next step of a flush begins and ends.
+//! Plans the next step of a flush.
 //!
-//! A step takes a range of the generation and every extent of L1 in it. It is sized by L1's extents and by how
-//! dense the generation is among them on average; [`flush_step`](crate::LocalCompactor::flush_step) ends it earlier where it turns
-//! out to write more.
+//! A step takes a range of the generation and every extent of L1 in it. Its size follows from L1's extents
+//! and the average density of the generation among them; [`flush_step`](crate::LocalCompactor::flush_step)
+//! ends it earlier if it writes more.
 
 use std::ops::Bound;
 
@@ -11,7 +11,7 @@ use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_storage::SLOT_BYTES;
 
-use super::build::Draft;
+use super::build::JobDraft;
 use super::{Cursors, Picker};
 use crate::claims::Claims;
 use crate::job::{JobKind, JobSpec, OutputSettings};
@@ -19,8 +19,8 @@ use crate::limits::Limits;
 use crate::range::KeyRange;
 use crate::shape::{TableShape, overlapping_range};
 
-/// Bytes that a step should write: 12 extents. Fewer make more edits and cut more blocks at borders; more hold
-/// a range of L1 for longer and make pacing coarser.
+/// Bytes that a step should write: 12 extents. Smaller steps make more edits and cut more blocks at borders;
+/// larger steps hold a range of L1 for longer and make pacing coarser.
 pub const STEP_BYTES: u64 = 12 * SLOT_BYTES as u64;
 
 /// A step of a flush, or why there is none now.
@@ -28,15 +28,15 @@ pub const STEP_BYTES: u64 = 12 * SLOT_BYTES as u64;
 pub enum FlushPlan {
     /// Run this over the generation's entries within its range.
     Step(Box<JobSpec>),
-    /// Overflow runs hold older versions of keys in the range, or the table is not compacted by itself: compact it first, or
-    /// dump the generation as one more run.
+    /// Overflow runs hold older versions of keys in the range, or the table has no automatic compaction:
+    /// compact it first, or dump the generation as another run.
     Runs,
     /// A running job holds L1 at `start`: begin elsewhere, or wait.
     Busy,
 }
 
-/// The step of a flush that begins at key `start`. `generation_bytes` are the bytes that the generation still
-/// holds from there on, as far as known.
+/// The step of a flush that begins at key `start`. `generation_bytes` is an estimate of the generation's
+/// bytes from there on.
 #[must_use]
 pub fn plan_flush(
     shape: &TableShape<'_>,
@@ -60,7 +60,8 @@ pub fn plan_flush(
             continue;
         }
         let slices = vec![picker.slice(Place::Level(1), first..end)];
-        let draft = Draft { kind: JobKind::Flush, slices, target: 1, drops_deletes: false, rewrites: false };
+        let draft =
+            JobDraft { kind: JobKind::Flush, slices, target: 1, drops_deletes: false, rewrites: false };
         if let Some(spec) = picker.build_over(draft, range) {
             return FlushPlan::Step(Box::new(spec));
         }
@@ -70,7 +71,7 @@ pub fn plan_flush(
 }
 
 /// The job that writes a generation as overflow run `id`, which must be newer than every other run. It drops
-/// versions that nobody needs, but no deletes: everything older lies below it.
+/// versions that no reader needs, but no deletes, because everything older lies below it.
 #[must_use]
 pub fn plan_dump(shape: &TableShape<'_>, limits: &Limits, id: u64) -> JobSpec {
     debug_assert!(shape.runs.iter().all(|run| run.id < id), "runs are dumped in order");
@@ -100,7 +101,7 @@ fn seq_max(shape: &TableShape<'_>) -> SeqNo {
 }
 
 impl Picker<'_> {
-    /// Ends to try, as indexes into L1: the wanted one first, then shorter ones that may be free.
+    /// Ends to try, as indexes into L1: the preferred one first, then shorter ones that may be free.
     fn step_ends(&self, start: &[u8], first: usize, generation_bytes: u64) -> Vec<usize> {
         let mut ends = Vec::new();
         let mut len = self.step_end(first, generation_bytes) - first;

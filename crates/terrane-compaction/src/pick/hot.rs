@@ -1,20 +1,20 @@
-//! Hot and cold: which extents of a level that is too large stay.
+//! Hot and cold extents: which extents of a level that is too large stay.
 //!
-//! Reads end in the first sorted run that has the key, so what is read often belongs into the upper levels. Extents
-//! that are not much hotter than their level on average are all alike, and move in their turn as they would without
-//! heat: that order makes each move meet the fewest bytes. The hotter an extent is, the later it moves; the classes are
-//! wide, so that the noise of sampling does not disturb the order.
+//! Reads end in the first sorted run that has the key, so data that is read often belongs in the upper
+//! levels. Extents that are not much hotter than their level's average are treated alike and move in cursor
+//! order, because that order makes each move overlap the fewest bytes. The hotter an extent is, the later it
+//! moves; the classes are wide, so that sampling noise does not disturb the order.
 
 use super::Picker;
 
-/// Samples below which an extent is not hot, whatever the others are.
+/// An extent with fewer samples is not hot, whatever the others have.
 const SAMPLES_MIN: u32 = 8;
-/// How many times hotter than its level on average an extent must be.
+/// How many times hotter than its level's average a hot extent is.
 const HOT_FACTOR: u32 = 2;
-/// From each class to the next.
+/// Factor from each class to the next.
 const CLASS_FACTOR: u32 = 4;
 
-/// How hot the extents of a level are. Empty: nothing is known, all are alike.
+/// How hot the extents of a level are. Empty: unknown, all are alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heats {
     samples: Vec<u32>,
@@ -23,7 +23,7 @@ pub struct Heats {
 }
 
 impl Heats {
-    /// The heat of each extent of a level, in order: sampled reads, the older the less of them.
+    /// The heat of each extent of a level, in order: decayed samples of reads.
     #[must_use]
     pub fn new(samples: Vec<u32>) -> Self {
         let sum: u64 = samples.iter().map(|count| u64::from(*count)).sum();
@@ -32,7 +32,7 @@ impl Heats {
         Heats { edge: mean.saturating_mul(HOT_FACTOR).max(SAMPLES_MIN), samples }
     }
 
-    /// 0 for an extent like the others; the hotter, the greater.
+    /// 0 for an average extent; greater for hotter ones.
     #[must_use]
     pub fn class(&self, index: usize) -> u32 {
         let Some(&count) = self.samples.get(index) else { return 0 };
@@ -40,7 +40,7 @@ impl Heats {
         edges.take_while(|edge| count > *edge).count() as u32
     }
 
-    /// Whether all extents are alike.
+    /// Returns true if all extents are alike.
     fn is_even(&self) -> bool {
         self.samples.iter().all(|count| *count <= self.edge)
     }
@@ -56,7 +56,7 @@ impl Picker<'_> {
         window
     }
 
-    /// Bytes of a level from an extent on, up to the first that is hotter; no limit where none is.
+    /// Bytes of a level from an extent on, up to the first hotter one; no limit if there is none.
     pub(super) fn bytes_as_cold(&self, number: u8, start: usize) -> u64 {
         let level = self.shape.level(number);
         let Some(heats) = self.heats(number) else { return u64::MAX };
@@ -65,7 +65,7 @@ impl Picker<'_> {
         alike.map(|index| u64::from(level.meta(index).bytes)).sum()
     }
 
-    /// The heats of a level, unless its extents are all alike.
+    /// The heats of a level, unless all are alike.
     fn heats(&self, number: u8) -> Option<&Heats> {
         let heats = usize::from(number).checked_sub(1).and_then(|index| self.shape.heats.get(index));
         heats.filter(|heats| !heats.is_even())

@@ -1,5 +1,5 @@
-//! What is worth doing when nothing is due, in this order: overflow runs that are left, a tree that is too
-//! deep, extents full of deletes and of what has expired, small neighbours.
+//! Work that is worth doing when nothing is due, in this order: remaining overflow runs, a tree that is too
+//! deep, extents full of deletes and expired entries, small neighbours.
 
 use std::ops::Range;
 
@@ -9,14 +9,14 @@ use terrane_format::manifest::Place;
 use terrane_storage::SLOT_BYTES;
 
 use super::Picker;
-use super::build::{Draft, Slice};
+use super::build::{JobDraft, Slice};
 use super::level::bytes_of_slice;
 use crate::job::{JobKind, JobSpec};
 use crate::range::Hull;
 use crate::versions::in_one_stripe;
 
-/// Stored bytes that surely fit into one slot together: rows and filter of the whole are at most the sum of
-/// the parts', and an eighth is left for the filter's rounding and the gap in front of the footer.
+/// Stored bytes that certainly fit into one slot together: rows and filter of the whole are at most the sum
+/// of the parts', and an eighth is left for the filter's rounding and the padding before the footer.
 const GATHERED_BYTES_MAX: u64 = SLOT_BYTES as u64 / 8 * 7;
 
 impl<'a> Picker<'a> {
@@ -28,8 +28,8 @@ impl<'a> Picker<'a> {
             .or_else(|| levels().find_map(|number| self.gather_job(number)))
     }
 
-    /// Moves extents of the deepest level up, where the tree is deeper than it must be. What they meet above is
-    /// newer and stays above whatever is left below, so the order of versions holds.
+    /// Moves extents of the deepest level up, if the tree is deeper than necessary. The extents that they
+    /// overlap above are newer and stay above what is left below, so the order of versions holds.
     pub(super) fn collapse_job(&self) -> Option<JobSpec> {
         let deepest = self.shape.deepest();
         if deepest <= self.targets.depth {
@@ -49,7 +49,7 @@ impl<'a> Picker<'a> {
             } else {
                 slices.iter().map(bytes_of_slice).sum::<u64>() <= self.limits.job_bytes_max
             };
-            // One extent and what it meets always make a job.
+            // One extent and what it overlaps always make a job.
             let joins = range.is_empty() || (fits && self.can_rise(deepest, wider.clone()));
             if !joins {
                 break;
@@ -58,10 +58,10 @@ impl<'a> Picker<'a> {
         }
         let slices = self.rising(deepest, range).into();
         let kind = JobKind::Collapse;
-        self.build(Draft { kind, slices, target: deepest - 1, drops_deletes: false, rewrites: false })
+        self.build(JobDraft { kind, slices, target: deepest - 1, drops_deletes: false, rewrites: false })
     }
 
-    /// Extents of a level, behind what they meet in the level above.
+    /// Extents of a level, after those of the level above that they overlap.
     fn rising(&self, number: u8, range: Range<usize>) -> [Slice<'a>; 2] {
         let lower = self.slice(Place::Level(number), range);
         let mut hull = Hull::default();
@@ -76,7 +76,8 @@ impl<'a> Picker<'a> {
         hull.to_range().is_some_and(|range| self.is_free(&slices, number - 1, &range))
     }
 
-    /// Extents of which `permille` are deletes, or have expired: in the bottom these vanish in place, elsewhere they move down.
+    /// Extents with `permille` deletes or expired entries: in the last level these are dropped in place,
+    /// elsewhere they move down.
     pub(super) fn deletes_job(&self, number: u8, permille: u64) -> Option<JobSpec> {
         let level = self.shape.level(number);
         let totals = level.totals();
@@ -122,7 +123,7 @@ impl<'a> Picker<'a> {
         })
     }
 
-    /// End of the longest run of extents from `index` on that are `wanted`, up to `bytes_max` when written.
+    /// End of the longest run of `wanted` extents from `index` on, up to `bytes_max` when written.
     fn grow_in_place(
         &self,
         number: u8,
@@ -154,13 +155,13 @@ impl<'a> Picker<'a> {
         drops_deletes: bool,
     ) -> Option<JobSpec> {
         let slices = vec![self.slice(Place::Level(number), range)];
-        self.build(Draft { kind, slices, target: number, drops_deletes, rewrites: false })
+        self.build(JobDraft { kind, slices, target: number, drops_deletes, rewrites: false })
     }
 
     fn is_full_of_deletes(&self, meta: &ExtentMeta, permille: u64) -> bool {
         let expired = meta.expiry.map_or(0, |expiry| expiry.expired(self.shape.now));
         let dead = meta.deletes.saturating_add(expired);
-        // A range delete goes down until it has met all that it hides.
+        // A range delete moves down until it has met everything that it hides.
         meta.range_deletes.is_some()
             || dead > 0 && dead.saturating_mul(1000) >= meta.entries.saturating_mul(permille)
     }
@@ -169,7 +170,8 @@ impl<'a> Picker<'a> {
         !self.shape.is_occupied_below(number, &meta.smallest, &meta.largest)
     }
 
-    /// Whether a merge in the bottom would drop all of an extent's deletes: else it would be picked forever.
+    /// Returns true if a merge in the last level would drop all of an extent's deletes: otherwise it would be
+    /// picked for ever.
     fn can_clean(&self, meta: &ExtentMeta) -> bool {
         in_one_stripe(self.shape.snapshots, meta.seq_min, meta.seq_max)
     }

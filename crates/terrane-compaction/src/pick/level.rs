@@ -1,17 +1,18 @@
-//! A level that is beyond its target: which of its extents move down.
+//! Which extents of a level that is larger than its target move down.
 //!
-//! 1. The first behind the level's cursor that no running job holds. Round and round, and not the cheapest: what
-//!    waited longest lies densest over the level below, so each byte that moves meets the fewest. The note has the
-//!    figures. Extents that are read much more than others wait (`hot.rs`).
-//! 2. Its right neighbours join while the level has more to give and the job stays within its size: they share the
-//!    extents below at their border. Where the first can be re-linked, only others that can join, so that the job
-//!    writes nothing.
+//! 1. The first after the level's cursor that no running job holds. In turn, and not the cheapest first: the
+//!    extents that waited longest are densest relative to the level below, so each byte that moves overlaps
+//!    the fewest. The design page has the measurements. Extents that are read much more than others wait
+//!    (`hot.rs`).
+//! 2. Its right neighbours join while the level has more to move and the job stays within its size: they
+//!    share the border extents below. If the first can be re-linked, only others that can be re-linked join,
+//!    so that the job writes nothing.
 
 use std::ops::Range;
 
 use terrane_format::manifest::Place;
 
-use super::build::{Draft, Slice};
+use super::build::{JobDraft, Slice};
 use super::{Picker, WINDOW};
 use crate::job::{JobKind, JobSpec};
 use crate::range::Hull;
@@ -35,10 +36,11 @@ impl<'a> Picker<'a> {
         drops_deletes: bool,
     ) -> Option<JobSpec> {
         let slices = self.with_below(number, range).into();
-        self.build(Draft { kind, slices, target: number + 1, drops_deletes, rewrites: false })
+        self.build(JobDraft { kind, slices, target: number + 1, drops_deletes, rewrites: false })
     }
 
-    /// Index of the first free extent behind the cursor, round the end of the level; of the coldest, where heat is known.
+    /// Index of the first free extent after the cursor, wrapping around at the end of the level; of the
+    /// coldest one, if heat is known.
     pub(super) fn next_free(&self, number: u8) -> Option<usize> {
         let len = self.shape.level(number).len();
         let first = self.cursors.start(self.shape, number);
@@ -69,13 +71,14 @@ impl<'a> Picker<'a> {
         range
     }
 
-    /// Whether extents meet nothing below and the last of them is as it would be written there.
+    /// Returns true if extents overlap nothing below and the last of them has the encoding that it would get
+    /// there.
     fn can_relink(&self, number: u8, range: Range<usize>) -> bool {
         let [upper, lower] = self.with_below(number, range);
         lower.range.is_empty() && self.is_as_written(&upper, number + 1)
     }
 
-    /// Extents of a level and what they meet in the next.
+    /// Extents of a level and those that they overlap in the next.
     pub(super) fn with_below(&self, number: u8, range: Range<usize>) -> [Slice<'a>; 2] {
         let upper = self.slice(Place::Level(number), range);
         let mut hull = Hull::default();

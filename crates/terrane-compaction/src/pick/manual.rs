@@ -1,10 +1,10 @@
-//! Compaction of a range of keys and levels on request, job by job.
+//! Manual compaction of a range of keys and levels, job by job.
 
 use std::ops::RangeInclusive;
 
 use terrane_format::manifest::{LEVEL_MAX, Place};
 
-use super::build::Draft;
+use super::build::JobDraft;
 use super::{Cursors, Picker};
 use crate::claims::Claims;
 use crate::job::{JobKind, JobSpec};
@@ -12,54 +12,55 @@ use crate::limits::Limits;
 use crate::range::KeyRange;
 use crate::shape::{TableShape, bytes_of, overlapping_range};
 
-/// What to compact, and how far that has come.
+/// What to compact, and the progress.
 #[derive(Clone, Debug)]
 pub struct RangeRequest {
     range: KeyRange,
     levels: RangeInclusive<u8>,
     rewrites_last: bool,
-    /// Whether the last level is the target even where the tree ends above it.
+    /// True if the last level is the target even if the tree is less deep.
     deepens: bool,
     /// Keys up to this one were rewritten.
     rewritten: Option<Vec<u8>>,
 }
 
-/// Where a request stands.
+/// The state of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RangeStep {
     /// Run this job, then ask again.
     Job(Box<JobSpec>),
-    /// Running jobs hold what is next: ask again when one has ended.
+    /// Running jobs hold the next extents: ask again when one has ended.
     Busy,
     /// The request is fulfilled.
     Done,
 }
 
 impl RangeRequest {
-    /// Moves all extents that overlap `range` from `levels` into the last of these; level 0 stands for the
-    /// overflow runs, and a last level deeper than the tree for the tree's deepest. With `rewrites_last`, the
-    /// extents that already are there are written anew, so that no version stays that nobody needs.
+    /// Moves all extents that overlap `range` from `levels` into the last of these. Level 0 means the
+    /// overflow runs, and a last level deeper than the tree means the tree's deepest. With `rewrites_last`,
+    /// extents that are in the last level already are rewritten, so that no unneeded version stays.
     #[must_use]
     pub fn new(range: KeyRange, levels: RangeInclusive<u8>, rewrites_last: bool) -> Self {
         RangeRequest { range, levels, rewrites_last, deepens: false, rewritten: None }
     }
 
-    /// Moves all extents of level `number` one level down, also where there is no such level yet; 0 stands for the
-    /// overflow runs. Such a request makes a shape that the picker might not choose. Requires: `number` is less
-    /// than [`LEVEL_MAX`].
+    /// Moves all extents of level `number` one level down, even into a new level; 0 means the overflow runs.
+    /// Such a request makes a shape that the picker might not choose. Requires: `number` is less than
+    /// [`LEVEL_MAX`].
     #[must_use]
     pub fn one_level(number: u8) -> Self {
         let levels = number..=(number + 1).min(LEVEL_MAX);
         RangeRequest { range: KeyRange::all(), levels, rewrites_last: false, deepens: true, rewritten: None }
     }
 
-    /// Whether what it asks for may be undone by a picker that follows the shape: while it is served, none should.
+    /// Returns true if an automatic picker might undo the requested shape: then it must not run while the
+    /// request is served.
     #[must_use]
     pub fn makes_shape(&self) -> bool {
         self.deepens
     }
 
-    /// Takes note of a job of this request that was done.
+    /// Records a finished job of this request.
     pub fn advance(&mut self, spec: &JobSpec) {
         if spec.rewrites
             && let Some(last) = spec.inputs.iter().filter_map(|input| input.extents.last()).next_back()
@@ -68,7 +69,7 @@ impl RangeRequest {
         }
     }
 
-    /// What is left to rewrite, as long as nothing is left to move.
+    /// The range that is left to rewrite, when nothing is left to move.
     fn rest(&self) -> KeyRange {
         match &self.rewritten {
             Some(key) if self.range.collation.le(&self.range.start, key) => {
@@ -152,6 +153,6 @@ impl Picker<'_> {
         }
         let slices = vec![self.slice(Place::Level(number), wanted.start..end)];
         let kind = JobKind::Manual;
-        Some(step(self.build(Draft { kind, slices, target: number, drops_deletes: true, rewrites: true })))
+        Some(step(self.build(JobDraft { kind, slices, target: number, drops_deletes: true, rewrites: true })))
     }
 }

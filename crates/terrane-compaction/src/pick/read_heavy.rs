@@ -1,9 +1,9 @@
-//! Fewer sorted runs for a tree that is mostly read: what is in memory goes into the levels, then each level into the
-//! next that has anything, as far as it pays.
+//! Fewer sorted runs for a table that is mostly read: memory is flushed into the levels, then each level is
+//! merged into the next non-empty one, as long as it pays.
 //!
-//! Overflow runs are none of its business: they are merged whenever nothing is due. From the top down, since an upper
-//! level is the smaller one: it costs least, and what it leaves is a run less for every read. A level that moves into
-//! an empty one is no gain by itself, so the price is that of merging with the next level that is not empty.
+//! Overflow runs are not handled here: they are merged whenever nothing is due. From the top down, because an
+//! upper level is smaller: it costs least, and saves every read a run. Moving a level into an empty one gains
+//! nothing, so the price is that of merging with the next non-empty level.
 
 use terrane_base::options::AdaptiveShape;
 use terrane_storage::SLOT_BYTES;
@@ -15,17 +15,17 @@ use crate::job::{JobKind, JobSpec};
 use crate::limits::Limits;
 use crate::shape::{TableShape, bytes_of, overlapping};
 
-/// Input of one job. Small, so that it ends soon when writers come, and its successor is paced.
+/// Input of one job. Small, so that it ends soon when writers come, and the next one is paced.
 const JOB_BYTES_MAX: u64 = 16 * SLOT_BYTES as u64;
 
-/// What of a table is in memory only.
+/// The part of a table that is only in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryTier {
-    /// Sorted runs that hold anything.
+    /// Sorted runs that are not empty.
     pub runs: u64,
     /// Bytes of their records.
     pub bytes: u64,
-    /// Bytes that are written before the tier is flushed of itself.
+    /// Bytes that are written before the tier is flushed anyway.
     pub flush_bytes: u64,
 }
 
@@ -53,10 +53,10 @@ pub fn pick_fewer_runs(
         return None;
     }
     let levels: Vec<u8> = (1..=shape.deepest()).filter(|number| !shape.level(*number).is_empty()).collect();
-    // Reads look into the active memtable, and count it, even where it is empty.
+    // Reads search the active memtable, and count it, even if it is empty.
     let runs = memory.runs.max(1) + shape.runs.len() as u64 + levels.len() as u64;
     let level_1 = shape.level(1).totals().bytes;
-    // While somebody writes there is always a run in memory.
+    // While writers write there is always a run in memory.
     let flushes = memory.bytes > 0 && load.recent.records == 0;
     if flushes && load.pays(policy, memory.bytes.saturating_add(level_1), runs, memory.flush_bytes) {
         return Some(Fewer::Flush);
@@ -73,7 +73,7 @@ pub fn pick_fewer_runs(
 }
 
 impl Picker<'_> {
-    /// Bytes of a whole level and of what it meets in another.
+    /// Bytes of a whole level and of the extents that it overlaps in another.
     fn merge_bytes(&self, upper: u8, lower: u8) -> u64 {
         let (upper, lower) = (self.shape.level(upper), self.shape.level(lower));
         let Some(last) = upper.len().checked_sub(1) else { return 0 };

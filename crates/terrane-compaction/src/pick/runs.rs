@@ -1,36 +1,38 @@
-//! Overflow runs into L1.
+//! Moves overflow runs into L1.
 //!
-//! A run may only sink if nothing older stays above it. So a job takes some extents of one run, then of each
-//! older run in turn all that overlap what was taken so far, and at last what all of these meet in L1. Newer
-//! runs stay where they are. The job starts with the newest run, so that one pass over the keys ends them all. Where
-//! one job cannot hold the whole of the runs, the next goes on behind it: what waited longest lies deepest there.
+//! A run may only move down if nothing older stays above it. So a job takes some extents of one run, then
+//! from each older run in turn all extents that overlap those taken so far, and last the extents of L1 that
+//! all of these overlap. Newer runs stay. The job starts with the newest run, so that one pass over the keys
+//! ends all runs. If one job cannot hold all of the runs, the next continues after it, because the extents
+//! that waited longest are densest there.
 //!
-//! A job reads each of its runs beside the others, so it takes [`RUNS_MAX`] of them at most. Where there are more, those
-//! that waited longest sink first, and the newer ones stay until the next job.
+//! A job reads each of its runs concurrently, so it takes at most [`RUNS_MAX`] of them. If there are more,
+//! the oldest move down first, and the newer ones wait for the next job.
 //!
-//! What a merge into L1 writes is written once more when L1 moves on. So while there is a level below, L1 may grow to
-//! [`THROUGH_FACTOR`] times its target, and the job that would make it larger takes what it meets in L1 along into L2.
+//! What a merge writes into L1 is written again when L1 moves on. So while there is a level below, L1 may
+//! grow to [`THROUGH_FACTOR`] times its target, and the job that would make it larger moves the extents that
+//! it overlaps in L1 along into L2.
 
 use std::ops::Range;
 
 use terrane_format::manifest::Place;
 
-use super::build::{Draft, Slice};
+use super::build::{JobDraft, Slice};
 use super::level::bytes_of_slice;
 use super::{Picker, WINDOW};
 use crate::job::{JobKind, JobSpec};
 use crate::range::Hull;
 
-/// Overflow runs that one job takes at most. A merge has a chunk, a block and an index of each in memory at once: of
-/// so many all chunks together stay within their bound, and each is still of several blocks.
+/// Most overflow runs of one job. A merge has a chunk, a block and an index of each in memory: with this
+/// many, all chunks together stay within their bound, and each still holds several blocks.
 pub(crate) const RUNS_MAX: usize = 256;
-/// Level 1 may be so many times its target before a merge of overflow runs takes it along.
+/// Level 1 may be this many times its target before a merge of overflow runs moves it along.
 pub(super) const THROUGH_FACTOR: u64 = 2;
-/// A job that takes level 1 along may have so many times the input of others: most of it is of level 2.
+/// A job that moves level 1 along may have this many times the input of others: most of it is from level 2.
 const THROUGH_JOB_FACTOR: u64 = 2;
 
 impl<'a> Picker<'a> {
-    /// Moves a part of the overflow runs into L1, or with what they meet there into L2.
+    /// Moves a part of the overflow runs into L1, or with what they overlap there into L2.
     pub(super) fn runs_job(&self) -> Option<JobSpec> {
         let runs = 0..self.shape.runs.len();
         runs.into_iter().find_map(|lead| {
@@ -43,9 +45,9 @@ impl<'a> Picker<'a> {
         })
     }
 
-    /// The run to begin with, and what is wanted of it, so that the first extent of that takes no more than [`RUNS_MAX`]
-    /// runs along: `lead`, or an older one of those which its first extent would take. What can sink with that can
-    /// sink without it.
+    /// The run to begin with, and its wanted extents, so that the first of them takes at most [`RUNS_MAX`]
+    /// runs along: `lead`, or an older one of those which its first extent would take. What can move down
+    /// with that one can move down without it.
     pub(super) fn narrowed(&self, lead: usize, wanted: Range<usize>) -> (usize, Range<usize>) {
         let slices = self.sinking(lead, wanted.start..wanted.start + 1);
         let runs = slices[..slices.len() - 1].iter().enumerate();
@@ -56,13 +58,13 @@ impl<'a> Picker<'a> {
         }
     }
 
-    /// Whether there is a level into which merges of overflow runs may take level 1 along.
+    /// Returns true if merges of overflow runs may move level 1 along into the next level.
     pub(super) fn can_pass_through(&self) -> bool {
         self.limits.merge_through && self.shape.deepest() > 1
     }
 
-    /// The job that moves as much of run `lead` as one job may into L2, with all that it meets on the way, if L1 would
-    /// grow too large otherwise.
+    /// The job that moves as much of run `lead` as one job may into L2, with everything that it overlaps, if
+    /// L1 would grow too large otherwise.
     fn pass_through(&self, lead: usize, wanted: Range<usize>) -> Option<JobSpec> {
         let run_bytes = self.shape.runs.iter().map(|run| run.level.totals().bytes).sum::<u64>();
         let level_1 = self.level_bytes.first().copied().unwrap_or(0);
@@ -89,13 +91,18 @@ impl<'a> Picker<'a> {
             }
             taken = Some(slices);
         }
-        let draft =
-            Draft { kind: JobKind::Runs, slices: taken?, target: 2, drops_deletes: false, rewrites: false };
-        // Its output is large: what it replaces comes free as it goes.
+        let draft = JobDraft {
+            kind: JobKind::Runs,
+            slices: taken?,
+            target: 2,
+            drops_deletes: false,
+            rewrites: false,
+        };
+        // Its output is large: replaced extents are freed as it proceeds.
         Some(JobSpec { part_bytes: self.limits.part_bytes, ..self.build(draft)? })
     }
 
-    /// What [`Self::sinking`] takes, and all that it meets in L2.
+    /// The extents of [`Self::sinking`], and all that they overlap in L2.
     fn sinking_through(&self, lead: usize, range: Range<usize>) -> Vec<Slice<'a>> {
         let mut slices = self.sinking(lead, range);
         let mut hull = Hull::default();
@@ -104,12 +111,12 @@ impl<'a> Picker<'a> {
         slices
     }
 
-    /// The job that takes as much of `wanted` of run `lead` as one job may. Requires: the first extent is free, and takes
-    /// no more than [`RUNS_MAX`] runs along ([`Self::narrowed`]), or nearly all that it takes is hidden by its range deletes and
-    /// passed by unread.
+    /// The job that takes as much of `wanted` of run `lead` as one job may. Requires: the first extent is
+    /// free, and takes at most [`RUNS_MAX`] runs along ([`Self::narrowed`]), or nearly all that it takes is
+    /// hidden by its range deletes and skipped without reading.
     pub(super) fn sink(&self, kind: JobKind, lead: usize, wanted: Range<usize>) -> Option<JobSpec> {
         let mut range = wanted.start..wanted.start;
-        // As long as this holds, the job writes nothing.
+        // While this holds, the job writes nothing.
         let mut is_relink = true;
         while range.end < wanted.end {
             let wider = range.start..range.end + 1;
@@ -123,7 +130,7 @@ impl<'a> Picker<'a> {
                 slices.iter().map(bytes_of_slice).sum::<u64>() <= self.limits.job_bytes_max
                     && is_narrow(&slices)
             };
-            // One extent and what it meets always make a job.
+            // One extent and what it overlaps always make a job.
             let joins = range.is_empty() || (fits && self.can_sink(lead, wider.clone()));
             if !joins {
                 break;
@@ -131,10 +138,10 @@ impl<'a> Picker<'a> {
             range = wider;
         }
         let slices = self.sinking(lead, range);
-        self.build(Draft { kind, slices, target: 1, drops_deletes: false, rewrites: false })
+        self.build(JobDraft { kind, slices, target: 1, drops_deletes: false, rewrites: false })
     }
 
-    /// Some extents of run `lead` and what must sink with them, newest first, L1 last.
+    /// Some extents of run `lead` and those that must move down with them, newest first, L1 last.
     pub(super) fn sinking(&self, lead: usize, range: Range<usize>) -> Vec<Slice<'a>> {
         let mut slices = vec![self.slice(Place::Run(self.shape.runs[lead].id), range)];
         let mut hull = Hull::default();
@@ -156,7 +163,7 @@ impl<'a> Picker<'a> {
     }
 }
 
-/// Whether there are no more than [`RUNS_MAX`] overflow runs among slices.
+/// Returns true if there are no more than [`RUNS_MAX`] overflow runs among slices.
 fn is_narrow(slices: &[Slice<'_>]) -> bool {
     let is_run = |slice: &&Slice<'_>| matches!(slice.place, Place::Run(_)) && !slice.range.is_empty();
     slices.iter().filter(is_run).count() <= RUNS_MAX

@@ -1,11 +1,12 @@
-//! The space that a table may take, by what of it is live.
+//! The limit of a table's space relative to its live data.
 //!
-//! A level has each key once. So what is live is at least the largest level without its deletes and without as many entries as
-//! the levels above it delete; everything else may be hidden. That is known from sums alone, and it is never less than what is
-//! hidden: keys that no other level has count as if one had. Where the whole is too much of that, everything moves towards
-//! the last level: overflow runs first, then the largest level above the last. Each such job moves bytes down and none of them
-//! up again, but where the tree is deeper than it must be: there the last level moves up, as it would sooner or later, and
-//! nothing moves down meanwhile. At last deletes are left that nothing lies under, and go in place.
+//! A level has each key once. So at least the largest level is live, without its deletes and without as many
+//! entries as the levels above it delete; everything else may be hidden. This estimate needs sums only, and
+//! it never underestimates what is hidden: keys that no other level has count as if one had. If the whole is
+//! too large relative to that, everything moves towards the last level: overflow runs first, then the largest
+//! level above the last. Each such job moves bytes down and never up, except if the tree is deeper than
+//! necessary: then the last level moves up, as it would later anyway, and nothing moves down meanwhile. In
+//! the end only deletes are left with nothing below them, which are dropped in place.
 
 use super::Picker;
 use crate::job::{JobKind, JobSpec};
@@ -13,10 +14,10 @@ use crate::shape::TableShape;
 
 const PERMILLE: u64 = 1000;
 
-/// Stored bytes of a table by the least of them that is live, in thousandths; the greatest number if nothing is, 0 for a table
-/// without extents.
+/// Stored bytes of a table relative to a lower bound of the live ones, in thousandths; the greatest number if
+/// nothing is live, 0 for a table without extents.
 ///
-/// Versions that snapshots keep and what has expired count as live, and so does what range deletes hide.
+/// Versions that snapshots keep and expired entries count as live, and so does what range deletes hide.
 #[must_use]
 pub fn space_permille(shape: &TableShape<'_>) -> u64 {
     let mut stored: u64 = shape.runs.iter().fold(0, |sum, run| sum.saturating_add(run.level.totals().bytes));
@@ -37,14 +38,14 @@ pub fn space_permille(shape: &TableShape<'_>) -> u64 {
     }
 }
 
-/// `bytes * of / whole`; 0 where there is no whole.
+/// `bytes * of / whole`; 0 if `whole` is 0.
 fn part(bytes: u64, of: u64, whole: u64) -> u64 {
     let part = (u128::from(bytes) * u128::from(of)).checked_div(u128::from(whole)).unwrap_or(0);
     u64::try_from(part).unwrap_or(u64::MAX)
 }
 
 impl Picker<'_> {
-    /// The job that brings the space of the table nearer to what it may be.
+    /// The job that brings the space of the table nearer to its limit.
     pub(super) fn space_job(&self) -> Option<JobSpec> {
         let percent_max = self.limits.space_percent_max;
         if percent_max == 0 || space_permille(self.shape) <= percent_max.saturating_mul(10) {
@@ -57,7 +58,7 @@ impl Picker<'_> {
         if deepest > self.targets.depth {
             return self.collapse_job();
         }
-        // Of a level with more deletes than that, one extent at least has as many.
+        // If a level has more deletes than that, at least one of its extents has as many.
         let permille = PERMILLE.saturating_sub(part(100, PERMILLE, percent_max)).max(1);
         let permille = permille.min(self.limits.deletes_permille);
         self.drain_job(deepest).or_else(|| self.deletes_job(deepest, permille))
@@ -67,7 +68,7 @@ impl Picker<'_> {
     fn drain_job(&self, deepest: u8) -> Option<JobSpec> {
         let mut levels: Vec<u8> =
             (1..deepest).filter(|number| !self.shape.level(*number).is_empty()).collect();
-        // Where sizes are equal the deeper first: it is nearer to the end.
+        // If sizes are equal the deeper level first, because it is nearer to the end.
         levels.sort_by_key(|number| std::cmp::Reverse((self.shape.level(*number).totals().bytes, *number)));
         levels.into_iter().find_map(|number| {
             let start = self.next_free(number)?;

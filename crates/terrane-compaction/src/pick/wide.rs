@@ -1,9 +1,10 @@
-//! Range deletes over much of what lies deeper: they go down before their turn, since that frees more than it writes.
+//! Range deletes over much deeper data: they move down early, because that frees more than it writes.
 //!
-//! What a range delete hides from everybody is passed by unread by the merge that meets it, whole extents at a time. So a
-//! job is worth the bytes of the extents that lie wholly under the range deletes of one it moves, in its own target and
-//! deeper, and it costs those that it meets besides. Where the first are more, waiting for the level's turn costs space,
-//! and each scan across a lookup. Each such job moves range deletes one place down, so they come to an end.
+//! A merge skips entries that a range delete hides from every reader without reading them, whole extents at a
+//! time. So a job is worth the bytes of the extents that lie wholly under the range deletes that it moves, in
+//! its target and deeper, and it costs the other extents that it overlaps. If the former are more, waiting
+//! for the level's turn costs space, and each scan across the range costs a lookup. Each such job moves range
+//! deletes one level or run down, so these jobs end.
 
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
@@ -14,22 +15,22 @@ use crate::job::{JobKind, JobSpec};
 use crate::shape::{LevelView, overlapping};
 use crate::versions::in_one_stripe;
 
-/// Bytes that a job must free, by those that it may have to write.
+/// Bytes that a job must free, relative to those that it may have to write.
 const GAIN: u64 = 2;
-/// Extents that lie wholly under range deletes, at least: fewer are not worth a job of their own.
+/// Fewest extents wholly under range deletes that are worth a job of their own.
 const HIDDEN_MIN: u64 = 4;
-/// Extents of a place that are looked at for one with range deletes: they stand for those behind them.
+/// Extents of a level that are checked for range deletes: they represent those after them.
 const LOOKED_MAX: usize = 256;
-/// Extents with range deletes that are tried in a place.
+/// Extents with range deletes that are tried in a level or run.
 const TRIED_MAX: usize = 64;
 
-/// What a job with the range deletes of an extent would find.
+/// The gain of a job with the range deletes of an extent.
 #[derive(Default)]
 struct Gain {
-    /// Bytes and number of extents that go unread.
+    /// Bytes and number of extents that are skipped without reading.
     hidden_bytes: u64,
     hidden: u64,
-    /// Bytes that it has to merge.
+    /// Bytes that it must merge.
     merged_bytes: u64,
 }
 
@@ -42,7 +43,7 @@ impl<'a> Picker<'a> {
         self.levels().find_map(|number| self.wide_in_level(number)).or_else(|| self.wide_in_runs())
     }
 
-    /// Whether there are range deletes over much data, whatever holds them now.
+    /// Returns true if there are range deletes over much data, whatever running jobs hold.
     pub(super) fn has_wide(&self) -> bool {
         let in_level =
             |number: u8| ranged(self.shape.level(number)).any(|index| self.is_wide_in_level(number, index));
@@ -51,7 +52,7 @@ impl<'a> Picker<'a> {
         self.levels().any(in_level) || (0..self.shape.runs.len()).any(in_run)
     }
 
-    /// Levels from which something can go down, the deepest first.
+    /// Levels from which extents can move down, the deepest first.
     fn levels(&self) -> impl Iterator<Item = u8> {
         (1..self.shape.deepest()).rev()
     }
@@ -88,7 +89,8 @@ impl<'a> Picker<'a> {
         })
     }
 
-    /// Whether a job of these slices, the first of which is one extent, into level `target` frees much more than it writes.
+    /// Returns true if a job of these slices, the first of which is one extent, into level `target` frees
+    /// much more than it writes.
     fn is_wide(&self, slices: &[Slice<'a>], target: u8) -> bool {
         let upper = slices[0].level.meta(slices[0].range.start);
         let Some(section) = &upper.range_deletes else { return false };
@@ -101,13 +103,15 @@ impl<'a> Picker<'a> {
             let range = overlapping(level, &section.start, &section.last_key(&upper.collation));
             self.look(upper, &self.slice(Place::Level(number), range), false, &mut gain);
         }
-        // Many fragments over few extents are narrow: what lies between them is not hidden. One for each is what a merge makes of a
-        // single one, for between the extents below nothing has to be hidden.
+        // Many fragments over few extents are narrow: the keys between them are not hidden. One fragment for
+        // each extent is what a merge makes of a single range delete, because nothing has to be hidden
+        // between the extents below.
         gain.hidden >= HIDDEN_MIN.max(u64::from(section.fragments) / 2)
             && gain.hidden_bytes >= gain.merged_bytes.saturating_mul(GAIN)
     }
 
-    /// Adds what an extent with range deletes finds in a slice; `is_merged`: the job merges what it does not hide.
+    /// Adds the gain of an extent with range deletes over a slice; `is_merged`: the job merges what it does
+    /// not hide.
     fn look(&self, upper: &ExtentMeta, slice: &Slice<'a>, is_merged: bool, gain: &mut Gain) {
         for index in slice.range.clone().take(LOOKED_MAX) {
             let lower = slice.level.meta(index);
@@ -120,7 +124,7 @@ impl<'a> Picker<'a> {
         }
     }
 
-    /// Whether the range deletes of `upper` reach over all of `lower`, which is older, for every reader.
+    /// Returns true if the range deletes of `upper` cover all of `lower`, which is older, for every reader.
     fn hides(&self, upper: &ExtentMeta, lower: &ExtentMeta) -> bool {
         let collation = &lower.collation;
         let reach_over = |start: &[u8], end: &[u8]| {

@@ -1,7 +1,7 @@
-//! The bytes of a file in memory: as they are now, as they are durably, and what lies between.
+//! The bytes of a file in memory: the current ones, the durable ones, and the unsynced changes.
 //!
-//! Pages that were never written are absent and read as zeros. Pages below `mapped` live in the region that
-//! mappings share; all others are shared between the current and the durable picture until one changes.
+//! Pages that were never written are absent and read as zeros. The first pages live in the region that
+//! mappings share. All other pages are shared between the current and the durable version until one changes.
 #![expect(unsafe_code, reason = "mapped pages are raw memory that others store to")]
 
 mod damage;
@@ -19,7 +19,7 @@ pub const SECTOR_BYTES: usize = 512;
 /// Sectors of a page: one bit each in a dirty mask.
 const PAGE_SECTORS: usize = PAGE_BYTES / SECTOR_BYTES;
 const _: () = assert!(PAGE_SECTORS == 8); // the masks are `u8`
-/// Earlier unsynced versions of one sector that are remembered.
+/// Most earlier unsynced versions of one sector that are kept.
 const OLDER_MAX: usize = 4;
 
 type Page = [u8; PAGE_BYTES];
@@ -28,7 +28,7 @@ type Pages = BTreeMap<u64, Arc<Page>>;
 
 static ZEROS: Page = [0; PAGE_BYTES];
 
-/// The memory that mappings of a file share: its first `pages` pages.
+/// The memory that all mappings of a file share: its first `pages` pages.
 #[derive(Clone, Debug)]
 struct Mapped {
     region: Arc<Region>,
@@ -44,10 +44,10 @@ pub(super) struct Content {
     durable: Pages,
     /// Unsynced sectors, by page.
     dirty: BTreeMap<u64, u8>,
-    /// What unsynced sectors held before they were overwritten unsynced, oldest first, by sector.
+    /// Earlier unsynced versions of unsynced sectors, oldest first, by sector.
     older: BTreeMap<u64, Vec<Sector>>,
-    /// Pages that the system takes for clean and that are not what is stored, as they were then: visible, not durable,
-    /// and not synced again until they change.
+    /// Pages that the system believes to be clean though they differ from the stored ones: visible, not
+    /// durable, and not synced again until they change.
     clean: Pages,
 }
 
@@ -56,7 +56,7 @@ impl Content {
         self.len
     }
 
-    /// Fills `buf` from `offset`; beyond the end there are zeros.
+    /// Fills `buf` from `offset`; bytes after the end are zeros.
     pub(super) fn read(&self, offset: u64, buf: &mut [u8]) {
         for (page, at, piece) in pieces(offset, buf.len()) {
             let len = piece.len();
@@ -72,7 +72,7 @@ impl Content {
         self.len = self.len.max(offset + bytes.len() as u64);
     }
 
-    /// Writes zeros, which also makes pages absent again.
+    /// Writes zeros; whole pages become absent.
     pub(super) fn zero(&mut self, range: Range<u64>) {
         let end = range.end.min(self.len.max(self.durable_len).next_multiple_of(PAGE_BYTES as u64));
         let len = end.saturating_sub(range.start) as usize;
@@ -94,7 +94,7 @@ impl Content {
         self.len = len;
     }
 
-    /// Memory shared by all mappings of the first `len` bytes; `None` while a shorter mapping lives, whose
+    /// Memory shared by all mappings of the first `len` bytes; `None` while a shorter mapping exists, whose
     /// address cannot change.
     pub(super) fn map(&mut self, len: usize) -> Option<Arc<Region>> {
         let pages = len.div_ceil(PAGE_BYTES) as u64;
@@ -127,14 +127,14 @@ impl Content {
         self.durable.split_off(&self.len.div_ceil(PAGE_BYTES as u64));
     }
 
-    /// How many ways a power cut can leave the file, page by page.
+    /// Number of outcomes of a power cut for the file, page by page.
     pub(super) fn outcomes(&mut self) -> u64 {
         self.absorb();
         let pages = 1u64.checked_shl(self.dirty.len() as u32).unwrap_or(u64::MAX);
         pages.saturating_mul(1 + u64::from(self.len != self.durable_len))
     }
 
-    /// Makes some pages durable, and perhaps the length.
+    /// Makes some pages durable, and maybe the length.
     pub(super) fn write_back(&mut self, choices: &Choices) {
         self.absorb();
         let pages: Vec<u64> = self.dirty.keys().copied().filter(|_| choices.below(2) == 0).collect();
@@ -151,7 +151,7 @@ impl Content {
         }
     }
 
-    /// The same bytes, equally durable, without mappings.
+    /// A copy with the same bytes and the same durability, without mappings.
     pub(super) fn killed(&mut self) -> Content {
         self.absorb();
         let mut pages = self.pages.clone();
@@ -172,7 +172,7 @@ impl Content {
         }
     }
 
-    /// What a power cut leaves.
+    /// The content after a power cut.
     pub(super) fn crashed(&mut self, choices: &Choices) -> Content {
         self.absorb();
         let (mode, cut) = if choices.is_counted() {
@@ -199,7 +199,7 @@ impl Content {
             durable,
             ..Content::default()
         };
-        // Through `set_len`, so that nothing is left behind the end.
+        // Through `set_len`, so that no bytes stay after the end.
         content.set_len(len);
         content.sync();
         content
@@ -221,7 +221,7 @@ impl Content {
         }
     }
 
-    /// Puts what `fate` leaves of a sector into `bytes`, which hold the durable page.
+    /// Writes the part of a sector that `fate` keeps into `bytes`, which hold the durable page.
     fn apply(&self, page: u64, sector: usize, fate: Fate, bytes: &mut Page) {
         let range = sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES;
         let new = &self.page(page)[range.clone()];
@@ -250,7 +250,7 @@ impl Content {
         }
     }
 
-    /// Finds what was stored through mappings since the last sync.
+    /// Finds stores through mappings since the last sync.
     fn absorb(&mut self) {
         let mapped_pages = self.mapped.as_ref().map_or(0, |mapped| mapped.pages);
         for page in 0..mapped_pages.min(self.len.div_ceil(PAGE_BYTES as u64)) {
@@ -259,7 +259,7 @@ impl Content {
             if now == durable || self.clean.get(&page).is_some_and(|clean| **clean == *now) {
                 continue;
             }
-            // A page is written whole: what changed in it takes along what a failed sync left.
+            // A page is written as a whole, so a change also writes what a failed sync left.
             for sector in 0..PAGE_SECTORS {
                 let range = sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES;
                 mask |= u8::from(now[range.clone()] != durable[range]) << sector;
@@ -279,7 +279,8 @@ impl Content {
         };
     }
 
-    /// Marks the sectors of a range of a page as unsynced, and remembers unsynced ones about to be overwritten.
+    /// Marks the sectors of a range of a page as unsynced, and keeps unsynced versions that will be
+    /// overwritten.
     fn touch(&mut self, page: u64, range: Range<usize>) {
         let mut mask = self.dirty.get(&page).copied().unwrap_or(0);
         for sector in range.start / SECTOR_BYTES..range.end.div_ceil(SECTOR_BYTES) {
@@ -302,7 +303,8 @@ impl Content {
 
     fn store(&mut self, page: u64, at: usize, bytes: &[u8]) {
         match &self.mapped {
-            // SAFETY: the page is in the region; by the rules of regions nobody else uses bytes being written.
+            // SAFETY: the page is in the region; by the rules of regions nobody else uses bytes being
+            // written.
             Some(mapped) if page < mapped.pages => unsafe {
                 mapped.region.write(page as usize * PAGE_BYTES + at, bytes);
             },
@@ -324,7 +326,7 @@ impl Content {
         }
     }
 
-    /// Whether a page is, and durably is, zeros that nobody wrote.
+    /// Returns true if a page is zero, also durably, and was never written.
     fn is_absent(&self, page: u64) -> bool {
         let mapped = self.mapped.as_ref().is_some_and(|mapped| page < mapped.pages);
         !mapped
@@ -346,7 +348,7 @@ impl Content {
     }
 }
 
-/// The parts of a byte range by page: (page, offset in the page, range in the buffer).
+/// Splits a byte range by page: (page, offset in the page, range in the buffer).
 fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! One directory: its entries as they are, as they are durably, and the changes between.
+//! One directory: its current entries, its durable entries, and the changes between them.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ impl Change {
 pub(super) struct Dir {
     pub(super) entries: Entries,
     pub(super) durable: Entries,
-    /// What leads from `durable` to `entries`.
+    /// The changes from `durable` to `entries`.
     pub(super) changes: Vec<Change>,
 }
 
@@ -52,7 +52,7 @@ impl Dir {
         self.changes.clear();
     }
 
-    /// The entries that a power cut leaves: after a prefix of the changes, or, on a strict device, after any of them.
+    /// The entries after a power cut: a prefix of the changes is applied or, on a strict device, any subset.
     pub(super) fn crashed(&self, choices: &Choices) -> Entries {
         let mut entries = self.durable.clone();
         let is_strict = !choices.is_counted() && choices.below(4) == 0;

@@ -15,10 +15,10 @@ use crate::memory::outcome::Choices;
 use crate::memory::space::{PageSet, Space};
 use crate::{File, Region};
 
-/// Longest file: its page set stays small.
+/// Longest file, which keeps its page set small.
 const FILE_BYTES_MAX: u64 = 1 << 40;
 
-/// A file: its bytes, and the space that they take.
+/// A file: its bytes, and the space that it takes.
 #[derive(Debug)]
 pub(super) struct MemFile {
     space: Arc<Space>,
@@ -29,7 +29,7 @@ pub(super) struct MemFile {
 struct Inner {
     content: Content,
     reserved: PageSet,
-    /// Entries that name it. A file without takes no space, even while it is open.
+    /// Number of entries that name it. A file without a name takes no space, even while it is open.
     names: u64,
 }
 
@@ -52,7 +52,7 @@ impl MemFile {
         MemFile { space: Arc::clone(space), inner: Mutex::new(inner) }
     }
 
-    /// Keeps it as it is until the value goes.
+    /// Locks the file until the value is dropped.
     pub(super) fn hold(&self) -> Held<'_> {
         Held(self.inner.lock())
     }
@@ -81,18 +81,18 @@ impl MemFile {
         self.inner.lock().content.outcomes()
     }
 
-    /// One more entry names it.
+    /// Adds a name.
     pub(super) fn add_name(&self) {
         self.inner.lock().names += 1;
     }
 
-    /// One entry less names it.
+    /// Removes a name.
     pub(super) fn remove_name(&self) {
         let names = self.inner.lock().names;
         self.set_names(names.saturating_sub(1));
     }
 
-    /// So many entries name it. With the last one its space goes back.
+    /// Sets the number of names. With the last name its space is freed.
     pub(super) fn set_names(&self, names: u64) {
         let mut inner = self.inner.lock();
         if inner.names > 0 && names == 0 {
@@ -102,7 +102,7 @@ impl MemFile {
     }
 }
 
-/// A file that nobody changes meanwhile.
+/// A locked file, which no other thread changes.
 pub(super) struct Held<'f>(MutexGuard<'f, Inner>);
 
 impl Held<'_> {
@@ -111,7 +111,7 @@ impl Held<'_> {
         self.copy(space, Content::killed)
     }
 
-    /// A copy on another device after a power cut. What was reserved stays so.
+    /// A copy on another device after a power cut. Reservations stay.
     pub(super) fn crashed(&mut self, space: &Arc<Space>, choices: &Choices) -> MemFile {
         self.copy(space, |content| content.crashed(choices))
     }

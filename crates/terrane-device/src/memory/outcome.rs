@@ -1,37 +1,39 @@
-//! What a power cut leaves, decided by a seed.
+//! The outcome of a power cut, decided by a seed.
 
 use terrane_base::env::Random;
+use terrane_base::rng;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How the unsynced writes of one file fare. Whole modes beside the per-sector one, because a long kept prefix
-/// or an entirely lost file would be too rare by chance.
+/// What happens to the unsynced writes of one file. Whole modes exist beside the per-sector one, because a
+/// long kept prefix or an entirely lost file would be too rare by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Nothing reached the device.
     Lost,
-    /// Everything did.
+    /// Everything reached the device.
     Kept,
-    /// Everything up to a point in the file did.
+    /// Everything up to some offset in the file did.
     Prefix,
-    /// Each page and sector on its own.
+    /// Each page and each sector is decided on its own.
     Scattered,
-    /// Each page on its own, kept or lost: what is counted.
+    /// Each page is kept or lost on its own: the outcomes that are counted.
     Pages,
 }
 
-/// How one sector fares.
+/// What happens to one sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Lost,
     Kept,
-    /// The first so many bytes are new.
+    /// The first bytes, as many as given, are new.
     Torn(usize),
     /// An earlier unsynced version, by number.
     Older(u64),
 }
 
-/// A stream of choices: drawn from a seed (SplitMix64: Steele, Lea, Flood 2014), or the digits of a number.
+/// A stream of choices: random numbers of a seed (SplitMix64: Steele, Lea, Flood 2014), or the digits of a
+/// number.
 #[derive(Debug)]
 pub(crate) struct Choices {
     state: AtomicU64,
@@ -47,7 +49,7 @@ impl Choices {
         choices
     }
 
-    /// The digits of `number`, least first, each in the base that is asked for.
+    /// The digits of `number`, least significant first, each in the base that the caller asks for.
     pub(crate) fn counted(number: u64) -> Self {
         Choices { state: AtomicU64::new(number), is_counted: true }
     }
@@ -87,10 +89,6 @@ impl Choices {
 
 impl Random for Choices {
     fn next_u64(&self) -> u64 {
-        let step = 0x9e37_79b9_7f4a_7c15u64;
-        let mut z = self.state.fetch_add(step, Ordering::Relaxed).wrapping_add(step);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        rng::mix(self.state.fetch_add(rng::STEP, Ordering::Relaxed).wrapping_add(rng::STEP))
     }
 }

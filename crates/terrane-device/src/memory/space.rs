@@ -1,4 +1,4 @@
-//! How full a device in memory is, and which pages of a file take space.
+//! Space accounting of a device in memory, and the set of pages of a file that take space.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +33,7 @@ impl Space {
         self.capacity().saturating_sub(self.used())
     }
 
-    /// Takes space for `pages`; says whether there was enough.
+    /// Takes space for `pages`; returns false if there is not enough.
     pub(super) fn take(&self, pages: u64) -> bool {
         let bytes = pages * PAGE_BYTES as u64;
         let capacity = self.capacity();
@@ -61,7 +61,7 @@ impl PageSet {
         self.count
     }
 
-    /// How many pages of the range are not in the set.
+    /// Number of pages of the range that are not in the set.
     pub(super) fn missing(&self, pages: Range<u64>) -> u64 {
         pages.filter(|&page| !self.contains(page)).count() as u64
     }

@@ -1,4 +1,4 @@
-//! The directories of a device in memory: entries as they are, as they are durably, and the changes between.
+//! The directories of a device in memory: current entries, durable entries, and the changes between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,7 +13,7 @@ use crate::memory::outcome::Choices;
 use crate::memory::refused;
 use crate::memory::space::Space;
 
-/// Names a file or directory, whatever its path; never reused.
+/// Identifies a file or directory, independent of its path; never reused.
 pub(super) type NodeId = u64;
 
 const ROOT: NodeId = 0;
@@ -24,7 +24,7 @@ enum Node {
     File(Arc<MemFile>),
 }
 
-/// Who holds a lock.
+/// The holder of a lock.
 #[derive(Clone, Copy, Debug)]
 enum Held {
     Writer,
@@ -68,7 +68,7 @@ impl Tree {
         }
     }
 
-    /// Requires: nothing is at `path`.
+    /// Requires: no entry exists at `path`.
     pub(super) fn make_file(&mut self, path: &Path, space: &Arc<Space>) -> Result<Arc<MemFile>> {
         let file = Arc::new(MemFile::new(space));
         let (name, dir) = self.entry("make", path)?;
@@ -76,7 +76,7 @@ impl Tree {
         Ok(file)
     }
 
-    /// Makes the directories of `path` that are missing, durably.
+    /// Creates the missing directories of `path`, durably.
     pub(super) fn make_dirs(&mut self, path: &Path) -> Result<()> {
         let mut node = ROOT;
         for name in names(path)? {
@@ -127,7 +127,10 @@ impl Tree {
         let node = self.find(from)?.ok_or_else(|| refused(&what, from, io::ErrorKind::NotFound))?;
         let file = self.file(node).ok_or_else(|| refused(&what, from, io::ErrorKind::IsADirectory))?;
         if self.find(to)?.is_some() {
-            return Err(Error::invalid(format!("cannot {what} {}: the name is taken", from.display())));
+            return Err(Error::invalid(format!(
+                "cannot {what} {}: the new name exists already",
+                from.display()
+            )));
         }
         let (name, dir) = self.entry(&what, to)?;
         file.add_name();
@@ -151,7 +154,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Locks a node, alone or beside other readers; says whether that was possible.
+    /// Locks a node, exclusively or shared; returns false if another lock prevents it.
     pub(super) fn lock(&mut self, node: NodeId, is_shared: bool) -> bool {
         match (self.locked.get(&node).copied(), is_shared) {
             (None, true) => self.locked.insert(node, Held::Readers(1)).is_none(),
@@ -172,7 +175,7 @@ impl Tree {
         }
     }
 
-    /// Flips one bit of one file that `chosen` accepts by its path; says where.
+    /// Flips one bit of one file whose path `chosen` accepts; returns its location.
     pub(super) fn rot(&self, seed: u64, chosen: &dyn Fn(&str) -> bool) -> Option<(String, u64)> {
         let mut files = Vec::new();
         self.files_below(ROOT, "", &mut files);
@@ -221,13 +224,13 @@ impl Tree {
         self.crashed_by(space, |id| Choices::new(seed, id))
     }
 
-    /// The outcome of this number, of those that [`Tree::outcomes`] counts.
+    /// The outcome with this number, of those that [`Tree::outcomes`] counts.
     pub(super) fn crashed_as(&self, number: u64, space: &Arc<Space>) -> Tree {
         let choices = Arc::new(Choices::counted(number));
         self.crashed_by(space, |_| Arc::clone(&choices))
     }
 
-    /// How many ways a power cut can leave the device, page by page; saturates.
+    /// Number of outcomes of a power cut for the device, page by page; saturates.
     pub(super) fn outcomes(&self) -> u64 {
         let nodes = self.nodes.values().map(|node| match node {
             Node::File(file) => file.outcomes(),
@@ -254,7 +257,8 @@ impl Tree {
         tree
     }
 
-    /// A copy of one moment: a file that changed between two others would be what no process and no power cut leaves.
+    /// A copy at one moment: otherwise files could change between the copies of two others, which no process
+    /// and no power cut leaves.
     fn copied(
         &self,
         file_of: impl Fn(NodeId, &mut HeldFile<'_>) -> MemFile,
@@ -272,8 +276,8 @@ impl Tree {
         Tree { nodes: nodes.collect(), next: self.next, locked: BTreeMap::new() }
     }
 
-    /// Empties the directories that no path leads to any more, as the next mount does: the removal of a directory was durable,
-    /// and those of the names in it were not. Requires: no change is under way.
+    /// Empties the directories that no path reaches any more, as the next mount does: the removal of a
+    /// directory was durable, and those of the names in it were not. Requires: no change is pending.
     fn forget_lost(&mut self) {
         let (mut reached, mut next) = (BTreeSet::from([ROOT]), vec![ROOT]);
         while let Some(id) = next.pop() {
@@ -289,7 +293,7 @@ impl Tree {
         }
     }
 
-    /// Counts how many current entries name each file, and gives back the space of those that none names.
+    /// Counts the current names of each file, and frees the space of files without a name.
     fn count_names(&self) {
         let mut names: BTreeMap<NodeId, u64> = BTreeMap::new();
         for node in self.dirs().flat_map(|dir| dir.entries.values()) {
@@ -302,7 +306,7 @@ impl Tree {
         }
     }
 
-    /// Forgets nodes that no entry names, neither now nor durably nor by a change under way.
+    /// Removes nodes that no entry names: no current one, no durable one and no pending change.
     fn sweep(&mut self) {
         let mut named = BTreeSet::from([ROOT]);
         for dir in self.dirs() {
@@ -315,7 +319,7 @@ impl Tree {
         self.nodes.retain(|id, _| named.contains(id));
     }
 
-    /// Takes a name from what is at `path`: a file, or an empty directory.
+    /// Removes a name of what is at `path`: a file, or an empty directory.
     fn unlink(&mut self, node: NodeId, path: &Path) -> Result<()> {
         match self.nodes.get(&node) {
             Some(Node::Dir(dir)) if !dir.entries.is_empty() => {
@@ -329,7 +333,7 @@ impl Tree {
         }
     }
 
-    /// The name of `path` in its directory, which must exist.
+    /// Splits `path` into its directory, which must exist, and its name in it.
     fn entry(&self, what: &str, path: &Path) -> Result<(String, NodeId)> {
         let mut names = names(path)?;
         let name = names.pop().ok_or_else(|| Error::invalid(format!("cannot {what} the root directory")))?;
@@ -374,7 +378,7 @@ impl Tree {
     }
 }
 
-/// The names that lead from the root to `path`; the root is the working directory, too.
+/// The names from the root to `path`; the root is also the working directory.
 fn names(path: &Path) -> Result<Vec<&str>> {
     let mut names = Vec::new();
     for component in path.components() {
@@ -383,7 +387,7 @@ fn names(path: &Path) -> Result<Vec<&str>> {
             Component::Normal(part) if part.to_str().is_some() => names.extend(part.to_str()),
             _ => {
                 return Err(Error::invalid(format!(
-                    "the memory device takes no path like {}",
+                    "the memory device does not support a path like {}",
                     path.display()
                 )));
             }

@@ -18,6 +18,7 @@ use terrane_base::sync::Mutex;
 use crate::background::job::Job;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
+use crate::observe::job_kind::JobKind;
 use crate::table::Table;
 
 /// How long nobody must have written.
@@ -74,7 +75,7 @@ impl Engine {
         if !schedule.is_idle() || schedule.has_failures() {
             return None;
         }
-        let bytes_written = self.counters.bytes_written.load(terrane_base::sync::atomic::Ordering::Relaxed);
+        let bytes_written = self.written.bytes();
         if !self.idle_watch.is_idle(bytes_written, self.env.clock.now()) {
             return None;
         }
@@ -108,7 +109,9 @@ impl Engine {
         let tables = self.worked_tables();
         let largest = tables.iter().map(|table| (remains(table), table)).max_by_key(|(bytes, _)| *bytes);
         let (bytes, table) = largest?;
-        if bytes < self.memory.budget().write_bytes() / REMAINS_SHARE || schedule.is_held("flush", table.id) {
+        if bytes < self.memory.budget().write_bytes() / REMAINS_SHARE
+            || schedule.is_held(JobKind::Flush, table.id)
+        {
             return None;
         }
         table.want_flush(self.journal.visible());

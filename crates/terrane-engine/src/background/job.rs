@@ -3,17 +3,13 @@
 use std::sync::Arc;
 
 use terrane_base::{Error, Result, TableId};
-use terrane_compaction::{JobControl, JobKind, JobSpec};
+use terrane_compaction::{JobControl, JobKind as CompactionKind, JobSpec};
 
 use crate::background::retry::Subject;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
+use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::table::Table;
-
-/// Work that brings memory back. Writers need no other.
-pub(crate) const MEMORY_WORK: [&str; 4] = ["freeze", "settle", "flush", "trim"];
-/// Every work that somebody may wait for.
-pub(crate) const AWAITED_WORK: [&str; 5] = ["freeze", "settle", "flush", "trim", "compact"];
 
 /// A piece of background work, as a value.
 pub(crate) enum Job {
@@ -57,7 +53,7 @@ impl Job {
 
     /// Whether it is a compaction that somebody asked for.
     pub(crate) fn is_manual(&self) -> bool {
-        matches!(self, Job::Compact(_, spec) if spec.kind == JobKind::Manual)
+        matches!(self, Job::Compact(_, spec) if spec.kind == CompactionKind::Manual)
     }
 
     /// Whether it takes memory for what it reads and writes.
@@ -65,46 +61,46 @@ impl Job {
         !matches!(self, Job::Freeze(_) | Job::Trim | Job::Reclaim)
     }
 
-    /// One word for displays.
-    pub(crate) fn name(&self) -> &'static str {
+    /// What it does.
+    pub(crate) fn kind(&self) -> JobKind {
         match self {
-            Job::Freeze(_) => "freeze",
-            Job::Settle(_) => "settle",
-            Job::Flush(_) => "flush",
-            Job::Compact(..) => "compact",
-            Job::Adapt(..) => "adapt",
-            Job::Scrub => "scrub",
-            Job::Trim => "trim",
-            Job::Reclaim => "reclaim",
+            Job::Freeze(_) => JobKind::Freeze,
+            Job::Settle(_) => JobKind::Settle,
+            Job::Flush(_) => JobKind::Flush,
+            Job::Compact(..) => JobKind::Compact,
+            Job::Adapt(..) => JobKind::Adapt,
+            Job::Scrub => JobKind::Scrub,
+            Job::Trim => JobKind::Trim,
+            Job::Reclaim => JobKind::Reclaim,
+        }
+    }
+
+    /// Runs to its end on the calling thread; `control` pauses and cancels it.
+    pub(crate) fn run(&self, engine: &Engine, control: &Arc<JobControl>) -> Result<()> {
+        match self {
+            Job::Freeze(table) => engine.freeze(table).map(drop),
+            Job::Settle(table) => engine.settle(table, control),
+            Job::Flush(table) => engine.flush_generation(table, control),
+            Job::Compact(table, spec) => engine.compact(table, spec, control),
+            Job::Adapt(table, spec) => engine.run_adaptive(table, spec, control),
+            Job::Scrub => engine.scrub(control),
+            Job::Trim => engine.trim_segments(),
+            Job::Reclaim => engine.reclaim_idle(),
         }
     }
 }
 
 impl Engine {
-    /// Does it.
-    pub(crate) fn run_work(&self, work: &Job, control: &Arc<JobControl>) -> Result<()> {
-        match work {
-            Job::Freeze(table) => self.freeze(table).map(drop),
-            Job::Settle(table) => self.settle(table, control),
-            Job::Flush(table) => self.flush_generation(table, control),
-            Job::Compact(table, spec) => self.compact(table, spec, control),
-            Job::Adapt(table, spec) => self.run_adaptive(table, spec, control),
-            Job::Scrub => self.scrub(control),
-            Job::Trim => self.trim_segments(),
-            Job::Reclaim => self.reclaim_idle(),
-        }
-    }
-
     /// The next piece of work on memory: full memtables, frozen ones, generations, what is not full, what scans
     /// step over, in this order.
     pub(crate) fn next_memory_work(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
         for table in tables {
-            if table.is_full() && !schedule.is_held("freeze", table.id) {
+            if table.is_full() && !schedule.is_held(JobKind::Freeze, table.id) {
                 return Some(Job::Freeze(table.clone()));
             }
         }
         for table in tables {
-            if self.wants_settle(table) && !schedule.is_held("settle", table.id) {
+            if self.wants_settle(table) && !schedule.is_held(JobKind::Settle, table.id) {
                 return Some(Job::Settle(table.clone()));
             }
         }
@@ -114,18 +110,19 @@ impl Engine {
 
     /// Giving segments back, if there are such and nobody does it or waits to try it again.
     pub(crate) fn next_trim(&self, schedule: &Schedule) -> Option<Job> {
-        let is_held = schedule.is_running_anywhere("trim") || schedule.failures.holds(("trim", None));
+        let is_held =
+            schedule.is_running_anywhere(JobKind::Trim) || schedule.failures.holds((JobKind::Trim, None));
         (!is_held && (self.trimmable().is_some() || self.is_history_due())).then_some(Job::Trim)
     }
 
-    /// The error of work of one of these names, if it keeps failing, or that of a table on which it has stopped: for a caller that
+    /// The error of jobs of one of these kinds, if they keep failing, or that of a table on which work has stopped: for a caller that
     /// waits for such work on one of `tables`, or on any where none are named, or for what is done for none. Not while it runs
     /// or is due: that may be the attempt that succeeds, or work that an older failure says nothing about. Once a later
     /// piece than `seen` has failed, it is told all the same: with many tables something is always tried.
     pub(crate) fn lasting_failure(
         &self,
         schedule: &Schedule,
-        names: &[&str],
+        kinds: JobKinds,
         tables: Option<&[Arc<Table>]>,
         seen: u64,
     ) -> Option<Error> {
@@ -133,21 +130,21 @@ impl Engine {
             (Some(on), Some(tables)) => tables.iter().any(|table| table.id == on),
             _ => true,
         };
-        let is_meant = |(name, on): Subject| names.contains(&name) && is_asked(on);
+        let is_meant = |(kind, on): Subject| kinds.has(kind) && is_asked(on);
         let lasting = || schedule.failures.lasting().filter(|lasting| is_meant(lasting.subject));
         let oldest = lasting().next().map(|lasting| lasting.error.clone());
         let oldest = oldest.or_else(|| self.stop_of(tables))?;
         if let Some(later) = lasting().find(|lasting| lasting.piece > seen) {
             return Some(later.error.clone());
         }
-        let is_running = names.iter().any(|name| schedule.is_running_anywhere(name));
-        let goes_on = is_running || self.is_due(schedule, names);
+        let is_running = schedule.runs_any(kinds);
+        let goes_on = is_running || self.is_due(schedule, kinds);
         (!goes_on).then_some(oldest)
     }
 
-    /// Whether work of one of these names, of which those on memory are some, is to be begun.
-    fn is_due(&self, schedule: &Schedule, names: &[&str]) -> bool {
-        let merges = names.contains(&"compact");
+    /// Whether a job of one of these kinds, of which those on memory are some, is to be begun.
+    fn is_due(&self, schedule: &Schedule, kinds: JobKinds) -> bool {
+        let merges = kinds.has(JobKind::Compact);
         if schedule.is_paused() {
             return merges && self.next_asked(schedule).is_some();
         }

@@ -7,6 +7,8 @@ pub(crate) mod compaction;
 pub(crate) mod flush;
 pub(crate) mod idle;
 pub(crate) mod job;
+pub(crate) mod job_report;
+pub(crate) mod job_trace;
 pub(crate) mod journal;
 pub(crate) mod quarantine;
 pub(crate) mod retry;

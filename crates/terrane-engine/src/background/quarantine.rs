@@ -8,7 +8,7 @@ use terrane_base::{Error, TableId};
 
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
-use crate::observe::check::Finding;
+use crate::observe::findings::Finding;
 
 /// Most findings that are kept.
 pub(crate) const FINDINGS_MAX: usize = 1000;

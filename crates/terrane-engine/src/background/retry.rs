@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use terrane_base::{Error, Kind, Result, TableId};
 
+use crate::observe::job_kind::{JobKind, JobKinds};
+
 /// First pause after a failure.
 const RETRY_MIN: Duration = Duration::from_millis(50);
 /// Longest pause after failures.
@@ -13,7 +15,7 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 const FAILURES_TO_REPORT: u32 = 3;
 
 /// A kind of work on a table, or on none.
-pub(crate) type Subject = (&'static str, Option<TableId>);
+pub(crate) type Subject = (JobKind, Option<TableId>);
 
 struct Failed {
     count: u32,
@@ -75,9 +77,15 @@ impl Failures {
         self.failed.get(&subject).is_some_and(|failed| failed.until > self.now)
     }
 
+    /// Whether work of any of these kinds on this table waits to be tried again.
+    pub(crate) fn holds_any(&self, kinds: JobKinds, table: TableId) -> bool {
+        let is_meant = |(kind, on): &Subject| kinds.has(*kind) && *on == Some(table);
+        self.failed.iter().any(|(subject, failed)| is_meant(subject) && failed.until > self.now)
+    }
+
     /// Whether any of these kinds of work failed and has not succeeded since.
-    pub(crate) fn has(&self, names: &[&str]) -> bool {
-        self.failed.keys().any(|(name, _)| names.contains(name))
+    pub(crate) fn has(&self, kinds: JobKinds) -> bool {
+        self.failed.keys().any(|(kind, _)| kinds.has(*kind))
     }
 
     /// Somebody asks by name for work that `is_meant`: what waits to be tried again is tried at once, and so is what fails
@@ -103,9 +111,9 @@ impl Failures {
 
     /// Forgets what of these kinds of work could be tried again. For when none of them runs and none was found to do:
     /// nobody wants that work any more. What failed last may have been a step behind the one that mattered.
-    pub(crate) fn forget_settled(&mut self, names: &[&str]) {
+    pub(crate) fn forget_settled(&mut self, kinds: JobKinds) {
         let now = self.now;
-        self.failed.retain(|(name, _), failed| failed.until > now || !names.contains(name));
+        self.failed.retain(|(kind, _), failed| failed.until > now || !kinds.has(*kind));
     }
 
     /// Forgets a table that was dropped.
@@ -118,7 +126,7 @@ impl Failures {
 mod tests {
     use super::*;
 
-    const FLUSH: Subject = ("flush", Some(TableId(1)));
+    const FLUSH: Subject = (JobKind::Flush, Some(TableId(1)));
 
     fn fail(failures: &mut Failures, piece: u64) {
         failures.note(FLUSH, piece, Err(Error::new(Kind::Io, "broken")));

@@ -12,115 +12,18 @@ use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::env::{Joiner, Spawn, Step};
 use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Error, Kind, Result, TableId};
-use terrane_compaction::{Advance, CancelCause, ClaimId, Claims, Cursors, JobControl};
+use terrane_compaction::{CancelCause, ClaimId, JobControl};
 
-use crate::background::compaction::read_heavy::Adaptation;
-use crate::background::job::{AWAITED_WORK, Job};
-use crate::background::quarantine::Quarantine;
-use crate::background::retry::{Failures, Subject};
+use crate::background::job::Job;
+use crate::background::retry::Subject;
 use crate::engine::Engine;
+use crate::observe::job_kind::JobKinds;
 use crate::observe::stats::add;
 use crate::table::stopped::Left;
-use range_pause::RangeHolds;
+pub(crate) use schedule::{Running, Schedule};
 
 /// How often an idle worker looks without being woken.
 const IDLE: Duration = Duration::from_millis(100);
-
-/// A piece of work that runs now.
-pub(crate) struct Running {
-    id: u64,
-    /// One word: freeze, settle, flush, compact, adapt, trim, scrub.
-    pub(crate) name: &'static str,
-    /// The table it works on.
-    pub(crate) table: Option<TableId>,
-    /// What it holds of the table's levels, if it is a compaction.
-    claim: Option<ClaimId>,
-    /// Whether somebody asked for this compaction.
-    pub(crate) is_manual: bool,
-    /// How far it has moved a cursor.
-    advance: Option<Advance>,
-    /// Progress, pause and cancel.
-    pub(crate) control: Arc<JobControl>,
-}
-
-/// State under the scheduler's lock.
-#[derive(Default)]
-pub(crate) struct Schedule {
-    /// What runs now.
-    pub(crate) running: Vec<Running>,
-    /// What running work holds of the levels.
-    pub(crate) claims: Claims,
-    /// Where in each level the next job looks first.
-    pub(crate) cursors: Cursors,
-    /// The number of the newest piece of work.
-    next_id: u64,
-    paused: bool,
-    /// The last flush before the close is under way: nothing pauses it.
-    draining: bool,
-    /// Whether ranges are compacted for those who ask.
-    ranges: RangeHolds,
-    closing: bool,
-    /// Work that failed and has not succeeded since.
-    pub(crate) failures: Failures,
-    /// Damage that the background leaves alone.
-    pub(crate) quarantine: Quarantine,
-    /// What the tables are used for.
-    pub(crate) adaptation: Adaptation,
-}
-
-impl Schedule {
-    /// Whether work of this name runs on this table.
-    pub(crate) fn is_running(&self, name: &str, table: TableId) -> bool {
-        self.running.iter().any(|running| running.name == name && running.table == Some(table))
-    }
-
-    /// Whether work of this name runs on this table, or failed on it and waits to be tried again.
-    pub(crate) fn is_held(&self, name: &'static str, table: TableId) -> bool {
-        self.is_running(name, table) || self.failures.holds((name, Some(table)))
-    }
-
-    /// Whether some work failed and has not succeeded since. Scrubbing holds nobody up.
-    pub(crate) fn has_failures(&self) -> bool {
-        self.failures.has(&AWAITED_WORK)
-    }
-
-    /// Whether scrubbing runs, or failed and waits to be tried again.
-    pub(crate) fn is_scrub_held(&self) -> bool {
-        self.is_running_anywhere("scrub") || self.failures.holds(("scrub", None))
-    }
-
-    /// Whether nothing runs but scrubbing, which never ends.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.running.iter().all(|running| running.name == "scrub")
-    }
-
-    /// Whether work is not given out.
-    pub(crate) fn is_paused(&self) -> bool {
-        self.paused
-    }
-
-    /// Whether some work stands still because it was paused on the way. What has no block left to stop at goes on to its end.
-    pub(crate) fn holds_paused_work(&self) -> bool {
-        self.running.iter().any(|running| running.control.is_held())
-    }
-
-    /// The number of the newest piece of work.
-    pub(crate) fn newest_piece(&self) -> u64 {
-        self.next_id
-    }
-
-    /// Whether a further compaction leaves one of so many workers free. The only worker has to do everything.
-    fn leaves_a_worker(&self, workers: u64) -> bool {
-        let is_merging = |running: &&Running| ["compact", "adapt"].contains(&running.name);
-        let compacting = self.running.iter().filter(is_merging).count() as u64;
-        compacting == 0 || compacting + 1 < workers
-    }
-
-    /// Whether work of this name runs on any table.
-    pub(crate) fn is_running_anywhere(&self, name: &str) -> bool {
-        self.running.iter().any(|running| running.name == name)
-    }
-}
 
 /// The pool of workers and what it runs.
 pub(crate) struct Scheduler {
@@ -179,10 +82,10 @@ impl Scheduler {
         self.set_paused(false);
     }
 
-    /// Cancels work of these names that runs now; it may be chosen again.
-    pub(crate) fn cancel(&self, names: &[&str], cause: CancelCause) {
+    /// Cancels jobs of these kinds that run now; it may be chosen again.
+    pub(crate) fn cancel(&self, kinds: JobKinds, cause: CancelCause) {
         let schedule = self.schedule.lock();
-        for running in schedule.running.iter().filter(|running| names.contains(&running.name)) {
+        for running in schedule.running.iter().filter(|running| kinds.has(running.kind)) {
             running.control.cancel(cause);
         }
     }
@@ -297,15 +200,15 @@ impl Engine {
                 Step::Idle
             };
         };
-        let subject = (work.name(), work.table());
+        let subject = (work.kind(), work.table());
         let watched = self.begin_watch(&work, &control);
         // A panic ends the job, not the worker: what the job held is released, and whoever waits is told.
         let run = std::panic::AssertUnwindSafe(|| {
-            let run = || self.run_work(&work, &control);
+            let run = || work.run(self, &control);
             if work.needs_memory() { self.memory.during_job(run) } else { run() }
         });
         let result = std::panic::catch_unwind(run).unwrap_or_else(|_| {
-            let what = format!("background work panicked ({})", work.name());
+            let what = format!("background work panicked ({})", work.kind());
             Err(match work.on() {
                 Some(table) => table.stop(what, Left::Unknown),
                 None => Error::new(Kind::Poisoned, format!("{what}: reopen the database")),
@@ -322,7 +225,7 @@ impl Engine {
         self.return_freed_memory();
         self.scheduler.finish(id, subject, result, now);
         if is_failed {
-            self.pressure.wake();
+            self.throttle.wake();
         }
         Step::Worked
     }
@@ -348,7 +251,7 @@ impl Engine {
         };
         schedule.running.push(Running {
             id,
-            name: work.name(),
+            kind: work.kind(),
             table: work.table(),
             claim,
             is_manual: work.is_manual(),
@@ -364,7 +267,7 @@ impl Engine {
         self.rest_rows();
         let work = self.next_work(schedule, self.is_filling(), self.puts_off());
         if work.is_none() && schedule.is_idle() {
-            schedule.failures.forget_settled(&AWAITED_WORK);
+            schedule.failures.forget_settled(JobKinds::AWAITED);
         }
         let work = work.or_else(|| self.idle_work(schedule));
         work.or_else(|| self.next_adaptive(schedule)).or_else(|| self.next_scrub(schedule))
@@ -387,7 +290,8 @@ impl Engine {
     }
 }
 
-mod flush_hold;
+pub(crate) mod flush_hold;
 mod range_pause;
+mod schedule;
 #[cfg(test)]
 mod tests;

@@ -19,7 +19,7 @@ use crate::background::job::Job;
 use crate::background::quarantine::FINDINGS_MAX;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
-use crate::observe::check::Finding;
+use crate::observe::findings::Finding;
 use crate::observe::stats::add;
 
 /// Pieces of work per second at full rate.

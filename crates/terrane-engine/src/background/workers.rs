@@ -6,7 +6,7 @@ use terrane_base::Result;
 use terrane_base::env::Step;
 
 use crate::engine::Engine;
-use crate::write::reentrancy::Working;
+use crate::reentrancy::Working;
 
 impl Engine {
     /// Starts the workers.
@@ -30,7 +30,7 @@ impl Engine {
                 loop {
                     let seen = scheduler.signals();
                     let step = |engine: Arc<Engine>| {
-                        let _working = Working::begin(&engine);
+                        let _working = Working::of(engine.instance);
                         engine.work_step()
                     };
                     match engine.upgrade().map_or(Step::Ended, step) {

@@ -18,7 +18,7 @@ use terrane_format::manifest::{EditOp, Place};
 use terrane_levels::Metasnapshot;
 use terrane_table::Extent;
 
-use crate::background::scheduler::Schedule;
+use crate::background::scheduler::flush_hold::refuse_if_paused;
 use crate::engine::Engine;
 use crate::observe::stats::add;
 use crate::read::scan::Bounds;
@@ -214,15 +214,4 @@ fn claim_of(table: &Table, chosen: &Chosen) -> Claim {
         (*place, range.ordered(&extent.meta.collation))
     };
     Claim { table: table.id, holds: chosen.iter().map(hold).collect(), leaves: Vec::new() }
-}
-
-/// A job that is paused gives nothing up.
-pub(crate) fn refuse_if_paused(schedule: &Schedule) -> Result<()> {
-    if !schedule.holds_paused_work() {
-        return Ok(());
-    }
-    Err(Error::new(
-        Kind::Busy,
-        "background work on the table is paused on the way: let the background go on, or cancel its compactions",
-    ))
 }

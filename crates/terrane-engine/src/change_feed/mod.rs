@@ -30,8 +30,8 @@ use terrane_levels::{Manifest, State};
 
 use crate::bulk::ingest::mark::{self, Fate};
 use crate::engine::Engine;
-use crate::lifecycle::replay_filter::refuse_unfinished;
 use crate::observe::stats::add;
+use crate::segment_files::refuse_unfinished;
 use crate::table::catalog::HIDDEN_PREFIX;
 use crate::table::settings::{KEY_ORDER, known_as};
 use change::TableName;

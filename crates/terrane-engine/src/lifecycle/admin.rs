@@ -7,9 +7,9 @@ use terrane_base::{Error, Result, SeqNo};
 use terrane_compaction::{CancelCause, KeyRange, RangeRequest};
 use terrane_format::manifest::LEVEL_MAX;
 
-use crate::background::job::{AWAITED_WORK, MEMORY_WORK};
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
+use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::read::scan::Bounds;
 use crate::table::Table;
 
@@ -17,8 +17,8 @@ use crate::table::Table;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// One word: freeze, settle, flush, compact, adapt, trim, scrub.
-    pub work: &'static str,
+    /// What it does.
+    pub work: JobKind,
     /// Name of the table it works on, if it works on one.
     pub table: Option<String>,
     /// Bytes read and reused so far.
@@ -82,7 +82,7 @@ impl Engine {
     }
 
     pub(crate) fn wait_for_flush(&self, tables: &[Arc<Table>], upto: SeqNo) -> Result<()> {
-        let seen = self.scheduler.ask(&MEMORY_WORK, tables);
+        let seen = self.scheduler.ask(JobKinds::MEMORY, tables);
         self.scheduler.wait_until(|schedule| {
             refuse_if_paused(schedule)?;
             let waits = |table: &&Arc<Table>| !table.is_dropped() && !table.is_flushed(upto);
@@ -95,7 +95,7 @@ impl Engine {
             if going_on.is_empty() {
                 return self.stop_of(Some(tables)).map_or(Ok(true), Err);
             }
-            self.lasting_failure(schedule, &MEMORY_WORK, Some(&going_on), seen).map_or(Ok(false), Err)
+            self.lasting_failure(schedule, JobKinds::MEMORY, Some(&going_on), seen).map_or(Ok(false), Err)
         })
     }
 
@@ -110,7 +110,7 @@ impl Engine {
         let tables = [table.clone()];
         self.flush_and_wait(&tables)?;
         let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
-        let seen = self.scheduler.ask(&AWAITED_WORK, &tables);
+        let seen = self.scheduler.ask(JobKinds::AWAITED, &tables);
         let done = self.scheduler.wait_until(|schedule| {
             if schedule.was_held_since(begun) {
                 // Before what runs for it has ended: no other job is to begin for it.
@@ -171,10 +171,10 @@ impl Engine {
     /// Waits for what is done while the background is paused, too.
     fn wait_for_asked(&self, table: &Arc<Table>, done: impl Fn(&Schedule) -> Result<bool>) -> Result<()> {
         let tables = std::slice::from_ref(table);
-        let seen = self.scheduler.ask(&AWAITED_WORK, tables);
+        let seen = self.scheduler.ask(JobKinds::AWAITED, tables);
         self.scheduler.wait_until(|schedule| {
             table.refuse_if_stopped()?;
-            if let Some(error) = self.lasting_failure(schedule, &AWAITED_WORK, Some(tables), seen) {
+            if let Some(error) = self.lasting_failure(schedule, JobKinds::AWAITED, Some(tables), seen) {
                 return Err(error);
             }
             let is_done = done(schedule)?;
@@ -194,13 +194,13 @@ impl Engine {
     /// As [`Engine::flush`]; `Invalid` while the background is paused, because it could wait for ever, and on a thread of
     /// the background.
     pub fn wait_until_quiescent(&self) -> Result<()> {
-        self.refuse_on_own_thread()?;
+        crate::reentrancy::refuse(self.instance)?;
         if self.options.read_only {
             return Ok(());
         }
         // It asks what the workers ask, under the same lock: if there is nothing and nothing runs, no worker can find
         // anything until somebody writes or asks.
-        let seen = self.scheduler.ask(&AWAITED_WORK, &self.catalog.all());
+        let seen = self.scheduler.ask(JobKinds::AWAITED, &self.catalog.all());
         let done = |schedule: &mut Schedule| {
             self.report_failure_or_pause(schedule, None, seen)?;
             match schedule.quarantine.first() {
@@ -208,7 +208,7 @@ impl Engine {
                 _ => Ok(self.has_nothing_to_do(schedule)),
             }
         };
-        self.inflow.without_delay(|| {
+        self.throttle.without_delay(|| {
             self.scheduler.wake();
             self.scheduler.wait_until(done)
         })?;
@@ -227,7 +227,7 @@ impl Engine {
         seen: u64,
     ) -> Result<()> {
         refuse_if_paused(schedule)?;
-        self.lasting_failure(schedule, &AWAITED_WORK, tables, seen).map_or(Ok(()), Err)
+        self.lasting_failure(schedule, JobKinds::AWAITED, tables, seen).map_or(Ok(()), Err)
     }
 
     /// Pauses the background, or lets it go on. A merge that only reads gain by is given up instead of paused.
@@ -241,7 +241,7 @@ impl Engine {
 
     /// Cancels every compaction that runs now.
     pub fn cancel_compactions(&self) {
-        self.scheduler.cancel(&["compact", "adapt"], CancelCause::Asked);
+        self.scheduler.cancel(JobKinds::MERGES, CancelCause::Asked);
     }
 
     /// What runs now.
@@ -252,7 +252,7 @@ impl Engine {
             let running = schedule.running.iter().map(|running| {
                 let done = running.control.work();
                 Progress {
-                    work: running.name,
+                    work: running.kind,
                     table: running.table.and_then(name),
                     bytes_in: done.bytes_read + done.bytes_relinked + done.bytes_copied,
                     bytes_out: done.bytes_written,

@@ -32,8 +32,8 @@ use terrane_table::{Cache, Extent};
 
 use crate::engine::Engine;
 use crate::lifecycle::open::Way;
-use crate::lifecycle::recover::listed;
-use crate::lifecycle::replay_filter::refuse_unfinished;
+use crate::segment_files::listed;
+use crate::segment_files::refuse_unfinished;
 
 /// How often a view is tried while the primary moves on under it.
 const ATTEMPTS_MAX: u32 = 40;
@@ -182,7 +182,7 @@ fn look(disk: &Arc<dyn Disk>, dir: &Path, env: &Env) -> Result<SeqNo> {
         threads: 1,
         durable_floor: state.durable.max(state.clean_close.unwrap_or_default()),
         flushed: flushed.unwrap_or_default(),
-        settle: false,
+        make_durable: false,
         salt: state.database.segment_salt(),
     };
     let replayed = replay(&**disk, &journal, &segments, &settings, &*env.spawn, &|_, _, _, _| Ok(()))?;

@@ -3,6 +3,7 @@
 //! background (`admin.rs`).
 
 pub(crate) mod admin;
+pub(crate) mod ddl;
 pub(crate) mod follower;
 pub(crate) mod open;
 pub(crate) mod recover;

@@ -20,14 +20,15 @@ use terrane_base::{Error, Kind, RecordKind, Result, SegmentId, SeqNo, TableId};
 use terrane_device::{Disk, SegmentMemory};
 use terrane_format::manifest::{self, Edit, EditOp, Seal};
 use terrane_journal::{
-    FileJournal, Journal, JournalSettings, JournalStart, ListedSegment, NullJournal, ReplaySettings,
-    Replayed, SegmentRegistrar, SegmentSeal, SegmentSpec, file_name, file_number, replay, segment_in_file,
+    FileJournal, Journal, JournalSettings, JournalStart, NullJournal, ReplaySettings, Replayed,
+    SegmentRegistrar, SegmentSpec, file_name, file_number, replay, segment_in_file,
 };
 use terrane_levels::{Manifest, State};
 
 use crate::bulk::ingest::mark;
 use crate::engine::Engine;
 use crate::observe::stats::{Counters, add};
+use crate::segment_files::listed;
 use crate::table::Table;
 use crate::write::index;
 
@@ -105,8 +106,7 @@ impl Recovery<'_> {
     /// No segment is used before the manifest lists it, durably: one that was used and that the manifest has never
     /// heard of shows that the manifest lost its last edits, or is an older copy.
     pub(crate) fn check_registered(&self) -> Result<()> {
-        let names =
-            self.disk.list(self.dir).map_err(|error| crate::lifecycle::open::lost(error, self.dir))?;
+        let names = self.disk.list(self.dir).map_err(|error| crate::segment_files::lost(error, self.dir))?;
         let history: HashSet<u32> = self.state.history.values().map(|kept| kept.spec.file).collect();
         for name in names {
             // History was registered when it was live: an opening reads none of it, however long it is.
@@ -143,7 +143,7 @@ impl Recovery<'_> {
             threads: self.env.spawn.parallelism(),
             durable_floor: self.state.durable.max(self.state.clean_close.unwrap_or_default()),
             flushed: self.tables.iter().map(|table| table.flushed_seq()).min().unwrap_or_default(),
-            settle: !self.options.read_only,
+            make_durable: !self.options.read_only,
             salt: self.state.database.segment_salt(),
         }
     }
@@ -294,13 +294,6 @@ impl SegmentRegistrar for Registrar {
     fn edit_number(&self) -> u64 {
         self.0.edit_number()
     }
-}
-
-/// A segment of the manifest as replay wants it.
-pub(crate) fn listed(segment: &terrane_levels::Segment) -> ListedSegment {
-    let manifest::SegmentSpec { id, file, bytes } = segment.spec;
-    let seal = segment.seal.map(|seal| SegmentSeal { end: seal.end_offset, last_seq: seal.last_seq });
-    ListedSegment { spec: SegmentSpec { id, file, bytes }, seal }
 }
 
 impl Engine {

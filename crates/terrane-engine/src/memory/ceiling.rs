@@ -33,7 +33,7 @@ impl Engine {
     pub(crate) fn balance_memory(&self) -> Balance {
         // Relaxed: measures.
         self.memory.tick_of_writer(Counted {
-            written: self.counters.bytes_written.load(Ordering::Relaxed),
+            written: self.written.bytes(),
             replaced: self.counters.blocks_replaced.load(Ordering::Relaxed),
         })
     }

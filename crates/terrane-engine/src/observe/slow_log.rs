@@ -3,15 +3,71 @@
 
 use std::time::Duration;
 
-use terrane_base::timing::{self, Timing};
+use terrane_base::Batch;
+use terrane_base::timing::{self, Timing, Watched};
 
 use crate::engine::Engine;
 use crate::observe::stats::add;
-use crate::table::Table;
 
-/// The part of a write that is not spent waiting for the background: whatever commits it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CommitTime(pub(crate) Duration);
+/// Watches one write and logs it at its end if it was slow. Where slow writes are not logged it does nothing.
+pub(crate) struct WriteProbe<'e>(Option<Box<WatchedWrite<'e>>>);
+
+struct WatchedWrite<'e> {
+    engine: &'e Engine,
+    records: u32,
+    bytes: usize,
+    began: Duration,
+    /// When the write was admitted, and when it was committed.
+    admitted: Option<Duration>,
+    committed: Option<Duration>,
+    watched: Watched,
+}
+
+impl WriteProbe<'_> {
+    /// Notes that pacing is over and the commit begins.
+    #[inline]
+    pub(crate) fn note_admitted(&mut self) {
+        if let Some(write) = &mut self.0 {
+            write.admitted = Some(write.engine.env.clock.now());
+        }
+    }
+
+    /// Notes that the batch is committed.
+    #[inline]
+    pub(crate) fn note_committed(&mut self) {
+        if let Some(write) = &mut self.0 {
+            debug_assert!(write.admitted.is_some(), "a write is admitted before it is committed");
+            write.committed = Some(write.engine.env.clock.now());
+        }
+    }
+}
+
+impl Drop for WatchedWrite<'_> {
+    fn drop(&mut self) {
+        let engine = self.engine;
+        let now = engine.env.clock.now();
+        let took = now.saturating_sub(self.began);
+        if !engine.is_slow(took, engine.options.slow_write_micros) {
+            return;
+        }
+        let timing = self.watched.timing();
+        let committing = self.admitted.map(|from| self.committed.unwrap_or(now).saturating_sub(from));
+        let (total, held_back, persist) = (micros(took), micros(timing.held_back), micros(timing.persist));
+        let ring = micros(committing.unwrap_or_default()).saturating_sub(persist);
+        tracing::warn!(
+            target: "terrane::slow",
+            operation = "write",
+            records = self.records,
+            bytes = self.bytes,
+            micros = total,
+            held_back_micros = held_back,
+            persist_micros = persist,
+            ring_micros = ring,
+            other_micros = total.saturating_sub(held_back + persist + ring),
+            "slow write"
+        );
+    }
+}
 
 impl Engine {
     /// Whether point reads are watched.
@@ -29,14 +85,14 @@ impl Engine {
 
     /// Runs a point read of so many keys, and tells if it is slow.
     #[cold]
-    pub(crate) fn watched_read<R>(&self, table: &Table, keys: usize, read: impl FnOnce() -> R) -> R {
+    pub(crate) fn watched_read<R>(&self, table: &str, keys: usize, read: impl FnOnce() -> R) -> R {
         let (done, took, timing) = self.timed(read);
         if self.is_slow(took, self.options.slow_read_micros) {
             let (total, device) = (micros(took), micros(timing.device_reads));
             tracing::warn!(
                 target: "terrane::slow",
                 operation = "read",
-                table = %table.name,
+                table,
                 keys,
                 micros = total,
                 device_read_micros = device,
@@ -49,7 +105,7 @@ impl Engine {
 
     /// Runs a step or a placement of a scan, and tells if it is slow.
     #[cold]
-    pub fn watched_scan<R>(&self, table: &Table, step: impl FnOnce() -> R) -> R {
+    pub fn watched_scan<R>(&self, table: &str, step: impl FnOnce() -> R) -> R {
         let before = terrane_base::counters::read_counters().versions_skipped;
         let (done, took, timing) = self.timed(step);
         if self.is_slow(took, self.options.slow_scan_micros) {
@@ -57,7 +113,7 @@ impl Engine {
             tracing::warn!(
                 target: "terrane::slow",
                 operation = "scan",
-                table = %table.name,
+                table,
                 versions_skipped =
                     terrane_base::counters::read_counters().versions_skipped.wrapping_sub(before),
                 micros = total,
@@ -69,33 +125,23 @@ impl Engine {
         done
     }
 
-    /// Runs a write of so many records and bytes, and tells if it is slow. `write` says what its commit took.
+    /// Begins to watch the write of `batch`, if slow writes are logged.
+    #[inline]
+    pub(crate) fn probe_write(&self, batch: &Batch) -> WriteProbe<'_> {
+        WriteProbe((self.options.slow_write_micros > 0).then(|| self.watch_write(batch)))
+    }
+
     #[cold]
-    pub(crate) fn watched_write<R>(
-        &self,
-        (records, bytes): (u32, usize),
-        write: impl FnOnce(&mut CommitTime) -> R,
-    ) -> R {
-        let mut commit = CommitTime(Duration::ZERO);
-        let (done, took, timing) = self.timed(|| write(&mut commit));
-        if self.is_slow(took, self.options.slow_write_micros) {
-            let (total, held_back, persist) =
-                (micros(took), micros(timing.held_back), micros(timing.persist));
-            let ring = micros(commit.0).saturating_sub(persist);
-            tracing::warn!(
-                target: "terrane::slow",
-                operation = "write",
-                records,
-                bytes,
-                micros = total,
-                held_back_micros = held_back,
-                persist_micros = persist,
-                ring_micros = ring,
-                other_micros = total.saturating_sub(held_back + persist + ring),
-                "slow write"
-            );
-        }
-        done
+    fn watch_write(&self, batch: &Batch) -> Box<WatchedWrite<'_>> {
+        Box::new(WatchedWrite {
+            engine: self,
+            records: batch.record_count(),
+            bytes: batch.bytes().len(),
+            began: self.env.clock.now(),
+            admitted: None,
+            committed: None,
+            watched: Watched::begin(),
+        })
     }
 
     fn timed<R>(&self, operation: impl FnOnce() -> R) -> (R, Duration, Timing) {

@@ -18,9 +18,9 @@ use terrane_memtable::Memtable;
 use terrane_table::{Epoch, Extent, Need, Probe};
 
 use crate::engine::Engine;
-use crate::read::filter_policy::{Asking, FilterUse};
 use crate::read::merge_operands::Sources;
 use crate::table::Table;
+use crate::table::filter_policy::{Asking, FilterUse};
 use crate::table::read_view::ReadView;
 use crate::table::semantics::ReadClock;
 
@@ -81,7 +81,7 @@ impl Engine {
     /// `Invalid` for a key beyond the limit, `Io` or `Corrupt` from the store.
     pub fn get(&self, table: &Table, key: &[u8], mode: ReadMode, value: &mut Vec<u8>) -> Result<bool> {
         if self.watches_reads() {
-            return self.watched_read(table, 1, || self.get_unwatched(table, key, mode, value));
+            return self.watched_read(&table.name, 1, || self.get_unwatched(table, key, mode, value));
         }
         self.get_unwatched(table, key, mode, value)
     }

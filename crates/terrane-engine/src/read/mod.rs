@@ -4,7 +4,6 @@
 //! `merge_operands.rs` folds operands, `row_cache.rs` keeps single values, `filter_policy.rs` chooses the filters that a
 //! read asks, `sampling.rs` looks closely at some reads.
 
-pub(crate) mod filter_policy;
 pub(crate) mod get;
 pub(crate) mod merge_operands;
 pub(crate) mod multi_get;
@@ -12,3 +11,4 @@ pub(crate) mod row_cache;
 pub(crate) mod sampling;
 pub(crate) mod scan;
 pub(crate) mod snapshots;
+pub(crate) mod successors;

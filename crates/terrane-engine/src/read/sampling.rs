@@ -10,20 +10,20 @@
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
-use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::counters::count;
 use terrane_base::options::AdaptiveShape;
 use terrane_base::{Result, sampling};
-use terrane_compaction::{Counted, Heats, JobResult, Limits, Targets};
+use terrane_compaction::{Heats, JobResult, Limits, Targets};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::filter::hash as key_hash;
 use terrane_levels::{Level, Metasnapshot};
 use terrane_table::Extent;
 
-use crate::background::compaction::cache_transfer::heirs;
 use crate::engine::Engine;
 use crate::read::get::ReadMode;
+use crate::read::successors::successors_of;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
 
@@ -31,39 +31,6 @@ use crate::table::read_view::ReadView;
 const HALF_LIFE: Duration = Duration::from_secs(8);
 /// A level with more extents is not looked at: the list of their heats is made anew for each job.
 const LISTED_MAX: usize = 4096;
-
-/// What is counted of a table's reads, since the database was opened; and what was made of it, for displays.
-#[derive(Debug, Default)]
-pub(crate) struct TableLoad {
-    reads: AtomicU64,
-    read_runs: AtomicU64,
-    seeks: AtomicU64,
-    seek_runs: AtomicU64,
-    /// Whether the tree is kept for reads.
-    pub(crate) is_read_heavy: AtomicBool,
-    /// Sorted runs per read of late, in thousandths.
-    pub(crate) runs_per_read_milli: AtomicU64,
-}
-
-impl TableLoad {
-    /// What was counted so far. Of writes it knows nothing.
-    pub(crate) fn counted(&self) -> Counted {
-        // Relaxed: these are counts, each for itself.
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Counted {
-            reads: read(&self.reads),
-            read_runs: read(&self.read_runs),
-            seeks: read(&self.seeks),
-            seek_runs: read(&self.seek_runs),
-            ..Counted::default()
-        }
-    }
-
-    fn add_reads(&self, reads: u64, runs: u64) {
-        self.reads.fetch_add(reads * sampling::EVERY, Ordering::Relaxed);
-        self.read_runs.fetch_add(runs * sampling::EVERY, Ordering::Relaxed);
-    }
-}
 
 /// What the calling thread's reads did up to now.
 #[derive(Clone, Copy)]
@@ -177,7 +144,7 @@ impl Engine {
         }
         let moment = self.moment();
         let inputs: Vec<_> = replaced.iter().map(|extent| (&extent.meta, extent.heat.at(moment))).collect();
-        let heirs = heirs(tree, result, replaced);
+        let heirs = successors_of(tree, result, replaced);
         let outputs: Vec<&ExtentMeta> = heirs.iter().map(|extent| &extent.meta).collect();
         for (extent, share) in heirs.iter().zip(shares(&inputs, &outputs)) {
             extent.heat.add(share, moment);

@@ -11,6 +11,7 @@ use terrane_base::{Error, Kind, Result, TableId};
 
 use crate::table::Table;
 use crate::table::epoch_cell::EpochCell;
+use crate::table::sums::TableSums;
 
 /// Longest table name, in bytes.
 pub const NAME_BYTES_MAX: usize = 255;
@@ -29,17 +30,20 @@ type Slots = Vec<Option<Arc<Table>>>;
 /// The tables of an open database.
 pub struct Catalog {
     by_id: EpochCell<Slots>,
+    /// Sums over the tables.
+    sums: Arc<TableSums>,
     change: Mutex<()>,
 }
 
 impl Catalog {
     /// A catalog of these tables.
     pub fn new(tables: Vec<Arc<Table>>) -> Self {
-        let mut slots = Slots::new();
+        let (mut slots, sums) = (Slots::new(), Arc::default());
         for table in tables {
+            table.join_sums(&sums);
             put(&mut slots, table);
         }
-        Catalog { by_id: EpochCell::new(slots), change: Mutex::new(()) }
+        Catalog { by_id: EpochCell::new(slots), sums, change: Mutex::new(()) }
     }
 
     /// The table with this id, while `guard` lives.
@@ -81,6 +85,16 @@ impl Catalog {
         self.by_id.load(&terrane_base::epoch::pin()).iter().flatten().cloned().collect()
     }
 
+    /// Sums over all tables.
+    pub(crate) fn sums(&self) -> &TableSums {
+        &self.sums
+    }
+
+    /// Whether what was noted of each table is what the table has. Requires: no writer, no job.
+    pub(crate) fn is_noted(&self) -> bool {
+        self.all().iter().all(|table| table.is_noted())
+    }
+
     /// Takes the right to create and drop tables.
     pub fn change(&self) -> CatalogChange<'_> {
         CatalogChange { catalog: self, _lock: self.change.lock() }
@@ -120,6 +134,7 @@ impl CatalogChange<'_> {
 
     /// Adds a table to the map.
     pub fn insert(&self, table: Arc<Table>) {
+        table.join_sums(&self.catalog.sums);
         let mut slots = self.catalog.by_id.load(&terrane_base::epoch::pin()).clone();
         put(&mut slots, table);
         self.catalog.by_id.replace(slots);
@@ -128,10 +143,11 @@ impl CatalogChange<'_> {
     /// Takes a table out of the map.
     pub fn remove(&self, id: TableId) {
         let mut slots = self.catalog.by_id.load(&terrane_base::epoch::pin()).clone();
-        if let Some(slot) = slots.get_mut(id.0 as usize) {
-            *slot = None;
-        }
+        let removed = slots.get_mut(id.0 as usize).and_then(Option::take);
         self.catalog.by_id.replace(slots);
+        if let Some(table) = removed {
+            table.leave_sums();
+        }
     }
 }
 

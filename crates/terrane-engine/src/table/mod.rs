@@ -2,14 +2,20 @@
 
 pub(crate) mod catalog;
 pub(crate) mod comment;
-pub(crate) mod ddl;
 pub(crate) mod epoch_cell;
+pub(crate) mod filter_policy;
 pub(crate) mod ledger;
+pub(crate) mod load;
 pub(crate) mod read_view;
 pub(crate) mod semantics;
 pub(crate) mod settings;
+pub(crate) mod skipped_versions;
+mod stats;
 pub(crate) mod stopped;
+pub(crate) mod sums;
+pub(crate) mod tombstone_hint;
 pub(crate) mod totals;
+pub(crate) mod tree_shape;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,17 +28,18 @@ use terrane_compaction::{JobSpec, RangeRequest, RangeStep};
 use terrane_levels::Metasnapshot;
 use terrane_memtable::Memtable;
 
-use crate::background::compaction::tombstone_hint::TombstoneHint;
-use crate::background::flush::scan_trigger::SkippedVersions;
 use crate::observe::stats::TableCounters;
-use crate::read::filter_policy::FilterUse;
-use crate::read::sampling::TableLoad;
 use crate::table::epoch_cell::EpochCell;
+use crate::table::filter_policy::FilterUse;
 use crate::table::ledger::{Leaves, Ledger};
+use crate::table::load::TableLoad;
 use crate::table::read_view::ReadView;
 use crate::table::semantics::TableSemantics;
 use crate::table::settings::TableSettings;
+use crate::table::skipped_versions::SkippedVersions;
 use crate::table::stopped::{Left, Stopped};
+use crate::table::sums::TablePart;
+use crate::table::tombstone_hint::TombstoneHint;
 use crate::table::totals::TableTotals;
 use crate::write::throttle::TablePressure;
 
@@ -81,6 +88,8 @@ pub struct Table {
     pub(crate) passed: Arc<SkippedVersions>,
     /// What its compactions show rows to.
     filter: Mutex<Option<Arc<dyn CompactionFilter>>>,
+    /// Its part in the sums over all tables.
+    part: TablePart,
     /// How far its writers are held back.
     pub(crate) pressure: TablePressure,
     /// The levels in which no range delete lies over much data.
@@ -150,6 +159,7 @@ impl Table {
             counters: TableCounters::default(),
             passed: Arc::default(),
             filter: Mutex::default(),
+            part: TablePart::default(),
             pressure: TablePressure::default(),
             nothing_wide: Mutex::default(),
         })
@@ -355,6 +365,10 @@ impl TableEdit<'_> {
         let (before, after) = (self.table.pinned(), next.clone());
         self.table.picture.replace(next);
         self.table.totals.follow(&before, &after);
+        self.table.note_part();
+        if !Arc::ptr_eq(&before.tree, &after.tree) {
+            self.table.note_changed();
+        }
         Ok(())
     }
 }

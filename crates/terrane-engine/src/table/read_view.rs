@@ -83,6 +83,13 @@ impl ReadView {
             + self.generations.iter().map(|generation| generation.record_bytes()).sum::<u64>()
     }
 
+    /// Bytes of memory behind the oldest generation, which is being flushed or has room for more.
+    pub(crate) fn behind_bytes(&self) -> u64 {
+        let frozen = self.frozen.iter().map(|memtable| memtable.record_bytes() + memtable.index_bytes());
+        let newer = self.generations.iter().rev().skip(1);
+        frozen.sum::<u64>() + newer.map(|newer| newer.record_bytes() + newer.index_bytes()).sum::<u64>()
+    }
+
     /// The oldest segment that any source in memory points into.
     pub fn oldest_segment(&self) -> Option<SegmentId> {
         let memtables = std::iter::once(&self.active).chain(&self.frozen);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::error::WaitsFor;
+use terrane_base::watch::{Unseen, Watch};
 use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo, TableId};
 
 use crate::engine::Engine;
@@ -14,6 +15,7 @@ use crate::txn::key_range::{KeyRange, deletes_of};
 use crate::txn::lock_table::{LockKey, LockMode, LockTable, LockWait, Owner, Refusal, Waited};
 use crate::txn::range_locks::{Ground, RangeLock};
 use crate::write::commit::LOCK_TIMEOUT;
+use crate::write::deadline::WriteWait;
 
 /// Locks that go with the value.
 pub(crate) struct Held<'l> {
@@ -48,7 +50,39 @@ impl Drop for Held<'_> {
 }
 
 /// What a batch that belongs to no transaction has locked: keys, or all of it by a fence.
-type PlainLocks<'l> = (Held<'l>, Option<RangeLock<'l>>);
+pub(crate) type PlainLocks<'l> = (Held<'l>, Option<RangeLock<'l>>);
+
+/// A pass of a plain batch from the gate to the end of its commit.
+pub(crate) enum PlainGate<'e> {
+    /// No transaction lives. One that begins waits for the pass to end.
+    Unseen(Unseen<'e>),
+    /// Transactions live. Dropped without [`PlainGate::leave`] the flight ends without a commit. The fields end in this
+    /// order: the locks go only when the window knows of the commit.
+    Watched { flight: InFlight<'e>, _locks: PlainLocks<'e>, _passed: Passed<'e> },
+}
+
+/// A watched pass, which ends with the value.
+pub(crate) struct Passed<'w>(&'w Watch);
+
+impl Drop for Passed<'_> {
+    fn drop(&mut self) {
+        self.0.passed();
+    }
+}
+
+impl PlainGate<'_> {
+    /// Ends the pass with the commit that has this number.
+    #[inline]
+    pub(crate) fn leave(self, seq: SeqNo) {
+        match self {
+            PlainGate::Unseen(unseen) => drop(unseen),
+            PlainGate::Watched { flight, _locks, _passed } => {
+                flight.land(seq);
+                drop(_locks);
+            }
+        }
+    }
+}
 
 /// A flight that ends with the value: without a commit, unless it is told of one.
 pub(crate) struct InFlight<'w> {
@@ -91,37 +125,29 @@ pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
 }
 
 impl Engine {
-    /// Commits a batch that belongs to no transaction while transactions live. Waits for their locks until this moment of the
-    /// clock, or as long as any write does; for extents that come in, as for everything that the engine does alone, to the
-    /// end, or where writes are held back for so long only, until `let_in_by`.
-    #[cold]
-    pub(crate) fn commit_watched(
-        &self,
-        batch: &Batch,
-        sync: bool,
-        until: Option<Duration>,
-        let_in_by: Option<Duration>,
-    ) -> Result<SeqNo> {
-        let committed = self.commit_plain(batch, sync, until, let_in_by);
-        self.txn.watch.passed();
-        committed
+    /// Lets a batch that belongs to no transaction pass to its commit: at once where no transaction lives; otherwise with
+    /// locks on what it changes, and past the window. `wait` bounds how long it waits for locks and for extents that come in;
+    /// for these it waits to the end where nothing is said.
+    ///
+    /// # Errors
+    /// `TimedOut`, `Busy`, `Cancelled`.
+    #[inline]
+    pub(crate) fn pass_gate(&self, batch: &Batch, wait: &WriteWait) -> Result<PlainGate<'_>> {
+        match self.txn.watch.pass() {
+            Some(unseen) => Ok(PlainGate::Unseen(unseen)),
+            None => self.pass_watched(batch, wait),
+        }
     }
 
-    fn commit_plain(
-        &self,
-        batch: &Batch,
-        sync: bool,
-        until: Option<Duration>,
-        let_in_by: Option<Duration>,
-    ) -> Result<SeqNo> {
+    #[cold]
+    fn pass_watched(&self, batch: &Batch, wait: &WriteWait) -> Result<PlainGate<'_>> {
+        let passed = Passed(&self.txn.watch);
         let (writes, deletes) = (keys_of(batch), deletes_of(batch, |table| self.collation_of(table)));
         let ground = Ground { keys: writes.clone(), ranges: deletes.clone(), is_alone: false };
-        let (_locks, patience) = self.lock_plain(&ground, until, let_in_by)?;
+        let (locks, patience) = self.lock_plain(&ground, wait.locks_until, wait.ingest_until)?;
         let footprint = Footprint { writes, deletes, ..Footprint::default() };
         let flight = self.enter_window(&footprint, false, &patience)?;
-        let seq = self.commit_batch(batch, sync)?;
-        flight.land(seq);
-        Ok(seq)
+        Ok(PlainGate::Watched { flight, _locks: locks, _passed: passed })
     }
 
     /// Locks what a plain batch changes; also returns what is left of its patience.

@@ -182,23 +182,28 @@ impl Engine {
         let committed = self.resolve(name, |waiting, table| {
             let batch = self.prepared_with(name, more, table)?;
             let (_held, flight) = self.lock_more(waiting, more)?;
-            let seq = self.write_by(
-                &batch,
-                |engine| engine.admit_prepared(&batch),
-                || {
-                    let window = &self.txn.window;
-                    let resumed = window.resume(waiting.flight, &self.patience(RESUME_TIMEOUT));
-                    resumed.map_err(|refusal| self.refused(refusal, None))?;
-                    self.commit_batch(&batch, sync).inspect_err(|_| window.hold_back(waiting.flight))
-                },
-            )?;
+            let mut probe = self.probe_write(&batch);
+            let permit = self.admit_prepared(&batch)?;
+            probe.note_admitted();
+            self.resume(waiting)?;
+            let committed = self.commit_batch(&batch, sync);
+            let committed = committed.inspect_err(|_| self.txn.window.hold_back(waiting.flight))?;
+            probe.note_committed();
+            permit.spend();
+            self.account(&batch, committed);
             if let Some(flight) = flight {
-                flight.land(seq);
+                flight.land(committed.seq);
             }
-            Ok(Some(seq))
+            Ok(Some(committed.seq))
         })?;
         add(&self.counters.transactions_committed, 1);
         Ok(committed.expect("a commit has a number"))
+    }
+
+    /// Lets a prepared transaction pass to its commit, past commits that are under way.
+    fn resume(&self, waiting: &Waiting) -> Result<()> {
+        let resumed = self.txn.window.resume(waiting.flight, &self.patience(RESUME_TIMEOUT));
+        resumed.map_err(|refusal| self.refused(refusal, None))
     }
 
     /// What the commit of a prepared transaction writes.

@@ -290,22 +290,41 @@ impl Transaction {
             add(&self.engine.counters.transactions_committed, 1);
             return Ok(self.since);
         }
-        let engine = self.engine.clone();
-        let commit = || {
-            let (held, fence, footprint) = self.lock_for_commit(batch)?;
-            let flight = engine.enter_window(&footprint, false, &self.patience(&engine))?;
-            self.validate(&footprint)?;
-            let seq = if batch.is_empty() { engine.visible() } else { engine.commit_batch(batch, sync)? };
-            flight.land(seq);
-            drop((held, fence));
-            if batch.is_empty() && sync {
-                // As where nothing is checked: what it saw is durable.
-                engine.sync()?;
-            }
-            add(&engine.counters.transactions_committed, 1);
-            Ok(seq)
-        };
-        if batch.is_empty() { commit() } else { engine.write_by(batch, |engine| engine.admit(batch), commit) }
+        if batch.is_empty() {
+            return self.commit_reads(sync);
+        }
+        let engine = &*self.engine;
+        let mut probe = engine.probe_write(batch);
+        let permit = engine.admit(batch, engine.admission_deadline())?;
+        probe.note_admitted();
+        let (held, fence, footprint) = self.lock_for_commit(batch)?;
+        let flight = engine.enter_window(&footprint, false, &self.patience(engine))?;
+        self.validate(&footprint)?;
+        let committed = engine.commit_batch(batch, sync)?;
+        flight.land(committed.seq);
+        drop((held, fence));
+        probe.note_committed();
+        permit.spend();
+        add(&engine.counters.transactions_committed, 1);
+        engine.account(batch, committed);
+        Ok(committed.seq)
+    }
+
+    /// Commits a transaction that changes nothing and has locks or checks.
+    fn commit_reads(&self, sync: bool) -> Result<SeqNo> {
+        let engine = &*self.engine;
+        let (held, fence, footprint) = self.lock_for_commit(&Batch::new())?;
+        let flight = engine.enter_window(&footprint, false, &self.patience(engine))?;
+        self.validate(&footprint)?;
+        let seq = engine.visible();
+        flight.land(seq);
+        drop((held, fence));
+        if sync {
+            // As where nothing is checked: what it saw is durable.
+            engine.sync()?;
+        }
+        add(&engine.counters.transactions_committed, 1);
+        Ok(seq)
     }
 
     /// Leaves the locks to a prepared transaction: all that it holds, and its number, under which its fences stand. Then it is over.

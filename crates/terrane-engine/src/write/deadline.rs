@@ -1,16 +1,52 @@
-//! Writes that are not held back for longer than their caller says, or not at all.
-//!
-//! Whoever waits pays first and then writes ([`crate::write::throttle`]). Whoever may not wait is let in at once if what was let
-//! in so before is paid by now, and what it brings has to be paid by the time that follows: so impatient writers come at
-//! the rate that is allowed, too, and none is refused without end. What cannot be let in by the deadline is refused at
-//! once, before anything was written.
+//! How long a write may be held back: by pacing and for memory, by locks of transactions, and by extents that come in.
 
 use std::time::Duration;
 
-use terrane_base::{Batch, Error, Kind, Result, SeqNo};
+use terrane_base::{Batch, Result, SeqNo};
 
 use crate::engine::Engine;
-use crate::write::commit::LetIn;
+
+/// When the admission of a batch ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline {
+    /// The moment of the clock.
+    pub(crate) at: Duration,
+    /// The wait that was allowed, for the error.
+    pub(crate) patience: Duration,
+}
+
+/// How long one write may be held back, and by what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WriteWait {
+    /// By when it must be admitted, if that is bounded.
+    pub(crate) admission: Option<Deadline>,
+    /// By when it must have the locks of transactions; without it a write waits as long as writes do by default.
+    pub(crate) locks_until: Option<Duration>,
+    /// By when extents that come in must let it pass, if that is bounded.
+    pub(crate) ingest_until: Option<Duration>,
+}
+
+impl WriteWait {
+    /// Waits as the options say.
+    #[inline]
+    pub(crate) fn by_options(engine: &Engine) -> WriteWait {
+        let admission = engine.write_wait_max().map(|patience| engine.deadline_after(patience));
+        WriteWait { admission, locks_until: None, ingest_until: admission.map(|deadline| deadline.at) }
+    }
+
+    /// As [`WriteWait::by_options`], but without any wait for locks of transactions.
+    pub(crate) fn without_locks(engine: &Engine) -> WriteWait {
+        WriteWait { locks_until: Some(Duration::ZERO), ..WriteWait::by_options(engine) }
+    }
+
+    /// Waits for `patience` in all, and for admission and ingests no longer than the options say either.
+    pub(crate) fn within(engine: &Engine, patience: Duration) -> WriteWait {
+        let by_options = WriteWait::by_options(engine);
+        let own = engine.deadline_after(patience);
+        let admission = by_options.admission.filter(|longest| longest.patience < patience).unwrap_or(own);
+        WriteWait { admission: Some(admission), locks_until: Some(own.at), ..by_options }
+    }
+}
 
 impl Engine {
     /// As [`Engine::write`], but held back until `patience` is over at most; with none, not at all. Bounds how long
@@ -21,65 +57,23 @@ impl Engine {
     /// `Busy` if that was not enough, `TimedOut` if a transaction kept a lock of one of its keys until then: nothing is
     /// written. Otherwise as [`Engine::write`].
     pub fn write_within(&self, batch: &Batch, sync: bool, patience: Duration) -> Result<SeqNo> {
-        let until = self.env.clock.now().saturating_add(patience);
-        self.commit_admitted(batch, sync, Some(until), |engine| match engine.write_wait_max() {
-            Some(longest) if longest < patience => engine.admit_within(batch, longest, None),
-            _ => engine.admit_within(batch, patience, Some(until)),
-        })
+        self.write_waiting(batch, sync, &WriteWait::within(self, patience))
     }
 
     /// How long any write may be held back, where that is bounded.
+    #[inline]
     pub(crate) fn write_wait_max(&self) -> Option<Duration> {
         let millis = self.options.write_wait_max_ms;
         (millis > 0).then(|| Duration::from_millis(millis))
     }
 
-    /// Lets the batch in by `until`, or if that is not given by the end of its patience, which begins now.
-    pub(crate) fn admit_within(
-        &self,
-        batch: &Batch,
-        patience: Duration,
-        until: Option<Duration>,
-    ) -> Result<LetIn> {
-        let bytes = self.check_batch(batch)?;
-        if !self.pressure.is_slowing() && !self.needs_room(bytes) {
-            return Ok(LetIn::FREE);
-        }
-        let start = self.env.clock.now();
-        let until = until.unwrap_or_else(|| start.saturating_add(patience));
-        let admitted = self.admit_until(batch, bytes, patience, until);
-        self.note_held_back(self.env.clock.now().saturating_sub(start));
-        admitted
+    /// By when a batch that comes now must be admitted, if that is bounded.
+    pub(crate) fn admission_deadline(&self) -> Option<Deadline> {
+        WriteWait::by_options(self).admission
     }
 
-    #[cold]
-    fn admit_until(&self, batch: &Batch, bytes: u64, patience: Duration, until: Duration) -> Result<LetIn> {
-        let Some(paid) = self.pay_within(batch, until) else {
-            return Err(self.held_back(patience, "the background has to catch up"));
-        };
-        if !self.needs_room(bytes) {
-            return Ok(LetIn { bytes: 0, paid });
-        }
-        let mut waited = Duration::ZERO;
-        let error = match self.reserve(bytes, Some(until), &mut waited) {
-            Err(error) if error.kind() == Kind::Busy && terrane_base::planted!(WriteThoughHeldBack) => {
-                return Ok(LetIn { bytes: 0, paid });
-            }
-            Err(error) if error.kind() == Kind::Busy => self.held_back(patience, error.message()),
-            Err(error) => error,
-            Ok(bytes) => return Ok(LetIn { bytes, paid }),
-        };
-        paid.give_back(self);
-        Err(error)
-    }
-
-    #[cold]
-    pub(crate) fn held_back(&self, patience: Duration, why: &str) -> Error {
-        let message = format!(
-            "{why}: the write was not admitted within {patience:?} and nothing is written; try again later (pressure {:.2})",
-            self.debt()
-        );
-        Error::new(Kind::Busy, message)
+    fn deadline_after(&self, patience: Duration) -> Deadline {
+        Deadline { at: self.env.clock.now().saturating_add(patience), patience }
     }
 }
 

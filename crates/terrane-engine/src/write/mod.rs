@@ -6,5 +6,4 @@
 pub(crate) mod commit;
 pub(crate) mod deadline;
 pub(crate) mod index;
-pub(crate) mod reentrancy;
 pub(crate) mod throttle;

@@ -1,17 +1,17 @@
 //! Writes data blocks.
 //!
-//! In the plain encoding entries are laid out as they come. For the other one they are collected first, and laid out by
-//! [`BlockBuilder::finish`]: only then it is known what all keys have in common. A block that does not fit the two-layer
-//! encoding is *spilled*: laid out in the plain one after all.
+//! In the plain encoding the builder writes each entry at once. For the two-layer encoding it collects the
+//! entries, and [`BlockBuilder::finish`] writes them, because only then the common prefix of all keys is
+//! known. A block that does not fit the two-layer encoding is *spilled*: written in the plain encoding.
 
 use terrane_base::options::BlockEncoding;
 use terrane_base::{Collation, Entry, Error, Result, SeqKind, SeqNo, key, varint};
 
 use super::ENCODING_PLAIN;
 use super::plain::{RESTART_BYTES, RESTART_INTERVAL, TRAILER_BYTES};
-use super::two_layer::{self, Draft};
+use super::two_layer::{self, PendingEntries};
 
-/// Collects entries in internal order and lays them out as a block; reused from block to block.
+/// Collects entries in internal order and encodes them as a block. The builder is reused from block to block.
 ///
 /// ```
 /// use terrane_base::options::BlockEncoding;
@@ -27,23 +27,24 @@ use super::two_layer::{self, Draft};
 #[derive(Debug)]
 pub struct BlockBuilder {
     encoding: BlockEncoding,
-    /// How its keys are ordered.
+    /// Key order of the table.
     collation: Collation,
     /// Entries collected for the two-layer encoding.
-    draft: Draft,
-    /// Whether entries are collected, and not laid out: `bytes` and `restarts` are empty then.
-    is_draft: bool,
-    /// Bytes that the collected entries would take in the plain encoding.
-    draft_plain_bytes: usize,
+    pending: PendingEntries,
+    /// True while entries are collected in `pending` and not written yet; `bytes` and `restarts` are empty
+    /// then.
+    is_pending: bool,
+    /// Bytes that the entries in `pending` would take in the plain encoding.
+    pending_plain_bytes: usize,
     /// The block in the two-layer encoding.
     two_layer: Vec<u8>,
     /// The entries in the plain encoding.
     bytes: Vec<u8>,
     restarts: Vec<u32>,
-    /// Where the first key's bytes stand in `bytes`: the first entry shares nothing.
+    /// Offset of the first key in `bytes`: the first entry is stored with its whole key.
     first_key_at: usize,
     first_key_len: usize,
-    /// The last key, while entries are laid out.
+    /// The last key, in the plain encoding.
     last_key: Vec<u8>,
     last_seq_kind: SeqKind,
     entry_count: u32,
@@ -59,15 +60,15 @@ impl Default for BlockBuilder {
 }
 
 impl BlockBuilder {
-    /// An empty builder. A block that gains nothing by `encoding` is plain all the same.
+    /// An empty builder. It uses the plain encoding for a block that gains nothing from `encoding`.
     #[must_use]
     pub fn new(encoding: BlockEncoding) -> Self {
         BlockBuilder {
             encoding,
             collation: Collation::BYTES,
-            draft: Draft::default(),
-            is_draft: encoding == BlockEncoding::TwoLayer,
-            draft_plain_bytes: 0,
+            pending: PendingEntries::default(),
+            is_pending: encoding == BlockEncoding::TwoLayer,
+            pending_plain_bytes: 0,
             two_layer: Vec::new(),
             bytes: Vec::new(),
             restarts: Vec::new(),
@@ -82,8 +83,8 @@ impl BlockBuilder {
         }
     }
 
-    /// The builder, for blocks of a table whose keys are ordered so. Under a comparator all blocks are plain: the tree of the
-    /// other encoding is one over bytes.
+    /// Sets the key order of the table. With a comparator all blocks are plain, because the two-layer tree
+    /// compares bytes.
     #[must_use]
     pub fn ordered(self, collation: &Collation) -> Self {
         if collation.is_bytes() {
@@ -103,16 +104,16 @@ impl BlockBuilder {
         if self.entry_count > 0 && !self.comes_next(&entry, common) {
             return Err(out_of_order(&entry));
         }
-        if self.is_draft {
-            let plain_bytes = self.draft_plain_bytes + plain_len(&entry, self.shared(common));
-            if self.draft.takes(plain_bytes, entry.key.len()) {
-                self.draft_plain_bytes = plain_bytes;
-                self.draft.push(&entry, common);
+        if self.is_pending {
+            let plain_bytes = self.pending_plain_bytes + plain_len(&entry, self.shared(common));
+            if self.pending.takes(plain_bytes, entry.key.len()) {
+                self.pending_plain_bytes = plain_bytes;
+                self.pending.push(&entry, common);
             } else {
                 self.spill();
             }
         }
-        if !self.is_draft {
+        if !self.is_pending {
             self.append(&entry, common);
         }
         self.last_seq_kind = entry.seq_kind;
@@ -123,13 +124,15 @@ impl BlockBuilder {
         Ok(())
     }
 
-    /// What the next entry, whose key has `common` bytes in common with the last one, shares in the plain encoding.
+    /// The number of shared key bytes that the plain encoding stores for the next entry, whose key has
+    /// `common` bytes in common with the last one.
     #[inline]
     fn shared(&self, common: usize) -> usize {
         if self.entry_count.is_multiple_of(RESTART_INTERVAL as u32) { 0 } else { common }
     }
 
-    /// Whether `entry`, whose key has `common` bytes in common with the last one, comes strictly after it.
+    /// Returns true if `entry`, whose key has `common` bytes in common with the last one, comes strictly
+    /// after it.
     #[inline]
     fn comes_next(&self, entry: &Entry<'_>, common: usize) -> bool {
         match (self.last_key().get(common), entry.key.get(common)) {
@@ -165,26 +168,27 @@ impl BlockBuilder {
     /// Lays the collected entries out in the plain encoding.
     #[cold]
     fn spill(&mut self) {
-        let draft = std::mem::take(&mut self.draft);
+        let pending = std::mem::take(&mut self.pending);
         let entry_count = std::mem::take(&mut self.entry_count);
-        self.is_draft = false;
-        for (entry, common) in draft.entries() {
+        self.is_pending = false;
+        for (entry, common) in pending.entries() {
             self.append(&entry, common);
             self.entry_count += 1;
         }
         debug_assert_eq!(self.entry_count, entry_count);
-        self.draft = draft;
-        self.draft.clear();
+        self.pending = pending;
+        self.pending.clear();
     }
 
-    /// Bytes that [`BlockBuilder::finish`] would return: exactly in the plain encoding, about in the other one.
+    /// Bytes that [`BlockBuilder::finish`] would return: exact in the plain encoding, an estimate in the
+    /// two-layer one.
     #[inline]
     #[must_use]
     pub fn estimated_bytes(&self) -> usize {
-        match self.is_draft {
-            // Shorter numbers are nearly all the difference; heads and offsets are about what restarts and shared
-            // bytes are.
-            true => self.plain_len() - self.draft.number_savings((self.seq_min, self.seq_max)),
+        match self.is_pending {
+            // Shorter sequence numbers are nearly all of the difference; heads and offsets take about as many
+            // bytes as restarts and shared prefixes.
+            true => self.plain_len() - self.pending.number_savings((self.seq_min, self.seq_max)),
             false => self.plain_len(),
         }
     }
@@ -192,9 +196,9 @@ impl BlockBuilder {
     #[inline]
     fn plain_len(&self) -> usize {
         let restarts = (self.entry_count as usize).div_ceil(RESTART_INTERVAL);
-        // One of the two is 0.
+        // One of the two lengths is 0.
         self.bytes.len()
-            + self.draft_plain_bytes * usize::from(self.is_draft)
+            + self.pending_plain_bytes * usize::from(self.is_pending)
             + restarts * RESTART_BYTES
             + TRAILER_BYTES
     }
@@ -203,10 +207,10 @@ impl BlockBuilder {
     #[inline]
     #[must_use]
     pub fn bytes_max(&self) -> usize {
-        if self.is_draft { two_layer::bytes_max(self.plain_len()) } else { self.plain_len() }
+        if self.is_pending { two_layer::bytes_max(self.plain_len()) } else { self.plain_len() }
     }
 
-    /// Whether the block holds no entry.
+    /// Returns true if the block holds no entry.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -234,8 +238,8 @@ impl BlockBuilder {
     /// The first key. Requires: not empty, and [`BlockBuilder::reset`] not called since.
     #[must_use]
     pub fn first_key(&self) -> &[u8] {
-        match self.is_draft {
-            true => self.draft.first_key(),
+        match self.is_pending {
+            true => self.pending.first_key(),
             false => &self.bytes[self.first_key_at..self.first_key_at + self.first_key_len],
         }
     }
@@ -244,7 +248,7 @@ impl BlockBuilder {
     #[inline]
     #[must_use]
     pub fn last_key(&self) -> &[u8] {
-        if self.is_draft { self.draft.last_key() } else { &self.last_key }
+        if self.is_pending { self.pending.last_key() } else { &self.last_key }
     }
 
     /// Sequence number of the last entry. Requires: not empty.
@@ -255,9 +259,9 @@ impl BlockBuilder {
 
     /// Completes the block and shows its bytes. Nothing may be added until [`BlockBuilder::reset`].
     pub fn finish(&mut self) -> &[u8] {
-        if self.is_draft {
+        if self.is_pending {
             let range = (self.seq_min, self.seq_max);
-            if let Some(len) = self.draft.encode(self.plain_len(), range, &mut self.two_layer) {
+            if let Some(len) = self.pending.encode(self.plain_len(), range, &mut self.two_layer) {
                 return &self.two_layer[..len];
             }
             self.spill();
@@ -270,11 +274,11 @@ impl BlockBuilder {
         &self.bytes
     }
 
-    /// Forgets everything but keeps the memory.
+    /// Removes all entries and keeps the memory.
     pub fn reset(&mut self) {
-        self.draft.clear();
-        self.is_draft = self.encoding == BlockEncoding::TwoLayer;
-        self.draft_plain_bytes = 0;
+        self.pending.clear();
+        self.is_pending = self.encoding == BlockEncoding::TwoLayer;
+        self.pending_plain_bytes = 0;
         self.bytes.clear();
         self.restarts.clear();
         self.last_key.clear();
@@ -290,11 +294,11 @@ impl BlockBuilder {
         self.bytes.capacity()
             + self.restarts.capacity() * RESTART_BYTES
             + self.last_key.capacity()
-            + self.draft.memory_bytes()
+            + self.pending.memory_bytes()
             + self.two_layer.capacity()
     }
 
-    /// Gives memory beyond `bytes` back, after an entry of unusual size. Requires: empty.
+    /// Frees memory beyond `bytes`, after an entry of unusual size. Requires: empty.
     pub fn shrink(&mut self, bytes: usize) {
         debug_assert!(self.is_empty());
         self.bytes.shrink_to(bytes);

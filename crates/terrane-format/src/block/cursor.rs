@@ -1,36 +1,37 @@
 //! A position in a block.
 //!
-//! A walk asks for the lines of the entries in front of it. The processor does so by itself only after some lines in a
-//! row, and begins anew at each page: most scans end before that pays.
+//! A walk prefetches the cache lines of the next entries. The hardware prefetcher starts only after some
+//! lines in a row and stops at each page; most scans end before it helps.
 
 use terrane_base::prefetch::{LINE_BYTES, prefetch_lines};
 use terrane_base::{Entry, SeqKind, SeqNo};
 
-use super::place::{Intervals, Place, Run};
+use super::entry_pos::{EntryPos, Intervals, Run};
 use super::{Block, Layout, ordered};
 
-/// Bytes behind an entry that are asked for when a walk comes to it: as many as are walked over while memory answers.
+/// Bytes after the current entry that a walk prefetches: as many as it walks over during one memory access.
 const AHEAD_BYTES: usize = 768;
-/// Most bytes that are asked for at once: of long values only the ends, where the next entries begin.
+/// Most bytes that are prefetched at once. Of long values only the end is prefetched, where the next entry
+/// begins.
 const ASKED_BYTES_MAX: usize = AHEAD_BYTES + 4 * LINE_BYTES;
 
 /// A position in a block, in both directions; holds the current key, rebuilt in one reused buffer.
 ///
-/// The block is passed to each call, so that the holder decides what keeps it alive (a cache pin, an `Arc`).
-/// Requires: between two placements every call gets the same block. With another block the cursor still
-/// neither panics nor leaves the block's bytes, but what it shows means nothing.
+/// Each call gets the block as an argument, so the caller decides what keeps it alive (a cache pin, an
+/// `Arc`). Requires: between two seeks every call gets the same block. With another block the cursor neither
+/// panics nor reads outside the block, but its entries mean nothing.
 ///
 /// A new cursor has no position: [`BlockCursor::entry`] is `None` until it is placed.
 #[derive(Clone, Debug, Default)]
 pub struct BlockCursor {
-    place: Place,
-    /// Entries in front of the position, known while going backwards.
+    pos: EntryPos,
+    /// Entries before the position, collected while going backwards.
     run: Run,
-    /// Where the bytes end that a walk forward has asked for.
+    /// End of the bytes that were prefetched.
     asked: usize,
 }
 
-/// Runs an expression on the block in its own encoding.
+/// Evaluates an expression on the block in its own encoding.
 macro_rules! with {
     ($block:expr, $intervals:ident => $body:expr) => {
         match &$block.layout {
@@ -58,43 +59,43 @@ impl BlockCursor {
     #[inline]
     #[must_use]
     pub fn entry<'a, B: AsRef<[u8]>>(&'a self, block: &'a Block<B>) -> Option<Entry<'a>> {
-        if !self.place.is_placed {
+        if !self.pos.is_placed {
             return None;
         }
-        let value = block.bytes().get(self.place.value_at..self.place.end)?;
-        Some(Entry { key: self.place.key.key(), seq_kind: SeqKind(self.place.seq_kind), value })
+        let value = block.bytes().get(self.pos.value_at..self.pos.end)?;
+        Some(Entry { key: self.pos.key.key(), seq_kind: SeqKind(self.pos.seq_kind), value })
     }
 
-    /// Whether the cursor has a position.
+    /// Returns true if the cursor has a position.
     #[inline]
     #[must_use]
     pub fn is_placed(&self) -> bool {
-        self.place.is_placed
+        self.pos.is_placed
     }
 
-    /// Where the current entry starts and ends.
+    /// Start and end of the current entry.
     pub(super) fn extent(&self) -> (usize, usize) {
-        (self.place.at, self.place.end)
+        (self.pos.at, self.pos.end)
     }
 
-    /// Gives the position up; keeps the memory.
+    /// Removes the position; keeps the memory.
     pub fn clear(&mut self) {
-        self.place.is_placed = false;
-        self.place.has_prefix = false;
+        self.pos.is_placed = false;
+        self.pos.has_prefix = false;
         self.run.clear();
     }
 
-    /// Where the current entry ends in the block's bytes, or the last one did.
+    /// Offset at which the current entry ends, or the last one did.
     #[inline]
     #[must_use]
     pub fn end(&self) -> usize {
-        self.place.end
+        self.pos.end
     }
 
-    /// Asks for what lies in front of a walk forward.
+    /// Prefetches the bytes that a forward walk reads next.
     #[inline]
     fn ask_ahead(&mut self, bytes: &[u8]) {
-        let until = (self.place.end + AHEAD_BYTES).min(bytes.len());
+        let until = (self.pos.end + AHEAD_BYTES).min(bytes.len());
         if self.asked + LINE_BYTES <= until {
             let from = self.asked.max(until.saturating_sub(ASKED_BYTES_MAX));
             prefetch_lines(bytes.as_ptr().wrapping_add(from), (until - from) / LINE_BYTES);
@@ -102,11 +103,11 @@ impl BlockCursor {
         }
     }
 
-    /// Begins to ask at the position.
+    /// Starts prefetching at the position.
     #[inline]
     fn ask_anew(&mut self, bytes: &[u8]) {
-        self.asked = self.place.at;
-        if self.place.is_placed {
+        self.asked = self.pos.at;
+        if self.pos.is_placed {
             self.ask_ahead(bytes);
         }
     }
@@ -115,9 +116,9 @@ impl BlockCursor {
     pub fn seek<B: AsRef<[u8]>>(&mut self, block: &Block<B>, key: &[u8], seq: SeqNo) {
         self.clear();
         match block.collation.is_bytes() {
-            true => with!(block, intervals => intervals.seek(&mut self.place, key, seq)),
+            true => with!(block, intervals => intervals.seek(&mut self.pos, key, seq)),
             false => {
-                with!(block, intervals => ordered::seek(intervals, &mut self.place, &block.collation, key, seq))
+                with!(block, intervals => ordered::seek(intervals, &mut self.pos, &block.collation, key, seq))
             }
         }
         self.ask_anew(block.bytes());
@@ -126,7 +127,7 @@ impl BlockCursor {
     /// Goes to the last entry whose key is strictly less than `key`.
     pub fn seek_before<B: AsRef<[u8]>>(&mut self, block: &Block<B>, key: &[u8]) {
         self.seek(block, key, SeqNo::MAX);
-        if self.place.is_placed {
+        if self.pos.is_placed {
             self.prev(block);
         } else {
             self.seek_last(block);
@@ -136,7 +137,7 @@ impl BlockCursor {
     /// Goes to the first entry.
     pub fn seek_first<B: AsRef<[u8]>>(&mut self, block: &Block<B>) {
         self.clear();
-        with!(block, intervals => intervals.place_first(&mut self.place, 0));
+        with!(block, intervals => intervals.move_first(&mut self.pos, 0));
         self.ask_anew(block.bytes());
     }
 
@@ -145,22 +146,22 @@ impl BlockCursor {
         self.clear();
         with!(block, intervals => {
             let Some(last) = intervals.count().checked_sub(1) else { return };
-            self.run.place_before(intervals, &mut self.place, last, intervals.start(last + 1));
+            self.run.move_before(intervals, &mut self.pos, last, intervals.start(last + 1));
         });
     }
 
-    /// Goes to the next entry; past the last one the position is given up. Requires: placed.
+    /// Goes to the next entry; after the last one the cursor has no position. Requires: placed.
     #[inline]
     pub fn next<B: AsRef<[u8]>>(&mut self, block: &Block<B>) {
-        debug_assert!(self.place.is_placed);
+        debug_assert!(self.pos.is_placed);
         self.run.clear();
-        with!(block, intervals => intervals.place_next(&mut self.place));
+        with!(block, intervals => intervals.move_next(&mut self.pos));
         self.ask_ahead(block.bytes());
     }
 
-    /// Goes to the previous entry; before the first one the position is given up. Requires: placed.
+    /// Goes to the previous entry; before the first one the cursor has no position. Requires: placed.
     pub fn prev<B: AsRef<[u8]>>(&mut self, block: &Block<B>) {
-        debug_assert!(self.place.is_placed);
-        with!(block, intervals => self.run.place_previous(intervals, &mut self.place));
+        debug_assert!(self.pos.is_placed);
+        with!(block, intervals => self.run.move_previous(intervals, &mut self.pos));
     }
 }

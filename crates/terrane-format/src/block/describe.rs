@@ -1,7 +1,7 @@
-//! A block for people to read.
+//! Describes a block for `terrane dump`.
 
 use super::cursor::with;
-use super::place::Intervals;
+use super::entry_pos::Intervals;
 use super::plain::{self, RESTART_BYTES};
 use super::{Block, BlockCursor, Layout};
 use crate::dump::{self, Field};

@@ -2,13 +2,13 @@
 
 use super::two_layer::Parts;
 
-/// Bytes that are copied at once: longer than the parts of most keys.
+/// Bytes that are copied at once: longer than most parts of keys.
 const CHUNK: usize = 16;
 
-/// A key of which each next one keeps the front and replaces the rest.
+/// A key that is rebuilt from entry to entry: its front is kept and the rest is replaced.
 ///
-/// Invariant: `len <= bytes.len()`. What stands behind `len` means nothing: short parts are copied as a whole chunk,
-/// which costs one load and one store, where a copy of just their bytes costs a call.
+/// Invariant: `len <= bytes.len()`. Bytes after `len` mean nothing: a short part is copied as a whole chunk,
+/// with one load and one store, because a copy of the exact length costs a function call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyBuffer {
     bytes: Vec<u8>,
@@ -21,14 +21,14 @@ impl KeyBuffer {
         &self.bytes[..self.len]
     }
 
-    /// Makes the key `key`.
+    /// Sets the key to `key`.
     pub(super) fn set(&mut self, key: &[u8]) {
         self.len = 0;
         self.replace(0, key, 0, key.len());
     }
 
-    /// Keeps the first `at` bytes (all, if there are fewer) and puts `source[from..from + len]` behind them; nothing,
-    /// if `source` does not hold it.
+    /// Keeps the first `at` bytes (all, if there are fewer) and appends `source[from..from + len]`, or
+    /// nothing if that range is outside `source`.
     #[inline]
     pub(super) fn replace(&mut self, at: usize, source: &[u8], from: usize, len: usize) {
         if len <= CHUNK
@@ -43,8 +43,8 @@ impl KeyBuffer {
         self.replace_slowly(at, source.get(from..).and_then(|source| source.get(..len)).unwrap_or_default());
     }
 
-    /// As [`KeyBuffer::replace`], for the key of the first entry of an interval behind what its keys have in common: the
-    /// front of a head, and the entry's suffix.
+    /// As [`KeyBuffer::replace`], for the first entry of an interval: appends the head and then the entry's
+    /// suffix.
     #[inline]
     pub(super) fn replace_behind_head(&mut self, at: usize, head: u64, parts: &Parts, source: &[u8]) {
         if parts.unshared <= CHUNK
@@ -54,7 +54,7 @@ impl KeyBuffer {
             && let Some(room) =
                 self.bytes.get_mut(at..).and_then(|room| room.first_chunk_mut::<{ 8 + CHUNK }>())
         {
-            // A shorter head has no suffix behind it.
+            // A head of fewer than 8 bytes has no suffix.
             let (front, back) = room.split_at_mut(8);
             front.copy_from_slice(&head.to_be_bytes());
             back.copy_from_slice(source);
@@ -84,7 +84,7 @@ impl KeyBuffer {
         let at = at.min(self.len);
         self.len = at + part.len();
         if self.bytes.len() < self.len + CHUNK {
-            // With room for the chunks of the keys to come.
+            // Room for the chunks of the next keys.
             self.bytes.resize(self.len + 4 * CHUNK, 0);
         }
         self.bytes[at..self.len].copy_from_slice(part);

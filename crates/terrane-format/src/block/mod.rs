@@ -1,21 +1,23 @@
-//! Data blocks: sorted entries in one of two encodings, told by the last byte.
+//! Data blocks: sorted entries in one of two encodings; the last byte of a block names the encoding.
 //!
 //! * 1, "plain" (`plain`): shared prefixes, and a restart point every 16 entries.
-//! * 2, "two-layer" (`two_layer`): a search tree over up to 128 short runs of entries; for blocks of up to 64 KiB.
+//! * 2, "two-layer" (`two_layer`): a search tree over up to 128 short runs of entries; for blocks of up to 64
+//!   KiB.
 //!
-//! Entries are in internal order. [`Block::decode`] walks the bytes once; after that every offset and length in
-//! them is known to be good, and search and cursors neither fail nor allocate beyond one key. What is *not*
-//! checked there is the order of keys ([`Block::check_order`] does): in a block whose keys lie out of order a
-//! search ends, and gives some entry or none.
+//! Entries are in internal order. [`Block::decode`] checks every offset and length once; after that, search
+//! and cursors neither fail nor allocate more than one key. It does *not* check the order of keys
+//! ([`Block::check_order`] does): in a block with keys out of order a search ends and returns some entry or
+//! none.
 //!
-//! Both encodings are rows of intervals, the trait of `place`; what searches and walks is written once for each of them.
+//! Both encodings implement the trait `Intervals` of `entry_pos`, so search and cursors are written once for
+//! both.
 
 mod builder;
 mod cursor;
 mod describe;
+mod entry_pos;
 mod key_buffer;
 mod ordered;
-mod place;
 mod plain;
 mod two_layer;
 
@@ -28,38 +30,39 @@ pub use two_layer::INTERVALS_MAX;
 use terrane_base::{Collation, Entry, Error, RecordKind, Result, SeqKind, SeqNo, key};
 
 use cursor::with;
-use place::Intervals;
+use entry_pos::Intervals;
 
 /// Number of the plain encoding: the last byte of a block.
 pub const ENCODING_PLAIN: u8 = 1;
 /// Number of the two-layer encoding.
 pub const ENCODING_TWO_LAYER: u8 = 2;
 
-/// Checksum of a block as stored, that is, after compression. It stands in the block's index row.
+/// Checksum of a block as stored, after compression. The block's index row repeats it.
 #[inline]
 #[must_use]
 pub fn checksum(stored: &[u8]) -> u32 {
     crate::checksum::crc32c(u32::from_le_bytes(*b"BLCK"), stored)
 }
 
-/// A decompressed data block whose structure has been checked. Its bytes lie wherever their owner put them.
+/// A decompressed data block whose structure has been checked. The owner decides in which memory the bytes
+/// lie.
 #[derive(Debug)]
 pub struct Block<B = Vec<u8>> {
     layout: Layout,
     bytes: B,
     entry_count: usize,
-    /// How its keys are ordered; nobody's bytes say it.
+    /// Key order of the table; not stored in the block.
     collation: Collation,
 }
 
-/// What is known of a block's bytes, by its encoding.
+/// Facts about a block's bytes that decoding found, per encoding.
 #[derive(Clone, Debug)]
 enum Layout {
     Plain(plain::Plain),
     TwoLayer(two_layer::TwoLayer),
 }
 
-/// What a walk over a block found: the facts that its index row repeats.
+/// What decoding counted in a block; the block's index row repeats these facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub(crate) entries: u32,
@@ -85,7 +88,8 @@ impl Block {
     /// Checks the structure of a block and takes it over.
     ///
     /// # Errors
-    /// `Corrupt`, naming the byte, if the encoding is unknown, or any length, offset, kind or restart is wrong.
+    /// `Corrupt`, naming the byte, if the encoding is unknown, or any length, offset, kind or restart is
+    /// wrong.
     pub fn decode(bytes: Vec<u8>) -> Result<Block> {
         Ok(Block::decode_with_summary(bytes)?.0)
     }
@@ -106,7 +110,7 @@ impl Block {
         Ok((Block { layout, bytes, entry_count, collation: Collation::BYTES }, summary))
     }
 
-    /// The same block as one of a table whose keys are ordered so.
+    /// The same block, with the key order of its table.
     #[must_use]
     pub fn ordered(mut self, collation: &Collation) -> Self {
         if !collation.is_bytes() {
@@ -115,7 +119,7 @@ impl Block {
         self
     }
 
-    /// Raises every sequence number by `by`. Requires: none goes beyond the greatest.
+    /// Adds `by` to every sequence number. Requires: no number then exceeds the greatest one.
     pub(crate) fn raise_numbers(&mut self, by: u64) {
         match &mut self.layout {
             Layout::Plain(plain) => plain.raise_numbers(&mut self.bytes, by),
@@ -135,7 +139,7 @@ impl Block {
 }
 
 impl<B: AsRef<[u8]>> Block<B> {
-    /// The same block in other memory. Requires: what `place` returns are the bytes that it was given.
+    /// The same block in other memory. Requires: `place` returns the bytes that it is given.
     #[must_use]
     pub fn place<C: AsRef<[u8]>>(&self, place: impl FnOnce(&[u8]) -> C) -> Block<C> {
         let bytes = place(self.bytes());
@@ -169,7 +173,8 @@ impl<B: AsRef<[u8]>> Block<B> {
         self.entry_count
     }
 
-    /// Asks for the memory in which [`Block::find`] of `key` begins. Reads the block itself, not its bytes.
+    /// Prefetches the memory in which [`Block::find`] of `key` begins. Reads the block's struct, not its
+    /// bytes.
     #[inline]
     pub fn prefetch(&self, key: &[u8]) {
         match &self.layout {
@@ -178,8 +183,8 @@ impl<B: AsRef<[u8]>> Block<B> {
         }
     }
 
-    /// Asks for the entry that [`Block::find`] of `key` will compare, if one step tells which it is. To be called when
-    /// what [`Block::prefetch`] asked for has come.
+    /// Prefetches the entry that [`Block::find`] of `key` will compare, if one step can find it. Call it when
+    /// the memory of [`Block::prefetch`] has arrived.
     #[inline]
     pub fn prefetch_entry(&self, key: &[u8]) {
         if let Layout::TwoLayer(two_layer) = &self.layout {
@@ -187,7 +192,8 @@ impl<B: AsRef<[u8]>> Block<B> {
         }
     }
 
-    /// Asks for the memory in which a walk from the first entry on begins. Reads the block itself, not its bytes.
+    /// Prefetches the memory in which a walk from the first entry begins. Reads the block's struct, not its
+    /// bytes.
     #[inline]
     pub fn prefetch_first(&self) {
         match &self.layout {
@@ -202,7 +208,7 @@ impl<B: AsRef<[u8]>> Block<B> {
         self.bytes.as_ref()
     }
 
-    /// Checks that the entries are in internal order, strictly.
+    /// Checks that the entries are strictly in internal order.
     ///
     /// # Errors
     /// `Corrupt`, naming the entry.
@@ -229,17 +235,17 @@ impl<B: AsRef<[u8]>> Block<B> {
     }
 }
 
-/// Whether an entry comes strictly after that of `key` and `seq_kind` in internal order.
+/// Returns true if `next` comes strictly after (`key`, `seq_kind`) in internal order.
 fn in_order(collation: &Collation, key: &[u8], seq_kind: SeqKind, next: Entry<'_>) -> bool {
     collation.lt(key, next.key) || (key == next.key && seq_kind.seq() > next.seq_kind.seq())
 }
 
-/// Why an entry is refused.
+/// The reason why an entry is refused.
 type Why = &'static str;
 
 fn check_lens(key_len: usize, value_len: usize) -> std::result::Result<(), Why> {
     if key_len > key::KEY_BYTES_MAX || value_len > key::VALUE_BYTES_MAX {
-        return Err("is longer than the limits");
+        return Err("has a key or value longer than the limit");
     }
     Ok(())
 }
@@ -253,11 +259,11 @@ fn check_kind(seq_kind: SeqKind, value_len: usize) -> std::result::Result<(), Wh
     }
 }
 
-/// Checks that the last entry, which ends at `at`, ends where the entries do.
+/// Checks that the last entry, which ends at `at`, ends where the entries' bytes do.
 fn check_end(at: usize, entries_end: usize) -> Result<()> {
     if at != entries_end {
         return Err(Error::corrupt(format!(
-            "block has {} bytes behind its last entry at byte {at}",
+            "block has {} bytes after its last entry at byte {at}",
             entries_end.saturating_sub(at)
         )));
     }

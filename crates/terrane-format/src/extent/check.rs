@@ -1,4 +1,4 @@
-//! Checks an extent from its own bytes alone, for `check` and repair.
+//! Checks an extent by its own bytes, for `check` and repair.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,9 @@ use crate::filter::{self, Filter};
 use crate::index::{IndexBlock, IndexRow};
 use crate::range_deletes::{Fragment, Fragments};
 
-/// Makes the meta of the extent that `bytes` is, which lies at `id` and takes `slots` slots.
+/// Computes the meta of the extent in `bytes`, which lies at `id` and takes `slots` slots.
 ///
-/// Reads footer and index; looks at no data block.
+/// Reads footer and index, but no data block.
 ///
 /// # Errors
 /// `Corrupt` if footer or index are broken or contradict each other.
@@ -20,7 +20,7 @@ pub fn inspect(bytes: &[u8], id: ExtentId, slots: u32) -> Result<ExtentMeta> {
     inspect_ordered(bytes, id, slots, &Collation::BYTES)
 }
 
-/// [`inspect`] of an extent of a table whose keys are ordered so.
+/// [`inspect`] for a table with this key order.
 ///
 /// # Errors
 /// As [`inspect`].
@@ -29,16 +29,17 @@ pub fn inspect_ordered(bytes: &[u8], id: ExtentId, slots: u32, collation: &Colla
     Ok(ExtentMeta { id, slots, ..meta_of(&footer, &index, &ranges, collation) })
 }
 
-/// Checks every byte of an extent: checksums, structure, order, sums, and that the filter knows every key.
-/// Returns its meta, as [`inspect`].
+/// Checks every byte of an extent: checksums, structure, order, sums, and that the filter contains every key.
+/// Returns its meta, as [`inspect`] does.
 ///
 /// # Errors
-/// `Corrupt`, naming the part and its place in the extent. `Invalid` if this build cannot read its compression.
+/// `Corrupt`, naming the part and its offset in the extent. `Invalid` if this build cannot read its
+/// compression.
 pub fn verify(bytes: &[u8], id: ExtentId, slots: u32) -> Result<ExtentMeta> {
     verify_ordered(bytes, id, slots, &Collation::BYTES)
 }
 
-/// [`verify`] of an extent of a table whose keys are ordered so.
+/// [`verify`] for a table with this key order.
 ///
 /// # Errors
 /// As [`verify`].
@@ -61,10 +62,11 @@ pub fn verify_ordered(bytes: &[u8], id: ExtentId, slots: u32, collation: &Collat
     Ok(ExtentMeta { id, slots, ..meta_of(&footer, &index, &ranges, collation) })
 }
 
-/// Whether `found`, which was made of an extent's bytes, is the extent that a manifest says there is.
+/// Returns true if `found`, the meta computed from an extent's bytes, matches `said`, the meta in the
+/// manifest.
 ///
-/// While a table's comparator is not at hand nobody can tell which comes first, an extent's entries or its range deletes: its
-/// outermost keys are then believed.
+/// While a table's comparator is not available, entries and range deletes cannot be compared, so the
+/// manifest's smallest and largest key are accepted as they are.
 #[must_use]
 pub fn is_as_said(mut found: ExtentMeta, said: &ExtentMeta) -> bool {
     if said.collation.is_missing() {
@@ -91,7 +93,7 @@ fn verify_block(
     let first = cursor.entry(&block).map(|entry| (entry.key.to_vec(), entry.seq_kind.seq().0));
     let (first_key, first_seq) = first.ok_or_else(|| Error::corrupt("block is empty"))?;
     if last.is_some_and(|(key, seq)| key == first_key && seq <= first_seq) {
-        return Err(Error::corrupt("versions of a key go on out of order"));
+        return Err(Error::corrupt("versions of a key that continue from the block before are out of order"));
     }
     if let Some(filter) = filter {
         check_filter(filter, &block)?;
@@ -100,7 +102,7 @@ fn verify_block(
     let last = cursor.entry(&block).map(|entry| (entry.key.to_vec(), entry.seq_kind.seq().0));
     let last = last.ok_or_else(|| Error::corrupt("block is empty"))?;
     if first_key != row.first_key || last.0 != row.last_key {
-        return Err(Error::corrupt("block's first or last key is not as its index row says"));
+        return Err(Error::corrupt("block's first or last key differs from its index row"));
     }
     Ok(last)
 }
@@ -110,14 +112,17 @@ fn check_filter(filter: &Filter, block: &Block) -> Result<()> {
     cursor.seek_first(block);
     while let Some(entry) = cursor.entry(block) {
         if !filter.may_contain(filter::hash(entry.key)) {
-            return Err(Error::corrupt(format!("filter denies key {}", crate::dump::text(entry.key))));
+            return Err(Error::corrupt(format!(
+                "filter does not contain key {}",
+                crate::dump::text(entry.key)
+            )));
         }
         cursor.next(block);
     }
     Ok(())
 }
 
-/// Footer, index and range deletes, checked against each other and against the length of `bytes`.
+/// Decodes footer, index and range deletes, and checks them against each other and the length of `bytes`.
 fn open(bytes: &[u8], collation: &Collation) -> Result<(Footer, IndexBlock, Fragments)> {
     let footer = Footer::decode(bytes)?;
     if footer.bytes as usize != bytes.len() {
@@ -202,7 +207,7 @@ fn meta_of(footer: &Footer, index: &IndexBlock, ranges: &Fragments, collation: &
     }
 }
 
-/// First and last key of entries and fragments, as far as there are any.
+/// First and last key over entries and fragments, if there are any.
 #[must_use]
 pub fn hull(
     entries: Option<(&[u8], &[u8])>,

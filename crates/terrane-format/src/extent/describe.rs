@@ -1,4 +1,5 @@
-//! An extent and its meta for people to read. Nothing is said of the order of keys: how the table compares them is not known here.
+//! Describes an extent and its meta for `terrane dump`. The key order of the table is unknown here, so the
+//! order of keys is not checked.
 
 use terrane_base::Collation;
 
@@ -82,7 +83,7 @@ fn describe_footer(footer: &Footer) -> Vec<Field> {
     list.fields
 }
 
-/// The fields of an [`ExtentMeta`], and how many bytes it takes.
+/// The fields of an [`ExtentMeta`], and its length in bytes.
 #[must_use]
 pub fn describe_meta(bytes: &[u8]) -> (Vec<Field>, usize) {
     let (meta, len) = match ExtentMeta::decode_unordered(bytes) {
@@ -120,7 +121,7 @@ pub fn describe_meta(bytes: &[u8]) -> (Vec<Field>, usize) {
     (list.fields, len)
 }
 
-/// Fields that follow each other without a gap.
+/// Collects consecutive fields.
 #[derive(Default)]
 struct Lister {
     fields: Vec<Field>,

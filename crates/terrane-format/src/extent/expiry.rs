@@ -1,4 +1,5 @@
-//! What an extent says of its entries that expire, so that it can be found once they have; and which parts a version has.
+//! When the entries of an extent expire, so that compaction finds extents with expired entries; and which
+//! optional parts a format version has.
 
 use terrane_base::{Error, Moment, Result, SeqKind, Stored};
 
@@ -10,20 +11,22 @@ use crate::wire::Fields;
 /// Bytes of an [`Expiry`].
 pub const EXPIRY_BYTES: usize = 8 + PARTS * 8;
 
-/// Parts into which the entries that expire are divided.
+/// Number of equal parts into which the expiring entries are divided.
 const PARTS: usize = 4;
 
-/// The entries of an extent that expire.
+/// When the entries of an extent expire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry {
-    /// How many there are; at least one.
+    /// Number of entries that expire; at least one.
     pub entries: u64,
-    /// The moments at which a quarter, a half, three quarters and all of them have expired; rounded up, in entries.
+    /// The times by which a quarter, a half, three quarters and all of them have expired; the counts are
+    /// rounded up.
     pub quarters: [Moment; PARTS],
 }
 
 impl Expiry {
-    /// Adds the moment at which an entry expires to others, if it does. One whose value is too short for its kind does not.
+    /// Appends an entry's expiry time to `moments`, if it expires. A value too short for its kind does not
+    /// expire.
     #[inline]
     pub fn note(moments: &mut Vec<Moment>, seq_kind: SeqKind, value: &[u8]) {
         if seq_kind.is_wrapped()
@@ -34,7 +37,7 @@ impl Expiry {
         }
     }
 
-    /// What is to be said of entries that expire at these moments; `None` if there are none. Sorts them.
+    /// Summarises these expiry times; `None` if there are none. Sorts them.
     #[must_use]
     pub fn of(moments: &mut [Moment]) -> Option<Expiry> {
         moments.sort_unstable();
@@ -46,14 +49,15 @@ impl Expiry {
         Some(Expiry { entries: moments.len() as u64, quarters })
     }
 
-    /// How many of the entries have expired at `now`, at least.
+    /// A lower bound of the number of entries that have expired at `now`.
     #[must_use]
     pub fn expired(&self, now: Moment) -> u64 {
         let parts = self.quarters.iter().take_while(|quarter| **quarter <= now).count();
         if parts == 0 { 0 } else { share(self.entries, parts) }
     }
 
-    /// Whether it is true of these moments, which are sorted, and perhaps others that are not among those it was made of.
+    /// Returns true if this summary holds for these sorted times, and perhaps more times that it was made
+    /// from.
     #[must_use]
     pub fn is_true_of(&self, moments: &[Moment]) -> bool {
         let expired = |quarter: &Moment| moments.partition_point(|moment| moment <= quarter) as u64;
@@ -82,17 +86,17 @@ impl Expiry {
     }
 }
 
-/// So many parts of `entries`, rounded up.
+/// `parts` quarters of `entries`, rounded up.
 fn share(entries: u64, parts: usize) -> u64 {
     (u128::from(entries) * parts as u128).div_ceil(PARTS as u128) as u64
 }
 
-/// Which parts an extent has beside those that all have.
+/// Which optional parts an extent has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Form {
-    /// Range deletes.
+    /// The extent has range deletes.
     pub is_ranged: bool,
-    /// Entries that expire.
+    /// The extent has entries that expire.
     pub expires: bool,
 }
 
@@ -104,19 +108,19 @@ impl Form {
         Form { is_ranged: true, expires: true },
     ];
 
-    /// The version of such an extent.
+    /// The format version of an extent with these parts.
     #[must_use]
     pub fn version(self) -> u16 {
         VERSION + u16::from(self.is_ranged) + 2 * u16::from(self.expires)
     }
 
-    /// The form of a version.
+    /// The parts of a format version.
     #[must_use]
     pub fn of_version(version: u16) -> Option<Form> {
         Form::ALL.into_iter().find(|form| form.version() == version)
     }
 
-    /// The last eight bytes of such an extent.
+    /// The last eight bytes of an extent with these parts.
     #[must_use]
     pub fn magic(self) -> [u8; 8] {
         match (self.is_ranged, self.expires) {
@@ -131,7 +135,7 @@ impl Form {
         Form::ALL.into_iter().find(|form| form.magic() == magic)
     }
 
-    /// Bytes of its footer.
+    /// Bytes of the footer.
     #[must_use]
     pub fn footer_bytes(self) -> usize {
         let ranges = if self.is_ranged { HANDLE_BYTES + 4 } else { 0 };
@@ -147,7 +151,7 @@ mod tests {
     fn never_more_is_said_to_have_expired_than_has() {
         for count in 1..40u64 {
             let mut moments: Vec<Moment> = (0..count).map(|number| Moment(number * 7919 % 31 * 10)).collect();
-            let expiry = Expiry::of(&mut moments).expect("there are some");
+            let expiry = Expiry::of(&mut moments).expect("two moments give an expiry");
             assert!(expiry.is_true_of(&moments));
             for now in (0..320).map(Moment) {
                 let expired = moments.iter().filter(|moment| **moment <= now).count() as u64;

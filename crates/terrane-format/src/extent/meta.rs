@@ -1,4 +1,4 @@
-//! What the manifest says about an extent, so that opening a store reads no extent.
+//! The meta of an extent in the manifest. With it, opening a store reads no extent.
 //!
 //! ```text
 //! meta = version:u16 compression:u8 key:u8 file:u32 slot:u32 slots:u32 bytes:u32 blocks:u32
@@ -10,11 +10,11 @@
 //! expiry        = expiring:u64 quarters:u64*4                                              in versions 3 and 4
 //! ```
 //!
-//! The highest bit of the version says that the extent is *numbered as a whole*: it was written before its entries had
-//! numbers, and all of them have `seq_min`, which is `seq_max`, instead of what stands in its blocks, its index and its range
-//! deletes.
+//! The highest bit of the version says that the extent is *numbered as a whole*: it was written before its
+//! entries had sequence numbers. All of them have `seq_min`, which equals `seq_max`; the numbers in its
+//! blocks, its index and its range deletes do not count.
 //!
-//! It has no checksum of its own: the manifest's edit around it does.
+//! The meta has no checksum of its own: the manifest's edit around it has one.
 
 use std::borrow::Cow;
 
@@ -28,43 +28,43 @@ use super::{
 use crate::range_deletes::END_BYTES_MAX;
 use crate::wire::Fields;
 
-/// What the manifest says about an extent's range deletes.
+/// The range deletes of an extent, as the manifest describes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeSection {
-    /// Where they are.
+    /// Location of the part.
     pub part: Handle,
-    /// How many fragments they are in; at least one.
+    /// Number of fragments; at least one.
     pub fragments: u32,
-    /// First key of the first.
+    /// First key of the first fragment.
     pub start: Vec<u8>,
-    /// First key behind the last.
+    /// First key after the last fragment.
     pub end: Vec<u8>,
 }
 
-/// An extent as the manifest knows it.
+/// An extent, as the manifest describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtentMeta {
-    /// Where the extent lies.
+    /// Location of the extent.
     pub id: ExtentId,
-    /// How many slots it takes; more than one only for very large values.
+    /// Slots that it takes; more than one only for very large values.
     pub slots: u32,
     /// Bytes as stored, footer included.
     pub bytes: u32,
     /// Bytes of all blocks before compression.
     pub raw_bytes: u64,
-    /// User key of the first entry, or where the range deletes begin, if that is less.
+    /// User key of the first entry, or the start of the range deletes, if that is less.
     pub smallest: Vec<u8>,
-    /// User key of the last entry, or a key that no range delete reaches beyond, if that is greater.
+    /// User key of the last entry, or an upper bound of the range deletes, if that is greater.
     pub largest: Vec<u8>,
     /// Smallest sequence number.
     pub seq_min: SeqNo,
     /// Largest sequence number.
     pub seq_max: SeqNo,
-    /// Entries.
+    /// Number of entries.
     pub entries: u64,
-    /// How many of them are deletes.
+    /// Number of entries that are deletes.
     pub deletes: u64,
-    /// Data blocks.
+    /// Number of data blocks.
     pub blocks: u32,
     /// The index block.
     pub index: Handle,
@@ -78,11 +78,11 @@ pub struct ExtentMeta {
     pub format_version: u16,
     /// Codec that was tried on every block.
     pub compression: Compression,
-    /// How the keys of its table are ordered. Not encoded: who knows the table says it.
+    /// Key order of the table. Not encoded; the caller, which knows the table, sets it.
     pub collation: Collation,
 }
 
-/// One slot of nothing, in the version of today: to be filled in.
+/// An empty extent of one slot in the current version, to be filled in.
 impl Default for ExtentMeta {
     fn default() -> Self {
         ExtentMeta {
@@ -126,7 +126,7 @@ impl ExtentMeta {
             + self.expiry.map_or(0, |_| EXPIRY_BYTES)
     }
 
-    /// Which parts the extent has.
+    /// Which optional parts the extent has.
     #[must_use]
     pub fn form(&self) -> Form {
         Form { is_ranged: self.range_deletes.is_some(), expires: self.expiry.is_some() }
@@ -161,7 +161,7 @@ impl ExtentMeta {
         }
     }
 
-    /// Decodes the meta at the front of `bytes`; also returns how many bytes it took.
+    /// Decodes the meta at the front of `bytes`; also returns its length in bytes.
     ///
     /// # Errors
     /// `Corrupt` if the bytes are not a meta, or contradict themselves.
@@ -170,10 +170,10 @@ impl ExtentMeta {
         Ok((meta.ordered(&Collation::BYTES)?, len))
     }
 
-    /// The same extent as one of a table whose keys are ordered so.
+    /// Sets the key order of the table.
     ///
     /// # Errors
-    /// `Corrupt` if its keys are not; nothing is checked where the comparator is not at hand.
+    /// `Corrupt` if the keys are out of order. Nothing is checked while the comparator is not available.
     pub fn ordered(mut self, collation: &Collation) -> Result<ExtentMeta> {
         if !collation.is_bytes() {
             self.collation = collation.clone();
@@ -182,7 +182,7 @@ impl ExtentMeta {
         Ok(self)
     }
 
-    /// [`ExtentMeta::decode`] before it is known how the keys are ordered; [`ExtentMeta::ordered`] must follow.
+    /// [`ExtentMeta::decode`] while the key order is unknown; [`ExtentMeta::ordered`] must follow.
     ///
     /// # Errors
     /// As [`ExtentMeta::decode`].
@@ -229,17 +229,18 @@ impl ExtentMeta {
         Ok((meta, fields.at()))
     }
 
-    /// Whether every entry and range delete has the number in this meta, whatever stands in the extent.
+    /// Returns true if every entry and range delete has the number in this meta, and the numbers in the
+    /// extent do not count.
     #[inline]
     #[must_use]
     pub fn is_numbered(&self) -> bool {
         self.format_version & NUMBERED != 0
     }
 
-    /// The same extent with `seq` as the number of every entry and range delete.
+    /// The same extent, with `seq` as the number of every entry and range delete.
     ///
     /// # Errors
-    /// `Corrupt` unless it was made for that: all of them have [`UNNUMBERED_SEQ`].
+    /// `Corrupt` unless the extent was written for that: all of its entries have [`UNNUMBERED_SEQ`].
     pub fn numbered(&self, seq: SeqNo) -> Result<ExtentMeta> {
         let is_made_for_it =
             self.seq_min == UNNUMBERED_SEQ && self.seq_max == UNNUMBERED_SEQ && !self.is_numbered();
@@ -250,13 +251,13 @@ impl ExtentMeta {
         Ok(ExtentMeta { seq_min: seq, seq_max: seq, format_version, ..self.clone() })
     }
 
-    /// The numbers that stand in its index and footer.
+    /// The sequence numbers that its index and footer contain.
     #[must_use]
     pub fn written_seqs(&self) -> (SeqNo, SeqNo) {
         if self.is_numbered() { (UNNUMBERED_SEQ, UNNUMBERED_SEQ) } else { (self.seq_min, self.seq_max) }
     }
 
-    /// What its index and footer say of it: the meta without the number that it has as a whole.
+    /// The meta that matches its index and footer: without the number of the extent as a whole.
     #[must_use]
     pub fn as_written(&self) -> ExtentMeta {
         let (seq_min, seq_max) = self.written_seqs();
@@ -310,7 +311,7 @@ impl ExtentMeta {
 }
 
 impl RangeSection {
-    /// The least key that can be named and is not less than any key of the range deletes.
+    /// A key that is not less than any key of the range deletes; the least such key that can be written down.
     #[must_use]
     pub fn last_key(&self, collation: &Collation) -> Cow<'_, [u8]> {
         collation.last_before(&self.end)

@@ -1,4 +1,4 @@
-//! The extent: data blocks, index block, filter, range deletes, footer; and its description in the manifest.
+//! The extent: data blocks, index block, filter, range deletes, footer; and its meta in the manifest.
 //!
 //! ```text
 //! extent = block* index filter? range_deletes? zeros footer      a multiple of 4096 bytes
@@ -8,14 +8,16 @@
 //! handle = offset:u32 len:u32 checksum:u32
 //! ```
 //!
-//! With range deletes the footer has `range_deletes:handle fragments:u32` in front of its checksum; with entries that expire it
-//! has `expiring:u64 quarters:u64*4` there, behind those. Each of the four [forms](Form) has a version and a magic number.
+//! With range deletes the footer has `range_deletes:handle fragments:u32` before its checksum; with entries
+//! that expire it has `expiring:u64 quarters:u64*4` there, after those. Each of the four [forms](Form) has
+//! its own version and magic number.
 //!
-//! Every byte is under a checksum: blocks by their index rows, index, filter and footer by their own, and the
-//! zeros are known. Nothing in an extent names its own place, so its bytes may be copied elsewhere; what ties a
-//! place to its bytes is the manifest's [`ExtentMeta`], which repeats the checksums of index and filter.
+//! Every byte is under a checksum: index rows hold those of the blocks; index, filter and footer hold their
+//! own; and padding must be zero. No byte of an extent names its location, so it may be copied to another
+//! one. The manifest's [`ExtentMeta`] binds a location to the bytes: it repeats the checksums of index and
+//! filter.
 //!
-//! An extent says everything about itself: [`check::inspect`] makes its [`ExtentMeta`] from its bytes.
+//! An extent is self-describing: [`check::inspect`] computes its [`ExtentMeta`] from its bytes.
 
 pub mod check;
 mod describe;
@@ -32,21 +34,23 @@ use terrane_base::{Error, Result, SeqNo, TableId};
 use crate::range_deletes;
 use crate::wire::Fields;
 
-/// Version of an extent without range deletes and entries that expire; the others follow it ([`Form::version`]).
+/// Version of an extent without range deletes and entries that expire; the others follow it
+/// ([`Form::version`]).
 pub const VERSION: u16 = 1;
-/// The bit of a meta's version that says that the extent is numbered as a whole: every entry has the number in the meta,
-/// whatever stands in its blocks. It stands in metas only; the extent itself is of the version in the other bits.
+/// The bit in a meta's version that marks an extent numbered as a whole: every entry has the number in the
+/// meta, not the one in its block. Only metas have the bit; the other bits are the version of the extent
+/// itself.
 pub const NUMBERED: u16 = 0x8000;
-/// The number of every entry in the blocks of an extent that is made to be numbered as a whole.
+/// The number that every entry of an extent has before it is numbered as a whole.
 pub const UNNUMBERED_SEQ: SeqNo = SeqNo(1);
-/// The table in the footer of an extent that was written before anybody knew which table it is for.
+/// The table in the footer of an extent that was written before its table was known.
 pub const ANY_TABLE: TableId = TableId(u32::MAX);
 /// Bytes of the footer, at the very end of an extent without range deletes and entries that expire.
 pub const FOOTER_BYTES: usize = 2 + 1 + 1 + 4 + 4 + 4 + 2 * HANDLE_BYTES + 5 * 8 + 4 + 8;
 /// Bytes of the longest footer.
 pub const FOOTER_BYTES_MAX: usize = FOOTER_BYTES + HANDLE_BYTES + 4 + EXPIRY_BYTES;
-/// The length of an extent is a multiple of this: device writes need no tail, and a lost footer is found by
-/// looking at few places.
+/// The length of an extent is a multiple of this: writes to a device need no extra tail, and repair finds a
+/// lost footer by checking few offsets.
 pub const ALIGN_BYTES: usize = 4096;
 /// The last eight bytes of an extent without range deletes and entries that expire.
 pub const MAGIC: [u8; 8] = *b"TERRANEx";
@@ -54,42 +58,42 @@ pub const MAGIC: [u8; 8] = *b"TERRANEx";
 pub const MAGIC_RANGED: [u8; 8] = *b"TERRANEr";
 /// The last eight bytes of an extent with entries that expire.
 pub const MAGIC_EXPIRING: [u8; 8] = *b"TERRANEe";
-/// The last eight bytes of an extent with both.
+/// The last eight bytes of an extent with range deletes and entries that expire.
 pub const MAGIC_RANGED_EXPIRING: [u8; 8] = *b"TERRANEb";
 
 const HANDLE_BYTES: usize = 3 * 4;
 const SEED: u32 = u32::from_le_bytes(*b"FOOT");
 const _: () = assert!(FOOTER_BYTES == 92);
 
-/// Where a part of an extent lies, and the checksum in its last four bytes.
+/// Location of a part of an extent, with its checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handle {
-    /// From the start of the extent, in bytes.
+    /// Offset from the start of the extent, in bytes.
     pub offset: u32,
-    /// In bytes, its checksum included; 0 if the part does not exist.
+    /// Length in bytes, checksum included; 0 if the part does not exist.
     pub len: u32,
-    /// What the part's last four bytes, its own checksum, must say.
+    /// The checksum in the part's last four bytes.
     pub checksum: u32,
 }
 
 impl Handle {
-    /// The handle of the part that takes up `bytes` from `offset` on, and ends with its checksum.
+    /// The handle of the part in `bytes`, which starts at `offset` and ends with its checksum.
     #[must_use]
     pub fn of(offset: u32, bytes: &[u8]) -> Handle {
         let checksum = bytes.last_chunk().map_or(0, |last| u32::from_le_bytes(*last));
         Handle { offset, len: bytes.len() as u32, checksum }
     }
 
-    /// Whether the part does not exist.
+    /// Returns true if the part does not exist.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Checks that `bytes` is the part this handle was made for; its decoder checks the rest.
+    /// Checks that `bytes` has the length and checksum of this handle; the part's decoder checks the rest.
     ///
     /// # Errors
-    /// `Corrupt` if length or checksum are another's.
+    /// `Corrupt` if length or checksum differ.
     pub fn check(&self, bytes: &[u8]) -> Result<()> {
         let found = Handle::of(self.offset, bytes);
         if found != *self {
@@ -101,7 +105,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Offset of what follows the part.
+    /// Offset at which the part ends.
     #[must_use]
     pub fn end(&self) -> u64 {
         u64::from(self.offset) + u64::from(self.len)
@@ -118,10 +122,10 @@ impl Handle {
     }
 }
 
-/// The end of an extent: where its parts lie, and sums over its blocks.
+/// The footer of an extent: locations of its parts, and sums over its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footer {
-    /// Codec that was tried on every block (each row says what came of it).
+    /// Codec that was tried on every block (each index row says whether it was used).
     pub compression: Compression,
     /// The table that the extent was written for.
     pub table: TableId,
@@ -135,13 +139,13 @@ pub struct Footer {
     pub filter: Handle,
     /// The range deletes; empty if there are none.
     pub range_deletes: Handle,
-    /// How many fragments they are in.
+    /// Number of fragments of range deletes.
     pub fragments: u32,
     /// Bytes of all blocks before compression.
     pub raw_bytes: u64,
     /// Entries in all blocks.
     pub entries: u64,
-    /// How many of them are deletes.
+    /// Number of entries that are deletes.
     pub deletes: u64,
     /// Smallest sequence number.
     pub seq_min: SeqNo,
@@ -152,7 +156,7 @@ pub struct Footer {
 }
 
 impl Footer {
-    /// Which parts the extent has.
+    /// Which optional parts the extent has.
     #[must_use]
     pub fn form(&self) -> Form {
         Form { is_ranged: !self.range_deletes.is_empty(), expires: self.expiry.is_some() }
@@ -245,22 +249,22 @@ impl Footer {
     }
 }
 
-/// Bytes of an extent without range deletes and entries that expire whose parts take `content` bytes.
+/// Bytes of an extent whose parts take `content` bytes, without range deletes and entries that expire.
 #[must_use]
 pub fn extent_bytes(content: usize) -> usize {
     extent_bytes_with(content, Form::default())
 }
 
-/// As [`extent_bytes`], of a form.
+/// As [`extent_bytes`], for an extent of this form.
 #[must_use]
 pub fn extent_bytes_with(content: usize, form: Form) -> usize {
     (content + form.footer_bytes()).next_multiple_of(ALIGN_BYTES)
 }
 
-/// The length of the extent that starts at the front of `slots`, if a footer can be found that ends it.
+/// The length of the extent at the front of `slots`, if its footer is found.
 ///
-/// For repair, where the manifest is lost. The first footer counts: of a longer extent that was here before,
-/// the end may still stand behind it.
+/// For repair after the manifest was lost. The first footer found counts: after it there may be the end of a
+/// longer, older extent.
 #[must_use]
 pub fn locate(slots: &[u8]) -> Option<usize> {
     (ALIGN_BYTES..=slots.len()).step_by(ALIGN_BYTES).find(|&end| {
@@ -272,7 +276,7 @@ fn decode_compression(number: u8) -> Result<Compression> {
     Compression::from_u8(number).ok_or_else(|| Error::corrupt(format!("compression {number} is unknown")))
 }
 
-/// The place of the number of the key that an extent is encrypted with: see `docs/format/encryption.md`.
+/// Checks the number of the encryption key: see `docs/format/encryption.md`.
 fn refuse_key(key: u8) -> Result<()> {
     if key == 0 {
         return Ok(());
@@ -280,7 +284,7 @@ fn refuse_key(key: u8) -> Result<()> {
     Err(Error::corrupt(format!("extent encrypted with key {key}: this program reads no encrypted extent")))
 }
 
-/// A part of range deletes has fragments.
+/// Checks that a part of range deletes has fragments, and only such a part.
 fn check_fragments(range_deletes: Handle, fragments: u32) -> Result<()> {
     if fragments > 0 && range_deletes.len as usize > range_deletes::TRAILER_BYTES {
         return Ok(());
@@ -288,9 +292,9 @@ fn check_fragments(range_deletes: Handle, fragments: u32) -> Result<()> {
     Err(Error::corrupt(format!("extent with {fragments} fragments of range deletes: {range_deletes:?}")))
 }
 
-/// Index, filter, range deletes and footer follow each other; only zeros lie between the last two.
+/// Checks that index, filter, range deletes and footer follow each other, with only zeros before the footer.
 fn check_layout(bytes: u32, index: Handle, filter: Handle, range_deletes: Handle, form: Form) -> Result<()> {
-    // No filter is all zeros; so the later end of the two is the end of the content.
+    // A filter is never all zeros, so the later end of the two is the end of the content.
     let filter_fits =
         filter == Handle::default() || (filter.len > 0 && u64::from(filter.offset) == index.end());
     let filtered_end = index.end().max(filter.end());

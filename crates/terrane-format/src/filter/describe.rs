@@ -1,4 +1,4 @@
-//! A filter for people to read.
+//! Describes a filter for `terrane dump`.
 
 use super::{Filter, TRAILER_BYTES, VERSION, VERSION_PREFIXED, split_name};
 use crate::dump::{self, Field};

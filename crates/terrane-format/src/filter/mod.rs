@@ -1,14 +1,14 @@
-//! Filters: may this key be present? A blocked Bloom filter (Putze, Sanders, Singler 2007): one cache line
-//! answers.
+//! Filters: can this key be present? A blocked Bloom filter (Putze, Sanders, Singler 2007): one cache line
+//! gives the answer.
 //!
 //! ```text
 //! filter = line* (name name_len:u8)? keys:u32 probes:u8 version:u8 checksum:u32
 //! line   = 512 bits; bit n is bit n % 8 of byte n / 8
 //! ```
 //!
-//! The high half of a key's hash chooses the line, the low half the bits in it: multiplied by an odd constant
-//! per probe, its top nine bits are the bit. Why this and neither ribbon nor binary fuse:
-//! `docs/design/0003-filter.md`.
+//! The high half of a key's hash selects the line, the low half the bits in it: for each probe it is
+//! multiplied by an odd constant, and its top nine bits are the bit. `docs/design/0003-filter.md` says why
+//! neither ribbon nor binary fuse filters are used.
 
 mod describe;
 
@@ -24,7 +24,7 @@ use crate::wire;
 pub const VERSION: u8 = 1;
 /// Version of a filter of keys and of their prefixes: it names the extractor.
 pub const VERSION_PREFIXED: u8 = 2;
-/// Most bits per key that are of use; more are taken as this many.
+/// Most bits per key that are useful; a larger number is treated as this one.
 pub const BITS_PER_KEY_MAX: u32 = 32;
 
 /// Bytes of a line: a cache line.
@@ -34,32 +34,32 @@ const LINE_BITS: usize = 8 * LINE_BYTES;
 const TRAILER_BYTES: usize = 4 + 1 + 1 + 4;
 const PROBES_MAX: u8 = 16;
 const SEED: u32 = u32::from_le_bytes(*b"FLTR");
-/// Of the hash of prefixes: a key and a prefix with the same bytes are two members.
+/// Seed of prefix hashes: a key and a prefix with the same bytes are two members.
 const PREFIX_SEED: u64 = u64::from_le_bytes(*b"prefixes");
 /// 2^32 over the golden ratio, odd: successive products spread over the high bits.
 const SPREAD: u32 = 0x9e37_79b9;
 
-/// The hash of a user key that filters are built from and asked with.
+/// The hash of a user key, for building and for querying filters.
 #[inline]
 #[must_use]
 pub fn hash(key: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(key)
 }
 
-/// The hash of a prefix of user keys, by which it is a member of filters beside the keys.
+/// The hash of a prefix of user keys. Filters hold prefixes beside keys.
 #[inline]
 #[must_use]
 pub fn prefix_hash(prefix: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64_with_seed(prefix, PREFIX_SEED)
 }
 
-/// What a filter is asked for whose extractor has this name; see [`Filter::prefixes`].
+/// The id of the extractor with this name; see [`Filter::prefixes`].
 #[must_use]
 pub fn extractor_id(name: &str) -> u64 {
     hash(name.as_bytes())
 }
 
-/// Bytes of a filter of `keys` keys at `bits_per_key`; 0 where there is no filter.
+/// Bytes of a filter of `keys` keys at `bits_per_key`; 0 if there is no filter.
 #[must_use]
 pub fn encoded_len(keys: usize, bits_per_key: u32) -> usize {
     match line_count(keys, bits_per_key) {
@@ -68,21 +68,21 @@ pub fn encoded_len(keys: usize, bits_per_key: u32) -> usize {
     }
 }
 
-/// Bytes that a filter takes more if it names the extractor of the prefixes that it holds.
+/// Extra bytes of a filter that names the extractor of its prefixes.
 #[must_use]
 pub fn name_len(extractor: Option<&str>) -> usize {
     extractor.map_or(0, |name| name.len() + 1)
 }
 
-/// Appends a filter of the keys with these hashes to `out`; duplicates cost bits but do no harm.
+/// Appends a filter of the keys with these hashes to `out`; duplicate keys only waste bits.
 ///
-/// Appends nothing if `bits_per_key` is 0 or there is no key: then there is no filter.
+/// Appends nothing if `bits_per_key` is 0 or there is no key.
 pub fn build(hashes: &[u64], bits_per_key: u32, out: &mut Vec<u8>) {
     build_with(hashes, None, bits_per_key, out);
 }
 
-/// As [`build`]; with an extractor's name among the hashes are those of the prefixes of all keys ([`prefix_hash`]).
-/// Requires: a name that an extractor can have.
+/// As [`build`]. With an extractor's name, `hashes` also contains the hashes of the prefixes of all keys
+/// ([`prefix_hash`]). Requires: a valid extractor name.
 pub fn build_with(hashes: &[u64], extractor: Option<&str>, bits_per_key: u32, out: &mut Vec<u8>) {
     let lines = line_count(hashes.len(), bits_per_key);
     if lines == 0 {
@@ -110,19 +110,19 @@ pub fn build_with(hashes: &[u64], extractor: Option<&str>, bits_per_key: u32, ou
     out.extend_from_slice(&checksum.to_le_bytes());
 }
 
-/// A checked filter, ready to be asked. Its lines lie wherever their owner put them; aligned to a line, each question
-/// touches one.
+/// A checked filter. The owner decides in which memory its lines lie; if they are aligned, each query touches
+/// one cache line.
 #[derive(Debug)]
 pub struct Filter<B = Vec<u8>> {
     lines: B,
     keys: u32,
     probes: u8,
-    /// The extractor's id.
+    /// The extractor's id, if the filter holds prefixes.
     prefixes: Option<u64>,
 }
 
 impl Filter {
-    /// Checks a filter and makes it ready.
+    /// Checks and decodes a filter.
     ///
     /// # Errors
     /// `Corrupt` if the checksum, the version or the shape is wrong.
@@ -157,7 +157,7 @@ impl Filter {
 }
 
 impl<B: AsRef<[u8]>> Filter<B> {
-    /// The same filter in other memory. Requires: what `place` returns are the bytes that it was given.
+    /// The same filter in other memory. Requires: `place` returns the bytes that it is given.
     #[must_use]
     pub fn place<C: AsRef<[u8]>>(&self, place: impl FnOnce(&[u8]) -> C) -> Filter<C> {
         let lines = place(self.lines.as_ref());
@@ -176,7 +176,7 @@ impl<B: AsRef<[u8]>> Filter<B> {
         self.lines.as_ref().as_chunks().0
     }
 
-    /// Whether the key with this [`hash()`] may be among those the filter was built from; `false` is certain.
+    /// Returns true if the key with this [`hash()`] may be in the filter; `false` is certain.
     #[inline]
     #[must_use]
     pub fn may_contain(&self, hash: u64) -> bool {
@@ -185,40 +185,40 @@ impl<B: AsRef<[u8]>> Filter<B> {
             && !terrane_base::planted!(FilterDenies)
     }
 
-    /// Asks for the line that [`Filter::may_contain`] will look at.
+    /// Prefetches the line that [`Filter::may_contain`] will read.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
         prefetch(&raw const self.lines()[line_of(hash, self.lines().len())]);
     }
 
-    /// The [`extractor_id`] of the extractor whose prefixes of all keys are in the filter, too, if they are.
+    /// The [`extractor_id`] of the extractor, if the filter also holds the prefixes of all keys.
     #[inline]
     #[must_use]
     pub fn prefixes(&self) -> Option<u64> {
         self.prefixes
     }
 
-    /// How many keys, and prefixes if there are any, the filter was built from.
+    /// The number of keys and prefixes from which the filter was built.
     #[must_use]
     pub fn keys(&self) -> u32 {
         self.keys
     }
 }
 
-/// Where, in bytes from the first line, a filter of `encoded_len` bytes keeps the bits of a hash: to ask for them before
-/// the filter is at hand.
+/// Offset, from the first line, of the line with the bits of a hash in a filter of `encoded_len` bytes; for a
+/// prefetch before the filter is loaded.
 #[inline]
 #[must_use]
 pub fn line_offset(hash: u64, encoded_len: usize) -> usize {
     line_of(hash, encoded_len.saturating_sub(TRAILER_BYTES) / LINE_BYTES) * LINE_BYTES
 }
 
-// What is behind the lines is less than a line, so that their number follows from the length of the whole.
+// Everything after the lines is shorter than a line, so the number of lines follows from the whole length.
 const _: () = assert!(TRAILER_BYTES + 1 + NAME_BYTES_MAX < LINE_BYTES);
 
-/// Takes the name of the extractor off the end of `lines`.
+/// Splits the extractor's name off the end of `lines`.
 fn split_name(lines: &[u8]) -> Result<(&[u8], &str)> {
-    let broken = || Error::corrupt("filter with a name of its prefix extractor that cannot be");
+    let broken = || Error::corrupt("filter: the name of its prefix extractor is not valid");
     let (len, lines) = lines.split_last().ok_or_else(broken)?;
     let len = usize::from(*len);
     if !(1..=NAME_BYTES_MAX).contains(&len) {
@@ -233,7 +233,7 @@ fn line_count(keys: usize, bits_per_key: u32) -> usize {
     (keys * bits_per_key.min(BITS_PER_KEY_MAX) as usize).div_ceil(LINE_BITS)
 }
 
-/// Probes for the fewest false positives: in one line fewer than the ln 2 per bit of a plain Bloom filter,
+/// Number of probes with the fewest false positives: fewer than the ln 2 per bit of a plain Bloom filter,
 /// because lines fill unevenly.
 fn probes_for(bits_per_key: u32) -> u8 {
     (bits_per_key * 3 / 5).clamp(1, u32::from(PROBES_MAX)) as u8

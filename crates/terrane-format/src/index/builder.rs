@@ -2,7 +2,8 @@
 
 use super::{IndexRow, SEED, TRAILER_BYTES, VERSION};
 
-/// Collects rows in key order and lays them out as an index block; reused from extent to extent.
+/// Collects rows in key order and encodes them as an index block. The builder is reused from extent to
+/// extent.
 #[derive(Debug, Default)]
 pub struct IndexBuilder {
     bytes: Vec<u8>,
@@ -16,8 +17,8 @@ impl IndexBuilder {
         Self::default()
     }
 
-    /// Adds the row of the next block. Requires: the block starts where the one before it ends, and its keys
-    /// are not less than those before.
+    /// Adds the row of the next block. Requires: the block starts where the previous one ends, and its keys
+    /// are not less than the previous ones.
     pub fn add(&mut self, row: &IndexRow<'_>) {
         row.encode(&mut self.bytes);
         self.blocks += 1;
@@ -29,7 +30,7 @@ impl IndexBuilder {
         self.blocks as usize
     }
 
-    /// Whether there is no row yet.
+    /// Returns true if there is no row yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.blocks == 0
@@ -42,7 +43,7 @@ impl IndexBuilder {
         self.bytes.len() + TRAILER_BYTES
     }
 
-    /// Appends the index block to `out` and forgets the rows; keeps the memory.
+    /// Appends the index block to `out` and removes the rows; keeps the memory.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.bytes.extend_from_slice(&self.blocks.to_le_bytes());
         self.bytes.push(VERSION);
@@ -52,7 +53,7 @@ impl IndexBuilder {
         self.reset();
     }
 
-    /// Forgets the rows; keeps the memory.
+    /// Removes the rows; keeps the memory.
     pub fn reset(&mut self) {
         self.bytes.clear();
         self.blocks = 0;

@@ -1,4 +1,4 @@
-//! An index block for people to read.
+//! Describes an index block for `terrane dump`.
 
 use terrane_base::Collation;
 
@@ -8,7 +8,7 @@ use crate::dump::{self, FIELDS_MAX, Field};
 /// The fields of an index block.
 #[must_use]
 pub fn describe(bytes: &[u8]) -> Vec<Field> {
-    // How the table compares its keys is not known here.
+    // The key order of the table is unknown here.
     let index = match IndexBlock::decode_ordered(bytes.to_vec(), &Collation::missing("")) {
         Ok(index) => index,
         Err(error) => return vec![dump::broken(0, bytes.len(), error)],

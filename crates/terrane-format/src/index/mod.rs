@@ -6,10 +6,11 @@
 //!         seq_min:u64 seq_max:u64 compression:u8 first_len:varint last_len:varint first_key last_key
 //! ```
 //!
-//! A row says everything that must be known to read its block, to check it and to copy it undecoded into
-//! another extent. Keys stand whole: a decoded index never takes more memory than a small multiple of its bytes.
+//! A row holds all that is needed to read its block, to check it, and to copy it into another extent without
+//! decoding it. Keys are stored whole, so a decoded index takes at most a small multiple of its encoded
+//! bytes.
 //!
-//! [`IndexBlock`] is decoded once and then searched in place, over the heads of the last keys.
+//! [`IndexBlock`] is decoded once. A search runs on the encoded bytes, over the heads of the last keys.
 
 mod builder;
 mod describe;
@@ -30,42 +31,42 @@ use row::Row;
 
 /// Version of the index block that this module writes.
 pub const VERSION: u8 = 1;
-/// Bytes that say where a row starts.
-const PLACE_BYTES: usize = 4;
-/// Bytes behind the rows: blocks, version, checksum.
+/// Bytes of a row's offset.
+const ROW_OFFSET_BYTES: usize = 4;
+/// Bytes after the rows: number of blocks, version, checksum.
 pub(crate) const TRAILER_BYTES: usize = 4 + 1 + 4;
 pub(crate) const SEED: u32 = u32::from_le_bytes(*b"INDX");
 
-/// A checked index block, ready to be searched. Its parts lie wherever their owner put them.
+/// A checked index block. The owner decides in which memory its parts lie.
 #[derive(Debug)]
 pub struct IndexBlock<B = Vec<u8>> {
     bytes: B,
-    /// Where each row starts in `bytes`: little-endian numbers of 4 bytes.
-    places: B,
-    /// Of the last keys.
+    /// The offset of each row in `bytes`: little-endian numbers of 4 bytes.
+    row_offsets: B,
+    /// Heads of the blocks' last keys.
     heads: Heads<B>,
-    /// How the keys are ordered; nobody's bytes say it.
+    /// Key order of the table; not stored in the index.
     collation: Collation,
 }
 
-/// Bytes of the parts of an index block, in the order in which [`IndexBlock::place`] gives them: `encoded` bytes for
-/// `blocks` data blocks.
+/// Lengths of the parts of an index block of `encoded` bytes for `blocks` data blocks, in the order in which
+/// [`IndexBlock::place`] passes them on.
 #[must_use]
 pub fn part_lens(encoded: usize, blocks: usize) -> [usize; 3] {
-    [encoded, blocks * PLACE_BYTES, heads::leaves_bytes(blocks)]
+    [encoded, blocks * ROW_OFFSET_BYTES, heads::leaves_bytes(blocks)]
 }
 
 impl IndexBlock {
     /// Checks an index block and makes it searchable.
     ///
     /// # Errors
-    /// `Corrupt` if the checksum or version is wrong, a row is cut or contradicts itself, blocks do not follow
-    /// each other from byte 0 without a gap, or keys are out of order.
+    /// `Corrupt` if the checksum or version is wrong, a row is cut or contradicts itself, blocks do not
+    /// follow each other from byte 0 without a gap, or keys are out of order.
     pub fn decode(bytes: Vec<u8>) -> Result<IndexBlock> {
         IndexBlock::decode_ordered(bytes, &Collation::BYTES)
     }
 
-    /// [`IndexBlock::decode`] of an extent of a table whose keys are ordered so.
+    /// [`IndexBlock::decode`] for a table with this key order.
     ///
     /// # Errors
     /// As [`IndexBlock::decode`].
@@ -78,15 +79,16 @@ impl IndexBlock {
         if version != VERSION {
             return Err(Error::corrupt(format!("index block version: expected {VERSION}, found {version}")));
         }
-        let places = check_rows(rows_bytes, u32::from_le_bytes(count) as usize)?;
-        let mut index = IndexBlock { bytes, places, heads: Heads::default(), collation: collation.clone() };
+        let row_offsets = check_rows(rows_bytes, u32::from_le_bytes(count) as usize)?;
+        let mut index =
+            IndexBlock { bytes, row_offsets, heads: Heads::default(), collation: collation.clone() };
         index.check_order()?;
         let first_at = index.keys_at(0).map_or(0, |(_, last)| last.start);
         index.heads = Heads::collect(index.len(), first_at, |block| index.last_key(block));
         Ok(index)
     }
 
-    /// Gives every row the number `seq` in the place of [`UNNUMBERED_SEQ`]: for an extent that is numbered as a whole.
+    /// Replaces [`UNNUMBERED_SEQ`] by `seq` in every row, for an extent that is numbered as a whole.
     ///
     /// # Errors
     /// `Corrupt` if a row has another number.
@@ -99,7 +101,7 @@ impl IndexBlock {
                     row.seq_min, row.seq_max
                 )));
             }
-            let at = self.place_of(block) + row::SEQS_AT;
+            let at = self.row_offset(block) + row::SEQS_AT;
             for at in [at, at + 8] {
                 self.bytes[at..at + 8].copy_from_slice(&seq.0.to_le_bytes());
             }
@@ -110,16 +112,19 @@ impl IndexBlock {
     /// Bytes of memory that the index holds.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        size_of::<IndexBlock>() + self.bytes.capacity() + self.places.capacity() + self.heads.memory_bytes()
+        size_of::<IndexBlock>()
+            + self.bytes.capacity()
+            + self.row_offsets.capacity()
+            + self.heads.memory_bytes()
     }
 }
 
 impl<B: AsRef<[u8]>> IndexBlock<B> {
-    /// The same index in other memory. Requires: what `place` returns are the bytes that it was given, each time.
+    /// The same index in other memory. Requires: `place` returns the bytes that it is given, in each call.
     #[must_use]
     pub fn place<C: AsRef<[u8]>>(&self, mut place: impl FnMut(&[u8]) -> C) -> IndexBlock<C> {
-        let (bytes, places) = (place(self.bytes.as_ref()), place(self.places.as_ref()));
-        IndexBlock { bytes, places, heads: self.heads.place(place), collation: self.collation.clone() }
+        let (bytes, row_offsets) = (place(self.bytes.as_ref()), place(self.row_offsets.as_ref()));
+        IndexBlock { bytes, row_offsets, heads: self.heads.place(place), collation: self.collation.clone() }
     }
 
     /// Bytes of the block as encoded.
@@ -128,14 +133,14 @@ impl<B: AsRef<[u8]>> IndexBlock<B> {
         self.bytes.as_ref().len()
     }
 
-    /// How many data blocks the extent has.
+    /// The number of data blocks.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places.as_ref().len() / PLACE_BYTES
+        self.row_offsets.as_ref().len() / ROW_OFFSET_BYTES
     }
 
-    /// Whether the extent has no data block.
+    /// Returns true if the extent has no data block.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -146,7 +151,7 @@ impl<B: AsRef<[u8]>> IndexBlock<B> {
     #[must_use]
     pub fn row(&self, block: usize) -> IndexRow<'_> {
         assert!(block < self.len(), "row {block} of {}", self.len());
-        let rest = self.bytes.as_ref().get(self.place_of(block)..).unwrap_or_default();
+        let rest = self.bytes.as_ref().get(self.row_offset(block)..).unwrap_or_default();
         let row = Row::decode(&mut Fields::new("index block", rest));
         row.expect("every row was decoded once before").show(rest)
     }
@@ -158,8 +163,8 @@ impl<B: AsRef<[u8]>> IndexBlock<B> {
 
     /// The first block whose last key is at or after `key`; `len()` if there is none.
     ///
-    /// All entries of `key` lie in this block, or go on in the blocks after it for as long as
-    /// [`IndexBlock::goes_on`] holds.
+    /// All entries of `key` lie in this block and in the blocks after it, as long as [`IndexBlock::goes_on`]
+    /// holds.
     #[inline]
     #[must_use]
     pub fn find(&self, key: &[u8]) -> usize {
@@ -169,7 +174,7 @@ impl<B: AsRef<[u8]>> IndexBlock<B> {
         self.partition(self.heads.undecided(key, self.bytes.as_ref()), |last| last < key)
     }
 
-    /// The first block in a range whose last key is not before something.
+    /// The first block in `range` for whose last key `is_before` is false.
     #[inline]
     fn partition(&self, range: Range<usize>, is_before: impl Fn(&[u8]) -> bool) -> usize {
         let (mut low, mut high) = (range.start, range.end);
@@ -184,14 +189,14 @@ impl<B: AsRef<[u8]>> IndexBlock<B> {
         low
     }
 
-    /// Asks for the memory in which [`IndexBlock::find`] begins.
+    /// Prefetches the memory in which [`IndexBlock::find`] begins.
     #[inline]
     pub fn prefetch(&self) {
         self.heads.prefetch(self.bytes.as_ref());
     }
 
-    /// The few blocks, side by side, among which [`IndexBlock::find`] will find `key`, or the block behind them, as far
-    /// as one look tells; to ask for what belongs to them early.
+    /// A few neighbouring blocks, estimated by one step: [`IndexBlock::find`] returns one of them, or the
+    /// block after them. For prefetching what belongs to these blocks.
     #[inline]
     #[must_use]
     pub fn neighbours(&self, key: &[u8]) -> Range<usize> {
@@ -206,7 +211,7 @@ impl<B: AsRef<[u8]>> IndexBlock<B> {
         if starts_before { Some(at) } else { at.checked_sub(1) }
     }
 
-    /// Whether versions of the last key of block `block` go on in the next block.
+    /// Returns true if the next block holds more versions of the last key of block `block`.
     #[inline]
     #[must_use]
     pub fn goes_on(&self, block: usize) -> bool {
@@ -229,19 +234,20 @@ impl<B: AsRef<[u8]>> IndexBlock<B> {
         self.bytes.as_ref().get(range).unwrap_or_default()
     }
 
-    /// Where the first and the last key of a block lie.
+    /// Offsets of the first and the last key of a block.
     #[inline]
     fn keys_at(&self, block: usize) -> Option<(Range<usize>, Range<usize>)> {
-        let at = self.place_of(block) + row::FIXED_BYTES;
+        let at = self.row_offset(block) + row::FIXED_BYTES;
         row::keys_at(self.bytes.as_ref(), at)
     }
 
     #[inline]
-    fn place_of(&self, block: usize) -> usize {
-        wire::u32_at(self.places.as_ref(), block * PLACE_BYTES).map_or(usize::MAX / 2, |at| at as usize)
+    fn row_offset(&self, block: usize) -> usize {
+        wire::u32_at(self.row_offsets.as_ref(), block * ROW_OFFSET_BYTES)
+            .map_or(usize::MAX / 2, |at| at as usize)
     }
 
-    /// Bytes of the data blocks: they lie back to back from the extent's first byte.
+    /// Bytes of the data blocks, which follow each other from the extent's first byte.
     #[must_use]
     pub fn data_bytes(&self) -> u64 {
         let last = self.len().checked_sub(1).map(|last| self.row(last));
@@ -265,16 +271,16 @@ impl<B: AsRef<[u8]>> IndexBlock<B> {
     }
 }
 
-/// Checks all rows; returns where they start, as [`IndexBlock`] keeps it.
+/// Checks all rows; returns their offsets, as [`IndexBlock`] keeps them.
 fn check_rows(bytes: &[u8], count: usize) -> Result<Vec<u8>> {
     if count > bytes.len() / row::ROW_BYTES_MIN {
         return Err(Error::corrupt(format!("index block of {} bytes cannot hold {count} rows", bytes.len())));
     }
-    let mut places = Vec::with_capacity(count * PLACE_BYTES);
+    let mut row_offsets = Vec::with_capacity(count * ROW_OFFSET_BYTES);
     let mut fields = Fields::new("index block", bytes);
     let mut offset = 0u64;
     for block in 0..count {
-        places.extend_from_slice(&(fields.at() as u32).to_le_bytes());
+        row_offsets.extend_from_slice(&(fields.at() as u32).to_le_bytes());
         let row = Row::decode(&mut fields).map_err(|error| error.context(format!("index row {block}")))?;
         if u64::from(row.offset) != offset {
             return Err(Error::corrupt(format!(
@@ -286,9 +292,9 @@ fn check_rows(bytes: &[u8], count: usize) -> Result<Vec<u8>> {
     }
     if fields.at() != bytes.len() {
         return Err(Error::corrupt(format!(
-            "index block has {} bytes behind its rows",
+            "index block has {} bytes after its rows",
             bytes.len() - fields.at()
         )));
     }
-    Ok(places)
+    Ok(row_offsets)
 }

@@ -10,14 +10,14 @@ use crate::codec;
 use crate::extent::UNNUMBERED_SEQ;
 use crate::wire::Fields;
 
-/// Bytes of a row in front of the lengths of its keys.
+/// Bytes of a row before the lengths of its keys.
 pub(super) const FIXED_BYTES: usize = 6 * 4 + 2 * 8 + 1;
-/// Where in a row its smallest and its largest number stand.
+/// Offset in a row of its smallest and its largest sequence number.
 pub(super) const SEQS_AT: usize = 6 * 4;
 /// Bytes of the shortest row: the fixed fields and two empty keys.
 pub(super) const ROW_BYTES_MIN: usize = FIXED_BYTES + 2;
 
-/// Where the two keys of a row lie in `bytes`; their lengths stand at `at`.
+/// Offsets in `bytes` of the two keys of a row, whose lengths are stored at `at`.
 #[inline]
 pub(super) fn keys_at(bytes: &[u8], at: usize) -> Option<(Range<usize>, Range<usize>)> {
     let rest = bytes.get(at..)?;
@@ -28,7 +28,7 @@ pub(super) fn keys_at(bytes: &[u8], at: usize) -> Option<(Range<usize>, Range<us
     Some((first_at..last_at, last_at..last_at + last_len as usize))
 }
 
-/// What the index says about one data block.
+/// One data block, as the index describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexRow<'a> {
     /// Where the block starts, in bytes from the start of the extent.
@@ -43,7 +43,7 @@ pub struct IndexRow<'a> {
     pub checksum: u32,
     /// Entries in the block; at least 1.
     pub entries: u32,
-    /// How many of them are deletes.
+    /// Number of entries that are deletes.
     pub deletes: u32,
     /// Smallest sequence number in the block.
     pub seq_min: SeqNo,
@@ -56,7 +56,7 @@ pub struct IndexRow<'a> {
 }
 
 impl IndexRow<'_> {
-    /// Bytes that the row takes in an index block.
+    /// Bytes of the row in an index block.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         let len = |key: &[u8]| varint::len(key.len() as u32) + key.len();
@@ -111,11 +111,11 @@ impl IndexRow<'_> {
         Ok(block)
     }
 
-    /// [`IndexRow::open_block`] of an extent that is numbered as a whole, where the row has the number of all entries: the
-    /// block has it, too, when this returns.
+    /// [`IndexRow::open_block`] for an extent that is numbered as a whole: gives every entry of the block the
+    /// row's number.
     ///
     /// # Errors
-    /// As [`IndexRow::open_block`], and `Corrupt` if the bytes have another number than [`UNNUMBERED_SEQ`].
+    /// As [`IndexRow::open_block`], and `Corrupt` if an entry has another number than [`UNNUMBERED_SEQ`].
     pub fn open_numbered_block(&self, stored: Vec<u8>) -> Result<Block> {
         let written = IndexRow { seq_min: UNNUMBERED_SEQ, seq_max: UNNUMBERED_SEQ, ..*self };
         let mut block = written.open_block(stored)?;
@@ -134,14 +134,14 @@ impl IndexRow<'_> {
         };
         if *found != expected {
             return Err(Error::corrupt(format!(
-                "block is not as its index row says: {expected:?}, found {found:?}"
+                "block differs from its index row: {expected:?}, found {found:?}"
             )));
         }
         Ok(())
     }
 }
 
-/// A row whose keys lie in the index block's bytes.
+/// A row, with its keys as ranges of the index block's bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) offset: u32,

@@ -1,4 +1,4 @@
-//! Decoding of edits: total on hostile payloads.
+//! Decoding of edits from bytes that may be hostile.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::extent::ExtentMeta;
 use crate::range_deletes::END_BYTES_MAX;
 use crate::wire::Fields;
 
-/// Names in errors what is decoded.
+/// Names the structure in errors.
 const WHAT: &str = "manifest edit";
 
 /// Decodes a payload: edits, back to back, up to its end.
@@ -24,7 +24,7 @@ pub fn decode_edits(payload: &[u8]) -> Result<Vec<Edit>> {
     let mut edits = Vec::new();
     while !fields.rest().is_empty() {
         let op_count = fields.varint()? as usize;
-        // Grown as operations turn up, never by what the count claims.
+        // Grows as operations are decoded, never by the count that the payload claims.
         let mut ops = Vec::with_capacity(op_count.min(fields.rest().len() / 16));
         for _ in 0..op_count {
             ops.push(EditOp::decode(&mut fields)?);
@@ -141,7 +141,7 @@ fn get_place(fields: &mut Fields<'_>) -> Result<Place> {
 }
 
 fn get_meta(fields: &mut Fields<'_>) -> Result<Arc<ExtentMeta>> {
-    // Its table says how its keys are ordered: that is checked where the edit is applied.
+    // Keys are checked when the edit is applied, because the table knows their order.
     let (meta, len) = ExtentMeta::decode_unordered(fields.rest())?;
     fields.take(len)?;
     Ok(Arc::new(meta))

@@ -9,10 +9,11 @@ use crate::dump::{Field, broken, text};
 use crate::extent::ExtentMeta;
 use crate::wire::Fields;
 
-/// Tells `field` the fields of a whole manifest file, front to back: its header, then each record and each operation in
-/// it. Nothing is kept: a file of the smallest operations has a hundred bytes of fields for each byte of its own.
+/// Passes the fields of a whole manifest file to `field`, front to back: the header, then each record and
+/// each operation in it. Keeps nothing, because a file of the smallest operations has a hundred bytes of
+/// fields for each of its own bytes.
 ///
-/// Total: what makes no sense becomes a last field named `broken`.
+/// Accepts any bytes: what makes no sense becomes a last field named `broken`.
 pub fn describe(bytes: &[u8], field: &mut dyn FnMut(Field)) {
     let header = match FileHeader::decode(bytes) {
         Ok(header) => header,
@@ -47,7 +48,7 @@ fn describe_header(header: &FileHeader) -> Vec<Field> {
     ]
 }
 
-/// The fields of the record at the front of `bytes`; returns its length.
+/// Describes the record at the front of `bytes`; returns its length.
 fn describe_record(bytes: &[u8], link: &mut Link, field: &mut dyn FnMut(Field)) -> Result<usize> {
     let header = RecordHeader::decode(link.seed, bytes)?;
     header.check_chain(link.previous, link.number)?;
@@ -84,7 +85,7 @@ fn describe_record(bytes: &[u8], link: &mut Link, field: &mut dyn FnMut(Field)) 
     Ok(RECORD_HEADER_BYTES + payload.len())
 }
 
-/// One field for each count and each operation of a payload.
+/// Passes one field for each count and each operation of a payload.
 fn describe_edits(payload: &[u8], field: &mut dyn FnMut(Field)) {
     let mut fields = Fields::new("manifest edit", payload);
     while !fields.rest().is_empty() {

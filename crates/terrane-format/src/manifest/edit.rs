@@ -1,7 +1,7 @@
-//! Edits: changes to what a database consists of, as operations.
+//! Edits: changes to the state of a database, as operations.
 //!
-//! Removals of an edit speak about the state before the edit and take effect before its additions, wherever
-//! they stand in it: a re-linked extent is removed from one place and added to another in one edit.
+//! The removals of an edit refer to the state before the edit and take effect before its additions, in any
+//! order of the operations: one edit can remove a re-linked extent from one level and add it to another.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub const LEVEL_MAX: u8 = 63;
 /// Options of a table as `name` and `value`: stored as given, validated where they are used.
 pub type TableOptions = Vec<(String, String)>;
 
-/// Where in a table an extent is.
+/// The level or overflow run of a table that holds an extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
     /// A level by its number: 1 is L1; up to [`LEVEL_MAX`].
@@ -32,7 +32,7 @@ pub enum Place {
     Run(u64),
 }
 
-/// A segment of the journal: which it is, where it lies, how large its file is.
+/// A segment of the journal: its number, its file, and the size of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSpec {
     /// Which segment.
@@ -43,40 +43,40 @@ pub struct SegmentSpec {
     pub bytes: u64,
 }
 
-/// How a segment ended when nothing more was to be written to it.
+/// The end of a segment to which nothing more is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seal {
-    /// Where its last group ends.
+    /// End of its last group.
     pub end_offset: u64,
     /// Sequence number of its last record, or of the record before the segment if it holds none.
     pub last_seq: SeqNo,
-    /// Running checksum of the segment up to there: the next segment refers to it.
+    /// Running checksum of the segment up to there; the next segment's header repeats it.
     pub checksum: u32,
 }
 
-/// What history has of a segment that is no longer live.
+/// A segment that is no longer live and is kept as history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// Number of its first record.
     pub first_seq: SeqNo,
     /// Number of its last record.
     pub last_seq: SeqNo,
-    /// Where its last group ends.
+    /// End of its last group.
     pub end_offset: u64,
-    /// When it ceased to be live, in milliseconds since 1970.
+    /// Time at which it ceased to be live, in milliseconds since 1970.
     pub freed_at: u64,
 }
 
-/// How much history is kept.
+/// Limits of the history that is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HistoryRule {
-    /// Most bytes of segments that are not live; 0 keeps none.
+    /// Most bytes of kept segments; 0 keeps none.
     pub bytes: u64,
-    /// For how long after they ceased to be live, in milliseconds; 0 is as long as there is room.
+    /// How long segments are kept, in milliseconds; 0 keeps them as long as there is room.
     pub age: u64,
 }
 
-/// Numbers that are free: the next of each sort to be given out. They never go back.
+/// The next free number of each sort. Numbers are never reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NextIds {
     /// Next table.
@@ -89,10 +89,10 @@ pub struct NextIds {
     pub run: u64,
 }
 
-/// One change.
+/// One change of the state.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EditOp {
-    /// Makes a table. Its number was never used before; no live table has its name.
+    /// Creates a table. Its number was never used before; no live table has its name.
     CreateTable {
         /// The new table.
         id: TableId,
@@ -108,25 +108,25 @@ pub enum EditOp {
         /// All of its options from now on.
         options: TableOptions,
     },
-    /// Gives a table up: its name is free at once, it is forgotten when its last extent is removed.
+    /// Drops a table: its name is free at once, and the table is removed with its last extent.
     DropTable {
         /// Which table.
         id: TableId,
     },
     /// Adds an extent.
     AddExtent {
-        /// To which table.
+        /// The table.
         table: TableId,
-        /// Where in the table; a run that does not exist is made.
+        /// The level or run; a run that does not exist is created.
         place: Place,
         /// The extent.
         meta: Arc<ExtentMeta>,
     },
     /// Removes an extent.
     RemoveExtent {
-        /// From which table.
+        /// The table.
         table: TableId,
-        /// From where in the table; a run goes with its last extent.
+        /// The level or run; a run is removed with its last extent.
         place: Place,
         /// Which extent.
         id: ExtentId,
@@ -135,57 +135,57 @@ pub enum EditOp {
     },
     /// Makes a segment live, before its first use.
     AddSegment(SegmentSpec),
-    /// Says that nothing more will be written to a segment.
+    /// Ends a segment: nothing more will be written to it.
     SealSegment {
         /// Which segment.
         id: SegmentId,
         /// How it ended.
         seal: Seal,
     },
-    /// Gives a segment up, sealed or not; its file may be used again.
+    /// Removes a segment, sealed or not; its file may be reused.
     RemoveSegment {
         /// Which segment.
         id: SegmentId,
     },
-    /// Says that every record of a table up to a number is in its extents.
+    /// Every record of a table up to this number is in its extents.
     Flushed {
         /// Which table.
         table: TableId,
         /// The number; never goes back.
         seq: SeqNo,
     },
-    /// Says that every commit up to a number is durable.
+    /// Every commit up to this number is durable.
     Durable {
         /// The number; one that is not above the present one changes nothing.
         seq: SeqNo,
     },
     /// Raises the free numbers.
     NextIds(NextIds),
-    /// Starts an epoch of the journal: recovery closed the one before.
+    /// Starts an epoch of the journal; recovery has closed the epoch before.
     Epoch {
         /// Number of the new epoch; greater than the one before.
         epoch: u64,
     },
-    /// Says that the database was closed in order; holds until the next edit.
+    /// The database was closed cleanly; holds until the next edit.
     CleanClose {
         /// Last sequence number in use.
         last_seq: SeqNo,
     },
-    /// Gives a live segment up, but keeps its file as history, behind all that is kept already.
+    /// Moves a live segment to the history, after all that is kept already.
     KeepSegment {
         /// Which segment.
         id: SegmentId,
-        /// What of it is kept.
+        /// The part that is kept.
         kept: Kept,
     },
     /// Gives the oldest segment of history up; its file may be used again.
     ForgetSegment {
-        /// Which segment.
+        /// Removes the oldest segment of the history; its file may be reused.
         id: SegmentId,
     },
-    /// Says how much history is kept from now on.
+    /// Sets the limits of the history.
     SetHistory(HistoryRule),
-    /// Says that the extents which the journal announces under a number did not come in.
+    /// The ingest that the journal announces under this number did not happen.
     VoidMark {
         /// The number.
         seq: SeqNo,
@@ -212,7 +212,7 @@ impl EditOp {
         EditOp::RemoveExtent { table, place, id: meta.id, smallest: meta.smallest.clone() }
     }
 
-    /// The operation as one lower-case word.
+    /// The name of the operation as one lower-case word.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -272,7 +272,7 @@ impl EditOp {
         }
     }
 
-    /// [`EditOp::encode`] for the operations that are not about one table's extents or options.
+    /// [`EditOp::encode`] for the operations that do not concern one table's extents or options.
     fn encode_journal(&self, out: &mut Vec<u8>) {
         match self {
             EditOp::AddSegment(spec) => {
@@ -370,7 +370,7 @@ fn put_options(out: &mut Vec<u8>, options: &TableOptions) {
     }
 }
 
-/// A level is its number; a run is 0 and then its number.
+/// Encodes a level as its number, and a run as 0 followed by its number.
 fn put_place(out: &mut Vec<u8>, place: Place) {
     match place {
         Place::Level(level) => out.push(level),

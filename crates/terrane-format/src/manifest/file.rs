@@ -1,8 +1,7 @@
-//! What stands around the records: file names, the header of a manifest file, and `CURRENT`, which names the
-//! manifest file that counts.
+//! Files of the manifest: their names, the file header, and `CURRENT`, which names the manifest file in use.
 //!
-//! The first 64 bytes of a manifest file keep this layout in every format version, so that an old program can
-//! say which version it would take to read a new file.
+//! The first 64 bytes of a manifest file have the same layout in every format version, so that an old program
+//! can name the version that reads a newer file.
 
 use std::fmt;
 
@@ -27,16 +26,16 @@ pub const CURRENT_BYTES_MAX: usize = 256;
 const SEED: u32 = 0x7e44_a11e;
 /// Start value of the salt of segments, a checksum of the database's id.
 const SALT_SEED: u32 = u32::from_le_bytes(*b"SALT");
-/// No database lives for so many edits; a larger number would let sums overflow.
+/// Greatest edit number. No database makes so many edits, and sums below it cannot overflow.
 const BASE_MAX: u64 = 1 << 62;
 const NAME_PREFIX: &str = "MANIFEST-";
 
-/// Names a database for ever; drawn at random when it is made.
+/// The permanent identity of a database, drawn at random when it is created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DatabaseId(pub u128);
 
 impl DatabaseId {
-    /// What makes the groups in the segments of this database its own: see [`crate::segment::segment_seed`].
+    /// Ties the groups in segments to this database: see [`crate::segment::segment_seed`].
     #[must_use]
     pub fn segment_salt(self) -> u32 {
         crc32c(SALT_SEED, &self.0.to_le_bytes())
@@ -101,7 +100,7 @@ impl FileHeader {
         bytes
     }
 
-    /// The checksum of the header: seed of every record in the file and the predecessor of the first.
+    /// The checksum of the header: seed of every record in the file, and predecessor of the first record.
     #[must_use]
     pub fn checksum(&self) -> u32 {
         let bytes = self.encode();
@@ -111,8 +110,8 @@ impl FileHeader {
     /// Decodes the front of a manifest file.
     ///
     /// # Errors
-    /// `Corrupt` if the bytes are not a file header; `Invalid`, naming the release that is needed, if they are
-    /// one of a newer format version; `Invalid` if the database is encrypted.
+    /// `Corrupt` if the bytes are not a file header; `Invalid`, naming the release that reads it, if the
+    /// format version is newer; `Invalid` if the database is encrypted.
     pub fn decode(bytes: &[u8]) -> Result<FileHeader> {
         let bytes: &[u8; FILE_HEADER_BYTES] = bytes.first_chunk().ok_or_else(|| {
             Error::corrupt(format!("manifest file of {} bytes: its header is cut", bytes.len()))
@@ -145,7 +144,7 @@ impl FileHeader {
                 header.base
             )));
         }
-        // Reserved bytes are zero in every version this code knows; a later version may use them.
+        // Reserved bytes are zero in every version that this code knows; a later version may use them.
         if header.encode() != *bytes {
             return Err(Error::corrupt("manifest header: reserved bytes are not zero"));
         }
@@ -177,21 +176,21 @@ fn u64_at(bytes: &[u8; FILE_HEADER_BYTES], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
-/// What `CURRENT` says: one line of text with a checksum.
+/// The content of `CURRENT`: one line of text with a checksum.
 ///
 /// ```text
 /// terrane MANIFEST-000007 database 0123456789abcdef0123456789abcdef check 89abcdef
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Current {
-    /// Number of the manifest file that counts.
+    /// Number of the manifest file in use.
     pub file: u32,
     /// The database it belongs to.
     pub database: DatabaseId,
 }
 
 impl Current {
-    /// The content of `CURRENT`.
+    /// Encodes the content of `CURRENT`.
     #[must_use]
     pub fn encode(&self) -> String {
         let front = format!("terrane {} database {}", file_name(self.file), self.database);
@@ -202,8 +201,8 @@ impl Current {
     /// Reads the content of `CURRENT`.
     ///
     /// # Errors
-    /// `Invalid` if it is the `CURRENT` of LevelDB or RocksDB, else `Corrupt` if it is not what
-    /// [`Current::encode`] makes.
+    /// `Invalid` if it is the `CURRENT` of LevelDB or RocksDB, else `Corrupt` if [`Current::encode`] cannot
+    /// have made it.
     pub fn decode(bytes: &[u8]) -> Result<Current> {
         let current = Self::parse(bytes).filter(|current| current.encode().as_bytes() == bytes);
         current.ok_or_else(|| match bytes.strip_suffix(b"\n").map(str::from_utf8) {

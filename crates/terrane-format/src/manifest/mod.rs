@@ -1,8 +1,8 @@
-//! The manifest: the durable log of edits to what a database consists of. `docs/format/manifest.md` is its page.
+//! The manifest: the durable log of edits to the state of a database. Format page: `docs/format/manifest.md`.
 //!
 //! * [`mod@file`]: names of manifest files, the file header, the text of `CURRENT`.
 //! * [`record`]: records, each checksummed and chained to the one before.
-//! * [`edit`]: what a record says, as operations.
+//! * [`edit`]: the content of records, as operations.
 //! * [`mod@describe`]: annotated fields of a manifest file, for `terrane dump`.
 
 mod decode;

@@ -10,29 +10,29 @@
 //! 3. its number is that of the record before it, or one more if it is an edit;
 //! 4. its payload checksum is right.
 //!
-//! The header checksum covers the payload's, so the chain covers every byte from the start of the file. The
-//! header has its own so that a damaged length is never followed.
+//! The header checksum covers the payload's checksum, so the chain covers every byte from the start of the
+//! file. The header has its own checksum so that a reader never trusts a damaged length.
 
 use terrane_base::{Error, Result};
 
 use crate::checksum::crc32c;
 
-/// Bytes in front of a payload.
+/// Bytes before a payload.
 pub const RECORD_HEADER_BYTES: usize = 28;
 /// Longest payload.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 
-/// What a record is. The discriminants are part of the format.
+/// The type of a record. The discriminants are part of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RecordTag {
     /// A piece of the snapshot at the front of the file: edits that make up the state.
     Snapshot = 1,
-    /// The snapshot is complete. Payload: how many operations it holds, u64.
+    /// The snapshot is complete. Payload: the number of its operations, u64.
     SnapshotEnd = 2,
     /// Edits that take effect together.
     Edit = 3,
-    /// Durable-end mark: every record before it is durable. No payload. The next edit takes its place.
+    /// Durable-end mark: every record before it is durable. No payload. The next edit overwrites it.
     Mark = 4,
 }
 
@@ -50,7 +50,7 @@ impl RecordTag {
     }
 }
 
-/// The bytes in front of a payload, decoded.
+/// The decoded header before a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordHeader {
     /// Bytes of the payload.
@@ -61,7 +61,7 @@ pub struct RecordHeader {
     pub number: u64,
     /// Header checksum of the record before.
     pub previous: u32,
-    /// What the record is.
+    /// Type of the record.
     pub tag: RecordTag,
     /// CRC-32C of the fields above.
     pub checksum: u32,
@@ -112,7 +112,7 @@ impl RecordHeader {
     /// Checks that the record follows one with header checksum `previous` and number `number`.
     ///
     /// # Errors
-    /// `Corrupt`: a record is missing, doubled, or out of place.
+    /// `Corrupt` if a record is missing, repeated, or out of place.
     pub fn check_chain(&self, previous: u32, number: u64) -> Result<()> {
         let expected = number.saturating_add(u64::from(self.tag == RecordTag::Edit));
         if terrane_base::planted!(IgnoreEditChain) {
@@ -151,7 +151,7 @@ impl RecordHeader {
     }
 }
 
-/// Where a new record stands: the seed of its file and the record before it.
+/// The position of a new record in the chain: the seed of its file and the record before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Checksum of the file header.
@@ -163,10 +163,10 @@ pub struct Link {
 }
 
 impl Link {
-    /// Appends a record to `out` and steps on: to the link for the record after it.
+    /// Appends a record to `out` and advances to the link for the next record.
     ///
-    /// Requires: the payload is at most [`PAYLOAD_BYTES_MAX`] long. A mark is not stepped over, for the next
-    /// edit takes its place.
+    /// Requires: the payload is at most [`PAYLOAD_BYTES_MAX`] long. A mark does not advance the link, because
+    /// the next edit overwrites it.
     pub fn append(&mut self, tag: RecordTag, payload: &[u8], out: &mut Vec<u8>) {
         assert!(payload.len() <= PAYLOAD_BYTES_MAX, "callers keep payloads within the limit");
         let number = self.number + u64::from(tag == RecordTag::Edit);
@@ -184,7 +184,7 @@ impl Link {
         }
     }
 
-    /// Steps over a record that was read and found valid.
+    /// Advances over a valid record that was read.
     pub fn follow(&mut self, header: &RecordHeader) {
         if header.tag != RecordTag::Mark {
             (self.previous, self.number) = (header.checksum, header.number);

@@ -1,12 +1,13 @@
-//! How many of a few sorted numbers are not above a target: the one step of every search in a block.
+//! Counts how many of a few sorted numbers are at most a target: the basic step of every search in a block.
 //!
-//! A search tree has a root of 16 numbers and leaves of 8. Numbers are the *heads* of keys (see `crate::wire::head`);
-//! nodes that hold fewer keys are padded with their largest head, so that a node is compared whole and without a
-//! branch (`docs/format/block.md` has the layout). There is a kernel for each set of vector instructions, and one without; all give the same answers
-//! (`tests/rank.rs`). The best that the processor has is chosen at the first search. [`choose`] sets another one.
+//! A search tree has a root of 16 numbers and leaves of 8. The numbers are the *heads* of keys (see
+//! `crate::wire::head`). A node with fewer keys is padded with its largest head, so that it is compared as a
+//! whole and without a branch (`docs/format/block.md` has the layout). There is one kernel for each set of
+//! vector instructions, and one without; all return the same counts (`tests/rank.rs`). The first search
+//! chooses the best kernel that the processor supports; [`choose`] sets another one.
 //!
-//! What is counted is never more than a node has, whatever the numbers are: a node that is out of order gives some
-//! position, and never one outside.
+//! The count never exceeds the size of the node: for a node that is out of order it is arbitrary, but never
+//! out of bounds.
 
 mod simd;
 
@@ -24,14 +25,14 @@ pub const LEAF_HEAD_BYTES: usize = LEAF * size_of::<u64>();
 
 /// The kernel in use, as the number of its [`SearchKernel`]; `Auto` until the first search.
 ///
-/// Relaxed: the number stands for itself, and every kernel gives the same answers.
+/// Relaxed: no other memory depends on the number, and every kernel returns the same counts.
 static CHOSEN: AtomicU8 = AtomicU8::new(SearchKernel::Auto as u8);
 
-/// Makes every search of this process use `kernel` from now on; `Auto`: the best one that the processor has.
-/// Returns the kernel that is in use now.
+/// Makes every search of this process use `kernel`; `Auto` means the best one that the processor supports.
+/// Returns the kernel that is now in use.
 ///
 /// # Errors
-/// `Invalid`, naming the option, if the processor does not have its instructions; nothing changes then.
+/// `Invalid`, naming the option, if the processor lacks the instructions; then nothing changes.
 pub fn choose(kernel: SearchKernel) -> Result<SearchKernel> {
     let chosen = if kernel == SearchKernel::Auto { best() } else { kernel };
     if !is_available(chosen) {
@@ -44,7 +45,7 @@ pub fn choose(kernel: SearchKernel) -> Result<SearchKernel> {
     Ok(chosen)
 }
 
-/// Whether the processor can run `kernel`. `Auto` always can.
+/// Returns true if the processor can run `kernel`. `Auto` always can.
 #[must_use]
 pub fn is_available(kernel: SearchKernel) -> bool {
     matches!(kernel, SearchKernel::Auto | SearchKernel::Scalar) || simd::is_available(kernel)
@@ -55,7 +56,7 @@ pub fn available() -> impl Iterator<Item = SearchKernel> {
     SearchKernel::ALL.into_iter().filter(|kernel| *kernel != SearchKernel::Auto && is_available(*kernel))
 }
 
-/// How many numbers of a leaf, stored little-endian, are at most `target`, by `kernel`.
+/// The number of heads of a leaf, stored little-endian, that are at most `target`, by `kernel`.
 ///
 /// # Panics
 /// If the processor cannot run `kernel`.
@@ -84,7 +85,7 @@ pub fn root_with(kernel: SearchKernel, heads: &[u64; ROOT], target: u64) -> usiz
 }
 
 fn best() -> SearchKernel {
-    // SSE2 compares 64 bits by halves, which takes longer than the search without vectors.
+    // SSE2 compares 64 bits in two halves, which takes longer than the search without vectors.
     let pays = |kernel: &SearchKernel| *kernel != SearchKernel::Sse2;
     available().filter(pays).last().unwrap_or(SearchKernel::Scalar)
 }
@@ -100,13 +101,13 @@ fn current() -> SearchKernel {
 #[cold]
 fn first() -> SearchKernel {
     let kernel = best();
-    // Whoever chose in the meantime is not overruled.
+    // A kernel that another thread chose in the meantime stays.
     let _ =
         CHOSEN.compare_exchange(SearchKernel::Auto as u8, kernel as u8, Ordering::Relaxed, Ordering::Relaxed);
     kernel
 }
 
-/// How many numbers of a leaf, stored little-endian, are at most `target`.
+/// The number of heads of a leaf, stored little-endian, that are at most `target`.
 #[inline]
 pub(crate) fn leaf(heads: &[u8; LEAF_HEAD_BYTES], target: u64) -> usize {
     match current() {
@@ -115,7 +116,7 @@ pub(crate) fn leaf(heads: &[u8; LEAF_HEAD_BYTES], target: u64) -> usize {
     }
 }
 
-/// How many numbers of a root are at most `target`.
+/// The number of heads of a root that are at most `target`.
 #[inline]
 pub(crate) fn root(heads: &[u64; ROOT], target: u64) -> usize {
     match current() {
@@ -124,7 +125,7 @@ pub(crate) fn root(heads: &[u64; ROOT], target: u64) -> usize {
     }
 }
 
-/// How many numbers of a tree of two layers are at most `target`.
+/// The number of heads of a tree of two layers that are at most `target`.
 ///
 /// `leaves` holds `leaf_count` leaves, `STRIDE` bytes from one to the next; `heads` the first number of each.
 #[inline]
@@ -143,7 +144,8 @@ pub(crate) fn tree<const STRIDE: usize>(
     }
 }
 
-/// Goes on from the root, `at` of whose numbers are at most the target, into a leaf, and counts the numbers in all.
+/// Continues from the root, in which `at` numbers are at most the target, into a leaf; returns the whole
+/// count.
 #[inline(always)]
 fn below<const STRIDE: usize>(
     leaves: &[u8],

@@ -1,9 +1,9 @@
 //! The kernels with vector instructions.
 //!
-//! Unsafe for two things, and nothing else: loads of whole vectors from arrays whose length is in their type, and calls
-//! of functions that need instructions which [`is_available`] has found. [`super::choose`] lets no other kernel
-//! through, and the first search takes one that is available; the faces here check it once more where a caller names
-//! the kernel by itself.
+//! Unsafe code for two purposes only: loads of whole vectors from arrays whose length is in their type, and
+//! calls of functions whose instructions [`is_available`] has found. [`super::choose`] accepts no other
+//! kernel, and the first search takes an available one; the safe functions here check it again if a caller
+//! names the kernel.
 #![expect(
     unsafe_code,
     reason = "vector loads, and calls of functions that need instructions found at run time"
@@ -22,7 +22,7 @@ pub(super) use arm::{is_available, leaf, root, tree};
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use none::{is_available, leaf, root, tree};
 
-/// The faces of the kernels of one architecture: from the name of a kernel to its functions.
+/// The safe functions of the kernels of one architecture: they map a kernel's name to its functions.
 macro_rules! faces {
     ($( $kernel:ident => $module:ident, $feature:tt; )*) => {
         #[inline]
@@ -78,7 +78,8 @@ macro_rules! faces {
     };
 }
 
-/// The search over both layers, from a kernel's own two: in one function, so that they are inlined.
+/// The search over both layers, built from a kernel's own two functions as one function, so that they are
+/// inlined.
 macro_rules! tree {
     ($feature:literal) => {
         #[target_feature(enable = $feature)]
@@ -102,7 +103,7 @@ mod x86 {
 
     macro_rules! detected {
         ("sse2") => {
-            // Every processor of this architecture has it.
+            // Every processor of this architecture supports it.
             true
         };
         ("avx2") => {
@@ -156,8 +157,8 @@ mod x86 {
             _mm256_set1_epi64x, _mm256_xor_si256,
         };
 
-        /// One bit for each of four numbers that is above the target. There is no comparison without sign: both sides
-        /// are shifted to where the order with sign is the same.
+        /// One bit for each of four numbers that is above the target. There is no unsigned comparison, so
+        /// both sides are shifted into the signed order.
         #[inline]
         #[target_feature(enable = "avx2,popcnt")]
         fn above(heads: __m256i, shifted_target: __m256i) -> u32 {
@@ -209,12 +210,12 @@ mod x86 {
             _mm_movemask_pd, _mm_or_si128, _mm_set1_epi32, _mm_set1_epi64x, _mm_shuffle_epi32, _mm_xor_si128,
         };
 
-        /// Both halves of a number twice its high half, or twice its low half.
+        /// Shuffles that copy the high half, or the low half, of each number into both halves.
         const HIGH_HALVES: i32 = 0b11_11_01_01;
         const LOW_HALVES: i32 = 0b10_10_00_00;
 
-        /// How many of two numbers are above the target, whose halves are shifted as these are. Compared by halves:
-        /// wider comparisons came later.
+        /// How many of two numbers are above the target, whose halves are shifted as theirs are. Compares by
+        /// halves, because SSE2 has no wider comparison.
         #[inline]
         #[target_feature(enable = "sse2")]
         fn above(heads: __m128i, shifted_target: __m128i) -> usize {
@@ -227,7 +228,7 @@ mod x86 {
                 _mm_shuffle_epi32::<LOW_HALVES>(greater),
             );
             let mask = _mm_movemask_pd(_mm_castsi128_pd(_mm_or_si128(by_high, by_low)));
-            // One bit each: 0, 1, 1, 2 of them.
+            // The mask has one bit per number; this counts them.
             (mask - (mask >> 1)).cast_unsigned() as usize
         }
 
@@ -304,7 +305,8 @@ mod arm {
             let (groups, _) = heads.as_chunks::<16>();
             let mut sum = vdupq_n_u64(0);
             for group in groups {
-                // SAFETY: 16 bytes are there, by the type. Bytes, and not numbers, so that nothing need be aligned.
+                // SAFETY: 16 bytes are there, by the type. Bytes, and not numbers, so that nothing need be
+                // aligned.
                 let group = vreinterpretq_u64_u8(unsafe { vld1q_u8(group.as_ptr()) });
                 sum = vaddq_u64(sum, at_most(group, target));
             }

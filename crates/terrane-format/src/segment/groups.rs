@@ -1,7 +1,8 @@
-//! Walking the groups of a segment that lies in memory.
+//! Walks the groups of a segment in memory.
 //!
-//! A walk ends at the first place where no sound group continues the numbering. Whether that place is the end,
-//! a torn tail or corruption is not decided here: it depends on the durable-end marks of the whole journal.
+//! A walk ends at the first offset at which no valid group continues the numbering. The walk does not decide
+//! whether that is the end, a torn tail or corruption: this depends on the durable-end marks of the whole
+//! journal.
 
 use std::ops::Range;
 
@@ -17,19 +18,19 @@ use crate::dump;
 /// How often the bytes of a segment may be checked in vain.
 const WASTE_MAX: u64 = 4;
 
-/// A group whose checksums are, or were, right.
+/// A group whose checksums are valid, or were when it was checked before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Where it starts in the segment.
+    /// Offset in the segment.
     pub offset: usize,
     /// Its header.
     pub header: GroupHeader,
 }
 
-/// Where a walk stands: behind the last sound group.
+/// The state of a walk after the last valid group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walk {
-    /// Bytes from the start of the segment to the end of the last sound group.
+    /// Bytes from the start of the segment to the end of the last valid group.
     pub offset: usize,
     /// Number of the last record up to there.
     pub last_seq: SeqNo,
@@ -37,7 +38,7 @@ pub struct Walk {
     pub checksum: u32,
 }
 
-/// The sound groups of a segment, in order; ends without an item at the first place that holds none.
+/// The valid groups of a segment, in order; ends at the first offset that holds none.
 #[derive(Clone, Debug)]
 pub struct Groups<'a> {
     segment: &'a [u8],
@@ -48,7 +49,7 @@ pub struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    /// Walks `segment`, the bytes of a whole segment or of its part that counts.
+    /// Walks `segment`, the bytes of a whole segment or of its valid part.
     ///
     /// # Errors
     /// `Corrupt`, without a place, if the segment header is not valid.
@@ -58,22 +59,23 @@ impl<'a> Groups<'a> {
         Ok((header, Groups { segment, seed: segment_seed(header.id, header.salt), walk, wasted: 0 }))
     }
 
-    /// Walks from the first valid group of segment `id`, whatever is in front of it; `None` if there is none. `salt` is
-    /// that of its groups. For a repair.
+    /// Walks from the first valid group of segment `id`, whatever precedes it; `None` if there is none.
+    /// `salt` is that of its groups. For repair.
     #[must_use]
     pub fn anywhere(segment: &'a [u8], id: SegmentId, salt: Option<u32>) -> Option<Groups<'a>> {
-        // Just in front of where the first group belongs, so that it is the next place to be looked at.
+        // Directly before the offset of the first group, so that the search begins there.
         let walk = Walk { offset: SEGMENT_HEADER_BYTES - GROUP_ALIGN, last_seq: SeqNo(0), checksum: 0 };
         let mut groups = Groups { segment, seed: segment_seed(id, salt), walk, wasted: 0 };
         groups.skip_damage()?;
         Some(groups)
     }
 
-    /// Goes on at the next valid group header behind the walk; returns the number of its first record, or `None` if
-    /// there is no other. For a repair: what lies between is lost, so the running checksum means nothing any more.
+    /// Continues at the next valid group header; returns the number of its first record, or `None` if there
+    /// is no other. For repair: the bytes between are lost, so the running checksum means nothing from then
+    /// on.
     ///
-    /// Gives up as if there were no other once the damaged groups add up to several times the segment: only a
-    /// made-up segment holds damaged groups within damaged groups, and they would take time without bound.
+    /// Returns `None` once the damaged groups add up to several times the segment: only a forged segment
+    /// nests damaged groups, and checking them would take unbounded time.
     pub fn skip_damage(&mut self) -> Option<SeqNo> {
         if self.wasted > WASTE_MAX * self.segment.len() as u64 {
             return None;
@@ -89,18 +91,20 @@ impl<'a> Groups<'a> {
         Some(first_seq)
     }
 
-    /// Behind the last group that [`Iterator::next`] returned.
+    /// The state after the last group that [`Iterator::next`] returned.
     #[must_use]
     pub fn walk(&self) -> Walk {
         self.walk
     }
 
-    /// Why no sound group lies at the end of the walk: what was expected and what was found.
+    /// The reason why the walk ended: what was expected and what was found.
     #[must_use]
     pub fn stop_reason(&self) -> String {
         let expected = self.walk.last_seq.0 + 1;
         match GroupHeader::decode(self.segment, self.seed, self.walk.offset) {
-            None => format!("expected a group starting with #{expected}, found no valid group header"),
+            None => format!(
+                "expected a group starting with sequence number {expected}, found no valid group header"
+            ),
             Some((header, _)) if header.first_seq.0 != expected => {
                 format!(
                     "expected a group starting with #{expected}, found one starting with {}",
@@ -109,18 +113,18 @@ impl<'a> Groups<'a> {
             }
             Some((header, checksum)) => match self.check_batches(&header, checksum) {
                 Err(why) => why,
-                Ok(_) => "found a sound group".to_owned(),
+                Ok(_) => "found a valid group".to_owned(),
             },
         }
     }
 
-    /// Whether a valid header lies at the end of the walk although its group is not sound.
+    /// Returns true if a valid group header lies at the end of the walk, but its group is damaged.
     #[must_use]
     pub fn is_torn(&self) -> bool {
         GroupHeader::decode(self.segment, self.seed, self.walk.offset).is_some()
     }
 
-    /// Checks every batch of a group; returns the running checksum behind it.
+    /// Checks every batch of a group; returns the running checksum after it.
     fn check_batches(&self, header: &GroupHeader, group_checksum: u32) -> std::result::Result<u32, String> {
         let start = self.walk.offset;
         let group = &self.segment[start..start + header.len as usize];
@@ -128,11 +132,11 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Checks every batch of the group `group` at `start` of its segment, given its header and the header's checksum; returns
-/// the running checksum behind it if `running` is the one in front.
+/// Checks every batch of the group `group` at `start` of its segment, given its header and the header's
+/// checksum; returns the running checksum after it. `running` is the one before it.
 ///
 /// # Errors
-/// Why the group is not sound.
+/// The reason why the group is damaged.
 pub fn check_batches(
     group: &[u8],
     start: usize,
@@ -184,7 +188,7 @@ impl Iterator for Groups<'_> {
 /// A batch within a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// Where its records start in the segment.
+    /// Offset of its records in the segment.
     pub offset: usize,
     /// Bytes of its records.
     pub len: usize,
@@ -194,7 +198,7 @@ pub struct Batch {
     pub record_count: u32,
 }
 
-/// The batches of a group that [`Groups`] found sound, in order.
+/// The batches of a valid group of [`Groups`], in order.
 #[derive(Clone, Debug)]
 pub struct Batches<'a> {
     segment: &'a [u8],
@@ -204,7 +208,7 @@ pub struct Batches<'a> {
 }
 
 impl<'a> Batches<'a> {
-    /// The batches of `group` in `segment`, where it was found.
+    /// The batches of `group`, which was found in `segment`.
     #[must_use]
     pub fn new(segment: &'a [u8], group: &Group) -> Self {
         Batches {
@@ -236,8 +240,8 @@ impl Batch {
     /// Calls `each` with the offset in the segment, the sequence number and the value of every record.
     ///
     /// # Errors
-    /// `Corrupt`, without a place, if the bytes are not exactly the records that the header promises; whatever
-    /// `each` returns.
+    /// `Corrupt`, without a place, if the bytes are not exactly the records that the header promises; any
+    /// error that `each` returns.
     pub fn records<'a>(
         &self,
         segment: &'a [u8],
@@ -262,8 +266,8 @@ impl Batch {
     }
 }
 
-/// The greatest durable-end mark in any valid group header of segment `id`, its groups of this `salt`, at or after
-/// `from`, whatever lies between; `None` if there is no valid header.
+/// The greatest durable-end mark in any valid group header of segment `id` with this `salt`, at or after
+/// `from`, across damage; `None` if there is no valid header.
 #[must_use]
 pub fn durable_marks(segment: &[u8], id: SegmentId, salt: Option<u32>, from: usize) -> Option<SeqNo> {
     let seed = segment_seed(id, salt);
@@ -278,7 +282,7 @@ pub fn durable_marks(segment: &[u8], id: SegmentId, salt: Option<u32>, from: usi
     greatest
 }
 
-/// Tells `line` the meaning of each part of a segment, front to back; stops where no sound group follows.
+/// Passes the meaning of each part of a segment to `line`, front to back; stops where no valid group follows.
 ///
 /// # Errors
 /// `Corrupt`, without a place, if the segment header or a record is not valid.

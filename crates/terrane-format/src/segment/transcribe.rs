@@ -1,5 +1,5 @@
-//! The groups of a segment, written again for another database: the same records under the same numbers at the same
-//! offsets, with the checksums of the other database's salt.
+//! Rewrites the groups of a segment for another database: the same records, sequence numbers and offsets,
+//! with checksums for the other database's salt.
 
 use terrane_base::{Error, Result, SeqNo};
 
@@ -8,10 +8,10 @@ use super::{
     SegmentHeader, batch_checksum, chain, encode_batch_header, segment_seed,
 };
 
-/// Bytes that are handed on at once, at least but for the last.
+/// Bytes that are passed on at once; only the last piece may be shorter.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// How a segment that was written again ends.
+/// The end of a rewritten segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transcribed {
     /// Number of its last record, or of the record before it if it holds none.
@@ -20,13 +20,13 @@ pub struct Transcribed {
     pub checksum: u32,
 }
 
-/// Writes the groups of `source`, the part of a segment that counts, as a segment of `header`, which has its salt and
-/// its predecessor; `emit` gets the bytes, front to back, `source.len()` in all.
+/// Writes the groups of `source`, the valid part of a segment, as a segment with `header`, which holds the
+/// new salt and predecessor. `emit` gets the bytes, front to back, `source.len()` in all.
 ///
-/// Marks are kept as such, but name no edit: they knew another manifest.
+/// Marks are kept, but without edit numbers, which refer to the other manifest.
 ///
 /// # Errors
-/// `Corrupt`, without a place, if `source` is not sound to its end; whatever `emit` returns.
+/// `Corrupt`, without a place, if `source` is not valid to its end; any error that `emit` returns.
 pub fn transcribe(
     source: &[u8],
     header: &SegmentHeader,
@@ -61,7 +61,7 @@ pub fn transcribe(
     if end.offset != source.len() {
         let (found, expected) = (end.offset, source.len().max(SEGMENT_HEADER_BYTES));
         return Err(Error::corrupt(format!(
-            "segment {} is sound up to offset {found}, expected {expected}: {}",
+            "segment {} is valid up to offset {found}, expected {expected}: {}",
             header.id,
             groups.stop_reason()
         )));

@@ -9,7 +9,7 @@ use crate::SegmentInfo;
 /// A segment that has a file.
 pub(super) struct Live {
     pub(super) info: SegmentInfo,
-    /// `None` for a replayed one, which is durable.
+    /// `None` for a replayed segment, which is durable.
     pub(super) file: Option<Arc<dyn File>>,
     pub(super) memory: Arc<SegmentMemory>,
 }

@@ -1,8 +1,9 @@
-//! The preparer: keeps one segment ready, so that the write way waits for no allocation.
+//! The preparer: keeps one segment ready, so that writers wait for no allocation.
 //!
-//! Steps: 1. a spare file, or else a new one; 2. its space; 3. its mapping, filled in; 4. for a new file: length and
-//! directory entry durable; 5. the registration. A failure of step 5 keeps the segment: the next attempt
-//! registers the same one again, because the first may have reached the manifest after all.
+//! Steps: 1. take a spare file, or create one; 2. allocate its space; 3. map it and allocate its pages; 4.
+//! for a new file: make length and directory entry durable; 5. register it. If step 5 fails, the segment is
+//! kept and the next attempt registers it again, because the first registration may have reached the
+//! manifest.
 
 use std::sync::Arc;
 
@@ -15,9 +16,9 @@ use terrane_device::{File, OpenMode, Region, SegmentMemory};
 use super::{Live, Shared, State};
 use crate::{SegmentInfo, SegmentSpec, SegmentState};
 
-/// Body of the preparer's thread.
+/// The preparer's thread.
 pub(super) fn run(shared: &Shared) {
-    // Also when a registrar panics: who waits for a segment must not wait for ever.
+    // Also if a registrar panics: a thread that waits for a segment must not wait for ever.
     struct Gone<'a>(&'a Shared);
     impl Drop for Gone<'_> {
         fn drop(&mut self) {
@@ -32,7 +33,7 @@ pub(super) fn run(shared: &Shared) {
 }
 
 impl Shared {
-    /// One turn of the preparer where it has no thread.
+    /// One step of the preparer if it has no thread.
     pub(super) fn prepare_step(&self) -> Step {
         let (is_stopping, wanted) = take(&self.state, |state| (state.is_stopping, state.due()));
         match wanted {
@@ -57,7 +58,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Bytes of the next segment, once one is wanted; `None` when the journal stops.
+    /// Bytes of the next segment, once it is wanted; `None` when the journal stops.
     fn await_wanted(&self) -> Option<u64> {
         let mut state = self.state.lock();
         loop {
@@ -108,9 +109,10 @@ impl Shared {
         Ok(Live { info, file: Some(file), memory: Arc::new(SegmentMemory { id, region }) })
     }
 
-    /// Maps a file and fills it in. Pages filled in for writing spare each commit a quarter of its time, but are
-    /// dirty: the next sync would write the whole segment. So where syncs are asked for, only the page cache is
-    /// filled, and the first store to a page takes a fault that needs no device.
+    /// Maps a file and allocates its pages. If the pages are allocated for writing, each commit takes a
+    /// quarter less time; but they are dirty then, and the next sync would write the whole segment. So if
+    /// syncs are used, only the page cache is filled, and the first store to a page takes a fault that needs
+    /// no device.
     fn map(&self, file: &dyn File, bytes: usize) -> Result<Region> {
         // Relaxed: a hint.
         if self.was_persisted.swap(false, Ordering::Relaxed) {
@@ -133,7 +135,7 @@ impl Shared {
         match made {
             Ok(()) => Ok((number, file)),
             Err(error) => {
-                // What was reserved in part must not keep the device full. The error that matters is the first.
+                // A partly reserved file must not keep the device full. The first error is the one to report.
                 let _ = self.disk.remove(&path);
                 Err(self.explain(error, bytes))
             }
@@ -144,7 +146,7 @@ impl Shared {
         if terrane_base::planted!(SkipSegmentDirectorySync) { Ok(()) } else { self.disk.sync_dir(&self.dir) }
     }
 
-    /// A spare file of the right size, its space checked. One that cannot be used is removed.
+    /// A spare file of the right size whose space is allocated. A file that cannot be used is removed.
     fn open_spare(&self, bytes: u64) -> Option<(u32, Arc<dyn File>)> {
         self.recycle();
         while let Some(number) = take(&self.state, |state| {
@@ -161,7 +163,7 @@ impl Shared {
             if let Ok(Some(file)) = usable {
                 return Some((number, file));
             }
-            // Gone, cut or without space: a new file is tried next and reports what is wrong.
+            // Missing, truncated or without space: the caller creates a new file, which reports any error.
             let _ = self.disk.remove(&path);
         }
         None
@@ -185,7 +187,7 @@ impl Live {
 }
 
 impl State {
-    /// Bytes of the segment to be prepared now.
+    /// Bytes of the segment to prepare now.
     fn due(&self) -> Option<u64> {
         self.wanted.filter(|_| self.ready.is_none())
     }

@@ -8,8 +8,8 @@ use terrane_device::SegmentMemory;
 use super::Shared;
 use crate::SegmentState;
 
-/// A trimmed segment whose file will be reused once `memory` is the last pointer into it: the mapping is shared
-/// with the file, so writing to the file under a reader would change what it reads.
+/// A trimmed segment. Its file is reused once `memory` is the last pointer to it: the mapping is shared with
+/// the file, so a write to the file would change what a reader reads.
 pub(super) struct Retired {
     file: u32,
     bytes: u64,
@@ -17,14 +17,14 @@ pub(super) struct Retired {
 }
 
 impl Retired {
-    /// Bytes that its readers keep alive.
+    /// Bytes that readers keep alive.
     pub(super) fn memory_bytes(&self) -> u64 {
         self.bytes
     }
 }
 
 impl Shared {
-    /// Takes over the files that no live segment uses; removes what is of no use.
+    /// Takes over the files that no live segment uses; removes those that do not fit.
     pub(super) fn adopt_spares(&self, files: &[(u32, u64)]) -> Result<()> {
         for &(file, bytes) in files {
             let mut state = self.state.lock();
@@ -38,7 +38,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Gives up segments up to `upto`. The files of those `kept` are nobody's business here any more.
+    /// Removes segments up to `upto` from the journal. The files of those in `kept` stay as they are and no
+    /// longer belong to the journal.
     pub(super) fn trim(&self, upto: SegmentId, kept: &[SegmentId]) -> Result<Vec<SegmentId>> {
         let (mut gone, mut useless) = (Vec::new(), Vec::new());
         let mut state = self.state.lock();
@@ -57,17 +58,17 @@ impl Shared {
                     Retired { file: first.info.file, bytes: first.info.bytes, memory: first.memory };
                 state.retired.push(retired);
             } else {
-                // The file may go at once: its mapping outlives its name.
+                // The file may be removed at once: its mapping stays valid without a name.
                 useless.push(first.info.file);
             }
         }
         drop(state);
-        // Every file is tried, the first error reported.
+        // Tries every file and reports the first error.
         let removed = useless.into_iter().map(|file| self.remove(file)).collect::<Vec<_>>();
         removed.into_iter().collect::<Result<()>>().map(|()| gone)
     }
 
-    /// Turns retired files that nobody reads any more into spare ones.
+    /// Moves retired files without readers to the spare ones.
     pub(super) fn recycle(&self) {
         let mut state = self.state.lock();
         let mut index = 0;
@@ -86,7 +87,7 @@ impl Shared {
 
     pub(super) fn remove_spares(&self) -> Result<u64> {
         self.recycle();
-        // Out of the list first: what fails half-way must not be reused.
+        // Removed from the list first: a file that was half removed must not be reused.
         let spares = std::mem::take(&mut self.state.lock().spares);
         let removed = spares.into_iter().map(|(file, bytes)| self.remove(file).map(|()| bytes));
         removed.collect::<Vec<_>>().into_iter().sum()

@@ -1,4 +1,4 @@
-//! Handing the records of a piece to the sink.
+//! Passes the records of a piece to the sink.
 
 use terrane_base::{Error, Result};
 use terrane_format::segment::{Batches, Group, GroupHeader};
@@ -6,8 +6,8 @@ use terrane_format::segment::{Batches, Group, GroupHeader};
 use super::RecordSink;
 use super::scan::{Piece, Scan};
 
-/// Step 4 of replay, for one piece. Checksums were checked by the scan, and are not again: whoever reads the
-/// records later, for as long as the segment lives, does not check them either.
+/// Step 4 of replay, for one piece. The scan has verified the checksums; neither this step nor later readers
+/// of the segment's memory verify them again.
 pub(super) fn index(scan: &Scan, piece: &Piece, sink: &RecordSink<'_>) -> Result<()> {
     let bytes = scan.bytes();
     let corrupt = |error: Error, offset: usize| error.at(&*scan.path, offset as u64);

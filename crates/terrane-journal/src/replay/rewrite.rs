@@ -1,12 +1,11 @@
-//! The journal written again, without or with other records than it had: for who says of each batch whether it is
-//! replayed.
+//! Rewrites the journal with changed records: a filter decides for each batch whether it is replayed.
 //!
-//! 1. scan, link and judge as in a replay
-//! 2. in the order of commits: whoever is asked says of each batch that it stays, or what takes its place
-//! 3. from the first segment on of which a batch was changed, all are written anew: the same groups, the same numbers.
+//! 1. Scan, link and check as in a replay.
+//! 2. In commit order, ask the filter about each batch: it stays, or is replaced.
+//! 3. From the first segment with a changed batch on, write all segments again: the same groups and numbers.
 //!
-//! What is written lies under names that are no segments' ([`pending_name`]): the caller makes one edit that takes the old
-//! segments out of the manifest and lists the new ones, and then gives them their names.
+//! The new files have names that are not names of segments ([`pending_name`]). The caller makes one edit that
+//! removes the old segments from the manifest and lists the new ones, and then renames the files.
 
 use std::path::Path;
 
@@ -19,7 +18,7 @@ use terrane_format::segment::{
 };
 
 use super::scan::{self, Scan};
-use super::{ListedSegment, ReplaySettings, SegmentSeal, durable_through, judge, link, run_tasks};
+use super::{ListedSegment, ReplaySettings, SegmentSeal, check_end, durable_through, link, run_tasks};
 use crate::{SegmentSpec, WrittenSegment};
 
 /// A batch of the journal, as it was committed.
@@ -29,35 +28,36 @@ pub struct FoundBatch<'a> {
     pub segment: SegmentId,
     /// The file of that segment.
     pub file: &'a str,
-    /// Where its records begin there.
+    /// Offset of its records there.
     pub offset: u64,
     /// Number of its first record.
     pub first_seq: SeqNo,
-    /// How many it has.
+    /// Number of its records.
     pub record_count: u32,
     /// Its records, back to back.
     pub records: &'a [u8],
 }
 
-/// Who is asked for each batch.
-pub trait BatchJudge {
-    /// Told once, before any batch: the segments that hold records, oldest first, each with the number of its last one.
+/// Decides about each batch.
+pub trait BatchFilter {
+    /// Called once, before any batch, with the segments that hold records, oldest first, and the number of
+    /// the last record of each.
     ///
     /// # Errors
-    /// Ends the rewriting; nothing has changed.
+    /// Any error ends the rewriting; nothing has changed.
     fn begin(&mut self, segments: &[(SegmentId, SeqNo)]) -> Result<()>;
 
-    /// What takes the place of the records of a batch, as many as there were; `None`: they stay.
+    /// The replacement of the batch's records, as many as there were; `None` keeps them.
     ///
     /// # Errors
-    /// Ends the rewriting; nothing has changed.
+    /// Any error ends the rewriting; nothing has changed.
     fn batch(&mut self, batch: &FoundBatch<'_>) -> Result<Option<Vec<u8>>>;
 }
 
-/// What new segments are called.
+/// Numbers of the new segments.
 #[derive(Clone, Copy, Debug)]
 pub struct NewNames {
-    /// The first one; those behind it count on.
+    /// Id of the first one; the next ones count on from it.
     pub segment: SegmentId,
     /// Its file.
     pub file: u32,
@@ -65,24 +65,24 @@ pub struct NewNames {
     pub edit: u64,
 }
 
-/// What a rewriting did.
+/// The result of a rewriting.
 #[derive(Clone, Debug, Default)]
 pub struct Rewritten {
-    /// Listed segments that do not count any more.
+    /// Listed segments that are no longer valid.
     pub gone: Vec<SegmentId>,
-    /// What takes their place, oldest first, durable under names that are pending; none if nothing was changed.
+    /// Their replacements, oldest first, durable under pending names; none if nothing was changed.
     pub written: Vec<WrittenSegment>,
-    /// The last edit of the manifest that was durable as far as the journal knows.
+    /// The last manifest edit that was durable according to the journal.
     pub edit: u64,
 }
 
-/// The name of the file `file` until the manifest lists it.
+/// The name of file `file` until the manifest lists it.
 #[must_use]
 pub fn pending_name(file: u32) -> String {
     format!("{}{PENDING}", crate::file_name(file))
 }
 
-/// The file that a name says is pending.
+/// The number of the file with this pending name.
 #[must_use]
 pub fn pending_number(name: &str) -> Option<u32> {
     crate::file_number(name.strip_suffix(PENDING)?)
@@ -90,10 +90,11 @@ pub fn pending_number(name: &str) -> Option<u32> {
 
 const PENDING: &str = ".new";
 
-/// Rewrites the listed segments of directory `dir`, which are oldest first, by what `asked` says; see the head of the file.
+/// Rewrites the listed segments of directory `dir`, oldest first, as `filter` decides; see the head of the
+/// file.
 ///
 /// # Errors
-/// As [`super::replay`], and whatever `asked` returns; `Full`.
+/// As [`super::replay()`], and any error that `filter` returns; `Full`.
 pub fn rewrite(
     disk: &dyn Disk,
     dir: &Path,
@@ -101,40 +102,40 @@ pub fn rewrite(
     settings: &ReplaySettings,
     spawn: &dyn Spawn,
     names: NewNames,
-    asked: &mut dyn BatchJudge,
+    filter: &mut dyn BatchFilter,
 ) -> Result<Rewritten> {
     let scans = run_tasks(spawn, settings.threads, listed, &|listed| {
         scan::scan(disk, dir, listed, OpenMode::Write, settings.salt)
     })?;
     let run = link(&scans, settings)?;
-    judge(&scans, &run, settings)?;
+    check_end(&scans, &run, settings)?;
     let used: Vec<&Scan> = run.used.iter().map(|&index| &scans[index]).collect();
     let told: Vec<_> = used.iter().map(|scan| (scan.listed.spec.id, scan.end.last_seq)).collect();
-    asked.begin(&told)?;
+    filter.begin(&told)?;
     let edit = scans.iter().map(|scan| scan.edit).max().unwrap_or(0);
     let mut writer = Writer { disk, dir, salt: settings.salt, names, link: None, written: Vec::new() };
-    let first = writer.put_changed(&used, asked).and_then(|first| {
+    let first = writer.put_changed(&used, filter).and_then(|first| {
         let Some(first) = first else { return Ok(None) };
-        // What stays in front of the new ones must be as durable as they are: else a loss of power takes both.
+        // The segments before the new ones must be as durable as they are: else a loss of power loses both.
         let durable = durable_through(&scans, settings);
         for scan in used.iter().filter(|scan| scan.listed.seal.is_none() && scan.listed.spec.id < first) {
-            scan.settle(durable)?;
+            scan.make_durable(durable)?;
         }
         disk.sync_dir(dir)?;
         Ok(Some(first))
     });
-    // The last one may be there in part.
+    // The last file may be written in part.
     let first = first.inspect_err(|_| discard(disk, dir, names.file..=writer.names.file))?;
     let Some(first) = first else { return Ok(Rewritten { edit, ..Rewritten::default() }) };
     let gone = listed.iter().map(|listed| listed.spec.id).filter(|id| *id >= first).collect();
     Ok(Rewritten { gone, written: writer.written, edit })
 }
 
-/// Removes what was written and is of no use; what a failing device keeps goes with the next opening.
+/// Removes files that were written and are not needed; the next opening removes what a failing device keeps.
 pub fn discard(disk: &dyn Disk, dir: &Path, files: impl IntoIterator<Item = u32>) {
     for path in files.into_iter().map(|file| dir.join(pending_name(file))) {
         if disk.exists(&path).unwrap_or(true) {
-            // Why it was given up matters more than this.
+            // The original error matters more than this one.
             let _ = disk.remove(&path);
         }
     }
@@ -144,14 +145,14 @@ struct Writer<'a> {
     disk: &'a dyn Disk,
     dir: &'a Path,
     salt: u32,
-    /// Those of the next segment.
+    /// Numbers of the next segment.
     names: NewNames,
-    /// The segment in front of the next one; none before the first.
+    /// Link of the segment before the next one; none before the first.
     link: Option<ChainLink>,
     written: Vec<WrittenSegment>,
 }
 
-/// The groups of a segment with what takes the place of their batches.
+/// The groups of a segment with their replaced batches.
 struct Changed {
     is_changed: bool,
     groups: Vec<NewGroup>,
@@ -159,13 +160,13 @@ struct Changed {
     len: u64,
 }
 
-/// A group, and the bytes and number of records of each of its batches.
+/// A group, with the bytes and number of records of each of its batches.
 struct NewGroup {
     header: GroupHeader,
     batches: Vec<(Records, u32)>,
 }
 
-/// Records of a batch: where they lie in the old segment, or what takes their place.
+/// Records of a batch: their range in the old segment, or their replacement.
 enum Records {
     Kept(std::ops::Range<usize>),
     Changed(Vec<u8>),
@@ -181,11 +182,12 @@ impl Records {
 }
 
 impl Writer<'_> {
-    /// Asks for every batch, and writes the segments from the first one on that has a changed one; returns that.
-    fn put_changed(&mut self, used: &[&Scan], asked: &mut dyn BatchJudge) -> Result<Option<SegmentId>> {
+    /// Asks about every batch, and writes the segments from the first one with a changed batch on; returns
+    /// the index of that one.
+    fn put_changed(&mut self, used: &[&Scan], filter: &mut dyn BatchFilter) -> Result<Option<SegmentId>> {
         let mut first_changed = None;
         for scan in used {
-            let changed = self.make(scan, asked)?;
+            let changed = self.make(scan, filter)?;
             if changed.is_changed || first_changed.is_some() {
                 first_changed.get_or_insert(scan.listed.spec.id);
                 self.put(scan, changed)?;
@@ -196,13 +198,13 @@ impl Writer<'_> {
         Ok(first_changed)
     }
 
-    /// Asks for every batch of a segment.
-    fn make(&self, scan: &Scan, asked: &mut dyn BatchJudge) -> Result<Changed> {
+    /// Asks about every batch of a segment.
+    fn make(&self, scan: &Scan, filter: &mut dyn BatchFilter) -> Result<Changed> {
         let bytes = &scan.bytes()[..scan.end.offset];
         let (_, mut found) = Groups::new(bytes).map_err(|error| error.at(&*scan.path, 0))?;
         let mut changed = Changed { is_changed: false, groups: Vec::new(), len: SEGMENT_HEADER_BYTES as u64 };
         for group in found.by_ref() {
-            let made = group_of(scan, bytes, &group, asked, &mut changed)?;
+            let made = group_of(scan, bytes, &group, filter, &mut changed)?;
             changed.len += u64::from(made.header.len);
             changed.groups.push(made);
         }
@@ -210,7 +212,7 @@ impl Writer<'_> {
         Ok(changed)
     }
 
-    /// Writes a segment under the next names.
+    /// Writes a segment with the next numbers.
     fn put(&mut self, scan: &Scan, changed: Changed) -> Result<()> {
         let NewNames { segment: id, file, edit } = self.names;
         let header = scan.header.as_ref().expect("a used segment has a header");
@@ -239,33 +241,35 @@ impl Writer<'_> {
         let seal = SegmentSeal { end: changed.len, last_seq };
         self.written.push(WrittenSegment { spec, seal, checksum: running });
         let next_file = file.checked_add(1).filter(|next| *next <= i32::MAX as u32);
-        let next_file = next_file.ok_or_else(|| Error::corrupt("no segment file gets a number as high"))?;
+        let next_file = next_file.ok_or_else(|| {
+            Error::corrupt("segment file number out of range: no Terrane segment has a number this high")
+        })?;
         self.names = NewNames { segment: SegmentId(id.0 + 1), file: next_file, edit };
         Ok(())
     }
 }
 
-/// Bytes that are written at once, at least but for the last.
+/// Bytes that are written at once; only the last piece may be shorter.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Refuses more bytes than a segment may have.
+/// Refuses a segment longer than the limit.
 fn check_len(scan: &Scan, len: u64) -> Result<()> {
     if len <= SEGMENT_BYTES_MAX {
         return Ok(());
     }
     let message = format!(
-        "segment {} would have {len} bytes or more with what the replay filter puts into it: at most {SEGMENT_BYTES_MAX}",
+        "segment {} would have {len} bytes or more after the replay filter: the limit is {SEGMENT_BYTES_MAX}",
         scan.listed.spec.id
     );
     Err(Error::invalid(message).at(&*scan.path, 0))
 }
 
-/// `changed` is the segment in front of the group.
+/// `changed` is the part of the segment before the group.
 fn group_of(
     scan: &Scan,
     bytes: &[u8],
     group: &Group,
-    asked: &mut dyn BatchJudge,
+    filter: &mut dyn BatchFilter,
     changed: &mut Changed,
 ) -> Result<NewGroup> {
     let mut batches = Vec::with_capacity(group.header.batch_count as usize);
@@ -280,7 +284,7 @@ fn group_of(
             record_count: batch.record_count,
             records: &bytes[range.clone()],
         };
-        let records = match asked.batch(&found)? {
+        let records = match filter.batch(&found)? {
             None => Records::Kept(range),
             Some(records) => {
                 changed.is_changed = true;
@@ -289,7 +293,7 @@ fn group_of(
         };
         record_bytes += records.bytes(bytes).len();
         batches.push((records, batch.record_count));
-        // Before the next one is asked for: all of them are in memory until the segment is written.
+        // Checked before the next batch, because all of them are in memory until the segment is written.
         check_len(scan, changed.len + group_len(batches.len(), record_bytes) as u64)?;
     }
     let len =
@@ -299,7 +303,7 @@ fn group_of(
 }
 
 impl NewGroup {
-    /// Appends the group to `out`, of which the first byte lies at `front` of the segment.
+    /// Appends the group to `out`, whose first byte lies at `front` of the segment.
     fn encode(&self, source: &[u8], seed: u32, front: u64, out: &mut Vec<u8>, running: &mut u32) {
         let start = out.len();
         let (head, group_checksum) = self.header.encode(seed, front + start as u64);

@@ -1,4 +1,4 @@
-//! Scanning one segment.
+//! Scans one segment.
 #![expect(unsafe_code, reason = "reads segment memory that nobody writes")]
 
 use std::path::Path;
@@ -16,24 +16,24 @@ const READ_BYTES: usize = 256 << 10;
 /// Bytes after which a new piece starts.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// What one segment holds.
+/// The content of one segment.
 pub(super) struct Scan {
     pub(super) listed: ListedSegment,
     pub(super) path: String,
     pub(super) file: Arc<dyn File>,
     pub(super) memory: Arc<SegmentMemory>,
-    /// The header, or why there is none of this segment.
+    /// The header, or the reason why this segment has none.
     pub(super) header: std::result::Result<SegmentHeader, String>,
-    /// Behind the last sound group.
+    /// The state after the last valid group.
     pub(super) end: Walk,
     pub(super) pieces: Vec<Piece>,
-    /// Why the sound groups end.
+    /// The reason why the valid groups end.
     pub(super) stop_reason: String,
-    /// Something of this segment lies behind its sound groups.
+    /// True if bytes of this segment follow its valid groups.
     pub(super) has_more: bool,
-    /// The greatest durable-end mark anywhere in it.
+    /// The greatest durable-end mark in it.
     pub(super) durable: Option<SeqNo>,
-    /// The last edit of the manifest that its header or one of its sound marks names.
+    /// The last manifest edit that its header or one of its valid marks names.
     pub(super) edit: u64,
 }
 
@@ -58,7 +58,7 @@ impl Scan {
         }
     }
 
-    /// The part of the segment that counts.
+    /// The valid part of the segment.
     pub(super) fn bytes(&self) -> &[u8] {
         counted(&self.memory, &self.listed)
     }
@@ -66,8 +66,9 @@ impl Scan {
 
 fn counted<'a>(memory: &'a SegmentMemory, listed: &ListedSegment) -> &'a [u8] {
     let len = listed.seal.map_or(memory.region.len(), |seal| seal.end as usize);
-    // SAFETY: `len` is within the region: `open` has checked the seal. During replay nobody writes segments but
-    // `Scan::settle`, which writes the bytes that are there, and the part up to a sealed end is never written again.
+    // SAFETY: `len` is within the region: `open` has checked the seal. During replay nobody writes segments
+    // but `Scan::make_durable`, which writes the bytes that are there, and the part up to a sealed end is never
+    // written again.
     unsafe { memory.region.slice(0, len) }
 }
 
@@ -104,7 +105,7 @@ pub(super) fn scan(
         Ok(_) => scan.walk(bytes)?,
         Err(reason) => scan.stop_reason.clone_from(reason),
     }
-    // Also where the header is lost: marks behind it tell whether that is a torn tail or corruption.
+    // Also if the header is lost: marks after it tell a torn tail from corruption.
     if listed.seal.is_none() {
         let salt =
             scan.header.as_ref().map_or_else(|_| segment::lost_salt(bytes, salt), |header| header.salt);
@@ -138,13 +139,14 @@ impl Scan {
         Ok(())
     }
 
-    /// Makes what counts durable. What was not known to be so is written again first: a sync of it may have failed,
-    /// after which the system takes the pages for clean and a sync alone would make nothing durable.
-    pub(super) fn settle(&self, durable: SeqNo) -> Result<()> {
+    /// Makes the valid part durable. The part that was not known to be durable is written again first: a sync
+    /// of it may have failed; then the system treats the pages as clean, and a sync alone would make nothing
+    /// durable.
+    pub(super) fn make_durable(&self, durable: SeqNo) -> Result<()> {
         let mut at = self.unsure_from(durable);
         while at < self.end.offset {
             let end = self.end.offset.min(at + READ_BYTES);
-            // A copy: the bytes lie in a mapping of the file that is written.
+            // A copy, because the bytes lie in a mapping of the file that is written.
             let piece = self.bytes()[at..end].to_vec();
             self.file.write_at(at as u64, &piece)?;
             at = end;
@@ -152,7 +154,8 @@ impl Scan {
         self.file.sync()
     }
 
-    /// Where the first group begins that is not known to be durable; the header is durable with the first that is.
+    /// Start of the first group that is not known to be durable; the header is durable with the first group
+    /// that is.
     fn unsure_from(&self, durable: SeqNo) -> usize {
         let bytes = self.bytes();
         let (mut from, mut at) = (0, self.pieces.first().map_or(self.end.offset, |piece| piece.from));
@@ -161,7 +164,7 @@ impl Scan {
             && header.last_seq() <= durable
         {
             at += header.len as usize;
-            // A mark has no record: what is durable up to its number need not include it.
+            // A mark has no record: if everything up to its number is durable, the mark need not be.
             if header.record_count > 0 {
                 from = at;
             }
@@ -169,7 +172,7 @@ impl Scan {
         from
     }
 
-    /// What an earlier replay recorded must still be there.
+    /// Checks that everything an earlier replay recorded still exists.
     fn check_seal(&self) -> Result<()> {
         let Some(seal) = self.listed.seal else { return Ok(()) };
         let is_whole =
@@ -178,7 +181,7 @@ impl Scan {
             return Ok(());
         }
         let message = format!(
-            "the segment was recovered up to {} at offset {}, but is sound only up to {}: {}",
+            "the segment was recovered up to {} at offset {}, but is valid only up to {}: {}",
             seal.last_seq, seal.end, self.end.last_seq, self.stop_reason
         );
         Err(Error::corrupt(message).at(&*self.path, self.end.offset as u64))
@@ -194,7 +197,7 @@ fn open(
 ) -> Result<Arc<dyn File>> {
     let spec = &listed.spec;
     let file = disk.open(path, mode, false).map_err(|error| match error.kind() {
-        // It was there before the manifest named it: its loss is no torn tail.
+        // It existed before the manifest named it, so its loss is not a torn tail.
         Kind::NotFound => Error::corrupt(format!("segment {} is missing", spec.id)).at(shown, 0),
         _ => error,
     })?;
@@ -206,13 +209,13 @@ fn open(
     let is_possible = |bytes: u64| (1..=segment::SEGMENT_BYTES_MAX).contains(&bytes);
     if !is_possible(spec.bytes) || listed.seal.is_some_and(|seal| seal.end > spec.bytes) {
         let message =
-            format!("segment {} of {} bytes is listed with an impossible size", spec.id, spec.bytes);
+            format!("segment {} of {} bytes is listed with a size out of range", spec.id, spec.bytes);
         return Err(Error::corrupt(message).at(shown, 0));
     }
     Ok(file)
 }
 
-/// The header of the segment that the file at `path` holds or held last, if it is sound.
+/// The header of the segment in the file at `path`, current or old, if it is valid.
 ///
 /// # Errors
 /// `NotFound`, `Io`.
@@ -226,14 +229,14 @@ pub fn segment_in_file(disk: &dyn Disk, path: &Path) -> Result<Option<SegmentHea
     Ok(SegmentHeader::decode(&bytes).ok().map(|(header, _)| header))
 }
 
-/// A segment file that nobody writes, mapped: for a repair.
+/// A mapped segment file that no process writes, for repair.
 #[derive(Debug)]
 pub struct SegmentBytes(Region);
 
 impl SegmentBytes {
-    /// Maps the file at `path`, up to `bytes_max` bytes, after it was read once.
+    /// Reads the file at `path` once, and maps up to `bytes_max` bytes of it.
     ///
-    /// Requires: nobody writes to the file or cuts it while this lives.
+    /// Requires: no process writes to the file or truncates it while this value lives.
     ///
     /// # Errors
     /// `NotFound`, `Io`.
@@ -241,7 +244,7 @@ impl SegmentBytes {
         let file = disk.open(path, OpenMode::Read, false)?;
         let len = file.len()?.min(bytes_max).min(segment::SEGMENT_BYTES_MAX);
         read_bytes(&*file, len)?;
-        // Nothing cannot be mapped.
+        // An empty file cannot be mapped.
         Ok(SegmentBytes(if len == 0 { Region::heap(0) } else { file.map(len as usize, false)? }))
     }
 
@@ -253,7 +256,7 @@ impl SegmentBytes {
     }
 }
 
-/// Reads what counts, so that a device error is met here and not as a signal in the mapping.
+/// Reads the valid part, so that a device error occurs here and not as a signal in the mapping.
 fn read_through(file: &dyn File, listed: &ListedSegment) -> Result<()> {
     read_bytes(file, listed.seal.map_or(listed.spec.bytes, |seal| seal.end))
 }
@@ -270,7 +273,7 @@ fn read_bytes(file: &dyn File, len: u64) -> Result<()> {
     Ok(())
 }
 
-/// The header, if it is this segment's and not one that was left in a recycled file.
+/// The header, if it is this segment's and not an old one in a recycled file.
 fn own_header(bytes: &[u8], listed: &ListedSegment, salt: u32) -> std::result::Result<SegmentHeader, String> {
     let spec = &listed.spec;
     let (header, _) = SegmentHeader::decode(bytes).map_err(|error| error.message().to_owned())?;

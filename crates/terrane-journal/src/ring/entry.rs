@@ -1,4 +1,4 @@
-//! What stands in a slot of the ring. Who may touch it when: the rules in the head of [`super`].
+//! The entry in a slot of the ring. The head of [`super`] says which thread may use it in which phase.
 #![expect(unsafe_code, reason = "the records belong to a thread that waits")]
 
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use terrane_base::{Error, SeqNo};
 use terrane_device::SegmentMemory;
 
-/// What an owner asks for, and what it gets.
+/// The request of an owner, and its result.
 pub(crate) struct Entry {
     pub(super) records: *const u8,
     pub(super) len: u32,
     /// Bit 31: sync.
     pub(super) record_count: u32,
-    /// Where the records go in `segment`.
+    /// Offset of the records in `segment`.
     pub(crate) offset: u32,
     /// Checksum of the group's header, for an owner that copies.
     pub(crate) group_checksum: u32,
@@ -51,7 +51,7 @@ impl Entry {
         self.record_count & SYNC_BIT != 0
     }
 
-    /// The records that the owner wants placed.
+    /// The records that the owner wants to commit.
     ///
     /// # Safety
     /// The entry is in FILLED or COPY, so its owner waits in `commit` and keeps the batch alive.

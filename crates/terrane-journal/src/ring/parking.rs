@@ -1,8 +1,8 @@
-//! Where threads of the ring sleep.
+//! A place for sleeping threads of the ring.
 
 use terrane_base::sync::{Condvar, Mutex};
 
-/// Where a thread sleeps. The lock holds nothing: the state that is awaited is atomic.
+/// A place where a thread sleeps. The lock protects no data: the awaited state is atomic.
 #[derive(Default)]
 pub(super) struct Parking {
     lock: Mutex<()>,
@@ -17,10 +17,10 @@ impl Parking {
         }
     }
 
-    /// Wakes everyone. The caller has changed the awaited state before.
+    /// Wakes all sleepers. The caller has changed the awaited state before.
     #[cold]
     pub(super) fn wake(&self) {
-        // Through the lock, so that the change does not fall between a sleeper's look and its sleep.
+        // Taken and released, so that the change cannot fall between a sleeper's check and its sleep.
         drop(self.lock.lock());
         self.changed.notify_all();
     }

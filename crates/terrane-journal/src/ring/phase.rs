@@ -7,8 +7,8 @@ pub(crate) const PLACED: u64 = 3;
 pub(crate) const FAILED: u64 = 4;
 pub(crate) const PUBLISHED: u64 = 5;
 pub(crate) const HALTED: u64 = 6;
-/// The owner sleeps: who changes the word wakes it.
+/// The owner sleeps: a thread that changes the word wakes it.
 pub(super) const PARKED: u64 = 8;
-/// The owner is asked to lead the group of its ticket. Only beside FILLED, never beside PARKED.
+/// The owner is asked to lead the group of its ticket. Set only together with FILLED, never with PARKED.
 pub(super) const CALLED: u64 = 16;
 pub(super) const BITS: u32 = 5;

@@ -47,8 +47,13 @@ pub type Row = (u64, Vec<u8>, Vec<u8>);
 /// Replays what the manifest lists; the records in commit order.
 pub fn replay_rows(disk: &dyn Disk, listed: &[ListedSegment], floor: u64) -> Result<(Replayed, Vec<Row>)> {
     let rows = Mutex::new(Vec::new());
-    let settings =
-        ReplaySettings { threads: 2, durable_floor: SeqNo(floor), flushed: SeqNo(0), settle: true, salt: 0 };
+    let settings = ReplaySettings {
+        threads: 2,
+        durable_floor: SeqNo(floor),
+        flushed: SeqNo(0),
+        make_durable: true,
+        salt: 0,
+    };
     let replayed =
         replay(disk, Path::new(DIR), listed, &settings, &*Env::real().spawn, &|_, _, record, seq| {
             rows.lock().unwrap().push((seq.0, record.key.to_vec(), record.value.to_vec()));

@@ -1,4 +1,4 @@
-//! How a manifest comes to be: with a new database, or as the copy of another one's.
+//! Creates a manifest: with a new database, or as the copy of another one's.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::directory::{self, Others};
 use crate::state::State;
 
 impl Manifest {
-    /// Makes a database in `dir`: everything in place, then one durable rename. `options` are those of the
-    /// default table.
+    /// Creates a database in `dir`: all files, then one durable rename. `options` are those of the default
+    /// table.
     ///
-    /// `dir` may be missing, empty, or hold what an unfinished creation left.
+    /// `dir` may be missing, empty, or contain what an unfinished creation left.
     ///
     /// # Errors
     /// `Invalid` if the directory holds a database or files of another program, `Full`, `Io`.
@@ -30,7 +30,7 @@ impl Manifest {
         Self::create_with(disk, dir, env, options, ManifestSettings::default())
     }
 
-    /// [`Manifest::create`] in a directory where others' files may stay.
+    /// [`Manifest::create`] in a directory where other files may stay.
     ///
     /// # Errors
     /// As [`Manifest::create`].
@@ -80,8 +80,9 @@ impl Manifest {
         Ok((Self::new(settings, Some(writer), None, &state), state))
     }
 
-    /// Makes the directory `dir`, which exists and has the segments and extents that `state` names, a database of its own,
-    /// whose manifest is `state` as one snapshot. The last step of it is the rename that [`Manifest::create`] ends with.
+    /// Makes the directory `dir`, which exists and contains the segments and extents that `state` names, a
+    /// database of its own. Its manifest is `state` as one snapshot. The last step is the rename with which
+    /// [`Manifest::create`] ends.
     ///
     /// # Errors
     /// `Invalid` if the directory holds a database; `Full`, `Io`.

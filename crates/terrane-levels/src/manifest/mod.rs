@@ -1,14 +1,14 @@
-//! The manifest: edits become durable here before anything relies on them.
+//! The manifest: makes edits durable before anything relies on them.
 //!
-//! One file counts, the one that `CURRENT` names: a snapshot of the state, then edits. When the edits outgrow
-//! the snapshot, a new file starts with a new snapshot. `docs/format/manifest.md` has the bytes,
+//! One file is in use, the one that `CURRENT` names: a snapshot of the state, then edits. When the edits
+//! outgrow the snapshot, a new file starts with a new snapshot. `docs/format/manifest.md` has the bytes,
 //! `docs/design/0004-manifest.md` the reasons.
 //!
-//! Appending: 1. encode 2. queue 3. lead or wait 4. check against the state 5. write one record for all that
-//! queued, sync 6. publish the state.
+//! Appending: 1. encode 2. queue 3. lead or wait 4. check against the state 5. write and sync one record for
+//! all queued edits 6. publish the state.
 //!
-//! Invariants: one record is in flight at most; an edit is published only when durable; after a failed write or
-//! sync nothing is appended any more.
+//! Invariants: at most one record is in flight; an edit is published only when it is durable; after a failed
+//! write or sync nothing is appended any more.
 //!
 //! Lock order: `writer`, then `queue` or `published`.
 
@@ -41,8 +41,8 @@ use tail::{Tail, size_of};
 use write::Writer;
 pub(crate) use write::set_current;
 
-/// The durable log of edits of one database. Callers hold the lock of the directory while one that can append
-/// is open.
+/// The durable log of edits of one database. The caller holds the lock of the directory while a manifest is
+/// open for appending.
 #[derive(Debug)]
 pub struct Manifest {
     settings: ManifestSettings,
@@ -54,7 +54,7 @@ pub struct Manifest {
     torn_bytes: u64,
 }
 
-/// An edit that waits for its durability.
+/// An edit that waits until it is durable.
 #[derive(Debug)]
 struct Waiting {
     edit: Edit,
@@ -62,19 +62,19 @@ struct Waiting {
     outcome: Mutex<Option<Result<()>>>,
 }
 
-/// Queued payload bytes beyond which no further edit joins a record.
+/// No further edit joins a record once this many payload bytes are queued.
 const GROUP_BYTES: usize = 1 << 20;
-/// How often reading is tried while another process may be writing, and how often in all where it begins new manifests
-/// faster than they are read.
+/// Attempts to read while another process may be writing, and the limit if it starts new manifests faster
+/// than they are read.
 const READ_ATTEMPTS: usize = 5;
 const READ_ATTEMPTS_MAX: usize = 10_000;
 
 impl Manifest {
-    /// Opens the manifest of the database in `dir`; also returns the state that it holds.
+    /// Opens the manifest of the database in `dir`; also returns its state.
     ///
     /// # Errors
-    /// `NotFound` if there is no database, `Invalid` if it is another program's or of a newer format version,
-    /// `Corrupt` with file and offset, `Io`.
+    /// `NotFound` if there is no database, `Invalid` if it belongs to another program or has a newer format
+    /// version, `Corrupt` with file and offset, `Io`.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<(Manifest, State)> {
         Self::open_with(disk, dir, ManifestSettings::default())
     }
@@ -89,7 +89,8 @@ impl Manifest {
         settings: ManifestSettings,
     ) -> Result<(Manifest, State)> {
         let loaded = Self::load(&*disk, dir, directory::read_current(&*disk, dir)?, OpenMode::Write)?;
-        // Who made or rolled the manifest may have died, or been refused, between the rename and this.
+        // The process that created or rolled the manifest may have died, or failed, between the rename and
+        // this.
         if !terrane_base::planted!(SkipNamesOfOpening) {
             disk.sync_dir(dir)?;
         }
@@ -98,8 +99,8 @@ impl Manifest {
         Ok((Self::new(settings, Some(writer), Some(&loaded), &loaded.state), loaded.state))
     }
 
-    /// Opens the manifest without writing anything; another process may be using the database. It stays at the
-    /// state that is read here, and appending is refused.
+    /// Opens the manifest without writing; another process may be using the database. It stays at the state
+    /// that is read here, and refuses to append.
     ///
     /// # Errors
     /// As [`Manifest::open`].
@@ -107,7 +108,7 @@ impl Manifest {
         let (mut attempts, mut in_vain, mut read) = (0, 0, None);
         let loaded = loop {
             let current = directory::read_current(&*disk, dir);
-            // A manifest that is not the one of the last attempt shows that somebody writes.
+            // A file that differs from the one of the last attempt shows that a process is writing.
             let file = current.as_ref().ok().map(|current| current.file);
             in_vain = if file == read { in_vain + 1 } else { 1 };
             (read, attempts) = (file, attempts + 1);
@@ -168,7 +169,8 @@ impl Manifest {
         }
     }
 
-    /// Tells the manifest which comparators are at hand, before anything is appended; returns the state as it is with them.
+    /// Gives the manifest the available comparators, before anything is appended; returns the state with
+    /// them.
     ///
     /// # Errors
     /// As [`State::with_orders`].
@@ -179,12 +181,12 @@ impl Manifest {
         Ok(state)
     }
 
-    /// Makes an edit durable. Edits that are appended at the same time share one sync.
+    /// Makes an edit durable. Concurrent edits share one sync.
     ///
     /// # Errors
     /// `Invalid` if the edit contradicts the state (nothing happened), `Full` if there is no space (nothing
-    /// happened, the next append may work), `Poisoned` if a write or sync failed, now or before: whether this
-    /// edit is durable shows when the database is opened again.
+    /// happened, a later append may succeed), `Poisoned` if a write or sync failed, now or before: the next
+    /// opening shows whether this edit is durable.
     pub fn append(&self, edit: &Edit) -> Result<()> {
         let mut payload = Vec::new();
         edit.encode(&mut payload);
@@ -197,7 +199,8 @@ impl Manifest {
         check_readable(edit, &payload)?;
         let waiting = Arc::new(Waiting { edit: edit.clone(), payload, outcome: Mutex::new(None) });
         self.queue.lock().push(waiting.clone());
-        // Whoever gets the lock first leads for all who queued before; the others find their outcome.
+        // The thread that gets the lock first leads for all edits queued before; the others find their
+        // outcome.
         let mut tail = self.writer.lock();
         loop {
             if let Some(outcome) = waiting.outcome.lock().take() {
@@ -208,7 +211,7 @@ impl Manifest {
         }
     }
 
-    /// Takes queued edits, oldest first, as many as one record should have.
+    /// Takes queued edits, oldest first, as many as fit one record.
     fn take_group(&self) -> Vec<Arc<Waiting>> {
         let mut queue = self.queue.lock();
         let mut bytes = 0;
@@ -220,7 +223,7 @@ impl Manifest {
         queue.drain(..count).collect()
     }
 
-    /// Steps 4 to 6 for a group; every member has its outcome afterwards.
+    /// Steps 4 to 6 for a group; afterwards every member has its outcome.
     fn commit(&self, tail: &mut Tail, group: &[Arc<Waiting>]) {
         let mut state = self.published.lock().clone();
         let mut payload = Vec::new();
@@ -240,7 +243,7 @@ impl Manifest {
         }
         let result = tail.append(&payload);
         if result.is_ok() {
-            // Release: whoever sees the number finds the state.
+            // Release: a reader that sees the number finds the state.
             *self.published.lock() = state.clone();
             self.number.fetch_add(1, Ordering::Release);
         }
@@ -252,18 +255,18 @@ impl Manifest {
         }
     }
 
-    /// Number of the last durable edit. It rises by one with every record of edits and never falls; whoever
-    /// stores it elsewhere can tell a manifest that lost edits by [`Manifest::check_reached`].
+    /// Number of the last durable edit. It rises by one with every record of edits and never falls. A caller
+    /// that stores it elsewhere detects a manifest that lost edits by [`Manifest::check_reached`].
     #[must_use]
     pub fn edit_number(&self) -> u64 {
         // Acquire: pairs with the Release in `commit`.
         self.number.load(Ordering::Acquire)
     }
 
-    /// Checks that the manifest has the edit `number`, which someone saw durable.
+    /// Checks that the manifest has the edit `number`, which was durable once.
     ///
     /// # Errors
-    /// `Corrupt` if it ends before.
+    /// `Corrupt` if it ends before that.
     pub fn check_reached(&self, number: u64) -> Result<()> {
         let found = self.edit_number();
         if found < number && !terrane_base::planted!(IgnoreLostEdits) {
@@ -281,7 +284,7 @@ impl Manifest {
         self.published.lock().clone()
     }
 
-    /// How large the manifest is.
+    /// The size of the manifest.
     #[must_use]
     pub fn size(&self) -> ManifestSize {
         self.writer.lock().size
@@ -293,10 +296,10 @@ impl Manifest {
         self.torn_bytes
     }
 
-    /// Goes over to a new file now, whatever the sizes.
+    /// Starts a new file now, whatever the sizes.
     ///
     /// # Errors
-    /// `Full` or `Io`: the old file goes on. `Poisoned` as [`Manifest::append`].
+    /// `Full` or `Io`: the old file stays in use. `Poisoned` as [`Manifest::append`].
     pub fn roll(&self) -> Result<()> {
         let mut tail = self.writer.lock();
         tail.check_usable()?;
@@ -304,8 +307,8 @@ impl Manifest {
         tail.roll(&state, &self.settings)
     }
 
-    /// Makes the durable-end mark durable, so that damage to the last record is found even after a power cut.
-    /// To be called after the last edit.
+    /// Makes the durable-end mark durable, so that damage to the last record is detected even after a power
+    /// cut. Called after the last edit.
     ///
     /// # Errors
     /// `Io`, `Poisoned`.
@@ -319,7 +322,7 @@ impl Manifest {
     }
 }
 
-/// The edit as its bytes tell it: they do not say how keys are ordered.
+/// The edit as it is decoded from its bytes, which do not contain key orders.
 fn as_encoded(edit: &Edit) -> Cow<'_, Edit> {
     let says_order = |op: &EditOp| matches!(op, EditOp::AddExtent { meta, .. } if !meta.collation.is_bytes());
     if !edit.ops.iter().any(says_order) {
@@ -334,8 +337,8 @@ fn as_encoded(edit: &Edit) -> Cow<'_, Edit> {
     Cow::Owned(edit)
 }
 
-/// Checks that what is to be written will be read back as the same: an edit that a decoder refuses would make
-/// the database impossible to open.
+/// Checks that the written bytes decode to the same edit: an edit that the decoder refuses would make the
+/// database impossible to open.
 fn check_readable(edit: &Edit, payload: &[u8]) -> Result<()> {
     let edits = decode_edits(payload).map_err(|error| error.with_kind(Kind::Invalid))?;
     if edits.as_slice() != std::slice::from_ref(&*as_encoded(edit)) {

@@ -1,8 +1,8 @@
-//! Reading a manifest file back.
+//! Reads a manifest file.
 //!
-//! The snapshot at the front was durable before `CURRENT` named the file, so anything wrong in it is damage.
-//! After it an append is one write of one record, begun only when the record before it was durable. What a
-//! record that cannot be read means:
+//! The snapshot at the front was durable before `CURRENT` named the file, so any error in it is damage. After
+//! it an append is one write of one record, started only when the record before it was durable. Meaning of a
+//! record that cannot be read:
 //!
 //! | the bytes | what follows them | meaning |
 //! |---|---|---|
@@ -10,8 +10,8 @@
 //! | checksum wrong, or the file ends inside | a valid header of this file | it was durable: corrupt |
 //! | checksum wrong, or the file ends inside | nothing valid | its append never returned: torn, cut off |
 //!
-//! Each append leaves a durable-end mark behind its record, so damage to the last record is seen, too, unless
-//! power was lost before the mark reached the device.
+//! Each append leaves a durable-end mark after its record, so damage to the last record is detected, too,
+//! unless power was lost before the mark reached the device.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,36 +25,36 @@ use terrane_format::manifest::record::{Link, RECORD_HEADER_BYTES, RecordHeader, 
 use super::window::Window;
 use crate::state::State;
 
-/// A manifest file, read to its end.
+/// A manifest file that was read to its end.
 pub(crate) struct Loaded {
     pub(crate) file: Arc<dyn File>,
     pub(crate) header: FileHeader,
     pub(crate) state: State,
-    /// Where the next record is chained to.
+    /// The chain position of the next record.
     pub(crate) link: Link,
-    /// Where the snapshot ends.
+    /// End of the snapshot.
     pub(crate) snapshot_end: u64,
-    /// Where the last record begins.
+    /// Start of the last record.
     pub(crate) last: u64,
-    /// Where the last record ends and the next will begin.
+    /// End of the last record, where the next one begins.
     pub(crate) end: u64,
-    /// Whether a durable-end mark follows the last record.
+    /// True if a durable-end mark follows the last record.
     pub(crate) marked: bool,
     /// Bytes of a torn record after that.
     pub(crate) torn: u64,
 }
 
-/// What is at a place in the file.
+/// The content at an offset of the file.
 enum Found {
     Record(RecordHeader),
     /// The file ends here.
     End,
-    /// Not a whole valid record; the error says why.
+    /// Not a complete valid record; the error says why.
     Broken(Error),
 }
 
-/// Reads the manifest file `number` in `dir`; one whose end looks torn twice, since a writer cuts that off: what was only read
-/// wrong must not be lost.
+/// Reads the manifest file `number` in `dir`. If its end looks torn it is read a second time, because a
+/// writer cuts a torn end off and bytes that were only misread must not be lost.
 ///
 /// # Errors
 /// `NotFound`, `Corrupt` with file and offset, `Invalid` for a newer format version, `Io`.
@@ -65,7 +65,7 @@ pub(crate) fn load(disk: &dyn Disk, dir: &Path, number: u32, mode: OpenMode) -> 
         return Ok(loaded);
     }
     let again = read_whole(file, number)?;
-    // Records are chained and have checksums: the more there are, the more is true.
+    // Records are chained and checksummed, so the reading with more records is the right one.
     Ok(if again.end > loaded.end { again } else { loaded })
 }
 
@@ -80,10 +80,10 @@ fn read_whole(file: Arc<dyn File>, number: u32) -> Result<Loaded> {
     Ok(Loaded { file, header, state, link, snapshot_end, last, end, marked, torn })
 }
 
-/// Reads a manifest file that [`load`] refuses as far as it is sound: the state there, and what is wrong behind it.
+/// Reads the valid front of a manifest file that [`load`] refuses: the state there, and the error after it.
 ///
 /// # Errors
-/// As [`load`], if not even the snapshot is whole.
+/// As [`load`], if not even the snapshot is valid.
 pub(crate) fn load_sound(disk: &dyn Disk, path: &Path, number: u32) -> Result<(State, Error)> {
     let mut reader = Reader::new(disk.open(path, OpenMode::Read, false)?, number)?;
     let mut state = State::empty(reader.header.database, reader.header.format_version);
@@ -96,14 +96,15 @@ pub(crate) fn load_sound(disk: &dyn Disk, path: &Path, number: u32) -> Result<(S
     }
 }
 
-/// Whether the manifest file `number` exists and goes beyond its snapshot: then `CURRENT` named it once.
+/// Returns true if the manifest file `number` exists and has records after its snapshot: then `CURRENT` named
+/// it once.
 pub(crate) fn was_current(disk: &dyn Disk, dir: &Path, number: u32) -> Result<bool> {
     let file = match disk.open(&dir.join(file_name(number)), OpenMode::Read, false) {
         Ok(file) => file,
         Err(error) if error.kind() == Kind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
-    // Anything that does not read well is a roll that was cut short.
+    // A file that cannot be read is an unfinished roll.
     let Ok(mut reader) = Reader::new(file, number) else { return Ok(false) };
     loop {
         match reader.next()? {
@@ -119,9 +120,9 @@ struct Reader {
     path: String,
     header: FileHeader,
     link: Link,
-    /// Where the last record began.
+    /// Start of the last record.
     last: u64,
-    /// Where the next record is expected.
+    /// Offset of the next record.
     at: u64,
 }
 
@@ -143,7 +144,7 @@ impl Reader {
         Ok(Reader { window, path, header, link, last: at, at })
     }
 
-    /// Reads up to the end of the snapshot, which must be whole.
+    /// Reads up to the end of the snapshot, which must be complete.
     fn read_snapshot(&mut self, state: &mut State) -> Result<()> {
         let mut op_count = 0u64;
         loop {
@@ -172,13 +173,13 @@ impl Reader {
         }
     }
 
-    /// Reads up to the end of the edits; returns whether a mark is there and how many torn bytes follow.
+    /// Reads up to the end of the edits; returns whether a mark follows and the number of torn bytes.
     fn read_edits(&mut self, state: &mut State) -> Result<(bool, u64)> {
         loop {
             let header = match self.next()? {
                 Found::Record(header) => header,
                 Found::End => return Ok((false, 0)),
-                // The broken record's own header may be valid: only what comes after it counts.
+                // The broken record's own header may be valid: only what follows it counts.
                 Found::Broken(error) => {
                     self.check_torn(self.at + 1, &error)?;
                     return Ok((false, self.window.len() - self.at));
@@ -190,7 +191,7 @@ impl Reader {
                     self.step(&header);
                 }
                 RecordTag::Mark => {
-                    // The next edit would be here: what follows can only be the rest of one that was torn.
+                    // The next edit would start here, so anything here is the rest of a torn one.
                     let after = self.at + header.record_len();
                     let lost = Error::corrupt("a manifest record is missing here");
                     self.check_torn(after, &lost)?;
@@ -216,7 +217,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Looks at `self.at`; moves nothing.
+    /// Decodes the record at `self.at` without advancing.
     fn next(&mut self) -> Result<Found> {
         let rest = self.window.len() - self.at;
         if rest == 0 {
@@ -247,7 +248,7 @@ impl Reader {
         self.window.get(self.at + RECORD_HEADER_BYTES as u64, header.len.into())
     }
 
-    /// Applies the edits of the record at `self.at`; returns how many operations they had.
+    /// Applies the edits of the record at `self.at`; returns the number of their operations.
     fn apply(&mut self, header: &RecordHeader, state: &mut State) -> Result<u64> {
         let edits = decode_edits(self.payload(header)?).map_err(|error| self.corrupt(error, self.at))?;
         for edit in &edits {
@@ -262,8 +263,8 @@ impl Reader {
         self.at += header.record_len();
     }
 
-    /// Accepts the bytes at `self.at`, which make no record because of `error`, as torn: unless something valid
-    /// comes at or after `from`.
+    /// Accepts the bytes at `self.at`, which are no record because of `error`, as torn, unless a valid record
+    /// follows at or after `from`.
     fn check_torn(&mut self, from: u64, error: &Error) -> Result<()> {
         let mut at = from;
         loop {
@@ -300,7 +301,7 @@ const SCAN_BYTES: u64 = 64 << 10;
 /// Offset of the first valid record header in `bytes`.
 fn find_header(seed: u32, bytes: &[u8]) -> Option<usize> {
     bytes.windows(RECORD_HEADER_BYTES).position(|bytes| {
-        // The tag and the reserved bytes rule out most places before a checksum is computed.
+        // The tag and the reserved bytes exclude most offsets before a checksum is computed.
         let plausible = (1..=4).contains(&bytes[20]) && bytes[21..24] == [0; 3];
         plausible && RecordHeader::decode(seed, bytes).is_ok()
     })

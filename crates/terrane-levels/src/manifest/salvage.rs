@@ -1,4 +1,4 @@
-//! What of a damaged manifest can still be believed: for a repair, never for an opening.
+//! Recovers the readable part of a damaged manifest: for repair, never for opening.
 
 use std::path::Path;
 
@@ -10,19 +10,19 @@ use super::read::{self, Loaded};
 use crate::directory;
 use crate::state::State;
 
-/// A state that was sound once, and what is wrong after it.
+/// A state that was valid once, and the errors after it.
 #[derive(Debug)]
 pub struct Salvaged {
-    /// The state after the last edit that could be read; `None` if no manifest file has a sound front.
+    /// The state after the last readable edit; `None` if no manifest file has a valid front.
     pub state: Option<State>,
-    /// What is wrong, each with file and offset.
+    /// All errors, each with file and offset.
     pub errors: Vec<Error>,
-    /// Why later edits may be missing although nothing is wrong.
+    /// The reason why later edits may be missing although nothing is damaged.
     pub doubt: Option<Error>,
 }
 
-/// Reads the manifest of the database in `dir` as far as it is sound: the file that `CURRENT` names, or else the newest
-/// whose front is whole. Writes nothing.
+/// Reads the valid part of the manifest of the database in `dir`: of the file that `CURRENT` names, or else
+/// of the newest file with a complete front. Writes nothing.
 ///
 /// # Errors
 /// `NotFound` if the directory is missing, `Io`.
@@ -53,21 +53,21 @@ pub fn salvage(disk: &dyn Disk, dir: &Path) -> Result<Salvaged> {
     Ok(Salvaged { state: None, errors, doubt: None })
 }
 
-/// Why an edit is the last of a file.
+/// Why an edit is the last one of a file.
 enum Ended {
-    /// The mark behind it says so.
+    /// The mark after it proves it.
     Sound,
     /// The file ends without a mark.
     Unmarked(Error),
-    /// What follows is damaged.
+    /// The bytes after it are damaged.
     Damaged(Error),
 }
 
-/// The state after the last sound edit of a file, and why it is the last.
+/// The state after the last valid edit of a file, and why it is the last.
 fn load_sound(disk: &dyn Disk, dir: &Path, number: u32) -> Result<(State, Ended)> {
     match read::load(disk, dir, number, OpenMode::Read) {
         Ok(Loaded { state, marked: true, .. }) => Ok((state, Ended::Sound)),
-        // An append leaves its mark at once; only a loss of power takes it away, or somebody who cuts the file.
+        // An append writes its mark at once; only a loss of power or a truncated file removes it.
         Ok(Loaded { state, file, end, .. }) => {
             let error = Error::corrupt("the manifest ends without its mark: its last edits may be missing");
             Ok((state, Ended::Unmarked(error.at(file.path().display().to_string(), end))))

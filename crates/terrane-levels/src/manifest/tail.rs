@@ -1,4 +1,4 @@
-//! The tail of the manifest: the writer, its size, when it rolls, and whether it may still be used.
+//! The tail of the manifest: the writer, its size, when it rolls, and whether it is usable.
 
 use terrane_base::{Error, Kind, Result};
 
@@ -8,11 +8,11 @@ use crate::state::State;
 /// When a manifest rolls over to a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ManifestSettings {
-    /// Bytes of edits below which it never does. Default 1 MiB.
+    /// Below this many bytes of edits it never rolls. Default 1 MiB.
     pub roll_bytes_min: u64,
-    /// How many times larger than the snapshot the edits may grow. Default 4.
+    /// It rolls when the edits are this many times larger than the snapshot. Default 4.
     pub roll_factor: u64,
-    /// Bytes of edits above which it always does: bounds the time that opening takes. Default 16 MiB.
+    /// Above this many bytes of edits it always rolls: bounds the time that opening takes. Default 16 MiB.
     pub roll_bytes_max: u64,
 }
 
@@ -22,7 +22,7 @@ impl Default for ManifestSettings {
     }
 }
 
-/// How large a manifest is.
+/// The size of a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ManifestSize {
     /// Number of the file.
@@ -39,7 +39,7 @@ pub(super) struct Tail {
     pub(super) writer: Option<Writer>,
     pub(super) size: ManifestSize,
     poison: Option<Error>,
-    /// Bytes of edits from which a roll is tried.
+    /// Bytes of edits at which a roll is tried.
     roll_at: u64,
 }
 
@@ -80,8 +80,8 @@ impl Tail {
 
     pub(super) fn roll_if_due(&mut self, state: &State, settings: &ManifestSettings) {
         if self.size.edit_bytes > self.roll_at {
-            // The edit that led here is durable whatever happens now. A failure that matters is kept as poison;
-            // after any other the old file goes on and `roll_at` is further off.
+            // The edit that led here is durable in any case. A failure that matters is kept as poison; after
+            // any other the old file stays in use and `roll_at` is raised.
             let _ = self.roll(state, settings);
         }
     }
@@ -98,14 +98,16 @@ impl Tail {
         result
     }
 
-    /// Remembers a failure after which nothing may be appended.
+    /// Records a failure after which nothing may be appended.
     fn note(&mut self, result: &Result<()>) {
         if let Err(error) = result
             && error.kind() == Kind::Poisoned
             && !terrane_base::planted!(GoOnAfterManifestFailure)
         {
             let error = error.clone();
-            self.poison = Some(error.context("the manifest cannot be written since a write failed: reopen"));
+            self.poison = Some(
+                error.context("the manifest cannot be written after a failed write: reopen the database"),
+            );
         }
     }
 }

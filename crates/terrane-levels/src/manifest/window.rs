@@ -1,4 +1,4 @@
-//! A window on a file: bounded memory however long the file is.
+//! A window on a file: bounds memory for files of any length.
 
 use std::sync::Arc;
 

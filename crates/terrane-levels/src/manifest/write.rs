@@ -1,4 +1,4 @@
-//! Writing a manifest file: records, their durability, and rolling over to a new file.
+//! Writes a manifest file: records, their durability, and rolling over to a new file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::read::Loaded;
 use crate::directory::{CURRENT, CURRENT_NEW};
 use crate::state::{Pieces, State};
 
-/// Payload bytes of a snapshot record; one operation more may be in it.
+/// Payload bytes of a snapshot record; the last operation may exceed it.
 const PIECE_BYTES: usize = 256 << 10;
 
 /// The end of the manifest file that `CURRENT` names.
@@ -23,16 +23,16 @@ pub(crate) struct Writer {
     file: Arc<dyn File>,
     header: FileHeader,
     pub(crate) link: Link,
-    /// Where the snapshot ends.
+    /// End of the snapshot.
     pub(crate) snapshot_end: u64,
-    /// Where the next record begins. A durable-end mark may be there.
+    /// Offset of the next record. A durable-end mark may be there.
     pub(crate) end: u64,
-    /// Kept for the records to come.
+    /// Reused for later records.
     buffer: Vec<u8>,
 }
 
 impl Writer {
-    /// Makes the first manifest file of a database, durable but for its entry in the directory.
+    /// Creates the first manifest file of a database, durable except for its directory entry.
     pub(crate) fn create(disk: Arc<dyn Disk>, dir: &Path, state: &State) -> Result<Writer> {
         let header = FileHeader::new(1, state.database, 0);
         let (file, link, end) = write_snapshot(&*disk, dir, header, state)?;
@@ -40,7 +40,7 @@ impl Writer {
         Ok(Writer { disk, dir, file, header, link, snapshot_end: end, end, buffer })
     }
 
-    /// Goes on where a file was left: cuts a torn tail off and makes sure that what was read is durable.
+    /// Continues where a file ended: cuts a torn tail off and makes everything that was read durable.
     pub(crate) fn resume(disk: Arc<dyn Disk>, dir: &Path, loaded: &Loaded) -> Result<Writer> {
         let Loaded { file, header, link, snapshot_end, end, .. } = loaded;
         let (dir, buffer) = (dir.to_path_buf(), Vec::new());
@@ -57,12 +57,12 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Writes the last record again. Its append may have failed in a sync after which the system took the pages
-    /// for clean: a sync alone would then make nothing durable.
+    /// Writes the last record again. Its append may have failed in a sync, after which the system treats the
+    /// pages as clean: then a sync alone would make nothing durable.
     fn rewrite_last(&self, last: u64) -> Result<()> {
         let mut bytes = vec![0; (self.end - last) as usize];
         self.file.read_at(last, &mut bytes)?;
-        // Checked once more: a bit that was read wrong only now must not be stored.
+        // Checked again: a bit that was misread now must not be stored.
         let damaged = |error: Error| error.at(self.file.path().display().to_string(), last);
         let seed = self.header.checksum();
         let header = RecordHeader::decode(seed, &bytes).map_err(damaged)?;
@@ -73,7 +73,7 @@ impl Writer {
     /// Appends a record of edits; durable on return.
     ///
     /// # Errors
-    /// `Full`: nothing happened. Any other: the file must not be written again.
+    /// `Full`: nothing happened. After any other error the file must not be written again.
     pub(crate) fn append(&mut self, payload: &[u8]) -> Result<()> {
         let mut link = self.link;
         self.buffer.clear();
@@ -90,7 +90,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes half a record off again, so that a full device can be used once there is space.
+    /// Removes half a record, so that a full device can be used once there is space.
     fn undo(&self, error: Error) -> Error {
         if error.kind() != Kind::Full || self.file.set_len(self.end).is_err() {
             return error.with_kind(Kind::Poisoned);
@@ -99,13 +99,13 @@ impl Writer {
         error
     }
 
-    /// Puts a durable-end mark behind the last record; not durable itself until the next sync.
+    /// Writes a durable-end mark after the last record; not durable until the next sync.
     fn mark(&self) {
         let mut bytes = Vec::new();
         let mut link = self.link;
         link.append(RecordTag::Mark, &[], &mut bytes);
-        // A mark only sharpens what is known after a crash. If it cannot be written, the next append meets the
-        // same device and reports it.
+        // A mark only improves what is known after a crash. If it cannot be written, the next append finds
+        // the same error and reports it.
         let _ = self.file.write_at(self.end, &bytes);
     }
 
@@ -130,16 +130,17 @@ impl Writer {
         self.header
     }
 
-    /// Goes over to a new file that starts with a snapshot of `state`.
+    /// Starts a new file with a snapshot of `state`.
     ///
     /// # Errors
-    /// `Poisoned` if it is unknown which file `CURRENT` names now; any other: the old file goes on.
+    /// `Poisoned` if it is unknown which file `CURRENT` names; after any other error the old file stays in
+    /// use.
     pub(crate) fn roll(&mut self, state: &State) -> Result<()> {
         let number =
             self.header.file.checked_add(1).ok_or_else(|| Error::invalid("manifest numbers are used up"))?;
         let path = self.dir.join(file_name(number));
         if self.disk.exists(&path)? {
-            // An earlier attempt left it; `CURRENT` never named it.
+            // Left by an earlier attempt; `CURRENT` never named it.
             self.disk.remove(&path)?;
         }
         let header = FileHeader::new(number, state.database, self.link.number);
@@ -155,7 +156,7 @@ impl Writer {
     }
 }
 
-/// Makes a manifest file with a snapshot of `state`, durable but for its entry in the directory.
+/// Creates a manifest file with a snapshot of `state`, durable except for its directory entry.
 fn write_snapshot(
     disk: &dyn Disk,
     dir: &Path,
@@ -181,10 +182,11 @@ fn write_snapshot(
     Ok((file, link, end))
 }
 
-/// Makes `CURRENT` name the file with this header: write aside, sync, rename, sync the directory.
+/// Makes `CURRENT` name the file with this header: writes a new file, syncs and renames it, syncs the
+/// directory.
 ///
 /// # Errors
-/// `Poisoned` from the rename on: either file may be named then.
+/// `Poisoned` from the rename on: `CURRENT` may name either file then.
 pub(crate) fn set_current(disk: &dyn Disk, dir: &Path, header: &FileHeader) -> Result<()> {
     let new = dir.join(if terrane_base::planted!(CurrentInPlace) { CURRENT } else { CURRENT_NEW });
     let current = dir.join(CURRENT);

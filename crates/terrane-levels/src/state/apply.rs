@@ -1,4 +1,4 @@
-//! Applying an edit. Each operation is checked against the state before it; extents are changed last, removals
+//! Applies an edit. Each operation is checked against the state before it; extents change last, removals
 //! before additions (see `terrane_format::manifest::edit`).
 
 use std::collections::BTreeMap;
@@ -17,36 +17,38 @@ use crate::metasnapshot::{Change, Metasnapshot};
 type Placed = Metasnapshot<Arc<ExtentMeta>>;
 type ExtentChanges = BTreeMap<TableId, Vec<Change<Arc<ExtentMeta>>>>;
 
-/// Tables ever made, at most: the engine keeps an array over their numbers, so a number bounds memory.
+/// Most tables that can ever be created: the engine keeps an array indexed by their numbers, so this bounds
+/// memory.
 const TABLE_NUMBERS: u32 = 1 << 22;
-/// Segment files, at most.
+/// Most segment files.
 const FILE_NUMBERS: u32 = 1 << 31;
-/// Segments, runs and epochs, at most: no sum over them overflows, and no database lives for so many.
+/// Most segments, runs and epochs: sums below it cannot overflow, and no database needs so many.
 const NUMBERS: u64 = 1 << 62;
 
-/// A table whose extents do not lie as its comparator says.
+/// A table whose extents contradict its comparator.
 #[derive(Clone, Debug)]
 pub struct Misfit {
     /// Its name.
     pub table: String,
     /// Versions in its extents.
     pub entries: u64,
-    /// What contradicts the comparator.
+    /// The contradiction.
     pub error: Error,
 }
 
 impl State {
-    /// The same state with the comparators of a program at hand: until then extents whose keys a comparator orders are known,
-    /// but not how they lie to each other.
+    /// The same state with a program's comparators: before that, extents whose keys a comparator orders are
+    /// known, but not their order.
     ///
     /// # Errors
-    /// `Corrupt` if the extents of a table do not lie as its comparator says; `Poisoned` if that panicked.
+    /// `Corrupt` if the extents of a table contradict its comparator; `Poisoned` if the comparator panicked.
     pub fn with_orders(self, orders: &KeyOrders) -> Result<State> {
         let (state, misfits) = self.with_orders_that_fit(orders)?;
         misfits.into_iter().next().map_or(Ok(state), |misfit| Err(misfit.error))
     }
 
-    /// [`State::with_orders`], but tables whose extents do not lie as their comparators say lose them, and are told.
+    /// As [`State::with_orders`], but tables whose extents contradict their comparators lose the extents, and
+    /// are returned.
     ///
     /// # Errors
     /// `Poisoned` if a comparator panicked.
@@ -56,7 +58,7 @@ impl State {
         for table in self.tables.values_mut().filter(|table| !table.collation.is_bytes()) {
             let collation = collation_of(&table.options, orders);
             let placed = placed_by(&table.extents, &collation);
-            // A comparator that failed says nothing about the extents.
+            // A comparator that panicked proves nothing about the extents.
             collation.check().map_err(|failed| {
                 failed.context(format!("table {}", table.name)).with_kind(Kind::Poisoned)
             })?;
@@ -73,7 +75,7 @@ impl State {
         Ok((self, misfits))
     }
 
-    /// The state after `edit`, sharing everything that the edit does not touch.
+    /// The state after `edit`, sharing everything that the edit does not change.
     ///
     /// # Errors
     /// `Invalid`, naming the operation and what it contradicts.
@@ -83,16 +85,16 @@ impl State {
         Ok(next)
     }
 
-    /// [`State::apply`], but of the state itself, which is useless after an error.
+    /// As [`State::apply`], in place; unusable after an error.
     pub(crate) fn apply_in_place(&mut self, edit: &Edit) -> Result<()> {
-        // Whatever an edit does, the database is in use again; `CleanClose` sets it anew.
+        // After any edit the database is in use again; `CleanClose` sets this again.
         self.clean_close = None;
         let mut changes = ExtentChanges::new();
         for op in &edit.ops {
             self.apply_op(op, &mut changes).map_err(|error| error.context(op.as_str()))?;
         }
-        // Only tables that the edit touches can be over: a look at all of them for each edit of a hostile file would
-        // take time without bound.
+        // Only tables that the edit changes can be empty now: checking all of them for each edit of a hostile
+        // file would take unbounded time.
         let mut touched: Vec<TableId> = changes.keys().copied().collect();
         touched.extend(edit.ops.iter().filter_map(|op| match op {
             EditOp::DropTable { id } => Some(*id),
@@ -136,7 +138,7 @@ impl State {
             EditOp::RemoveSegment { id } => self.remove_segment(*id),
             EditOp::VoidMark { seq } => self.void_mark(*seq),
             EditOp::Flushed { table, seq } => raise(&mut self.live_table(*table)?.flushed, *seq),
-            // Several flushes say so at once, in any order: what is durable stays durable.
+            // Several flushes append this concurrently, in any order; the number never goes back.
             EditOp::Durable { seq } => {
                 let seq = self.durable.max(*seq);
                 raise(&mut self.durable, seq)
@@ -292,7 +294,7 @@ fn collation_of(options: &TableOptions, orders: &KeyOrders) -> Collation {
     comparator_of(options).map_or(Collation::BYTES, |name| orders.collation(name))
 }
 
-/// The same extents, of a table whose keys are ordered so.
+/// The same extents, with the key order of their table.
 fn placed_by(extents: &Placed, collation: &Collation) -> Result<Placed> {
     let mut changes = Vec::new();
     for (place, level) in extents.places() {
@@ -303,7 +305,7 @@ fn placed_by(extents: &Placed, collation: &Collation) -> Result<Placed> {
     Metasnapshot::default().apply(changes)
 }
 
-/// An extent as one of a table whose keys are ordered so.
+/// An extent with the key order of its table.
 fn ordered(meta: &Arc<ExtentMeta>, collation: &Collation) -> Result<Arc<ExtentMeta>> {
     let ordered = match collation.is_bytes() && meta.collation.is_bytes() {
         true => meta.check_order().map(|()| meta.clone()),
@@ -336,7 +338,7 @@ fn check_options(options: &TableOptions) -> Result<()> {
 
 fn raise(number: &mut SeqNo, to: SeqNo) -> Result<()> {
     check_seq(to)?;
-    // Jobs that run beside each other append in any order; the highest number is the one that counts.
+    // Concurrent jobs append in any order; the highest number counts.
     *number = to.max(*number);
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Segments that are history: in the order of their numbers, their records without a gap between them, so that what is
-//! kept is one stretch of commits that ends where the live segments begin. Given up from its oldest end.
+//! The history: kept segments in the order of their numbers, with consecutive records, so that the history is
+//! one range of commits that ends where the live segments begin. It is removed from its oldest end.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use terrane_format::segment::SEGMENT_HEADER_BYTES;
 use super::apply::{check_seq, no_segment};
 use super::{KeptSegment, State};
 
-/// Void marks that are known, the newest: each is a failure of the device, and memory has a bound.
+/// Most void marks that are kept, the newest ones: each is a failed ingest, and memory must be bounded.
 const VOID_MARKS_MAX: usize = 1 << 16;
 
 impl State {
@@ -53,8 +53,8 @@ impl State {
     pub(super) fn remove_segment(&mut self, id: SegmentId) -> Result<()> {
         let removed = self.segments.remove(&id).ok_or_else(|| no_segment(id))?;
         self.segment_files.remove(&removed.spec.file);
-        // What is older is gone, too: without history readers of changes begin with the oldest live segment. One that ended
-        // nobody knows where leaves its marks to those behind it.
+        // Older segments are gone, too: without history, readers of changes begin with the oldest live
+        // segment. A segment whose end is unknown leaves its marks to the next ones.
         let is_oldest = self.segments.first_key_value().is_none_or(|(oldest, _)| id < *oldest);
         if let Some(seal) = removed.seal.filter(|_| self.history.is_empty() && is_oldest) {
             self.forget_marks(seal.last_seq);
@@ -62,8 +62,8 @@ impl State {
         Ok(())
     }
 
-    /// Forgets marks up to this number: no segment has them any more, and whoever still has the file of one open is told that
-    /// it is gone.
+    /// Removes marks up to this number: no segment contains them any more, and a reader with such a file
+    /// still open gets an error.
     fn forget_marks(&mut self, last_seq: SeqNo) {
         if self.void_marks.first().is_some_and(|seq| *seq <= last_seq) {
             Arc::make_mut(&mut self.void_marks).retain(|seq| *seq > last_seq);

@@ -1,4 +1,4 @@
-//! A state as bytes by itself: a manifest file with a snapshot and no edit. For backups.
+//! A state encoded as a manifest file with a snapshot and no edit. For backups.
 
 use terrane_base::{Error, Result};
 use terrane_format::manifest::edit::decode_edits;
@@ -7,14 +7,14 @@ use terrane_format::manifest::record::{Link, RECORD_HEADER_BYTES, RecordHeader, 
 
 use super::{Pieces, State};
 
-/// Payload bytes of a record; one operation more may be in it.
+/// Payload bytes of a record; the last operation may exceed it.
 const PIECE_BYTES: usize = 256 << 10;
 
 impl State {
     /// The state as the bytes of a manifest file.
     ///
     /// # Errors
-    /// None that a state which came about by edits can have.
+    /// None for a state that was made by edits.
     pub fn to_image(&self) -> Result<Vec<u8>> {
         let header = FileHeader::new(1, self.database, 0);
         let seed = header.checksum();
@@ -29,10 +29,10 @@ impl State {
         Ok(bytes)
     }
 
-    /// The state that [`State::to_image`] made `bytes` of.
+    /// Decodes the bytes of [`State::to_image`].
     ///
     /// # Errors
-    /// `Corrupt`, without a place, if it did not; `Invalid` if a later version did.
+    /// `Corrupt`, without an offset, if the bytes are invalid; `Invalid` if a later version wrote them.
     pub fn from_image(bytes: &[u8]) -> Result<State> {
         let header = FileHeader::decode(bytes)?;
         let mut state = State::empty(header.database, header.format_version);

@@ -1,7 +1,7 @@
 //! The state of a database as the manifest knows it: a pure function of its edits.
 //!
-//! The same code applies an edit when it is appended and when it is read back, with the same checks, so what was
-//! accepted once is accepted always. Cloning shares everything large.
+//! The same code applies an edit when it is appended and when it is read back, with the same checks, so an
+//! accepted edit is always accepted again. Clones share everything large.
 
 mod apply;
 mod history;
@@ -27,7 +27,7 @@ pub(crate) use snapshot::Pieces;
 /// Name of the table that exists in every database.
 pub const DEFAULT_TABLE_NAME: &str = "default";
 
-/// What the manifest knows of a table.
+/// A table, as the manifest knows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// Which table.
@@ -36,35 +36,35 @@ pub struct Table {
     pub name: String,
     /// Its options as stored: not validated.
     pub options: TableOptions,
-    /// Every record up to here is in the extents.
+    /// Every record up to this number is in the extents.
     pub flushed: SeqNo,
-    /// Whether it was dropped: what is left of it are extents to be removed.
+    /// True if it was dropped: only extents to be removed are left of it.
     pub dropped: bool,
     /// Its extents.
     pub extents: Metasnapshot<Arc<ExtentMeta>>,
-    /// How its keys are ordered.
+    /// Key order of the table.
     pub collation: Collation,
 }
 
-/// What the manifest knows of a live segment.
+/// A live segment, as the manifest knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// The segment.
     pub spec: SegmentSpec,
-    /// How it ended, if it did.
+    /// Its end, if it was sealed.
     pub seal: Option<Seal>,
 }
 
-/// A segment that is history: not live any more, but kept for whoever asks what changed.
+/// A segment of the history: no longer live, but kept for readers of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeptSegment {
     /// The segment.
     pub spec: SegmentSpec,
-    /// What of it is kept.
+    /// The part of it that is kept.
     pub kept: Kept,
 }
 
-/// Everything the manifest knows. Equal states may have come about by different edits.
+/// Everything that the manifest knows. Different edits may lead to equal states.
 #[derive(Clone, Debug)]
 pub struct State {
     /// The database.
@@ -75,29 +75,30 @@ pub struct State {
     pub tables: BTreeMap<TableId, Arc<Table>>,
     /// Live segments.
     pub segments: BTreeMap<SegmentId, Segment>,
-    /// Segments that are history: their records follow each other without a gap.
+    /// The segments of the history, with consecutive records.
     pub history: Arc<BTreeMap<SegmentId, KeptSegment>>,
-    /// How much history is kept.
+    /// Limits of the history.
     pub history_rule: HistoryRule,
-    /// Numbers under which the journal announces extents that did not come in.
+    /// Numbers under which the journal announces ingests that did not happen.
     pub void_marks: Arc<BTreeSet<SeqNo>>,
-    /// The sealed segment with the highest number so far and its seal, live or not: the chain goes on from it.
+    /// The sealed segment with the highest number so far and its seal, live or not: the chain continues from
+    /// it.
     pub last_sealed: Option<(SegmentSpec, Seal)>,
-    /// Free numbers.
+    /// The next free numbers.
     pub next: NextIds,
     /// Every commit up to here is durable.
     pub durable: SeqNo,
     /// Epoch of the journal; 0 before the first recovery.
     pub epoch: u64,
-    /// Last sequence number in use when the database was closed in order; `None` while it is open and after a
+    /// Last sequence number in use when the database was closed cleanly; `None` while it is open and after a
     /// crash.
     pub clean_close: Option<SeqNo>,
     /// Slots of all tables.
     slots: Slots,
-    /// The tables that are not dropped, by name: looked up once per created table, so a scan would take time that
-    /// grows with the square of a hostile file. Shared by clones until a table comes or goes.
+    /// The tables that are not dropped, by name, because a scan per created table would take quadratic time
+    /// for a hostile file. Clones share it until a table is created or dropped.
     names: Arc<BTreeMap<String, TableId>>,
-    /// Files of the live segments and of those that are history, for the same reason.
+    /// Files of live and kept segments, for the same reason.
     segment_files: BTreeSet<u32>,
     /// Comparators that tables may name.
     orders: Arc<KeyOrders>,
@@ -144,18 +145,18 @@ impl State {
         self.names.get(name).and_then(|id| self.tables.get(id))
     }
 
-    /// Every extent with its number of slots, dropped tables included: what a store keeps.
+    /// Every extent with its number of slots, dropped tables included: what the store must keep.
     pub fn extents(&self) -> impl Iterator<Item = (ExtentId, u32)> {
         self.metas().map(|meta| (meta.id, meta.slots))
     }
 
-    /// What is known of every extent, dropped tables included.
+    /// The meta of every extent, dropped tables included.
     pub fn metas(&self) -> impl Iterator<Item = &Arc<ExtentMeta>> {
         let levels = self.tables.values().flat_map(|table| table.extents.places());
         levels.flat_map(|(_, level)| level.iter())
     }
 
-    /// The highest sequence number that anything in the state mentions; later commits have higher ones.
+    /// The highest sequence number in the state; later commits have higher ones.
     #[must_use]
     pub fn last_seq(&self) -> SeqNo {
         let extents = self.tables.values().flat_map(|table| table.extents.places());
@@ -166,14 +167,15 @@ impl State {
         seqs.chain(flushed).chain(seals).chain(marks).max().unwrap_or_default()
     }
 
-    /// Bytes of the files of segments that are history.
+    /// Bytes of the files of the history.
     #[must_use]
     pub fn history_bytes(&self) -> u64 {
         self.history.values().map(|segment| segment.spec.bytes).sum()
     }
 
-    /// The same tables and extents as a database of its own, whose journal is `segments`, oldest first, each with its
-    /// end: everything up to `last_seq` is in them or in the extents. It has no history, but the same rule.
+    /// The same tables and extents as a database of its own, whose journal is `segments`, oldest first, each
+    /// with its end: these and the extents hold everything up to `last_seq`. It has no history, but the same
+    /// limits.
     #[must_use]
     pub fn detached(&self, database: DatabaseId, segments: &[(SegmentSpec, Seal)], last_seq: SeqNo) -> State {
         let mut state = self.clone();
@@ -195,7 +197,7 @@ impl State {
         state
     }
 
-    /// Checks every invariant, recomputing what edits keep up to date.
+    /// Checks every invariant, recomputing what edits maintain.
     ///
     /// # Errors
     /// `Invalid`, naming what is broken.
@@ -210,7 +212,7 @@ impl State {
         let live = self.segments.values().map(|segment| segment.spec.file);
         let files: BTreeSet<_> = live.chain(self.history.values().map(|segment| segment.spec.file)).collect();
         if names != *self.names || files != self.segment_files {
-            return Err(Error::invalid("names of tables or files of segments are not those in use"));
+            return Err(Error::invalid("names of tables or files of segments differ from those in use"));
         }
         if !self.tables.contains_key(&TableId::DEFAULT) {
             return Err(Error::invalid("the default table is missing"));

@@ -1,4 +1,4 @@
-//! A state as edits that make it from nothing, in pieces of bounded size.
+//! A state as edits that create it from nothing, in pieces of bounded size.
 //!
 //! Order: each table with its extents (then its drop), segments, and the single numbers last.
 
@@ -12,7 +12,7 @@ use super::{State, Table};
 
 /// Operations gathered to payloads of snapshot records.
 pub(crate) struct Pieces<'a> {
-    /// A piece is handed on when it is this long; one operation more may be in it.
+    /// A piece is passed on when it is this long; the last operation may exceed it.
     bytes_max: usize,
     emit: &'a mut dyn FnMut(&[u8]) -> Result<()>,
     ops: Vec<u8>,
@@ -25,7 +25,7 @@ impl<'a> Pieces<'a> {
         Pieces { bytes_max, emit, ops: Vec::new(), piece_op_count: 0, op_count: 0 }
     }
 
-    /// Hands on all of `state`; returns how many operations that were.
+    /// Passes on all of `state`; returns the number of operations.
     pub(crate) fn write(mut self, state: &State) -> Result<u64> {
         for table in state.tables.values() {
             self.push_table(table)?;
@@ -38,7 +38,7 @@ impl<'a> Pieces<'a> {
         if state.epoch > 0 {
             self.push(&EditOp::Epoch { epoch: state.epoch })?;
         }
-        // Last: any later piece would take the mark off again.
+        // Last, because any later edit would remove the mark.
         if let Some(last_seq) = state.clean_close {
             self.push(&EditOp::CleanClose { last_seq })?;
         }
@@ -52,7 +52,7 @@ impl<'a> Pieces<'a> {
         if table.flushed > SeqNo::default() {
             self.push(&EditOp::Flushed { table: id, seq: table.flushed })?;
         }
-        // Oldest run first, for a new run must be newer than all others.
+        // Oldest run first, because a new run must be newer than all others.
         for run in table.extents.runs.iter().rev() {
             self.push_level(id, Place::Run(run.id), run.level.iter())?;
         }
@@ -86,7 +86,7 @@ impl<'a> Pieces<'a> {
         let mut all: Vec<_> = live.chain(kept).chain(gone).collect();
         all.sort_by_key(|(spec, ..)| spec.id);
         for (spec, seal, end) in all {
-            // In the order of their numbers a file is given up before a later segment uses it again.
+            // In the order of their numbers, so that a file is freed before a later segment uses it again.
             self.push(&EditOp::AddSegment(spec))?;
             if let Some(seal) = seal {
                 self.push(&EditOp::SealSegment { id: spec.id, seal })?;

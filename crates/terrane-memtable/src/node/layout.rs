@@ -1,4 +1,4 @@
-//! The nodes as they lie in memory; drawn on top of [`node`](super).
+//! The memory layout of nodes; part of [`node`](super).
 #![expect(unsafe_code, reason = "fills in fresh memory")]
 
 use terrane_base::sync::atomic::{AtomicU32, AtomicU64};
@@ -18,7 +18,7 @@ pub(super) struct Head {
     pub(super) terminal: Slot,
 }
 
-/// The bytes themselves up to [`PREFIX_INLINE`], else where they are.
+/// The bytes themselves up to [`PREFIX_INLINE`], else a pointer to them.
 #[repr(C)]
 pub(super) union Prefix {
     pub(super) inline: [u8; PREFIX_INLINE],
@@ -61,7 +61,7 @@ const _: () = {
 };
 
 /// # Safety
-/// `head` is writable, aligned and unknown to others.
+/// `head` is writable, aligned and unknown to other threads.
 pub(super) unsafe fn init_head(head: *mut Head, prefix: &[u8]) {
     let field = match prefix.len() {
         len @ 0..=PREFIX_INLINE => {

@@ -1,4 +1,4 @@
-//! What a slot holds: a tagged pointer; drawn on top of [`node`](super), whose rules hold here.
+//! The content of a slot: a tagged pointer; part of [`node`](super), whose rules apply here.
 #![expect(unsafe_code, reason = "follows tagged pointers within the arena")]
 
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use super::layout::Head;
 use super::{Kind, LEAF, Node};
 use crate::version::VersionEntry;
 
-/// A place in a node that holds a [`Link`].
+/// A location in a node that holds a [`Link`].
 #[repr(transparent)]
 pub(crate) struct Slot(AtomicPtr<u8>);
 
@@ -44,7 +44,7 @@ unsafe impl Send for Link<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Link<'_> {}
 
-/// A [`Link`], taken apart.
+/// A [`Link`], decoded.
 #[derive(Clone, Copy)]
 pub(crate) enum Child<'t> {
     Empty,
@@ -73,7 +73,7 @@ impl<'t> Link<'t> {
         }
     }
 
-    /// Asks for the line that a lookup of `byte` below this link will touch first.
+    /// Prefetches the line that a lookup of `byte` below this link will read first.
     #[inline]
     pub(crate) fn prefetch(self, byte: u8) {
         if self.tagged.addr() & LEAF != 0 {
@@ -88,7 +88,7 @@ impl<'t> Link<'t> {
     }
 }
 
-/// Asks for a cache line; any address is fine.
+/// Prefetches a cache line; any address is allowed.
 #[inline]
 pub(crate) fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]

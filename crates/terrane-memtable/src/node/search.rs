@@ -5,7 +5,8 @@ use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use super::{Body, Child, Node};
 
 impl<'t> Node<'t> {
-    /// What lies below a node of the smallest kind, the one that is a single line, in no order; nothing of any other.
+    /// The children of a node of the smallest kind, which is a single cache line, in no order; nothing for
+    /// other kinds.
     #[inline]
     pub(crate) fn smallest(self) -> impl Iterator<Item = Child<'t>> {
         let (slots, terminal) = match self.body() {
@@ -26,7 +27,7 @@ pub(super) struct SmallKeys {
 impl SmallKeys {
     /// The smallest key from `from` on.
     pub(super) fn byte_from(&self, from: usize) -> Option<u8> {
-        // Written so that the compiler turns it into 16 lanes: no branch, absent lanes are 256.
+        // Written so that the compiler uses 16 lanes without a branch; absent lanes are 256.
         let lane = |(index, &key): (usize, &u8)| {
             if index < self.count && usize::from(key) >= from { u16::from(key) } else { 256 }
         };

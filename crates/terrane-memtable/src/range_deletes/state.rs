@@ -1,5 +1,5 @@
-//! The newest range delete over each key, by the first key of each stretch: a persistent balanced tree, in the order of the
-//! table's keys.
+//! The newest range delete over each key, by the first key of each stretch: a persistent balanced tree, in
+//! the order of the table's keys.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -9,7 +9,7 @@ use terrane_base::{Collation, SeqNo};
 
 use super::{Key, Stretch};
 
-/// See the [module](self). States that have something in common share it.
+/// See the [module](self). States share their common parts.
 #[derive(Clone, Debug)]
 pub(super) enum State {
     /// Of keys that are ordered as bytes.
@@ -18,7 +18,7 @@ pub(super) enum State {
     Ordered(RedBlackTreeMapSync<Placed, (Key, SeqNo)>, Collation),
 }
 
-/// A key and what orders it.
+/// A key together with its order.
 #[derive(Clone, Debug)]
 pub(super) struct Placed(Key, Collation);
 
@@ -64,7 +64,7 @@ impl State {
         }
     }
 
-    /// The last stretch that begins up to `key`, `key` included or not: where it ends, and its number.
+    /// The last stretch that begins before `key`, or at it if `is_included`: its end and its number.
     #[inline]
     pub(super) fn last_to(&self, key: &[u8], is_included: bool) -> Option<(&Key, &(Key, SeqNo))> {
         match self {
@@ -82,7 +82,7 @@ impl State {
         }
     }
 
-    /// Where the first stretch begins that begins behind `key`.
+    /// The start of the first stretch that begins after `key`.
     pub(super) fn next_start(&self, key: &[u8]) -> Option<&Key> {
         match self {
             State::Bytes(map) => {

@@ -137,29 +137,8 @@ pub fn rows_backward(cursor: &mut impl Cursor) -> Vec<Expected> {
     rows
 }
 
-/// A small generator for tests that must not depend on a seeded crate (xorshift*; Vigna 2016).
-pub struct Dice(pub u64);
-
-impl Dice {
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    pub fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last + 1));
-        }
-    }
-}
-
-/// The order of bytes once more, as that of a comparator: keys have a mark of zero behind them, and lie as without.
+/// The order of bytes once more, as that of a comparator: keys have a mark of zero behind them, and lie as
+/// without.
 #[derive(Debug)]
 struct AsBytes;
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! batch   := sequence number (8 bytes) count (4 bytes) record*            numbers with the least byte first
-//! record  := tag [family] field*           family: varint, where the tag says so; field: varint length, bytes
+//! record  := tag [family] field*           family: varint, if the tag has one; field: varint length, bytes
 //! ```
 //!
 //! | tag | with a family | record | fields |
@@ -17,10 +17,10 @@
 //!
 //! What comes from a caller is read without trust: a length or a tag that is wrong is a failure.
 
-use crate::failure::{Failure, Result};
+use crate::ffi::failure::{Failure, Result};
 
 /// Bytes before the first record.
-pub(super) const HEADER_BYTES: usize = 12;
+pub(crate) const HEADER_BYTES: usize = 12;
 const COUNT_AT: usize = 8;
 
 const DELETE: u8 = 0;
@@ -65,37 +65,37 @@ impl<'b> Change<'b> {
 
 /// The bytes of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     bytes: Vec<u8>,
 }
 
 impl Layout {
-    pub(super) fn new() -> Layout {
+    pub(crate) fn new() -> Layout {
         Layout { bytes: vec![0; HEADER_BYTES] }
     }
 
     /// Bytes of a caller; too few are filled up to an empty batch.
-    pub(super) fn of(bytes: &[u8]) -> Layout {
+    pub(crate) fn of(bytes: &[u8]) -> Layout {
         let mut bytes = bytes.to_vec();
         bytes.resize(bytes.len().max(HEADER_BYTES), 0);
         Layout { bytes }
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.truncate(HEADER_BYTES);
         self.bytes.fill(0);
     }
 
-    pub(super) fn reserve(&mut self, bytes: usize) {
+    pub(crate) fn reserve(&mut self, bytes: usize) {
         self.bytes.reserve(bytes.min(1 << 30));
     }
 
     /// How many records are counted.
-    pub(super) fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         let count = self.bytes[COUNT_AT..HEADER_BYTES].try_into().expect("the header is always there");
         u32::from_le_bytes(count)
     }
@@ -104,19 +104,19 @@ impl Layout {
         self.bytes[COUNT_AT..HEADER_BYTES].copy_from_slice(&count.to_le_bytes());
     }
 
-    pub(super) fn set_seq(&mut self, seq: u64) {
+    pub(crate) fn set_seq(&mut self, seq: u64) {
         self.bytes[..COUNT_AT].copy_from_slice(&seq.to_le_bytes());
     }
 
     /// Cuts the batch back to what it was.
-    pub(super) fn cut(&mut self, len: usize, count: u32) {
+    pub(crate) fn cut(&mut self, len: usize, count: u32) {
         self.bytes.truncate(len.max(HEADER_BYTES));
         self.set_count(count);
     }
 
     /// Adds a record of a family.
     #[inline]
-    pub(super) fn push(&mut self, family: u32, change: Change<'_>) {
+    pub(crate) fn push(&mut self, family: u32, change: Change<'_>) {
         let (plain, with_family, first, second) = match change {
             Change::Put(key, value) => (PUT, FAMILY_PUT, key, Some(value)),
             Change::Merge(key, operand) => (MERGE, FAMILY_MERGE, key, Some(operand)),
@@ -148,30 +148,31 @@ impl Layout {
 
     #[inline]
     fn push_field(&mut self, field: &[u8]) {
-        // Fields are shorter than 4 GiB in RocksDB's layout; what is longer is refused when the batch is written.
+        // Fields are shorter than 4 GiB in RocksDB's layout; what is longer is refused when the batch is
+        // written.
         push_varint(&mut self.bytes, u32::try_from(field.len()).unwrap_or(u32::MAX));
         self.bytes.extend_from_slice(field);
     }
 
     /// The records, in order; ends after a failure.
-    pub(super) fn records(&self) -> Records<'_> {
+    pub(crate) fn records(&self) -> Records<'_> {
         self.records_from(HEADER_BYTES)
     }
 
     /// The records from this place on.
-    pub(super) fn records_from(&self, at: usize) -> Records<'_> {
+    pub(crate) fn records_from(&self, at: usize) -> Records<'_> {
         Records { rest: self.bytes.get(at..).unwrap_or_default(), is_over: false }
     }
 
     /// The put that is all that there is.
     #[inline]
-    pub(super) fn only_put(&self) -> Option<Put<'_>> {
+    pub(crate) fn only_put(&self) -> Option<Put<'_>> {
         let (put, rest) = take_put(&self.bytes[HEADER_BYTES..])?;
         rest.is_empty().then_some(put)
     }
 
     /// The records, in order, each with its place; ends before a failure.
-    pub(super) fn placed_records(&self) -> impl Iterator<Item = (usize, u32, Change<'_>)> {
+    pub(crate) fn placed_records(&self) -> impl Iterator<Item = (usize, u32, Change<'_>)> {
         let mut records = self.records();
         std::iter::from_fn(move || {
             let at = self.bytes.len() - records.rest.len();
@@ -181,7 +182,7 @@ impl Layout {
     }
 
     /// Where each key in the batch ends, its family, and how long it is; both ends of a range.
-    pub(super) fn placed_keys(&self) -> Result<Vec<(usize, u32, usize)>> {
+    pub(crate) fn placed_keys(&self) -> Result<Vec<(usize, u32, usize)>> {
         let mut keys = Vec::new();
         for record in self.records() {
             let (family, change) = record?;
@@ -203,7 +204,7 @@ impl Layout {
     }
 
     /// Puts other bytes in the place of those from `at` on, which are there.
-    pub(super) fn overwrite(&mut self, at: usize, bytes: &[u8]) {
+    pub(crate) fn overwrite(&mut self, at: usize, bytes: &[u8]) {
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
@@ -264,9 +265,10 @@ fn take_field<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
 }
 
 /// The family, the key and the value of a put.
-pub(super) type Put<'b> = (u32, &'b [u8], &'b [u8]);
+pub(crate) type Put<'b> = (u32, &'b [u8], &'b [u8]);
 
-/// The put at the beginning of `bytes`, and what is behind it; none if there is something else, or nothing whole.
+/// The put at the beginning of `bytes`, and what is behind it; none if there is something else, or nothing
+/// whole.
 #[inline]
 fn take_put(bytes: &[u8]) -> Option<(Put<'_>, &[u8])> {
     let (tag, mut rest) = bytes.split_first()?;
@@ -280,7 +282,7 @@ fn take_put(bytes: &[u8]) -> Option<(Put<'_>, &[u8])> {
 }
 
 /// Walks over records: the number of the family, and what is done.
-pub(super) struct Records<'b> {
+pub(crate) struct Records<'b> {
     rest: &'b [u8],
     is_over: bool,
 }
@@ -288,7 +290,7 @@ pub(super) struct Records<'b> {
 impl<'b> Records<'b> {
     /// The puts of one family that come next; ends before the first record that is something else.
     #[inline]
-    pub(super) fn puts(&mut self, id: u32) -> impl Iterator<Item = (&'b [u8], &'b [u8])> {
+    pub(crate) fn puts(&mut self, id: u32) -> impl Iterator<Item = (&'b [u8], &'b [u8])> {
         std::iter::from_fn(move || {
             let ((_, key, value), rest) = take_put(self.rest).filter(|((family, ..), _)| *family == id)?;
             self.rest = rest;

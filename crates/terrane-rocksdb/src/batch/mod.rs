@@ -1,14 +1,9 @@
-//! Write batches. One is the bytes that RocksDB would hold ([`layout`]), which callers may take out and put in; when it is
-//! written, it becomes a batch of the engine ([`apply`]). [`indexed`]: with an index, to be read.
+//! Write batches as data: records in RocksDB's byte layout ([`layout`], [`write_batch`]), visited record by
+//! record ([`visit`]), with an index over their keys ([`indexed`]), and user functions that filter replayed
+//! batches ([`wal_filter`]).
 
-mod apply;
-mod handle;
-mod indexed;
-mod iterate;
-mod layout;
-mod parts;
-mod timestamps;
-
-pub(crate) use handle::WriteBatch;
-pub(crate) use indexed::{Indexed, IndexedHandle, Own, SharedBatch, given_out, pinned};
-pub(crate) use layout::Change;
+pub(crate) mod indexed;
+pub(crate) mod layout;
+pub(crate) mod visit;
+pub(crate) mod wal_filter;
+pub(crate) mod write_batch;

@@ -1,11 +1,11 @@
-//! Compaction filters: the user looks at rows that a compaction rewrites.
+//! Compaction filters: a user function decides about each row that a compaction rewrites.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
 use terrane::FilterDecision;
 
-use super::{Destructor, Name, State, copied};
+use crate::callbacks::{Destructor, Name, State, copied};
 
 /// Says of a row: not 0 to remove it; else it stays, with a new value if the last place is set.
 pub(crate) type Filter = Option<

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
-use super::{Destructor, Name, State};
-use crate::order::Order;
+use crate::callbacks::order::Order;
+use crate::callbacks::{Destructor, Name, State};
 
 /// The name of RocksDB's own order, which is that of bytes.
 pub(crate) const BYTEWISE: &str = "leveldb.BytewiseComparator";
@@ -21,7 +21,7 @@ pub(crate) type CompareWithout =
 #[derive(Debug)]
 pub(crate) struct Comparator(Arc<UserComparator>);
 
-/// What compares. The user's destructor is called when the last of those who hold it goes.
+/// The user's comparator. Its destructor is called when the last holder drops it.
 #[derive(Debug)]
 pub(crate) struct UserComparator {
     name: String,
@@ -64,8 +64,9 @@ impl Comparator {
 }
 
 impl UserComparator {
-    /// The same for an engine to ask, which frees nothing: what a closed database leaves behind (blocks that wait for their
-    /// epoch) must not put the user's destructor off. Requires: this one lives until nobody compares any more.
+    /// The same for an engine to ask, which frees nothing: what a closed database leaves behind (blocks that
+    /// wait for their epoch) must not put the user's destructor off. Requires: this one lives until nobody
+    /// compares any more.
     pub(crate) fn to_ask(&self) -> UserComparator {
         let state = State::new(self.state.pointer(), None);
         let UserComparator { compare, timestamps, .. } = *self;
@@ -96,7 +97,8 @@ impl UserComparator {
     fn compare_by(&self, compare: Compare, left: &[u8], right: &[u8]) -> Ordering {
         let Some(compare) = compare else { return left.cmp(right) };
         let (left, right) = ((left.as_ptr().cast(), left.len()), (right.as_ptr().cast(), right.len()));
-        // SAFETY: the user's function, called with the user's pointer and with bytes that live until it returns.
+        // SAFETY: the user's function, called with the user's pointer and with bytes that live until it
+        // returns.
         let order = unsafe { compare(self.state.pointer(), left.0, left.1, right.0, right.1) };
         order.cmp(&0)
     }
@@ -108,7 +110,8 @@ impl terrane::Comparator for UserComparator {
     }
 
     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
-        // The user's function takes the timestamps off without a look; what is too short comes from a damaged table.
+        // The user's function takes the timestamps off without a look; what is too short comes from a damaged
+        // table.
         if left.len().min(right.len()) < self.timestamp_bytes() {
             return left.cmp(right);
         }

@@ -1,11 +1,12 @@
-//! Factories of compaction filters: the user makes a filter for each compaction.
+//! Factories of compaction filters: a user function makes one filter for each compaction.
 
 use std::ffi::c_void;
 use std::sync::Arc;
 
 use terrane::{CompactionContext, FilterDecision};
 
-use super::{CompactionFilter, Destructor, Name, State};
+use crate::callbacks::compaction_filter::CompactionFilter;
+use crate::callbacks::{Destructor, Name, State};
 
 /// What a compaction is, for the function that makes its filter; lent during the call.
 #[derive(Debug)]
@@ -34,8 +35,8 @@ impl terrane::CompactionFilter for FilterFactory {
 
     fn for_compaction(&self, compaction: CompactionContext) -> Option<Arc<dyn terrane::CompactionFilter>> {
         let mut context = FilterContext(compaction);
-        // SAFETY: the user's function, with the user's pointer and a context that is there during the call; what it returns is
-        // a handle that this library made, or null.
+        // SAFETY: the user's function, with the user's pointer and a context that is there during the call;
+        // what it returns is a handle that this library made, or null.
         let made = unsafe { (self.make?)(self.state.pointer(), &raw mut context) };
         made.map(|made| made.filter as _)
     }

@@ -1,34 +1,22 @@
-//! Event listeners: functions of the user that are told what happens to a database.
-//!
-//! A listener belongs to options, and databases that were opened with them hold it by count. [`Telling`] is one listener at one
-//! database: it hears events of the engine, makes RocksDB's objects of them, which live during the call, and calls.
+//! Event listeners: user functions that are called when something happens in a database. `db::listener` calls
+//! them.
 
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
-use terrane::{
-    CancelCause, Error, ExtentFileInfo, ExtentSummary, JobBegan, JobEnded, Kind, MemtableFrozen, StallBegan,
-    StallCause, StallEnded, WorkFailed,
-};
-
-use super::{Destructor, State};
-use crate::border::Bytes;
-use crate::database::{Database, Families, paused};
-use crate::failure::Failure;
+use crate::callbacks::{Destructor, State};
+use crate::ffi::failure::Failure;
+use crate::ffi::types::Bytes;
 use crate::generated::values::{
     CompactionJobInfo, FlushJobInfo, IngestionInfo, MemtableInfo, SubcompactionJobInfo, TableProperties,
     WriteStallInfo,
 };
-use crate::metadata::{Levels, Merged, Owner, deepest_in, extent_name, extent_number};
-use crate::order::Order;
-use crate::values::Words;
 
-/// Told of a job of a database.
-type OnJob<T> = Option<unsafe extern "C" fn(*mut c_void, *const Database, *const T)>;
-/// Told of something else.
+/// Called for a job of a database, which is the second argument.
+type OnJob<T> = Option<unsafe extern "C" fn(*mut c_void, *const c_void, *const T)>;
+/// Called for another event.
 type On<T> = Option<unsafe extern "C" fn(*mut c_void, *const T)>;
-/// Told of an error of the background, which it may reset.
+/// Called for an error of a background job.
 type OnError = Option<unsafe extern "C" fn(*mut c_void, u32, *mut Status)>;
 
 /// An error that a listener is shown.
@@ -37,18 +25,15 @@ pub(crate) struct Status {
     pub(crate) failure: Option<Failure>,
 }
 
-/// Whether and how writers are held back, as RocksDB numbers it.
-const DELAYED: StallCondition = StallCondition(0);
-const NORMAL: StallCondition = StallCondition(2);
-/// Reasons of errors of the background, as RocksDB numbers them.
-const FLUSH: u32 = 0;
-const COMPACTION: u32 = 1;
-const MEMTABLE: u32 = 3;
-
-/// How writers are held back: what points at it reads a number.
+/// Whether and how writes are slowed, as RocksDB numbers it. Getters return a pointer to the number.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct StallCondition(c_int);
+
+impl StallCondition {
+    pub(crate) const DELAYED: StallCondition = StallCondition(0);
+    pub(crate) const NORMAL: StallCondition = StallCondition(2);
+}
 
 /// The functions of a listener.
 #[derive(Debug)]
@@ -70,259 +55,69 @@ pub(crate) struct EventListener {
     functions: Functions,
 }
 
-/// A listener at a database.
+/// How listeners name an open database: the address of its handle, which user functions get as `rocksdb_t*`.
 #[derive(Debug)]
-pub(crate) struct Telling {
-    listener: Arc<EventListener>,
-    /// What the user knows the database by; it is there until the database is closed, which ends the telling.
-    database: AtomicPtr<Database>,
-    db: terrane::Db,
-    /// For how levels are numbered. A listener keeps no column family from going.
-    families: Families,
-    /// Set when the database begins to be closed.
-    is_closing: AtomicBool,
+pub(crate) struct DatabaseAddress(AtomicPtr<c_void>);
+
+impl DatabaseAddress {
+    /// The address of the handle `database`. The handle must outlive the listeners that are given this
+    /// address.
+    pub(crate) fn of<T>(database: &T) -> DatabaseAddress {
+        DatabaseAddress(AtomicPtr::new(std::ptr::from_ref(database).cast_mut().cast()))
+    }
 }
 
-impl Telling {
-    /// `listener` at the database of this handle.
-    pub(crate) fn new(listener: Arc<EventListener>, database: &Database) -> Telling {
-        let pointer = std::ptr::from_ref(database).cast_mut();
-        Telling {
-            listener,
-            database: AtomicPtr::new(pointer),
-            db: database.db.clone(),
-            families: database.weak_families(),
-            is_closing: AtomicBool::new(false),
-        }
-    }
-
-    /// What is given up from now on is given up by the close.
-    pub(crate) fn begin_close(&self) {
-        self.is_closing.store(true, Ordering::Relaxed);
-    }
-
-    /// How the levels of a column family are numbered while a compaction to the level `to` is told of.
-    fn levels(&self, family: &str, to: u8) -> Levels {
-        let shape = self.db.shape().tables.into_iter().find(|table| table.name == family);
-        let deepest = shape.map_or(0, |shape| deepest_in(&shape)).max(to.into());
-        self.families.named(family).map_or_else(Levels::default, |family| family.levels(deepest))
-    }
-
-    fn job<T>(&self, told: OnJob<T>, info: &T) {
+impl EventListener {
+    fn job<T>(&self, told: OnJob<T>, database: &DatabaseAddress, info: &T) {
         if let Some(told) = told {
-            // SAFETY: the user's function, with the user's pointer, the handle of a database that is not closed before its
-            // listeners were told, and an object that is there during the call.
-            unsafe { told(self.listener.state.pointer(), self.database.load(Ordering::Relaxed), info) };
+            // SAFETY: the user's function, with the user's pointer, the handle of a database that is not
+            // closed before its listeners were called, and an object that lives during the call.
+            unsafe { told(self.state.pointer(), database.0.load(Ordering::Relaxed), info) };
         }
     }
 
     fn tell<T>(&self, told: On<T>, info: &T) {
         if let Some(told) = told {
-            // SAFETY: the user's function, with the user's pointer and an object that is there during the call.
-            unsafe { told(self.listener.state.pointer(), info) };
+            // SAFETY: the user's function, with the user's pointer and an object that lives during the call.
+            unsafe { told(self.state.pointer(), info) };
         }
     }
 
-    /// The number of a column family; 0 if it is gone.
-    fn family_id(&self, name: &str) -> u32 {
-        self.db.table(name).map_or(0, |table| table.number())
+    pub(crate) fn flush_began(&self, database: &DatabaseAddress, info: &FlushJobInfo) {
+        self.job(self.functions.flush_began, database, info);
     }
 
-    /// How the keys of a column family are ordered; as bytes if it is gone.
-    fn order(&self, name: &str) -> Order {
-        self.families.named(name).map(|family| family.order.clone()).unwrap_or_default()
+    pub(crate) fn flush_ended(&self, database: &DatabaseAddress, info: &FlushJobInfo) {
+        self.job(self.functions.flush_ended, database, info);
     }
 
-    fn owner<'a>(&self, name: &'a str, order: &'a Order) -> Owner<'a> {
-        Owner { id: self.family_id(name), name, comparator: order.name() }
+    pub(crate) fn compaction_began(&self, database: &DatabaseAddress, info: &CompactionJobInfo) {
+        self.job(self.functions.compaction_began, database, info);
     }
 
-    /// A file of the user came in. Called on the thread that brought it in.
-    pub(crate) fn ingested(&self, family: &str, path: &str, seq: u64, file: Option<&ExtentFileInfo>) {
-        let counts = file.map(|file| (file.entries, file.deletes, file.range_deletes));
-        let (entries, deletes, range_deletes) = counts.unwrap_or_default();
-        let order = self.order(family);
-        let info = IngestionInfo {
-            cf_name: family.into(),
-            external_file_path: path.into(),
-            internal_file_path: Words::default(),
-            global_seqno: seq,
-            table_properties: TableProperties {
-                num_entries: entries + range_deletes,
-                num_deletions: deletes + range_deletes,
-                num_range_deletions: range_deletes,
-                ..TableProperties::none(self.owner(family, &order))
-            },
-        };
-        self.job(self.listener.functions.ingested, &info);
+    pub(crate) fn compaction_ended(&self, database: &DatabaseAddress, info: &CompactionJobInfo) {
+        self.job(self.functions.compaction_ended, database, info);
     }
 
-    fn stalled(&self, cause: Option<&StallCause>, (before, now): (StallCondition, StallCondition)) {
-        let cf_name = match cause {
-            Some(StallCause::Backlog(table)) => table.as_str().into(),
-            _ => Words::default(),
-        };
-        let info = WriteStallInfo { cf_name, prev: before, cur: now };
-        self.tell(self.listener.functions.stalled, &info);
-    }
-}
-
-impl terrane::Listener for Telling {
-    fn flush_began(&self, job: &JobBegan) {
-        if is_own(&job.table) {
-            return;
-        }
-        let info = FlushJobInfo {
-            cf_id: self.family_id(&job.table),
-            cf_name: job.table.as_str().into(),
-            job_id: job_number(job.id),
-            ..FlushJobInfo::default()
-        };
-        self.job(self.listener.functions.flush_began, &info);
+    pub(crate) fn ingested(&self, database: &DatabaseAddress, info: &IngestionInfo) {
+        self.job(self.functions.ingested, database, info);
     }
 
-    fn flush_ended(&self, job: &JobEnded) {
-        // What had nothing to do, or was given up, is no flush of RocksDB.
-        if let (Some(_), None, false) = (&job.flushed, &job.error, is_own(&job.table)) {
-            let order = self.order(&job.table);
-            let info = flush_info(job, self.owner(&job.table, &order));
-            self.job(self.listener.functions.flush_ended, &info);
+    pub(crate) fn stalled(&self, info: &WriteStallInfo) {
+        self.tell(self.functions.stalled, info);
+    }
+
+    pub(crate) fn sealed(&self, info: &MemtableInfo) {
+        self.tell(self.functions.sealed, info);
+    }
+
+    /// A background job failed; the function may reset `status`, which has no effect here.
+    pub(crate) fn failed(&self, reason: u32, status: &mut Status) {
+        if let Some(told) = self.functions.failed {
+            // SAFETY: the user's function, with the user's pointer and an object that lives during the call.
+            unsafe { told(self.state.pointer(), reason, status) };
         }
     }
-
-    fn memtable_frozen(&self, memtable: &MemtableFrozen) {
-        if is_own(&memtable.table) {
-            return;
-        }
-        let info = MemtableInfo {
-            cf_name: memtable.table.as_str().into(),
-            // Numbers of records begin with 1.
-            first_seqno: memtable.first_seq.0.max(1),
-            earliest_seqno: memtable.first_seq.0.max(1),
-            num_entries: memtable.entries,
-            ..MemtableInfo::default()
-        };
-        self.tell(self.listener.functions.sealed, &info);
-    }
-
-    fn compaction_began(&self, job: &JobBegan) {
-        if is_own(&job.table) {
-            return;
-        }
-        let (from, to) = job.levels.unwrap_or_default();
-        let levels = self.levels(&job.table, to);
-        let info = CompactionJobInfo {
-            cf_id: self.family_id(&job.table),
-            cf_name: job.table.as_str().into(),
-            job_id: job_number(job.id),
-            base_input_level: levels.told(from.into()) as c_int,
-            output_level: levels.told(to.into()) as c_int,
-            input_files: job.inputs.iter().map(name).collect(),
-            num_input_files: job.inputs.len(),
-            ..CompactionJobInfo::default()
-        };
-        self.job(self.listener.functions.compaction_began, &info);
-    }
-
-    fn compaction_ended(&self, job: &JobEnded) {
-        // What a close has ended is told of by RocksDB neither.
-        let is_ended = job.error.as_ref().is_some_and(|error| error.kind() == Kind::Cancelled)
-            && self.is_closing.load(Ordering::Relaxed);
-        if is_own(&job.table) || is_ended {
-            return;
-        }
-        let (_, to) = job.levels.unwrap_or_default();
-        let order = self.order(&job.table);
-        let info = compaction_info(job, self.owner(&job.table, &order), self.levels(&job.table, to));
-        self.job(self.listener.functions.compaction_ended, &info);
-    }
-
-    fn stall_began(&self, stall: &StallBegan) {
-        self.stalled(Some(&stall.cause), (NORMAL, DELAYED));
-    }
-
-    fn stall_ended(&self, _stall: &StallEnded) {
-        self.stalled(None, (DELAYED, NORMAL));
-    }
-
-    fn work_failed(&self, failure: &WorkFailed) {
-        let reason = match failure.work {
-            "flush" => FLUSH,
-            "freeze" | "settle" | "trim" => MEMTABLE,
-            _ => COMPACTION,
-        };
-        let mut status = Status { failure: Some(failure.error.clone().into()) };
-        if let Some(told) = self.listener.functions.failed {
-            // SAFETY: the user's function, with the user's pointer and an object that is there during the call.
-            unsafe { told(self.listener.state.pointer(), reason, &raw mut status) };
-        }
-    }
-}
-
-/// Whether a table is the engine's own, of which users know nothing.
-fn is_own(table: &str) -> bool {
-    table.starts_with("terrane:")
-}
-
-/// Job numbers of RocksDB are an `int`.
-fn job_number(id: u64) -> c_int {
-    c_int::try_from(id).unwrap_or(c_int::MAX)
-}
-
-fn flush_info(job: &JobEnded, owner: Owner<'_>) -> FlushJobInfo {
-    let flushed = job.flushed;
-    let first = job.written.first();
-    let of_first = |extent| TableProperties::of(extent, owner);
-    let mut properties = first.map_or_else(|| TableProperties::none(owner), of_first);
-    properties.num_entries = flushed.map_or(0, |flushed| flushed.entries);
-    FlushJobInfo {
-        cf_id: owner.id,
-        cf_name: owner.name.into(),
-        file_path: first.map(|extent| extent_name(extent.id).into()).unwrap_or_default(),
-        file_number: first.map_or(0, |extent| extent_number(extent.id)),
-        job_id: job_number(job.id),
-        smallest_seqno: flushed.map_or(0, |flushed| flushed.seq_min.0),
-        largest_seqno: flushed.map_or(0, |flushed| flushed.seq_max.0),
-        table_properties: properties,
-        ..FlushJobInfo::default()
-    }
-}
-
-fn name(extent: &ExtentSummary) -> Words {
-    extent_name(extent.id).into()
-}
-
-/// How a compaction ended, in RocksDB's words, and whether it was given up because somebody asked for that.
-fn end_of(cancelled: Option<CancelCause>, error: Option<&Error>) -> (Option<Failure>, bool) {
-    match cancelled {
-        Some(CancelCause::Held) => (Some(paused()), true),
-        Some(CancelCause::Asked) => {
-            (Some(Failure::new("Result incomplete", "All compactions aborted")), true)
-        }
-        Some(CancelCause::Dropped) => {
-            let what = "Column family dropped during compaction";
-            (Some(Failure::new("Column family dropped", what)), false)
-        }
-        _ => (error.cloned().map(Failure::from), false),
-    }
-}
-
-/// What a compaction did, as RocksDB tells it.
-fn compaction_info(job: &JobEnded, owner: Owner<'_>, levels: Levels) -> CompactionJobInfo {
-    let (from, to) = job.levels.unwrap_or_default();
-    let merged = Merged {
-        owner,
-        levels,
-        between: (from.into(), to.into()),
-        inputs: job.inputs.iter().collect(),
-        written: job.written.iter().collect(),
-        moved: job.moved.iter().collect(),
-        took: job.took,
-        entries: (job.entries_in, job.entries_out),
-        bytes: (job.bytes_read, job.bytes_written),
-    };
-    let (status, is_aborted) = end_of(job.cancelled, job.error.as_ref());
-    CompactionJobInfo { status, aborted: u8::from(is_aborted), job_id: job_number(job.id), ..merged.told() }
 }
 
 export! {
@@ -368,29 +163,5 @@ export! {
         if let Some(status) = status {
             status.failure = None;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_compaction_that_was_cancelled_says_why() {
-        let error = Error::new(Kind::Cancelled, "compaction job was cancelled");
-        let ended = |cause| {
-            let (status, is_aborted) = end_of(cause, Some(&error));
-            (status.map_or(String::new(), |status| status.text().to_owned()), is_aborted)
-        };
-        let told = |text: &str, is_aborted| (text.to_owned(), is_aborted);
-        let paused = "Result incomplete: Manual compaction paused";
-        assert_eq!(ended(Some(CancelCause::Held)), told(paused, true));
-        let all = "Result incomplete: All compactions aborted";
-        assert_eq!(ended(Some(CancelCause::Asked)), told(all, true));
-        let dropped = "Column family dropped: Column family dropped during compaction";
-        assert_eq!(ended(Some(CancelCause::Dropped)), told(dropped, false));
-        let closing = "Shutdown in progress: compaction job was cancelled";
-        assert!(ended(Some(CancelCause::Closing)).0.starts_with(closing) && !ended(None).1);
-        assert!(matches!(end_of(None, None), (None, false)));
     }
 }

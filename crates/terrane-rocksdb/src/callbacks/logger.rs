@@ -1,4 +1,5 @@
-//! Loggers: lines about what the background of a database does, for a function of the user, standard error, or a file.
+//! Loggers: lines about what the background of a database does, for a function of the user, standard error,
+//! or a file.
 //!
 //! The lines are Terrane's own, and no promise: they say what a listener of the engine is told.
 
@@ -7,8 +8,8 @@ use std::sync::Arc;
 
 use terrane::{JobEnded, Listener, StallBegan, StallEnded, WorkFailed};
 
-use crate::border::Text;
-use crate::files::lines::Lines;
+use crate::ffi::types::Text;
+use crate::files::info_log::Lines;
 
 /// Levels of lines, as RocksDB counts them.
 const INFO: c_int = 1;
@@ -63,7 +64,8 @@ impl Logger {
                 // The user's type is not const: a copy, with a zero behind it.
                 let mut line = [line.as_bytes(), &[0]].concat();
                 let (len, level) = (line.len() - 1, level.unsigned_abs());
-                // SAFETY: the user's function, with the user's pointer and bytes that are there during the call.
+                // SAFETY: the user's function, with the user's pointer and bytes that are there during the
+                // call.
                 unsafe { told(pointer.0, level, line.as_mut_ptr().cast(), len) };
             }
         }
@@ -74,7 +76,7 @@ impl Logger {
         Logger { level, to: To::File(lines) }
     }
 
-    /// Says what did not go as it should, and holds nobody up.
+    /// Logs a failure that stops no operation.
     pub(crate) fn warn(&self, line: &str) {
         self.say(WARN, line);
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::{Destructor, Name, State, copied};
+use crate::callbacks::{Destructor, Name, State, copied};
 
 /// Makes a value of a base, which may be null, and operands.
 pub(crate) type FullMerge = Option<
@@ -91,8 +91,8 @@ impl Functions {
         let (starts, lengths) = apart(operands);
         let base_start = base.map_or(std::ptr::null(), |base| base.as_ptr().cast());
         let (mut success, mut len) = (0, 0);
-        // SAFETY: the user's function, with the user's pointer, lists of as many operands as is said, and places for
-        // its results that are there during the call.
+        // SAFETY: the user's function, with the user's pointer, lists of as many operands as is said, and
+        // places for its results that are there during the call.
         let value = unsafe {
             full(
                 self.state.pointer(),

@@ -1,37 +1,25 @@
-//! Functions of the user: merge operators, compaction filters and their factories, slice transforms, comparators, loggers.
+//! Functions of the user: merge operators, compaction filters and their factories, slice transforms,
+//! comparators, loggers.
 //!
-//! Each object keeps the pointer that its functions are called with, and calls the destructor once, when nobody uses the
-//! object any more: options, open databases and the handle each hold it by count. Functions are called from any thread,
-//! several at once, as RocksDB does.
+//! Each object keeps the pointer that its functions are called with, and calls the destructor once, when
+//! nobody uses the object any more: options, open databases and the handle each hold it by count. Functions
+//! are called from any thread, several at once, as RocksDB does.
 #![expect(unsafe_code, reason = "calls of functions that C callers gave")]
 
-mod backup;
-mod compaction_filter;
-mod comparator;
-mod filter_factory;
-mod listener;
-mod logger;
-mod merge;
-mod others;
-mod slots;
-mod transform;
-mod wal_filter;
-mod walk;
+pub(crate) mod backup_progress;
+pub(crate) mod batch_visitor;
+pub(crate) mod compaction_filter;
+pub(crate) mod comparator;
+pub(crate) mod filter_factory;
+pub(crate) mod listener;
+pub(crate) mod logger;
+pub(crate) mod merge;
+pub(crate) mod operator_registry;
+pub(crate) mod order;
+pub(crate) mod table_filter;
+pub(crate) mod transform;
 
 use std::ffi::{CStr, c_char, c_void};
-
-pub(crate) use backup::{MayExclude, OnProgress, ProgressListener};
-pub(crate) use compaction_filter::{CompactionFilter, UserFilter};
-pub(crate) use comparator::{BYTEWISE, Comparator, TimestampBytes, UserComparator};
-pub(crate) use filter_factory::FilterFactory;
-pub(crate) use listener::{EventListener, StallCondition, Telling};
-pub(crate) use logger::{Logger, LoggerHandle};
-pub(crate) use merge::MergeOperator;
-pub(crate) use others::TableFilter;
-pub(crate) use slots::{Slot, Slots, any_functions};
-pub(crate) use transform::Transform;
-pub(crate) use wal_filter::{Filtering, LogFilter, WalFilter};
-pub(crate) use walk::{Listener, OnBytes, OnFamilyKey, OnFamilyPut, OnPut};
 
 /// Frees what the user's pointer points at.
 pub(crate) type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
@@ -55,12 +43,12 @@ impl State {
         State { pointer, destructor }
     }
 
-    fn pointer(&self) -> *mut c_void {
+    pub(crate) fn pointer(&self) -> *mut c_void {
         self.pointer
     }
 
     /// The name that `name` says, or what stands for none.
-    fn name(&self, name: Name) -> String {
+    pub(crate) fn name(&self, name: Name) -> String {
         let Some(name) = name else { return "unnamed".to_owned() };
         // SAFETY: the user's function, called with the user's pointer.
         let text = unsafe { name(self.pointer) };

@@ -1,9 +1,9 @@
-//! Slice transforms: which front part of a key is its prefix.
+//! Slice transforms: user functions that give the prefix of a key.
 
 use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
 
-use super::{Destructor, Name, State, copied};
+use crate::callbacks::{Destructor, Name, State, copied};
 
 /// Longest prefix that filters can hold, in bytes.
 const FILTERED_BYTES_MAX: usize = 1024;
@@ -52,8 +52,8 @@ impl Transform {
         }
     }
 
-    /// What the engine has its filters hold. Those of functions of the user hold whole keys only: their names do not vouch for
-    /// the function.
+    /// What the engine has its filters hold. Those of functions of the user hold whole keys only: their names
+    /// do not vouch for the function.
     pub(crate) fn extractor(&self) -> String {
         match self {
             Transform::Fixed(bytes @ 1..=FILTERED_BYTES_MAX) => format!("fixed:{bytes}"),

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::objects::BackupEngineOptions;
+use crate::options::BackupEngineOptions;
 
 knobs! { own BackupEngineOptions BackupEngineOptionsKnobs {
     backup_log_files: u8 = 1, set rocksdb_backup_engine_options_set_backup_log_files u8, get rocksdb_backup_engine_options_get_backup_log_files u8;

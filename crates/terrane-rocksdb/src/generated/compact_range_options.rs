@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::objects::CompactRangeOptions;
+use crate::options::CompactRangeOptions;
 
 knobs! { own CompactRangeOptions CompactRangeOptionsKnobs {
     allow_write_stall: u8 = 0, set rocksdb_compactoptions_set_allow_write_stall u8, get rocksdb_compactoptions_get_allow_write_stall u8;

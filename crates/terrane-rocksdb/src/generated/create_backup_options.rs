@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::objects::CreateBackupOptions;
+use crate::options::CreateBackupOptions;
 
 knobs! { own CreateBackupOptions CreateBackupOptionsKnobs {
     atomic_flush: u8 = 0, set rocksdb_create_backup_options_set_atomic_flush u8, get rocksdb_create_backup_options_get_atomic_flush u8;

@@ -3,6 +3,7 @@
 pub(crate) mod backup_engine_options;
 pub(crate) mod compact_range_options;
 pub(crate) mod create_backup_options;
+pub(crate) mod ignored;
 pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod options;

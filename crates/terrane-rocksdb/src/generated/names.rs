@@ -2,8 +2,29 @@
 
 use std::ffi::c_int;
 
-use crate::border::Pointer;
+use crate::ffi::types::Pointer;
 
+name! { rocksdb_get_pinned_cf_v2 of rocksdb_get_pinned_cf(a0: Pointer, a1: Pointer, a2: Pointer, a3: Pointer, a4: usize, a5: Pointer) -> Pointer }
+name! { rocksdb_get_pinned_v2 of rocksdb_get_pinned(a0: Pointer, a1: Pointer, a2: Pointer, a3: usize, a4: Pointer) -> Pointer }
+name! { rocksdb_pinnable_handle_destroy of rocksdb_pinnableslice_destroy(a0: Pointer) }
+name! { rocksdb_pinnable_handle_get_value of rocksdb_pinnableslice_value(a0: Pointer, a1: Pointer) -> Pointer }
+name! { rocksdb_sstfilewriter_add of rocksdb_sstfilewriter_put(a0: Pointer, a1: Pointer, a2: usize, a3: Pointer, a4: usize, a5: Pointer) }
+name! { rocksdb_optimistictransactiondb_close of rocksdb_transactiondb_close(a0: Pointer) }
+name! { rocksdb_optimistictransactiondb_property_int of rocksdb_property_int(a0: Pointer, a1: Pointer, a2: Pointer) -> c_int }
+name! { rocksdb_optimistictransactiondb_property_value of rocksdb_property_value(a0: Pointer, a1: Pointer) -> Pointer }
+name! { rocksdb_optimistictransactiondb_write of rocksdb_write(a0: Pointer, a1: Pointer, a2: Pointer, a3: Pointer) }
+name! { rocksdb_transactiondb_create_iterator of rocksdb_create_iterator(a0: Pointer, a1: Pointer) -> Pointer }
+name! { rocksdb_transactiondb_create_iterator_cf of rocksdb_create_iterator_cf(a0: Pointer, a1: Pointer, a2: Pointer) -> Pointer }
+name! { rocksdb_transactiondb_flush of rocksdb_flush(a0: Pointer, a1: Pointer, a2: Pointer) }
+name! { rocksdb_transactiondb_flush_cf of rocksdb_flush_cf(a0: Pointer, a1: Pointer, a2: Pointer, a3: Pointer) }
+name! { rocksdb_transactiondb_flush_cfs of rocksdb_flush_cfs(a0: Pointer, a1: Pointer, a2: Pointer, a3: c_int, a4: Pointer) }
+name! { rocksdb_transactiondb_flush_wal of rocksdb_flush_wal(a0: Pointer, a1: u8, a2: Pointer) }
+name! { rocksdb_transactiondb_flush_wal_with_options of rocksdb_flush_wal_with_options(a0: Pointer, a1: Pointer, a2: Pointer) }
+name! { rocksdb_transactiondb_multi_get of rocksdb_multi_get(a0: Pointer, a1: Pointer, a2: usize, a3: Pointer, a4: Pointer, a5: Pointer, a6: Pointer, a7: Pointer) }
+name! { rocksdb_transactiondb_multi_get_cf of rocksdb_multi_get_cf(a0: Pointer, a1: Pointer, a2: Pointer, a3: usize, a4: Pointer, a5: Pointer, a6: Pointer, a7: Pointer, a8: Pointer) }
+name! { rocksdb_transactiondb_property_int of rocksdb_property_int(a0: Pointer, a1: Pointer, a2: Pointer) -> c_int }
+name! { rocksdb_transactiondb_property_value of rocksdb_property_value(a0: Pointer, a1: Pointer) -> Pointer }
+name! { rocksdb_transactiondb_release_snapshot of rocksdb_release_snapshot(a0: Pointer, a1: Pointer) }
 name! { rocksdb_backupable_db_options_create of rocksdb_backup_engine_options_create(a0: Pointer) -> Pointer }
 name! { rocksdb_backupable_db_options_destroy of rocksdb_backup_engine_options_destroy(a0: Pointer) }
 name! { rocksdb_backupable_db_options_get_backup_log_files of rocksdb_backup_engine_options_get_backup_log_files(a0: Pointer) -> u8 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint};
 
-use crate::objects::Options;
+use crate::options::Options;
 
 knobs! { own Options OptionsKnobs {
     wal_size_limit_mb: u64 = 0, set rocksdb_options_set_WAL_size_limit_MB u64, get rocksdb_options_get_WAL_size_limit_MB u64;

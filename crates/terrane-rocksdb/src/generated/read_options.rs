@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::objects::ReadOptions;
+use crate::options::ReadOptions;
 
 knobs! { own ReadOptions ReadOptionsKnobs {
     adaptive_readahead: u8 = 0, set rocksdb_readoptions_set_adaptive_readahead u8, get rocksdb_readoptions_get_adaptive_readahead u8;

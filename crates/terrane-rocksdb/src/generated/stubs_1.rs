@@ -2,24 +2,21 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 
-use crate::border::Pointer;
+use crate::ffi::types::Pointer;
 
 stub! { failing rocksdb_writebatch_wi_update_timestamps(Pointer, Pointer, usize, Pointer, Pointer) }
 stub! { nothing rocksdb_disable_file_deletions(Pointer, Pointer) }
 stub! { nothing rocksdb_enable_file_deletions(Pointer, Pointer) }
 stub! { nothing rocksdb_suggest_compact_range(Pointer, Pointer, usize, Pointer, usize, Pointer) }
 stub! { nothing rocksdb_suggest_compact_range_cf(Pointer, Pointer, Pointer, usize, Pointer, usize, Pointer) }
-stub! { nothing rocksdb_options_add_table_properties_collector_factory(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_blob_cache(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_bottommost_compression_options(Pointer, c_int, c_int, c_int, c_int, u8) }
 stub! { nothing rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(Pointer, u64, u8) }
 stub! { nothing rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer(Pointer, u8, u8) }
 stub! { nothing rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes(Pointer, c_int, u8) }
-stub! { nothing rocksdb_options_set_cf_paths(Pointer, Pointer, usize) }
 stub! { silent rocksdb_options_set_compaction_service(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_compression_options(Pointer, c_int, c_int, c_int, c_int) }
 stub! { nothing rocksdb_options_set_cuckoo_table_factory(Pointer, Pointer) }
-stub! { nothing rocksdb_options_set_db_paths(Pointer, Pointer, usize) }
 stub! { nothing rocksdb_options_set_fifo_compaction_options(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_hash_link_list_rep(Pointer, usize) }
 stub! { nothing rocksdb_options_set_hash_skip_list_rep(Pointer, usize, c_int, c_int) }

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 
-use crate::objects::TableOptions;
+use crate::options::TableOptions;
 
 knobs! { own TableOptions TableOptionsKnobs {
     block_align: u8 = 0, set rocksdb_block_based_options_set_block_align u8, get rocksdb_block_based_options_get_block_align u8;

@@ -205,6 +205,6 @@ count! { rocksdb_table_properties_readable_properties_count TableProperties read
 count! { rocksdb_table_properties_user_collected_properties_count TableProperties user_collected_properties_keys }
 values! { WriteStallInfo {
     cf_name: (text) rocksdb_writestallinfo_cf_name;
-    cur: (part crate::callbacks::StallCondition) rocksdb_writestallinfo_cur;
-    prev: (part crate::callbacks::StallCondition) rocksdb_writestallinfo_prev;
+    cur: (part crate::callbacks::listener::StallCondition) rocksdb_writestallinfo_cur;
+    prev: (part crate::callbacks::listener::StallCondition) rocksdb_writestallinfo_prev;
 } }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::objects::WriteOptions;
+use crate::options::WriteOptions;
 
 knobs! { own WriteOptions WriteOptionsKnobs {
     disable_wal: u8 = 0, get rocksdb_writeoptions_get_disable_WAL u8;

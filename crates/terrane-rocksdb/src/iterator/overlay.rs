@@ -1,47 +1,50 @@
 //! The keys of an indexed batch over those of another iterator.
 //!
-//! Both are at the first key from the position on, in the direction of the last step: the base as an iterator, the batch as a key of
-//! its own. The smaller one (going back, the greater one) is next; of equal ones the batch's counts, folded with the base's value
-//! where it is open. A key of the batch is looked up when it is passed, so changes that are made meanwhile show once the
-//! iterator is placed, and where it has not been; one that has come to the end of the batch stays there, as in RocksDB.
+//! Both are at the first key from the position on, in the direction of the last step: the base as an
+//! iterator, the batch as a key of its own. The smaller one (going back, the greater one) is next; of equal
+//! ones the batch's counts, folded with the base's value where it is open. A key of the batch is looked up
+//! when it is passed, so changes that are made meanwhile show once the iterator is placed, and where it has
+//! not been; one that has come to the end of the batch stays there, as in RocksDB.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::{Arc, MutexGuard};
 
-use super::{Iter, Motion, Shown, Source};
-use crate::batch::{Indexed, Own, SharedBatch};
-use crate::callbacks::MergeOperator;
-use crate::failure::{Failure, Result};
-use crate::objects::ReadOptions;
-use crate::order::Order;
-use crate::twins::Of;
+use crate::batch::indexed::{Indexed, Own, SharedBatch};
+use crate::callbacks::merge::MergeOperator;
+use crate::callbacks::order::Order;
+use crate::db::cf_variants::Target;
+use crate::db::timestamps::versions::Motion;
+use crate::ffi::failure::{Failure, Result};
+use crate::iterator::source::Source;
+use crate::iterator::{Iter, Shown};
+use crate::options::read_write::ReadOptions;
 
 /// An iterator under a batch.
-pub(super) struct Overlay {
-    pub(super) base: Box<Iter>,
-    pub(super) batch: SharedBatch,
-    pub(super) family: u32,
+pub(crate) struct Overlay {
+    pub(crate) base: Box<Iter>,
+    pub(crate) batch: SharedBatch,
+    pub(crate) family: u32,
     /// How the keys of both are ordered.
-    pub(super) order: Order,
-    pub(super) operator: Option<Arc<MergeOperator>>,
-    pub(super) bounds: Bounds,
-    pub(super) is_forward: bool,
+    pub(crate) order: Order,
+    pub(crate) operator: Option<Arc<MergeOperator>>,
+    pub(crate) bounds: Bounds,
+    pub(crate) is_forward: bool,
     /// The key of the batch that is next, or that the position is at.
-    pub(super) own: Option<Vec<u8>>,
-    pub(super) at: At,
+    pub(crate) own: Option<Vec<u8>>,
+    pub(crate) at: At,
 }
 
 /// Bounds of keys of the batch: from the first to before the second.
 #[derive(Default)]
-pub(super) struct Bounds {
-    pub(super) lower: Option<Vec<u8>>,
-    pub(super) upper: Option<Vec<u8>>,
+pub(crate) struct Bounds {
+    pub(crate) lower: Option<Vec<u8>>,
+    pub(crate) upper: Option<Vec<u8>>,
 }
 
 /// Where the position is.
 #[derive(Default)]
-pub(super) enum At {
+pub(crate) enum At {
     #[default]
     Nowhere,
     /// At the row of the base.
@@ -51,11 +54,12 @@ pub(super) enum At {
 }
 
 impl Iter {
-    /// The keys of a batch over `base`, those of the batch within the bounds of the options; none without a handle where one must be.
+    /// The keys of a batch over `base`, those of the batch within the bounds of the options; none without a
+    /// handle where one must be.
     pub(crate) fn over(
         mut base: Box<Iter>,
         batch: SharedBatch,
-        of: Of<'_>,
+        target: Target<'_>,
         options: Option<&ReadOptions>,
     ) -> Option<Iter> {
         let bounds =
@@ -68,7 +72,7 @@ impl Iter {
         let overlay = Overlay {
             base,
             batch,
-            family: of.id()?,
+            family: target.id()?,
             order: order.clone(),
             operator: slot.operator(),
             bounds: bounds.unwrap_or_default(),
@@ -110,7 +114,7 @@ impl Iter {
 }
 
 impl Overlay {
-    pub(super) fn row(&self) -> Option<(&[u8], &[u8])> {
+    pub(crate) fn row(&self) -> Option<(&[u8], &[u8])> {
         match &self.at {
             At::Nowhere => None,
             At::Base => self.base.row(),
@@ -118,13 +122,13 @@ impl Overlay {
         }
     }
 
-    pub(super) fn refresh(&mut self) {
+    pub(crate) fn refresh(&mut self) {
         self.at = At::Nowhere;
         self.own = None;
         self.base.refresh();
     }
 
-    pub(super) fn go(&mut self, motion: Motion<'_>) -> Result<()> {
+    pub(crate) fn go(&mut self, motion: Motion<'_>) -> Result<()> {
         let placed = match motion {
             Motion::Next | Motion::Prev => self.pass(matches!(motion, Motion::Next)),
             _ => self.place(motion),

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::callbacks::Transform;
+use crate::callbacks::transform::Transform;
 
 /// The prefix that an iterator stays within.
-pub(super) struct WithinPrefix {
-    pub(super) transform: Arc<Transform>,
+pub(crate) struct WithinPrefix {
+    pub(crate) transform: Arc<Transform>,
     /// That of the last placement; none if what it was placed at has none.
-    pub(super) current: Option<Vec<u8>>,
+    pub(crate) current: Option<Vec<u8>>,
 }
 
 impl WithinPrefix {
     /// Whether the row of a key may be shown.
-    pub(super) fn shows(&self, key: &[u8]) -> bool {
+    pub(crate) fn shows(&self, key: &[u8]) -> bool {
         match &self.current {
             None => true,
             Some(current) => self.transform.prefix(key).as_deref() == Some(current.as_slice()),

@@ -2,16 +2,16 @@
 
 use terrane::Cursor;
 
-use super::overlay::Overlay;
-use crate::failure::{Failure, Result};
-use crate::timestamps::Versions;
+use crate::db::timestamps::versions::{Motion, Versions};
+use crate::ffi::failure::{Failure, Result};
+use crate::iterator::overlay::Overlay;
 
 /// Where rows come from.
 #[expect(
     clippy::large_enum_variant,
     reason = "nearly every iterator has a cursor, and lies in a box of its own"
 )]
-pub(super) enum Source {
+pub(crate) enum Source {
     /// There is nothing between the bounds.
     Nothing,
     Cursor(Cursor),
@@ -21,20 +21,9 @@ pub(super) enum Source {
     Versions(Box<Versions>),
 }
 
-/// How the position is moved.
-#[derive(Clone, Copy)]
-pub(crate) enum Motion<'k> {
-    First,
-    Last,
-    Seek(&'k [u8]),
-    SeekBack(&'k [u8]),
-    Next,
-    Prev,
-}
-
 impl Source {
     #[inline]
-    pub(super) fn row(&self) -> Option<(&[u8], &[u8])> {
+    pub(crate) fn row(&self) -> Option<(&[u8], &[u8])> {
         match self {
             Source::Nothing => None,
             Source::Cursor(cursor) => cursor.row(),
@@ -44,7 +33,7 @@ impl Source {
     }
 
     #[inline]
-    pub(super) fn go(&mut self, motion: Motion<'_>) -> Result<()> {
+    pub(crate) fn go(&mut self, motion: Motion<'_>) -> Result<()> {
         let cursor = match self {
             Source::Nothing => return Ok(()),
             Source::Cursor(cursor) => cursor,
@@ -63,7 +52,7 @@ impl Source {
     }
 
     /// Moves to the first row behind `key`.
-    pub(super) fn go_behind(&mut self, key: &[u8]) -> Result<()> {
+    pub(crate) fn go_behind(&mut self, key: &[u8]) -> Result<()> {
         self.go(Motion::Seek(key))?;
         match self.row() {
             Some((at, _)) if at == key => self.go(Motion::Next),
@@ -72,7 +61,7 @@ impl Source {
     }
 
     /// Whether a refresh would show nothing new. Over a batch it is not known.
-    pub(super) fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         match self {
             Source::Nothing => true,
             Source::Cursor(cursor) => cursor.is_current(),
@@ -81,7 +70,7 @@ impl Source {
         }
     }
 
-    pub(super) fn refresh(&mut self) {
+    pub(crate) fn refresh(&mut self) {
         match self {
             Source::Nothing => {}
             Source::Cursor(cursor) => cursor.refresh(),

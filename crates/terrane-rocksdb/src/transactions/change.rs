@@ -1,12 +1,15 @@
-//! Changes of a transaction: locked, or kept for the check at the commit; then put into its batch.
+//! Writes of a transaction: the key is locked, or noted for the check at commit; then the change goes into
+//! the batch.
 
-use super::handle::Transaction;
-use super::state::State;
-use crate::batch::{Change, IndexedHandle, WriteBatch};
-use crate::border::Bytes;
-use crate::database::Family;
-use crate::failure::{Failure, Given, Result};
-use crate::twins::Of;
+use crate::batch::layout::Change;
+use crate::batch::write_batch::WriteBatch;
+use crate::batch_api::indexed::IndexedHandle;
+use crate::db::Family;
+use crate::db::cf_variants::Target;
+use crate::ffi::failure::{Failure, Given, Result};
+use crate::ffi::types::Bytes;
+use crate::transactions::handle::Transaction;
+use crate::transactions::state::State;
 
 /// Refuses a merge where nothing would fold it.
 fn require_operator(family: &Family) -> Result<()> {
@@ -41,17 +44,22 @@ impl State {
     }
 }
 
-fn change(transaction: Option<&Transaction>, of: Of<'_>, key: &[u8], change: Change<'_>) -> Result<()> {
+fn change(
+    transaction: Option<&Transaction>,
+    target: Target<'_>,
+    key: &[u8],
+    change: Change<'_>,
+) -> Result<()> {
     let mut state = transaction.given()?.state();
     let database = state.database.clone();
-    let family = of.family(&database)?;
+    let family = target.family(Some(&database))?;
     if matches!(change, Change::Merge(..)) {
         require_operator(family)?;
     }
     state.change(family, key, change)
 }
 
-twins! {
+cf_variants! {
     fn rocksdb_transaction_put | rocksdb_transaction_put_cf(
         transaction: Option<&Transaction>;
         key: Bytes<'_>,
@@ -59,9 +67,9 @@ twins! {
         value: Bytes<'_>,
         value_len: usize,
         error: ErrPtr<'_>,
-    ) as of {
+    ) as target {
         let key = key.of(key_len);
-        change(transaction, of, key, Change::Put(key, value.of(value_len)))
+        change(transaction, target, key, Change::Put(key, value.of(value_len)))
     }
 
     fn rocksdb_transaction_merge | rocksdb_transaction_merge_cf(
@@ -71,9 +79,9 @@ twins! {
         operand: Bytes<'_>,
         operand_len: usize,
         error: ErrPtr<'_>,
-    ) as of {
+    ) as target {
         let key = key.of(key_len);
-        change(transaction, of, key, Change::Merge(key, operand.of(operand_len)))
+        change(transaction, target, key, Change::Merge(key, operand.of(operand_len)))
     }
 
     fn rocksdb_transaction_delete | rocksdb_transaction_delete_cf(
@@ -81,9 +89,9 @@ twins! {
         key: Bytes<'_>,
         key_len: usize,
         error: ErrPtr<'_>,
-    ) as of {
+    ) as target {
         let key = key.of(key_len);
-        change(transaction, of, key, Change::Delete(key))
+        change(transaction, target, key, Change::Delete(key))
     }
 }
 

@@ -1,16 +1,16 @@
 //! Databases with transactions: opened, closed, and used as plain ones.
 
-use super::Transactions;
-use crate::border::{List, OutList, Text};
-use crate::database::checkpoint::Checkpoint;
-use crate::database::handles::{Listed, close as close_handle, open_default, open_listed};
-use crate::database::open::Access;
-use crate::database::{Database, FamilyHandle};
-use crate::failure::{Given, Result};
+use crate::db::copies::checkpoint::Checkpoint;
+use crate::db::open::Access;
+use crate::db::open::handles::{Listed, close as close_handle, open_default, open_listed};
+use crate::db::transaction_registry::Transactions;
+use crate::db::{Database, FamilyHandle};
+use crate::ffi::failure::{Given, Result};
+use crate::ffi::types::{List, OutList, Text};
 use crate::generated::objects::{OptimisticTransactionDbOptions, TransactionDbOptions};
-use crate::objects::Options;
+use crate::options::database::Options;
 
-use super::settings::{Kind, Limits};
+use crate::db::transaction_registry::{Kind, Limits};
 
 /// Buckets of locks that databases would share. There are none: locks are kept by key.
 pub(crate) struct LockBuckets;
@@ -27,7 +27,7 @@ impl Kind {
 
 /// Gives a database transactions of a kind.
 fn with(kind: Kind) -> impl FnOnce(&mut Database) {
-    move |database| database.transactions = Transactions { kind, ..Default::default() }.into()
+    move |database| database.transactions = Transactions::of(kind).into()
 }
 
 fn open(options: Option<&Options>, path: Text<'_>, kind: Kind) -> Result<Option<Box<Database>>> {
@@ -123,10 +123,6 @@ export! {
     }
 
     fn rocksdb_transactiondb_close(database: Option<Box<Database>>) {
-        close(database);
-    }
-
-    fn rocksdb_optimistictransactiondb_close(database: Option<Box<Database>>) {
         close(database);
     }
 

@@ -2,29 +2,33 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::settings::{Kind, Settings};
-use super::state::State;
-use crate::batch::{IndexedHandle, SharedBatch};
-use crate::border::{Lent, lasting_handle};
-use crate::database::{Database, Mode, SnapshotHandle};
-use crate::failure::Given;
+use crate::batch::indexed::SharedBatch;
+use crate::batch_api::indexed::IndexedHandle;
+use crate::db::Database;
+use crate::db::plain::write::Mode;
+use crate::db::transaction_registry::Kind;
+use crate::ffi::failure::Given;
+use crate::ffi::types::{Lent, lasting_handle};
 use crate::generated::objects::{OptimisticTransactionOptions, TransactionOptions};
-use crate::objects::WriteOptions;
+use crate::options::read_write::WriteOptions;
+use crate::options::snapshot::SnapshotHandle;
+use crate::transactions::settings::Settings;
+use crate::transactions::state::State;
 
 /// A handle of a transaction. One that is prepared may have several.
 pub(crate) struct Transaction(Arc<Mutex<State>>);
 
 impl Transaction {
-    pub(super) fn of(state: Arc<Mutex<State>>) -> Box<Transaction> {
+    pub(crate) fn of(state: Arc<Mutex<State>>) -> Box<Transaction> {
         Box::new(Transaction(state))
     }
 
-    pub(super) fn shared(&self) -> &Arc<Mutex<State>> {
+    pub(crate) fn shared(&self) -> &Arc<Mutex<State>> {
         &self.0
     }
 
     /// The transaction, for this thread alone.
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         // A panic leaves at most a change that is locked and not made.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

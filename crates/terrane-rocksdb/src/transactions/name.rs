@@ -4,10 +4,10 @@ use std::ffi::c_char;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::handle::Transaction;
-use super::state::{Phase, State};
-use crate::border::{Bytes, Out, lasting, put};
-use crate::failure::{Failure, Given, Result};
+use crate::ffi::failure::{Failure, Given, Result};
+use crate::ffi::types::{Bytes, Out, lasting, put};
+use crate::transactions::handle::Transaction;
+use crate::transactions::state::{Phase, State};
 
 /// Longest name, in bytes.
 const BYTES_MAX: usize = 512;
@@ -17,7 +17,7 @@ const ENGINE_BYTES_MAX: usize = 255;
 const DIGITS: &str = "hex:";
 
 /// A name as the library has it: as text if it is text.
-pub(super) fn as_engine_has_it(name: &[u8]) -> String {
+pub(crate) fn as_engine_has_it(name: &[u8]) -> String {
     match std::str::from_utf8(name) {
         Ok(text) if !text.starts_with(DIGITS) => text.to_owned(),
         _ => name.iter().fold(DIGITS.to_owned(), |mut text, byte| {
@@ -28,7 +28,7 @@ pub(super) fn as_engine_has_it(name: &[u8]) -> String {
 }
 
 /// A name that the library has, as it was given.
-pub(super) fn as_given(name: &str) -> Vec<u8> {
+pub(crate) fn as_given(name: &str) -> Vec<u8> {
     let bytes = name.strip_prefix(DIGITS).and_then(|digits| {
         let pairs = digits.as_bytes().chunks(2);
         let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
@@ -40,13 +40,13 @@ pub(super) fn as_given(name: &str) -> Vec<u8> {
 
 impl State {
     /// Frees the name, if it is this one's.
-    pub(super) fn give_name_back(&mut self) {
+    pub(crate) fn give_name_back(&mut self) {
         if !std::mem::take(&mut self.holds_name) {
             return;
         }
         let is_over = matches!(self.phase, Phase::Committed | Phase::RolledBack);
         let mut named = self.database.transactions.named();
-        // Of one that is dropped somebody may have made another state meanwhile.
+        // After this one was dropped, another thread may have registered a new state under the name.
         if is_over || named.get(&self.name).is_some_and(|held| held.strong_count() == 0) {
             named.remove(&self.name);
         }
@@ -78,7 +78,8 @@ fn set_name(transaction: &Transaction, name: &[u8]) -> Result<()> {
     if is_prepared || named.get(name).is_some_and(|held| held.strong_count() > 0) {
         return Err(Failure::invalid("Transaction name must be unique."));
     }
-    named.insert(name.to_vec(), Arc::downgrade(transaction.shared()));
+    let weak = Arc::downgrade(transaction.shared());
+    named.insert(name.to_vec(), weak);
     (state.name, state.holds_name) = (name.to_vec(), true);
     Ok(())
 }

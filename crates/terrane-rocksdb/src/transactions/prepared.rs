@@ -4,15 +4,17 @@ use std::sync::{Arc, Mutex};
 
 use terrane::ChangeKind;
 
-use super::handle::Transaction;
-use super::name::{as_engine_has_it, as_given};
-use super::settings::Settings;
-use super::state::{Phase, State};
-use crate::batch::{Change, SharedBatch};
-use crate::border::{Out, lasting_list, put};
-use crate::database::{Database, Mode};
-use crate::failure::{Failure, Given, Result};
-use crate::objects::WriteOptions;
+use crate::batch::indexed::SharedBatch;
+use crate::batch::layout::Change;
+use crate::db::Database;
+use crate::db::plain::write::Mode;
+use crate::ffi::failure::{Failure, Given, Result};
+use crate::ffi::types::{Out, lasting_list, put};
+use crate::options::read_write::WriteOptions;
+use crate::transactions::handle::Transaction;
+use crate::transactions::name::{as_engine_has_it, as_given};
+use crate::transactions::settings::Settings;
+use crate::transactions::state::{Phase, State};
 
 impl State {
     fn prepare(&mut self) -> Result<()> {
@@ -72,15 +74,15 @@ impl Database {
     /// Handles of all that is prepared: transactions that there are, and those of before the opening.
     fn prepared(&self) -> Vec<*mut Transaction> {
         let names = self.db.prepared();
-        let held =
-            |name: &str| self.transactions.named().get(&as_given(name)).and_then(|state| state.upgrade());
+        let held = |name: &str| self.transactions.find::<Mutex<State>>(&as_given(name));
         let states = names.iter().filter_map(|name| {
             if let Some(state) = held(name) {
                 return Some(state);
             }
-            // Who resolves it meanwhile leaves nothing to return.
+            // Another thread may commit or roll it back meanwhile: then there is nothing to return.
             let state = Arc::new(Mutex::new(State::recovered(self, name).ok()?));
-            self.transactions.named().insert(as_given(name), Arc::downgrade(&state));
+            let weak = Arc::downgrade(&state);
+            self.transactions.named().insert(as_given(name), weak);
             Some(state)
         });
         states.map(|state| Box::into_raw(Transaction::of(state))).collect()

@@ -1,17 +1,19 @@
-//! What a transaction sees: its own changes over the latest state, or over the snapshot of the options.
+//! Reads of a transaction: its own changes over the latest state, or over the snapshot of the read options.
 
 use std::ffi::c_char;
 
-use super::handle::Transaction;
-use super::state::State;
-use crate::batch::{given_out, pinned};
-use crate::border::{Bytes, List, Out, OutList, caught};
-use crate::database::many::{Places, read_families};
-use crate::database::{Family, FamilyHandle, Pinned, family, read};
-use crate::failure::{Given, Result};
+use crate::batch_api::indexed_read::{given_out, pinned};
+use crate::db::cf_variants::Target;
+use crate::db::plain::get::Pinned;
+use crate::db::plain::get::read;
+use crate::db::plain::multi_get::{Places, read_families};
+use crate::db::{Family, FamilyHandle, family};
+use crate::ffi::failure::{Given, Result};
+use crate::ffi::types::{Bytes, List, Out, OutList, caught};
 use crate::iterator::Iter;
-use crate::objects::ReadOptions;
-use crate::twins::Of;
+use crate::options::read_write::ReadOptions;
+use crate::transactions::handle::Transaction;
+use crate::transactions::state::State;
 
 /// How a key is kept from others by a read.
 #[derive(Clone, Copy)]
@@ -38,13 +40,13 @@ impl State {
 
     fn get(
         &mut self,
-        of: Of<'_>,
+        target: Target<'_>,
         options: Option<&ReadOptions>,
         key: &[u8],
         hold: Hold,
     ) -> Result<Option<Vec<u8>>> {
         let database = self.database.clone();
-        let family = of.family(&database)?;
+        let family = target.family(Some(&database))?;
         self.hold(family, key, hold)?;
         let own = self.own(family, key);
         own.over(key, family.slot.operator().as_deref(), || read(family, options, key))
@@ -74,11 +76,11 @@ impl State {
 fn get(
     transaction: Option<&Transaction>,
     options: Option<&ReadOptions>,
-    of: Of<'_>,
+    target: Target<'_>,
     key: &[u8],
     hold: Hold,
 ) -> Result<Option<Vec<u8>>> {
-    transaction.given()?.state().get(of, options, key, hold)
+    transaction.given()?.state().get(target, options, key, hold)
 }
 
 /// The column families of several reads.
@@ -106,7 +108,7 @@ fn get_many(
     state.get_many(&families, options, keys, hold)
 }
 
-twins! {
+cf_variants! {
     fn rocksdb_transaction_get | rocksdb_transaction_get_cf(
         transaction: Option<&Transaction>,
         options: Option<&ReadOptions>;
@@ -114,8 +116,8 @@ twins! {
         key_len: usize,
         len: Out<'_, usize>,
         error: ErrPtr<'_>,
-    ) -> *mut c_char as of {
-        given_out(get(transaction, options, of, key.of(key_len), Hold::None), len)
+    ) -> *mut c_char as target {
+        given_out(get(transaction, options, target, key.of(key_len), Hold::None), len)
     }
 
     fn rocksdb_transaction_get_pinned | rocksdb_transaction_get_pinned_cf(
@@ -124,8 +126,8 @@ twins! {
         key: Bytes<'_>,
         key_len: usize,
         error: ErrPtr<'_>,
-    ) -> Option<Box<Pinned>> as of {
-        pinned(get(transaction, options, of, key.of(key_len), Hold::None))
+    ) -> Option<Box<Pinned>> as target {
+        pinned(get(transaction, options, target, key.of(key_len), Hold::None))
     }
 
     fn rocksdb_transaction_get_for_update | rocksdb_transaction_get_for_update_cf(
@@ -136,8 +138,8 @@ twins! {
         len: Out<'_, usize>,
         exclusive: u8,
         error: ErrPtr<'_>,
-    ) -> *mut c_char as of {
-        given_out(get(transaction, options, of, key.of(key_len), Hold::of(exclusive)), len)
+    ) -> *mut c_char as target {
+        given_out(get(transaction, options, target, key.of(key_len), Hold::of(exclusive)), len)
     }
 
     fn rocksdb_transaction_get_pinned_for_update | rocksdb_transaction_get_pinned_for_update_cf(
@@ -147,17 +149,17 @@ twins! {
         key_len: usize,
         exclusive: u8,
         error: ErrPtr<'_>,
-    ) -> Option<Box<Pinned>> as of {
-        pinned(get(transaction, options, of, key.of(key_len), Hold::of(exclusive)))
+    ) -> Option<Box<Pinned>> as target {
+        pinned(get(transaction, options, target, key.of(key_len), Hold::of(exclusive)))
     }
 
     fn rocksdb_transaction_create_iterator | rocksdb_transaction_create_iterator_cf(
         transaction: Option<&Transaction>,
         options: Option<&ReadOptions>;
-    ) -> Option<Box<Iter>> as of {
+    ) -> Option<Box<Iter>> as target {
         let state = transaction?.state();
-        let base = Iter::new(of.family(&state.database).ok()?, options);
-        Some(Box::new(Iter::over(Box::new(base), state.batch.clone(), of, options)?))
+        let base = Iter::new(target.family(Some(&state.database)).ok()?, options);
+        Some(Box::new(Iter::over(Box::new(base), state.batch.clone(), target, options)?))
     }
 }
 

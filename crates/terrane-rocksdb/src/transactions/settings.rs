@@ -4,61 +4,28 @@ use std::time::Duration;
 
 use terrane::{Concurrency, Isolation};
 
-use crate::generated::objects::{OptimisticTransactionOptions, TransactionDbOptions, TransactionOptions};
+use crate::db::transaction_registry::Limits;
+use crate::generated::objects::{OptimisticTransactionOptions, TransactionOptions};
 
 /// The longest wait for a lock where options say that there is none.
 const FOR_EVER: Duration = Duration::from_secs(u32::MAX as u64);
 
-/// How transactions of a database meet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// It was opened without them.
-    #[default]
-    None,
-    Pessimistic(Limits),
-    Optimistic,
-}
-
-/// What the options of a database with pessimistic transactions say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Limits {
-    /// Milliseconds that a transaction waits for a lock, if it does not say.
-    lock_timeout: i64,
-    /// Milliseconds that a write beside transactions waits for a lock.
-    pub(super) beside_timeout: i64,
-    /// Most locked keys of a column family; any number if it is not above 0.
-    keys_max: i64,
-    is_uncontrolled: bool,
-}
-
-impl Limits {
-    pub(super) fn of(options: &TransactionDbOptions) -> Limits {
-        let knobs = &options.knobs;
-        Limits {
-            lock_timeout: knobs.transaction_lock_timeout,
-            beside_timeout: knobs.default_lock_timeout,
-            keys_max: knobs.max_num_locks,
-            is_uncontrolled: knobs.skip_concurrency_control != 0,
-        }
-    }
-}
-
 /// So many milliseconds; for ever if it is less than none.
-pub(super) fn timeout(milliseconds: i64) -> Duration {
+pub(crate) fn timeout(milliseconds: i64) -> Duration {
     u64::try_from(milliseconds).map_or(FOR_EVER, Duration::from_millis)
 }
 
 /// How one transaction is run.
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
-    pub(super) is_pessimistic: bool,
-    pub(super) has_snapshot: bool,
+pub(crate) struct Settings {
+    pub(crate) is_pessimistic: bool,
+    pub(crate) has_snapshot: bool,
     /// Its commit needs no prepare before it.
-    pub(super) skips_prepare: bool,
+    pub(crate) skips_prepare: bool,
     /// It takes no locks before its commit.
-    pub(super) is_uncontrolled: bool,
-    pub(super) bytes_max: usize,
-    pub(super) keys_max: i64,
+    pub(crate) is_uncontrolled: bool,
+    pub(crate) bytes_max: usize,
+    pub(crate) keys_max: i64,
     /// How long it may take.
     expires_after: Option<Duration>,
     lock_timeout: Duration,
@@ -67,7 +34,7 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Of a transaction that locks.
-    pub(super) fn pessimistic(limits: &Limits, options: Option<&TransactionOptions>) -> Settings {
+    pub(crate) fn pessimistic(limits: &Limits, options: Option<&TransactionOptions>) -> Settings {
         let default = TransactionOptions::default();
         let knobs = &options.unwrap_or(&default).knobs;
         let lock_timeout = if knobs.lock_timeout >= 0 { knobs.lock_timeout } else { limits.lock_timeout };
@@ -85,7 +52,7 @@ impl Settings {
     }
 
     /// Of one that is checked at its commit.
-    pub(super) fn optimistic(options: Option<&OptimisticTransactionOptions>) -> Settings {
+    pub(crate) fn optimistic(options: Option<&OptimisticTransactionOptions>) -> Settings {
         Settings {
             is_pessimistic: false,
             has_snapshot: options.is_some_and(|options| options.knobs.set_snapshot != 0),
@@ -100,12 +67,12 @@ impl Settings {
     }
 
     /// Of one that was prepared, perhaps before the database was opened.
-    pub(super) fn prepared() -> Settings {
+    pub(crate) fn prepared() -> Settings {
         Settings { is_pessimistic: true, ..Settings::optimistic(None) }
     }
 
     /// As the library has them.
-    pub(super) fn engine(&self) -> terrane::TransactionOptions {
+    pub(crate) fn engine(&self) -> terrane::TransactionOptions {
         let isolation = if self.has_snapshot { Isolation::Snapshot } else { Isolation::ReadCommitted };
         let concurrency =
             if self.is_pessimistic { Concurrency::Pessimistic } else { Concurrency::Optimistic };

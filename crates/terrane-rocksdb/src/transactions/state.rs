@@ -1,22 +1,24 @@
 //! One transaction.
 //!
-//! It runs until it is committed, or prepared and then committed or rolled back. Rolled back before it is prepared it runs on, empty, as in
-//! RocksDB; an optimistic one also after its commit.
+//! It runs until it is committed, or prepared and then committed or rolled back. Rolled back before it is
+//! prepared it runs on, empty, as in RocksDB; an optimistic one also after its commit.
 
 use std::sync::Arc;
 
 use terrane::{BareTransaction, Kind, LockMark, Snapshot};
 
-use super::count::Locked;
-use super::name::as_engine_has_it;
-use super::settings::Settings;
-use crate::batch::{Change, Own, SharedBatch};
-use crate::database::{Database, Family, Mode, gone};
-use crate::failure::{Failure, Result};
+use crate::batch::indexed::{Own, SharedBatch};
+use crate::batch::layout::Change;
+use crate::db::lock_count::Locked;
+use crate::db::plain::write::{Mode, gone};
+use crate::db::{Database, Family};
+use crate::ffi::failure::{Failure, Result};
+use crate::transactions::name::as_engine_has_it;
+use crate::transactions::settings::Settings;
 
 /// How far a transaction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     Running,
     Prepared,
     Committed,
@@ -25,36 +27,36 @@ pub(super) enum Phase {
 }
 
 /// A transaction.
-pub(super) struct State {
-    pub(super) database: Database,
-    pub(super) batch: SharedBatch,
-    pub(super) settings: Settings,
-    pub(super) phase: Phase,
-    pub(super) name: Vec<u8>,
+pub(crate) struct State {
+    pub(crate) database: Database,
+    pub(crate) batch: SharedBatch,
+    pub(crate) settings: Settings,
+    pub(crate) phase: Phase,
+    pub(crate) name: Vec<u8>,
     /// Under which name the library has it, if that was found there: another route may have given it one that
     /// [`as_engine_has_it`] makes of none.
-    pub(super) found_as: Option<String>,
+    pub(crate) found_as: Option<String>,
     /// How many bytes of its batch are prepared.
-    pub(super) prepared_bytes: usize,
+    pub(crate) prepared_bytes: usize,
     /// Whether the name is kept from others for it.
-    pub(super) holds_name: bool,
-    pub(super) snapshot: Option<Arc<Snapshot>>,
-    pub(super) mode: Mode,
+    pub(crate) holds_name: bool,
+    pub(crate) snapshot: Option<Arc<Snapshot>>,
+    pub(crate) mode: Mode,
     /// What it has locked, or keeps for the check at its commit; none while it has not begun or is over.
     claims: Option<Claims>,
     locked: Locked,
 }
 
 /// Keys of a transaction, and the moments to go back to.
-pub(super) struct Claims {
-    pub(super) transaction: BareTransaction,
+pub(crate) struct Claims {
+    pub(crate) transaction: BareTransaction,
     begin: LockMark,
     save_points: Vec<(LockMark, usize)>,
 }
 
 impl State {
     /// Begins one, with an empty batch.
-    pub(super) fn new(database: &Database, batch: SharedBatch, settings: Settings, mode: Mode) -> State {
+    pub(crate) fn new(database: &Database, batch: SharedBatch, settings: Settings, mode: Mode) -> State {
         batch.get().set_bytes_max(settings.bytes_max);
         let mut state = State::over(database, batch, settings, mode, Phase::Running);
         // There is no way to report a failure now: the first operation begins once more, and reports it.
@@ -66,7 +68,7 @@ impl State {
     }
 
     /// One that has these changes, and has locked nothing.
-    pub(super) fn over(
+    pub(crate) fn over(
         database: &Database,
         batch: SharedBatch,
         settings: Settings,
@@ -95,7 +97,7 @@ impl State {
     }
 
     /// What it has locked; begins if it has not.
-    pub(super) fn claims(&mut self) -> Result<&mut Claims> {
+    pub(crate) fn claims(&mut self) -> Result<&mut Claims> {
         if self.claims.is_none() {
             let mut transaction = self.database.db.bare_transaction(&self.settings.engine())?;
             let begin = transaction.mark();
@@ -105,7 +107,7 @@ impl State {
     }
 
     /// Refuses what only a running transaction may do.
-    pub(super) fn require_running(&self) -> Result<()> {
+    pub(crate) fn require_running(&self) -> Result<()> {
         match self.phase {
             Phase::Running => Ok(()),
             Phase::Prepared => Err(Failure::invalid("Transaction has already been prepared.")),
@@ -115,7 +117,7 @@ impl State {
     }
 
     /// Has a key for this transaction until its end.
-    pub(super) fn lock(&mut self, family: &Family, key: &[u8], exclusive: bool) -> Result<()> {
+    pub(crate) fn lock(&mut self, family: &Family, key: &[u8], exclusive: bool) -> Result<()> {
         self.require_running()?;
         if self.settings.is_uncontrolled {
             return Ok(());
@@ -129,7 +131,7 @@ impl State {
     }
 
     /// Makes a change of a key. Once it is prepared, the key is locked at the commit.
-    pub(super) fn change(&mut self, family: &Family, key: &[u8], change: Change<'_>) -> Result<()> {
+    pub(crate) fn change(&mut self, family: &Family, key: &[u8], change: Change<'_>) -> Result<()> {
         family.refuse_without_timestamp()?;
         if self.phase != Phase::Prepared {
             self.lock(family, key, true)?;
@@ -139,21 +141,21 @@ impl State {
     }
 
     /// What its changes say of a key.
-    pub(super) fn own(&self, family: &Family, key: &[u8]) -> Own {
+    pub(crate) fn own(&self, family: &Family, key: &[u8]) -> Own {
         let mut batch = self.batch.get();
         // A prepared transaction that was found again has changes, and was not told orders.
         batch.order_by(family.id(), &family.order);
         batch.own(family.id(), key)
     }
 
-    pub(super) fn add(&self, family: u32, change: Change<'_>) -> Result<()> {
+    pub(crate) fn add(&self, family: u32, change: Change<'_>) -> Result<()> {
         match self.batch.get().add(family, change) {
             true => Ok(()),
             false => Err(Failure::new("Operation aborted", "Memory limit reached")),
         }
     }
 
-    pub(super) fn set_save_point(&mut self) -> Result<()> {
+    pub(crate) fn set_save_point(&mut self) -> Result<()> {
         self.require_running()?;
         let locked = self.locked.len();
         let claims = self.claims()?;
@@ -164,7 +166,7 @@ impl State {
     }
 
     /// Takes back changes and locks since the last save point, which goes.
-    pub(super) fn roll_back_to_save_point(&mut self) -> Result<()> {
+    pub(crate) fn roll_back_to_save_point(&mut self) -> Result<()> {
         self.require_running()?;
         self.batch.get().roll_back_to_save_point()?;
         if let Some(claims) = &mut self.claims
@@ -176,7 +178,7 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn commit(&mut self) -> Result<()> {
+    pub(crate) fn commit(&mut self) -> Result<()> {
         match self.phase {
             Phase::Running if !self.settings.skips_prepare => Err(Failure::invalid("Txn not prepared")),
             Phase::Running => self.commit_running(),
@@ -216,7 +218,7 @@ impl State {
     }
 
     /// Takes everything back.
-    pub(super) fn roll_back(&mut self) -> Result<()> {
+    pub(crate) fn roll_back(&mut self) -> Result<()> {
         match self.phase {
             Phase::Running => {
                 self.batch.get().clear();
@@ -238,7 +240,7 @@ impl State {
     }
 
     /// It holds nothing any more. Its name is free, its changes are forgotten.
-    pub(super) fn end(&mut self, phase: Phase) {
+    pub(crate) fn end(&mut self, phase: Phase) {
         self.phase = phase;
         self.claims = None;
         self.locked.truncate(0);
@@ -252,7 +254,7 @@ impl State {
 impl Claims {
     /// What an operation is refused with, in RocksDB's words.
     #[cold]
-    pub(super) fn refused(&self, error: terrane::Error) -> Failure {
+    pub(crate) fn refused(&self, error: terrane::Error) -> Failure {
         match error.kind() {
             Kind::TooOld if self.transaction.has_expired() => Failure::new("Operation expired", error),
             Kind::TimedOut => {

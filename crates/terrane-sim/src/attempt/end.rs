@@ -1,4 +1,5 @@
-//! How a transaction ends: committed, rolled back, or prepared and then either; and what the model makes of it.
+//! How a transaction ends: committed, rolled back, or prepared and then either; and what the model makes of
+//! it.
 
 use terrane::{Sync, Transaction};
 
@@ -77,7 +78,8 @@ impl Attempt<'_> {
         // It was synced, and with it all before.
         self.runner.note_durable(now);
         if self.between() {
-            let crash = if self.numbers.one_in(3) { Crash::Kill } else { Crash::Power(self.numbers.draw()) };
+            let crash =
+                if self.numbers.one_in(3) { Crash::Kill } else { Crash::Power(self.numbers.next_u64()) };
             self.runner.life.borrow_mut().armed = Some((crash, None));
             self.runner.disk().crash_now(crash);
         }
@@ -88,7 +90,8 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Without a journal nothing can be prepared: what is read and what becomes of it is the same nevertheless.
+    /// Without a journal nothing can be prepared: what is read and what becomes of it is the same
+    /// nevertheless.
     fn end_unprepared(mut self, running: Transaction, seed: u64) -> Step {
         if self.refusal().is_some() {
             return self.commit(running);

@@ -3,11 +3,11 @@
 use std::ops::Bound;
 
 use terrane::{Kind, Sync, Table, Transaction};
+use terrane_base::Rng;
 use terrane_base::env::Clock as _;
 
 use super::{Attempt, EXPIRES_AFTER, Step, random_options};
 use crate::draft::{draw_edit, draw_key, draw_value};
-use crate::numbers::Numbers;
 use crate::op::{KEYS_MAX, MERGED, Op, key};
 use crate::overlay::{Edit, Edits as _, Place, What};
 
@@ -81,7 +81,8 @@ impl Attempt<'_> {
             (What::DeleteRange { keys, .. }, _) if self.is_pessimistic() => {
                 self.begin_with_lock();
                 let places: Vec<Place> = keys.iter().map(|key| (edit.table.clone(), key.clone())).collect();
-                // The fence asks whether anything of the range was changed, locked before or not: what is locked was not.
+                // The fence asks whether anything of the range was changed, locked before or not: what is
+                // locked was not.
                 let is_stale =
                     self.has_moment() && places.iter().any(|place| self.changed_since(place, self.moment));
                 self.fenced.extend(places);
@@ -99,7 +100,8 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Scans a range that begins and ends at keys of the run. A serializable one to its end: then the whole range was seen.
+    /// Scans a range that begins and ends at keys of the run. A serializable one to its end: then the whole
+    /// range was seen.
     pub(super) fn scan_in(&mut self, running: &Transaction) -> Step {
         self.begin();
         let table = self.table();
@@ -117,7 +119,7 @@ impl Attempt<'_> {
         let is_limited = !self.is_serializable() && self.numbers.one_in(2);
         let limit = if is_limited { 1 + self.numbers.below(20) as usize } else { usize::MAX };
         let way = self.numbers.below(3);
-        let mut turns = Numbers::new(self.numbers.draw());
+        let mut turns = Rng::new(self.numbers.next_u64());
         self.runner.did("transaction: scan");
         let rows = running.range(&table, bounds).and_then(|rows| match way {
             0 => rows.take(limit).collect(),
@@ -162,7 +164,7 @@ impl Attempt<'_> {
         self.runner.use_database(&if flushes { Op::Flush } else { Op::Steps { count } });
     }
 
-    /// A write of somebody else, of what the transaction has not locked.
+    /// A write by another writer, of keys that the transaction has not locked.
     pub(super) fn write_beside(&mut self) {
         let table = self.table().name().to_owned();
         let number = match self.numbers.below(3) {
@@ -177,7 +179,7 @@ impl Attempt<'_> {
                 Op::DeleteRange { table, from: number, to: draw_key(&mut self.numbers) }
             }
             _ if self.fenced.contains(&place) => return,
-            // Who is late loses the lock to who wants it.
+            // A transaction that expired loses the lock to another one that wants it.
             _ if self.locked.contains(&place) && !self.is_late => return,
             0 | 1 => Op::Delete { table, key: number },
             _ if number >= MERGED => Op::Merge { table, key: number, value, sync },
@@ -191,7 +193,7 @@ impl Attempt<'_> {
         self.runner.use_database(&op);
     }
 
-    /// What may go on between any two steps: its time ends, or somebody wants what it has.
+    /// Events between any two steps: its time ends, or another transaction wants its locks.
     pub(super) fn between_steps(&mut self) {
         if self.options.expires_after.is_some() && !self.is_late && self.aside.one_in(6) {
             self.runner.world.sleep(2 * EXPIRES_AFTER);

@@ -1,8 +1,9 @@
-//! Transactions in a history: each runs from its beginning to its end with plain writes in between, and then commits if
-//! and only if its level of isolation lets it, is rolled back, or is prepared and resolved some steps or lives later.
+//! Transactions in a history: each runs from its beginning to its end with plain writes in between, and then
+//! commits if and only if its level of isolation lets it, is rolled back, or is prepared and resolved some
+//! steps or lives later.
 //!
-//! They have keys of their own: those of one *ring*, a group of few keys. What is prepared keeps its ring to itself, so that no
-//! plain write of the history waits for its locks.
+//! They have keys of their own: those of one *ring*, a group of few keys. What is prepared keeps its ring to
+//! itself, so that no plain write of the history waits for its locks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -85,7 +86,8 @@ impl History {
         if goes_on { self.end(attempt) } else { Ok(()) }
     }
 
-    /// Whether a step that locks a key must be refused: somebody changed it after what the transaction sees.
+    /// Returns true if a step that locks a key must be refused: another writer changed it after the
+    /// transaction's snapshot.
     fn lock_is_stale(&self, attempt: &Attempt, key: &[u8]) -> bool {
         attempt.is_pessimistic()
             && attempt.options.isolation != Isolation::ReadCommitted
@@ -180,7 +182,7 @@ impl History {
         Ok(true)
     }
 
-    /// A plain write of a key that nobody has locked.
+    /// A plain write of a key without a lock.
     fn write_beside(&mut self, attempt: &Attempt) -> Result<bool> {
         let key = ring_key(attempt.ring, self.numbers.below(KEYS));
         if !attempt.locked.contains(&key) {
@@ -190,7 +192,7 @@ impl History {
         Ok(true)
     }
 
-    /// Whether a commit must be refused.
+    /// Returns true if a commit must be refused.
     fn is_stale(&self, attempt: &Attempt) -> bool {
         let changed = |key: &Vec<u8>| self.model.changed_since(TABLE, key, attempt.moment);
         if attempt.options.isolation == Isolation::ReadCommitted {
@@ -229,7 +231,7 @@ impl History {
         Ok(())
     }
 
-    /// Commits or rolls back something that is prepared; before, nobody gets what it writes.
+    /// Commits or rolls back a prepared transaction; before that, no other writer gets its keys.
     pub(super) fn resolve(&mut self) -> Result<()> {
         let Some(name) = self.prepared.keys().next().cloned() else { return Ok(()) };
         let changes = self.prepared.remove(&name).expect("it was there");

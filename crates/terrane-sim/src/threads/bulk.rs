@@ -8,10 +8,10 @@ use terrane::{
     BackupOptions, Backups, Db, DirectoryPlace, Error, ExtentFileWriter, IngestOptions, KeyOrders, Kind,
     Options, RestoreOptions, Result,
 };
+use terrane_base::Rng;
 
 use super::caller::{Caller, OWN, is_met, own_name};
 use super::history::{KEYS, Op, TABLES};
-use crate::numbers::Numbers;
 
 impl Caller {
     /// Does an operation of maintenance, and reads all own rows behind it. Returns false if it was refused.
@@ -58,7 +58,7 @@ impl Caller {
     }
 
     /// Some own keys in order, with values or as deletes.
-    fn sorted_rows(&self, numbers: &mut Numbers, has_deletes: bool) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
+    fn sorted_rows(&self, numbers: &mut Rng, has_deletes: bool) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
         let count = 1 + numbers.below(KEYS);
         let rows = (0..count).map(|_| {
             let key = self.key(numbers.below(KEYS));
@@ -79,7 +79,7 @@ impl Caller {
     }
 
     fn ingest(&mut self, seed: u64) -> Result<()> {
-        let mut numbers = Numbers::new(seed);
+        let mut numbers = Rng::new(seed);
         let (place, table) = self.table(numbers.below(OWN as u64 + 1) as usize)?;
         let rows = self.sorted_rows(&mut numbers, true);
         let path = format!("/{}-{}.extents", self.number, self.turn);
@@ -109,7 +109,7 @@ impl Caller {
     }
 
     fn load(&mut self, seed: u64) -> Result<()> {
-        let mut numbers = Numbers::new(seed);
+        let mut numbers = Rng::new(seed);
         let (place, table) = self.table(numbers.below(OWN as u64 + 1) as usize)?;
         let rows = self.sorted_rows(&mut numbers, false);
         let pairs = rows.iter().map(|(key, value)| (key, value.as_deref().unwrap_or_default()));
@@ -137,7 +137,7 @@ impl Caller {
     }
 
     fn set_option(&self, seed: u64) -> Result<()> {
-        let mut numbers = Numbers::new(seed);
+        let mut numbers = Rng::new(seed);
         let (_, table) = self.table(numbers.below(OWN as u64) as usize)?;
         let kind = numbers.below(4);
         let mut pick = |values: &[&'static str]| *numbers.pick(values);
@@ -149,7 +149,7 @@ impl Caller {
         }
     }
 
-    /// Whether the rows of the caller are in another database.
+    /// Returns true if the rows of the caller are in another database.
     pub(super) fn compare_elsewhere(&self, db: &Db) -> Result<()> {
         for (place, name) in TABLES.iter().enumerate() {
             self.compare_all(place, &db.table(name)?, false)?;

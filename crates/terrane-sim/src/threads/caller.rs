@@ -1,16 +1,18 @@
-//! One caller of a history: does its operations on the open database and compares every answer with what it knows.
+//! One caller of a history: does its operations on the open database and compares every answer with what it
+//! knows.
 //!
-//! A caller writes only keys that begin with its own number, so it knows what they must be. A wrong answer is a panic, which
-//! ends the exploration. What an operation may be refused for, because of what other callers do, is listed with it.
+//! A caller writes only keys that begin with its own number, so it knows what they must be. A wrong answer is
+//! a panic, which ends the exploration. What an operation may be refused for, because of what other callers
+//! do, is listed with it.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use terrane::{Batch, Db, Error, Kind, Result, Snapshot, Sync, Table, TableOptions};
+use terrane_base::Rng;
 
 use super::history::{At, KEYS, Op, TABLES};
 use super::special::{DOOMED, own_options};
-use crate::numbers::Numbers;
 
 /// The place of the caller's own table among the tables.
 pub(super) const OWN: usize = TABLES.len();
@@ -70,7 +72,8 @@ impl Caller {
         Caller { db, world, number, turn, rows, has_own, has_journal, snapshots: Vec::new() }
     }
 
-    /// Does all of `operations`, up to the first one that is refused because another caller has closed the database.
+    /// Does all of `operations`, up to the first one that is refused because another caller has closed the
+    /// database.
     ///
     /// # Panics
     /// At the first wrong answer.
@@ -189,7 +192,7 @@ impl Caller {
     }
 
     fn batch(&mut self, seed: u64, sync: bool) -> Result<()> {
-        let mut numbers = Numbers::new(seed);
+        let mut numbers = Rng::new(seed);
         let mut batch = Batch::new();
         for part in 0..1 + numbers.below(6) {
             let (place, table) = self.table(numbers.below(OWN as u64 + 1) as usize)?;
@@ -339,7 +342,7 @@ pub(super) fn own_name(caller: usize) -> String {
     format!("own{caller}")
 }
 
-/// Whether an error says that the operation met one of another caller, and did nothing.
+/// Returns true if an error says that the operation met one of another caller, and did nothing.
 pub(super) fn is_met(error: &Error) -> bool {
     matches!(error.kind(), Kind::Conflict | Kind::Deadlock | Kind::TimedOut | Kind::Busy | Kind::TooOld)
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use terrane::{Db, Listener, Options, TableOptions, WorkFailed};
+use terrane_base::Rng;
 use terrane_device::MemDisk;
 
 use super::caller::{Caller, Left, OWN, difference, own_name, rows_of};
@@ -15,7 +16,7 @@ use super::special::set_filters;
 use super::strategy::{Kind, Strategy};
 use super::world::{World, explore};
 use super::{Doors, Log};
-use crate::numbers::{Numbers, Trace};
+use crate::trace::Trace;
 
 /// Where the database lies on its device.
 pub(super) const PATH: &str = "/db";
@@ -48,7 +49,8 @@ pub struct Done {
     pub choices: u64,
     /// Most threads of one schedule.
     pub threads: usize,
-    /// How often each kind of operation was done, and how often it was refused because of what another caller did.
+    /// How often each kind of operation was done, and how often it was refused because of what another caller
+    /// did.
     pub kinds: BTreeMap<String, [u64; 2]>,
 }
 
@@ -115,8 +117,8 @@ pub fn run(campaign: &Campaign, progress: &mut dyn FnMut(&Done)) -> Result<Done,
     Ok(done)
 }
 
-/// Runs one schedule of a history again: first the schedule that measures it, then the one that is asked for. Returns the hash
-/// of its choices.
+/// Runs one schedule of a history again: first the schedule that measures it, then the one that is asked for.
+/// Returns the hash of its choices.
 ///
 /// # Errors
 /// What it failed with.
@@ -153,18 +155,18 @@ pub fn show(seed: u64) -> String {
 }
 
 fn run_one(history: &Arc<History>, seed: u64, schedule: u64, length: u64) -> (Kind, Explored, Log) {
-    let mut numbers = Numbers::part(seed, 1000 + schedule);
+    let mut numbers = Rng::part(seed, 1000 + schedule);
     let kind = Kind::of_schedule(schedule, &mut numbers);
-    let strategy = Strategy::new(kind, length, Numbers::new(numbers.draw()));
+    let strategy = Strategy::new(kind, length, Rng::new(numbers.next_u64()));
     let log = Arc::new(Mutex::new(Log::default()));
     let (history, for_program) = (history.clone(), log.clone());
-    let explored = explore(numbers.draw(), strategy, move |world| program(&history, world, for_program));
+    let explored = explore(numbers.next_u64(), strategy, move |world| program(&history, world, for_program));
     let log = log.lock().clone();
     (kind, explored, log)
 }
 
-/// What the first thread does: opens the database, starts the callers, waits for them, compares everything, opens it again and
-/// compares once more.
+/// What the first thread does: opens the database, starts the callers, waits for them, compares everything,
+/// opens it again and compares once more.
 fn program(history: &History, world: Arc<World>, log: Arc<Mutex<Log>>) {
     let disk = MemDisk::new();
     disk.set_capacity(CAPACITY_BYTES);
@@ -277,8 +279,9 @@ fn compare_table(db: &Db, (place, name): (usize, &str), ended: &[Left], when: &s
     assert!(found == expected, "table {name} {when}: {}", difference(&found, &expected));
 }
 
-/// What the close refused may have been done in part: a row that was found may be the one that it wrote, and one that it may
-/// have deleted may be missing. The batch of an operation is whole or not at all, which single callers test.
+/// What the close refused may have been done in part: a row that was found may be the one that it wrote, and
+/// one that it may have deleted may be missing. The batch of an operation is whole or not at all, which
+/// single callers test.
 fn allow_refused<'a>(
     left: &Left,
     seen: &'a [(Vec<u8>, Vec<u8>)],

@@ -1,22 +1,23 @@
 //! Which thread of an explored program runs: one at a time, chosen at points.
 //!
-//! Every explored thread is a thread of the operating system with a [`Seat`]. All but one are parked. The one that runs keeps
-//! running until it blocks, ends, gives way, or reaches the point at which its turn is over by the [`Strategy`]; then the
-//! controller chooses the next one and parks this one. All choices follow from one seed, so that the same program takes the same
-//! way again; a hash of all choices ([`Controller::trace`]) shows whether it did.
+//! Every explored thread is a thread of the operating system with a [`Seat`]. All but one are parked. The one
+//! that runs keeps running until it blocks, ends, gives way, or reaches the point at which its turn is over
+//! by the [`Strategy`]; then the controller chooses the next one and parks this one. All choices follow from
+//! one seed, so that the same program takes the same way again; a hash of all choices ([`Controller::trace`])
+//! shows whether it did.
 //!
 //! Ownership rules:
-//! 1. `State` is touched under its lock only, by the thread that runs, or by the harness before the first and after the
-//!    last turn.
+//! 1. `State` is touched under its lock only, by the thread that runs, or by the harness before the first and
+//!    after the last turn.
 //! 2. A thread parks only after it has made another one current; it goes on only when it is current again.
-//! 3. A failure stops everything: the thread that finds it tells the harness and parks for ever, as all others are parked. Their
-//!    memory is not given back: a campaign ends at its first failure.
+//! 3. A failure stops everything: the thread that finds it tells the harness and parks for ever, as all
+//!    others are parked. Their memory is not given back: a campaign ends at its first failure.
 //!
-//! What a thread does behind its last turn, destructors of thread-local variables, runs beside the others; nothing of an explored program is left
-//! to them.
+//! What a thread does behind its last turn, destructors of thread-local variables, runs beside the others;
+//! nothing of an explored program is left to them.
 //!
-//! Time is virtual: a look at the clock takes a microsecond, and where every thread waits for the time it moves on to the
-//! earliest of them.
+//! Time is virtual: a look at the clock takes a microsecond, and where every thread waits for the time it
+//! moves on to the earliest of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -24,9 +25,10 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use super::strategy::Strategy;
-use crate::numbers::{Numbers, Trace};
+use crate::trace::Trace;
 use parking_lot::{Condvar, Mutex};
 pub(crate) use seat::Seat;
+use terrane_base::Rng;
 
 /// No point is passed for so long, by the system's clock: a thread waits where the explorer does not see it.
 const STILL: Duration = Duration::from_secs(60);
@@ -55,7 +57,7 @@ enum Doing {
 struct Member {
     name: String,
     doing: Doing,
-    /// Whether the last wait ended because of a wake-up.
+    /// True if the last wait ended because of a wake-up.
     is_woken: bool,
     handle: Option<Thread>,
 }
@@ -63,10 +65,10 @@ struct Member {
 struct State {
     members: Vec<Member>,
     strategy: Strategy,
-    numbers: Numbers,
+    numbers: Rng,
     choices: u64,
     trace: Trace,
-    /// Whether all have ended, or how they failed.
+    /// True if all have ended, or how they failed.
     outcome: Option<Result<(), String>>,
 }
 
@@ -103,7 +105,7 @@ pub(crate) struct Explored {
 }
 
 impl Controller {
-    pub(crate) fn new(strategy: Strategy, mut numbers: Numbers) -> Arc<Self> {
+    pub(crate) fn new(strategy: Strategy, mut numbers: Rng) -> Arc<Self> {
         Arc::new(Controller {
             numbers: *numbers.pick(&[1, 2, 4, usize::MAX]),
             state: Mutex::new(State {
@@ -185,7 +187,7 @@ impl Controller {
         Duration::from_nanos(self.nanos.fetch_add(LOOK_NANOS, Ordering::Relaxed))
     }
 
-    /// A failure: nobody runs any more.
+    /// A failure: no thread runs any more.
     pub(crate) fn fail(&self, why: String) -> ! {
         let mut state = self.state.lock();
         if state.outcome.is_none() {

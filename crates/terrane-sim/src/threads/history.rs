@@ -1,11 +1,11 @@
 //! What the callers of a history do, as values drawn from a seed.
 //!
-//! Every caller writes keys of its own and knows at any time what they must be; it may read everything. So every answer can
-//! be compared exactly, whatever the schedule. Maintenance is of the whole database, and any caller asks for it.
+//! Every caller writes keys of its own and knows at any time what they must be; it may read everything. So
+//! every answer can be compared exactly, whatever the schedule. Maintenance is of the whole database, and any
+//! caller asks for it.
 
 use std::fmt;
-
-use crate::numbers::Numbers;
+use terrane_base::Rng;
 
 /// Keys of each caller in each table that any operation may change.
 pub(super) const KEYS: u64 = 12;
@@ -46,11 +46,13 @@ pub(super) enum Op {
         seed: u64,
         sync: bool,
     },
-    /// Values for every key of the caller, several times: more than a memtable and a segment of most histories hold.
+    /// Values for every key of the caller, several times: more than a memtable and a segment of most
+    /// histories hold.
     Fill {
         table: usize,
     },
-    /// A transaction that reads and writes keys of its caller; optimistic or with locks; rolled back now and then.
+    /// A transaction that reads and writes keys of its caller; optimistic or with locks; rolled back now and
+    /// then.
     Transact {
         seed: u64,
     },
@@ -145,7 +147,7 @@ impl fmt::Display for Op {
 }
 
 impl Op {
-    /// Whether it may delete rows.
+    /// Returns true if it may delete rows.
     pub(super) fn may_delete(&self) -> bool {
         matches!(
             self,
@@ -187,10 +189,10 @@ const OPERATIONS_MAX: u64 = 14;
 impl History {
     /// The history of a seed.
     pub(super) fn of(seed: u64) -> History {
-        let mut numbers = Numbers::part(seed, 1);
+        let mut numbers = Rng::part(seed, 1);
         let mut options = crate::options::random_options(&mut numbers);
-        // A schedule is about order, not about time: the world's time hardly passes. What waits for real time or looks for files
-        // of the system is off.
+        // A schedule is about order, not about time: the world's time hardly passes. What waits for real time
+        // or looks for files of the system is off.
         for (name, value) in [
             ("io_uring", "off"),
             ("direct_io", "false"),
@@ -211,7 +213,7 @@ impl History {
         let threads = numbers.pick(&["1", "2", "2", "2", "3"]);
         options.retain(|(name, _)| name != "background_threads");
         options.push(("background_threads".to_owned(), (*threads).to_owned()));
-        let favourite = numbers.draw();
+        let favourite = numbers.next_u64();
         let mut draw = |count: u64| -> Vec<Op> {
             (0..count).map(|_| draw(&mut numbers, has_operator, favourite)).collect()
         };
@@ -227,7 +229,7 @@ impl History {
         History { options, before, callers }
     }
 
-    /// Whether a caller closes the database.
+    /// Returns true if a caller closes the database.
     pub(super) fn closes(&self) -> bool {
         self.callers.iter().any(|operations| operations.last() == Some(&Op::Close))
     }
@@ -239,12 +241,12 @@ impl History {
 }
 
 /// One operation. Half of those of maintenance are of few kinds that a history prefers, so that these meet.
-fn draw(numbers: &mut Numbers, has_operator: bool, favourite: u64) -> Op {
+fn draw(numbers: &mut Rng, has_operator: bool, favourite: u64) -> Op {
     let table = numbers.below(TABLES.len() as u64) as usize;
     // The last one is the caller's own table.
     let any = numbers.below(TABLES.len() as u64 + 1) as usize;
     let at = At { table: any, key: numbers.below(KEYS) };
-    let (seed, sync) = (numbers.draw(), numbers.one_in(8));
+    let (seed, sync) = (numbers.next_u64(), numbers.one_in(8));
     let len = if numbers.one_in(8) { 3_000 } else { 10 + numbers.below(300) };
     let (from, to) = (numbers.below(KEYS), numbers.below(KEYS + 1));
     let (from, to) = (from.min(to), from.max(to).max(from.min(to) + 1));

@@ -1,14 +1,14 @@
-//! The whole engine under chosen schedules: background workers, callers that read and write, and callers of maintenance are
-//! threads, and at every lock, condition variable, published atomic variable and call of the device a seed chooses which of
-//! them runs next.
+//! The whole engine under chosen schedules: background workers, callers that read and write, and callers of
+//! maintenance are threads, and at every lock, condition variable, published atomic variable and call of the
+//! device a seed chooses which of them runs next.
 //!
 //! * `controller`: one thread at a time. `strategy`: which one. `world`: clock, randomness and threads.
 //! * `history`: what the callers do, drawn from a seed. `caller`, `transactions`, `special`,
 //!   `bulk`: do it and compare every answer.
 //! * [`campaign`]: many histories under many schedules, and the repetition of one.
 //!
-//! What [`mod@crate::run`] cannot find, because its background work comes in whole steps on the thread of who waits for it, is
-//! found here: what happens when work of two threads meets in the middle.
+//! [`mod@crate::run`] runs background work in whole steps on the thread that waits for it. This module finds
+//! what that cannot: errors when the work of two threads meets in the middle.
 
 mod bulk;
 mod caller;
@@ -34,7 +34,7 @@ struct Doors {
     disk: MemDisk,
     /// What was done.
     log: Arc<parking_lot::Mutex<Log>>,
-    /// Whether a caller has begun to close the database.
+    /// True if a caller has begun to close the database.
     is_closing: Arc<std::sync::atomic::AtomicBool>,
 }
 
@@ -43,7 +43,8 @@ struct Doors {
 struct Log {
     /// What was begun, in order.
     begun: Vec<String>,
-    /// How often each kind of operation was done, and how often it was refused because of what another caller did.
+    /// How often each kind of operation was done, and how often it was refused because of what another caller
+    /// did.
     kinds: std::collections::BTreeMap<String, [u64; 2]>,
 }
 

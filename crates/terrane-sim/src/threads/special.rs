@@ -1,5 +1,5 @@
-//! Operations of a caller beside plain reads and writes: values that expire, single deletes, rows that a compaction filter
-//! removes, the change feed, followers, and tables with options of their own.
+//! Operations of a caller beside plain reads and writes: values that expire, single deletes, rows that a
+//! compaction filter removes, the change feed, followers, and tables with options of their own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use terrane::{
     Batch, ChangeKind, CompactionFilter, Db, FilterDecision, Follower, Functions, Kind, Result, Sync,
     TableOptions,
 };
+use terrane_base::Rng;
 
 use super::caller::{Caller, shown};
 use super::history::At;
-use crate::numbers::Numbers;
 
 /// Keys that begin with it are removed by [`RemovesDoomed`], sooner or later.
 pub(super) const DOOMED: &[u8] = b"doomed/";
@@ -40,7 +40,7 @@ impl CompactionFilter for RemovesDoomed {
 pub(super) fn own_options(seed: u64) -> TableOptions {
     let mut options = TableOptions::new();
     if seed.is_multiple_of(2) {
-        let drawn = crate::options::random_table_options(&mut Numbers::new(seed));
+        let drawn = crate::options::random_table_options(&mut Rng::new(seed));
         // Ranges of a caller's keys are those of the plain order.
         for (name, value) in drawn.iter().filter(|(name, _)| name != "key_order") {
             options = options.set(name, value).expect("generated options are valid");
@@ -88,8 +88,8 @@ impl Caller {
         Ok(())
     }
 
-    /// Two commits of this caller, and what the feed tells from the first on: both, in their order, each once. Refused
-    /// where the first is no longer kept.
+    /// Two commits of this caller, and what the feed tells from the first on: both, in their order, each
+    /// once. Refused where the first is no longer kept.
     pub(super) fn read_changes(&mut self, at: At) -> Result<bool> {
         let ((place, table), key) = (self.table(at.table)?, self.key(at.key));
         let mut numbers = Vec::new();

@@ -1,15 +1,14 @@
 //! How the next thread is chosen, and after how many points.
 //!
 //! * *Random*: turns of random length around a mean, then any thread that is ready.
-//! * *PCT* (Burckhardt, Kothari, Musuvathi, Nagarakatte 2010): random priorities, the ready thread with the highest one
-//!   runs; at `depth - 1` random points of the program the thread that runs gets a priority below all others. Finds a bug
-//!   that needs `depth` orderings with a probability that has a lower bound.
-//! * *Bounded* (Musuvathi, Qadeer 2007): a thread runs until it blocks, but for a small number of preemptions at random
-//!   points. Most bugs need two.
+//! * *PCT* (Burckhardt, Kothari, Musuvathi, Nagarakatte 2010): random priorities, the ready thread with the
+//!   highest one runs; at `depth - 1` random points of the program the thread that runs gets a priority below
+//!   all others. Finds a bug that needs `depth` orderings with a probability that has a lower bound.
+//! * *Bounded* (Musuvathi, Qadeer 2007): a thread runs until it blocks, but for a small number of preemptions
+//!   at random points. Most bugs need two.
 
 use std::fmt;
-
-use crate::numbers::Numbers;
+use terrane_base::Rng;
 
 /// Kind of strategy, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +32,9 @@ impl fmt::Display for Kind {
 }
 
 impl Kind {
-    /// The kind of the schedule with this number: the first of a history has no preemption and measures its length.
-    pub(crate) fn of_schedule(number: u64, numbers: &mut Numbers) -> Kind {
+    /// The kind of the schedule with this number: the first of a history has no preemption and measures its
+    /// length.
+    pub(crate) fn of_schedule(number: u64, numbers: &mut Rng) -> Kind {
         if number == 0 {
             return Kind::Bounded { preemptions: 0 };
         }
@@ -49,7 +49,7 @@ impl Kind {
 /// A strategy under way.
 pub(crate) struct Strategy {
     kind: Kind,
-    numbers: Numbers,
+    numbers: Rng,
     /// Points at which the turn ends, descending.
     changes: Vec<u64>,
     /// Of each thread; the greatest runs. Not of the random strategy.
@@ -60,7 +60,7 @@ pub(crate) struct Strategy {
 
 impl Strategy {
     /// A strategy for a program whose points have about the weight `length` together.
-    pub(crate) fn new(kind: Kind, length: u64, mut numbers: Numbers) -> Strategy {
+    pub(crate) fn new(kind: Kind, length: u64, mut numbers: Rng) -> Strategy {
         let count = match kind {
             Kind::Random { .. } => 0,
             Kind::Pct { depth } => depth.saturating_sub(1),
@@ -73,7 +73,7 @@ impl Strategy {
 
     pub(crate) fn add_thread(&mut self, id: usize) {
         debug_assert_eq!(id, self.priorities.len());
-        self.priorities.push((1 << 33) + (self.numbers.draw() >> 1));
+        self.priorities.push((1 << 33) + (self.numbers.next_u64() >> 1));
     }
 
     /// Weight of the points until the turn is over, at `passed`.
@@ -87,8 +87,8 @@ impl Strategy {
         self.changes.last().map_or(u64::MAX / 2, |change| change - passed)
     }
 
-    /// One of those that are ready, after the turn of `me`. With `gives_way` it is another one if there is any; what blocked is
-    /// not among them.
+    /// One of those that are ready, after the turn of `me`. With `gives_way` it is another one if there is
+    /// any; what blocked is not among them.
     pub(crate) fn choose(&mut self, ready: &[usize], me: usize, gives_way: bool, passed: u64) -> usize {
         let others: Vec<usize> = ready.iter().copied().filter(|id| *id != me).collect();
         if others.is_empty() {
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn bounded_preempts_so_often_and_no_more() {
-        let mut strategy = Strategy::new(Kind::Bounded { preemptions: 3 }, 1000, Numbers::new(7));
+        let mut strategy = Strategy::new(Kind::Bounded { preemptions: 3 }, 1000, Rng::new(7));
         (0..3).for_each(|id| strategy.add_thread(id));
         let (mut passed, mut me, mut preemptions) = (0, 0, 0);
         loop {
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn pct_runs_the_greatest_priority_and_lowers_who_gives_way() {
-        let mut strategy = Strategy::new(Kind::Pct { depth: 1 }, 1000, Numbers::new(9));
+        let mut strategy = Strategy::new(Kind::Pct { depth: 1 }, 1000, Rng::new(9));
         (0..3).for_each(|id| strategy.add_thread(id));
         let first = strategy.choose(&[0, 1, 2], 0, false, 0);
         assert_eq!(strategy.choose(&[0, 1, 2], first, false, 10), first, "it goes on");

@@ -1,14 +1,14 @@
-//! Small programs with known faults: the explorer finds each within a few schedules, and none where there is none. If a lock, an
-//! atomic variable or a condition variable lost its points, these fail.
+//! Small programs with known faults: the explorer finds each within a few schedules, and none where there is
+//! none. If a lock, an atomic variable or a condition variable lost its points, these fail.
 
 use std::sync::Arc;
 
+use terrane_base::Rng;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::sync::{Condvar, Mutex};
 
 use super::strategy::{Kind, Strategy};
 use super::world::{World, explore};
-use crate::numbers::Numbers;
 
 const SCHEDULES: u64 = 300;
 
@@ -29,10 +29,10 @@ fn first_failure<T: Send + Sync + 'static>(
         last(&shared);
     };
     (1..=SCHEDULES).find_map(|schedule| {
-        let mut numbers = Numbers::part(7, schedule);
+        let mut numbers = Rng::part(7, schedule);
         let kind = Kind::of_schedule(schedule, &mut numbers);
-        let strategy = Strategy::new(kind, 100, Numbers::new(numbers.draw()));
-        explore(numbers.draw(), strategy, program).outcome.err()
+        let strategy = Strategy::new(kind, 100, Rng::new(numbers.next_u64()));
+        explore(numbers.next_u64(), strategy, program).outcome.err()
     })
 }
 
@@ -54,7 +54,8 @@ fn locks_that_are_taken_in_two_orders_are_found() {
         let right = right.lock();
         *left.lock() += *right;
     };
-    // The first takes the right one first as well: `+=` evaluates its right side first. So this pair is in order ...
+    // The first takes the right one first as well: `+=` evaluates its right side first. So this pair is in
+    // order ...
     assert_eq!(first_failure(Default::default, one, other, |_| ()), None);
     let one = |(left, right): &(Mutex<u64>, Mutex<u64>)| {
         let left = left.lock();

@@ -1,15 +1,15 @@
 //! Transactions of a caller: committed, rolled back, or prepared and ended by their name.
 
 use terrane::{Concurrency, Result, Transaction, TransactionOptions};
+use terrane_base::Rng;
 
 use super::caller::{Caller, Rows, is_met, shown};
 use super::history::{KEYS, TABLES};
-use crate::numbers::Numbers;
 
 impl Caller {
     /// Refused, and without effect, where it met what came in around its keys.
     pub(super) fn transact(&mut self, seed: u64) -> Result<bool> {
-        let mut numbers = Numbers::new(seed);
+        let mut numbers = Rng::new(seed);
         let mut rows = self.rows.clone();
         let done = self.commit_or_roll_back(&mut numbers, &mut rows);
         self.end_transaction(done, rows)
@@ -20,7 +20,7 @@ impl Caller {
         if !self.has_journal {
             return self.transact(seed);
         }
-        let mut numbers = Numbers::new(seed);
+        let mut numbers = Rng::new(seed);
         let mut rows = self.rows.clone();
         let done = self.prepare_and_resolve(&mut numbers, &mut rows);
         self.end_transaction(done, rows)
@@ -42,13 +42,13 @@ impl Caller {
         self.compare_all(place, &table, false).map(|()| !is_refused)
     }
 
-    fn begin(&self, numbers: &mut Numbers) -> Result<Transaction> {
+    fn begin(&self, numbers: &mut Rng) -> Result<Transaction> {
         let concurrency = if numbers.one_in(2) { Concurrency::Optimistic } else { Concurrency::Pessimistic };
         self.db.transaction(&TransactionOptions { concurrency, ..TransactionOptions::default() })
     }
 
     /// Reads some own keys and writes them.
-    fn change(&self, transaction: &mut Transaction, numbers: &mut Numbers, rows: &mut Rows) -> Result<()> {
+    fn change(&self, transaction: &mut Transaction, numbers: &mut Rng, rows: &mut Rows) -> Result<()> {
         for part in 0..1 + numbers.below(4) {
             let place = numbers.below(TABLES.len() as u64) as usize;
             let (table, key) = (self.table(place)?.1, self.key(numbers.below(KEYS)));
@@ -68,7 +68,7 @@ impl Caller {
     }
 
     /// Returns whether it was committed.
-    fn commit_or_roll_back(&self, numbers: &mut Numbers, rows: &mut Rows) -> Result<bool> {
+    fn commit_or_roll_back(&self, numbers: &mut Rng, rows: &mut Rows) -> Result<bool> {
         let mut transaction = self.begin(numbers)?;
         self.change(&mut transaction, numbers, rows)?;
         if numbers.one_in(5) {
@@ -78,8 +78,9 @@ impl Caller {
         transaction.commit(self.sync(numbers.one_in(5))).map(|_| true)
     }
 
-    /// Returns whether it was committed. Once prepared it must be possible to end it: no other caller knows its name.
-    fn prepare_and_resolve(&self, numbers: &mut Numbers, rows: &mut Rows) -> Result<bool> {
+    /// Returns whether it was committed. Once prepared it must be possible to end it: no other caller knows
+    /// its name.
+    fn prepare_and_resolve(&self, numbers: &mut Rng, rows: &mut Rows) -> Result<bool> {
         let name = format!("prepared-{}-{}", self.number, self.turn);
         let mut transaction = self.begin(numbers)?;
         self.change(&mut transaction, numbers, rows)?;

@@ -8,11 +8,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use terrane_base::env::{Clock, Env, Joiner, Random, Spawn};
 use terrane_base::sync::points::explored;
-use terrane_base::{Error, Result, epoch};
+use terrane_base::{Error, Result, Rng, epoch};
 
 use super::controller::{Controller, Explored, Seat};
 use super::strategy::Strategy;
-use crate::numbers::Numbers;
 
 /// Wall time at the beginning, in seconds.
 const WALL_START: u64 = 1_700_000_000;
@@ -24,7 +23,7 @@ const STACK_BYTES: usize = 4 << 20;
 /// The world of one schedule.
 pub(crate) struct World {
     controller: Arc<Controller>,
-    random: Mutex<Numbers>,
+    random: Mutex<Rng>,
     epochs: epoch::World,
 }
 
@@ -43,16 +42,16 @@ fn seat() -> Arc<Seat> {
     SEAT.with_borrow(|seat| seat.clone()).expect("only explored threads use a world")
 }
 
-/// Runs `program` as the first thread of a new world, with `strategy`; returns when all threads have ended, or at the first
-/// failure.
+/// Runs `program` as the first thread of a new world, with `strategy`; returns when all threads have ended,
+/// or at the first failure.
 pub(crate) fn explore(
     seed: u64,
     strategy: Strategy,
     program: impl FnOnce(Arc<World>) + Send + 'static,
 ) -> Explored {
     let world = Arc::new(World {
-        controller: Controller::new(strategy, Numbers::part(seed, 11)),
-        random: Mutex::new(Numbers::part(seed, 12)),
+        controller: Controller::new(strategy, Rng::part(seed, 11)),
+        random: Mutex::new(Rng::part(seed, 12)),
         epochs: epoch::World::default(),
     });
     let for_program = world.clone();
@@ -74,8 +73,8 @@ impl World {
             SEAT.set(Some(own.clone()));
             explored(own.clone(), || {
                 own.sit();
-                // SAFETY: every thread of the program is started here, so it is within the same world of epochs; nothing that the
-                // program makes is used outside: it returns texts and figures.
+                // SAFETY: every thread of the program is started here, so it is within the same world of
+                // epochs; nothing that the program makes is used outside: it returns texts and figures.
                 let ended = unsafe {
                     world.epochs.within(|| std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)))
                 };
@@ -116,7 +115,7 @@ impl Clock for World {
 
 impl Random for World {
     fn next_u64(&self) -> u64 {
-        self.random.lock().draw()
+        self.random.lock().next_u64()
     }
 }
 

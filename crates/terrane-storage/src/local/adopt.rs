@@ -1,7 +1,7 @@
-//! Files that come from outside: they are linked under the next free number, and sealed while they have two names, as files
-//! are that a checkpoint shares (`copy.rs`).
+//! Files from outside: they are linked under the next free number, and sealed while they have two names, like
+//! files that a checkpoint shares (`copy.rs`).
 //!
-//! A crash on the way leaves a data file in which nothing lives: its name goes with the next reclaiming, or its slots are
+//! A crash meanwhile leaves a data file without extents: a later reclaim removes its name, or its slots are
 //! used once the other name is gone.
 
 use std::path::Path;
@@ -23,12 +23,13 @@ impl LocalStore {
         if end == 0 || end > FILE_SLOTS {
             return Err(Error::invalid(format!("a file of {end} slots: 1 to {FILE_SLOTS} are possible")));
         }
-        // Nobody gives the number away, or looks at what is not in the books yet.
+        // While it is held, no other thread takes the number or sees files that are not in the accounting
+        // yet.
         let _layout = self.layout.lock();
-        let number = self.books()?.space.unused_file();
+        let number = self.accounting()?.space.unused_file();
         let name = self.dir.join(data_file::name(number));
         if self.disk.exists(&name)? {
-            // No book knows it: what a growth that failed could not remove.
+            // The accounting does not know it: a growth that failed could not remove it.
             self.disk.remove(&name)?;
         }
         if !self.disk.link(path, &name)? {
@@ -38,7 +39,7 @@ impl LocalStore {
         let adopted = self.enter(number, end, extents);
         if adopted.is_err() {
             self.files.write().remove(&number);
-            // Left behind, it is a data file in which nothing lives.
+            // If it stays, it is a data file without extents.
             let _ = self.disk.remove(&name);
         }
         adopted.map(|()| Some(number))
@@ -52,7 +53,8 @@ impl LocalStore {
             return Err(error.at(path.display().to_string(), 0));
         }
         let file = Arc::new(DataFile::new(file));
-        // Whoever copied the file may have left holes in it; it is dirty now, so that the next sync makes it durable.
+        // The file may contain holes if it was copied; it is marked dirty, so that the next sync makes it
+        // durable.
         file.hold(0, slots).map_err(|error| self.no_room(slots, error))?;
         self.files.write().insert(number, file);
         self.space.lock().space.adopt(number, slots, extents)

@@ -1,11 +1,12 @@
-//! Another directory with the same extents, and the files that two directories share.
+//! Creates another directory with the same extents, and manages the files that two directories share.
 //!
-//! A file that is linked is sealed first, on this side in memory and on the other by its second name, which both see
-//! when they open it. While it has two names neither side writes to it: what one side freed the other may still have.
-//! When one side has freed all of it, or is deleted, its name goes, and the other writes to the file again.
+//! A file is sealed before it is linked: on this side in memory, on the other side by its second name, which
+//! both detect at opening. While it has two names neither side writes to it, because the other side may still
+//! use what one side freed. When one side has freed all of it, or is deleted, its name is removed, and the
+//! other side writes to the file again.
 //!
-//! Slots of an extent that is being written when its file is linked are free on the other side, and stay so while this
-//! side lives: such a write is harmless.
+//! Slots of an extent that is being written while its file is linked are free on the other side, and stay
+//! free as long as this side lives: such a write does no harm.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +19,7 @@ use super::LocalStore;
 use crate::data_file::{self, slot_offset};
 use crate::store::StoreCopy;
 
-/// How many sealed files are looked at when space is wanted: a look is a system call.
+/// Most sealed files that are checked when space is wanted: each check is a system call.
 const LOOKS: usize = 8;
 
 impl LocalStore {
@@ -42,7 +43,7 @@ impl LocalStore {
 
     fn link_file(&self, number: u32, dir: &Path) -> Result<bool> {
         let file = self.file(number)?;
-        // Nobody cuts or grows it meanwhile.
+        // While it is held, no thread truncates or grows the file.
         let _layout = self.layout.lock();
         self.space.lock().space.seal(number);
         let linked = self.disk.link(file.path(), &dir.join(data_file::name(number)));
@@ -65,19 +66,19 @@ impl LocalStore {
         Ok(bytes)
     }
 
-    /// Looks whether some of the sealed files have no other name any more; says whether there was one.
+    /// Checks whether some sealed files have lost their second name; returns true if one has.
     pub(super) fn unseal_some(&self) -> bool {
-        // Relaxed: where a look begins only spreads the looks.
+        // Relaxed: the starting point only distributes the checks.
         let from = self.next_look.load(Ordering::Relaxed);
         let sealed: Vec<u32> = {
-            let books = self.space.lock();
-            books.space.sealed_from(from).take(LOOKS).collect()
+            let accounting = self.space.lock();
+            accounting.space.sealed_from(from).take(LOOKS).collect()
         };
         let next = sealed.last().filter(|_| sealed.len() == LOOKS).map_or(0, |last| last.saturating_add(1));
         self.next_look.store(next, Ordering::Relaxed);
         let mut found = false;
         for number in sealed {
-            // One that cannot be looked at stays sealed.
+            // A file that cannot be checked stays sealed.
             let is_alone = self.file(number).and_then(|file| file.is_shared()).is_ok_and(|shared| !shared);
             if is_alone {
                 self.space.lock().space.unseal(number);

@@ -1,4 +1,4 @@
-//! Making room for extents that fit nowhere.
+//! Makes room for extents that do not fit into free space.
 
 use std::sync::Arc;
 use terrane_base::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use crate::data_file::{self, DataFile};
 use crate::space::Growth;
 
 impl LocalStore {
-    /// Makes room for a run: grows a data file or makes one. Requires: `layout` is held.
+    /// Makes room for a run: grows a data file or creates one. Requires: `layout` is held.
     pub(super) fn grow(&self, slots: u32) -> Result<()> {
         if self.unseal_some() {
             return Ok(());
@@ -21,7 +21,7 @@ impl LocalStore {
         let file = known.map_or_else(|| self.make_file(plan.file), Ok)?;
         let len = match file.hold(plan.from, plan.to) {
             Ok(()) => plan.to,
-            // The step ahead is a convenience; what is asked for may still fit.
+            // The larger step is optional; the required length may still fit.
             Err(error) if error.kind() == Kind::Full && plan.at_least < plan.to => {
                 file.hold(plan.from, plan.at_least)
                     .map_err(|error| self.undo_growth(plan, slots, &file, error))?;
@@ -33,7 +33,7 @@ impl LocalStore {
         Ok(())
     }
 
-    /// Cleans up after a growth that failed, as well as can be: what remains is found free at the next open.
+    /// Cleans up after a failed growth as far as possible; the rest is found free at the next open.
     fn undo_growth(&self, plan: Growth, slots: u32, file: &DataFile, error: Error) -> Error {
         if plan.from == 0 {
             self.files.write().remove(&plan.file);
@@ -48,7 +48,8 @@ impl LocalStore {
     fn make_file(&self, number: u32) -> Result<Arc<DataFile>> {
         let path = self.dir.join(data_file::name(number));
         let create = || self.disk.open(&path, OpenMode::Create, self.settings.direct_io);
-        // The number is new to the books: a file of that name is what a growth that failed could not remove.
+        // The number is new to the accounting: a file with that name is what a failed growth could not
+        // remove.
         let file =
             create().or_else(|error| self.disk.remove(&path).map_err(|_| error).and_then(|()| create()))?;
         self.dir_dirty.store(true, Ordering::Release);

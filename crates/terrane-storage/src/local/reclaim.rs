@@ -1,4 +1,4 @@
-//! Giving space back to the device.
+//! Frees space on the device.
 
 use terrane_base::sync::atomic::Ordering;
 
@@ -9,14 +9,14 @@ use crate::data_file::slot_offset;
 use crate::space::{Reclaim, Reserve, Run};
 
 impl LocalStore {
-    /// Gives up to `runs` runs beyond `reserve` back to the device; returns how many bytes.
+    /// Frees up to `runs` runs beyond `reserve` on the device; returns the number of bytes.
     pub(super) fn reclaim_runs(&self, runs: usize, reserve: Reserve) -> Result<u64> {
         self.check_writable("give space back")?;
         let mut bytes = 0;
         for _ in 0..runs {
-            // Someone who grows a file wants space: not the moment to give some back.
+            // A thread that grows a file wants space, so this is no time to free some.
             let Some(_layout) = self.layout.try_lock() else { break };
-            let Some(plan) = self.books()?.space.plan_reclaim(reserve) else { break };
+            let Some(plan) = self.accounting()?.space.plan_reclaim(reserve) else { break };
             let result = self.reclaim_one(&plan);
             self.space.lock().space.reclaimed(&plan, result.is_ok());
             bytes += result?;
@@ -36,7 +36,7 @@ impl LocalStore {
         Ok(bytes)
     }
 
-    /// Gives one run back to the device; returns how many bytes. Requires: `layout` is held.
+    /// Frees one run on the device; returns the number of bytes. Requires: `layout` is held.
     fn reclaim_one(&self, reclaim: &Reclaim) -> Result<u64> {
         let (Reclaim::Punch(run) | Reclaim::Shrink(run)) = reclaim;
         let Run { file: number, slots } = run;

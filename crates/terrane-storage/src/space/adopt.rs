@@ -1,17 +1,18 @@
-//! Files that come from outside.
+//! Files from outside.
 
 use terrane_base::{Error, ExtentId, Result};
 
 use super::Space;
 
 impl Space {
-    /// Adds a file that comes from outside, all of whose slots are held; it is sealed. Its extents are (first slot, slots).
+    /// Adds a file from outside, whose slots are all held; it is sealed. Its extents are (first slot, slots).
     ///
     /// # Errors
-    /// `Corrupt` if they lie over each other or outside; nothing changes then. `Invalid` if the number is not free.
+    /// `Corrupt` if they overlap or lie outside the file; nothing changes then. `Invalid` if the number is
+    /// not free.
     pub fn adopt(&mut self, file: u32, len: u32, extents: &[(u32, u32)]) -> Result<()> {
         if self.files.contains_key(&file) {
-            return Err(Error::invalid(format!("data file {file} is there already")));
+            return Err(Error::invalid(format!("data file {file} exists already")));
         }
         let mut alone = Space::new();
         alone.add_file(file, len);

@@ -11,9 +11,9 @@ pub(super) struct FileSlots {
     pub(super) taken: SlotSet,
     pub(super) held: SlotSet,
     pub(super) holes: SlotSet,
-    /// Nothing in it may be written.
+    /// No slot of it may be written.
     pub(super) is_sealed: bool,
-    /// No free run is longer. An upper bound: exact after a search failed, unknown after a run came free.
+    /// Upper bound of the longest free run: exact after a search failed, unknown after a run was freed.
     pub(super) run_max: u32,
 }
 
@@ -57,7 +57,7 @@ impl FileSlots {
         self.held.gaps(run.end).map(within).filter(|gap| !gap.is_empty()).collect()
     }
 
-    /// The highest free gap in which a slot may take space.
+    /// The highest free gap that contains a slot which may take space.
     pub(super) fn last_punchable_gap(&self) -> Option<Range<u32>> {
         let end = self.taken.union(&self.holes).complement().last_end(self.len);
         (end > 0).then(|| self.taken.last_end(end)..self.taken.next_in(end).min(self.len))

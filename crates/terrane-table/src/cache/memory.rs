@@ -1,22 +1,23 @@
-//! Objects in memory: one run for each, in the arena or on the heap, header first and the bytes that it refers to behind
-//! it. What a search touches is side by side on one page.
+//! Memory layout of objects: one run for each, in the arena or on the heap, with the header first and then
+//! the bytes that it refers to. What a search reads is adjacent, on one page.
 //!
 //! ```text
 //! data    Object | bytes of the block
-//! index   Object | bytes of the index, places of its rows, heads of its keys | homes of its blocks
+//! index   Object | bytes of the index, places of its rows, heads of its keys | slots of its blocks
 //! filter  Object | lines
 //! ranges  Object
 //! ```
 //!
-//! Range deletes are fragments on the heap of their own.
+//! Range deletes are separate allocations on the heap.
 //!
-//! Each part begins with a cache line.
+//! Each part begins at a cache line.
 //!
-//! Who may touch what:
-//! 1. Whoever makes an object writes header and parts before anyone else has a reference.
-//! 2. Parts never change; homes only by the protocol of swips. A [`Tail`] or [`Homes`] never leaves its object.
-//! 3. An object lives while there is a reference. Who drops the last one drops the payload, then gives the memory back:
-//!    first the heap or the arena, through the charge, and only then the books.
+//! Rules of access:
+//! 1. The creator of an object writes header and parts before any other thread has a reference.
+//! 2. Parts never change; swip slots change only by the protocol of swips. A [`Tail`] or [`SwipSlots`] never
+//!    leaves its object.
+//! 3. An object lives while there is a reference. The thread that drops the last one drops the payload and
+//!    then frees the memory: first heap or arena, through the charge, and only then the accounting.
 
 #![expect(unsafe_code, reason = "objects are laid out by hand")]
 
@@ -31,7 +32,7 @@ use terrane_format::filter::Filter;
 use terrane_format::index::{self, IndexBlock};
 use terrane_format::range_deletes::{Fragment, Fragments};
 
-use super::object::{Charge, Home, Index, Object, Payload};
+use super::object::{Charge, Index, Object, Payload, SwipSlot};
 use crate::swip::Reference;
 
 /// Bytes of an object's header.
@@ -55,17 +56,18 @@ pub(crate) fn filter_bytes(len: usize) -> usize {
 /// Bytes of a cached index block of `len` bytes for `blocks` data blocks.
 pub(crate) fn index_bytes(len: usize, blocks: usize) -> usize {
     let [bytes, places, heads] = index::part_lens(len, blocks);
-    object_bytes(&[bytes, places, heads, blocks.saturating_mul(size_of::<Home>())])
+    object_bytes(&[bytes, places, heads, blocks.saturating_mul(size_of::<SwipSlot>())])
 }
 
-/// Bytes that cached range deletes take at most: so many fragments that take `len` bytes in their extent.
+/// Upper bound of the bytes of cached range deletes: this many fragments, which take `len` bytes in their
+/// extent.
 pub(crate) fn ranges_bytes(len: usize, fragments: usize) -> usize {
-    // Start, end and numbers are three pieces of the heap.
+    // Start, end and numbers are three heap allocations.
     const FRAGMENT_BYTES: usize = size_of::<Fragment>() + 3 * 16;
     HEAD_BYTES.saturating_add(len).saturating_add(fragments.saturating_mul(FRAGMENT_BYTES))
 }
 
-/// Bytes behind an object's header.
+/// The bytes after an object's header.
 #[derive(Debug)]
 pub(crate) struct Tail {
     start: NonNull<u8>,
@@ -80,36 +82,37 @@ unsafe impl Sync for Tail {}
 impl AsRef<[u8]> for Tail {
     #[inline]
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: rules 1 and 2: written, never changed, and there as long as the object that this is a part of.
+        // SAFETY: rules 1 and 2: written, never changed, and there as long as the object that this is a part
+        // of.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
 
-/// The homes behind an index block's header.
+/// The swip slots after an index block's header.
 #[derive(Debug)]
-pub(crate) struct Homes {
-    start: NonNull<Home>,
+pub(crate) struct SwipSlots {
+    start: NonNull<SwipSlot>,
     len: usize,
 }
 
-// SAFETY: homes are `Send` and `Sync`, and this owns them.
-unsafe impl Send for Homes {}
+// SAFETY: slots are `Send` and `Sync`, and this owns them.
+unsafe impl Send for SwipSlots {}
 // SAFETY: as above.
-unsafe impl Sync for Homes {}
+unsafe impl Sync for SwipSlots {}
 
-impl Deref for Homes {
-    type Target = [Home];
+impl Deref for SwipSlots {
+    type Target = [SwipSlot];
 
     #[inline]
-    fn deref(&self) -> &[Home] {
+    fn deref(&self) -> &[SwipSlot] {
         // SAFETY: rules 1 and 2, as for a tail.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
 
-impl Drop for Homes {
+impl Drop for SwipSlots {
     fn drop(&mut self) {
-        // SAFETY: made by `Space::homes`, dropped once, with the payload and before its memory goes.
+        // SAFETY: made by `Space::slots`, dropped once, with the payload and before its memory goes.
         unsafe { ptr::drop_in_place(ptr::slice_from_raw_parts_mut(self.start.as_ptr(), self.len)) }
     }
 }
@@ -135,7 +138,7 @@ impl Deref for ObjectRef {
 
 impl Clone for ObjectRef {
     fn clone(&self) -> Self {
-        // Relaxed: whoever clones has a reference already.
+        // Relaxed: the caller has a reference already.
         self.references.fetch_add(1, Ordering::Relaxed);
         ObjectRef(self.0)
     }
@@ -143,7 +146,7 @@ impl Clone for ObjectRef {
 
 impl Drop for ObjectRef {
     fn drop(&mut self) {
-        // AcqRel: what others did with the object comes before its end.
+        // AcqRel: the accesses of other threads happen before the object is dropped.
         if self.references.fetch_sub(1, Ordering::AcqRel) == 1 {
             // SAFETY: that was the last reference.
             unsafe { free(self.0) }
@@ -172,10 +175,10 @@ unsafe impl Reference<Object> for ObjectRef {
     }
 }
 
-/// Drops an object and gives its memory back.
+/// Drops an object and frees its memory.
 ///
 /// # Safety
-/// Nobody has a reference any more, and this is called once.
+/// No reference to the object is left, and this is called once.
 unsafe fn free(object: NonNull<Object>) {
     // SAFETY: exclusive by the caller's promise. The charge outlives the payload: it owns the memory of both.
     let (charge, heap_bytes) = unsafe {
@@ -195,14 +198,14 @@ fn layout(bytes: usize) -> Layout {
     Layout::from_size_align(bytes, LINE_BYTES).expect("objects are shorter than isize::MAX")
 }
 
-/// What is left of an object's memory while it is made.
+/// The unused rest of an object's memory while the object is created.
 struct Space {
     next: NonNull<u8>,
     left: usize,
 }
 
 impl Space {
-    /// Takes `len` bytes and what fills up their last cache line.
+    /// Takes `len` bytes and the rest of their last cache line.
     fn take(&mut self, len: usize) -> NonNull<u8> {
         let taken = len.next_multiple_of(LINE_BYTES);
         assert!(taken <= self.left, "an object's memory was reserved for its parts");
@@ -220,17 +223,18 @@ impl Space {
         Tail { start, len: bytes.len() }
     }
 
-    fn homes(&mut self, len: usize) -> Homes {
-        let start = self.take(len * size_of::<Home>()).cast::<Home>();
+    fn slots(&mut self, len: usize) -> SwipSlots {
+        let start = self.take(len * size_of::<SwipSlot>()).cast::<SwipSlot>();
         for at in 0..len {
-            // SAFETY: within the range that was taken for this, which begins with a cache line and so is aligned.
-            unsafe { start.add(at).write(Home::default()) };
+            // SAFETY: within the range that was taken for this, which begins with a cache line and so is
+            // aligned.
+            unsafe { start.add(at).write(SwipSlot::default()) };
         }
-        Homes { start, len }
+        SwipSlots { start, len }
     }
 }
 
-/// Makes an object of `bytes`: in the place of its charge, or else on the heap.
+/// Creates an object of `bytes`: in the spot of its charge, or else on the heap.
 fn build(bytes: usize, charge: Option<Charge>, payload: impl FnOnce(&mut Space) -> Payload) -> ObjectRef {
     let spot = charge.as_ref().and_then(|charge| charge.spot.as_ref());
     let (start, len, heap_bytes) = match spot {
@@ -263,12 +267,12 @@ pub(crate) fn filter(filter: &Filter<impl AsRef<[u8]>>, charge: Option<Charge>) 
     })
 }
 
-/// A copy of an index block as an object, with empty homes.
+/// A copy of an index block as an object, with empty swip slots.
 pub(crate) fn index(rows: &IndexBlock<impl AsRef<[u8]>>, charge: Option<Charge>) -> ObjectRef {
     build(index_bytes(rows.bytes_len(), rows.len()), charge, |space| {
         let placed = rows.place(|bytes| space.tail(bytes));
-        let homes = space.homes(rows.len());
-        Payload::Index(Index { rows: placed, homes })
+        let slots = space.slots(rows.len());
+        Payload::Index(Index { rows: placed, slots })
     })
 }
 
@@ -278,7 +282,7 @@ pub(crate) fn ranges(fragments: Fragments, charge: Option<Charge>) -> ObjectRef 
 }
 
 impl Object {
-    /// The object in another place, with a charge of its own; `None` if it cannot be moved.
+    /// A copy of the object in another spot, with a charge of its own; `None` if it cannot be moved.
     pub(super) fn copy(&self, charge: Charge) -> Option<ObjectRef> {
         match &self.payload {
             Payload::Data(data) => Some(block(data, Some(charge))),

@@ -1,26 +1,26 @@
-//! The manager of memory for data blocks, index blocks, filters and range deletes. Readers do not come here on a hit: they
-//! follow swips. The cache decides what may be behind them.
+//! The cache of data blocks, index blocks, filters and range deletes. On a hit readers follow swips and never
+//! call the cache. The cache decides which objects swips may point to.
 //!
 //! Steps of a miss: 1. `reserve` bytes, evicting if need be, before anything is read; 2. read, check, decode;
-//! 3. `publish` the object under its swip. If no bytes can be had, the object is used once and never published
-//! (a *bypass*): the read succeeds, and what it holds beyond the limit is the block in hand.
+//! 3. `publish` the object under its swip. If no bytes can be reserved, the object is used once and never
+//!    published (a *bypass*): the read succeeds, and it exceeds the limit by the one block that it holds.
 //!
-//! Objects lie in an arena of their own (`arena`), or each by itself on the heap. Two books: `used` is memory that the
-//! process has, chunks of the arena counted whole; `live` is what the objects take of it. Room is made by `live`: evictions
-//! leave gaps in chunks, and objects go into gaps. When the limit falls, chunks are emptied by moving what is left in
-//! them (`condense`).
+//! Objects lie in an arena (`arena`), or each in a heap allocation. Two counters: `used` is the memory that
+//! the process has, with chunks of the arena counted as a whole; `live` is what objects take of it. Evictions
+//! are decided by `live`: they leave gaps in chunks, and new objects go into gaps. When the limit falls,
+//! chunks are emptied by moving their remaining objects (`condense`).
 //!
 //! Invariants:
-//! 1. `used` never passes the limit (but for a moment after `resize` to less). It counts an object from before it
-//!    is read until its memory is free, that is, also while evicted objects wait for their last reader and while
-//!    cursors hold them; a chunk until its last object is gone.
-//! 2. A shard's lock is held for a bounded number of steps, never across I/O. The arena's lock may be taken under it, never
-//!    the other way round, and no two shards are locked at a time.
+//! 1. `used` never exceeds the limit (except for a moment after `resize` to less). It counts an object from
+//!    before it is read until its memory is free, which includes evicted objects with readers and objects
+//!    that cursors hold; and it counts a chunk until its last object is gone.
+//! 2. A shard's lock is held for a bounded number of steps, never across I/O. The arena's lock may be taken
+//!    under it, never the reverse, and no two shards are locked at once.
 //!
-//! Hits are not counted: that would be a shared write on the one path that has none. `misses` against the reads
-//! that the engine counts gives the rate.
+//! Hits are not counted, because that would be the only shared write on this path. `misses`, compared to the
+//! reads that the engine counts, gives the rate.
 
-#![expect(unsafe_code, reason = "homes are entered in the books by their owner's promise")]
+#![expect(unsafe_code, reason = "slots are entered in the accounting by their owner's promise")]
 
 mod arena;
 mod condense;
@@ -42,25 +42,25 @@ use crate::swip::{self, Epoch};
 
 pub(crate) use self::memory::ObjectRef;
 pub use self::object::ObjectKind;
-pub(crate) use self::object::{Charge, Home, Index, Object, Payload, Rows};
+pub(crate) use self::object::{Charge, Index, Object, Payload, Rows, SwipSlot};
 
-/// Below this many bytes for each, more shards would only make the queues short.
+/// With fewer bytes per shard, more shards would only make the queues short.
 const SHARD_BYTES_MIN: u64 = 1 << 20;
 const SHARDS_MAX: u64 = 64;
 
 /// See the [module](self).
 pub struct Cache {
     limit: AtomicU64,
-    /// Bytes of memory: of the arena's chunks, and of everything that has its own.
+    /// Bytes of memory: the arena's chunks, and all objects on the heap.
     used: AtomicU64,
-    /// Bytes promised, cached or retired; the whole of `used` but for gaps in chunks.
+    /// Bytes reserved, cached or retired: `used` without the gaps in chunks.
     live: AtomicU64,
-    /// Bytes out of the books that some reader may still see.
+    /// Bytes of removed objects that readers may still see.
     retired: AtomicU64,
     shards: Box<[Mutex<Shard>]>,
-    /// Shard that gives up an object next.
+    /// The shard that evicts next.
     hand: AtomicUsize,
-    /// Where objects lie; `None`: on the heap, each by itself.
+    /// The memory of objects; `None`: each has a heap allocation.
     arena: Option<Arena>,
     kinds: [KindCounters; ObjectKind::ALL.len()],
 }
@@ -73,7 +73,7 @@ struct KindCounters {
     evictions: AtomicU64,
 }
 
-/// What the cache holds and did. Taken without a lock: figures of one moment may disagree slightly.
+/// Contents and counters of the cache. Read without a lock, so the figures may disagree slightly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheUsage {
     /// The limit, in bytes.
@@ -82,22 +82,23 @@ pub struct CacheUsage {
     pub used_bytes: u64,
     /// Bytes of objects in it; the rest are gaps in chunks of the arena.
     pub live_bytes: u64,
-    /// Bytes among them that were evicted and wait for their last reader.
+    /// Bytes among them that were evicted and still have readers.
     pub retired_bytes: u64,
-    /// Bytes of the cache itself, whatever it holds: its shards and its counters. No part of `used_bytes`.
+    /// Bytes of the cache's own structures, independent of its content: shards and counters. Not part of
+    /// `used_bytes`.
     pub books_bytes: u64,
     /// By kind, in the order of [`ObjectKind::ALL`].
     pub kinds: [KindUsage; ObjectKind::ALL.len()],
 }
 
-/// What the cache holds and did of one kind of object.
+/// Contents and counters for one kind of object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindUsage {
     /// Bytes held.
     pub bytes: u64,
     /// Objects that had to be read from the store.
     pub misses: u64,
-    /// Of the misses, those that found no room in the cache.
+    /// The misses whose object found no room in the cache.
     pub bypasses: u64,
     /// Objects evicted to make room.
     pub evictions: u64,
@@ -110,8 +111,8 @@ impl Cache {
         Cache::with_memory(bytes, bytes, None)
     }
 
-    /// A cache of at most `bytes` that may be [resized](Cache::set_limit) to `bytes_max`, with shards for that many.
-    /// Objects lie in an arena of chunks of `chunk_bytes`, which are given back to the system when they are empty.
+    /// A cache of at most `bytes` that may be [resized](Cache::set_limit) up to `bytes_max`, with shards for
+    /// that size. Objects lie in an arena of chunks of `chunk_bytes`, which are unmapped when they are empty.
     ///
     /// # Panics
     /// If `chunk_bytes` is 0 or no multiple of 512.
@@ -130,22 +131,22 @@ impl Cache {
         })
     }
 
-    /// Changes the limit. Evicts what is too much at once; its memory is free when its last reader has left.
+    /// Changes the limit. Evicts the excess at once; its memory is free when its last reader has left.
     pub fn resize(&self, bytes: u64) {
         self.set_limit(bytes);
         self.shrink_to(bytes);
     }
 
-    /// Changes the limit and evicts nothing: misses and [`Cache::shrink_some`] do.
+    /// Changes the limit without evicting: misses and [`Cache::shrink_some`] do that.
     pub fn set_limit(&self, bytes: u64) {
-        // Looked at first: the line is shared with readers that miss.
+        // Loaded first, because readers that miss share this cache line.
         if self.limit.load(Ordering::Relaxed) != bytes {
             self.limit.store(bytes, Ordering::Relaxed);
         }
     }
 
-    /// Evicts at most `bytes` of what is above the limit, so that the caller is held up for a bounded time only; frees
-    /// what earlier evictions left, where readers allow it.
+    /// Evicts at most `bytes` of the excess over the limit, so that the caller waits for a bounded time only;
+    /// frees what earlier evictions left, as far as readers allow.
     pub fn shrink_some(&self, bytes: u64) {
         let limit = self.limit.load(Ordering::Relaxed);
         if self.used_bytes() <= limit {
@@ -158,7 +159,7 @@ impl Cache {
         self.condense(limit, bytes);
     }
 
-    /// Bytes of memory held, evicted objects that wait for their last reader included.
+    /// Bytes of memory held, evicted objects with readers included.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
@@ -175,7 +176,7 @@ impl Cache {
         self.shrink_to(self.limit_bytes());
     }
 
-    /// Evicts everything that is not held in place by something else.
+    /// Evicts every object that is not pinned by another one.
     pub fn clear(&self) {
         self.shrink_to(0);
     }
@@ -205,82 +206,90 @@ impl Cache {
         self.kinds[kind as usize].misses.load(Ordering::Relaxed)
     }
 
-    /// Publishes a charged object under `home`. False if another thread was faster or `landlord`, the index block
-    /// that `home` lies in, has left the books: the object is then its reader's alone.
+    /// Publishes a charged object under `slot`. Returns false if another thread was faster, or if `parent`,
+    /// the index block that holds `slot`, was removed: then the object belongs to its reader alone.
     ///
     /// # Safety
-    /// The owner of `home` calls [`Cache::remove`] for it before `home` is dropped or moved. A `home` in an index
-    /// block names it as `landlord`.
-    pub(crate) unsafe fn publish(&self, home: &Home, landlord: Option<&Object>, object: &ObjectRef) -> bool {
+    /// The owner of `slot` calls [`Cache::remove`] for it before `slot` is dropped or moved. If `slot` lies
+    /// in an index block, that is its `parent`.
+    pub(crate) unsafe fn publish(
+        &self,
+        slot: &SwipSlot,
+        parent: Option<&Object>,
+        object: &ObjectRef,
+    ) -> bool {
         let Some(charge) = &object.charge else { return false };
-        let mut shard = self.shard(home).lock();
-        if landlord.is_some_and(|landlord| !landlord.move_in()) {
+        let mut shard = self.shard(slot).lock();
+        if parent.is_some_and(|parent| !parent.add_child()) {
             return false;
         }
         object.attach();
-        if home.swip.publish(object.clone()).is_err() {
+        if slot.swip.publish(object.clone()).is_err() {
             object.close();
-            if let Some(landlord) = landlord {
-                landlord.move_out();
+            if let Some(parent) = parent {
+                parent.remove_child();
             }
             return false;
         }
-        // SAFETY: by the caller's promise, and because a landlord with a tenant stays in the books.
-        let entry = unsafe { shard.insert(home, landlord, charge.bytes) };
+        // SAFETY: by the caller's promise, and because a parent with a child stays in the accounting.
+        let entry = unsafe { shard.insert(slot, parent, charge.bytes) };
         object.entry.store(entry, Ordering::Relaxed);
-        self.note(object, home);
+        self.note(object, slot);
         true
     }
 
-    /// Lets those who move objects find one that was published. Requires: the shard is locked.
-    fn note(&self, object: &Object, home: &Home) {
-        object.home.store(std::ptr::from_ref(home).cast_mut(), Ordering::Relaxed);
+    /// Makes a published object visible to threads that move objects. Requires: the shard is locked.
+    fn note(&self, object: &Object, slot: &SwipSlot) {
+        object.slot.store(std::ptr::from_ref(slot).cast_mut(), Ordering::Relaxed);
         if let (Some(arena), Some(spot)) = (&self.arena, object.charge.as_ref().and_then(|c| c.spot.as_ref()))
         {
             arena.note(spot, true);
         }
     }
 
-    /// Takes the object under `home`, if any, and its tenants out of the cache. When it returns, the cache does
-    /// not touch `home` any more. Requires: nobody publishes under `home` or its object's homes from now on.
-    pub(crate) fn remove(&self, home: &Home, epoch: &Epoch) {
-        if let Some(object) = home.swip.load(epoch)
+    /// Removes the object under `slot`, if any, and its children from the cache. When it returns, the cache
+    /// does not access `slot` any more. Requires: no thread publishes under `slot` or under the slots of its
+    /// object from now on.
+    pub(crate) fn remove(&self, slot: &SwipSlot, epoch: &Epoch) {
+        if let Some(object) = slot.swip.load(epoch)
             && let Payload::Index(index) = &object.payload
         {
             object.close();
-            for tenant in index.homes.iter().filter(|tenant| tenant.swip.load(epoch).is_some()) {
-                self.remove(tenant, epoch);
+            for child in index.slots.iter().filter(|child| child.swip.load(epoch).is_some()) {
+                self.remove(child, epoch);
             }
         }
-        // Locked also if the swip is null: an evictor may be about to let go of `home`.
-        let mut shard = self.shard(home).lock();
-        if let Some(object) = home.swip.load(epoch) {
+        // Locked even if the swip is null: an evicting thread may still use `slot`.
+        let mut shard = self.shard(slot).lock();
+        if let Some(object) = slot.swip.load(epoch) {
             shard.remove(object.entry.load(Ordering::Relaxed));
-            self.retire(home, object, epoch);
+            self.retire(slot, object, epoch);
         }
     }
 
-    /// Whether the object under `home` was used more than once since it came; `None` if there is none.
-    pub(crate) fn standing(&self, home: &Home, epoch: &Epoch) -> Option<bool> {
-        let shard = self.shard(home).lock();
-        let object = home.swip.load(epoch)?;
+    /// Returns true if the object under `slot` was used more than once since it was loaded; `None` if there
+    /// is none.
+    pub(crate) fn was_reused(&self, slot: &SwipSlot, epoch: &Epoch) -> Option<bool> {
+        let shard = self.shard(slot).lock();
+        let object = slot.swip.load(epoch)?;
         Some(object.is_referenced() || shard.is_in_main(object.entry.load(Ordering::Relaxed)))
     }
 
-    /// Lets the object that is published next under `home` go straight to those that are used again and again.
-    pub(crate) fn vouch(&self, home: &Home) {
-        self.shard(home).lock().vouch(home);
+    /// Makes the next object under `slot` enter the main queue directly.
+    pub(crate) fn mark_established(&self, slot: &SwipSlot) {
+        self.shard(slot).lock().mark_established(slot);
     }
 
-    /// Clears the swip of an object that has just left the books. Requires: the shard is still locked.
-    fn retire(&self, home: &Home, object: &Object, epoch: &Epoch) {
+    /// Clears the swip of an object that was just removed from the accounting. Requires: the shard is still
+    /// locked.
+    fn retire(&self, slot: &SwipSlot, object: &Object, epoch: &Epoch) {
         self.leave(object);
-        home.swip.clear(epoch);
+        slot.swip.clear(epoch);
     }
 
-    /// Counts an object as retired, before it is. Requires: the shard is locked.
+    /// Counts an object as retired, before it is retired. Requires: the shard is locked.
     fn leave(&self, object: &Object) {
-        object.home.store(std::ptr::null_mut(), Ordering::Relaxed);
+        object.slot.store(std::ptr::null_mut(), Ordering::Relaxed);
         let charge = object.charge.as_ref().expect("only charged objects are published");
         if let (Some(arena), Some(spot)) = (&self.arena, &charge.spot) {
             arena.note(spot, terrane_base::planted!(KeepNotes));
@@ -289,28 +298,28 @@ impl Cache {
         self.retired.fetch_add(charge.bytes as u64, Ordering::Relaxed);
     }
 
-    /// Evicts until at most `goal` bytes stay in the books, or every shard in turn has nothing to give.
+    /// Evicts until at most `goal` bytes are in the accounting, or no shard can evict more.
     fn evict_to(&self, goal: u64) {
         let mut fruitless = 0;
         while self.kept() > goal && fruitless < 2 * self.shards.len() {
             let epoch = swip::enter();
             let hand = self.hand.fetch_add(1, Ordering::Relaxed) & (self.shards.len() - 1);
             let mut shard = self.shards[hand].lock();
-            let Some((home, object)) = shard.evict(&epoch) else {
+            let Some((slot, object)) = shard.evict(&epoch) else {
                 fruitless += 1;
                 continue;
             };
             fruitless = 0;
-            self.retire(home, object, &epoch);
+            self.retire(slot, object, &epoch);
             let charge = object.charge.as_ref().expect("only charged objects are published");
             self.kinds[charge.kind as usize].evictions.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// The shard that keeps the books for `home`.
-    fn shard(&self, home: *const Home) -> &Mutex<Shard> {
-        // Fibonacci hashing: homes lie side by side, so the low bits alone would be uneven.
-        let hash = (home.addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    /// The shard that manages `slot`.
+    fn shard(&self, slot: *const SwipSlot) -> &Mutex<Shard> {
+        // Fibonacci hashing: slots are adjacent in memory, so their low bits alone would be uneven.
+        let hash = (slot.addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         &self.shards[(hash >> 32) as usize & (self.shards.len() - 1)]
     }
 }

@@ -1,11 +1,11 @@
-//! What swips point at, and what a swip needs around it.
+//! Cached objects, and the slots with the swips that point at them.
 //!
-//! Life of an object: made with a [`Charge`] (managed) or without (in hand only) -> published, from then on in the
-//! books of one shard -> evicted or removed: out of the books, its swip null, *retired* -> dropped when no reader
-//! can see it and no cursor holds it; only then is its charge given back.
+//! Life of an object: created with a [`Charge`] (managed) or without (used once) -> published, and from then
+//! on managed by one shard -> evicted or removed: out of the shard, its swip null, *retired* -> dropped when
+//! no reader can see it and no cursor holds it; only then is its charge returned.
 //!
-//! Tenants of an index block are its published data blocks. Their homes lie in the index block, so it stays in
-//! the books while it has any. `tenants` counts them, or says [`DETACHED`]: no more can come.
+//! The children of an index block are its published data blocks. Their swip slots lie in the index block, so
+//! it stays in the cache while it has any. `children` counts them, or is [`DETACHED`]: no more are accepted.
 //! DETACHED -> 0 when the index block is published; 0 -> DETACHED when it is evicted.
 
 use std::mem::offset_of;
@@ -21,10 +21,10 @@ use terrane_format::range_deletes::Fragments;
 
 use super::Cache;
 use super::arena::Spot;
-use super::memory::{self, Homes, ObjectRef, Tail};
+use super::memory::{self, ObjectRef, SwipSlots, Tail};
 use crate::swip::Swip;
 
-/// Kinds of cached objects, as statistics tell them apart.
+/// Kinds of cached objects, as statistics distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectKind {
     /// A data block.
@@ -44,17 +44,18 @@ impl ObjectKind {
     pub const ALL: [ObjectKind; 5] =
         [ObjectKind::Data, ObjectKind::Index, ObjectKind::Filter, ObjectKind::Rows, ObjectKind::Ranges];
 
-    /// Whether its bytes never lie in the arena: they are not in one piece, or not the cache's to lay out.
+    /// Returns true if the bytes of this kind never lie in the arena: they are several allocations, or the
+    /// cache does not define their layout.
     pub(super) fn lies_outside(self) -> bool {
         matches!(self, ObjectKind::Rows | ObjectKind::Ranges)
     }
 }
 
-/// A swip, and when its object was last evicted.
+/// A swip, with the time of the last eviction of its object.
 #[derive(Debug, Default)]
-pub(crate) struct Home {
+pub(crate) struct SwipSlot {
     pub(crate) swip: Swip<Object, ObjectRef>,
-    /// The shard's clock at that eviction, and from which queue; 0 for none. Stands in for ghost queues.
+    /// The shard's clock at that eviction, and the queue; 0 for none. Used instead of ghost queues.
     pub(super) ghost: AtomicU32,
 }
 
@@ -67,58 +68,58 @@ pub(crate) enum Payload {
     Ranges(Box<Fragments>),
 }
 
-/// What an index block says.
+/// The rows of an index block.
 pub(crate) type Rows = IndexBlock<Tail>;
 
-/// An index block and the homes of the data blocks that it names.
+/// An index block and the swip slots of its data blocks.
 #[derive(Debug)]
 pub(crate) struct Index {
     pub(crate) rows: Rows,
-    pub(crate) homes: Homes,
+    pub(crate) slots: SwipSlots,
 }
 
 impl Index {
-    /// Asks for the homes among which that of `key` will be found.
+    /// Prefetches the slots among which that of `key` will be found.
     #[inline]
-    pub(crate) fn prefetch_homes(&self, key: &[u8]) {
-        let homes = self.homes.get(self.rows.neighbours(key)).unwrap_or_default();
-        prefetch_lines(homes.as_ptr(), size_of_val(homes).div_ceil(LINE_BYTES));
+    pub(crate) fn prefetch_slots(&self, key: &[u8]) {
+        let slots = self.slots.get(self.rows.neighbours(key)).unwrap_or_default();
+        prefetch_lines(slots.as_ptr(), size_of_val(slots).div_ceil(LINE_BYTES));
     }
 
-    /// The block in which a search for `key` begins; its home is asked for meanwhile.
+    /// The block in which a search for `key` begins; its slot is prefetched meanwhile.
     #[inline]
     pub(crate) fn find(&self, key: &[u8]) -> usize {
-        self.prefetch_homes(key);
+        self.prefetch_slots(key);
         self.rows.find(key)
     }
 
-    /// Whether versions of `key` that are not in block `at` may be in the next one.
+    /// Returns true if the next block may hold versions of `key` that are not in block `at`.
     #[inline]
     pub(crate) fn continues(&self, at: usize, key: &[u8]) -> bool {
         self.rows.last_key(at) == key && self.rows.goes_on(at)
     }
 }
 
-/// The lines of an object that a search reads, from the bit that notes a use to the end of the payload.
+/// The cache lines of an object that a search reads, from the reference bit to the end of the payload.
 const SEARCH_AT: usize = offset_of!(Object, referenced) / LINE_BYTES * LINE_BYTES;
 const SEARCH_LINES: usize = (size_of::<Object>() - SEARCH_AT).div_ceil(LINE_BYTES);
 
 const DETACHED: u32 = 1 << 31;
 
-/// See the [module](self). What it refers to lies behind it in the same memory (`memory`).
+/// See the [module](self). What it refers to follows it in the same memory (`memory`).
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Object {
-    /// References: of its swip, of what retired it, of those that hold it beyond an epoch.
+    /// References: of its swip, of its retirement, and of holders beyond an epoch.
     pub(super) references: AtomicUsize,
-    /// Bytes of the heap that it lies in; 0 if it lies in the arena.
+    /// Bytes of its heap allocation; 0 if it lies in the arena.
     pub(super) heap_bytes: usize,
-    /// Its home while it is published. Written under the lock of the home's shard.
-    pub(super) home: AtomicPtr<Home>,
+    /// Its slot while it is published. Written under the lock of the slot's shard.
+    pub(super) slot: AtomicPtr<SwipSlot>,
     pub(super) charge: Option<Charge>,
-    /// Index in the shard's books while published; only read and written under the shard's lock.
+    /// Index of its entry in the shard while published; only accessed under the shard's lock.
     pub(super) entry: AtomicU32,
-    tenants: AtomicU32,
+    children: AtomicU32,
     referenced: AtomicBool,
     pub(crate) payload: Payload,
 }
@@ -128,10 +129,10 @@ impl Object {
         Object {
             references: AtomicUsize::new(1),
             heap_bytes,
-            home: AtomicPtr::new(ptr::null_mut()),
+            slot: AtomicPtr::new(ptr::null_mut()),
             charge,
             entry: AtomicU32::new(0),
-            tenants: AtomicU32::new(DETACHED),
+            children: AtomicU32::new(DETACHED),
             referenced: AtomicBool::new(false),
             payload,
         }
@@ -142,7 +143,7 @@ impl Object {
     pub(crate) fn block(&self) -> &Block<Tail> {
         match &self.payload {
             Payload::Data(block) => block,
-            _ => unreachable!("homes in index blocks hold data blocks only"),
+            _ => unreachable!("slots in index blocks hold data blocks only"),
         }
     }
 
@@ -151,7 +152,7 @@ impl Object {
     pub(crate) fn index(&self) -> &Index {
         match &self.payload {
             Payload::Index(index) => index,
-            _ => unreachable!("an extent's home for its index holds nothing else"),
+            _ => unreachable!("an extent's slot for its index holds nothing else"),
         }
     }
 
@@ -160,7 +161,7 @@ impl Object {
     pub(crate) fn filter(&self) -> &Filter<Tail> {
         match &self.payload {
             Payload::Filter(filter) => filter,
-            _ => unreachable!("an extent's home for its filter holds nothing else"),
+            _ => unreachable!("an extent's slot for its filter holds nothing else"),
         }
     }
 
@@ -169,25 +170,25 @@ impl Object {
     pub(crate) fn ranges(&self) -> &Fragments {
         match &self.payload {
             Payload::Ranges(fragments) => fragments,
-            _ => unreachable!("an extent's home for its range deletes holds nothing else"),
+            _ => unreachable!("an extent's slot for its range deletes holds nothing else"),
         }
     }
 
-    /// Asks for the lines that a search reads first.
+    /// Prefetches the lines that a search reads first.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch_lines(ptr::from_ref(self).cast::<u8>().wrapping_add(SEARCH_AT), SEARCH_LINES);
     }
 
-    /// As [`Object::prefetch`], for those who hold the object as well.
+    /// As [`Object::prefetch`], for callers that also take a reference.
     #[inline]
     pub(crate) fn prefetch_whole(&self) {
         prefetch(ptr::from_ref(self));
         self.prefetch();
     }
 
-    /// Asks for the lines that a question to this filter reads, header and bits, which wait for each other otherwise.
-    /// `encoded_len` is the length of the filter in its extent.
+    /// Prefetches the lines that a query of this filter reads, header and bits, which would otherwise wait
+    /// for each other. `encoded_len` is the length of the filter in its extent.
     #[inline]
     pub(crate) fn prefetch_filter(&self, hash: u64, encoded_len: u32) {
         let line = memory::HEAD_BYTES + filter::line_offset(hash, encoded_len as usize);
@@ -195,7 +196,7 @@ impl Object {
         self.prefetch();
     }
 
-    /// Notes a use. Writes the shared line only if nobody did since the evictor last came by.
+    /// Sets the reference bit. Writes the shared line only if the bit is clear.
     #[inline]
     pub(crate) fn touch(&self) {
         if !self.referenced.load(Ordering::Relaxed) {
@@ -203,70 +204,70 @@ impl Object {
         }
     }
 
-    /// Whether it was used since the evictor last came by.
+    /// Returns true if it was used since the evicting thread last checked.
     pub(super) fn is_referenced(&self) -> bool {
         self.referenced.load(Ordering::Relaxed)
     }
 
-    /// Whether it was used since the last call.
+    /// Returns true if it was used since the last call.
     pub(super) fn take_referenced(&self) -> bool {
         self.referenced.load(Ordering::Relaxed) && self.referenced.swap(false, Ordering::Relaxed)
     }
 
-    /// Allows tenants. Only by whoever is about to publish the object.
+    /// Accepts children from now on. Called only before the object is published.
     pub(super) fn attach(&self) {
-        self.tenants.store(0, Ordering::Relaxed);
+        self.children.store(0, Ordering::Relaxed);
     }
 
-    /// Takes the place of `old`, which is published and has no tenants: what the books and the policy know of it.
+    /// Replaces `old`, which is published and has no children: takes over its entry and its reference bit.
     pub(super) fn inherit(&self, old: &Object) {
         self.attach();
         self.entry.store(old.entry.load(Ordering::Relaxed), Ordering::Relaxed);
         self.referenced.store(old.is_referenced(), Ordering::Relaxed);
     }
 
-    /// Forbids tenants from now on; refused while there are any.
+    /// Refuses children from now on; fails while there are any.
     pub(super) fn detach(&self) -> bool {
-        // Acquire: pairs with the Release of `move_out`; what a tenant's removal did comes before our end.
-        self.tenants.compare_exchange(0, DETACHED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        // Acquire: pairs with the Release of `remove_child`; the removal of a child happens before our end.
+        self.children.compare_exchange(0, DETACHED, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Forbids tenants from now on, whether there are any or not: the owner is going and removes them itself.
+    /// Refuses children from now on, whether there are any or not: the owner removes them itself.
     pub(super) fn close(&self) {
-        self.tenants.fetch_or(DETACHED, Ordering::AcqRel);
+        self.children.fetch_or(DETACHED, Ordering::AcqRel);
     }
 
-    /// Counts one more tenant; refused once detached.
-    pub(super) fn move_in(&self) -> bool {
-        let count = |tenants| if tenants & DETACHED == 0 { Some(tenants + 1) } else { None };
-        self.tenants.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count).is_ok()
+    /// Counts one more child; refused once detached.
+    pub(super) fn add_child(&self) -> bool {
+        let count = |children| if children & DETACHED == 0 { Some(children + 1) } else { None };
+        self.children.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count).is_ok()
     }
 
-    /// Counts one tenant less.
-    pub(super) fn move_out(&self) {
-        let before = self.tenants.fetch_sub(1, Ordering::Release);
-        debug_assert!(before & !DETACHED > 0, "every tenant moved in before");
+    /// Counts one child less.
+    pub(super) fn remove_child(&self) {
+        let before = self.children.fetch_sub(1, Ordering::Release);
+        debug_assert!(before & !DETACHED > 0, "every child was counted before");
     }
 
-    /// Whether tenants are accepted: only those of an index block in the books can be published.
-    pub(crate) fn accepts_tenants(&self) -> bool {
-        self.tenants.load(Ordering::Relaxed) & DETACHED == 0
+    /// Returns true if children are accepted: only children of a cached index block can be published.
+    pub(crate) fn accepts_children(&self) -> bool {
+        self.children.load(Ordering::Relaxed) & DETACHED == 0
     }
 
     pub(super) fn has_tenants(&self) -> bool {
-        self.tenants.load(Ordering::Relaxed) & !DETACHED > 0
+        self.children.load(Ordering::Relaxed) & !DETACHED > 0
     }
 }
 
-/// Bytes that an object holds of the cache's limit, and its place in the arena if it has one; given back on drop, when
-/// nobody uses the place any more.
+/// An object's share of the cache's limit, and its spot in the arena if it has one; returned on drop, when
+/// the spot is not used any more.
 #[derive(Debug)]
 pub(crate) struct Charge {
     pub(super) cache: Arc<Cache>,
     pub(super) kind: ObjectKind,
     pub(super) bytes: usize,
     pub(super) spot: Option<Spot>,
-    /// Set when the object left the books and only waits for its last reader.
+    /// Set when the object was removed and only waits for its last reader.
     pub(super) retired: AtomicBool,
 }
 

@@ -1,8 +1,8 @@
-//! Making room: bytes are promised to an object before it is read, and come back when its memory is free.
+//! Makes room: bytes are reserved for an object before it is read, and returned when its memory is free.
 //!
-//! `used` is charged with memory that the process gets: an object of its own, or a chunk of the arena. `live` counts objects
-//! wherever they lie. Evictions lower `live`; `used` follows when what was evicted is freed, on the heap at once, in the
-//! arena with the last object of a chunk.
+//! `used` counts memory that the process has: a heap object, or a chunk of the arena. `live` counts objects
+//! in either. Evictions lower `live`; `used` follows when the evicted objects are freed, on the heap at once,
+//! in the arena with the last object of a chunk.
 
 use std::sync::Arc;
 
@@ -14,23 +14,23 @@ use super::shard::ENTRY_BYTES;
 use super::{Cache, Charge, ObjectKind};
 use crate::swip;
 
-/// Tries to find room before a read goes on without the cache. Memory is freed two epochs after its eviction, so
+/// Attempts to find room before a read bypasses the cache. Memory is freed two epochs after its eviction, so
 /// several are needed; more only help if a reader was suspended inside its epoch.
 const RESERVE_TURNS: u32 = 12;
 
-/// How much of the limit is kept free in advance, so that a miss need not wait for its own eviction: one part in
-/// this many.
+/// Share of the limit that is kept free in advance, so that a miss need not wait for its own eviction: one
+/// part in this many.
 const SLACK_SHARE: u64 = 32;
 
 /// Bytes that a miss evicts in one turn beyond what it needs.
 pub(super) const MISS_STEP_BYTES: u64 = 128 << 10;
 
-/// Steps of the epoch that a shrink takes: memory is free two epochs after its eviction.
+/// Epoch steps of a shrink: memory is free two epochs after its eviction.
 pub(super) const COLLECT_TURNS: u32 = 3;
 
 impl Cache {
-    /// Promises `bytes` to an object of `kind` that is about to be read; evicts to make room. `None` if there is
-    /// no room to be had: the object must stay in its reader's hand.
+    /// Reserves `bytes` for an object of `kind` before it is read; evicts to make room. `None` if no room can
+    /// be made: then the object is not cached.
     pub(crate) fn reserve(self: &Arc<Self>, kind: ObjectKind, bytes: usize) -> Option<Charge> {
         let counters = &self.kinds[kind as usize];
         counters.misses.fetch_add(1, Ordering::Relaxed);
@@ -40,7 +40,7 @@ impl Cache {
                 break;
             }
             let charge = self.charge_object(kind, bytes);
-            // Gaps may be there and too short: then more of them are made with every turn, for the next misses too.
+            // There may be gaps that are too short: each turn makes more of them, also for the next misses.
             let gaps = if self.arena.is_some() { u64::from(turn + 1) * MISS_STEP_BYTES } else { 0 };
             self.make_room(if charge.is_some() { 0 } else { need + gaps });
             if charge.is_some() {
@@ -57,7 +57,7 @@ impl Cache {
         None
     }
 
-    /// As [`Cache::reserve`], but only if there is room without evicting anything.
+    /// As [`Cache::reserve`], but without evicting anything.
     pub(crate) fn reserve_spare(self: &Arc<Self>, kind: ObjectKind, bytes: usize) -> Option<Charge> {
         let counters = &self.kinds[kind as usize];
         counters.misses.fetch_add(1, Ordering::Relaxed);
@@ -70,18 +70,19 @@ impl Cache {
         charge
     }
 
-    /// Takes memory for an object if there is some within the limit.
+    /// Takes memory for an object if it fits into the limit.
     fn charge_object(self: &Arc<Self>, kind: ObjectKind, bytes: usize) -> Option<Charge> {
         let arena = self.arena.as_ref().filter(|arena| !kind.lies_outside() && arena.takes(bytes));
-        let books = books_bytes(kind) as u64;
+        let accounting = accounting_bytes(kind) as u64;
         let (bytes, spot) = match arena {
-            None => (self.charge(bytes as u64 + books).then_some(bytes)?, None),
+            None => (self.charge(bytes as u64 + accounting).then_some(bytes)?, None),
             Some(arena) => {
-                // What opens a chunk takes it whole, beside what is in the books: so the sum never passes the limit.
-                self.charge(books).then_some(())?;
+                // A new chunk is charged as a whole, besides what is accounted already, so that the sum never
+                // exceeds the limit.
+                self.charge(accounting).then_some(())?;
                 let spot = arena.take(bytes, group_of(kind), || self.charge(arena.chunk_bytes()));
                 let Some(spot) = spot else {
-                    self.used.fetch_sub(books, Ordering::Relaxed);
+                    self.used.fetch_sub(accounting, Ordering::Relaxed);
                     return None;
                 };
                 (spot.bytes(), Some(spot))
@@ -92,7 +93,7 @@ impl Cache {
 
     /// Counts an object that has memory.
     pub(super) fn enter(self: &Arc<Self>, kind: ObjectKind, bytes: usize, spot: Option<Spot>) -> Charge {
-        let bytes = bytes + books_bytes(kind);
+        let bytes = bytes + accounting_bytes(kind);
         self.live.fetch_add(bytes as u64, Ordering::Relaxed);
         self.kinds[kind as usize].bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         Charge::new(self.clone(), kind, bytes, spot)
@@ -107,7 +108,7 @@ impl Cache {
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fit).is_ok()
     }
 
-    /// Evicts until `need` bytes and the slack will be free, and frees what earlier evictions left.
+    /// Evicts until `need` bytes and the slack are free, and frees what earlier evictions left.
     fn make_room(&self, need: u64) {
         let limit = self.limit.load(Ordering::Relaxed);
         if self.used_bytes() > limit {
@@ -117,20 +118,20 @@ impl Cache {
         if self.live.load(Ordering::Relaxed) <= goal {
             return;
         }
-        // In steps: a limit that fell by much must not hold up the one reader that comes first.
+        // In steps: after a large reduction of the limit the first reader must not wait for all of it.
         self.evict_to(goal.max(self.kept().saturating_sub(need + MISS_STEP_BYTES)));
-        // A fresh epoch each time: our own must not hold the collector back.
+        // A new epoch each time, because our own must not block the collector.
         swip::enter().collect();
     }
 
-    /// What of the limit objects are to take: some stays free in advance, and chunks are whole.
+    /// The part of the limit for objects: some stays free in advance, and chunks are whole.
     pub(super) fn goal_within(&self, limit: u64) -> u64 {
         let full = match &self.arena {
             None => limit,
             Some(arena) => {
                 let others = self.used.load(Ordering::Relaxed).saturating_sub(arena.resident_bytes());
                 let chunks = limit.saturating_sub(others) / arena.chunk_bytes();
-                // Gaps between index blocks are for index blocks.
+                // Gaps between index blocks can only be used by index blocks.
                 let full = chunks * arena.chunk_bytes() + others.min(limit);
                 full.saturating_sub(arena.gap_bytes(Group::Fixed))
             }
@@ -146,7 +147,7 @@ impl Cache {
         self.condense(self.limit.load(Ordering::Relaxed), u64::MAX);
     }
 
-    /// Whether an object finds no room in gaps that evictions leave, but only where a chunk was.
+    /// Returns true if an object does not fit into gaps, but only where a whole chunk was freed.
     fn needs_chunks(&self, kind: ObjectKind, bytes: usize) -> bool {
         let is_outside = |arena: &Arena| kind.lies_outside() || !arena.takes(bytes);
         self.arena.as_ref().is_some_and(|arena| is_outside(arena) || group_of(kind) == Group::Fixed)
@@ -162,7 +163,7 @@ impl Cache {
         self.condense(limit, u64::MAX);
     }
 
-    /// Bytes that are promised or in the books.
+    /// Bytes that are reserved or accounted.
     pub(super) fn kept(&self) -> u64 {
         self.live.load(Ordering::Relaxed).saturating_sub(self.retired.load(Ordering::Relaxed))
     }
@@ -171,7 +172,7 @@ impl Cache {
         let object = bytes as u64;
         self.kinds[kind as usize].bytes.fetch_sub(object, Ordering::Relaxed);
         let freed = match (&self.arena, spot) {
-            (Some(arena), Some(spot)) => books_bytes(kind) as u64 + arena.give_back(spot),
+            (Some(arena), Some(spot)) => accounting_bytes(kind) as u64 + arena.give_back(spot),
             _ => object,
         };
         self.used.fetch_sub(freed, Ordering::Relaxed);
@@ -182,12 +183,12 @@ impl Cache {
     }
 }
 
-/// Bytes that the books take for an object.
-pub(super) fn books_bytes(kind: ObjectKind) -> usize {
+/// Accounting bytes per object.
+pub(super) fn accounting_bytes(kind: ObjectKind) -> usize {
     if kind == ObjectKind::Rows { 0 } else { ENTRY_BYTES }
 }
 
-/// Which chunks of the arena are for objects of a kind: tenants of an index block know where it lies.
+/// The group of chunks for objects of a kind: the children of an index block hold its address.
 fn group_of(kind: ObjectKind) -> Group {
     if kind == ObjectKind::Index { Group::Fixed } else { Group::Movable }
 }

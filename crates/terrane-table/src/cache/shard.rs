@@ -1,57 +1,61 @@
-//! The books of one shard of the cache: which objects there are and who goes next.
+//! One shard of the cache: which objects it has and which is evicted next.
 //!
-//! Policy: S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023) with one reference
-//! bit. New objects enter a *small* queue that holds a tenth of the bytes at first; those used again before they reach
-//! its head move to the *main* queue, a CLOCK; those that were not leave quickly, so a scan cannot wash out the main
-//! queue. The ghost queue is a time stamp beside each swip: an object that comes back before the queue it left has
-//! turned over as many objects as the other queue holds goes straight to the main queue.
+//! Policy: S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023) with one
+//! reference bit. New objects enter a *small* queue that holds a tenth of the bytes at first; those used
+//! again before they reach its head move to the *main* queue, a CLOCK; the others leave quickly, so a scan
+//! cannot flush the main queue. Instead of a ghost queue there is a time stamp beside each swip: an object
+//! that returns before the queue that evicted it has turned over as many objects as the other queue holds
+//! goes directly to the main queue.
 //!
-//! The small queue's share follows what comes back, as in ARC (Megiddo and Modha, FAST 2003): each object that the small
-//! queue gave up too early makes it larger, each that the main queue did makes it smaller, by more. So a new set of what
-//! is used comes in at once, and a scan, of which nothing comes back, changes nothing.
+//! The share of the small queue adapts, as in ARC (Megiddo and Modha, FAST 2003): each object that the small
+//! queue evicted too early makes it larger, each that the main queue evicted too early makes it smaller, by
+//! more. So a new working set enters at once, and a scan, whose objects do not return, changes nothing.
 //!
 //! Layout: entries in a slab, linked by index into one of the two queues or the free list.
 //!
 //! Invariants:
-//! 1. An entry is in the books exactly while its home's swip is not null; both change under the shard's lock.
-//! 2. A home outlives its entry, and so does the index block it lies in: see `Cache::publish`.
-//! 3. Only under the lock, and before the swip is cleared, does the evictor touch a home.
+//! 1. An entry exists exactly while the swip of its slot is not null; both change under the shard's lock.
+//! 2. A slot outlives its entry, and so does the index block that holds it: see `Cache::publish`.
+//! 3. An evicting thread accesses a slot only under the lock and before it clears the swip.
 
-#![expect(unsafe_code, reason = "entries point at homes that their owners keep alive")]
+#![expect(unsafe_code, reason = "entries point at slots that their owners keep alive")]
 
 use std::ptr::NonNull;
 
 use terrane_base::sync::atomic::Ordering;
 
-use super::object::{Home, Object};
+use super::object::{Object, SwipSlot};
 use crate::swip::Epoch;
 
-/// Bytes of the books per object.
+/// Accounting bytes per object.
 pub(super) const ENTRY_BYTES: usize = size_of::<Entry>();
 
-/// Entries that one call of [`Shard::evict`] looks at, so that the lock is held for microseconds. The hand stays
-/// where it is, so the next call goes on.
+/// Entries that one call of [`Shard::evict`] visits, so that the lock is held for microseconds. The next call
+/// continues at the same position.
 const STEPS_MAX: u32 = 256;
 
-/// The small queue's share of the bytes, in thousandths: at first and at least, and at most.
+/// The small queue's share of the bytes, in thousandths: first the initial and smallest one, then the
+/// largest.
 const SMALL_SHARE_MIN: u64 = 100;
 const SMALL_SHARE_MAX: u64 = 800;
 
-/// How much the share rises for an object that the small queue gave up too early, and falls for one that the main queue
-/// did, times the share of one object in a shard: a few hundred returns, whatever the size of the cache, change it.
+/// How much the share rises for an object that the small queue evicted too early, and falls for one that the
+/// main queue did, times the share of one object in a shard: a few hundred returns change it, at any size of
+/// the cache.
 const SHARE_UP: u64 = 2;
 const SHARE_DOWN: u64 = 8;
 
-/// Of a ghost's time stamp: whether the main queue gave the object up, and whether nobody did (see [`Shard::vouch`]).
+/// Flags of a ghost's time stamp: the main queue evicted the object; the object was not evicted (see
+/// [`Shard::mark_established`]).
 const FROM_MAIN: u32 = 1 << 31;
-const VOUCHED: u32 = 1 << 30;
-/// The rest of it is the time.
-const TIME: u32 = VOUCHED - 1;
+const ESTABLISHED: u32 = 1 << 30;
+/// The other bits of the stamp are the time.
+const TIME: u32 = ESTABLISHED - 1;
 
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum QueueId {
     Free,
     Small,
     Main,
@@ -59,16 +63,16 @@ enum Place {
 
 #[derive(Debug)]
 struct Entry {
-    home: NonNull<Home>,
-    /// The index block that `home` lies in; `None` for a home in an extent.
-    landlord: Option<NonNull<Object>>,
+    slot: NonNull<SwipSlot>,
+    /// The index block that holds `slot`; `None` for a slot in an extent.
+    parent: Option<NonNull<Object>>,
     bytes: usize,
-    place: Place,
+    queue: QueueId,
     next: u32,
     previous: u32,
 }
 
-// SAFETY: `Home` and `Object` are `Sync`, and invariant 2 keeps them alive from any thread's point of view.
+// SAFETY: `SwipSlot` and `Object` are `Sync`, and invariant 2 keeps them alive from any thread's point of view.
 unsafe impl Send for Entry {}
 
 #[derive(Debug)]
@@ -89,7 +93,7 @@ pub(super) struct Shard {
     free: u32,
     small: Queue,
     main: Queue,
-    /// Evictions from the small queue so far, from 1, within [`TIME`]: the time that its ghosts are stamped with.
+    /// Number of evictions from the small queue, from 1, modulo [`TIME`]: the time stamp of its ghosts.
     clock: u32,
     /// The same for the main queue.
     main_clock: u32,
@@ -112,19 +116,19 @@ impl Default for Shard {
 }
 
 impl Shard {
-    /// Enters an object of `bytes` whose swip in `home` was just published.
+    /// Adds an object of `bytes` whose swip in `slot` was just published.
     ///
     /// # Safety
-    /// `home` and `landlord` stay where they are until the entry has left the books.
-    pub(super) unsafe fn insert(&mut self, home: &Home, landlord: Option<&Object>, bytes: usize) -> u32 {
-        let ghost = home.ghost.swap(0, Ordering::Relaxed);
-        let returns = ghost != 0 && self.welcome(ghost);
-        let place = if returns { Place::Main } else { Place::Small };
+    /// `slot` and `parent` stay at their addresses until the entry is removed.
+    pub(super) unsafe fn insert(&mut self, slot: &SwipSlot, parent: Option<&Object>, bytes: usize) -> u32 {
+        let ghost = slot.ghost.swap(0, Ordering::Relaxed);
+        let returns = ghost != 0 && self.admit_ghost(ghost);
+        let queue_id = if returns { QueueId::Main } else { QueueId::Small };
         let entry = Entry {
-            home: NonNull::from(home),
-            landlord: landlord.map(NonNull::from),
+            slot: NonNull::from(slot),
+            parent: parent.map(NonNull::from),
             bytes,
-            place: Place::Free,
+            queue: QueueId::Free,
             next: NONE,
             previous: NONE,
         };
@@ -137,20 +141,21 @@ impl Shard {
             self.entries[index as usize] = entry;
             index
         };
-        self.push(index, place);
+        self.push(index, queue_id);
         index
     }
 
-    /// Whether an object with this time stamp comes back early enough; if so, the share of the small queue follows.
-    fn welcome(&mut self, ghost: u32) -> bool {
+    /// Returns true if an object with this time stamp returned early enough; adapts the share of the small
+    /// queue then.
+    fn admit_ghost(&mut self, ghost: u32) -> bool {
         let is_from_main = ghost & FROM_MAIN != 0;
         let (clock, others) =
             if is_from_main { (self.main_clock, self.small.len) } else { (self.clock, self.main.len) };
-        // Clocks go round.
+        // Clocks wrap around.
         if clock.wrapping_sub(ghost) & TIME > others {
             return false;
         }
-        if ghost & VOUCHED != 0 {
+        if ghost & ESTABLISHED != 0 {
             return true;
         }
         let one = 1_000_000 / u64::from((self.small.len + self.main.len).max(1));
@@ -162,31 +167,32 @@ impl Shard {
         true
     }
 
-    /// Whether the entry `index`, which is in the books, is in the main queue.
+    /// Returns true if the entry `index`, which is in use, is in the main queue.
     pub(super) fn is_in_main(&self, index: u32) -> bool {
-        self.entries[index as usize].place == Place::Main
+        self.entries[index as usize].queue == QueueId::Main
     }
 
-    /// Stamps `home` as if its object had just been evicted, but by nobody's fault: the next one returns.
-    pub(super) fn vouch(&self, home: &Home) {
-        home.ghost.store(self.clock | VOUCHED, Ordering::Relaxed);
+    /// Stamps `slot` as if its object had just been evicted, but without changing the share: the next object
+    /// enters the main queue.
+    pub(super) fn mark_established(&self, slot: &SwipSlot) {
+        slot.ghost.store(self.clock | ESTABLISHED, Ordering::Relaxed);
     }
 
-    /// Takes an entry out of the books. The caller clears the swip before it unlocks.
+    /// Removes an entry. The caller clears the swip before it unlocks.
     pub(super) fn remove(&mut self, index: u32) {
         self.unlink(index);
         let entry = &mut self.entries[index as usize];
         entry.next = self.free;
         self.free = index;
-        if let Some(landlord) = entry.landlord.take() {
-            // SAFETY: invariant 2; the tenant that moves out here is what kept the landlord.
-            unsafe { landlord.as_ref() }.move_out();
+        if let Some(parent) = entry.parent.take() {
+            // SAFETY: invariant 2; the child that moves out here is what kept the parent.
+            unsafe { parent.as_ref() }.remove_child();
         }
     }
 
-    /// Takes the object that the policy gives up first out of the books, and returns its home, whose swip the
-    /// caller clears before it unlocks. `None` if none was found within [`STEPS_MAX`] steps.
-    pub(super) fn evict<'e>(&mut self, epoch: &'e Epoch) -> Option<(&'e Home, &'e Object)> {
+    /// Removes the object that the policy evicts first, and returns its slot, whose swip the caller clears
+    /// before it unlocks. `None` if none was found within [`STEPS_MAX`] steps.
+    pub(super) fn evict<'e>(&mut self, epoch: &'e Epoch) -> Option<(&'e SwipSlot, &'e Object)> {
         for _ in 0..STEPS_MAX.min(2 * (self.small.len + self.main.len) + 1) {
             let bytes = u128::from(self.small.bytes + self.main.bytes);
             let small_is_due = u128::from(self.small.bytes) * 1_000_000 > bytes * u128::from(self.share);
@@ -195,39 +201,39 @@ impl Shard {
             if index == NONE {
                 return None;
             }
-            // SAFETY: invariant 2. A home in an extent stays until its owner has held this lock after us; a home
-            // in an index block is retired through the epoch, which we are in.
-            let home: &'e Home = unsafe { self.entries[index as usize].home.as_ref() };
-            let object = home.swip.load(epoch).expect("invariant 1: an entry's swip is not null");
+            // SAFETY: invariant 2. A slot in an extent stays until its owner has held this lock after us; a
+            // slot in an index block is retired through the epoch, which we are in.
+            let slot: &'e SwipSlot = unsafe { self.entries[index as usize].slot.as_ref() };
+            let object = slot.swip.load(epoch).expect("invariant 1: an entry's swip is not null");
             if object.has_tenants() || object.take_referenced() || !object.detach() {
                 self.unlink(index);
-                self.push(index, Place::Main);
+                self.push(index, QueueId::Main);
                 continue;
             }
             let (clock, mark) = match from_small {
                 true => (&mut self.clock, 0),
                 false => (&mut self.main_clock, FROM_MAIN),
             };
-            home.ghost.store(*clock | mark, Ordering::Relaxed);
-            // 0 says "no ghost".
+            slot.ghost.store(*clock | mark, Ordering::Relaxed);
+            // 0 means "no ghost".
             *clock = ((*clock + 1) & TIME).max(1);
             self.remove(index);
-            return Some((home, object));
+            return Some((slot, object));
         }
         None
     }
 
-    fn queue(&mut self, place: Place) -> &mut Queue {
-        match place {
-            Place::Small => &mut self.small,
-            Place::Main => &mut self.main,
-            Place::Free => unreachable!("free entries are in no queue"),
+    fn queue(&mut self, queue_id: QueueId) -> &mut Queue {
+        match queue_id {
+            QueueId::Small => &mut self.small,
+            QueueId::Main => &mut self.main,
+            QueueId::Free => unreachable!("free entries are in no queue"),
         }
     }
 
-    fn push(&mut self, index: u32, place: Place) {
+    fn push(&mut self, index: u32, queue_id: QueueId) {
         let bytes = self.entries[index as usize].bytes as u64;
-        let queue = self.queue(place);
+        let queue = self.queue(queue_id);
         let tail = queue.tail;
         queue.tail = index;
         queue.len += 1;
@@ -238,20 +244,20 @@ impl Shard {
             self.entries[tail as usize].next = index;
         }
         let entry = &mut self.entries[index as usize];
-        (entry.place, entry.previous, entry.next) = (place, tail, NONE);
+        (entry.queue, entry.previous, entry.next) = (queue_id, tail, NONE);
     }
 
     fn unlink(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
-        let (place, previous, next, bytes) = (entry.place, entry.previous, entry.next, entry.bytes as u64);
-        entry.place = Place::Free;
+        let (queue_id, previous, next, bytes) = (entry.queue, entry.previous, entry.next, entry.bytes as u64);
+        entry.queue = QueueId::Free;
         if previous != NONE {
             self.entries[previous as usize].next = next;
         }
         if next != NONE {
             self.entries[next as usize].previous = previous;
         }
-        let queue = self.queue(place);
+        let queue = self.queue(queue_id);
         queue.len -= 1;
         queue.bytes -= bytes;
         if previous == NONE {

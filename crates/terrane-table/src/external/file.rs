@@ -11,7 +11,7 @@ use terrane_storage::{SLOT_BYTES, Store, StoreUsage};
 
 use crate::verify::verify_extent;
 
-/// An external file whose contents are known; its extents are read when they are asked for.
+/// An external file whose contents were decoded; its extents are read on demand.
 #[derive(Debug)]
 pub struct ExternalFile {
     path: PathBuf,
@@ -19,15 +19,15 @@ pub struct ExternalFile {
     extents: FileExtents,
 }
 
-/// The extents of one file as a store that is only read.
+/// The extents of one file as a read-only store.
 #[derive(Debug)]
 struct FileExtents(Arc<dyn File>);
 
 impl ExternalFile {
-    /// Opens the file and reads what it says about itself.
+    /// Opens the file and reads its contents.
     ///
     /// # Errors
-    /// `Corrupt`, naming the file, if it is no external file or cut; `NotFound`, `Io`.
+    /// `Corrupt`, naming the file, if it is not a complete external file; `NotFound`, `Io`.
     pub fn open(disk: &dyn Disk, path: &Path) -> Result<ExternalFile> {
         ExternalFile::open_ordered(disk, path, &KeyOrders::new())
     }
@@ -55,25 +55,25 @@ impl ExternalFile {
         Ok(ExternalFile { path: path.to_owned(), contents, extents: FileExtents(file) })
     }
 
-    /// Where it is.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is in it.
+    /// The contents of the file.
     #[must_use]
     pub fn contents(&self) -> &Contents {
         &self.contents
     }
 
-    /// How its keys are ordered.
+    /// Key order of the file.
     #[must_use]
     pub fn collation(&self) -> &Collation {
         self.contents.all().next().map_or(Collation::bytes(), |meta| &meta.collation)
     }
 
-    /// The first key, and one that neither the last entry nor a range delete reaches beyond.
+    /// The first key, and an upper bound of the last entry and the range deletes.
     #[must_use]
     pub fn bounds(&self) -> (&[u8], &[u8]) {
         let collation = self.collation();
@@ -86,7 +86,7 @@ impl ExternalFile {
         bounds.reduce(hull).unwrap_or_default()
     }
 
-    /// Whether the last entry is at `key` or behind it, or a range delete ends behind it.
+    /// Returns true if the last entry is at `key` or after it, or a range delete ends after it.
     #[must_use]
     pub fn reaches(&self, key: &[u8]) -> bool {
         let collation = self.collation();
@@ -96,7 +96,8 @@ impl ExternalFile {
             || ends.is_some_and(|section| collation.lt(key, &section.end))
     }
 
-    /// Reads everything and checks every checksum and the order of keys. Returns what is wrong, with file and offset.
+    /// Reads everything and checks every checksum and the order of keys. Returns all errors, with file and
+    /// offset.
     #[must_use]
     pub fn verify(&self) -> Vec<Error> {
         self.contents.all().flat_map(|meta| verify_extent(meta, &self.extents)).collect()
@@ -105,7 +106,7 @@ impl ExternalFile {
     /// The bytes of one of its extents.
     ///
     /// # Errors
-    /// `Corrupt` if the file is cut; `Io`.
+    /// `Corrupt` if the file is truncated; `Io`.
     pub fn read(&self, meta: &ExtentMeta) -> Result<Vec<u8>> {
         let mut bytes = vec![0; meta.bytes as usize];
         self.extents.read(meta.id, 0, &mut bytes)?;
@@ -115,7 +116,7 @@ impl ExternalFile {
 
 impl FileExtents {
     fn refuse<T>(&self) -> Result<T> {
-        Err(Error::invalid(format!("{}: an external file is only read", self.0.path().display())))
+        Err(Error::invalid(format!("{}: an external file cannot be written to", self.0.path().display())))
     }
 }
 

@@ -1,5 +1,6 @@
-//! The range deletes of an external file that is being written. They come in any order, among each other and among the entries,
-//! whose extents are in the file already: so they are kept until the end and get extents of their own.
+//! The range deletes of an external file that is being written. They come in any order among each other and
+//! among the entries, whose extents are written already. So they are collected until the end and get extents
+//! of their own.
 
 use terrane_base::{Collation, Error, Result, key};
 use terrane_format::dump;
@@ -7,7 +8,7 @@ use terrane_format::extent::UNNUMBERED_SEQ;
 use terrane_format::range_deletes::{END_BYTES_MAX, Fragment};
 use terrane_storage::SLOT_BYTES;
 
-/// Bytes of range deletes with which an extent is full: the rest of its slot is for what else it has.
+/// Bytes of range deletes that fill an extent: the rest of its slot is for its other parts.
 pub(super) const EXTENT_RANGE_BYTES: usize = SLOT_BYTES - SLOT_BYTES / 8;
 /// Bytes that one range delete takes at most, with its lengths and its number.
 const FRAGMENT_BYTES_MAX: usize = 2 * END_BYTES_MAX + 32;
@@ -29,7 +30,7 @@ impl PendingRanges {
         key::check_key(end)?;
         if collation.le(end, start) {
             return Err(Error::invalid(format!(
-                "range delete from {} to before {}: no key lies in between, the first one must be less than the second",
+                "range delete from {} to before {}: the range is empty, its start must be less than its end",
                 dump::text(start),
                 dump::text(end)
             )));
@@ -37,11 +38,11 @@ impl PendingRanges {
         Ok(Fragment { start: start.to_vec(), end: end.to_vec(), seqs: vec![UNNUMBERED_SEQ] })
     }
 
-    /// Slots that all of them take at most, and `other` with them.
+    /// Most slots that all of them take, `other` included.
     pub(super) fn slots_with(&self, other: Option<&Fragment>) -> usize {
         match self.bytes + other.map_or(0, Fragment::encoded_len) {
             0 => 0,
-            // Each extent but the last one is full but for less than one range delete.
+            // Each extent except the last is full up to less than one range delete.
             bytes => 1 + bytes / (EXTENT_RANGE_BYTES - FRAGMENT_BYTES_MAX),
         }
     }
@@ -55,7 +56,7 @@ impl PendingRanges {
         self.bytes
     }
 
-    /// All of them in key order; those that overlap or meet are one, for they have one number.
+    /// All of them in key order. Those that overlap or meet are joined, because they have one number.
     pub(super) fn joined(&mut self, collation: &Collation) -> Vec<Fragment> {
         let mut fragments = std::mem::take(&mut self.fragments);
         collation.sort_by_key(&mut fragments, |fragment| &fragment.start);

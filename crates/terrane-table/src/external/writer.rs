@@ -1,4 +1,5 @@
-//! Writes an external file: extents as a compaction would write them, each from the start of a slot, then what they are.
+//! Writes an external file: extents as a compaction would write them, each from the start of a slot, then
+//! their description.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,21 +16,21 @@ use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 use super::ranges::{EXTENT_RANGE_BYTES, PendingRanges};
 use crate::writer::{ExtentWriter, WriterSettings};
 
-/// What was written.
+/// The result of writing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExternalSummary {
-    /// Entries.
+    /// Number of entries.
     pub entries: u64,
-    /// Range deletes; those that overlap or meet are one.
+    /// Number of range deletes; those that overlap or meet count as one.
     pub range_deletes: u64,
-    /// Extents.
+    /// Number of extents.
     pub extents: u64,
     /// Bytes of the file.
     pub bytes: u64,
 }
 
-/// Builds an external file; without [`ExternalWriter::finish`] nothing of it stays.
+/// Builds an external file; without [`ExternalWriter::finish`] the file is removed.
 #[derive(Debug)]
 pub struct ExternalWriter {
     disk: Arc<dyn Disk>,
@@ -42,19 +43,19 @@ pub struct ExternalWriter {
     slot: u32,
     last_key: Option<Vec<u8>>,
     ranges: PendingRanges,
-    /// An operand or a value with what stands in front of it.
+    /// An operand, or a value with its prefix.
     stored: Vec<u8>,
     is_finished: bool,
-    /// Why an extent could not be written: the file is not whole any more.
+    /// The error of an extent that could not be written: the file cannot be completed.
     failed: Option<Error>,
 }
 
 impl ExternalWriter {
-    /// A writer of the file `path`, which must not exist. Keys come encoded by `order`, if
-    /// there is one; `operator` is what folds operands of merges, if there are to be any.
+    /// Creates the file `path`, which must not exist. Keys are encoded by `order`, if there is one;
+    /// `operator` folds the operands of merges, if there are any.
     ///
     /// # Errors
-    /// `Invalid` if there is something at `path` or a setting is out of range; `Io`.
+    /// `Invalid` if `path` exists or a setting is out of range; `Io`.
     pub fn create(
         disk: Arc<dyn Disk>,
         path: &Path,
@@ -87,8 +88,8 @@ impl ExternalWriter {
     /// Adds a value, which expires at `until` unless that is never.
     ///
     /// # Errors
-    /// `Invalid` if the key does not come after the last one, or is beyond the limits; `Full` for more than a file holds;
-    /// `Io`.
+    /// `Invalid` if the key is not greater than the last one, or is beyond the limits; `Full` if the file
+    /// would be too large; `Io`.
     pub fn put(&mut self, key: &[u8], value: &[u8], until: Moment) -> Result<()> {
         if until == Moment::NEVER {
             return self.add(key, RecordKind::Put, value);
@@ -96,7 +97,7 @@ impl ExternalWriter {
         self.add_prefixed(key, value, until, None)
     }
 
-    /// Adds a delete: it hides what the database has of the key.
+    /// Adds a delete: it hides the versions of the key in the database.
     ///
     /// # Errors
     /// As [`ExternalWriter::put`].
@@ -104,12 +105,12 @@ impl ExternalWriter {
         self.add(key, RecordKind::Delete, &[])
     }
 
-    /// Adds a delete of what the database has from `start` to before `end`. It hides no entry of the file, and comes in any
-    /// order.
+    /// Adds a delete of the database's entries from `start` to before `end`. It hides no entry of the file.
+    /// Range deletes may come in any order.
     ///
     /// # Errors
-    /// `Invalid` if a key is beyond the limits or `start` is not less than `end`; `Full` for more than a file holds; those of
-    /// an entry before.
+    /// `Invalid` if a key is beyond the limits or `start` is not less than `end`; `Full` if the file would be
+    /// too large; an earlier error of an entry.
     pub fn delete_range(&mut self, start: &[u8], end: &[u8]) -> Result<()> {
         let fragment = PendingRanges::checked(start, end, &self.collation)?;
         self.check_slots(usize::from(!self.writer.is_empty()) + self.ranges.slots_with(Some(&fragment)))?;
@@ -117,7 +118,8 @@ impl ExternalWriter {
         Ok(())
     }
 
-    /// Says what folds operands of merges, from now on: for who does not know at the beginning whether there will be any.
+    /// Sets the merge operator from now on, for a caller that did not know at the beginning whether there
+    /// would be operands.
     ///
     /// # Errors
     /// `Invalid` if the file has another operator.
@@ -127,7 +129,7 @@ impl ExternalWriter {
             Some(known) if known == operator => {}
             Some(known) => {
                 return Err(Error::invalid(format!(
-                    "{}: the file is for the merge operator {known}, not for {operator}",
+                    "{}: the file was made for the merge operator {known}, not for {operator}",
                     self.path.display()
                 )));
             }
@@ -142,7 +144,7 @@ impl ExternalWriter {
     pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Result<()> {
         if self.contents.option(MERGE_OPERATOR).is_none() {
             return Err(Error::invalid(format!(
-                "{}: an operand needs a merge operator, which the file is made with",
+                "{}: an operand needs a merge operator: set one before adding operands",
                 self.path.display()
             )));
         }
@@ -185,17 +187,17 @@ impl ExternalWriter {
         Ok(())
     }
 
-    /// Checks that an entry has a place: what was taken can always be finished.
+    /// Checks that there is room for an entry: an accepted file can always be finished.
     fn check_room(&self, key_len: usize, value_len: usize) -> Result<()> {
         let is_open = !self.writer.is_empty();
-        // An extent is of one slot, but for an entry that needs more, which is alone in it; with index and filter.
+        // An extent takes one slot, unless it holds a single larger entry; with index and filter.
         let bytes = 3 * key_len + value_len + SLOT_BYTES / 16;
         let joins = is_open && self.writer.fits(key_len, value_len);
         let needed = if joins { 0 } else { 1 + bytes / SLOT_BYTES };
         self.check_slots(usize::from(is_open) + needed + self.ranges.slots_with(None))
     }
 
-    /// Checks that so many slots are left.
+    /// Checks that this many slots are left.
     fn check_slots(&self, needed: usize) -> Result<()> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -210,7 +212,7 @@ impl ExternalWriter {
         Err(Error::new(Kind::Full, message))
     }
 
-    /// Bytes that the file takes so far, about.
+    /// Approximate bytes of the file so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let open = if self.writer.is_empty() { 0 } else { self.writer.estimated_bytes() as u64 };
@@ -234,7 +236,8 @@ impl ExternalWriter {
         written
     }
 
-    /// Writes the range deletes, each extent as full as it may be. Requires: the last extent of entries is written.
+    /// Writes the range deletes, each extent as full as possible. Requires: the last extent of entries is
+    /// written.
     fn end_ranges(&mut self) -> Result<()> {
         for fragment in self.ranges.joined(&self.collation) {
             let bytes = self.writer.range_delete_bytes() + fragment.encoded_len();
@@ -256,11 +259,11 @@ impl ExternalWriter {
         Ok(ExtentMeta { id, ..meta })
     }
 
-    /// Writes what is left and makes the file durable.
+    /// Writes the rest and makes the file durable.
     ///
     /// # Errors
-    /// `Invalid` if nothing was added; `Full`, `Io`, those of an entry before included, but for a file that is full. Nothing is
-    /// at the path then.
+    /// `Invalid` if nothing was added; `Full`, `Io`, and errors of earlier entries, except that the file was
+    /// full. No file exists at the path then.
     pub fn finish(mut self) -> Result<ExternalSummary> {
         if let Some(error) = self.failed.take() {
             return Err(error);
@@ -269,7 +272,7 @@ impl ExternalWriter {
         self.end_ranges()?;
         if self.contents.all().next().is_none() {
             let message =
-                format!("{}: an external file has an entry or a range delete at least", self.path.display());
+                format!("{}: an external file needs at least one entry or range delete", self.path.display());
             return Err(Error::invalid(message));
         }
         let contents = self.contents.encode();
@@ -293,13 +296,13 @@ impl ExternalWriter {
 impl Drop for ExternalWriter {
     fn drop(&mut self) {
         if !self.is_finished {
-            // Without a trailer it is no external file, should it stay.
+            // If it cannot be removed, it lacks a trailer and is not an external file.
             let _ = self.disk.remove(&self.path);
         }
     }
 }
 
-/// The directory that a file is in.
+/// The directory of a file.
 fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -317,7 +320,7 @@ mod tests {
 
     use super::*;
 
-    /// What was taken is in the file, however full it is; what does not fit is refused before it is taken.
+    /// All accepted entries are in the file, however full it is; an entry that does not fit is refused.
     #[test]
     fn a_full_file_has_all_that_it_took() {
         let (disk, path): (Arc<dyn Disk>, _) = (Arc::new(MemDisk::new()), Path::new("/file"));

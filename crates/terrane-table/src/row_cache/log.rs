@@ -6,20 +6,21 @@
 //! row    value_len << 32 | key_len, table, seq_kind, key, value; key and value filled up to whole words
 //! ```
 //!
-//! A *position* counts words since the log was made; the word lies at the position modulo the log's length. A row does not
-//! lie across the log's end.
+//! A *position* counts words since the log was made; the word lies at the position modulo the log's length. A
+//! row never wraps around the log's end.
 //!
 //! # Who may touch what
-//! 1. Words, index and `end` are written under the shard's lock only. Everything is an atomic, so a reader that is
-//!    overtaken reads nonsense, but nothing undefined.
-//! 2. `end` is moved before the words of a new row are written. A reader copies a row and looks at `end` afterwards: if
-//!    the row was not reached by then, the copy is whole.
-//! 3. An index entry is set after its row is whole, and taken out by setting it to 0.
+//! 1. Words, index and `end` are written under the shard's lock only. All are atomics, so a reader that the
+//!    writer overtakes reads garbage, but without undefined behaviour.
+//! 2. `end` advances before the words of a new row are written. A reader copies a row and checks `end`
+//!    afterwards: if the row was not reached by then, the copy is valid.
+//! 3. An index entry is set after its row is complete, and removed by setting it to 0.
 //!
 //! # Memory ordering
-//! The writer: `end` (relaxed), release fence, words (relaxed), entry (release). The reader: entry (acquire), words
-//! (relaxed), acquire fence, `end` (relaxed). A reader that saw one word of a later row sees, through the two fences, the
-//! `end` that was moved for it. The entry's release and acquire bring the row's own words.
+//! The writer: `end` (relaxed), release fence, words (relaxed), entry (release). The reader: entry (acquire),
+//! words (relaxed), acquire fence, `end` (relaxed). A reader that saw a word of a later row sees, through the
+//! two fences, the `end` that was set for it. The entry's release and acquire make the row's own words
+//! visible.
 
 use terrane_base::sync::atomic::{AtomicU64, Ordering, fence};
 use terrane_base::{SeqKind, SeqNo, TableId};
@@ -28,13 +29,13 @@ use crate::cache::Charge;
 
 const WAYS: usize = 8;
 const TAG_BITS: u32 = 16;
-/// Buckets that are looked through under one lock.
+/// Buckets that are visited under one lock.
 const BUCKETS_LOCKED: usize = 32;
-/// Words in front of the key.
+/// Words before the key.
 const HEADER_WORDS: usize = 3;
-/// The bytes of rows that an index bucket stands for, on average: 8 rows of about 128 bytes.
+/// Average bytes of rows per index bucket: 8 rows of about 128 bytes.
 const BUCKET_ROW_BYTES: usize = WAYS * 128;
-/// Rows that take more of a log than one part in this many are not taken.
+/// Rows that take more than this share of a log are not cached.
 const ROW_SHARE: usize = 64;
 
 #[derive(Debug)]
@@ -50,7 +51,7 @@ pub(super) struct Log {
     _charge: Charge,
 }
 
-/// Which row is meant.
+/// Identifies a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowName<'k> {
     pub(super) table: TableId,
@@ -64,7 +65,7 @@ pub(super) struct Found {
     /// The index entry by which it was found.
     entry: u64,
     pub(super) seq_kind: SeqKind,
-    /// Whether it lies in the older half of the log: it should be written again if it is to stay.
+    /// True if it lies in the older half of the log: it should be written again to stay cached.
     pub(super) is_old: bool,
 }
 
@@ -90,7 +91,7 @@ impl Log {
         Log {
             words: (0..bytes / 8).map(|_| AtomicU64::new(0)).collect(),
             index: buckets.collect(),
-            // Not 0: an entry for position 0 could be 0.
+            // Not 0, because an entry for position 0 could be 0.
             end: AtomicU64::new(8),
             _charge: charge,
         }
@@ -116,7 +117,7 @@ impl Log {
         None
     }
 
-    /// Copies the row at a position if it is the one that is meant. What it appends after `None` is nonsense.
+    /// Copies the row at a position if it is the requested one. After `None` the appended bytes are garbage.
     #[inline]
     fn copy(&self, position: u64, name: RowName<'_>, seq: SeqNo, value: &mut Vec<u8>) -> Option<SeqKind> {
         let row = self.row_at(position)?;
@@ -140,27 +141,27 @@ impl Log {
         self.is_whole(position).then_some(seq_kind)
     }
 
-    /// Whether a row of this size is taken at all.
+    /// Returns true if a row of this size can be cached.
     pub(super) fn takes(&self, key: &[u8], value: &[u8]) -> bool {
         row_words(key.len(), value.len()) * ROW_SHARE <= self.words.len()
     }
 
-    /// Puts a row in, unless the same or a newer version is there. Requires: the lock; [`Log::takes`] it.
+    /// Adds a row, unless the same or a newer version is present. Requires: the lock; [`Log::takes`] it.
     pub(super) fn put(&self, name: RowName<'_>, seq_kind: SeqKind, value: &[u8]) {
         let known = self.find(name);
         if known.is_some_and(|(_, known)| known >= seq_kind.seq()) {
             return;
         }
         let bucket = &self.bucket(name.hash).0;
-        // Else the oldest; an empty place is the oldest of all.
+        // Else the oldest; an empty way counts as the oldest.
         let oldest = || (0..WAYS).min_by_key(|way| bucket[*way].load(Ordering::Relaxed) >> TAG_BITS);
         let way = known.map(|(way, _)| way).or_else(oldest).expect("a bucket has places");
         let position = self.append(name, seq_kind, value);
-        // Release: pairs with the Acquire in `read`; the row is whole.
+        // Release: pairs with the Acquire in `read`; the row is complete.
         bucket[way].store(position << TAG_BITS | tag_of(name.hash), Ordering::Release);
     }
 
-    /// Writes a row again, in front, so that it stays; unless it was taken out or exchanged since it was found.
+    /// Writes a row again at the end, so that it stays; unless it was removed or replaced since it was found.
     /// Requires: the lock.
     pub(super) fn renew(&self, name: RowName<'_>, found: Found, value: &[u8]) {
         let slot = self.bucket(name.hash).0.iter().find(|slot| slot.load(Ordering::Relaxed) == found.entry);
@@ -170,15 +171,15 @@ impl Log {
         slot.store(position << TAG_BITS | tag_of(name.hash), Ordering::Release);
     }
 
-    /// Takes a row out. Requires: the lock.
+    /// Removes a row. Requires: the lock.
     pub(super) fn remove(&self, name: RowName<'_>) {
         if let Some((way, _)) = self.find(name) {
             self.bucket(name.hash).0[way].store(0, Ordering::Release);
         }
     }
 
-    /// Takes out the rows in a part of the index that `is_old` says so of, by table and key; returns where the next part
-    /// begins, if there is one. Requires: the lock.
+    /// Removes, in a part of the index, the rows for whose table and key `is_old` returns true; returns the
+    /// start of the next part, if there is one. Requires: the lock.
     pub(super) fn remove_where(
         &self,
         from: usize,
@@ -202,12 +203,12 @@ impl Log {
         (end < self.index.len()).then_some(end)
     }
 
-    /// How many rows there may be.
+    /// Upper bound of the number of rows.
     pub(super) fn places(&self) -> u64 {
         (self.index.len() * WAYS) as u64
     }
 
-    /// Where in its bucket a row is, and the number of its version. Requires: the lock.
+    /// The way of a row in its bucket, and the number of its version. Requires: the lock.
     fn find(&self, name: RowName<'_>) -> Option<(usize, SeqNo)> {
         let tag = tag_of(name.hash);
         self.bucket(name.hash).0.iter().enumerate().find_map(|(way, slot)| {
@@ -245,7 +246,7 @@ impl Log {
         position
     }
 
-    /// The words from a position to the log's end, if the row there was not reached by newer ones.
+    /// The words from a position to the log's end, if newer rows have not reached that row.
     #[inline]
     fn row_at(&self, position: u64) -> Option<&[AtomicU64]> {
         let row = &self.words[position as usize % self.words.len()..];
@@ -259,7 +260,7 @@ impl Log {
 
     #[inline]
     fn bucket(&self, hash: u64) -> &Bucket {
-        // The top bits choose the shard.
+        // The top bits select the shard.
         &self.index[(hash >> 8) as usize & (self.index.len() - 1)]
     }
 }
@@ -271,7 +272,7 @@ fn tag_of(hash: u64) -> u64 {
     hash >> 40 & TAG_MASK
 }
 
-/// Buckets for `bytes` of rows: a power of two, for a hash to choose from.
+/// Number of buckets for `bytes` of rows: a power of two, so that a hash can select one.
 fn index_len(bytes: usize) -> usize {
     (bytes / BUCKET_ROW_BYTES).max(1).next_power_of_two()
 }
@@ -285,7 +286,7 @@ fn row_words(key_len: usize, value_len: usize) -> usize {
     HEADER_WORDS + key_len.div_ceil(8) + value_len.div_ceil(8)
 }
 
-/// Whether words hold these bytes. Requires: exactly as many words as the bytes fill.
+/// Returns true if words hold these bytes. Requires: exactly as many words as the bytes fill.
 #[inline]
 fn is_equal(words: &[AtomicU64], bytes: &[u8]) -> bool {
     words.iter().zip(bytes.chunks(8)).all(|(word, part)| word.load(Ordering::Relaxed) == padded(part))

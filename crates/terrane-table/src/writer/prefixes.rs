@@ -1,7 +1,7 @@
-//! The prefixes of the keys of the extent that is being built: members of its filter beside the keys.
+//! The prefixes of the current extent's keys: members of its filter beside the keys.
 //!
-//! Invariant: unless an extractor failed since the last reset, every key's prefix was pushed. Where one fails the filter is
-//! built without any: a filter that lacks some would deny them.
+//! Invariant: unless an extractor failed since the last reset, every key's prefix was added. If one failed
+//! the filter is built without prefixes: a filter that lacks some would exclude them.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ pub(super) struct Prefixes {
 }
 
 impl Prefixes {
-    /// Whether the filter gets prefixes.
+    /// Returns true if the filter gets prefixes.
     #[inline]
     pub(super) fn are_kept(&self) -> bool {
         self.extractor.is_some() && !self.has_failed
     }
 
-    /// Notes the prefix of a key. Keys come in order, so equal prefixes follow each other.
+    /// Adds the prefix of a key. Keys come in order, so equal prefixes follow each other.
     #[inline]
     pub(super) fn push(&mut self, key: &[u8]) {
         if let Some(extractor) = self.extractor.as_ref().filter(|_| !self.has_failed) {
@@ -64,13 +64,13 @@ impl Prefixes {
 }
 
 impl ExtentWriter {
-    /// Puts the prefixes of all keys into the filters, too. Requires: empty.
+    /// Adds the prefixes of all keys to the filters, too. Requires: empty.
     pub fn filter_prefixes(&mut self, extractor: Arc<Extractor>) {
         assert!(self.is_empty(), "every key of an extent has its prefix in the filter, or none has");
         self.prefixes.extractor = Some(extractor);
     }
 
-    /// Appends the filter, if there is to be one.
+    /// Appends the filter, if the settings ask for one.
     pub(super) fn append_filter(&mut self) {
         self.hashes.extend_from_slice(&self.prefixes.hashes);
         let name = self.prefixes.extractor_name();

@@ -1,4 +1,4 @@
-//! The range deletes of the extent that is being built. They lie among its entries and are written behind its filter.
+//! The range deletes of the current extent. They cover its entries and are written after its filter.
 
 use terrane_base::{Error, Result};
 use terrane_format::range_deletes::{Fragment, TRAILER_BYTES};
@@ -6,7 +6,7 @@ use terrane_format::range_deletes::{Fragment, TRAILER_BYTES};
 use super::ExtentWriter;
 
 impl ExtentWriter {
-    /// Adds a stretch of keys with the numbers of range deletes over it.
+    /// Adds a range of keys with the numbers of the range deletes that cover it.
     ///
     /// # Errors
     /// `Invalid` if it begins before the end of the one before.
@@ -23,7 +23,7 @@ impl ExtentWriter {
         Ok(())
     }
 
-    /// How many range deletes there are so far.
+    /// Number of range deletes so far.
     #[must_use]
     pub fn range_delete_count(&self) -> usize {
         self.range_deletes.len()
@@ -35,7 +35,7 @@ impl ExtentWriter {
         self.range_bytes
     }
 
-    /// Cuts the last range delete before `end`, and returns what lies behind.
+    /// Cuts the last range delete at `end`, and returns the part after it.
     pub fn cut_range_delete(&mut self, end: &[u8]) -> Option<Fragment> {
         let collation = &self.collation;
         let last = self.range_deletes.last_mut().filter(|last| collation.lt(end, &last.end))?;

@@ -1,4 +1,4 @@
-//! The end of an extent: its parts behind the blocks, and what is said about the whole.
+//! The end of an extent: its parts after the blocks, and its meta.
 
 use terrane_base::{Error, ExtentId, Result, SeqNo};
 use terrane_format::extent::check::hull;
@@ -9,9 +9,9 @@ use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 use super::ExtentWriter;
 
 impl ExtentWriter {
-    /// Puts index, filter and footer behind the blocks. Requires: not empty.
+    /// Appends index, filter and footer after the blocks. Requires: not empty.
     pub(super) fn seal(&mut self) -> Result<ExtentMeta> {
-        assert!(!self.is_empty(), "an extent without entries has no place in a level");
+        assert!(!self.is_empty(), "an extent without entries cannot be in a level");
         self.cut_block()?;
         let blocks = self.index.len() as u32;
         let index = self.append_part(|writer| writer.index.finish(&mut writer.bytes));
@@ -92,7 +92,7 @@ impl ExtentWriter {
         }
     }
 
-    /// The smallest key, and one that is not less than any, range deletes included.
+    /// The smallest key, and an upper bound of all keys, range deletes included.
     fn bounds(&self, has_entries: bool) -> (Vec<u8>, Vec<u8>) {
         let entries = has_entries.then_some((&*self.smallest, &*self.last_key));
         let ranges = self.range_deletes.first().zip(self.range_deletes.last());

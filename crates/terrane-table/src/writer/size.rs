@@ -1,4 +1,4 @@
-//! What the extent that is being built would take, and what its writer does.
+//! Sizes of the current extent and of its writer.
 
 use terrane_base::Moment;
 use terrane_format::extent::{self, Form};
@@ -21,7 +21,7 @@ impl ExtentWriter {
             + self.last_key.capacity()
     }
 
-    /// The longest footer that the extent may get: what comes may expire.
+    /// The longest footer that the extent may get: later entries may expire.
     #[inline]
     pub(super) fn form_max(&self) -> Form {
         Form { is_ranged: self.is_ranged(), expires: true }
@@ -51,7 +51,7 @@ impl ExtentWriter {
         self.filter_bytes_with(0)
     }
 
-    /// Bytes of the filter, if so many hashes come to those that are there.
+    /// Bytes of the filter with this many additional hashes.
     pub(super) fn filter_bytes_with(&self, added: usize) -> usize {
         let hashes = self.hashes.len() + self.prefixes.len() + added;
         match filter::encoded_len(hashes, self.settings.filter_bits_per_key) {

@@ -1,9 +1,9 @@
-//! The cache with an arena under explored schedules: readers that miss and publish, a limit that falls and rises, objects
-//! that are moved to empty chunks, extents that go. Every value read is right, no lock is waited for in a circle, and in
-//! the end all memory comes back.
+//! The cache with an arena under explored schedules: readers that miss and publish, a limit that falls and
+//! rises, objects that are moved to empty chunks, extents that go. Every value read is right, no lock is
+//! waited for in a circle, and in the end all memory comes back.
 //!
-//! Epochs are real here, one collector for each schedule, and all explored threads are one to them: memory is freed late,
-//! never early. What comes too early, the model of a swip above sees.
+//! Epochs are real here, one collector for each schedule, and all explored threads are one to them: memory is
+//! freed late, never early. What comes too early, the model of a swip above sees.
 
 use std::sync::Arc;
 
@@ -34,7 +34,8 @@ impl World {
         let cache = Cache::with_memory(limit, limit, chunk_bytes);
         let world = World { rows, cache, store: TestStore::new(), extents: Mutex::default() };
         *world.extents.lock().unwrap() = world.write();
-        // Every other block was used twice and stays when the limit falls: so chunks get gaps, and have to be emptied.
+        // Every other block was used twice and stays when the limit falls: so chunks get gaps, and have to be
+        // emptied.
         (0..world.rows.len()).for_each(|at| world.read(at));
         (0..world.rows.len()).filter(|at| at % 8 < 4).for_each(|at| world.read(at));
         let usage = world.cache.usage();

@@ -1,6 +1,6 @@
-//! The row cache's protocol under explored schedules: readers that look into memory, the row cache and the levels, and
-//! a writer whose records come down from memory, or come in beneath it before they are visible. No reader may get a version older than one that was there when it
-//! began.
+//! The row cache's protocol under explored schedules: readers that look into memory, the row cache and the
+//! levels, and a writer whose records come down from memory, or come in beneath it before they are visible.
+//! No reader may get a version older than one that was there when it began.
 
 use std::sync::Arc;
 

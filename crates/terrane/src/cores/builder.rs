@@ -1,4 +1,4 @@
-//! From what the user names to partitions, desks and owner threads.
+//! Builds partitions, desks and owner threads from the user's settings.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl CoresBuilder {
         }
     }
 
-    /// How many cores, 1 to 1024. Default: as many as can run at once.
+    /// Number of cores, 1 to 1024. Default: the number of threads that can run at once.
     #[must_use]
     pub fn cores(mut self, cores: usize) -> Self {
         self.cores = Some(cores);
@@ -55,39 +55,40 @@ impl CoresBuilder {
         self.ranges(table, &[])
     }
 
-    /// Divides a table by ascending `splits` into ranges that go to cores in turn: what is below the first key, from there to
-    /// below the second, and so on.
+    /// Divides a table at ascending `splits` into ranges that are assigned to cores in turn: the keys below
+    /// the first split, those below the second, and so on.
     #[must_use]
     pub fn ranges(mut self, table: &Table, splits: &[&[u8]]) -> Self {
         self.tables.push((table.clone(), splits.iter().map(|split| split.to_vec()).collect()));
         self
     }
 
-    /// Requests that a session may have on their way, or uncollected, at one core: a power of two from 2 to 65,536.
-    /// Default: 256. Slots keep their buffers up to 4 KiB each; beyond that requests and answers take what their bytes take.
+    /// Requests that a session may have on their way, or uncollected, at one core: a power of two from 2 to
+    /// 65,536. Default: 256. Slots keep their buffers up to 4 KiB each; beyond that requests and answers take
+    /// what their bytes take.
     #[must_use]
     pub fn slots(mut self, slots: usize) -> Self {
         self.slots = slots;
         self
     }
 
-    /// Whether a session that waits serves the cores it waits for when their owners sleep, instead of waking them.
-    /// Default: yes.
+    /// Returns true if a session that waits serves the cores it waits for when their owners sleep, instead of
+    /// waking them. Default: yes.
     #[must_use]
     pub fn helping(mut self, helping: bool) -> Self {
         self.helps = helping;
         self
     }
 
-    /// Whether the owner of core `n` is bound to the `n`-th processor that the process may use, where the system allows
-    /// it. Default: no.
+    /// Returns true if the owner of core `n` is bound to the `n`-th processor that the process may use, where
+    /// the system allows it. Default: no.
     #[must_use]
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
         self
     }
 
-    /// Whether reads of hot partitions are served by every core. Default: yes.
+    /// Returns true if reads of hot partitions are served by every core. Default: yes.
     #[must_use]
     pub fn spreading(mut self, spreading: bool) -> Self {
         self.spreads = spreading;
@@ -97,8 +98,8 @@ impl CoresBuilder {
     /// Starts the owners.
     ///
     /// # Errors
-    /// `Invalid` for a number out of range, a table of another database or one named twice, splits that do not ascend; `Io` if a thread
-    /// cannot be started.
+    /// `Invalid` for a number out of range, a table of another database or one named twice, splits that do
+    /// not ascend; `Io` if a thread cannot be started.
     pub fn build(self) -> Result<Cores> {
         let spawn = self.db.engine().env().spawn.clone();
         let cores = self.cores.unwrap_or_else(|| spawn.parallelism().min(CORES_MAX));
@@ -119,11 +120,11 @@ impl CoresBuilder {
             desks: (0..cores).map(desk).collect(),
             load,
             slots: self.slots,
-            // Where nothing runs beside the caller, who waits must do the work.
+            // If no owner threads run, a waiting caller must do the work.
             helps: self.helps || spawn.stepper().is_some(),
             ownership,
         };
-        // From here on a failure closes what was started.
+        // From here on a failure stops what was started.
         let built = Cores { shared: Arc::new(shared), owners: Mutex::new(Vec::new()) };
         for (number, desk) in built.shared.desks.iter().cloned().enumerate() {
             let name = format!("terrane-core-{number}");

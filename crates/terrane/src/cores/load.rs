@@ -1,4 +1,4 @@
-//! Which partitions are hot: a sample of requests, counted by partition, forgotten by halves.
+//! Which partitions are hot: a sample of requests, counted by partition, halved from time to time.
 //!
 //! Everything here is a hint: counters are relaxed, and a lost update shifts a decision by a sample.
 
@@ -36,7 +36,8 @@ impl Load {
     /// A session asked for `partition`; `asked` counts its requests.
     #[inline]
     pub(super) fn note(&self, partition: usize, asked: u64) {
-        // Multiples of the golden ratio: no period that a load has keeps in step with them, as every 16th request would.
+        // Multiples of the golden ratio: no period that a load has keeps in step with them, as every 16th
+        // request would.
         let is_sampled = asked.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SAMPLE_BITS) == 0;
         if self.cores > 1 && is_sampled {
             self.count(partition);
@@ -50,7 +51,8 @@ impl Load {
         }
     }
 
-    /// Spreads what has a quarter more than a core's share of all requests; gathers what has less than an eighth more.
+    /// Spreads partitions with a quarter more than a core's share of all requests; gathers those with less
+    /// than an eighth more.
     #[cold]
     fn review(&self) {
         let counts: Vec<u64> = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect();

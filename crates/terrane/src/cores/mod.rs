@@ -1,4 +1,5 @@
-//! Per-core ownership: a mode in which tables, or ranges of their keys, belong to cores, for a server that embeds Terrane.
+//! Per-core ownership: an optional mode in which tables, or ranges of their keys, belong to cores, for a
+//! server that embeds Terrane.
 //!
 //! ```text
 //! thread of the server ── Session ──lane──► core 0: owner thread, partitions 0, 2, ..
@@ -7,12 +8,13 @@
 //!                                             │ writes of a round: one commit
 //! ```
 //!
-//! A [`Session`] is one thread's way in: it *submits* requests, each of which gets a [`Ticket`], and *collects* answers, many
-//! at a time. Requests go through rings, one for each session and core, without a lock or an allocation; the core that
-//! owns a key answers in the slot in which it was asked. What has come together by the time a core looks is done
-//! together: reads as one interleaved [`multi_get`](crate::Table::multi_get_into), writes as one commit. That is where the gain is, so it pays
-//! for servers with many requests at hand (`docs/design/0014-cores.md` has figures, and says where it loses: a caller
-//! that waits for each answer is better served by the [`Table`] itself).
+//! A [`Session`] belongs to one thread: it *submits* requests, each of which gets a [`Ticket`], and *collects*
+//! answers, many at a time. Requests go through rings, one for each session and core, without a lock or an
+//! allocation; the core that owns a key answers in the slot of the request. All requests that have arrived
+//! when a core checks are done together: reads as one interleaved
+//! [`multi_get`](crate::Table::multi_get_into), writes as one commit. So the mode is for servers with many
+//! concurrent requests (`docs/design/0014-cores.md` has measurements, and says where it loses: a caller that
+//! waits for each answer should use the [`Table`] itself).
 //!
 //! ```
 //! # fn main() -> terrane::Result<()> {
@@ -36,26 +38,26 @@
 //! ```
 //!
 //! # Order
-//! * Requests of one session about the same key take effect in the order in which they were submitted: a read sees the
-//!   session's earlier writes of the key, and none of its later ones. Reads among themselves have no order until an answer
-//!   was collected.
-//! * Requests to different partitions, and those of different sessions, have no order until an answer was collected:
-//!   what is submitted then comes later.
-//! * A batch whose keys belong to one core is a request like others ([`Session::write`]). [`Session::write_across`] takes any
-//!   batch: it waits until the session's earlier requests are answered and commits in the calling thread. Either way
-//!   it is atomic, as [`Db::write`] is.
-//! * The database stays usable beside the mode. What goes around it is ordered with a request as with one of
-//!   another session.
+//! * Requests of one session about the same key take effect in the order in which they were submitted: a read
+//!   sees the session's earlier writes of the key, and none of its later ones. Reads among themselves have no
+//!   order until an answer was collected.
+//! * Requests to different partitions, and those of different sessions, are unordered until an answer was
+//!   collected: a request submitted after that comes later.
+//! * A batch whose keys belong to one core is a request like others ([`Session::write`]).
+//!   [`Session::write_across`] takes any batch: it waits until the session's earlier requests are answered
+//!   and commits in the calling thread. In both cases it is atomic, as [`Db::write`] is.
+//! * The database can be used directly as well. Direct calls are ordered with a request as those of another
+//!   session are.
 //!
 //! # Hot partitions
-//! Sessions count a sample of their requests. A partition that has more of them than a core's share is *spread*: a
-//! session sends reads of it to the core of which it awaits least, once that session's earlier writes of the
-//! partition are answered; and its later writes wait for such reads ([`Cores::is_spread`]).
+//! Sessions count a sample of their requests. A partition with more of them than a core's share is *spread*:
+//! a session sends reads of it to the core from which it awaits fewest answers, once its earlier writes of
+//! the partition are answered; and its later writes wait for such reads ([`Cores::is_spread`]).
 //!
 //! # Ends
-//! Answers are errors of the request alone, as [`Table`] gives them. Beyond these: [`Kind::Busy`] for a full ring (collect, then
-//! submit again), [`Kind::Cancelled`] after [`Cores::close`], and [`Kind::Poisoned`] once a core has
-//! panicked: for what it had not answered yet it is not known whether it was done.
+//! An answer may be an error of that request, as [`Table`] returns it. Further errors are [`Kind::Busy`] for
+//! a full ring (collect, then submit again), [`Kind::Cancelled`] after [`Cores::close`], and
+//! [`Kind::Poisoned`] once a core has panicked: then it is unknown whether its unanswered requests were done.
 
 mod builder;
 mod load;
@@ -81,7 +83,7 @@ pub use builder::CoresBuilder;
 pub use request::{Answer, Rows, SCAN_BYTES_MAX};
 pub use session::{Session, Ticket};
 
-/// What sessions share.
+/// State shared by all sessions.
 struct Shared {
     db: Db,
     ownership: Arc<Ownership>,
@@ -90,7 +92,7 @@ struct Shared {
     desks: Vec<Arc<Desk<Owner>>>,
     /// Slots of a lane.
     slots: usize,
-    /// Whether a session that waits serves cores whose owner sleeps.
+    /// True if a session that waits serves cores whose owner sleeps.
     helps: bool,
 }
 
@@ -124,7 +126,7 @@ impl Cores {
         Ok(Session::new(self.shared.clone(), bell.clone(), clients))
     }
 
-    /// How many cores there are.
+    /// Number of cores.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.desks.len()
@@ -144,7 +146,7 @@ impl Cores {
         table.encoding(key, |key| Ok(self.shared.ownership.home(table, key)?.core))
     }
 
-    /// Whether the partition of `key` is hot, so that every core serves its reads.
+    /// Returns true if the partition of `key` is hot, so that every core serves its reads.
     ///
     /// # Errors
     /// As [`Cores::core_of`].
@@ -153,14 +155,15 @@ impl Cores {
         Ok(self.shared.load.is_spread(home.partition))
     }
 
-    /// How many requests each core has answered.
+    /// Number of requests that each core has answered.
     #[must_use]
     pub fn served(&self) -> Vec<u64> {
         self.shared.desks.iter().map(|desk| desk.served()).collect()
     }
 
-    /// Refuses new requests, does and answers all that were accepted, and ends the owner threads. Dropping does the
-    /// same. Answers are still collected by the sessions, which keep the database open until they are dropped.
+    /// Refuses new requests, does and answers all that were accepted, and ends the owner threads. Dropping
+    /// does the same. Answers are still collected by the sessions, which keep the database open until they
+    /// are dropped.
     pub fn close(self) {
         drop(self);
     }

@@ -1,14 +1,14 @@
-//! What a core does with the requests that have come: a round.
+//! One round of a core: it does the requests that have arrived.
 //!
-//! 1. Of each lane a *window*: as many requests from its front as can be done reads first, writes after. It ends before
-//!    a get of a key that the window may have written, and before a multi-get or a scan, which is done by itself when it
-//!    is at the front.
+//! 1. Of each lane take a *window*: the longest front part in which reads may be done first and writes after
+//!    them. It ends before a get of a key that the window may have written, and before a multi-get or a scan,
+//!    which is done alone when it is at the front.
 //! 2. The gets of all windows, by table, as interleaved multi-gets.
 //! 3. The writes of all windows as one commit, synced if one of them asked for it.
-//! 4. The windows are given back.
+//! 4. Return the windows.
 //!
-//! Reads first is allowed: none of these requests was answered before the round, so they are concurrent with each other
-//! but for the order within a session, and that is about the same keys only.
+//! Reads may come first because none of these requests was answered before the round, so they are concurrent,
+//! except for the order within a session, which concerns equal keys only.
 
 use std::sync::Arc;
 
@@ -190,8 +190,8 @@ impl Owner {
             Err(error) if error.kind() == Kind::Invalid => {
                 writes.iter().for_each(|write| self.commit_alone(slot_mut(lanes, *write)));
             }
-            // A transaction keeps a key of one of them, and nothing was written: the others need not wait for it. Who needs
-            // the key has waited for as long as a write does.
+            // A transaction holds the lock of one of the keys, and nothing was written, so the other requests
+            // need not wait for it. The request for that key has waited for as long as a write does.
             Err(error) if matches!(error.kind(), Kind::TimedOut | Kind::Deadlock) => {
                 for write in writes {
                     let slot = slot_mut(lanes, *write);
@@ -301,8 +301,8 @@ fn scan(table: &Table, order: Option<&Order>, slot: &mut Slot) -> Result<()> {
     Ok(())
 }
 
-/// The keys that a window has written, roughly: a bit for each of 256 hashes, so that a get may be taken to be behind a
-/// write that it is not behind, which ends the window early.
+/// The keys that a window has written, approximately: a bit for each of 256 hashes. A get may be mistaken for
+/// one after a write of its key, which ends the window early.
 #[derive(Default)]
 struct Written {
     bits: [u64; 4],

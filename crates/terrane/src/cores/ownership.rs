@@ -8,7 +8,7 @@ use terrane_base::{Batch, Error, RecordKind, Result, TableId};
 
 use crate::{Db, Table};
 
-/// Where a key belongs.
+/// The owner of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Home {
     /// Index of the table among those that were named.
@@ -80,12 +80,12 @@ impl Ownership {
         &self.places[place as usize].table
     }
 
-    /// How the keys of the rows of a table are decoded.
+    /// The order with which the keys of a table's rows are decoded.
     pub(super) fn order(&self, place: u32) -> Option<&Order> {
         self.places[place as usize].order.as_deref()
     }
 
-    /// Where the encoded `key` of `table` belongs.
+    /// The owner of the encoded `key` of `table`.
     #[inline]
     pub(super) fn home(&self, table: &Table, key: &[u8]) -> Result<Home> {
         // Numbers of tables mean something within their database only.
@@ -103,8 +103,8 @@ impl Ownership {
         Some(Home { place, partition, core: partition % self.cores })
     }
 
-    /// The core that owns every key of a batch, and the places of its tables, each run of them once. A batch without keys
-    /// belongs to core 0.
+    /// The core that owns every key of a batch, and the places of its tables, each run of them once. A batch
+    /// without keys belongs to core 0.
     ///
     /// # Errors
     /// `Invalid` if there is no such core.

@@ -1,15 +1,15 @@
-//! What stands in a slot of a lane: a request and its answer, in buffers that are used again.
+//! The content of a lane's slot: a request and its answer, in reused buffers.
 
 use terrane_base::{Batch, Error, SeqNo};
 
 use crate::Values;
 
-/// Bytes of keys and values after which a scan ends, whatever rows it may still give: 16 MiB.
+/// A scan ends after this many bytes of keys and values, 16 MiB, even if there are more rows.
 pub const SCAN_BYTES_MAX: usize = 16 << 20;
 /// Buffers that have grown beyond this are given back.
 const KEPT_BYTES_MAX: usize = 4096;
 
-/// What is asked for.
+/// The request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Ask {
     #[default]
@@ -29,7 +29,7 @@ pub(super) struct Slot {
     pub(super) ticket: u64,
     pub(super) ask: Ask,
     pub(super) is_synced: bool,
-    /// Whether a get found its key.
+    /// True if a get found its key.
     pub(super) is_found: bool,
     /// The table, but of a batch.
     pub(super) place: u32,
@@ -37,16 +37,16 @@ pub(super) struct Slot {
     pub(super) key: Vec<u8>,
     /// The value, or the rows of a scan back to back.
     pub(super) value: Vec<u8>,
-    /// What a write writes.
+    /// The changes of a write.
     pub(super) batch: Batch,
-    /// Where in the order of commits it was written.
+    /// The position of the write in commit order.
     pub(super) seq: SeqNo,
     pub(super) error: Option<Error>,
-    /// What few requests need.
+    /// Fields that few requests need.
     pub(super) rare: Box<Rare>,
 }
 
-/// What multi-gets, scans and batches over several tables need.
+/// Fields of multi-gets, scans and batches over several tables.
 #[derive(Default)]
 pub(super) struct Rare {
     /// Ends of the keys of a multi-get, or of keys and values of rows, in turn.
@@ -115,7 +115,7 @@ fn pieces<'b>(bytes: &'b [u8], ends: &'b [usize]) -> impl Iterator<Item = &'b [u
     ends.iter().scan(0, move |start, end| Some(&bytes[std::mem::replace(start, *end)..*end]))
 }
 
-/// An answer, lent for as long as it is visited.
+/// An answer, borrowed while it is visited.
 #[derive(Clone, Copy, Debug)]
 pub enum Answer<'a> {
     /// Of a get: the value, if the key has one.
@@ -136,13 +136,13 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// How many there are.
+    /// Number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len() / 2
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()

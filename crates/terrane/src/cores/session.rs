@@ -1,10 +1,10 @@
 //! A session: submits requests to the lanes of all cores and collects their answers.
 //!
-//! What is submitted is kept back until [`PUBLISH`] requests of a lane have come together or somebody asks for answers: the
-//! words that client and core share change hands once for all of them.
+//! Submitted requests are published together, when [`PUBLISH`] requests of a lane have accumulated or the
+//! session asks for answers, so that client and core exchange shared cache lines once for all of them.
 //!
-//! Who waits looks at the answers, serves a core that nobody serves, spins, and at last sleeps by the session's bell, after it
-//! has woken every core from which it awaits anything.
+//! A waiting session checks for answers, serves a core that no thread serves, spins, and finally sleeps on
+//! its bell, after it has woken every core from which it awaits an answer.
 
 use std::sync::Arc;
 
@@ -45,14 +45,15 @@ struct Lane {
     spread: u64,
 }
 
-/// One thread's way into [`Cores`](super::Cores). Dropping it does what was submitted, and forgets the answers.
+/// One thread's access to [`Cores`](super::Cores). Dropping it completes submitted requests, and discards the
+/// answers.
 pub struct Session {
     pub(super) shared: Arc<Shared>,
     bell: terrane_base::sync::Arc<Bell>,
     /// One for each core.
     lanes: Vec<Lane>,
     pub(super) submitted: u64,
-    /// Whether any lane has, or had, a read of another core's partition.
+    /// True if any lane has, or had, a read of another core's partition.
     has_spread: bool,
 }
 
@@ -71,7 +72,8 @@ impl Session {
     /// Applies a batch whose keys all belong to one core, all or nothing. Answer: [`Answer::Written`].
     ///
     /// # Errors
-    /// As [`Session::get`] and [`Db::write`](crate::Db::write), and `Invalid` for keys of several cores: use `write_across`.
+    /// As [`Session::get`] and [`Db::write`](crate::Db::write), and `Invalid` for keys of several cores: use
+    /// `write_across`.
     pub fn write(&mut self, batch: &Batch, sync: Sync) -> Result<Ticket> {
         batch.check(self.shared.db.engine())?;
         let (core, places) = self.shared.ownership.home_of_batch(&batch.records)?;
@@ -82,8 +84,8 @@ impl Session {
         })
     }
 
-    /// Applies any batch, all or nothing, in the calling thread, behind all earlier requests of the session: it waits
-    /// until these are answered. Returns its position in the order of commits.
+    /// Applies any batch atomically in the calling thread, after all earlier requests of the session: it
+    /// waits until these are answered. Returns its position in commit order.
     ///
     /// # Errors
     /// As [`Db::write`](crate::Db::write).
@@ -102,7 +104,7 @@ impl Session {
         self.lanes.iter().map(|lane| lane.client.unanswered() + lane.client.ready()).sum::<u64>() as usize
     }
 
-    /// Hands over what was submitted and wakes the cores that sleep over it. [`Session::collect`], [`Session::wait`] and
+    /// Publishes submitted requests and wakes sleeping cores. [`Session::collect`], [`Session::wait`] and
     /// [`Session::finish`] do so too.
     pub fn flush(&mut self) {
         for (lane, desk) in self.lanes.iter_mut().zip(&self.shared.desks) {
@@ -114,8 +116,8 @@ impl Session {
         }
     }
 
-    /// Calls `visit` with every answer that is there, those of one core in the order of their requests, and returns how
-    /// many there were. Never waits.
+    /// Calls `visit` with every answer that is there, those of one core in the order of their requests, and
+    /// returns how many there were. Never waits.
     pub fn collect(&mut self, visit: &mut Visit<'_>) -> usize {
         self.flush();
         self.take(visit)
@@ -178,7 +180,8 @@ impl Session {
         Ok(Ticket(ticket))
     }
 
-    /// The core that is to read a key: its own, or, if the partition is hot, the one of which least is awaited.
+    /// The core that is to read a key: its own, or, if the partition is hot, the one of which least is
+    /// awaited.
     #[inline]
     fn reader_of(&mut self, home: Home) -> usize {
         if !self.shared.load.is_spread(home.partition) {
@@ -265,7 +268,8 @@ impl Session {
         }
     }
 
-    /// Serves a core that no thread serves and from which an answer is awaited; returns whether there was one.
+    /// Serves a core that no thread serves and from which an answer is awaited; returns whether there was
+    /// one.
     fn help(&self) -> bool {
         let mut pairs = self.lanes.iter().zip(&self.shared.desks);
         pairs.any(|(lane, desk)| lane.client.unanswered() > 0 && desk.help())
@@ -276,7 +280,7 @@ impl Lane {
     /// Submits the request that `fill` writes; returns its position.
     #[inline]
     fn submit(&mut self, ticket: u64, fill: impl FnOnce(&mut Slot) -> Result<()>) -> Result<u64> {
-        // The core whose thread this is would be asked by itself.
+        // A core's own thread would wait for itself.
         terrane_base::callback::refuse()?;
         if self.client.kept_back() >= PUBLISH {
             self.client.publish();

@@ -1,4 +1,4 @@
-//! Requests of a session that name keys. What goes into a slot are keys as the table keeps them; cores know no others.
+//! Requests of a session that name keys. Slots contain encoded keys; cores know no others.
 
 use terrane_base::key_order::encoded;
 use terrane_base::{Batch, Error, Result, key};
@@ -11,8 +11,8 @@ impl Session {
     /// Asks for the value of `key`. Answer: [`Answer::Value`](super::Answer::Value).
     ///
     /// # Errors
-    /// `Busy` if the ring of the core is full: collect answers and submit again. `Invalid` for a key beyond the limit
-    /// or a table that no core owns. `Cancelled` after a close.
+    /// `Busy` if the ring of the core is full: collect answers and submit again. `Invalid` for a key beyond
+    /// the limit or a table that no core owns. `Cancelled` after a close.
     #[inline]
     pub fn get(&mut self, table: &Table, key: &[u8]) -> Result<Ticket> {
         key::check_key(key)?;
@@ -22,7 +22,8 @@ impl Session {
         })
     }
 
-    /// Asks for the values of several keys of one partition, of one moment. Answer: [`Answer::Values`](super::Answer::Values).
+    /// Asks for the values of several keys of one partition, of one moment. Answer:
+    /// [`Answer::Values`](super::Answer::Values).
     ///
     /// # Errors
     /// As [`Session::get`], and `Invalid` for keys of several partitions.
@@ -48,8 +49,8 @@ impl Session {
     }
 
     /// Asks for up to `rows_max` rows from the first key at or after `start`, fewer once they pass
-    /// [`SCAN_BYTES_MAX`](super::SCAN_BYTES_MAX). The core of `start` reads them, beyond its range too; there the
-    /// session's earlier writes may still be missing. Answer: [`Answer::Rows`](super::Answer::Rows).
+    /// [`SCAN_BYTES_MAX`](super::SCAN_BYTES_MAX). The core of `start` reads them, beyond its range too; there
+    /// the session's earlier writes may still be missing. Answer: [`Answer::Rows`](super::Answer::Rows).
     ///
     /// # Errors
     /// As [`Session::get`].

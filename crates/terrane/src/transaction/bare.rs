@@ -1,4 +1,4 @@
-//! Transactions whose changes are kept elsewhere: by a layer that has a form of batch of its own.
+//! Transactions whose changes are stored elsewhere: for a layer with its own form of batch.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ pub use terrane_engine::LockMark;
 use super::require_table;
 use crate::{Batch, Db, Snapshot, Sync, Table};
 
-/// A transaction that knows keys and no values: its caller keeps the changes, reads by itself, says which keys it means to
-/// change or has read, and brings the changes as a [`Batch`] in the end. For layers with a form of batch of their own;
-/// others have [`Transaction`](crate::Transaction).
+/// A transaction that knows keys and no values: its caller keeps the changes, does the reads, names the keys
+/// that it will change or has read, and passes the changes as a [`Batch`] at the end. For layers with their
+/// own form of batch; other programs use [`Transaction`](crate::Transaction).
 ///
-/// Levels above [`Isolation::Snapshot`](crate::Isolation::Snapshot) promise no more than that one, for nothing is known of reads but
-/// what is locked. Dropped, it is rolled back.
+/// Levels above [`Isolation::Snapshot`](crate::Isolation::Snapshot) promise no more than that one, because
+/// only locked reads are known. Dropped, it is rolled back.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -46,19 +46,20 @@ impl BareTransaction {
         self.core.id()
     }
 
-    /// The moment after which no other writer may have changed its keys; `None` at [`Isolation::ReadCommitted`](crate::Isolation::ReadCommitted),
-    /// where that is the moment of each lock.
+    /// The moment after which no other writer may have changed its keys; `None` at
+    /// [`Isolation::ReadCommitted`](crate::Isolation::ReadCommitted), where that is the moment of each lock.
     #[must_use]
     pub fn snapshot(&self) -> Option<Snapshot> {
         self.core.snapshot().map(|pin| Snapshot { pin: pin.clone() })
     }
 
-    /// Has `key` for this transaction until its end; `exclusive`: alone. An optimistic transaction takes no lock, but notices at
-    /// its commit if another writer changed the key.
+    /// Has `key` for this transaction until its end; `exclusive`: alone. An optimistic transaction takes no
+    /// lock, but notices at its commit if another writer changed the key.
     ///
     /// # Errors
-    /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: the key is not locked, other locks stay. `Full` beyond the limits of the
-    /// transaction, `Invalid` for a bad key or a table of another database, `NotFound` if the table was dropped.
+    /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: the key is not locked, other locks stay. `Full` beyond
+    /// the limits of the transaction, `Invalid` for a bad key or a table of another database, `NotFound` if
+    /// the table was dropped.
     pub fn lock(&mut self, table: &Table, key: &[u8], exclusive: bool) -> Result<()> {
         terrane_base::key::check_key(key)?;
         require_table(&self.core, table)?;
@@ -71,7 +72,8 @@ impl BareTransaction {
         })
     }
 
-    /// Whether it has taken longer than [`TransactionOptions::expires_after`] allows: what fails with `TooOld` fails for that.
+    /// Returns true if it has taken longer than [`TransactionOptions::expires_after`] allows: what fails with
+    /// `TooOld` fails for that.
     #[must_use]
     pub fn has_expired(&self) -> bool {
         self.core.has_expired()
@@ -82,14 +84,15 @@ impl BareTransaction {
         self.core.mark()
     }
 
-    /// Gives back the keys that were first locked after a mark. What was changed there since must be taken back as well. A shared lock
-    /// that became exclusive after the mark stays as it is.
+    /// Releases the keys that were first locked after a mark. The caller must also undo the changes since
+    /// then. A shared lock that became exclusive after the mark stays.
     pub fn release_since(&mut self, mark: LockMark) {
         self.core.release_since(mark);
     }
 
-    /// Commits the changes of `batch`, all or none. Returns the position in the order of commits. It locks what the batch changes
-    /// and is not locked yet. After it has succeeded the transaction is over and is to be dropped; if it fails, the transaction is as it was.
+    /// Commits the changes of `batch` atomically. Returns the position in commit order. It locks keys of the
+    /// batch that are not locked yet. After success the transaction is over and must be dropped; if it fails,
+    /// the transaction is unchanged.
     ///
     /// # Errors
     /// As [`Transaction::commit`](crate::Transaction::commit).
@@ -99,8 +102,8 @@ impl BareTransaction {
     }
 
     /// Makes the changes of `batch` ready to be committed under `name`, as
-    /// [`Transaction::prepare`](crate::Transaction::prepare). After it has succeeded the transaction is over and is to be dropped; if it
-    /// fails, the transaction is as it was.
+    /// [`Transaction::prepare`](crate::Transaction::prepare). After it has succeeded the transaction is over
+    /// and is to be dropped; if it fails, the transaction is as it was.
     ///
     /// # Errors
     /// As [`Transaction::prepare`](crate::Transaction::prepare).
@@ -127,19 +130,20 @@ impl Db {
         Ok(BareTransaction { core: Core::begin(self.engine().clone(), options.clone())? })
     }
 
-    /// As [`Db::commit_prepared`], with the changes of `more` behind those that are prepared, all or nothing. What they change and what is
-    /// not locked for the transaction yet is locked for it, as for a write.
+    /// As [`Db::commit_prepared`], with the changes of `more` after the prepared ones, atomically. Keys of
+    /// `more` that are not locked yet are locked for it, as for a write.
     ///
     /// # Errors
-    /// As [`Db::commit_prepared`] and [`Db::write`]; `TimedOut`, `Deadlock` where it is locked by others; `Invalid` for range deletes.
-    /// It stays prepared then.
+    /// As [`Db::commit_prepared`] and [`Db::write`]; `TimedOut`, `Deadlock` if other transactions hold the
+    /// locks; `Invalid` for range deletes. It stays prepared then.
     pub fn commit_prepared_with(&self, name: &str, more: &Batch, sync: Sync) -> Result<SeqNo> {
         more.check(self.engine())?;
         self.engine().commit_prepared(name, &more.records, sync.is_yes())
     }
 
-    /// Tells the changes that are prepared under `name`, in their order, each with the number of its table; log data with
-    /// 4,294,967,295. Those of tables that were dropped since are left out, as they are at the commit.
+    /// Tells the changes that are prepared under `name`, in their order, each with the number of its table;
+    /// log data with 4,294,967,295. Those of tables that were dropped since are left out, as they are at the
+    /// commit.
     ///
     /// # Errors
     /// `NotFound` if nothing is prepared under the name; `Corrupt`, `Io`.

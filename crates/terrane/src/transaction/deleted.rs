@@ -3,52 +3,50 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use terrane_base::Collation;
+use terrane_base::{Collation, OrderedMap, ordered_map};
 use terrane_engine::Bounds;
-
-use crate::transaction::kept::{KeyMap, is_empty};
 
 /// Ranges of keys of one table, each from its start to before its end. Clones share until one is changed.
 #[derive(Clone, Debug)]
-pub(crate) struct Deleted(Arc<KeyMap<Vec<u8>>>);
+pub(crate) struct Deleted(Arc<OrderedMap<Vec<u8>>>);
 
 impl Deleted {
     /// None, of a table whose keys are ordered so.
     pub(crate) fn new(collation: &Collation) -> Self {
-        Deleted(Arc::new(KeyMap::new(collation)))
+        Deleted(Arc::new(OrderedMap::new(collation)))
     }
 
     /// Adds a range, which is not empty.
     pub(crate) fn add(&mut self, start: &[u8], end: &[u8]) {
         let ranges = Arc::make_mut(&mut self.0);
-        let collation = ranges.collation().clone();
+        let collation = ranges.order().clone();
         let (mut start, mut end) = (start.to_vec(), end.to_vec());
         // Those that begin before its end and reach its start become one with it.
-        while let Some((from, to)) = ranges.last_up_to(&end)
+        while let Some((from, to)) = ranges.last_within(Bound::Included(&end))
             && collation.le(&start, to)
         {
-            let from = from.to_vec();
+            let from = from.clone();
             // Not found again: the comparator contradicts itself.
             let Some(to) = ranges.remove(&from) else { break };
             start = collation.min(start, from);
             end = collation.max(end, to);
         }
-        ranges.insert(&start, end);
+        ranges.insert(start, end);
     }
 
-    /// Whether `key` lies in one of them.
+    /// Returns true if `key` lies in one of them.
     pub(crate) fn holds(&self, key: &[u8]) -> bool {
-        let before = self.0.last_up_to(key);
-        before.is_some_and(|(_, end)| self.0.collation().lt(key, end))
+        let before = self.0.last_within(Bound::Included(key));
+        before.is_some_and(|(_, end)| self.0.order().lt(key, end))
     }
 
-    /// What is left of `bounds` without them, in order.
+    /// The parts of `bounds` outside these ranges, in order.
     pub(crate) fn rest_of(&self, bounds: Bounds) -> Vec<Bounds> {
         let mut rest = Vec::new();
         let collation = bounds.collation;
         let mut lower = bounds.lower;
         for (start, end) in self.0.iter() {
-            let upper = Bound::Excluded(start.to_vec());
+            let upper = Bound::Excluded(start.clone());
             let part = Bounds { lower: lower.clone(), upper, collation: collation.clone() };
             let is_behind = match &bounds.upper {
                 Bound::Unbounded => false,
@@ -78,30 +76,60 @@ impl Deleted {
     }
 }
 
+/// Whether no key can lie there.
+fn is_empty(bounds: &Bounds) -> bool {
+    let as_slice = |bound| Bound::as_ref(bound).map(Vec::as_slice);
+    ordered_map::is_empty(&bounds.collation, as_slice(&bounds.lower), as_slice(&bounds.upper))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::cmp::Ordering;
+    use std::sync::atomic::{self, AtomicU32};
+
+    use terrane_base::{Comparator, KeyOrders, Rng};
+
     use super::*;
-    use crate::transaction::kept::tests::{marked, odd};
+
+    /// Answers that follow no order, and are others the next time.
+    #[derive(Debug)]
+    struct Odd(AtomicU32);
+
+    impl Comparator for Odd {
+        fn name(&self) -> &str {
+            "odd"
+        }
+
+        fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+            let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+            let asked = self.0.fetch_add(1, atomic::Ordering::Relaxed).to_be_bytes();
+            let hash = left.iter().chain(right).chain(&asked).fold(0x811c_9dc5, mix);
+            if hash >> 7 & 1 == 0 { Ordering::Less } else { Ordering::Greater }
+        }
+    }
+
+    /// A number as a key under a comparator.
+    fn marked(number: u32) -> Vec<u8> {
+        [&number.to_be_bytes()[..], &[0]].concat()
+    }
 
     #[test]
     fn a_comparator_that_contradicts_itself_ends_in_no_panic() {
-        let mut deleted = Deleted::new(&odd());
+        let orders = KeyOrders::new().with_comparator(Arc::new(Odd(AtomicU32::new(0)))).expect("a free name");
+        let mut deleted = Deleted::new(&orders.collation("odd"));
         for n in 0..600u32 {
             let [start, end] = [n * 7919 % 600, n * 104_729 % 600].map(marked);
             deleted.add(&start, &end);
         }
-        assert!(deleted.0.len() > 0);
+        assert!(!deleted.0.is_empty());
     }
 
-    /// Over all small ranges: what is in one of them is not in the rest, everything else is, once and in order.
+    /// Over all small ranges: keys of one of them are not in the rest, all other keys are, once and in order.
     #[test]
     fn the_rest_is_what_they_do_not_hold() {
         let key = |at: u8| vec![b'a' + at];
-        let mut seed = 1u64;
-        let mut below = |bound: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            ((seed >> 33) % bound) as u8
-        };
+        let mut rng = Rng::new(1);
+        let mut below = |bound: u64| rng.below(bound) as u8;
         for _ in 0..2000 {
             let mut deleted = Deleted::new(Collation::bytes());
             let mut model = [false; 12];

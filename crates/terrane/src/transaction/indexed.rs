@@ -7,28 +7,26 @@ use std::ops::{Bound, Range};
 use std::time::Duration;
 
 use terrane_base::record::{Header, Record};
-use terrane_base::{RecordKind, Result, SeqNo, TableId};
-use terrane_engine::Bounds;
+use terrane_base::{Collation, OrderedMap, RecordKind, Result, SeqNo, TableId, ordered_map};
 
 use crate::batch::Mark;
 use crate::transaction::deleted::Deleted;
-use crate::transaction::kept::{KeyMap, Rows};
 use crate::{Batch, Db, Sync, Table};
 
-/// What one record of a batch does to its key.
+/// The effect of one record of a batch on its key.
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
     kind: RecordKind,
-    /// Where in the batch its value lies, as it is stored.
+    /// Range of its stored value in the batch.
     value: Range<usize>,
 }
 
-/// What a batch does to a key.
+/// The change of a key by a batch.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
     /// One record counts.
     One(Written),
-    /// Operands of merges, oldest first, perhaps onto a first record that is none.
+    /// Operands of merges, oldest first, possibly with a base as the first record.
     Chain(Vec<Written>),
 }
 
@@ -40,16 +38,16 @@ impl Change {
         }
     }
 
-    /// Whether what the database has counts, too.
+    /// Returns true if the database's value is needed as well.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.records()[0].kind, RecordKind::Merge | RecordKind::MergeUntil)
     }
 }
 
-/// What a batch does to one table.
+/// The changes of a batch in one table.
 #[derive(Clone, Debug)]
 struct TableIndex {
-    keys: KeyMap<Change>,
+    keys: OrderedMap<Change>,
     /// Ranges that it deletes. A key of `keys` that lies there was written later.
     deleted: Deleted,
 }
@@ -57,13 +55,13 @@ struct TableIndex {
 impl TableIndex {
     fn of(table: &Table) -> Self {
         let collation = table.inner.sense.collation();
-        TableIndex { keys: KeyMap::new(collation), deleted: Deleted::new(collation) }
+        TableIndex { keys: OrderedMap::new(collation), deleted: Deleted::new(collation) }
     }
 }
 
-/// What a batch says of one key.
+/// The batch's own value of a key.
 pub(crate) enum Own<'b> {
-    /// Nothing: what the database has counts.
+    /// None: the database's value counts.
     Nothing,
     /// It lies in a range that is deleted.
     Deleted,
@@ -72,7 +70,7 @@ pub(crate) enum Own<'b> {
 }
 
 impl Own<'_> {
-    /// Whether what the database has counts.
+    /// Returns true if the database's value is needed.
     pub(crate) fn is_open(&self) -> bool {
         match self {
             Own::Nothing => true,
@@ -82,30 +80,30 @@ impl Own<'_> {
     }
 }
 
-/// How far a batch was at one moment.
+/// The state of a batch at one time.
 #[derive(Clone, Debug)]
 struct Savepoint {
     batch: Mark,
     undo: usize,
 }
 
-/// What takes one step back.
+/// Undoes one step.
 #[derive(Clone, Debug)]
 enum Undo {
-    /// The key had this.
+    /// The previous change of the key.
     Key(TableId, Vec<u8>, Option<Change>),
     /// The key had one operand less.
     Operand(TableId, Vec<u8>),
-    /// The table had these ranges.
+    /// The previous ranges of the table.
     Deleted(TableId, Deleted),
 }
 
-/// A batch of changes that can be read as if it had been written: each read looks into the batch first, and then into a
-/// snapshot or the latest state. Nothing is written before [`IndexedBatch::write`].
+/// A batch of changes that can be read as if it had been written: each read searches the batch first, and
+/// then a snapshot or the latest state. Nothing is written before [`IndexedBatch::write`].
 ///
-/// A batch belongs to one database, that of the first table that it changes. A later change of a key takes the place of
-/// an earlier one, but a merge is folded with what is there: with the batch's own change, and else with what the
-/// database has.
+/// A batch belongs to one database, that of the first table that it changes. A later change of a key replaces
+/// an earlier one, but a merge is folded with the batch's own change of the key, or else with the database's
+/// value.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -183,7 +181,8 @@ impl IndexedBatch {
         self.add(table, |batch| batch.delete(table, key))
     }
 
-    /// Removes `key`, which was put at most once since it was last removed, from `table`; see [`Table::single_delete`].
+    /// Removes `key`, which was put at most once since it was last removed, from `table`; see
+    /// [`Table::single_delete`].
     ///
     /// # Errors
     /// As [`Batch::put`].
@@ -208,15 +207,14 @@ impl IndexedBatch {
         self.batch.delete_range(table, start, end)?;
         let (record, _) =
             Record::decode(&self.batch.records.bytes()[at..]).expect("a batch holds whole records");
-        // As they are kept.
+        // As stored keys.
         let (start, end) = (record.key.to_vec(), record.value.to_vec());
         let id = table.id();
         let index = self.index.entry(id).or_insert_with(|| TableIndex::of(table));
         let before = index.deleted.clone();
         index.deleted.add(&start, &end);
-        let collation = index.keys.collation().clone();
-        let bounds = Bounds { lower: Bound::Included(start), upper: Bound::Excluded(end), collation };
-        let within: Vec<_> = index.keys.range(&bounds).map(|(key, _)| key.to_vec()).collect();
+        let within = index.keys.range(Bound::Included(&start), Bound::Excluded(&end));
+        let within: Vec<_> = within.map(|(key, _)| key.clone()).collect();
         // Not found again: the comparator contradicts itself.
         let gone = within.into_iter().filter_map(|key| {
             let change = index.keys.remove(&key)?;
@@ -235,7 +233,7 @@ impl IndexedBatch {
         }
     }
 
-    /// Adds a record of one key, and notes what it does.
+    /// Adds a record of one key, and indexes it.
     fn add(&mut self, table: &Table, add: impl FnOnce(&mut Batch) -> Result<()>) -> Result<()> {
         let at = self.batch.bytes();
         add(&mut self.batch)?;
@@ -254,19 +252,19 @@ impl IndexedBatch {
         Ok(())
     }
 
-    /// How many changes it holds, those that a later one hides counted as well.
+    /// Number of changes, including those that a later one hides.
     #[must_use]
     pub fn len(&self) -> usize {
         self.batch.len()
     }
 
-    /// How many keys it changes one by one; those that lie in a range that it deletes later do not count.
+    /// Number of keys that it changes individually; keys in a range that it deletes later do not count.
     #[must_use]
     pub fn key_count(&self) -> u64 {
         self.key_count
     }
 
-    /// Whether it holds no change.
+    /// Returns true if it holds no change.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.batch.is_empty()
@@ -278,7 +276,7 @@ impl IndexedBatch {
         self.batch.bytes()
     }
 
-    /// How many savepoints are set.
+    /// Number of savepoints.
     #[must_use]
     pub fn savepoint_count(&self) -> usize {
         self.savepoints.len()
@@ -327,8 +325,8 @@ impl IndexedBatch {
         Ok(())
     }
 
-    /// Writes the changes to the database, all or nothing, and keeps them here. Returns their position in the order of
-    /// commits.
+    /// Writes the changes to the database, all or nothing, and keeps them here. Returns their position in the
+    /// order of commits.
     ///
     /// # Errors
     /// As [`Db::write`].
@@ -342,7 +340,7 @@ impl TableIndex {
     fn note(&mut self, table: TableId, key: &[u8], written: Written) -> Undo {
         let is_operand = matches!(written.kind, RecordKind::Merge | RecordKind::MergeUntil);
         if !is_operand {
-            let before = self.keys.insert(key, Change::One(written));
+            let before = self.keys.insert(key.to_vec(), Change::One(written));
             return Undo::Key(table, key.to_vec(), before);
         }
         match self.keys.get_mut(key) {
@@ -363,7 +361,7 @@ impl TableIndex {
                     true => Change::Chain(vec![deleted, written]),
                     false => Change::One(written),
                 };
-                self.keys.insert(key, change);
+                self.keys.insert(key.to_vec(), change);
                 Undo::Key(table, key.to_vec(), None)
             }
         }
@@ -371,7 +369,7 @@ impl TableIndex {
 
     fn take_back(&mut self, undo: Undo) {
         match undo {
-            Undo::Key(_, key, Some(change)) => drop(self.keys.insert(&key, change)),
+            Undo::Key(_, key, Some(change)) => drop(self.keys.insert(key, change)),
             Undo::Key(_, key, None) => drop(self.keys.remove(&key)),
             Undo::Operand(_, key) => {
                 if let Some(Change::Chain(chain)) = self.keys.get_mut(&key) {
@@ -384,7 +382,7 @@ impl TableIndex {
 }
 
 /// Changes of a range, in order.
-pub(crate) type Changes<'b> = Option<Rows<'b, Change>>;
+pub(crate) type Changes<'b> = Option<ordered_map::Range<'b, Change, Vec<u8>, Collation>>;
 
 #[cold]
 fn no_savepoint() -> terrane_base::Error {

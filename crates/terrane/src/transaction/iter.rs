@@ -1,9 +1,10 @@
 //! Rows of a batch over rows of the database, merged from both ends.
 //!
-//! Each end has one row of the database and one change ahead. Where both are of one key, the change wins, or is folded with
-//! the row; a delete shows nothing. What the batch deletes by range is not read at all. The ends share the two sources, so a
-//! source that one end has emptied may still be ahead at the other: the sources themselves never give a row twice, and what
-//! an end has ahead the other end takes over when its source is empty.
+//! Each end has one row of the database and one change ahead. If both have the same key, the change wins, or
+//! is folded with the row; a delete hides the row. Ranges that the batch deletes are not read at all. The
+//! ends share the two sources, so a source that one end has exhausted may still be ahead at the other: the
+//! sources never return a row twice, and an end whose source is empty takes over what the other end has
+//! ahead.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -17,10 +18,10 @@ use crate::transaction::Transaction;
 use crate::transaction::indexed::{Change, Changes, IndexedBatch};
 use crate::{Row, Table};
 
-/// A change as the iterator holds it: the key, and what is done to it.
-type Changed<'b> = (&'b [u8], &'b Change);
+/// A change in the iterator: the key and its change.
+type Changed<'b> = (&'b Vec<u8>, &'b Change);
 
-/// The rows of several ranges, with keys as they are kept, in order, from both ends.
+/// The rows of several ranges, with stored keys, in order, from both ends.
 struct Parts {
     table: Table,
     pin: Pin,
@@ -60,7 +61,7 @@ impl Parts {
     }
 }
 
-/// What is next at one end.
+/// The next row and the next change at one end.
 #[derive(Default)]
 struct Ahead<'b> {
     row: Option<Row>,
@@ -138,7 +139,7 @@ impl<'b> BatchIter<'b> {
             let collation = self.table.inner.sense.collation();
             let end = if forward { &mut self.front } else { &mut self.back };
             let order = match (&end.row, &end.change) {
-                // Without the comparator nobody knows whether this is the end.
+                // Without the comparator it is unknown whether this is the end.
                 (None, None) => return collation.check().map(|()| None),
                 (Some(_), None) => return Ok(end.row.take()),
                 (None, Some(_)) => Ordering::Greater,
@@ -157,7 +158,7 @@ impl<'b> BatchIter<'b> {
         }
     }
 
-    /// The next row with its key as it is kept.
+    /// The next row with its stored key.
     fn encoded_step(&mut self, forward: bool) -> Option<Result<Row>> {
         if self.is_finished {
             return None;
@@ -200,7 +201,8 @@ impl DoubleEndedIterator for BatchIter<'_> {
     }
 }
 
-/// The rows of a range as a transaction sees them. Of a serializable transaction it keeps which part was seen.
+/// The rows of a range as a transaction sees them. Of a serializable transaction it keeps which part was
+/// seen.
 pub struct TransactionIter<'t> {
     pub(super) rows: BatchIter<'t>,
     pub(super) transaction: &'t Transaction,

@@ -1,10 +1,10 @@
-//! Transactions: changes that are made beside those of others as if nobody else were there.
+//! Transactions: changes that are made concurrently with those of other writers as if no other writer
+//! existed.
 
 mod bare;
 mod deleted;
 mod indexed;
 mod iter;
-mod kept;
 mod write;
 
 use std::fmt;
@@ -21,15 +21,15 @@ pub use iter::{BatchIter, TransactionIter};
 use crate::snapshot;
 use crate::{Db, Snapshot, Sync, Table, Value};
 
-/// A transaction: reads and changes that take effect together at the commit, or not at all. Dropped without a commit,
-/// it is rolled back.
+/// A transaction: reads and changes that take effect together at the commit, or not at all. Dropped without a
+/// commit, it is rolled back.
 ///
-/// What it promises beside others is set by [`Isolation`](crate::Isolation), when it finds that the promise cannot be
-/// held by [`Concurrency`](crate::Concurrency). It may then fail with an error whose kind
-/// [`is_worth_another_run`](crate::Kind::is_worth_another_run): [`Db::transact`] runs it again by itself.
+/// [`Isolation`](crate::Isolation) sets what it promises, and [`Concurrency`](crate::Concurrency) when it
+/// detects that the promise cannot be kept. It may then fail with an error whose kind
+/// [`is_worth_another_run`](crate::Kind::is_worth_another_run): [`Db::transact`] runs it again automatically.
 ///
-/// Writes outside of transactions ([`Db::put`], [`Db::write`]) are seen by every check, and wait up to a second for keys
-/// that a transaction has locked. Its size is bounded as that of a batch, and by
+/// Writes outside of transactions ([`Db::put`], [`Db::write`]) are seen by every check, and wait up to a
+/// second for keys that a transaction has locked. Its size is bounded as that of a batch, and by
 /// [`TransactionOptions`](crate::TransactionOptions).
 ///
 /// ```
@@ -49,7 +49,7 @@ use crate::{Db, Snapshot, Sync, Table, Value};
 /// ```
 pub struct Transaction {
     batch: IndexedBatch,
-    /// Reads keep what they saw, too; they are many and short.
+    /// Reads are recorded under the lock as well; they are many and short.
     core: Mutex<Core>,
     limits: TransactionOptions,
     id: u64,
@@ -64,7 +64,7 @@ impl Transaction {
     }
 
     fn core(&self) -> MutexGuard<'_, Core> {
-        // A panic between two steps leaves nothing half done, so the next call may go on with it.
+        // A panic between two steps leaves nothing half done, so the next call may continue.
         self.core.lock()
     }
 
@@ -90,16 +90,18 @@ impl Transaction {
         core.check_limits(self.batch.len() as u64 + more, (self.batch.bytes() + more_bytes) as u64)
     }
 
-    /// The value of `key`: the transaction's own, or what it sees.
+    /// The value of `key`: the transaction's own, or the one that it sees.
     ///
     /// # Errors
-    /// As [`Table::get`]; `Full` beyond the limits of the transaction. Where it locks, as [`Transaction::put`].
+    /// As [`Table::get`]; `Full` beyond the limits of the transaction. Where it locks, as
+    /// [`Transaction::put`].
     pub fn get(&self, table: &Table, key: &[u8]) -> Result<Option<Value>> {
         self.read(table, key, |core, key| core.before_read(table.id(), key))
     }
 
-    /// The value of `key`, which no other writer changes until this transaction has ended; `exclusive`: no other transaction gets
-    /// it for update either. An optimistic transaction takes no lock, and its commit fails if another writer changed the key.
+    /// The value of `key`, which no other writer changes until this transaction has ended; `exclusive`: no
+    /// other transaction gets it for update either. An optimistic transaction takes no lock, and its commit
+    /// fails if another writer changed the key.
     ///
     /// # Errors
     /// As [`Transaction::get`].
@@ -107,7 +109,7 @@ impl Transaction {
         let mode = if exclusive { LockMode::Exclusive } else { LockMode::Shared };
         terrane_base::key::check_key(key)?;
         {
-            // Also of a key that it has changed itself: the lock may be what is wanted.
+            // Also for a key that it has changed itself, because the caller may want the lock.
             let mut core = self.checked(table)?;
             table.encoding(key, |key| core.before_read_for_update(table.id(), key, mode))?;
         }
@@ -133,7 +135,7 @@ impl Transaction {
         self.check_age().map(|()| value)
     }
 
-    /// Refuses what was read if what it sees may not be kept any more.
+    /// Refuses a read if the versions that it sees may not be kept any more.
     fn check_age(&self) -> Result<()> {
         self.core().snapshot().map_or(Ok(()), |snapshot| snapshot.check())
     }
@@ -170,8 +172,9 @@ impl Transaction {
         values.collect()
     }
 
-    /// The rows of a range: its own changes over what it sees. A serializable transaction keeps the part that was seen, as
-    /// of when the iterator is dropped. To change what is read, collect first: the iterator borrows the transaction.
+    /// The rows of a range: its own changes over those that it sees. A serializable transaction records the
+    /// part that was read, when the iterator is dropped. To change rows that are read, collect them first:
+    /// the iterator borrows the transaction.
     ///
     /// # Errors
     /// `Invalid` for a table of another database, `NotFound` if it was dropped, `Full` beyond the limits.
@@ -203,7 +206,7 @@ impl Transaction {
         self.core().after_scan(scan, parts);
     }
 
-    /// What it sees of others; `None` if that is the latest state at each read.
+    /// The snapshot that it sees; `None` if each read sees the latest state.
     #[must_use]
     pub fn snapshot(&self) -> Option<Snapshot> {
         self.core().snapshot().map(|pin| Snapshot { pin: pin.clone() })
@@ -214,8 +217,8 @@ impl Transaction {
         self.batch.set_savepoint();
     }
 
-    /// Takes back every change since the last savepoint, which goes. Locks that were taken since stay, and what was read
-    /// since is still checked.
+    /// Undoes every change since the last savepoint, which is removed. Locks that were taken since stay, and
+    /// reads since then are still checked.
     ///
     /// # Errors
     /// `Invalid` if none is set.
@@ -231,8 +234,8 @@ impl Transaction {
         self.batch.pop_savepoint()
     }
 
-    /// Commits: all changes take effect, or the transaction is rolled back and none does. Returns the position in the
-    /// order of commits; of a transaction without changes, the position that it saw.
+    /// Commits: all changes take effect, or the transaction is rolled back and none does. Returns the
+    /// position in the order of commits; of a transaction without changes, the position that it saw.
     ///
     /// # Errors
     /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: run it again. As [`Db::write`] besides.
@@ -243,13 +246,13 @@ impl Transaction {
         core.commit(&batch.batch.records, sync.is_yes())
     }
 
-    /// Makes the changes ready to be committed under `name` whatever happens, on disk when this returns: the first step
-    /// of a commit over several databases. Then [`Db::commit_prepared`] or [`Db::rollback_prepared`] ends it, also after
-    /// the database was closed or has crashed; until then its locks stay. On an error it is rolled back.
+    /// Prepares the changes for a commit under `name`, durably on return: the first step of a commit over
+    /// several databases. Then [`Db::commit_prepared`] or [`Db::rollback_prepared`] ends it, even after the
+    /// database was closed or has crashed; until then its locks stay. On an error it is rolled back.
     ///
     /// # Errors
-    /// As [`Transaction::commit`]; `Invalid` for a bad name or one that is in use, with the option `journal=off`, or beyond
-    /// 64 MiB of changes and locks.
+    /// As [`Transaction::commit`]; `Invalid` for a bad name or one that is in use, with the option
+    /// `journal=off`, or beyond 64 MiB of changes and locks.
     pub fn prepare(self, name: &str) -> Result<()> {
         let Transaction { batch, core, .. } = self;
         let mut core = core.into_inner();
@@ -288,8 +291,8 @@ impl Db {
         Transaction::begin(self, options)
     }
 
-    /// Runs `body` in transactions until one commits, or fails with an error that another run would not help; at most
-    /// `runs` times. Returns what `body` returned.
+    /// Runs `body` in transactions until one commits, or fails with an error that another run would not help;
+    /// at most `runs` times. Returns what `body` returned.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -334,12 +337,12 @@ impl Db {
         self.engine().prepared()
     }
 
-    /// Commits the transaction that is prepared as `name`. Returns its position in the order of commits. Changes of a
-    /// table that was dropped meanwhile are left out.
+    /// Commits the transaction that is prepared as `name`. Returns its position in the order of commits.
+    /// Changes of a table that was dropped meanwhile are left out.
     ///
     /// # Errors
-    /// `NotFound` if nothing is prepared under the name, `Busy` while another thread resolves it. As [`Db::write`]
-    /// besides: it stays prepared then.
+    /// `NotFound` if nothing is prepared under the name, `Busy` while another thread resolves it. As
+    /// [`Db::write`] besides: it stays prepared then.
     pub fn commit_prepared(&self, name: &str, sync: Sync) -> Result<SeqNo> {
         self.engine().commit_prepared(name, &terrane_base::Batch::new(), sync.is_yes())
     }

@@ -11,9 +11,9 @@ impl Transaction {
     /// Sets `key` to `value` in `table`.
     ///
     /// # Errors
-    /// `Full` beyond the limits of the transaction, `Invalid` beyond those of keys and values or for a table of another
-    /// database, `NotFound` if the table was dropped. Where it locks: `Conflict`, `Deadlock`, `TooOld`, `TimedOut`.
-    /// Nothing was changed then.
+    /// `Full` beyond the limits of the transaction, `Invalid` beyond those of keys and values or for a table
+    /// of another database, `NotFound` if the table was dropped. Where it locks: `Conflict`, `Deadlock`,
+    /// `TooOld`, `TimedOut`. Nothing was changed then.
     pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.before_write(table, key, value.len())?;
         self.batch.put(table, key, value)
@@ -37,7 +37,8 @@ impl Transaction {
         self.batch.put_with_ttl(table, key, value, ttl)
     }
 
-    /// Sets `key` to `value` in `table` until a moment, counted from the beginning of 1970; see [`Table::put_until`].
+    /// Sets `key` to `value` in `table` until a moment, counted from the beginning of 1970; see
+    /// [`Table::put_until`].
     ///
     /// # Errors
     /// As [`Transaction::put`].
@@ -46,9 +47,9 @@ impl Transaction {
         self.batch.put_until(table, key, value, until)
     }
 
-    /// Has the merge operator of `table` fold `operand` with what `key` has; see [`Table::merge`]. Nothing is read, but
-    /// it is a write like others: of two transactions that merge to one key beside each other one fails or waits,
-    /// unless the level is read committed.
+    /// Has the merge operator of `table` fold `operand` with what `key` has; see [`Table::merge`]. Nothing is
+    /// read, but it is a write like others: of two transactions that merge to one key beside each other one
+    /// fails or waits, unless the level is read committed.
     ///
     /// # Errors
     /// As [`Transaction::put`], and `Invalid` if the table has no merge operator.
@@ -58,7 +59,8 @@ impl Transaction {
         self.batch.merge(table, key, operand)
     }
 
-    /// Removes `key`, which was put at most once since it was last removed, from `table`; see [`Table::single_delete`].
+    /// Removes `key`, which was put at most once since it was last removed, from `table`; see
+    /// [`Table::single_delete`].
     ///
     /// # Errors
     /// As [`Transaction::put`].
@@ -67,9 +69,10 @@ impl Transaction {
         self.batch.single_delete(table, key)
     }
 
-    /// Removes every key from `start` to before `end` from `table`, but not what this transaction puts there later. It is
-    /// a write of every key that there could be: a pessimistic transaction keeps others from locking or writing any key
-    /// of the range until it ends; an optimistic one fails at its commit if any was changed.
+    /// Removes every key from `start` to before `end` from `table`, but not what this transaction puts there
+    /// later. It is a write of every key that there could be: a pessimistic transaction keeps others from
+    /// locking or writing any key of the range until it ends; an optimistic one fails at its commit if any
+    /// was changed.
     ///
     /// # Errors
     /// As [`Transaction::put`], and `Invalid` if `start` is not less than `end`.
@@ -78,8 +81,8 @@ impl Transaction {
         self.batch.delete_range(table, start, end)
     }
 
-    /// Adds data for readers of changes; see [`Batch::log_data`](crate::Batch::log_data). It counts to the limits of the transaction, and meets no other
-    /// transaction's.
+    /// Adds data for readers of changes; see [`Batch::log_data`](crate::Batch::log_data). It counts to the
+    /// limits of the transaction, and meets no other transaction's.
     ///
     /// # Errors
     /// `Full` beyond the limits of the transaction, `Invalid` beyond those of values.

@@ -1,9 +1,11 @@
-//! Every system call that the engine makes fails at least once in every phase: for each call, for each error that it may
-//! give, the n-th one of each thread fails, for each n until nothing is left to fail; then every one from some n on.
+//! Every system call that the engine makes fails at least once in every phase: for each call, for each error
+//! that it may give, the n-th one of each thread fails, for each n until nothing is left to fail; then every
+//! one from some n on.
 //!
-//! Whatever fails, the child neither panics nor dies nor hangs (but where the allocator gets no memory at all: then the
-//! process ends as by a kill, which the language's allocation leaves no other way for); it tells a clear error or meets none, and reads the rows that it wrote, to the end or to an error; and afterwards the
-//! database opens, holds everything that was acknowledged, and `check` finds nothing.
+//! Whatever fails, the child neither panics nor dies nor hangs (but where the allocator gets no memory at
+//! all: then the process ends as by a kill, which the language's allocation leaves no other way for); it
+//! tells a clear error or meets none, and reads the rows that it wrote, to the end or to an error; and
+//! afterwards the database opens, holds everything that was acknowledged, and `check` finds nothing.
 //!
 //! By default one place of each call is tried; `TERRANE_CALLS=all` tries all of them and prints the table.
 
@@ -15,7 +17,7 @@ use crate::Outcome;
 use crate::calls_report::{Report, Seen};
 use crate::oracle::Model;
 use crate::strace::{self, Life};
-use crate::workload::Numbers;
+use terrane_base::Rng;
 
 /// Errors that a call may give. Every other call gets the first line's.
 const ERRORS: [(&[&str], &[&str]); 8] = [
@@ -115,7 +117,7 @@ pub(crate) fn run() -> Outcome {
                 if is_all {
                     try_all(&scene, root.path(), call, error, &mut report);
                 } else {
-                    let nth = 1 + Numbers(report.lives).below(*count);
+                    let nth = 1 + Rng::new(report.lives).below(*count);
                     live(&scene, root.path(), call, error, &nth.to_string(), &mut report);
                 }
             }

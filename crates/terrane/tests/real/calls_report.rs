@@ -63,8 +63,8 @@ impl Report {
         )
     }
 
-    /// One row per call: in each phase, lives that went on by themselves / were told an error / ended for lack
-    /// of memory / went wrong.
+    /// One row per call: in each phase, lives that went on by themselves / were told an error / ended for
+    /// lack of memory / went wrong.
     pub(crate) fn table(&self) -> String {
         let mut text = String::from("| call | errors |");
         PHASES.iter().for_each(|phase| write!(text, " {phase} |").unwrap());

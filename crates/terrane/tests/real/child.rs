@@ -1,10 +1,11 @@
 //! The process that suffers. It tells its parent through a pipe what was acknowledged, one line each.
 //!
-//! * `writers`: several threads write batches over three tables, every eighth durable, while another flushes and
-//!   compacts, until somebody kills it.
-//! * `script`: says that it is ready, waits for a line, then does one thing after the other, each phase announced; an
-//!   error is told and the script goes on where a careful program would. What it reads it compares with the rows that
-//!   its operations leave: a read that fails may end early with an error, and never with other rows or without one.
+//! * `writers`: several threads write batches over three tables, every eighth durable, while another flushes
+//!   and compacts, until somebody kills it.
+//! * `script`: says that it is ready, waits for a line, then does one thing after the other, each phase
+//!   announced; an error is told and the script goes on where a careful program would. What it reads it
+//!   compares with the rows that its operations leave: a read that fails may end early with an error, and
+//!   never with other rows or without one.
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -211,8 +212,8 @@ fn compare<'r>(
     }
 }
 
-/// Writes until an error: after one the operation may be there or not once the database was opened anew; until then it
-/// is not.
+/// Writes until an error: after one the operation may be there or not once the database was opened anew;
+/// until then it is not.
 fn write_some(db: &Db, tables: &[Table], book: &mut Book) {
     let Some(done) = book.read_counter(&tables[0]) else { return };
     for op in done + 1..=done + SCRIPT_OPS {

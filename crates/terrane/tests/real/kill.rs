@@ -1,6 +1,7 @@
-//! SIGKILL, again and again, over a process of several threads that write batches over several tables while it flushes,
-//! compacts, and makes and drops a table. Creation and recovery are killed as well: some kills come within the first
-//! milliseconds, and some databases are left as the kill left them, or only read, before the next child recovers them.
+//! SIGKILL, again and again, over a process of several threads that write batches over several tables while
+//! it flushes, compacts, and makes and drops a table. Creation and recovery are killed as well: some kills
+//! come within the first milliseconds, and some databases are left as the kill left them, or only read,
+//! before the next child recovers them.
 //!
 //! `TERRANE_KILLS` is the number of kills (default 10).
 
@@ -10,8 +11,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::oracle::Model;
-use crate::workload::Numbers;
 use crate::{Outcome, number_from_env};
+use terrane_base::Rng;
 
 const WRITERS: usize = 4;
 /// Kills of one database; then a new one is begun.
@@ -30,7 +31,7 @@ struct Seen {
 pub(crate) fn run() -> Outcome {
     let kills = number_from_env("TERRANE_KILLS", 10);
     let seed = number_from_env("TERRANE_SEED", 1);
-    let mut numbers = Numbers(seed);
+    let mut numbers = Rng::new(seed);
     let mut seen = Seen::default();
     let start = Instant::now();
     while seen.kills < kills {
@@ -55,7 +56,7 @@ pub(crate) fn run() -> Outcome {
 }
 
 /// Starts a child, kills it after a while, and takes its acknowledgements.
-fn cycle(db: &Path, model: &mut Model, numbers: &mut Numbers, seen: &mut Seen, place: &str) {
+fn cycle(db: &Path, model: &mut Model, numbers: &mut Rng, seen: &mut Seen, place: &str) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .env("TERRANE_REAL_CHILD", "writers")
         .env("TERRANE_REAL_DIR", db)

@@ -1,8 +1,9 @@
 //! What must be in a database, by how far each writer was acknowledged.
 //!
-//! A writer's operations are one after the other, so what is there of it is a prefix, one operation longer than what was
-//! acknowledged at most. Contents must equal the model replayed that far: nothing lost, nothing half there. Each batch
-//! says how far its writer saw the others: what it saw came before it in the order of commits and must be there as well.
+//! A writer's operations are one after the other, so what is there of it is a prefix, one operation longer
+//! than what was acknowledged at most. Contents must equal the model replayed that far: nothing lost, nothing
+//! half there. Each batch says how far its writer saw the others: what it saw came before it in the order of
+//! commits and must be there as well.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -44,8 +45,8 @@ impl Model {
         self.done[writer] = to;
     }
 
-    /// Opens the database at `dir` (for reading only, which leaves it as it is, or as its next writer would), compares
-    /// everything, and checks it.
+    /// Opens the database at `dir` (for reading only, which leaves it as it is, or as its next writer would),
+    /// compares everything, and checks it.
     pub(crate) fn verify(&mut self, dir: &Path, read_only: bool, place: &str) {
         let options = Options { read_only, ..tiny_options() };
         let db = match Db::open_with(dir, &options) {

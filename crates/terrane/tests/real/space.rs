@@ -1,14 +1,16 @@
-//! A device that is really full, on a small tmpfs and on ext4 in a file: writes fail as `Full`, reads go on, nothing
-//! acknowledged is lost, and freed space lets the same open database write again. And a mount that is read-only.
+//! A device that is really full, on a small tmpfs and on ext4 in a file: writes fail as `Full`, reads go on,
+//! nothing acknowledged is lost, and freed space lets the same open database write again. And a mount that is
+//! read-only.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use terrane::{Db, Error, Kind, Options};
+use terrane_base::Rng;
 
 use crate::Outcome;
-use crate::workload::{Numbers, tiny_options};
+use crate::workload::tiny_options;
 
 /// Tries, 5 ms and more apart, within which space that came back is found.
 const TRIES_MAX: u32 = 6000;
@@ -105,8 +107,8 @@ pub(crate) fn on_ext4() -> Outcome {
 }
 
 fn value(number: u64) -> Vec<u8> {
-    let mut numbers = Numbers(number);
-    let mut bytes: Vec<u8> = (0..250).flat_map(|_| numbers.next().to_le_bytes()).collect();
+    let mut rng = Rng::new(number);
+    let mut bytes: Vec<u8> = (0..250).flat_map(|_| rng.next_u64().to_le_bytes()).collect();
     bytes[..8].copy_from_slice(&number.to_le_bytes());
     bytes
 }
@@ -150,8 +152,8 @@ fn reopen(dir: &Path) -> Db {
     opened.unwrap()
 }
 
-/// Fills the mount, once by letting the database run into the limit and once across a reopening; `resize` sets the
-/// room.
+/// Fills the mount, once by letting the database run into the limit and once across a reopening; `resize`
+/// sets the room.
 fn fill(at: &Path, resize: &dyn Fn(Room)) -> Outcome {
     let dir = at.join("db");
     let mut next = 0;

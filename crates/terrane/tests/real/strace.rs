@@ -117,7 +117,7 @@ pub(crate) fn finish(mut child: Child) -> Life {
     Life { said, complaint, status, log: String::new() }
 }
 
-/// Whether job control stopped the process, as opposed to a tracer.
+/// Returns true if job control stopped the process, as opposed to a tracer.
 fn is_stopped(process: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     status.lines().any(|line| line.starts_with("State:") && line.contains("T (stopped)"))
@@ -136,7 +136,8 @@ fn threads(process: u32) -> Vec<String> {
     told.collect()
 }
 
-/// Lets a child live on `dir` under strace with these options; strace is there before the child does anything.
+/// Lets a child live on `dir` under strace with these options; strace is there before the child does
+/// anything.
 pub(crate) fn trace(dir: &Path, phase: &str, log: &Path, options: &[String]) -> Life {
     let child = start(dir, phase, false);
     let mut strace = Command::new("strace")

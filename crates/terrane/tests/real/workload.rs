@@ -1,9 +1,10 @@
-//! What writers write: every operation follows from its writer and number, so that the contents of a database follow
-//! from how far each writer came.
+//! What writers write: every operation follows from its writer and number, so that the contents of a database
+//! follow from how far each writer came.
 
 use std::collections::BTreeMap;
 
 use terrane::{Batch, Db, Options, Result, Table, TableOptions};
+use terrane_base::Rng;
 
 /// The tables that every operation writes to.
 pub(crate) const TABLES: [&str; 3] = ["default", "left", "right"];
@@ -13,24 +14,6 @@ const KEYS: u64 = 2000;
 const SAW: &str = "saw/";
 /// How far a writer came, in every table.
 const COUNTER: &str = "counter/";
-
-/// SplitMix64 (Steele, Lea, Flood 2014).
-#[derive(Clone, Debug)]
-pub(crate) struct Numbers(pub u64);
-
-impl Numbers {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
 
 /// The smallest limits, so that a fraction of a second freezes, flushes, compacts, trims and rolls.
 pub(crate) fn tiny_options() -> Options {
@@ -60,7 +43,7 @@ pub(crate) type Rows = [BTreeMap<Vec<u8>, Vec<u8>>; 3];
 
 /// The batch of one operation: how far the writer is, in every table, and some rows.
 pub(crate) fn changes(writer: u64, op: u64) -> Vec<Change> {
-    let mut numbers = Numbers(writer << 40 | op);
+    let mut numbers = Rng::new(writer << 40 | op);
     let counter = |table| Change {
         table,
         key: format!("{COUNTER}{writer}").into_bytes(),
@@ -72,7 +55,7 @@ pub(crate) fn changes(writer: u64, op: u64) -> Vec<Change> {
         let key = format!("row/{writer}/{:05}", numbers.below(KEYS)).into_bytes();
         let is_delete = numbers.below(5) == 0;
         let len = if numbers.below(300) == 0 { 20_000 } else { numbers.below(300) };
-        let value = (!is_delete).then(|| (0..len).map(|_| numbers.next() as u8).collect());
+        let value = (!is_delete).then(|| (0..len).map(|_| numbers.next_u64() as u8).collect());
         all.push(Change { table, key, value });
     }
     all
@@ -111,7 +94,7 @@ pub(crate) fn batch(tables: &[Table], writer: u64, op: u64, saw: &[u64]) -> Resu
     Ok(batch)
 }
 
-/// Whether a row says what a writer saw of the others.
+/// Returns true if a row says what a writer saw of the others.
 pub(crate) fn is_view(key: &[u8]) -> bool {
     key.starts_with(SAW.as_bytes())
 }

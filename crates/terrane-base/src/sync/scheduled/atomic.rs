@@ -1,5 +1,5 @@
-//! Atomic variables. Every operation that orders others passes a point; a relaxed one does not: it publishes nothing, and
-//! counters would be most of all points.
+//! Atomic variables. Every operation that orders others passes a point; a relaxed one does not: it publishes
+//! nothing, and counters would be most of all points.
 
 pub use std::sync::atomic::{Ordering, compiler_fence, fence};
 

@@ -55,7 +55,7 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// The value: nobody else can reach it.
+    /// The value: no other thread can access it.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
     }
@@ -89,7 +89,8 @@ impl<'m, T: ?Sized> MutexGuard<'m, T> {
     }
 
     fn give_up(&mut self) {
-        // SAFETY: the guard is there. `unlocked` puts one back with `take_again`, also when it unwinds; `drop` never uses it again.
+        // SAFETY: the guard is there. `unlocked` puts one back with `take_again`, also when it unwinds;
+        // `drop` never uses it again.
         #[expect(unsafe_code, reason = "a guard that gives its lock up for a while")]
         unsafe {
             ManuallyDrop::drop(&mut self.guard);
@@ -140,7 +141,7 @@ pub fn unlocked<T, R>(guard: &mut MutexGuard<'_, T>, meanwhile: impl FnOnce() ->
 pub struct WaitTimeoutResult(bool);
 
 impl WaitTimeoutResult {
-    /// Whether the time was over.
+    /// Returns true if the time was over.
     #[must_use]
     pub fn timed_out(self) -> bool {
         self.0
@@ -169,7 +170,8 @@ impl Condvar {
 
     /// Returns false if the time was over first.
     fn block<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, timeout: Option<Duration>) -> bool {
-        // A signal that comes between the look at the condition and the wait is lost, if nothing keeps it away.
+        // A signal that comes between the look at the condition and the wait is lost, if nothing keeps it
+        // away.
         point(Point::Lock);
         match (explorer(), timeout) {
             (Some(explorer), timeout) => {

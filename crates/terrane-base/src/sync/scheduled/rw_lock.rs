@@ -30,7 +30,7 @@ impl<T: ?Sized> RwLock<T> {
         RwLockWriteGuard { on: address(self), guard: ManuallyDrop::new(guard) }
     }
 
-    /// The value: nobody else can reach it.
+    /// The value: no other thread can access it.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
     }

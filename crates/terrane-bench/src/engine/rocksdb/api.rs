@@ -1,12 +1,14 @@
 //! RocksDB's C interface as a table of functions, read from a shared library while the program runs.
 //!
-//! * [`Api`]: the table. What both RocksDB 7.8 (Debian 12) and 11.8 export is required; what came later is an `Option`.
-//! * [`Owned`]: an object that the library made, with the function that destroys it. [`checked`]: a call that reports by
-//!   `char **errptr`. [`text`]: a string that the caller must free.
+//! * [`Api`]: the table. What both RocksDB 7.8 (Debian 12) and 11.8 export is required; what came later is an
+//!   `Option`.
+//! * [`Owned`]: an object that the library made, with the function that destroys it. [`checked`]: a call that
+//!   reports by `char **errptr`. [`text`]: a string that the caller must free.
 //!
-//! The signatures are those of `include/rocksdb/c.h`. Unsafe code is here because a symbol's type is a promise to the
-//! compiler that only the header backs: each one below was compared with the headers of both versions.
-//! The library is never unloaded: RocksDB keeps threads and thread-local destructors that point into it.
+//! The signatures are those of `include/rocksdb/c.h`. Unsafe code is here because a symbol's type is a
+//! promise to the compiler that only the header backs: each one below was compared with the headers of both
+//! versions. The library is never unloaded: RocksDB keeps threads and thread-local destructors that point
+//! into it.
 #![expect(unsafe_code, reason = "symbols of a shared library have the types of a C header")]
 
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
@@ -114,8 +116,8 @@ macro_rules! api {
 
         impl Api {
             fn read(library: Library, path: &Path) -> Result<Self> {
-                // SAFETY: each type is the one that RocksDB's C header gives the symbol; the functions are called
-                // only while `Api` is there, and the library is never unloaded.
+                // SAFETY: each type is the one that RocksDB's C header gives the symbol; the functions are
+                // called only while `Api` is there, and the library is never unloaded.
                 unsafe {
                     Ok(Api {
                         path: path.to_owned(),
@@ -286,7 +288,8 @@ fn missing(path: &Path, symbol: &str) -> Error {
     ))
 }
 
-/// Whether the library at `path` is the one that Terrane offers under RocksDB's name. Whoever means that one names it.
+/// Returns true if the library at `path` is the one that Terrane offers under RocksDB's name. It is used only
+/// if it is named explicitly.
 pub(super) fn is_terranes_own(path: &Path) -> bool {
     // SAFETY: as in `Api::load`; the symbol is looked for and not called.
     unsafe {
@@ -302,8 +305,8 @@ impl Api {
     /// # Errors
     /// The loader's text, if it cannot be loaded; `Ok(Err(..))` if it was loaded but lacks a symbol.
     pub(super) fn load(path: &Path) -> std::result::Result<Result<Self>, String> {
-        // SAFETY: loading runs the library's initializers: the user named the file as a RocksDB library, and that is
-        // the trust that linking with it would take.
+        // SAFETY: loading runs the library's initializers: the user named the file as a RocksDB library, and
+        // that is the trust that linking with it would take.
         let library = unsafe { Library::new(path) };
         library.map(|library| Api::read(library, path)).map_err(|error| error.to_string())
     }
@@ -326,7 +329,7 @@ impl<T> Owned<T> {
     /// Takes what a `create` function made.
     ///
     /// # Safety
-    /// `raw` is null or came from the constructor that `destroy` belongs to, and nobody else destroys it.
+    /// `raw` is null or came from the constructor that `destroy` belongs to, and no other code destroys it.
     ///
     /// # Panics
     /// If it is null: the library's constructors have no way to fail but running out of memory.

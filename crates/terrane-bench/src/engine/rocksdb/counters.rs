@@ -1,4 +1,5 @@
-//! RocksDB's counters and shape, from its texts: by name, because its numbers of counters change between versions.
+//! RocksDB's counters and shape, from its texts: by name, because its numbers of counters change between
+//! versions.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +36,8 @@ fn ticker(line: &str) -> Option<(&str, u64)> {
     Some((name, rest.split_whitespace().next()?.parse().ok()?))
 }
 
-/// Counters from the text of a `PerfContext`, items of `name = n` between commas; what is zero is left out there.
+/// Counters from the text of a `PerfContext`, items of `name = n` between commas; what is zero is left out
+/// there.
 pub(super) fn of_perf_context(text: &str) -> EngineCounters {
     let counts: BTreeMap<&str, u64> = text.split(',').filter_map(perf_item).collect();
     let get = |name: &str| counts.get(name).copied().unwrap_or(0);

@@ -1,8 +1,9 @@
-//! An open RocksDB database: column families as tables, and the calls that are not on the way of an operation.
+//! An open RocksDB database: column families as tables, and the calls that are not on the way of an
+//! operation.
 //!
-//! Unsafe code: calls of the C interface. Pointers given to it are of objects that `Database` owns, or of buffers alive
-//! for the call; strings it returns are copied and freed at once. Field order is drop order: column families before the
-//! database, the database before its options and caches.
+//! Unsafe code: calls of the C interface. Pointers given to it are of objects that `Database` owns, or of
+//! buffers alive for the call; strings it returns are copied and freed at once. Field order is drop order:
+//! column families before the database, the database before its options and caches.
 #![expect(unsafe_code, reason = "calls of a C interface")]
 
 use std::ffi::{CStr, CString, c_char};
@@ -36,8 +37,8 @@ pub(super) struct Database {
     pub(super) api: Arc<Api>,
 }
 
-// SAFETY: RocksDB's database and column family handles may be used by many threads at once, and the option objects are
-// not changed after opening.
+// SAFETY: RocksDB's database and column family handles may be used by many threads at once, and the option
+// objects are not changed after opening.
 unsafe impl Send for Database {}
 // SAFETY: as above.
 unsafe impl Sync for Database {}
@@ -158,8 +159,8 @@ impl Database {
         // SAFETY: the constructor and its destructor.
         let options = unsafe { Owned::new(api, create(), destroy) };
         checked(api, "compact files", |error| {
-            // SAFETY: all handles and the names are alive; null means that outputs are not asked for; -1 leaves the
-            // path to RocksDB.
+            // SAFETY: all handles and the names are alive; null means that outputs are not asked for; -1
+            // leaves the path to RocksDB.
             unsafe {
                 limit(options.as_ptr(), file_bytes);
                 compact(
@@ -243,8 +244,8 @@ impl Database {
     /// Every table file.
     pub(super) fn files(&self) -> Vec<TableFile> {
         let api = &self.api;
-        // SAFETY: the constructor and its destructor; indexes stay below the count, and names are copied while the
-        // list is alive.
+        // SAFETY: the constructor and its destructor; indexes stay below the count, and names are copied
+        // while the list is alive.
         unsafe {
             let list: Owned<LiveFiles> = Owned::new(api, (api.livefiles)(self.raw()), api.livefiles_destroy);
             let list = list.as_ptr();
@@ -290,7 +291,8 @@ fn write_options(api: &Arc<Api>, sync: bool) -> Owned<WriteOptions> {
     }
 }
 
-/// The column families to open: table 0 is `default`, then `table1`...; all that exist, because RocksDB demands it.
+/// The column families to open: table 0 is `default`, then `table1`...; all that exist, because RocksDB
+/// demands it.
 fn family_names(api: &Arc<Api>, path: &CString, directory: &Path, tables: u32) -> Result<Vec<String>> {
     let mut names: Vec<String> = (0..tables.max(1))
         .map(|table| if table == 0 { "default".to_owned() } else { format!("table{table}") })

@@ -1,4 +1,5 @@
-//! Finding a RocksDB library: the path that the caller gives, then `TERRANE_ROCKSDB`, then the names that the system's loader knows.
+//! Finding a RocksDB library: the path that the caller gives, then `TERRANE_ROCKSDB`, then the names that the
+//! system's loader knows.
 //!
 //! A path that was given is the only one tried: a run must not measure another library than the one named.
 
@@ -21,7 +22,8 @@ in the jar without classifier; take the library out with
 Then name it: the option `library` of the engine in the plan of a bench, `--library` of an import, or \
 TERRANE_ROCKSDB=/path/to/librocksdb.so";
 
-/// Names that the loader is asked for, newest first; distributions ship the numbered ones without the development package.
+/// Names that the loader is asked for, newest first; distributions ship the numbered ones without the
+/// development package.
 fn loader_names() -> Vec<PathBuf> {
     let numbered = (7..=12).rev().map(|major| PathBuf::from(format!("librocksdb.so.{major}")));
     // Debian's soname has the minor number.
@@ -29,11 +31,11 @@ fn loader_names() -> Vec<PathBuf> {
     std::iter::once(PathBuf::from("librocksdb.so")).chain(numbered).chain(debian).collect()
 }
 
-/// Finds and loads a library; `by`: who names it, if somebody does.
+/// Finds and loads a library; `by`: the setting that names it, if there is one.
 ///
 /// # Errors
-/// `Unsupported` if none was named and none found, with the ways to get one; `Plan` if the one that was named cannot be
-/// loaded, or a symbol is missing.
+/// `Unsupported` if none was named and none found, with the ways to get one; `Plan` if the one that was named
+/// cannot be loaded, or a symbol is missing.
 pub(super) fn find(named: Option<&Path>, by: &str) -> Result<Arc<Api>> {
     let variable = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
     match (named, variable) {

@@ -1,10 +1,10 @@
 //! RocksDB, through its C interface, from any `librocksdb.so` that is found while the program runs.
 //!
-//! `library` finds it, `api` is its table of functions, `tuning` chooses options, `setup` makes them, `database` and
-//! `session` call it, `transactions` opens the kinds of database that have them, `control` shapes the tree, `counters` reads
-//! what RocksDB tells. Tables are column families. [`source`] reads databases that programs made, `recorded` what these wrote
-//! down of their options.
-//! Unsafe code is in `api`, `setup`, `database`, `session`, `source`, `operators` and `transactions` alone.
+//! `library` finds it, `api` is its table of functions, `tuning` chooses options, `setup` makes them,
+//! `database` and `session` call it, `transactions` opens the kinds of database that have them, `control`
+//! shapes the tree, `counters` reads what RocksDB tells. Tables are column families. [`source`] reads
+//! databases that programs made, `recorded` what these wrote down of their options. Unsafe code is in `api`,
+//! `setup`, `database`, `session`, `source`, `operators` and `transactions` alone.
 
 mod api;
 mod control;
@@ -43,8 +43,8 @@ impl RocksDb {
     /// Finds a library and opens the database.
     ///
     /// # Errors
-    /// `Unsupported` if no library is found; `Plan` if the one that was named does not load, a symbol is missing, or an
-    /// option is wrong; RocksDB's.
+    /// `Unsupported` if no library is found; `Plan` if the one that was named does not load, a symbol is
+    /// missing, or an option is wrong; RocksDB's.
     pub fn open(options: &EngineOptions) -> Result<Self> {
         let tuning = Tuning::new(options)?;
         let api = library::find(options.library.as_deref(), "the plan")?;

@@ -1,4 +1,5 @@
-//! Merge operators of a source: whether the library has the one that is named, and one that refuses every merge.
+//! Merge operators of a source: whether the library has the one that is named, and one that refuses every
+//! merge.
 //!
 //! Unsafe code: calls of the C interface, and functions that it calls.
 #![expect(unsafe_code, reason = "calls of a C interface, and functions that it calls")]
@@ -14,7 +15,8 @@ use crate::error::Result;
 /// The option that names a merge operator.
 pub(super) const OPTION: &str = "merge_operator";
 
-/// The merge operator that an option string names, the last one if there are several, and the string without it.
+/// The merge operator that an option string names, the last one if there are several, and the string without
+/// it.
 pub(super) fn apart(options: &str) -> (Option<String>, String) {
     let (mut operator, mut others) = (None, Vec::new());
     let mut depth = 0_i64;
@@ -33,11 +35,12 @@ pub(super) fn apart(options: &str) -> (Option<String>, String) {
     (operator, others.join(";"))
 }
 
-/// Whether options came with a merge operator: RocksDB leaves a name that it does not know out without a word. A database in
-/// memory is asked to merge, which is refused where there is none.
+/// Returns true if options came with a merge operator: RocksDB leaves a name that it does not know out
+/// without a word. A database in memory is asked to merge, which is refused where there is none.
 pub(super) fn has_one(api: &Arc<Api>, options: &Owned<Options>) -> Result<bool> {
     let probe = setup::parse(api, options, "create_if_missing=true")?;
-    // SAFETY: the objects are made and destroyed here, the environment last; what is merged is alive for the call.
+    // SAFETY: the objects are made and destroyed here, the environment last; what is merged is alive for the
+    // call.
     unsafe {
         let environment = Owned::new(api, (api.create_mem_env)(), api.env_destroy);
         (api.options_set_env)(probe.as_ptr(), environment.as_ptr());

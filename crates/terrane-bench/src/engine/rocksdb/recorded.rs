@@ -1,6 +1,8 @@
-//! What a database writes down of its options: the newest file `OPTIONS-NUMBER` of its directory, text in sections.
+//! What a database writes down of its options: the newest file `OPTIONS-NUMBER` of its directory, text in
+//! sections.
 //!
-//! Only what decides how rows are read is looked at: the comparator and the merge operator of each column family.
+//! Only what decides how rows are read is looked at: the comparator and the merge operator of each column
+//! family.
 #![expect(clippy::disallowed_methods, reason = "a file of RocksDB's, in a directory of its own")]
 
 use std::collections::BTreeMap;

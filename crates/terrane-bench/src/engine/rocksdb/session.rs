@@ -1,9 +1,9 @@
 //! One thread's operations on RocksDB.
 //!
-//! Unsafe code: calls of the C interface on the way of each operation. Keys and values are lent to the library for a call
-//! only; what it lends back (a pinned value, an iterator's row) is seen by the visitor before the owner is destroyed or
-//! moved. The batch, the buffers of `multi_get` and, where the library can refresh them, the iterators of short scans
-//! are reused.
+//! Unsafe code: calls of the C interface on the way of each operation. Keys and values are lent to the
+//! library for a call only; what it lends back (a pinned value, an iterator's row) is seen by the visitor
+//! before the owner is destroyed or moved. The batch, the buffers of `multi_get` and, where the library can
+//! refresh them, the iterators of short scans are reused.
 #![expect(unsafe_code, reason = "calls of a C interface")]
 
 use std::ffi::c_char;
@@ -41,8 +41,8 @@ impl<'d> RocksSession<'d> {
     /// Begins; with [`Counting::Perf`], the calling thread counts from here on.
     pub(super) fn new(database: &'d Database, counting: Counting) -> Self {
         let api = &database.api;
-        // SAFETY: constructors and their destructors; the perf level and context are the calling thread's, and a
-        // session stays on its thread because it is not `Send`.
+        // SAFETY: constructors and their destructors; the perf level and context are the calling thread's,
+        // and a session stays on its thread because it is not `Send`.
         let (batch, perf) = unsafe {
             let batch = Owned::new(api, (api.writebatch_create)(), api.writebatch_destroy);
             let perf = (counting == Counting::Perf).then(|| {
@@ -60,7 +60,8 @@ impl<'d> RocksSession<'d> {
     /// Lends a pinned value to the visitor and gives it back.
     fn visit_pinned(&self, key: &[u8], pinned: *mut Pinned, visit: &mut Visit<'_>) {
         let mut size = 0;
-        // SAFETY: `pinned` is a value that the library just handed out; the bytes live until it is destroyed, once, below.
+        // SAFETY: `pinned` is a value that the library just handed out; the bytes live until it is destroyed,
+        // once, below.
         unsafe {
             let data = (self.api.pinnableslice_value)(pinned, &raw mut size);
             visit(key, lent(data, size));
@@ -70,7 +71,8 @@ impl<'d> RocksSession<'d> {
 
     fn new_iter(&self, all: bool, table: u32) -> Owned<Iter> {
         let options = if all { &self.database.read_all } else { &self.database.read };
-        // SAFETY: database, options and family outlive the iterator, which ends with this session at the latest.
+        // SAFETY: database, options and family outlive the iterator, which ends with this session at the
+        // latest.
         unsafe {
             let raw = (self.api.create_iterator_cf)(
                 self.database.raw(),
@@ -166,7 +168,8 @@ impl<'d> RocksSession<'d> {
         }
     }
 
-    /// Takes the answers of a batched read: lends what was found, frees everything, and returns the first error.
+    /// Takes the answers of a batched read: lends what was found, frees everything, and returns the first
+    /// error.
     fn take_answers(&mut self, keys: &[&[u8]], visit: &mut Visit<'_>) -> Result<u64> {
         let (mut found, mut failed) = (0, None);
         for (index, key) in keys.iter().enumerate() {

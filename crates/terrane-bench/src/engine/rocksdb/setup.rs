@@ -1,7 +1,7 @@
 //! From a [`Tuning`] to RocksDB's option objects.
 //!
-//! Unsafe code: calls of the C interface. Each function makes objects, sets them, and hands them out as [`Owned`]; RocksDB
-//! copies what it is given by `set_*`, except the filter policy, which it takes over.
+//! Unsafe code: calls of the C interface. Each function makes objects, sets them, and hands them out as
+//! [`Owned`]; RocksDB copies what it is given by `set_*`, except the filter policy, which it takes over.
 #![expect(unsafe_code, reason = "calls of a C interface")]
 
 use std::ffi::CString;
@@ -19,7 +19,7 @@ const BINARY_AND_HASH: i32 = 1;
 /// Options ready to open with, and what must outlive the database.
 pub(super) struct Setup {
     pub(super) options: Owned<Options>,
-    /// Whether memtables are charged to the cache.
+    /// True if memtables are charged to the cache.
     pub(super) managed: bool,
     /// Kind of cache, for the report.
     pub(super) cache_kind: &'static str,
@@ -81,7 +81,8 @@ fn cache(api: &Arc<Api>, tuning: &Tuning, managed: bool) -> Result<(Owned<Cache>
         api.cache_create_hyper_clock_opts,
     );
     if let ("auto" | "hyper_clock", (Some(create), Some(destroy), Some(make))) = (tuning.cache, clock) {
-        // SAFETY: the options live until the cache is made from them; 0 lets RocksDB find the size of entries itself.
+        // SAFETY: the options live until the cache is made from them; 0 lets RocksDB find the size of entries
+        // itself.
         let cache = unsafe {
             let options = Owned::new(api, create(bytes, 0), destroy);
             Owned::new(api, make(options.as_ptr()), api.cache_destroy)
@@ -110,8 +111,8 @@ fn charge_memtables(
         api.options_set_write_buffer_manager?,
     );
     let bytes = usize::try_from(tuning.write_memory_bytes).unwrap_or(usize::MAX);
-    // SAFETY: cache and options are alive; the manager is destroyed after the database (field order of the owner), and
-    // shares the cache.
+    // SAFETY: cache and options are alive; the manager is destroyed after the database (field order of the
+    // owner), and shares the cache.
     unsafe {
         let manager = Owned::new(api, create(bytes, cache.as_ptr(), false), destroy);
         set(options.as_ptr(), manager.as_ptr());

@@ -1,15 +1,18 @@
-//! A database that another program made with RocksDB, to be read whole: opened for reading, one scan per column family.
+//! A database that another program made with RocksDB, to be read whole: opened for reading, one scan per
+//! column family.
 //!
-//! 1. [`Source::open`] finds a library, lists the column families and looks at what the database wrote down of its options.
-//! 2. Each family gets the comparator and the merge operator that are recorded, by name, where the library has them; the merge
-//!    operator of the given options where it does not.
+//! 1. [`Source::open`] finds a library, lists the column families and looks at what the database wrote down
+//!    of its options.
+//! 2. Each family gets the comparator and the merge operator that are recorded, by name, where the library
+//!    has them; the merge operator of the given options where it does not.
 //! 3. [`Source::rows`] reads a family in its order, merged, past the block cache.
 //!
-//! A family whose operator the library does not have gets one that refuses every merge (`operators`), and so does one without
-//! an operator: opened with none at all, RocksDB passes by operands in its log without a word.
+//! A family whose operator the library does not have gets one that refuses every merge (`operators`), and so
+//! does one without an operator: opened with none at all, RocksDB passes by operands in its log without a
+//! word.
 //!
-//! Unsafe code: calls of the C interface. Pointers given to it are of objects that [`Source`] or [`Rows`] own, or of buffers
-//! alive for the call. Field order is drop order.
+//! Unsafe code: calls of the C interface. Pointers given to it are of objects that [`Source`] or [`Rows`]
+//! own, or of buffers alive for the call. Field order is drop order.
 #![expect(unsafe_code, reason = "calls of a C interface")]
 
 use std::collections::BTreeMap;
@@ -48,7 +51,8 @@ pub struct Family {
     pub order: Order,
     /// Keys that it has, as RocksDB estimates them.
     pub keys_estimated: u64,
-    /// By which operator its merges are worked out, as an option string names it; none where they are refused.
+    /// By which operator its merges are worked out, as an option string names it; none where they are
+    /// refused.
     pub merge_operator: Option<String>,
     /// The merge operator that is recorded and that the library does not have.
     operator_missing: Option<String>,
@@ -77,13 +81,15 @@ impl fmt::Debug for Family {
 }
 
 impl Source {
-    /// Opens the database in `directory` with the library `library`, or else the one that `TERRANE_ROCKSDB` names or the
-    /// system's loader finds. `options` is an option string of RocksDB for every column family, and may be empty; a merge operator in
-    /// it is that of families for which none is recorded that the library has. Nothing is written, and no lock is taken: no process may write to the database meanwhile.
+    /// Opens the database in `directory` with the library `library`, or else the one that `TERRANE_ROCKSDB`
+    /// names or the system's loader finds. `options` is an option string of RocksDB for every column family,
+    /// and may be empty; a merge operator in it is that of families for which none is recorded that the
+    /// library has. Nothing is written, and no lock is taken: no process may write to the database meanwhile.
     ///
     /// # Errors
-    /// `Plan` if the library cannot be loaded or lacks a symbol, if the directory holds no database, or if a column family is
-    /// ordered by a comparator of its program's own; `Unsupported` if no library was named or found; RocksDB's.
+    /// `Plan` if the library cannot be loaded or lacks a symbol, if the directory holds no database, or if a
+    /// column family is ordered by a comparator of its program's own; `Unsupported` if no library was named
+    /// or found; RocksDB's.
     pub fn open(directory: &Path, library: Option<&Path>, options: &str) -> Result<Source> {
         let api = library::find(library, "--library")?;
         if !directory.join("CURRENT").is_file() {
@@ -180,7 +186,7 @@ pub struct Rows<'s> {
     iter: Owned<Iter>,
     api: &'s Arc<Api>,
     family: &'s Family,
-    /// Whether it stands at a row that was not shown yet.
+    /// True if it stands at a row that was not shown yet.
     is_fresh: bool,
 }
 
@@ -200,8 +206,8 @@ impl Rows<'_> {
     /// RocksDB's, where it cannot read or merge what it has.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>> {
         let (api, iter) = (self.api, self.iter.as_ptr());
-        // SAFETY: the iterator is alive; it is asked to move on only from where it is valid, and what it lends is used until it
-        // moves on, which needs this object alone.
+        // SAFETY: the iterator is alive; it is asked to move on only from where it is valid, and what it
+        // lends is used until it moves on, which needs this object alone.
         unsafe {
             if !std::mem::replace(&mut self.is_fresh, false) && (api.iter_valid)(iter) != 0 {
                 (api.iter_next)(iter);
@@ -260,7 +266,8 @@ struct Operator {
     missing: Option<String>,
 }
 
-/// The options of a family. `given` are a merge operator for where none that is recorded is at hand, and all other options.
+/// The options of a family. `given` are a merge operator for where none that is recorded is at hand, and all
+/// other options.
 fn family_options(
     api: &Arc<Api>,
     name: &str,

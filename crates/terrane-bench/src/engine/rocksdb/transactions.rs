@@ -1,10 +1,10 @@
 //! Databases that have transactions, and one transaction on them.
 //!
-//! `OptimisticTransactionDB` and `TransactionDB` are opened in the place of the plain database; a view of the database
-//! below is what everything else uses. So loads go by the locks, as RocksDB allows.
+//! `OptimisticTransactionDB` and `TransactionDB` are opened in the place of the plain database; a view of the
+//! database below is what everything else uses. So loads go by the locks, as RocksDB allows.
 //!
-//! Unsafe code: calls of the C interface. A view is destroyed before what it is a view of (field order of the owner); a
-//! transaction lives within one call.
+//! Unsafe code: calls of the C interface. A view is destroyed before what it is a view of (field order of the
+//! owner); a transaction lives within one call.
 #![expect(unsafe_code, reason = "calls of a C interface")]
 
 use std::ffi::{c_char, c_int};
@@ -83,7 +83,8 @@ impl Opening {
             present(api.optimistictransaction_options_destroy)?,
         );
         let set_snapshot = present(api.optimistictransaction_options_set_set_snapshot)?;
-        // SAFETY: as for `open_plain`; the view is made of a living database, the options by their constructor.
+        // SAFETY: as for `open_plain`; the view is made of a living database, the options by their
+        // constructor.
         unsafe {
             let opened =
                 checked(api, "open", |error| open(options, path, count, names, each, handles, error))?;
@@ -123,8 +124,8 @@ impl Opening {
     }
 }
 
-/// Whether another run of the transaction may succeed: by the codes of RocksDB's status that conflicts, deadlocks,
-/// timeouts and a history that is too short have.
+/// Returns true if another run of the transaction may succeed: by the codes of RocksDB's status that
+/// conflicts, deadlocks, timeouts and a history that is too short have.
 fn is_refusal(error: &Error) -> bool {
     let texts = ["Resource busy", "Operation timed out", "Try again", "TryAgain"];
     matches!(error, Error::Engine { message, .. } if texts.iter().any(|text| message.contains(text)))
@@ -140,8 +141,8 @@ pub(super) fn transact(
     let api = &database.api;
     let write = if sync { &database.write_sync } else { &database.write };
     let destroy = present(api.transaction_destroy)?;
-    // SAFETY: database and options are alive, and outlive the transaction, which ends here. RocksDB rolls back what is
-    // destroyed without a commit.
+    // SAFETY: database and options are alive, and outlive the transaction, which ends here. RocksDB rolls
+    // back what is destroyed without a commit.
     let transaction = unsafe {
         let begun = match &database.transacting {
             Transacting::Off => {

@@ -1,8 +1,9 @@
 //! How RocksDB is set up: its tuning guide's advice, under the bench's memory budget.
 //!
-//! Values are RocksDB's own option strings where it has one, so that the report prints what RocksDB was told. Memory: the
-//! block cache is `memory_bytes`, holds index and filter blocks, and memtables are charged to it, where the library
-//! exports a write buffer manager; else the cache is what memtables leave. See `docs/benchmarks/peers.md`.
+//! Values are RocksDB's own option strings where it has one, so that the report prints what RocksDB was told.
+//! Memory: the block cache is `memory_bytes`, holds index and filter blocks, and memtables are charged to it,
+//! where the library exports a write buffer manager; else the cache is what memtables leave. See
+//! `docs/benchmarks/peers.md`.
 
 use crate::engine::EngineOptions;
 use crate::engine::options::{Named, setting};
@@ -71,8 +72,8 @@ pub(super) struct Tuning {
     pub(super) counting: Counting,
     /// Which database.
     pub(super) transactions: Transactions,
-    /// Whether a transaction fails if what it reads for update was changed after it began (`set_snapshot`); otherwise
-    /// after its read.
+    /// True if a transaction fails if what it reads for update was changed after it began (`set_snapshot`);
+    /// otherwise after its read.
     pub(super) has_snapshot: bool,
     /// Size of the files that compaction writes, in bytes.
     pub(super) file_bytes: u64,
@@ -130,12 +131,13 @@ impl Tuning {
         self
     }
 
-    /// Whether the last level is compressed.
+    /// Returns true if the last level is compressed.
     pub(super) fn compresses(&self) -> bool {
         self.compression_last != codec("none")
     }
 
-    /// All options that RocksDB reads from a string, in its syntax. `managed`: memtables are charged to the cache.
+    /// All options that RocksDB reads from a string, in its syntax. `managed`: memtables are charged to the
+    /// cache.
     pub(super) fn option_string(&self, managed: bool) -> String {
         let mut text = String::from("create_if_missing=true;create_missing_column_families=true;");
         for (name, value) in self.all_strings(managed) {

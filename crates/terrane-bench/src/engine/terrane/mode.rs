@@ -33,7 +33,7 @@ const NAMES: [&str; 8] = [
 /// See the head of the file.
 #[derive(Clone, Debug)]
 pub(super) struct Mode {
-    /// Whether requests at hand are done together.
+    /// True if requests at hand are done together.
     pub(super) together: bool,
     /// How transactions are run.
     pub(super) transactions: TransactionOptions,

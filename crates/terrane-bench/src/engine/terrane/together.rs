@@ -1,7 +1,8 @@
-//! Requests that are at hand at once, done together in the calling thread: what the cores are measured against.
+//! Requests that are at hand at once, done together in the calling thread: what the cores are measured
+//! against.
 //!
-//! Reads gather by table into one multi-get each, writes into one batch. A read of a key that was written before it
-//! comes behind these writes.
+//! Reads gather by table into one multi-get each, writes into one batch. A read of a key that was written
+//! before it comes behind these writes.
 
 use terrane::{Batch, Db, Table, Values};
 

@@ -1,10 +1,11 @@
 //! Two runs side by side, with a verdict that respects noise.
 //!
-//! For each scenario, step and engine that both runs have, cells of the same repetition make a pair; its ratio is the rate
-//! in `b` by that in `a` (for steps without operations the time in `a` by that in `b`), so above 1 is always better. The
-//! median of the ratios is the result, and an interval of order statistics says how far to trust it
-//! ([`Interval::of_median`]; no distribution is assumed). With fewer than [`PAIRS_MIN`] pairs noise cannot be judged: the
-//! interval is the range of the ratios then, the verdict is `unsure`, and the text says so.
+//! For each scenario, step and engine that both runs have, cells of the same repetition make a pair; its
+//! ratio is the rate in `b` by that in `a` (for steps without operations the time in `a` by that in `b`), so
+//! above 1 is always better. The median of the ratios is the result, and an interval of order statistics says
+//! how far to trust it ([`Interval::of_median`]; no distribution is assumed). With fewer than [`PAIRS_MIN`]
+//! pairs noise cannot be judged: the interval is the range of the ratios then, the verdict is `unsure`, and
+//! the text says so.
 //!
 //! The verdict, for a bound of `d` (0.05: a change of 5 % matters):
 //!
@@ -15,8 +16,9 @@
 //! | same | lies wholly between the two, both included |
 //! | unsure | crosses one of them, or has too few pairs: more repetitions, or a quieter machine |
 //!
-//! A regression is a `worse`, or something that `a` measured and `b` did not: a step that `b` lacks or has in none of the
-//! same repetitions, or a repetition in which it failed there. Two runs with nothing in common cannot be compared.
+//! A regression is a `worse`, or something that `a` measured and `b` did not: a step that `b` lacks or has in
+//! none of the same repetitions, or a repetition in which it failed there. Two runs with nothing in common
+//! cannot be compared.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +63,7 @@ pub struct Place {
 pub struct Row {
     /// Which.
     pub place: Place,
-    /// Whether the figures are seconds instead of operations per second.
+    /// True if the figures are seconds instead of operations per second.
     pub timed: bool,
     /// Median figure in the first run, over the pairs.
     pub a: f64,
@@ -73,7 +75,8 @@ pub struct Row {
     pub interval: Interval,
     /// The verdict.
     pub verdict: Verdict,
-    /// Median of the pair ratios of the 99th percentile of latency, `b` by `a`: above 1 is worse. Told, not judged.
+    /// Median of the pair ratios of the 99th percentile of latency, `b` by `a`: above 1 is worse. Told, not
+    /// judged.
     pub p99: Option<f64>,
     /// The same for CPU per operation.
     pub cpu: Option<f64>,
@@ -108,13 +111,14 @@ impl Verdict {
 }
 
 impl Comparison {
-    /// Whether the two have nothing in common that could be compared.
+    /// Returns true if the two have nothing in common that could be compared.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Whether the second run is worse: some row is [`Verdict::Worse`], or it lacks something that the first measured.
+    /// Returns true if the second run is worse: some row is [`Verdict::Worse`], or it lacks something that
+    /// the first measured.
     #[must_use]
     pub fn regressed(&self) -> bool {
         !self.missing.is_empty() || self.rows.iter().any(|row| row.verdict == Verdict::Worse)
@@ -200,7 +204,8 @@ fn told(pairs: &[(&Cell, &Cell)], metric: &Metric) -> Option<f64> {
     Spread::of(ratios).map(|spread| spread.median)
 }
 
-/// What the second run, of which these are the `cells`, lacks at a place that the first measured: `None` if nothing.
+/// What the second run, of which these are the `cells`, lacks at a place that the first measured: `None` if
+/// nothing.
 fn why_missing(
     place: &Place,
     first: &BTreeMap<u32, &Cell>,

@@ -20,7 +20,7 @@ pub(super) struct Frame {
     pub(super) x_max: f64,
     /// Ends of the y axis.
     pub(super) y: (f64, f64),
-    /// Whether the y axis is logarithmic.
+    /// True if the y axis is logarithmic.
     pub(super) log: bool,
 }
 
@@ -62,7 +62,8 @@ impl Frame {
             .collect()
     }
 
-    /// A chart: the grid with labels, then what `inner` draws. `about` is what a reader who cannot see it is told.
+    /// A chart: the grid with labels, then what `inner` draws. `about` is the description for readers who use
+    /// a screen reader.
     pub(super) fn draw(
         &self,
         html: &mut Html,
@@ -122,7 +123,8 @@ fn decimals(step: f64) -> usize {
     }
 }
 
-/// The least of 1, 2, 4, 5, 8 or 10 times a power of ten that is not below the value: a quarter of it is short to write.
+/// The least of 1, 2, 4, 5, 8 or 10 times a power of ten that is not below the value: a quarter of it is
+/// short to write.
 fn nice_above(value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
     let factor = [1.0, 2.0, 4.0, 5.0, 8.0].into_iter().find(|factor| factor * power >= value * 0.999_999);

@@ -1,8 +1,8 @@
 //! HTML that is balanced and escaped by construction.
 //!
-//! Elements nest by closures; text and attribute values pass through [`escape`]; names of elements and attributes are
-//! `&'static str`, so nothing from a result file can become one. The text is XML as well: attributes are quoted, empty
-//! elements closed.
+//! Elements nest by closures; text and attribute values pass through [`escape`]; names of elements and
+//! attributes are `&'static str`, so nothing from a result file can become one. The text is XML as well:
+//! attributes are quoted, empty elements closed.
 
 use std::fmt::Write as _;
 

@@ -1,9 +1,10 @@
-//! Throughput over time: for each engine the median of its repetitions, the band between the slowest and the fastest, and
-//! marks where it stalled.
+//! Throughput over time: for each engine the median of its repetitions, the band between the slowest and the
+//! fastest, and marks where it stalled.
 //!
-//! A stall is an interval of one repetition with less than a tenth of the median of that repetition's intervals. Only
-//! whole intervals before the end of the operations count: what comes after is waiting for the background. For drawing,
-//! neighbouring intervals are averaged until at most [`POINTS_MAX`] are left; stalls are found before that.
+//! A stall is an interval of one repetition with less than a tenth of the median of that repetition's
+//! intervals. Only whole intervals before the end of the operations count: what comes after is waiting for
+//! the background. For drawing, neighbouring intervals are averaged until at most [`POINTS_MAX`] are left;
+//! stalls are found before that.
 
 use super::axis::{Frame, time_labels};
 use super::markup::Html;

@@ -1,5 +1,5 @@
-//! A whole scenario over time: each engine's lines of all steps, one behind the other, so that a change of the load, and
-//! what follows it, are in one picture.
+//! A whole scenario over time: each engine's lines of all steps, one behind the other, so that a change of
+//! the load, and what follows it, are in one picture.
 //!
 //! A step begins where the longest line of the step before ends, for every engine alike.
 
@@ -58,7 +58,8 @@ pub(super) fn chart(
     });
 }
 
-/// The steps that have lines but for the ceiling, which would press the others to the ground; and where they end.
+/// The steps that have lines but for the ceiling, which would press the others to the ground; and where they
+/// end.
 fn parts<'s>(summary: &Summary<'_>, steps: &'s [(&StepSummary<'_>, Vec<Line<'_>>)]) -> (Vec<Part<'s>>, f64) {
     let (mut parts, mut end) = (Vec::new(), 0.0);
     for (step, lines) in steps {

@@ -62,7 +62,8 @@ fn run_plan(engine: &Engine, flags: &RunFlags, out: &mut dyn Write) -> Result<()
     judge(&report)
 }
 
-/// A run in which something failed has a report, but did not do what it was asked. What an engine lacks is no failure.
+/// A run in which something failed has a report, but did not do what it was asked. What an engine lacks is no
+/// failure.
 fn judge(report: &RunReport) -> Result<(), Failure> {
     let failed: Vec<&Failed> = report.failed.iter().filter(|failed| !failed.unsupported).collect();
     let Some(first) = failed.first() else { return Ok(()) };
@@ -143,7 +144,7 @@ fn typed() -> String {
     format!("terrane {}", rest.join(" "))
 }
 
-/// Whether someone looks at standard error.
+/// Returns true if someone looks at standard error.
 fn is_watched() -> bool {
     std::io::stderr().is_terminal()
 }

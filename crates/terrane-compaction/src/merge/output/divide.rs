@@ -1,7 +1,7 @@
-//! Range deletes that reach over much of the level below the target are cut there, at borders of its extents.
+//! Cuts range deletes over much of the level below the target at borders of its extents.
 //!
-//! An extent with nothing but a range delete over the whole table would make a single job of all that is left to do, and an
-//! edit as long. Its pieces lie over about as much each; jobs take them down beside each other.
+//! An extent with a single range delete over the whole table would lead to one job for all the remaining
+//! work, and to an edit as long. Its pieces cover about equal amounts; concurrent jobs move them down.
 
 use std::ops::RangeInclusive;
 
@@ -11,9 +11,10 @@ use terrane_storage::SLOT_BYTES;
 use super::Output;
 use crate::job::{JobSpec, Work};
 
-/// A range delete is cut into about so many pieces.
+/// A range delete is cut into about this many pieces.
 const PIECES: u64 = 16;
-/// Bytes of grandparents under a piece: fewer are not worth the slot that it takes, more would make an edit too long.
+/// Bytes of grandparents under a piece: fewer are not worth the slot that it takes, more would make an edit
+/// too long.
 const PIECE_BYTES: RangeInclusive<u64> = 32 * SLOT_BYTES as u64..=1 << 38;
 
 /// Bytes of grandparents after which a job cuts a range delete.
@@ -24,7 +25,8 @@ pub(super) fn piece_bytes(spec: &JobSpec) -> u64 {
 }
 
 impl Output<'_> {
-    /// Whether a piece ends before the range delete that comes next: what survives over gaps of the levels below has gaps, too.
+    /// Returns true if a piece ends before the next range delete: what survives over gaps of the levels below
+    /// has gaps, too.
     pub(super) fn ends_piece(&mut self) -> bool {
         let Some(next) = self.ranges.get(self.next_range) else { return false };
         while let Some(grandparent) = self.spec.grandparents.get(self.grandparent)
@@ -35,7 +37,7 @@ impl Output<'_> {
             }
             self.grandparent += 1;
         }
-        // One that touches the next would be cut in front of all that it is over.
+        // A range delete that touches the next one would be cut before everything that it covers.
         let taken = self.next_range.checked_sub(1).map(|taken| &self.ranges[taken]);
         self.writer.range_delete_bytes() > 0
             && self.met_bytes >= self.piece_bytes
@@ -45,12 +47,12 @@ impl Output<'_> {
             })
     }
 
-    /// As [`Self::divide_range`], if the extent that is open has a range delete.
+    /// As [`Self::divide_range`], if the current extent has a range delete.
     pub(super) fn divide_taken(&mut self, key: Option<&[u8]>, work: &mut Work) -> Result<()> {
         if self.writer.range_delete_bytes() > 0 { self.divide_range(key, work) } else { Ok(()) }
     }
 
-    /// Ends extents where the range delete that was taken last reaches over the borders of pieces in front of `key`.
+    /// Ends extents where the last range delete crosses borders of pieces before `key`.
     pub(super) fn divide_range(&mut self, key: Option<&[u8]>, work: &mut Work) -> Result<()> {
         let spec = self.spec;
         while let Some(grandparent) = spec.grandparents.get(self.grandparent) {
@@ -74,7 +76,7 @@ impl Output<'_> {
         Ok(())
     }
 
-    /// Cuts the range delete that was taken last behind `border`, if it begins before it; what is left comes next.
+    /// Cuts the last range delete after `border`, if it begins before it; the rest comes next.
     fn cut_behind(&mut self, border: &[u8]) -> bool {
         let taken = self.next_range - 1;
         let entry = if self.writer.has_entries() { self.writer.last_key() } else { &[] };

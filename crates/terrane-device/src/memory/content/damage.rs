@@ -1,4 +1,4 @@
-//! What a device should not do: syncs that fail or lie, writes that go elsewhere, bits that rot.
+//! Faults of a device: failed or false syncs, misdirected writes, flipped bits.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::mapping::PAGE_BYTES;
 use crate::memory::outcome::Choices;
 
 impl Content {
-    /// What was to be made durable is not, and no later sync will try again.
+    /// Makes nothing durable, and no later sync tries again.
     pub(in crate::memory) fn fail_sync(&mut self) {
         self.absorb();
         for page in std::mem::take(&mut self.dirty).into_keys() {
@@ -17,8 +17,8 @@ impl Content {
         self.older.clear();
     }
 
-    /// Makes everything durable, but for one unsynced page: what is to be stored there is stored in the place of another
-    /// page of the file. What is read stays right as long as the system keeps its pages.
+    /// Makes everything durable except one unsynced page, which is stored at the offset of another page of
+    /// the file. Reads stay correct as long as the system keeps its pages.
     pub(in crate::memory) fn misdirect_sync(&mut self, choices: &Choices) {
         self.absorb();
         let unsynced: Vec<u64> = self.dirty.keys().copied().collect();
@@ -41,8 +41,8 @@ impl Content {
         }
     }
 
-    /// Flips one bit of a page that was written, on the device and in every cache of it; says where. `None` for a
-    /// file without such a page, and for one that is mapped: others read that memory.
+    /// Flips one bit of a written page, on the device and in every cache; returns its offset. `None` if no
+    /// page was written or the file is mapped, because readers use the mapped memory.
     pub(in crate::memory) fn rot(&mut self, choices: &Choices) -> Option<u64> {
         let is_mapped = self.mapped.as_ref().is_some_and(|mapped| Arc::strong_count(&mapped.region) > 1);
         if is_mapped {

@@ -4,11 +4,10 @@
 //! A job in parts ([`terrane_compaction`]) gives up most of its inputs at its end: until then readers find the newest of them
 //! there. What is cached of these goes to all that the job wrote, earlier parts included.
 
-use std::collections::{HashMap, HashSet};
-use std::ops::Bound::Included;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use terrane_base::{Collation, ExtentId, Result};
+use terrane_base::{ExtentId, Result};
 use terrane_compaction::JobResult;
 use terrane_levels::Metasnapshot;
 use terrane_table::{Extent, Inheritance, ObjectKind};
@@ -16,6 +15,7 @@ use terrane_table::{Extent, Inheritance, ObjectKind};
 use crate::background::compaction::install::find;
 use crate::engine::Engine;
 use crate::observe::stats::add;
+use crate::read::successors::successors_of;
 use crate::table::Table;
 
 /// Handles of the extents that a job wrote.
@@ -50,29 +50,12 @@ impl Engine {
         let inputs: Vec<_> =
             result.freed().map(|removed| find(tree, result, removed.id)).collect::<Result<_>>()?;
         let mut inheritance = Inheritance::of(inputs.iter(), &self.cache);
-        for extent in heirs(tree, result, &inputs).iter().chain(extents) {
+        for extent in successors_of(tree, result, &inputs).iter().chain(extents) {
             let blocks = inheritance.pass_on(extent, &self.cache)?;
             add(&self.counters.blocks_replaced, blocks);
         }
         Ok(())
     }
-}
-
-/// What the target of a job holds of the keys of `inputs`, which go with its `result`, in key order: what the job wrote, earlier
-/// parts included, as far as `tree` has it. Whatever else was there the job has replaced.
-pub(crate) fn heirs(tree: &Metasnapshot, result: &JobResult, inputs: &[Arc<Extent>]) -> Vec<Arc<Extent>> {
-    let Some(target) = tree.level(result.target) else { return Vec::new() };
-    let leaves: HashSet<ExtentId> = result.removed.iter().map(|removed| removed.id).collect();
-    let overlapping = |input: &Arc<Extent>| {
-        let (smallest, largest) = (Included(&*input.meta.smallest), Included(&*input.meta.largest));
-        target.range(target.overlapping(smallest, largest))
-    };
-    let mut heirs: Vec<_> = inputs.iter().flat_map(overlapping).cloned().collect();
-    let mut seen = HashSet::new();
-    heirs.retain(|extent| !leaves.contains(&extent.meta.id) && seen.insert(extent.meta.id));
-    let collation = heirs.first().map_or(Collation::BYTES, |extent| extent.meta.collation.clone());
-    collation.sort_by_key(&mut heirs, |extent| &extent.meta.smallest);
-    heirs
 }
 
 #[cfg(test)]
@@ -133,7 +116,7 @@ mod tests {
             work: Work::default(),
             next: None,
         };
-        let found = heirs(&tree, &result, &[run, last]);
+        let found = successors_of(&tree, &result, &[run, last]);
         let found: Vec<u32> = found.iter().map(|extent| extent.meta.id.slot).collect();
         assert_eq!(found, [2, 3], "in key order, without what goes itself and what holds other keys");
     }

@@ -13,8 +13,8 @@ use terrane_levels::{Change, Metasnapshot};
 use terrane_table::Extent;
 
 use crate::background::compaction::cache_transfer::Fresh;
+use crate::background::job_report;
 use crate::engine::Engine;
-use crate::observe::job_report;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
 use crate::table::stopped::Left;

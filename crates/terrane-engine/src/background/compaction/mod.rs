@@ -3,13 +3,12 @@
 pub(crate) mod cache_transfer;
 pub(crate) mod install;
 pub(crate) mod read_heavy;
-pub(crate) mod tombstone_hint;
 
 use std::sync::Arc;
 
-use terrane_base::{CompactionContext, CompactionFilter, Error, Kind, Moment, Result, SeqNo, callback};
+use terrane_base::{CompactionContext, CompactionFilter, Error, Kind, Result, SeqNo, callback};
 use terrane_compaction::{
-    Compactor, JobControl, JobKind, JobResult, JobSpec, RunShape, TableShape, debt_bytes, pick, pick_due,
+    Compactor, JobControl, JobKind as CompactionKind, JobResult, JobSpec, debt_bytes, pick, pick_due,
     pick_range,
 };
 use terrane_format::range_deletes::Fragment;
@@ -18,8 +17,10 @@ use terrane_memtable::GlobalIndex;
 
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
+use crate::observe::job_kind::JobKind;
 use crate::observe::stats::add;
 use crate::table::Table;
+use crate::table::tree_shape::shape_of;
 
 impl Engine {
     /// The most urgent job over all tables that can run beside what runs; with `puts_off` only among those that are due.
@@ -31,7 +32,9 @@ impl Engine {
     ) -> Option<(Arc<Table>, JobSpec)> {
         let snapshots = self.pins.list(|| self.journal.visible());
         let mut due: Vec<(u64, &Arc<Table>, Arc<Metasnapshot>)> = Vec::new();
-        for table in tables.iter().filter(|table| !schedule.failures.holds(("compact", Some(table.id)))) {
+        for table in
+            tables.iter().filter(|table| !schedule.failures.holds((JobKind::Compact, Some(table.id))))
+        {
             let tree = table.pinned().tree;
             let shape = shape_of(table, &tree, &snapshots);
             due.push((debt_bytes(&shape, &table.settings().limits), table, tree));
@@ -110,7 +113,7 @@ impl Engine {
         add(&table.counters.table_compaction_bytes_written, work.bytes_written);
         add(&self.counters.bytes_reused, work.bytes_relinked + work.bytes_copied);
         done?;
-        if spec.kind == JobKind::Manual {
+        if spec.kind == CompactionKind::Manual {
             table.advance_request(spec);
         }
         self.store.reclaim()?;
@@ -132,26 +135,12 @@ fn filter_of(table: &Table, spec: &JobSpec) -> Result<Option<Arc<dyn CompactionF
     let inputs: usize = spec.inputs.iter().map(|input| input.extents.len()).sum();
     let mut context = CompactionContext::default();
     context.is_full = inputs == runs + levels;
-    context.is_manual = spec.kind == JobKind::Manual;
+    context.is_manual = spec.kind == CompactionKind::Manual;
     let own = callback::call(|| filter.for_compaction(context)).map_err(|_| {
         let why = format!("compaction filter {:?} panicked before a compaction", filter.name());
         Error::new(Kind::Poisoned, why)
     })?;
     Ok(Some(own.unwrap_or(filter)))
-}
-
-/// A table's tree as the picker sees it.
-pub(crate) fn shape_of<'t>(table: &Table, tree: &'t Metasnapshot, snapshots: &'t [SeqNo]) -> TableShape<'t> {
-    TableShape {
-        table: table.id,
-        runs: tree.runs.iter().map(|run| RunShape { id: run.id, level: &*run.level }).collect(),
-        levels: tree.levels.iter().map(|level| &**level as _).collect(),
-        now: Moment(0),
-        snapshots,
-        heats: Vec::new(),
-        may_be_wide: true,
-        collation: table.sense.collation().clone(),
-    }
 }
 
 /// The range deletes of a generation: for each snapshot, and for those that come later, what it sees.

@@ -20,13 +20,14 @@ use terrane_compaction::{
     CancelCause, Counted, Fewer, JobControl, JobSpec, Load, MemoryTier, Mode, pick_fewer_runs,
 };
 
-use crate::background::compaction::shape_of;
 use crate::background::job::Job;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
+use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
+use crate::table::tree_shape::shape_of;
 
 /// How often the load is looked at.
 const TICK: Duration = Duration::from_millis(100);
@@ -119,7 +120,7 @@ impl Engine {
         }
         let step = self.worked_tables().iter().find_map(|table| {
             let load = &schedule.adaptation.tables.get(&table.id)?.load;
-            let is_held = schedule.failures.holds(("adapt", Some(table.id)));
+            let is_held = schedule.failures.holds((JobKind::Adapt, Some(table.id)));
             let is_left_alone = is_held || schedule.quarantine.of(table.id).is_some();
             if is_left_alone || load.mode == Mode::WriteFriendly {
                 return None;
@@ -131,7 +132,7 @@ impl Engine {
             return step;
         }
         // What failed is not wanted any more.
-        schedule.failures.forget_settled(&["adapt"]);
+        schedule.failures.forget_settled(JobKinds::of(&[JobKind::Adapt]));
         if std::mem::take(&mut schedule.adaptation.has_worked) {
             self.idle_watch.reclaim_again();
         }
@@ -153,7 +154,7 @@ impl Engine {
 
     /// Asks for the flush of what is in memory; returns its first step, if that can be done now.
     fn flush_for_reads(&self, table: &Arc<Table>, picture: &ReadView, schedule: &Schedule) -> Option<Job> {
-        let is_held = ["freeze", "settle", "flush"].into_iter().any(|work| schedule.is_held(work, table.id));
+        let is_held = schedule.holds_any(JobKinds::TO_LEVELS, table.id);
         if is_held || (picture.active.is_empty() && picture.generations.is_empty()) {
             return None;
         }
@@ -173,7 +174,7 @@ impl Engine {
         control: &Arc<JobControl>,
     ) -> Result<()> {
         let started = self.env.clock.now();
-        let written = self.counters.bytes_written.load(Ordering::Relaxed);
+        let written = self.written.bytes();
         // Relaxed, as below: a writer that sees it late brings no more than a quantum beyond it.
         self.adapting.stop_at.store(written.saturating_add(STOP_BYTES), Ordering::Relaxed);
         let done = self.compact(table, spec, control);
@@ -194,7 +195,7 @@ impl Engine {
         if terrane_base::planted!(AdaptAgainstWriters) {
             return;
         }
-        if stop_at != u64::MAX && self.counters.bytes_written.load(Ordering::Relaxed) >= stop_at {
+        if stop_at != u64::MAX && self.written.bytes() >= stop_at {
             self.give_up_adapting();
         }
     }
@@ -202,7 +203,7 @@ impl Engine {
     /// Stops a job that only reads gain by, for somebody who waits for what the background does.
     pub(crate) fn give_up_adapting(&self) {
         if self.adapting.stop_at.swap(u64::MAX, Ordering::Relaxed) != u64::MAX {
-            self.scheduler.cancel(&["adapt"], CancelCause::Unneeded);
+            self.scheduler.cancel(JobKinds::of(&[JobKind::Adapt]), CancelCause::Unneeded);
         }
     }
 }

@@ -105,7 +105,12 @@ impl Engine {
         control: &JobControl,
     ) -> Result<()> {
         let snapshots = self.pins.list(|| self.journal.visible());
-        let is_whole = generation.merge(oldest, &snapshots, &mut |_entries| control.check().is_ok());
+        let is_whole = generation.merge(oldest, &snapshots, &mut |_entries| {
+            // The generation grows under the view that has it.
+            table.note_part();
+            control.check().is_ok()
+        });
+        table.note_part();
         if !is_whole && !terrane_base::planted!(PopUnmergedMemtable) {
             return Err(Error::new(Kind::Cancelled, "merge into the global index cancelled"));
         }

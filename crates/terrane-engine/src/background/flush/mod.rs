@@ -20,17 +20,19 @@ use terrane_compaction::{JobSpec, Targets, plan_dump, plan_flush};
 use terrane_format::manifest::EditOp;
 use terrane_memtable::GlobalIndex;
 
-use crate::background::compaction::{ranges_of, shape_of};
+use crate::background::compaction::ranges_of;
 use crate::background::flush::completeness::Completeness;
 use crate::background::job::Job;
+use crate::background::job_report;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
-use crate::observe::job_report;
+use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
 use crate::table::read_view::ReadView;
 use crate::table::stopped::Left;
+use crate::table::tree_shape::shape_of;
 
 /// Share of the write memory in use from which on memtables are flushed before they are full.
 const RELIEF_DEBT: f64 = 0.90;
@@ -43,8 +45,8 @@ impl Engine {
     /// The table whose oldest generation should be flushed now.
     pub(crate) fn table_to_flush(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Arc<Table>> {
         let candidates = tables.iter().filter(|table| {
-            !schedule.is_held("flush", table.id)
-                && !schedule.is_running("settle", table.id)
+            !schedule.is_held(JobKind::Flush, table.id)
+                && !schedule.is_running(JobKind::Settle, table.id)
                 && self.wants_flush(table)
         });
         // The one that holds back the oldest segment first: it is what keeps memory from coming back.
@@ -56,12 +58,12 @@ impl Engine {
     /// While memory is short and nothing is flushed: the table that holds back the oldest segment. Its memtable is
     /// not full, but many such tables together, or one that hardly anyone writes to, can fill the memory.
     pub(crate) fn relief(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
-        let is_moving = ["flush", "settle", "freeze"].iter().any(|work| schedule.is_running_anywhere(work));
+        let is_moving = schedule.runs_any(JobKinds::TO_LEVELS);
         if is_moving || self.memory_debt() < RELIEF_DEBT {
             return None;
         }
         let filled = tables.iter().filter_map(|table| Some((table.pinned().oldest_segment()?, table)));
-        let free = filled.filter(|(_, table)| !schedule.is_held("flush", table.id));
+        let free = filled.filter(|(_, table)| !schedule.is_held(JobKind::Flush, table.id));
         let (_, table) = free.min_by_key(|(oldest, _)| *oldest)?;
         table.want_flush(self.journal.visible());
         let picture = table.pinned();
@@ -95,11 +97,12 @@ impl Engine {
             let picture = table.pinned();
             let is_wanted = |first_seq: Option<SeqNo>| first_seq.is_some_and(|first| table.wants_run(first));
             let settles = is_wanted(picture.frozen.last().map(|memtable| memtable.first_seq()));
-            if settles && !schedule.is_held("settle", table.id) {
+            if settles && !schedule.is_held(JobKind::Settle, table.id) {
                 return Some(Job::Settle(table.clone()));
             }
             let flushes = is_wanted(picture.generations.last().map(|generation| generation.first_seq()));
-            let is_free = !schedule.is_held("flush", table.id) && !schedule.is_running("settle", table.id);
+            let is_free = !schedule.is_held(JobKind::Flush, table.id)
+                && !schedule.is_running(JobKind::Settle, table.id);
             (flushes && is_free).then(|| Job::Flush(table.clone()))
         })
     }
@@ -124,7 +127,7 @@ impl Engine {
             job_report::flushed(&generation);
             add(&self.counters.flushes, 1);
             add(&table.counters.table_flushes, 1);
-            self.pressure.drained(generation.record_bytes(), self.env.clock.now() - started);
+            self.throttle.note_flush(generation.record_bytes(), self.env.clock.now() - started);
         }
         self.store.reclaim()?;
         self.trim_segments()
@@ -147,7 +150,7 @@ impl Engine {
         let sizes: Vec<u64> = tree.levels.iter().map(|level| level.totals().bytes).collect();
         let level_1 = sizes.first().copied().unwrap_or(0);
         let is_large = level_1 > OVERFLOW_RATIO * generation.record_bytes();
-        let paused = self.paused_micros_of(table);
+        let paused = self.throttle.paused_micros_of(table);
         let had_to_wait = paused > table.paused_before.swap(paused, Ordering::Relaxed);
         // What a range delete meets in level 1 is for a merge of runs to find out: it may be all of it.
         let is_ranged = generation.index().range_deletes().is_some();

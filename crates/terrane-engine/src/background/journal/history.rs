@@ -17,7 +17,7 @@ use terrane_levels::directory::JOURNAL;
 use terrane_levels::{KeptSegment, State};
 
 use crate::engine::Engine;
-use crate::observe::check::{CheckReport, Finding};
+use crate::observe::findings::{CheckReport, Finding};
 
 /// What one edit does to history.
 #[derive(Debug, Default)]

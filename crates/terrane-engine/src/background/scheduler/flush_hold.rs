@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Result, TableId};
+use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::JobControl;
 
+use crate::background::scheduler::Schedule;
 use crate::background::scheduler::{Running, Scheduler};
-use crate::bulk::drop_extents::refuse_if_paused;
+use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::table::Table;
 
 impl Scheduler {
@@ -18,7 +19,7 @@ impl Scheduler {
     pub(crate) fn hold_flushes(&self, tables: &[TableId], control: &Arc<JobControl>) -> Result<Vec<u64>> {
         let mut held = Vec::new();
         self.wait_until(|schedule| {
-            if tables.iter().any(|table| schedule.is_running("flush", *table)) {
+            if tables.iter().any(|table| schedule.is_running(JobKind::Flush, *table)) {
                 return refuse_if_paused(schedule).map(|()| false);
             }
             for table in tables {
@@ -26,7 +27,7 @@ impl Scheduler {
                 held.push(schedule.next_id);
                 schedule.running.push(Running {
                     id: schedule.next_id,
-                    name: "flush",
+                    kind: JobKind::Flush,
                     table: Some(*table),
                     claim: None,
                     is_manual: false,
@@ -39,13 +40,13 @@ impl Scheduler {
         Ok(held)
     }
 
-    /// Somebody asks by name for work of these names on `tables`, and for what is on none: what failed of it is tried at
+    /// Somebody asks by name for jobs of these kinds on `tables`, and for what is on none: what failed of it is tried at
     /// once. Returns the newest piece of work so far: what fails of later ones is an answer to whoever asked.
-    pub(crate) fn ask(&self, names: &[&str], tables: &[Arc<Table>]) -> u64 {
+    pub(crate) fn ask(&self, kinds: JobKinds, tables: &[Arc<Table>]) -> u64 {
         let mut schedule = self.schedule.lock();
         let newest = schedule.newest_piece();
         let is_of = |table: TableId| tables.iter().any(|asked| asked.id == table);
-        schedule.failures.ask(newest, |(name, table)| names.contains(&name) && table.is_none_or(is_of));
+        schedule.failures.ask(newest, |(kind, table)| kinds.has(kind) && table.is_none_or(is_of));
         drop(schedule);
         self.wake();
         newest
@@ -56,4 +57,15 @@ impl Scheduler {
         self.schedule.lock().running.retain(|running| !held.contains(&running.id));
         self.wake();
     }
+}
+
+/// A job that is paused gives nothing up.
+pub(crate) fn refuse_if_paused(schedule: &Schedule) -> Result<()> {
+    if !schedule.holds_paused_work() {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Busy,
+        "background work on the table is paused on the way: let the background go on, or cancel its compactions",
+    ))
 }

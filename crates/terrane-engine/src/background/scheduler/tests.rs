@@ -2,11 +2,14 @@
 
 use terrane_base::options::Options;
 use terrane_base::{ExtentId, SeqNo};
-use terrane_compaction::{Input, JobKind, JobSpec, KeyRange, Limits, OutputSettings};
+use terrane_compaction::{
+    Cursors, Input, JobKind as CompactionKind, JobSpec, KeyRange, Limits, OutputSettings,
+};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 
 use super::*;
+use crate::observe::job_kind::JobKind;
 
 const TABLE: TableId = TableId(7);
 
@@ -17,7 +20,7 @@ fn control() -> Arc<JobControl> {
 fn compacting(count: u64) -> Schedule {
     let running = (0..count).map(|id| Running {
         id,
-        name: "compact",
+        kind: JobKind::Compact,
         table: None,
         claim: None,
         is_manual: false,
@@ -53,7 +56,7 @@ fn meta(first: &str, last: &str) -> ExtentMeta {
 fn runs_job(first: &str, last: &str) -> JobSpec {
     let limits = Limits::from_options(&Options::default().resolve(2).expect("the defaults"));
     JobSpec {
-        kind: JobKind::Runs,
+        kind: CompactionKind::Runs,
         table: TABLE,
         inputs: vec![Input { place: Place::Run(1), extents: vec![meta(first, last)] }],
         target: Place::Level(1),
@@ -81,7 +84,7 @@ fn cursors_after(result: Result<()>, later: Option<&JobSpec>) -> Cursors {
         let table = Some(TABLE);
         schedule.running.push(Running {
             id: 1,
-            name: "compact",
+            kind: JobKind::Compact,
             table,
             claim,
             is_manual: false,
@@ -92,7 +95,7 @@ fn cursors_after(result: Result<()>, later: Option<&JobSpec>) -> Cursors {
             schedule.cursors.advance(later);
         }
     }
-    scheduler.finish(1, ("compact", Some(TABLE)), result, Duration::ZERO);
+    scheduler.finish(1, (JobKind::Compact, Some(TABLE)), result, Duration::ZERO);
     scheduler.inspect(|schedule| schedule.cursors.clone())
 }
 

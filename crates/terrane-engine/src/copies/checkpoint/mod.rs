@@ -12,34 +12,18 @@
 pub(crate) mod moment;
 pub(crate) mod unfinished;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use terrane_base::{Error, Result, SeqNo};
+use terrane_base::{Error, Result};
 use terrane_format::manifest::{Seal, SegmentSpec};
 use terrane_journal::WrittenSegment;
 use terrane_levels::directory::{DATA, JOURNAL};
 use terrane_levels::{Manifest, State};
 
 use crate::engine::Engine;
-use crate::observe::events::Event;
+use crate::observe::events::{Checkpoint, Event};
 use moment::Moment;
 use unfinished::Unfinished;
-
-/// What a checkpoint is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Checkpoint {
-    /// Its directory.
-    pub path: PathBuf,
-    /// It has every commit up to this number and no other.
-    pub last_seq: SeqNo,
-    /// Data files that it shares with its source, without a copy.
-    pub files_linked: u64,
-    /// Bytes of extents that were copied because their files could not be linked.
-    pub bytes_copied: u64,
-    /// Bytes of the journal that were written for it.
-    pub journal_bytes: u64,
-}
 
 impl Engine {
     /// Makes a checkpoint in the directory `path`, which must not exist: a database with every commit up to now, all or

@@ -36,23 +36,22 @@ use crate::change_feed::Feeds;
 use crate::engine::Engine;
 use crate::lifecycle::follower::{Following, KnownExtents};
 use crate::lifecycle::recover::{Recovered, Recovery};
-use crate::lifecycle::replay_filter::{finish_swap, refuse_unfinished};
+use crate::lifecycle::replay_filter::finish_swap;
 use crate::memory::arbiter::MemoryArbiter;
 use crate::memory::budget::Budget;
 use crate::memory::writers::WriterMemory;
 use crate::observe::io_accounting::Flows;
+use crate::observe::stats::written::Written;
 use crate::observe::stats::{Counters, Histograms, add};
 use crate::read::snapshots::Readers;
+use crate::segment_files::lost;
+use crate::segment_files::refuse_unfinished;
 use crate::table::Table;
 use crate::table::catalog::Catalog;
 use crate::table::settings::{TableSettings, check_default, check_kind_of_order, stored_options};
 use crate::table::totals::TableTotals;
 use crate::txn::Transactions;
-use crate::write::throttle::Pressure;
-use crate::write::throttle::compaction_debt::CompactionDebt;
-use crate::write::throttle::flush_progress::FlushProgress;
-use crate::write::throttle::ingest_rate::IngestRate;
-use crate::write::throttle::stall_events::StallEvents;
+use crate::write::throttle::Throttle;
 
 pub(crate) use entries::Way;
 
@@ -123,12 +122,8 @@ impl Engine {
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
             readers: Readers::new(options.reader_age_max_ms),
-            pressure: Pressure::default(),
-            stalls: StallEvents::default(),
+            throttle: Throttle::default(),
             events: Arc::default(),
-            backlog: CompactionDebt::default(),
-            draining: FlushProgress::default(),
-            inflow: IngestRate::default(),
             scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
             scrubber: Scrubber::default(),
             adapting: ReadHeavy::default(),
@@ -136,7 +131,6 @@ impl Engine {
             compactor: LocalCompactor::new(flows.compaction(&extents)),
             flusher: LocalCompactor::new(flows.flush(&extents)),
             flows,
-            admitted: AtomicU64::new(0),
             trimming: Mutex::new(()),
             feeds: Feeds::default(),
             closing: AtomicBool::new(false),
@@ -150,6 +144,7 @@ impl Engine {
             journal,
             marks: Marks::new(recovered.void_marks),
             counters,
+            written: Written::default(),
             histograms: Histograms::default(),
         }))
     }
@@ -321,17 +316,6 @@ fn open_store(
     store.restore(&mut state.extents())?;
     let store: Arc<dyn Store> = Arc::new(store);
     Ok(following.map_or_else(|| store.clone(), |following| following.store(&store, state)))
-}
-
-/// A directory of a database that is not there was lost: it is made before the database is one.
-pub(crate) fn lost(error: Error, dir: &Path) -> Error {
-    match error.kind() {
-        Kind::NotFound => {
-            let error = error.with_kind(Kind::Corrupt).at(dir.display().to_string(), 0);
-            error.context("a directory of the database is missing: restore it from a backup, or repair it")
-        }
-        _ => error,
-    }
 }
 
 fn open_tables(

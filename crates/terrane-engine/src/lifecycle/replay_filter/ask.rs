@@ -5,7 +5,7 @@ use std::sync::Arc;
 use terrane_base::key_order::encoded;
 use terrane_base::record::Record;
 use terrane_base::{Batch, Error, Kind, RecordKind, Result, SegmentId, SeqNo, TableId, callback, key};
-use terrane_journal::{BatchJudge, FoundBatch};
+use terrane_journal::{BatchFilter, FoundBatch};
 
 use crate::bulk::ingest::mark;
 use crate::change_feed::change_of;
@@ -139,7 +139,7 @@ impl<'a> Asking<'a> {
     }
 }
 
-impl BatchJudge for Asking<'_> {
+impl BatchFilter for Asking<'_> {
     fn begin(&mut self, segments: &[(SegmentId, SeqNo)]) -> Result<()> {
         let behind = segments.last().map_or(SegmentId(1), |(id, _)| SegmentId(id.0 + 1));
         let tables = self.tables.iter().filter(|table| !is_own(table)).map(|table| {

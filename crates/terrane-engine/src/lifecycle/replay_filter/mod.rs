@@ -18,7 +18,7 @@ use terrane_base::{Batch, Error, Kind, Moment, Result, SegmentId, SeqNo, TableId
 
 use crate::change_feed::Change;
 
-pub(crate) use swap::{finish_swap, refuse_unfinished};
+pub(crate) use swap::finish_swap;
 
 /// Says what of the journal is replayed when a database is opened for writing.
 ///

@@ -10,23 +10,24 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_base::{Error, Kind, Result, SegmentId};
+use terrane_base::{Error, Result, SegmentId};
 use terrane_device::Disk;
 use terrane_format::manifest::{Edit, EditOp};
-use terrane_journal::{NewNames, discard, file_name, file_number, pending_name, pending_number, rewrite};
+use terrane_journal::{NewNames, discard, file_name, file_number, pending_number, rewrite};
 use terrane_levels::State;
 
 use crate::copies::checkpoint::sealed;
-use crate::lifecycle::recover::{Recovery, listed};
+use crate::lifecycle::recover::Recovery;
 use crate::lifecycle::replay_filter::ReplayFilter;
 use crate::lifecycle::replay_filter::ask::Asking;
+use crate::segment_files::listed;
 
 /// Ends a swap that a death has interrupted: what the manifest lists gets its name, everything else goes.
 ///
 /// # Errors
 /// `Io`.
 pub(crate) fn finish_swap(disk: &Arc<dyn Disk>, dir: &Path, state: &State) -> Result<()> {
-    let names = disk.list(dir).map_err(|error| crate::lifecycle::open::lost(error, dir))?;
+    let names = disk.list(dir).map_err(|error| crate::segment_files::lost(error, dir))?;
     let mut is_changed = false;
     for (name, file) in names.iter().filter_map(|name| Some((name, pending_number(name)?))) {
         let (from, to) = (dir.join(name), dir.join(file_name(file)));
@@ -40,22 +41,6 @@ pub(crate) fn finish_swap(disk: &Arc<dyn Disk>, dir: &Path, state: &State) -> Re
         is_changed = true;
     }
     if is_changed { disk.sync_dir(dir) } else { Ok(()) }
-}
-
-/// Refuses to read a database of which a swap is not at its end: only a writer can end it.
-///
-/// # Errors
-/// `kind`: `Invalid` if the reader has locked the database, so that no writer is about to; `Busy` if one may be. `Io`.
-pub(crate) fn refuse_unfinished(disk: &dyn Disk, dir: &Path, state: &State, kind: Kind) -> Result<()> {
-    let names = disk.list(dir).map_err(|error| crate::lifecycle::open::lost(error, dir))?;
-    for file in names.iter().filter_map(|name| pending_number(name)) {
-        let is_listed = state.segments.values().any(|segment| segment.spec.file == file);
-        if is_listed && !disk.exists(&dir.join(file_name(file)))? {
-            let message = "an opening with a replay filter has not come to its end: if it died, open the database for writing once";
-            return Err(Error::new(kind, message).at(dir.join(pending_name(file)).display().to_string(), 0));
-        }
-    }
-    Ok(())
 }
 
 impl Recovery<'_> {

@@ -96,7 +96,7 @@ impl Engine {
     /// # Errors
     /// `Invalid` on a thread of the background, such as that of the listeners.
     pub fn wait_for_listeners(&self) -> Result<()> {
-        self.refuse_on_own_thread()?;
+        crate::reentrancy::refuse(self.instance)?;
         match self.env.spawn.stepper() {
             // Nobody else would tell them.
             Some(_) => while self.events.step(self.instance) == Step::Worked {},

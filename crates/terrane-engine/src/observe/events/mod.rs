@@ -3,9 +3,12 @@
 //! Whoever meets an event puts it into a queue, which takes a short lock and waits for nothing. One thread of its own takes
 //! events out in order and calls the listeners, outside of every lock and epoch. So a listener that is slow delays nobody but
 //! the listeners; where it is too slow, events are left out and counted. One that panics is left out of that event alone.
-//! The thread counts as one of the background ([`crate::write::reentrancy`]): what would wait for the background is refused there.
+//! The thread counts as one of the background ([`crate::reentrancy`]): what would wait for the background is refused there.
 
+pub(crate) mod checkpoint;
 mod listening;
+
+pub use checkpoint::Checkpoint;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,9 +20,9 @@ use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Error, ExtentId, SeqNo};
 use terrane_compaction::{CancelCause, JobControl};
 
-use crate::copies::checkpoint::Checkpoint;
-use crate::observe::extents::ExtentSummary;
-use crate::write::reentrancy::{Working, works_for};
+use crate::observe::extent_summary::ExtentSummary;
+use crate::observe::job_kind::JobKind;
+use crate::reentrancy::{Working, works_for};
 
 /// Events that wait at most; what comes beyond is left out.
 const QUEUE_MAX: usize = 4096;
@@ -30,8 +33,8 @@ const QUEUE_MAX: usize = 4096;
 pub struct JobBegan {
     /// Name of the table.
     pub table: String,
-    /// One word: flush, compact or adapt.
-    pub work: &'static str,
+    /// What it does: flush, compact or adapt.
+    pub work: JobKind,
     /// Number of the job: each has its own, from 1, in the order in which they begin.
     pub id: u64,
     /// The uppermost level that is merged and the level that the result goes to, 0 for overflow runs; `None` of a flush.
@@ -46,8 +49,8 @@ pub struct JobBegan {
 pub struct JobEnded {
     /// Name of the table.
     pub table: String,
-    /// One word: flush, compact or adapt.
-    pub work: &'static str,
+    /// What it does: flush, compact or adapt.
+    pub work: JobKind,
     /// Number of the job, as at its beginning.
     pub id: u64,
     /// See [`JobBegan::levels`].
@@ -113,7 +116,7 @@ pub enum StallCause {
     /// What all tables have in memory.
     Memory,
     /// What the levels of the table of this name owe.
-    CompactionDebt(String),
+    Backlog(String),
 }
 
 /// Writers begin to be held back, after nobody was for a second.
@@ -143,7 +146,7 @@ pub struct WorkFailed {
     /// Name of the table, if it was for one.
     pub table: Option<String>,
     /// One word: freeze, settle, flush, compact, adapt, trim, scrub, reclaim.
-    pub work: &'static str,
+    pub work: JobKind,
     /// Why.
     pub error: Error,
 }
@@ -195,9 +198,9 @@ pub(crate) enum Event {
 impl Event {
     fn tell(&self, listener: &dyn Listener) {
         match self {
-            Event::JobBegan(job) if job.work == "flush" => listener.flush_began(job),
+            Event::JobBegan(job) if job.work == JobKind::Flush => listener.flush_began(job),
             Event::JobBegan(job) => listener.compaction_began(job),
-            Event::JobEnded(job) if job.work == "flush" => listener.flush_ended(job),
+            Event::JobEnded(job) if job.work == JobKind::Flush => listener.flush_ended(job),
             Event::JobEnded(job) => listener.compaction_ended(job),
             Event::MemtableFrozen(memtable) => listener.memtable_frozen(memtable),
             Event::StallBegan(stall) => listener.stall_began(stall),

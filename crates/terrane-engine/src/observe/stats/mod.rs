@@ -5,11 +5,13 @@
 mod prometheus;
 mod statistics;
 mod table;
+pub(crate) mod written;
 
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::metrics::{Histogram, HistogramSnapshot, Metric, MetricKind, MetricScope};
 
+pub(crate) use statistics::numbers;
 pub use statistics::{MetricValue, Sample, Statistics, TableStatistics, metrics};
 pub(crate) use table::TableCounters;
 pub use table::TableStats;
@@ -39,7 +41,7 @@ macro_rules! numbers {
         }
 
         /// The numbers of a database.
-        const NUMBERS: &[Metric] = &[ $(
+        pub(crate) const NUMBERS: &[Metric] = &[ $(
             Metric::new(stringify!($name), MetricScope::Database, kind!($kind), $unit, $about),
         )* ];
 
@@ -66,12 +68,12 @@ macro_rules! histograms {
         pub(crate) struct Histograms { $( pub(crate) $name: Histogram, )* }
 
         /// The distributions of a database.
-        const HISTOGRAMS: &[Metric] = &[ $(
+        pub(crate) const HISTOGRAMS: &[Metric] = &[ $(
             Metric::new(stringify!($name), MetricScope::Database, MetricKind::Histogram, $unit, $about),
         )* ];
 
         impl Histograms {
-            fn snapshots(&self) -> Vec<HistogramSnapshot> {
+            pub(crate) fn snapshots(&self) -> Vec<HistogramSnapshot> {
                 vec![ $( self.$name.snapshot(), )* ]
             }
         }

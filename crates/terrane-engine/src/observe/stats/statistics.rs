@@ -3,7 +3,6 @@
 use terrane_base::counters;
 use terrane_base::metrics::{HistogramSnapshot, Metric};
 
-use crate::engine::Engine;
 use crate::observe::stats::{HISTOGRAMS, NUMBERS, TableStats};
 
 /// What a metric said.
@@ -95,30 +94,9 @@ pub fn metrics() -> impl Iterator<Item = &'static Metric> {
     NUMBERS.iter().chain(HISTOGRAMS).chain(TableStats::METRICS).chain(counters::METRICS)
 }
 
-fn numbers(metrics: &'static [Metric], values: Vec<u64>) -> impl Iterator<Item = Sample> {
+/// A sample of each of these metrics.
+pub(crate) fn numbers(metrics: &'static [Metric], values: Vec<u64>) -> impl Iterator<Item = Sample> {
     metrics.iter().zip(values).map(|(metric, value)| Sample { metric, value: MetricValue::Number(value) })
-}
-
-impl Engine {
-    /// All metrics of the database and of its tables.
-    #[must_use]
-    pub fn statistics(&self) -> Statistics {
-        let values = self.stats().rows().into_iter().map(|(_, _, value, _)| value).collect();
-        let distributions = HISTOGRAMS.iter().zip(self.histograms.snapshots());
-        let distributions = distributions
-            .map(|(metric, value)| Sample { metric, value: MetricValue::Histogram(Box::new(value)) });
-        let tables = self.catalog.all();
-        Statistics {
-            samples: numbers(NUMBERS, values).chain(distributions).collect(),
-            tables: tables
-                .iter()
-                .map(|table| TableStatistics {
-                    name: table.name.clone(),
-                    samples: numbers(TableStats::METRICS, table.stats().values()).collect(),
-                })
-                .collect(),
-        }
-    }
 }
 
 #[cfg(test)]

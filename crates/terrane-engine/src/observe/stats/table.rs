@@ -3,11 +3,8 @@
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::metrics::{Metric, MetricKind, MetricScope};
-use terrane_compaction::space_permille;
 
-use crate::background::compaction::shape_of;
 use crate::observe::stats::kind;
-use crate::table::Table;
 
 macro_rules! table_numbers {
     ($( $name:ident, $kind:ident, $unit:literal, $about:literal; )*) => {
@@ -23,18 +20,18 @@ macro_rules! table_numbers {
         }
 
         impl TableCounters {
-            fn snapshot(&self) -> TableStats {
+            pub(crate) fn snapshot(&self) -> TableStats {
                 TableStats { $( $name: self.$name.load(Ordering::Relaxed), )* }
             }
         }
 
         impl TableStats {
             /// The rows of the table of metrics, in the order of [`TableStats::values`].
-            pub(super) const METRICS: &[Metric] = &[ $(
+            pub(crate) const METRICS: &[Metric] = &[ $(
                 Metric::new(stringify!($name), MetricScope::Table, kind!($kind), $unit, $about),
             )* ];
 
-            pub(super) fn values(&self) -> Vec<u64> {
+            pub(crate) fn values(&self) -> Vec<u64> {
                 vec![ $( self.$name, )* ]
             }
         }
@@ -62,36 +59,4 @@ table_numbers! {
     table_compactions, counter, "jobs", "Compaction jobs of the table that were committed.";
     table_compaction_bytes_read, counter, "bytes", "Bytes that compaction jobs of the table read.";
     table_compaction_bytes_written, counter, "bytes", "Bytes that compaction jobs of the table wrote.";
-}
-
-impl Table {
-    /// What there is to say of the table now.
-    #[must_use]
-    pub fn stats(&self) -> TableStats {
-        let picture = self.pinned();
-        let mut stats = self.counters.snapshot();
-        let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
-        stats.table_memory_bytes = picture.memory_bytes();
-        stats.table_memory_entries = memtables.map(|memtable| memtable.entry_count()).sum::<u64>()
-            + picture.generations.iter().map(|generation| generation.entry_count()).sum::<u64>();
-        stats.table_versions_skipped_max = self.sense.skips().most.load(Ordering::Relaxed);
-        stats.table_backlog_permille = self.pressure.backlog_permille();
-        stats.table_write_rate = self.pressure.rate().map_or(0, |rate| rate as u64);
-        stats.table_overflow_runs = picture.tree.runs.len() as u64;
-        stats.table_levels = picture.tree.levels.iter().filter(|level| !level.is_empty()).count() as u64;
-        stats.table_sorted_runs = (1 + picture.frozen.len() + picture.generations.len()) as u64
-            + stats.table_overflow_runs
-            + stats.table_levels;
-        stats.table_range_deletes = picture.range_deletes();
-        for (_, level) in picture.tree.places() {
-            let totals = level.totals();
-            stats.table_extents += level.len() as u64;
-            stats.table_stored_bytes += totals.bytes;
-            stats.table_entries += totals.entries;
-            stats.table_deletes += totals.deletes;
-            stats.table_range_deletes += totals.range_deletes;
-        }
-        stats.table_space_permille = space_permille(&shape_of(self, &picture.tree, &[]));
-        stats
-    }
 }

@@ -18,7 +18,6 @@ use terrane_memtable::{Memtable, Version};
 use terrane_table::{Answer, Epoch, Lookup, enter, probe_many};
 
 use crate::engine::Engine;
-use crate::read::filter_policy::Asking;
 use crate::read::get::{ReadMode, Reading, count_reads, find_extent, hidden_in, is_hidden, tree_len};
 use crate::read::merge_operands::Sources;
 use crate::read::multi_get::fetch::Missing;
@@ -26,6 +25,7 @@ use crate::read::multi_get::pending::Open;
 use crate::read::multi_get::values::Values;
 use crate::read::row_cache::Rows;
 use crate::table::Table;
+use crate::table::filter_policy::Asking;
 use crate::table::read_view::ReadView;
 use crate::table::semantics::{ReadClock, Shown};
 
@@ -64,7 +64,7 @@ impl Engine {
             }
             self.multi_get_unsampled(table, keys, mode, values)
         };
-        if self.watches_reads() { self.watched_read(table, keys.len(), read) } else { read() }
+        if self.watches_reads() { self.watched_read(&table.name, keys.len(), read) } else { read() }
     }
 
     fn multi_get_unsampled(

@@ -10,12 +10,12 @@ use terrane_table::{CursorOptions, LevelCursor, MergeCursor, Scope};
 
 mod refresh;
 
-use crate::background::flush::scan_trigger::SkippedVersions;
 use crate::engine::Engine;
 use crate::read::scan::range_tombstones::{RangeTombstoneIter, Ranges};
 use crate::read::scan::{Bounds, Scan};
 use crate::table::Table;
 use crate::table::read_view::ReadView;
+use crate::table::skipped_versions::SkippedVersions;
 
 pub use refresh::{ExtentFilter, RenewableScan};
 

@@ -20,8 +20,8 @@ use terrane_levels::Level;
 use terrane_memtable::{Around, Memtable, RangeView};
 use terrane_table::Cache;
 
-use crate::background::flush::scan_trigger::SkippedVersions;
 use crate::read::scan::iterator::Source;
+use crate::table::skipped_versions::SkippedVersions;
 
 /// The range deletes of one source, as a scan at one number sees them.
 #[derive(Clone, Debug)]

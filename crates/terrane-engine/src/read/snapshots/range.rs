@@ -86,7 +86,7 @@ impl PinnedRange {
     ) -> Option<Result<Row>> {
         if self.hold.snapshot().engine().watches_scans() {
             let (engine, table) = (self.hold.snapshot().engine().clone(), self.table.clone());
-            return engine.watched_scan(&table, || self.step_unwatched(step));
+            return engine.watched_scan(&table.name, || self.step_unwatched(step));
         }
         self.step_unwatched(step)
     }

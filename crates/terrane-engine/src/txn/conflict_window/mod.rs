@@ -121,7 +121,7 @@ fn bytes_of_ranges(ranges: &[KeyRange]) -> u64 {
 }
 
 /// Removes a key unless a later commit has it.
-pub(super) fn remove_if<K: Ord>(map: &mut BTreeMap<K, SeqNo>, key: K, seq: SeqNo) {
+fn remove_if<K: Ord>(map: &mut BTreeMap<K, SeqNo>, key: K, seq: SeqNo) {
     if let Entry::Occupied(entry) = map.entry(key)
         && *entry.get() == seq
     {

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use terrane_base::sync::atomic::Ordering;
 
-use terrane_base::TableId;
 use terrane_base::env::{Clock, Env, Joiner, SleepClock, Spawn, Step, Stepper};
 use terrane_base::options::Options;
 use terrane_base::sync::Mutex;
+use terrane_base::{Error, Kind, TableId};
 use terrane_device::MemDisk;
 
 use super::*;
 use crate::background::scheduler::Schedule;
+use crate::observe::job_kind::JobKind;
 use crate::read::scan::Bounds;
 use crate::txn::ingest_guard::Span;
 use crate::txn::{Concurrency, Transaction, TransactionOptions};
@@ -88,12 +88,12 @@ fn what_admission_took_is_gone_for_locks() {
     let options = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
     let mut holder = Transaction::begin(engine.clone(), options).expect("begins");
     holder.before_write(TableId::DEFAULT, b"k").expect("nobody has it");
-    let until = clock.now() + Duration::from_millis(500);
-    let refused = engine.commit_admitted(&batch(), false, Some(until), |_| {
-        clock.sleep(Duration::from_millis(500));
-        Ok(LetIn::FREE)
-    });
+    let wait = WriteWait::within(&engine, Duration::from_millis(500));
+    let permit = engine.admit(&batch(), wait.admission).expect("nothing is owed");
+    clock.sleep(Duration::from_millis(500));
+    let refused = engine.pass_gate(&batch(), &wait).map(drop);
     assert_eq!(refused.map_err(|error| error.kind()), Err(Kind::TimedOut));
+    drop(permit);
     assert_eq!(engine.visible(), SeqNo(0), "nothing is written");
     drop(holder);
     engine.write_within(&batch(), false, Duration::ZERO).expect("nobody has the lock");
@@ -104,14 +104,12 @@ fn what_admission_took_is_gone_for_locks() {
 fn a_commit_that_panics_gives_its_room_back() {
     let (_, engine) = open();
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let room = |engine: &Engine| {
-            assert!(engine.try_reserve(4096));
-            Ok(LetIn { bytes: 4096, ..LetIn::FREE })
-        };
-        engine.write_by(&batch(), room, || panic!("a bug of the commit"))
+        let _permit = engine.admit(&large(400_000), None).expect("there is room");
+        assert_eq!(engine.throttle.reserved_bytes(), large(400_000).bytes().len() as u64);
+        panic!("a bug of the commit")
     }));
     assert!(panicked.is_err());
-    assert_eq!(engine.admitted.load(Ordering::Relaxed), 0);
+    assert_eq!(engine.throttle.reserved_bytes(), 0);
     engine.close().expect("closes");
 }
 
@@ -121,39 +119,39 @@ fn large(bytes: usize) -> Batch {
     batch
 }
 
-/// Memory is owed, by the default table: so slow that one batch pays for a quarter of a second.
-fn owe(engine: &Engine) {
-    engine.pressure.set_debt(1.0, None, -1.0, false);
-    let table = engine.catalog().require("default").expect("is always there");
-    // A table that has nothing in memory would not owe it.
-    table.pressure.set_light(false);
+/// A database whose default table has something in memory: one that has nothing would not owe it.
+fn open_filled() -> Arc<Engine> {
+    let (_, engine) = open();
+    engine.write(&batch(), false).expect("nothing is owed");
+    engine
 }
 
 #[test]
 fn who_is_refused_for_memory_has_paid_nothing() {
-    let (_, engine) = open();
-    owe(&engine);
+    let engine = open_filled();
+    // So slow that one batch is charged for a quarter of a second.
+    engine.throttle.owe_memory();
     // Nothing is free.
     let taken = 2 * engine.memory.budget().write_bytes();
-    engine.admitted.fetch_add(taken, Ordering::Relaxed);
+    engine.throttle.take_room(taken);
     for _ in 0..20 {
         let error = engine.write_within(&large(60_000), false, Duration::ZERO).expect_err("no room");
         assert_eq!(error.kind(), Kind::Busy);
         assert!(error.to_string().contains("write memory is full"), "{error}");
     }
-    engine.admitted.fetch_sub(taken, Ordering::Relaxed);
+    engine.throttle.give_back(taken);
     engine.write_within(&large(60_000), false, Duration::ZERO).expect("nothing that came is unpaid");
     engine.close().expect("closes");
 }
 
 #[test]
 fn who_is_refused_for_extents_that_come_in_has_paid_nothing() {
-    let (_, engine) = open();
+    let engine = open_filled();
     let table = engine.catalog().require("default").expect("is always there");
     let watched = engine.watch_writes();
     let fenced =
         engine.fence_spans(vec![Span::new(&table, (b"a", b"z"))], Duration::ZERO).expect("nobody writes");
-    owe(&engine);
+    engine.throttle.owe_memory();
     for number in 0..20 {
         let error = engine.write_within(&large(60_000), false, Duration::ZERO).expect_err("extents come in");
         assert_eq!(error.kind(), Kind::TimedOut, "write {number}: {error}");
@@ -170,7 +168,7 @@ fn who_asks_for_one_table_is_not_told_what_fails_on_another() {
     let [one, other] = ["one", "other"].map(|name| engine.create_table(name, &[]).expect("is new"));
     let mut batch = Batch::new();
     batch.put(one.id, b"k", b"v").expect("fits");
-    engine.write(&batch, false).expect("is let in");
+    engine.write(&batch, false).expect("is admitted");
     engine.set_background_paused(false);
     let fail = |subject| {
         let fail = |schedule: &mut Schedule| {
@@ -181,13 +179,13 @@ fn who_asks_for_one_table_is_not_told_what_fails_on_another() {
         };
         engine.scheduler.wait_until(fail).expect("it is done");
     };
-    fail(("compact", Some(other.id)));
-    fail(("flush", Some(other.id)));
+    fail((JobKind::Compact, Some(other.id)));
+    fail((JobKind::Flush, Some(other.id)));
     engine.compact_range(&one, &Bounds::all()).expect("nothing failed on this table");
     let error = engine.compact_range(&other, &Bounds::all()).map_err(|error| error.kind());
     assert_eq!(error, Err(Kind::Io), "who asks for the other one is told");
     // What is for no table is for all.
-    fail(("trim", None));
+    fail((JobKind::Trim, None));
     let error = engine.compact_range(&one, &Bounds::all()).map_err(|error| error.kind());
     assert_eq!(error, Err(Kind::Io));
     engine.close().expect("closes");

@@ -8,6 +8,7 @@
 //! were held to the rate at which *its* bytes sink would go half as fast as the levels can follow, until nothing is owed.
 
 use std::sync::Arc;
+use std::time::Duration;
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::{Result, TableId};
@@ -62,6 +63,11 @@ impl CompactionDebt {
         moving.iter().filter(|one| one.table == table).map(Moving::bytes_so_far).sum()
     }
 
+    /// The tables that have jobs under way.
+    fn tables(&self) -> Vec<TableId> {
+        self.moving.lock().iter().map(|one| one.table).collect()
+    }
+
     /// Notes that a generation of `brought` bytes became a run of `stored`.
     fn dumped(&self, brought: u64, stored: u64) {
         let now = (brought.saturating_mul(1000) / stored.max(1)).clamp(1, BROUGHT_PERMILLE_MAX);
@@ -104,10 +110,10 @@ impl Engine {
         dump: impl FnOnce() -> Result<u64>,
     ) -> Result<()> {
         // Relaxed: a measure.
-        self.backlog.run_bytes.store(bytes, Ordering::Relaxed);
+        self.throttle.compaction_debt.run_bytes.store(bytes, Ordering::Relaxed);
         let moving = Moving { table, control: control.clone(), entries, bytes: bytes as f64 };
-        let done = self.backlog.during(moving, dump);
-        let noted = done.map(|stored| self.backlog.dumped(bytes, stored));
+        let done = self.throttle.compaction_debt.during(moving, dump);
+        let noted = done.map(|stored| self.throttle.compaction_debt.dumped(bytes, stored));
         // It counted twice since it was installed.
         self.refresh_debt();
         noted
@@ -128,9 +134,10 @@ impl Engine {
         }
         let metas = spec.inputs.iter().flat_map(|input| &input.extents);
         let entries = metas.map(|meta| meta.entries).sum();
-        let brought = self.backlog.brought(bytes);
+        let brought = self.throttle.compaction_debt.brought(bytes);
         let moving = Moving { table: spec.table, control: control.clone(), entries, bytes: -brought };
-        let done = self.backlog.during(moving, compaction);
+        self.refresh_backlog(table, self.env.clock.now());
+        let done = self.throttle.compaction_debt.during(moving, compaction);
         if done.is_ok() {
             table.pressure.sank(brought as u64, self.env.clock.now());
         }
@@ -139,39 +146,65 @@ impl Engine {
         done
     }
 
-    /// Looks how far the levels of each table are from where its writers begin to be slowed (0) to their limit (1).
-    /// Returns the most, and whether writers of any table are slowed.
-    pub(crate) fn refresh_backlogs(&self, tables: &[Arc<Table>]) -> (f64, bool) {
+    /// Looks how far the levels of tables are from where their writers begin to be slowed (0) to their limit (1): of the
+    /// tables that changed, that have jobs under way, and of some that owe ([`crate::write::throttle::table_debts`]). Returns
+    /// the most of all tables, and whether writers of any table are slowed.
+    pub(super) fn refresh_backlogs(&self) -> (f64, bool) {
         let now = self.env.clock.now();
         self.readers.tick(now);
-        let (mut most, mut slows) = (f64::MIN, false);
-        for table in tables {
-            let runs = table.pinned().tree.runs.len() as u64;
-            let limits = &table.settings().limits;
-            table.pressure.look(now, limits.automatic && runs >= limits.overflow_runs_trigger);
-            let own = self.backlog_of(table);
-            let backlog = if terrane_base::planted!(SlowEverybody) { most.max(own) } else { own };
-            slows |= table.pressure.set_backlog(backlog);
-            most = most.max(backlog);
+        let (throttle, guard) = (&self.throttle, terrane_base::epoch::pin());
+        let mut looked: Vec<TableId> = self.catalog.sums().take_changed();
+        looked.extend(throttle.compaction_debt.tables());
+        looked.extend(throttle.table_debts.next());
+        looked.sort_unstable();
+        looked.dedup();
+        for id in looked {
+            match self.catalog.get(id, &guard) {
+                Some(table) => self.refresh_backlog(table, now),
+                None => throttle.table_debts.forget(id),
+            }
+        }
+        let (most, slows) = throttle.table_debts.most();
+        if terrane_base::planted!(SlowEverybody) {
+            for table in self.catalog.all() {
+                table.pressure.set_backlog(most);
+            }
         }
         (most, slows)
     }
 
+    /// Looks how far the levels of one table are.
+    fn refresh_backlog(&self, table: &Table, now: Duration) {
+        self.throttle.table_debts.note(table.id, || {
+            let runs = table.picture(&terrane_base::epoch::pin()).tree.runs.len() as u64;
+            let limits = &table.settings().limits;
+            table.pressure.look(now, limits.automatic && runs >= limits.overflow_runs_trigger);
+            let backlog = self.backlog_of(table);
+            (backlog, table.pressure.set_backlog(backlog))
+        });
+    }
+
     fn backlog_of(&self, table: &Table) -> f64 {
-        let tree = table.pinned().tree;
+        let tree = table.picture(&terrane_base::epoch::pin()).tree.clone();
         let settings = table.settings();
         let limits = &settings.limits;
         if !limits.automatic {
             return NONE;
         }
         let bytes: u64 = tree.runs.iter().map(|run| run.level.totals().bytes).sum();
-        let bytes = (self.backlog.brought(bytes) + self.backlog.moved(table.id)).max(0.0);
-        let run_bytes =
-            self.backlog.run_bytes.load(Ordering::Relaxed).max(self.memory.generation_limit() / 2);
+        let bytes = (self.throttle.compaction_debt.brought(bytes)
+            + self.throttle.compaction_debt.moved(table.id))
+        .max(0.0);
+        let run_bytes = self
+            .throttle
+            .compaction_debt
+            .run_bytes
+            .load(Ordering::Relaxed)
+            .max(self.memory.generation_limit() / 2);
         let generations = (bytes / run_bytes as f64).max(tree.runs.len() as f64 / SMALL_RUNS);
         let (start, end) = (limits.overflow_runs_trigger as f64, settings.overflow_runs_max as f64);
         let of_runs = (generations - start) / (end - start).max(1.0);
-        let owed = debt_bytes(&crate::background::compaction::shape_of(table, &tree, &[]), limits) as f64;
+        let owed = debt_bytes(&crate::table::tree_shape::shape_of(table, &tree, &[]), limits) as f64;
         let of_levels = owed / (DEBT_BASES * settings.level_base_bytes as f64);
         of_runs.max(of_levels * 2.0 - 1.0)
     }

@@ -13,7 +13,6 @@ use terrane_compaction::JobControl;
 use terrane_memtable::GlobalIndex;
 
 use crate::engine::Engine;
-use crate::table::read_view::ReadView;
 
 /// Part of the rate that would just do.
 const MARGIN: f64 = 0.9;
@@ -105,7 +104,7 @@ impl Engine {
         started: Duration,
         flush: impl FnOnce() -> R,
     ) -> R {
-        let flushed = self.draining.during(control, generation, started, flush);
+        let flushed = self.throttle.flush_progress.during(control, generation, started, flush);
         // All that was looked at in it counted it as under way: writers would keep to its pace though nothing waits any more.
         if !terrane_base::planted!(KeepPaceOfFlush) {
             self.refresh_debt();
@@ -115,10 +114,10 @@ impl Engine {
 
     /// The rate at which writers fill the `room` that there is, a part of their memory, until what waits to be flushed is
     /// gone, in bytes per second; `None` where nothing is being flushed.
-    pub(crate) fn rate_until_flushed(&self, room: f64) -> Option<f64> {
-        let progress = self.draining.progress(self.env.clock.now())?;
-        let behind: u64 = self.catalog.all().iter().map(|table| behind_bytes(&table.pinned())).sum();
-        let rate = if progress.rate > 0.0 { progress.rate } else { self.pressure.drain_rate() };
+    pub(super) fn rate_until_flushed(&self, room: f64) -> Option<f64> {
+        let progress = self.throttle.flush_progress.progress(self.env.clock.now())?;
+        let behind = self.catalog.sums().now().behind_bytes;
+        let rate = if progress.rate > 0.0 { progress.rate } else { self.throttle.pressure.drain_rate() };
         let left = self.memory.debt_of(progress.left_bytes as u64 + behind);
         Some(rate_that_lasts(rate, room, left))
     }
@@ -127,13 +126,6 @@ impl Engine {
 /// The rate at which `room` lasts until `left` is flushed at `flush_rate`.
 fn rate_that_lasts(flush_rate: f64, room: f64, left: f64) -> f64 {
     MARGIN * flush_rate * room.max(0.0) / left.max(LEFT_MIN)
-}
-
-/// Bytes of memory behind the oldest generation of a table, which is being flushed or has room for more.
-fn behind_bytes(picture: &ReadView) -> u64 {
-    let frozen = picture.frozen.iter().map(|memtable| memtable.record_bytes() + memtable.index_bytes());
-    let newer = picture.generations.iter().rev().skip(1);
-    frozen.sum::<u64>() + newer.map(|newer| newer.record_bytes() + newer.index_bytes()).sum::<u64>()
 }
 
 #[cfg(test)]

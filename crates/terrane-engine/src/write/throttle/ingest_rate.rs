@@ -77,14 +77,19 @@ impl IngestRate {
 impl Engine {
     /// Whether the next memtable will be full soon.
     pub(crate) fn is_filling(&self) -> bool {
-        let bytes = self.counters.bytes_written.load(Ordering::Relaxed);
-        self.inflow.is_strong(self.env.clock.now(), bytes, self.memory.budget().memtable_bytes())
+        let bytes = self.written.bytes();
+        self.throttle.ingest_rate.is_strong(
+            self.env.clock.now(),
+            bytes,
+            self.memory.budget().memtable_bytes(),
+        )
     }
 
     /// Whether what is not due is put off, because the next memtable will be full soon, or would if writers had not just
     /// paused.
     pub(crate) fn puts_off(&self) -> bool {
-        self.options.defer_merges && (self.is_filling() || self.inflow.was_strong(self.env.clock.now()))
+        self.options.defer_merges
+            && (self.is_filling() || self.throttle.ingest_rate.was_strong(self.env.clock.now()))
     }
 }
 

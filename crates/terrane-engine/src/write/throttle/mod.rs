@@ -1,218 +1,182 @@
-//! Pacing: writers are slowed in proportion to what the background owes, so that the rate bends and never stops
-//! while space is left.
+//! The throttle: what holds writers back. They are slowed in proportion to the debt of the background, so that the rate bends
+//! and never stops while space is left. All its state is private; a batch comes in by a [`permit::WritePermit`].
 //!
-//! Two things are owed, each 0 when none is and 1 at its limit ([`crate::write::throttle::debt`]):
+//! Two things are owed, each 0 when none is and 1 at its limit ([`debt`]):
 //!
 //! * *Memory* comes back by whole generations, its limit is hard, and all tables share it. While something waits to be
-//!   flushed writers go at the rate at which the room lasts until it is ([`crate::write::throttle::flush_progress`]). Where nothing waits they run
-//!   free below [`FREE_DEBT`]; above it their rate falls linearly from twice the measured rate of flushes to zero at the
-//!   limit, where they wait for memory. A table that has less than half of its share of what is in use does not owe it:
-//!   its writers go on until the limit is reached, which those who pay keep away from.
+//!   flushed writers go at the rate at which the room lasts until it is ([`flush_progress`]). Where nothing waits they run
+//!   free below [`pressure::FREE_DEBT`]; above it their rate falls linearly from twice the measured rate of flushes to zero at
+//!   the limit, where they wait for memory ([`room`]). A table that has less than half of its share of what is in use does not
+//!   owe it: its writers go on until the limit is reached, which writers that pay keep away from.
 //! * The *backlog* of the levels is soft, and each table has its own. From its start on the writers of the table go at the
 //!   rate at which its overflow runs sink into level 1, averaged over seconds, a little faster at its start and a little
-//!   slower at its end ([`table::follow`]): while it stays between the two, no moment is slower than half the average. Beyond its
-//!   end the rate goes on falling, and before its start it rises until there are no runs at all: writers that ran free up
-//!   to the start would meet it with more than a merge can take, and go to and fro between the two.
+//!   slower at its end ([`per_table::follow`]): while it stays between the two, no moment is slower than half the average.
+//!   Beyond its end the rate goes on falling, and before its start it rises until there are no runs at all: writers that ran
+//!   free up to the start would meet it with more than a merge can take, and go to and fro between the two.
 //!
-//! A batch pays for its bytes at the pace of each table that it changes, and for those of tables that owe memory at that of
-//! memory, too ([`crate::write::throttle::token_bucket`]). What writers need for one payment counts as work between two of the other, so both
+//! A batch is charged for its bytes at the rate of each table that it changes, and for those of tables that owe memory at
+//! that of memory, too ([`token_bucket`]). What writers need for one charge counts as work between two of the other, so both
 //! together take as long as the slower one.
 
-pub(crate) mod charge;
+pub(crate) mod admit;
+mod charge;
 pub(crate) mod compaction_debt;
 pub(crate) mod debt;
 pub(crate) mod flush_progress;
-pub(crate) mod ingest_rate;
+mod ingest_rate;
 mod per_table;
-pub(crate) mod stall_events;
-pub(crate) mod token_bucket;
+mod permit;
+mod pressure;
+mod room;
+mod stall_events;
+mod table_debts;
+mod token_bucket;
 
 use std::time::Duration;
-use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
-use terrane_base::env::Env;
-use terrane_base::sync::{Condvar, Mutex};
+use crossbeam_utils::CachePadded;
+use terrane_journal::Placed;
 
-use crate::write::throttle::token_bucket::{RATE_FLOOR, TokenBucket};
-pub(crate) use per_table::TablePressure;
+use crate::write::throttle::compaction_debt::CompactionDebt;
+use crate::write::throttle::debt::DEBT_QUANTUM_BYTES;
+use crate::write::throttle::flush_progress::FlushProgress;
+use crate::write::throttle::ingest_rate::IngestRate;
+use crate::write::throttle::pressure::Pressure;
+use crate::write::throttle::stall_events::StallEvents;
+use crate::write::throttle::table_debts::TableDebts;
 
-/// Memory debt below which writers run free.
-const FREE_DEBT: f64 = 0.75;
-/// What is shown of a backlog stays below this.
-const SLOWEST: f64 = 0.98;
-/// The rates assumed before anything was measured, in bytes per second.
-const RATE_START: f64 = 64.0 * 1024.0 * 1024.0;
-/// Longest payment for one batch: who writes hears of a close or a failure soon.
-const PAY_MAX: Duration = Duration::from_secs(1);
-/// Longest wait for memory without a look whether there is some.
-const GATE_MAX: Duration = Duration::from_millis(50);
-/// Share of the rate of flushes at which writers go without room for more, up to near the limit.
-const SLOW_SHARE: f64 = 0.25;
+pub(crate) use crate::write::throttle::per_table::TablePressure;
 
-/// How far writers are held back, and why.
-#[derive(Debug)]
-pub(crate) struct Pressure {
-    /// The larger of memory debt and backlogs, for whoever asks, scaled by 2^16.
-    debt: AtomicU64,
-    /// Memory debt, scaled by 2^16; written by the background, read by every writer.
-    memory_debt: AtomicU64,
-    /// Whether any pace is not free.
-    is_slowing: AtomicBool,
-    /// The pace of those who owe memory.
-    memory: TokenBucket,
-    /// Rate of flushes in bytes per second.
-    drain_rate: AtomicU64,
-    /// Total time writers were held back, in microseconds, and the part of it for memory.
-    paused_micros: AtomicU64,
-    paused_for_memory_micros: AtomicU64,
-    /// How often memory came back; signalled each time.
-    gate: Mutex<u64>,
-    freed: Condvar,
-}
+/// Where a batch ends in the journal. Places of later batches are larger, also in later segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct JournalPlace(u64);
 
-impl Default for Pressure {
-    fn default() -> Self {
-        Pressure {
-            debt: AtomicU64::new(0),
-            memory_debt: AtomicU64::new(0),
-            is_slowing: AtomicBool::new(false),
-            memory: TokenBucket::default(),
-            drain_rate: AtomicU64::new(RATE_START as u64),
-            paused_micros: AtomicU64::new(0),
-            paused_for_memory_micros: AtomicU64::new(0),
-            gate: Mutex::new(0),
-            freed: Condvar::new(),
-        }
-    }
-}
-
-impl Pressure {
-    /// What is owed, of whatever there is most; from 1 on writers wait.
-    pub(crate) fn debt(&self) -> f64 {
-        unscaled(self.debt.load(Ordering::Relaxed))
-    }
-
-    /// Sets the memory debt, the rate at which the room lasts until what waits is flushed (`None` where nothing waits), and
-    /// how far the longest backlog is from its start (0) to its end (1), and wakes writers that wait for memory.
-    pub(crate) fn set_debt(&self, memory: f64, flush_rate: Option<f64>, backlog: f64, is_table_slow: bool) {
-        let rate = self.memory_rate(memory, flush_rate);
-        self.memory.set(rate);
-        self.is_slowing.store(rate.is_some() || is_table_slow, Ordering::Relaxed);
-        self.memory_debt.store(scaled(memory), Ordering::Relaxed);
-        // Only memory stops writers.
-        let shown = f64::midpoint(1.0, backlog).min(SLOWEST);
-        self.debt.store(scaled(memory.max(shown)), Ordering::Relaxed);
-        if memory < 1.0 {
-            self.wake();
-        }
-    }
-
-    /// The rate that memory allows, in bytes per second; `None` is any.
-    fn memory_rate(&self, debt: f64, flush_rate: Option<f64>) -> Option<f64> {
-        let by_debt = rate_by_debt(debt, self.drain_rate());
-        match flush_rate {
-            // Writers whose share of memory became smaller have no room, and go on slowly.
-            Some(rate) => Some(rate.max(by_debt.min(self.drain_rate() * SLOW_SHARE))),
-            None => (debt > FREE_DEBT).then_some(by_debt),
-        }
-    }
-
-    /// Rate of the last flushes in bytes per second.
-    pub(crate) fn drain_rate(&self) -> f64 {
-        self.drain_rate.load(Ordering::Relaxed) as f64
-    }
-
-    /// Wakes writers that wait at the gate.
-    pub(crate) fn wake(&self) {
-        *self.gate.lock() += 1;
-        self.freed.notify_all();
-    }
-
-    /// Notes that the background removed `bytes` of debt in `took`.
-    pub(crate) fn drained(&self, bytes: u64, took: Duration) {
-        let rate = bytes as f64 / took.as_secs_f64().max(1e-3);
-        let old = self.drain_rate.load(Ordering::Relaxed) as f64;
-        self.drain_rate.store((old * 0.75 + rate * 0.25).max(RATE_FLOOR) as u64, Ordering::Relaxed);
-    }
-
-    /// Total time writers were held back.
-    pub(crate) fn paused(&self) -> Duration {
-        Duration::from_micros(self.paused_micros.load(Ordering::Relaxed))
-    }
-
-    /// The part of that for memory, in microseconds.
-    pub(crate) fn paused_for_memory_micros(&self) -> u64 {
-        self.paused_for_memory_micros.load(Ordering::Relaxed)
-    }
-
-    /// Whether anybody is slowed.
+impl JournalPlace {
+    /// The end of a batch.
     #[inline]
-    pub(crate) fn is_slowing(&self) -> bool {
-        self.is_slowing.load(Ordering::Relaxed)
+    pub(crate) fn end_of(placed: &Placed<'_>) -> JournalPlace {
+        let offset = (placed.offset + placed.len) as u64;
+        debug_assert!(
+            offset < 1 << 32 && placed.segment.id.0 < 1 << 32,
+            "a segment has at most 1 GiB and a batch"
+        );
+        JournalPlace((placed.segment.id.0 << 32) + offset)
+    }
+}
+
+/// What writers are held back by. A batch comes in by a [`permit::WritePermit`] ([`admit`]).
+#[derive(Debug, Default)]
+pub(crate) struct Throttle {
+    /// What is owed of memory, and the gate at which writers wait for it.
+    pressure: Pressure,
+    /// Whether any writer is held back.
+    stalls: StallEvents,
+    /// What the levels owe.
+    compaction_debt: CompactionDebt,
+    /// Which tables owe, and which of them most.
+    table_debts: TableDebts,
+    /// Flushes under way.
+    flush_progress: FlushProgress,
+    /// How much writers bring.
+    ingest_rate: IngestRate,
+    /// Bytes of write memory that are reserved for large batches which are not yet counted as memory in use.
+    reserved_bytes: AtomicU64,
+    /// Place in the journal at which the debt is computed anew. Every write reads it and few change it.
+    next_look: CachePadded<AtomicU64>,
+}
+
+impl Throttle {
+    /// Whether a batch that ends at this place of the journal completes a quantum of bytes: its writer computes the debt anew.
+    #[inline]
+    pub(crate) fn is_look_due(&self, end: JournalPlace) -> bool {
+        // Relaxed: one writer takes the turn, and what it looks at is read anew.
+        let next = self.next_look.load(Ordering::Relaxed);
+        end.0 >= next && self.take_look(end, next)
     }
 
-    /// Longest payment at the pace of memory: at its limit only until the wait for it decides.
-    fn longest(&self) -> Duration {
-        if unscaled(self.memory_debt.load(Ordering::Relaxed)) < 1.0 { PAY_MAX } else { GATE_MAX }
+    #[cold]
+    fn take_look(&self, end: JournalPlace, next: u64) -> bool {
+        let after = end.0 + DEBT_QUANTUM_BYTES;
+        let is_taken =
+            self.next_look.compare_exchange(next, after, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        // Before the first batch there is nothing to look at.
+        is_taken && next > 0
     }
 
-    fn note_paused(&self, took: Duration, for_memory: bool) {
-        let micros = took.as_micros() as u64;
-        self.paused_micros.fetch_add(micros, Ordering::Relaxed);
-        if for_memory {
-            self.paused_for_memory_micros.fetch_add(micros, Ordering::Relaxed);
+    /// What is owed, of memory or of the levels, the larger one; from 1 on writers wait.
+    pub(crate) fn debt(&self) -> f64 {
+        self.pressure.debt()
+    }
+
+    /// Whether any writer has to pay.
+    #[inline]
+    fn is_slowing(&self) -> bool {
+        self.pressure.is_slowing()
+    }
+
+    /// Total time that writers were held back.
+    pub(crate) fn paused(&self) -> Duration {
+        self.pressure.paused()
+    }
+
+    /// Wakes writers that wait for memory: there may be some, or there will be none.
+    pub(crate) fn wake(&self) {
+        self.pressure.wake();
+    }
+
+    /// Notes that a flush brought `bytes` out of memory in `took`.
+    pub(crate) fn note_flush(&self, bytes: u64, took: Duration) {
+        self.pressure.drained(bytes, took);
+    }
+
+    /// Runs `wait`, during which no work is put off because much is written.
+    pub(crate) fn without_delay<R>(&self, wait: impl FnOnce() -> R) -> R {
+        self.ingest_rate.without_delay(wait)
+    }
+
+    /// Reserves `bytes` of write memory if `has_room` says that all that is reserved then finds room.
+    fn try_reserve(&self, bytes: u64, has_room: impl FnOnce(u64) -> bool) -> bool {
+        let reserved = self.reserved_bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
+        let fits = has_room(reserved);
+        if !fits {
+            self.give_back(bytes);
         }
+        fits
     }
 
-    /// Waits until `fits` says there is memory, or `give_up` says that there will be none, which it is asked again `until`
-    /// then. Returns the time it took.
-    pub(crate) fn wait_for_memory(
-        &self,
-        env: &Env,
-        until: Option<Duration>,
-        fits: &dyn Fn() -> bool,
-        give_up: &dyn Fn() -> bool,
-    ) -> Duration {
-        let start = env.clock.now();
-        loop {
-            let seen = *self.gate.lock();
-            // Without the gate: making room evicts, and other writers must not wait for that. A signal that
-            // comes meanwhile is seen by its number.
-            if fits() || give_up() {
-                break;
-            }
-            let left = until.map_or(GATE_MAX, |until| until.saturating_sub(env.clock.now()).min(GATE_MAX));
-            match env.spawn.stepper() {
-                Some(stepper) => stepper.pass(left),
-                None => {
-                    let mut gate = self.gate.lock();
-                    if *gate == seen {
-                        self.freed.wait_for(&mut gate, left);
-                    }
-                }
-            }
-        }
-        let took = env.clock.now() - start;
-        self.note_paused(took, true);
-        took
+    /// Reserves `bytes` beyond the ceiling unless another batch has a reservation. For when nothing is left to flush: what
+    /// is in use is pinned by readers or is the least there can be, and one batch too many is better than a wait without end.
+    fn try_reserve_alone(&self, bytes: u64) -> bool {
+        self.reserved_bytes.compare_exchange(0, bytes, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Ends a reservation.
+    pub(crate) fn give_back(&self, bytes: u64) {
+        let before = self.reserved_bytes.fetch_sub(bytes, Ordering::AcqRel);
+        assert!(
+            before >= bytes,
+            "a reservation of {bytes} bytes is given back of {before} that are reserved"
+        );
     }
 }
 
-fn scaled(debt: f64) -> u64 {
-    (debt.max(0.0) * 65536.0) as u64
-}
-
-fn unscaled(debt: u64) -> f64 {
-    debt as f64 / 65536.0
-}
-
-/// The rate that memory debt allows, in bytes per second.
-fn rate_by_debt(debt: f64, drain_rate: f64) -> f64 {
-    if debt <= FREE_DEBT {
-        return f64::INFINITY;
+/// For tests of writers that are held back.
+#[cfg(test)]
+impl Throttle {
+    pub(crate) fn reserved_bytes(&self) -> u64 {
+        self.reserved_bytes.load(Ordering::Relaxed)
     }
-    let room = ((1.0 - debt) / (1.0 - FREE_DEBT)).clamp(0.0, 1.0);
-    2.0 * drain_rate * room
+
+    /// Reserves `bytes`, whether there is room or not.
+    pub(crate) fn take_room(&self, bytes: u64) {
+        self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// All memory is owed, until the next look.
+    pub(crate) fn owe_memory(&self) {
+        self.pressure.set_debt(1.0, None, -1.0, false);
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! What the backlog of one table does to its writers.
 
 use std::time::Duration;
-use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::sync::Mutex;
 
-use crate::write::throttle::RATE_START;
+use crate::write::throttle::pressure::RATE_START;
 use crate::write::throttle::token_bucket::{RATE_FLOOR, TokenBucket};
 
 /// Time over which the rate of sinking runs is averaged: several compactions, so that none of them shows.
@@ -22,11 +22,17 @@ pub(crate) struct TablePressure {
     /// Rate at which its overflow runs sink, in bytes per second.
     pub(super) sink_rate: AtomicU64,
     /// Since when there is something to sink that has not been counted.
-    since: Mutex<Option<Duration>>,
+    due: Mutex<Due>,
     /// The backlog, in thousandths of the way from where writers begin to be slowed to its end.
     backlog_permille: AtomicU64,
-    /// Whether it does without what it owes of memory.
-    pub(super) is_light: AtomicBool,
+}
+
+/// Whether runs are due to sink.
+#[derive(Debug, Default)]
+struct Due {
+    is_due: bool,
+    /// Since when, as far as it was not counted; the last look if they are not.
+    since: Option<Duration>,
 }
 
 impl Default for TablePressure {
@@ -34,9 +40,8 @@ impl Default for TablePressure {
         TablePressure {
             pace: TokenBucket::default(),
             sink_rate: AtomicU64::new(RATE_START as u64),
-            since: Mutex::default(),
+            due: Mutex::default(),
             backlog_permille: AtomicU64::new(0),
-            is_light: AtomicBool::new(false),
         }
     }
 }
@@ -51,11 +56,6 @@ impl TablePressure {
         rate.is_some()
     }
 
-    /// Sets whether it has so little in memory that it does not owe it.
-    pub(crate) fn set_light(&self, is_light: bool) {
-        self.is_light.store(is_light, Ordering::Relaxed);
-    }
-
     /// The rate of its writers, in bytes per second, as far as its backlog decides; `None` is any.
     pub(crate) fn rate(&self) -> Option<f64> {
         self.pace.rate()
@@ -68,16 +68,19 @@ impl TablePressure {
 
     /// Notes whether runs are due to sink.
     pub(crate) fn look(&self, now: Duration, is_due: bool) {
-        let mut since = self.since.lock();
-        if !is_due || since.is_none() {
-            *since = Some(now);
+        let mut due = self.due.lock();
+        // A table without debt is looked at only when something changes.
+        let begins = is_due && !due.is_due;
+        if !is_due || begins || due.since.is_none() {
+            due.since = Some(now);
         }
+        due.is_due = is_due;
     }
 
     /// Notes that `bytes` of overflow runs sank until `now`. The time counts from when they were due, other jobs in
     /// between included: they take their part of it every time.
     pub(crate) fn sank(&self, bytes: u64, now: Duration) {
-        let took = now.saturating_sub(self.since.lock().replace(now).unwrap_or(now));
+        let took = now.saturating_sub(self.due.lock().since.replace(now).unwrap_or(now));
         self.sank_in(bytes, took);
     }
 

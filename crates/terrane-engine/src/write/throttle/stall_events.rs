@@ -61,9 +61,9 @@ impl StallEvents {
 impl Engine {
     /// Notes that a writer was held back for so long.
     pub(crate) fn note_stall(&self, took: Duration, cause: impl FnOnce() -> StallCause) {
-        if self.stalls.note(self.env.clock.now(), took) {
+        if self.throttle.stalls.note(self.env.clock.now(), took) {
             add(&self.counters.stalls, 1);
-            let pressure = self.pressure.debt();
+            let pressure = self.throttle.debt();
             self.events.tell(|| Event::StallBegan(StallBegan { cause: cause(), pressure }));
         }
     }
@@ -71,8 +71,8 @@ impl Engine {
     /// Looks whether writers are free again. Called by writers and by the background now and then.
     #[inline]
     pub(crate) fn look_at_stall(&self) {
-        if self.stalls.is_on.load(Ordering::Relaxed)
-            && let Some(ended) = self.stalls.end(self.env.clock.now())
+        if self.throttle.stalls.is_on.load(Ordering::Relaxed)
+            && let Some(ended) = self.throttle.stalls.end(self.env.clock.now())
         {
             self.events.tell(|| Event::StallEnded(ended));
         }

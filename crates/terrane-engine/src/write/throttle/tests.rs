@@ -3,8 +3,11 @@
 use terrane_base::env::Clock;
 
 use super::per_table::{SHARE_END, follow};
+use super::pressure::{FREE_DEBT, GATE_MAX, PAUSE_SUM_MAX, Pressure, RATE_START, rate_by_debt};
+use super::token_bucket::{QUANTUM_BYTES, RATE_FLOOR, TokenBucket};
 use super::*;
-use crate::write::throttle::token_bucket::QUANTUM_BYTES;
+use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
 fn the_pause_grows_with_the_debt_without_a_cliff() {
@@ -53,7 +56,7 @@ fn writers_together_pay_as_one_would() {
     assert!(table.set_backlog(0.5));
     std::thread::scope(|scope| {
         for _ in 0..WRITERS {
-            scope.spawn(|| (0..1000).for_each(|_| table.pace.pay(BYTES, PAY_MAX, &clock)));
+            scope.spawn(|| (0..1000).for_each(|_| table.pace.charge(BYTES, PAUSE_SUM_MAX, &clock)));
         }
     });
     assert_eq!(clock.beside.load(Ordering::SeqCst), 0, "one pays at a time");
@@ -84,9 +87,9 @@ fn a_large_batch_pays_for_all_its_bytes_and_notices_that_nothing_is_owed_any_mor
     let clock = Forgives::default();
     clock.1.sink_rate.store(10_000_000, Ordering::Relaxed);
     clock.1.set_backlog(0.5);
-    clock.1.pace.pay(5_000_000, PAY_MAX, &clock);
+    clock.1.pace.charge(5_000_000, PAUSE_SUM_MAX, &clock);
     assert_eq!(clock.now().as_millis(), 500);
-    clock.1.pace.pay(500_000_000, PAY_MAX, &clock);
+    clock.1.pace.charge(500_000_000, PAUSE_SUM_MAX, &clock);
     assert_eq!(clock.now().as_millis(), 1000);
 }
 
@@ -95,11 +98,11 @@ fn no_batch_pays_for_longer_than_a_second() {
     let (pressure, table, clock) = (Pressure::default(), TablePressure::default(), Sleeps::default());
     table.set_backlog(0.5);
     pressure.set_debt(0.99, None, 0.5, true);
-    table.pace.pay(500_000_000, pressure.longest(), &clock);
-    assert_eq!(clock.now(), PAY_MAX);
+    table.pace.charge(500_000_000, pressure.longest(), &clock);
+    assert_eq!(clock.now(), PAUSE_SUM_MAX);
     pressure.set_debt(1.0, None, 0.5, true);
-    table.pace.pay(500_000_000, pressure.longest(), &clock);
-    assert_eq!(clock.now(), PAY_MAX + GATE_MAX, "at the limit the wait for memory decides");
+    table.pace.charge(500_000_000, pressure.longest(), &clock);
+    assert_eq!(clock.now(), PAUSE_SUM_MAX + GATE_MAX, "at the limit the wait for memory decides");
 }
 
 #[test]
@@ -108,8 +111,8 @@ fn two_paces_together_take_as_long_as_the_slower_one() {
     memory.set(Some(10e6));
     table.set(Some(5e6));
     for _ in 0..10_000 {
-        table.pay(1000, PAY_MAX, &clock);
-        memory.pay(1000, PAY_MAX, &clock);
+        table.charge(1000, PAUSE_SUM_MAX, &clock);
+        memory.charge(1000, PAUSE_SUM_MAX, &clock);
     }
     let took = clock.now().as_secs_f64();
     assert!((1.9..2.2).contains(&took), "{took} s for 10 MB at 5 MB a second");

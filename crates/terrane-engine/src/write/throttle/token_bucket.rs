@@ -1,9 +1,9 @@
-//! A pace: the rate at which some writers may go, all together, and what they pay to keep to it.
+//! A token bucket: the rate at which some writers may go, all together, and what they are charged to keep to it.
 //!
 //! There is one for memory, which all tables share, and one for each table, for what its levels owe ([`crate::write::throttle`]).
-//! Writers pay one after the other, for many bytes at once: what is left of a payment is for all of them. Who may not
-//! wait is let in if what was let in so before is paid by now, and what it brings has to be paid by the time that follows
-//! ([`crate::write::deadline`]).
+//! Writers pay one after the other, for many bytes at once: what is left of a payment is for all of them. Writes that do not
+//! wait run on credit: one is admitted at once if earlier credit is repaid, and time repays its own
+//! ([`crate::write::throttle::admit`]).
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
@@ -74,15 +74,15 @@ impl TokenBucket {
     }
 
     /// Takes `bytes` of what others have paid too much.
-    pub(crate) fn takes_credit(&self, bytes: u64) -> bool {
+    pub(crate) fn take_credit(&self, bytes: u64) -> bool {
         let take = |credit: u64| credit.checked_sub(bytes);
         self.credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
     /// Pays for `bytes` that a writer is about to bring: pauses as long as that takes at the rate, its turn included, for
     /// `longest` at most. Whoever does not get a turn by then leaves it to the next one to pay.
-    pub(crate) fn pay(&self, bytes: u64, longest: Duration, clock: &dyn Clock) {
-        if self.rate().is_none() || self.takes_credit(bytes) {
+    pub(crate) fn charge(&self, bytes: u64, longest: Duration, clock: &dyn Clock) {
+        if self.rate().is_none() || self.take_credit(bytes) {
             return;
         }
         let end = clock.now() + longest;
@@ -91,7 +91,7 @@ impl TokenBucket {
             return;
         };
         // The writers before may have left enough.
-        if !self.takes_credit(bytes) {
+        if !self.take_credit(bytes) {
             let bought = bytes.max(QUANTUM_BYTES);
             self.credit.fetch_add(bought - bytes, Ordering::Relaxed);
             let left_over = self.left_over.swap(0, Ordering::Relaxed);
@@ -126,10 +126,10 @@ impl TokenBucket {
         (now, owed.max(0.0) as u64)
     }
 
-    /// Pays for `bytes` by the time that follows, as soon as what is unpaid is paid. Returns what was paid, to be given
-    /// [back](Pace::give_back) if the write does not come; `None` if it is not paid by `until`. Pays nothing once
+    /// Pays for `bytes` by the time that follows, as soon as what is unpaid is paid. Returns what was paid, to be given back
+    /// by [`TokenBucket::refund`] if the write does not come; `None` if it is not paid by `until`. Pays nothing once
     /// `gives_up` says that no write will come.
-    pub(crate) fn pay_within(
+    pub(crate) fn charge_by(
         &self,
         bytes: u64,
         until: Duration,
@@ -161,8 +161,8 @@ impl TokenBucket {
         }
     }
 
-    /// Takes a payment back.
-    pub(crate) fn give_back(&self, price: u64) {
+    /// Takes a charge on credit back: the write does not come.
+    pub(crate) fn refund(&self, price: u64) {
         let less = |unpaid: u64| Some(unpaid.saturating_sub(price));
         let _always = self.unpaid.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
@@ -182,15 +182,15 @@ mod tests {
         pace.set(Some(10e6));
         let turn = pace.turn.lock();
         for _ in 0..2 {
-            pace.pay(BYTES, Duration::from_millis(1), &clock);
+            pace.charge(BYTES, Duration::from_millis(1), &clock);
         }
         assert_eq!(clock.now(), Duration::ZERO);
         drop(turn);
-        pace.pay(BYTES, PRICE_MAX, &clock);
+        pace.charge(BYTES, PRICE_MAX, &clock);
         assert_eq!(clock.now(), Duration::from_millis(300), "for all three");
         // What others left is paid in parts by whoever comes, none of them longer than it may take.
         pace.left_over.store(5 * BYTES, Ordering::Relaxed);
-        pace.pay(BYTES, Duration::from_millis(200), &clock);
+        pace.charge(BYTES, Duration::from_millis(200), &clock);
         assert_eq!(clock.now(), Duration::from_millis(500));
         assert_eq!(pace.left_over.load(Ordering::Relaxed), 4 * BYTES);
         pace.set(None);

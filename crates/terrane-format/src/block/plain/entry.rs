@@ -1,4 +1,4 @@
-//! The fields in front of an entry's key suffix.
+//! The fields of a plain entry before its key suffix.
 
 use terrane_base::{SeqKind, varint};
 
@@ -8,12 +8,12 @@ use crate::wire;
 pub(in crate::block) const ENTRY_BYTES_MIN: usize = 3 + SEQ_KIND_BYTES;
 pub(in crate::block) const SEQ_KIND_BYTES: usize = 8;
 
-/// Where the parts of an entry lie.
+/// Offsets and lengths of the parts of an entry.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::block) struct Header {
-    /// Bytes of the key that are those of the key before it.
+    /// Leading bytes that the key shares with the key before it.
     pub(in crate::block) shared: usize,
-    /// Bytes of the key that follow.
+    /// Bytes of the key's suffix, stored in the entry.
     pub(in crate::block) unshared: usize,
     pub(in crate::block) value_len: usize,
     /// Offset of the key's suffix.
@@ -21,11 +21,11 @@ pub(in crate::block) struct Header {
 }
 
 impl Header {
-    /// Decodes the header at `at`; looks at nothing behind it.
+    /// Decodes the header at `at`; does not check what follows it.
     #[inline]
     pub(in crate::block) fn decode(entries: &[u8], at: usize) -> Option<Header> {
         let rest = entries.get(at..)?;
-        // Nearly every entry: short key parts, and a value below 16 KiB.
+        // Fast path for nearly every entry: short key parts, and a value below 16 KiB.
         if let Some(&[shared, unshared, low, high]) = rest.first_chunk()
             && (shared | unshared) < 0x80
         {
@@ -65,7 +65,7 @@ impl Header {
         self.seq_kind_at() + SEQ_KIND_BYTES
     }
 
-    /// Offset of what follows the entry.
+    /// Offset at which the entry ends.
     #[inline]
     pub(in crate::block) fn end(&self) -> usize {
         self.value_at() + self.value_len

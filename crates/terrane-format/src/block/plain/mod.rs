@@ -12,7 +12,7 @@ mod search;
 use terrane_base::prefetch::{prefetch, prefetch_lines};
 use terrane_base::{Error, Result, SeqKind, SeqNo};
 
-use super::place::{FIRST_LINES, Intervals, Place};
+use super::entry_pos::{EntryPos, FIRST_LINES, Intervals};
 use super::{Summary, check_kind, check_lens};
 use crate::heads::Heads;
 use crate::wire;
@@ -21,24 +21,24 @@ use entry::SEQ_KIND_BYTES;
 
 /// Entries from one restart point to the next.
 pub const RESTART_INTERVAL: usize = 16;
-/// Bits of a number and kind below the number.
+/// Bits of the kind, below the sequence number.
 const KIND_BITS: u32 = 8;
-/// Bytes behind the restart offsets: entries and encoding.
+/// Bytes after the restart offsets: number of entries, and encoding.
 pub(super) const TRAILER_BYTES: usize = 4 + 1;
 /// Bytes of one restart offset.
 pub(super) const RESTART_BYTES: usize = 4;
 
-/// What is known of the bytes of a plain block.
+/// Facts about a plain block that decoding found.
 #[derive(Clone, Debug)]
 pub(super) struct Plain {
     /// Bytes of the entries; the restart offsets follow.
     pub(super) entries_len: usize,
     entry_count: usize,
-    /// Of the keys at restarts.
+    /// Heads of the keys at the restart points.
     heads: Heads,
 }
 
-/// A plain block as it is searched.
+/// A plain block together with its bytes.
 #[derive(Clone, Copy)]
 pub(super) struct PlainBlock<'a> {
     bytes: &'a [u8],
@@ -46,7 +46,7 @@ pub(super) struct PlainBlock<'a> {
 }
 
 impl Plain {
-    /// Checks the structure of a block; returns also how many entries it has.
+    /// Checks the structure of a block; also returns the number of entries.
     pub(super) fn decode(bytes: &[u8]) -> Result<(Plain, usize, Summary)> {
         let (entries_len, entry_count) = parse_trailer(bytes)?;
         let mut plain = Plain { entries_len, entry_count, heads: Heads::default() };
@@ -84,33 +84,33 @@ impl Plain {
 }
 
 impl<'a> PlainBlock<'a> {
-    /// Asks for the heads and the first restart offsets.
+    /// Prefetches the heads and the first restart offsets.
     #[inline]
     pub(crate) fn prefetch(self) {
         self.plain.heads.prefetch(self.bytes);
         prefetch(self.bytes.as_ptr().wrapping_add(self.plain.entries_len));
     }
 
-    /// Asks for the first entries and the first restart offsets.
+    /// Prefetches the first entries and the first restart offsets.
     #[inline]
     pub(crate) fn prefetch_first(self) {
         prefetch_lines(self.bytes.as_ptr(), FIRST_LINES);
         prefetch(self.bytes.as_ptr().wrapping_add(self.plain.entries_len));
     }
 
-    /// The entries' bytes: everything that a [`Header`] may point into.
+    /// The entries' bytes; every [`Header`] points into them.
     #[inline]
     fn entries(self) -> &'a [u8] {
         &self.bytes[..self.plain.entries_len]
     }
 
-    /// The key at restart `index`, which stands whole.
+    /// The key at restart `index`, which is stored whole.
     #[inline]
     fn restart_key(self, index: usize) -> &'a [u8] {
         Header::decode(self.entries(), self.start(index)).map_or(&[], |header| header.suffix(self.entries()))
     }
 
-    /// Walks all entries and checks everything that later access relies on.
+    /// Walks all entries and checks everything that later accesses rely on.
     fn walk(self) -> Result<Summary> {
         let mut summary = Summary::new(self.plain.entry_count);
         let mut at = 0;
@@ -143,25 +143,25 @@ impl<'a> PlainBlock<'a> {
         check_kind(header.seq_kind(self.entries()), header.value_len)
     }
 
-    /// Makes the entry at `at` the current one; `place` holds the key before it.
+    /// Goes to the entry at `at`; `pos` holds the key of the entry before.
     #[inline]
-    fn load(self, place: &mut Place, at: usize) {
+    fn load(self, pos: &mut EntryPos, at: usize) {
         let entries = self.entries();
         let Some(header) = Header::decode(entries, at) else {
-            place.is_placed = false;
+            pos.is_placed = false;
             return;
         };
-        place.key.replace(header.shared, self.bytes, header.suffix_at, header.unshared);
-        self.show(place, at, &header);
+        pos.key.replace(header.shared, self.bytes, header.suffix_at, header.unshared);
+        self.show(pos, at, &header);
     }
 
     #[inline]
-    fn show(self, place: &mut Place, at: usize, header: &Header) {
-        place.at = at;
-        place.seq_kind = header.seq_kind(self.entries()).0;
-        place.value_at = header.value_at();
-        place.end = header.end();
-        place.is_placed = true;
+    fn show(self, pos: &mut EntryPos, at: usize, header: &Header) {
+        pos.at = at;
+        pos.seq_kind = header.seq_kind(self.entries()).0;
+        pos.value_at = header.value_at();
+        pos.end = header.end();
+        pos.is_placed = true;
     }
 }
 
@@ -181,43 +181,44 @@ impl<'a> Intervals<'a> for PlainBlock<'a> {
     }
 
     #[inline]
-    fn place_first(self, place: &mut Place, interval: usize) {
-        place.interval = interval;
-        place.interval_end = self.start(interval + 1);
-        self.load(place, self.start(interval));
+    fn move_first(self, pos: &mut EntryPos, interval: usize) {
+        pos.interval = interval;
+        pos.interval_end = self.start(interval + 1);
+        self.load(pos, self.start(interval));
     }
 
     #[inline]
-    fn place_next(self, place: &mut Place) {
-        if place.end >= place.interval_end {
-            place.interval += 1;
-            place.interval_end = self.start(place.interval + 1);
+    fn move_next(self, pos: &mut EntryPos) {
+        if pos.end >= pos.interval_end {
+            pos.interval += 1;
+            pos.interval_end = self.start(pos.interval + 1);
         }
-        self.load(place, place.end);
+        self.load(pos, pos.end);
     }
 
-    fn place_known(self, place: &mut Place, at: usize) {
+    fn move_known(self, pos: &mut EntryPos, at: usize) {
         match Header::decode(self.entries(), at) {
-            Some(header) => self.show(place, at, &header),
-            None => place.is_placed = false,
+            Some(header) => self.show(pos, at, &header),
+            None => pos.is_placed = false,
         }
     }
 
-    fn seek(self, place: &mut Place, key: &[u8], seq: SeqNo) {
-        place.is_placed = false;
+    fn seek(self, pos: &mut EntryPos, key: &[u8], seq: SeqNo) {
+        pos.is_placed = false;
         let from = self.restart_before(key, seq);
         let Some(found) = self.walk_to(from, key, seq) else { return };
-        // The walk ends at an entry whose shared bytes are the target's own, so no key before it is needed.
+        // The walk ends at an entry whose shared bytes are equal to the target's, so the key before it is not
+        // needed.
         let header = &found.header;
-        place.key.set(key.get(..header.shared).unwrap_or_default());
-        place.key.replace(header.shared, self.bytes, header.suffix_at, header.unshared);
-        place.interval = from;
-        place.interval_end = self.start(from + 1);
-        while found.at >= place.interval_end && place.interval + 1 < self.count() {
-            place.interval += 1;
-            place.interval_end = self.start(place.interval + 1);
+        pos.key.set(key.get(..header.shared).unwrap_or_default());
+        pos.key.replace(header.shared, self.bytes, header.suffix_at, header.unshared);
+        pos.interval = from;
+        pos.interval_end = self.start(from + 1);
+        while found.at >= pos.interval_end && pos.interval + 1 < self.count() {
+            pos.interval += 1;
+            pos.interval_end = self.start(pos.interval + 1);
         }
-        self.show(place, found.at, header);
+        self.show(pos, found.at, header);
     }
 
     #[inline]

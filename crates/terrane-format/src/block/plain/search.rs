@@ -1,11 +1,12 @@
 //! Point search in a block without rebuilding a key.
 //!
-//! 1. A binary search over the heads of the restart points, whose keys stand whole, finds the last one before
-//!    the target.
-//! 2. From there entries are walked in order. `matched` is how many bytes the entry before has in common with
-//!    the target, that entry being less. An entry that shares *more* than `matched` with the one before it
-//!    differs from the target at the same byte and is less as well: it is skipped after a look at its header.
-//!    Any other entry is compared from its first unshared byte on, since what it shares equals the target.
+//! 1. A binary search over the heads of the restart points, whose keys are stored whole, finds the last
+//!    restart before the target.
+//! 2. From there entries are compared in order. `matched` is the number of leading bytes that the previous
+//!    entry, which is less than the target, has in common with it. An entry that shares *more* than `matched`
+//!    bytes with the previous one differs from the target at the same byte, so it is less as well: only its
+//!    header is read. Any other entry is compared from its first unshared byte, because its shared bytes
+//!    equal the target's.
 
 use std::cmp::Ordering;
 
@@ -13,9 +14,9 @@ use terrane_base::{SeqNo, key};
 
 use super::PlainBlock;
 use super::entry::Header;
-use crate::block::place::Intervals;
+use crate::block::entry_pos::Intervals;
 
-/// Where a walk came to rest: an entry, and how its key relates to the target.
+/// The entry at which a walk ended, and how its key compares to the target.
 pub(super) struct Found {
     pub(super) at: usize,
     pub(super) header: Header,
@@ -27,7 +28,7 @@ impl PlainBlock<'_> {
     pub(super) fn restart_before(self, key: &[u8], seq: SeqNo) -> usize {
         let undecided = self.plain.heads.undecided(key, self.entries());
         let (mut low, mut high) = (undecided.start, undecided.end);
-        // Invariant: restarts in front of `low` come before the target, those from `high` on do not.
+        // Invariant: restarts before `low` come before the target, those from `high` on do not.
         while low < high {
             let middle = low + (high - low) / 2;
             if self.restart_is_before(middle, key, seq) {

@@ -1,14 +1,14 @@
-//! Decoding of a two-layer block: everything that a search or a walk relies on is checked here, once.
+//! Decoding of a two-layer block. Everything that search and walks rely on is checked here, once.
 
 use terrane_base::{Error, Result, SeqKind, key};
 
 use super::entry::{NumberCode, Parts};
 use super::{HEAD_BYTES, INTERVALS_MAX, LEAF, LEAF_BYTES, ROOT, TRAILER_BYTES, TwoLayer, TwoLayerBlock};
-use crate::block::place::Intervals;
+use crate::block::entry_pos::Intervals;
 use crate::block::{self, Summary, Why};
 use crate::wire::Fields;
 
-/// The facts of the trailer.
+/// The fields of the trailer.
 struct Trailer {
     seq_base: u64,
     prefix_len: usize,
@@ -36,7 +36,7 @@ impl Trailer {
             return refuse("bytes of a number", usize::from(number_bytes));
         }
         if parts > 1 {
-            return refuse("as a mark of parts", usize::from(parts));
+            return refuse("as the flag for parts", usize::from(parts));
         }
         let number_bytes = usize::from(number_bytes);
         Ok(Trailer { seq_base, prefix_len, intervals, number_bytes, has_parts: parts == 1, entries })
@@ -44,7 +44,7 @@ impl Trailer {
 }
 
 impl TwoLayer {
-    /// Checks the structure of a block; returns also how many entries it has.
+    /// Checks the structure of a block; also returns the number of entries.
     pub(in crate::block) fn decode(bytes: &[u8]) -> Result<(TwoLayer, usize, Summary)> {
         let trailer = Trailer::decode(bytes)?;
         let entries_end = bytes.len() - TRAILER_BYTES;
@@ -72,7 +72,7 @@ impl TwoLayer {
 
 type Starts = Option<Box<[usize; ROOT + 1]>>;
 
-/// Where the parts of the leaves lie, and where the entries start.
+/// Offsets of the leaves' parts, and the offset of the first entry.
 fn part_starts(
     bytes: &[u8],
     trailer: &Trailer,
@@ -95,8 +95,9 @@ fn part_starts(
 }
 
 impl TwoLayerBlock<'_> {
-    /// Walks all entries and checks everything that later access relies on. Says also whether each interval's head is
-    /// greater than that of the entry before, so that no key has versions in two intervals.
+    /// Walks all entries and checks everything that later accesses rely on. Also returns true if each
+    /// interval's head is greater than the head of the entry before, so that no key has versions in two
+    /// intervals.
     fn check(self, entry_count: usize) -> Result<(Summary, bool)> {
         let mut summary = Summary::new(entry_count);
         let (mut at, mut index) = (self.layout.entries_at, 0);
@@ -105,7 +106,7 @@ impl TwoLayerBlock<'_> {
             if self.start(interval) != at {
                 return Err(block::broken_entry(index, at, "is not where its interval's offset points"));
             }
-            // An offset that lies behind the entries is found wrong in the next turn.
+            // The next turn of the loop refuses an offset after the end of the entries.
             let end = self.start(interval + 1).min(self.layout.entries_end);
             let prefix_len = self.layout.prefix_len + self.part(interval / LEAF).len();
             is_distinct &= interval == 0 || last_head < self.head(interval);
@@ -136,7 +137,7 @@ impl TwoLayerBlock<'_> {
         Ok((summary, is_distinct))
     }
 
-    /// `last_key_len`: of the entry before it in the interval, behind the prefix.
+    /// `last_key_len`: length of the previous key of the interval, without the prefix.
     fn check_entry(
         self,
         parts: &Parts,
@@ -156,12 +157,12 @@ impl TwoLayerBlock<'_> {
         Ok(seq_kind)
     }
 
-    /// Whether a head holds zeros behind a key that ends in it.
+    /// Returns true if the head of a key shorter than 8 bytes is filled with zeros.
     fn has_clean_head(self, interval: usize, parts: &Parts) -> bool {
         parts.shared >= HEAD_BYTES || self.head(interval) << (8 * parts.shared) == 0
     }
 
-    /// Checks that the last leaf repeats its last head and offset where it has no more intervals.
+    /// Checks that the last leaf is padded with its last head and offset.
     fn check_padding(self) -> Result<()> {
         let leaf = &self.bytes[(self.layout.leaf_count - 1) * LEAF_BYTES..];
         let used = self.count() - (self.layout.leaf_count - 1) * LEAF;
@@ -172,7 +173,7 @@ impl TwoLayerBlock<'_> {
         if is_padded { Ok(()) } else { Err(Error::corrupt("block: its last leaf is not padded")) }
     }
 
-    /// The first head of each leaf, behind the block's prefix alone.
+    /// The first head of each leaf, after the block's prefix.
     fn collect_root(self) -> [u64; ROOT] {
         let mut root = [0; ROOT];
         for (leaf, head) in root.iter_mut().enumerate() {
@@ -189,7 +190,7 @@ impl TwoLayerBlock<'_> {
     }
 }
 
-/// The head of an entry's key, from that of the key before it.
+/// The head of an entry's key, computed from the head of the key before it.
 fn next_head(last: u64, parts: &Parts, bytes: &[u8]) -> u64 {
     if parts.shared >= HEAD_BYTES {
         return last;

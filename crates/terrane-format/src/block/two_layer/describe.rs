@@ -1,11 +1,11 @@
-//! The tree and the trailer of a two-layer block for people to read.
+//! Describes the tree and the trailer of a two-layer block for `terrane dump`.
 
 use super::{HEAD_BYTES, LEAF, LEAF_BYTES, LEAF_HEAD_BYTES, TRAILER_BYTES, TwoLayerBlock};
-use crate::block::place::Intervals;
+use crate::block::entry_pos::Intervals;
 use crate::dump::{self, Field};
 
 impl TwoLayerBlock<'_> {
-    /// What stands in front of the entries.
+    /// Describes everything before the entries.
     pub(in crate::block) fn describe_tree(self, fields: &mut Vec<Field>) {
         for leaf in 0..self.layout.leaf_count {
             let intervals = leaf * LEAF..((leaf + 1) * LEAF).min(self.count());

@@ -1,19 +1,19 @@
-//! Entries of a two-layer block, and how they say sequence number and kind.
+//! Entries of a two-layer block, and the encoding of sequence number and kind.
 
 use terrane_base::{SeqKind, varint};
 
 use super::HEAD_BYTES;
 use crate::wire;
 
-/// Bits of a number below the sequence number: the kind. One that does not fit needs another encoding.
+/// Bits of the kind, below the sequence number. A kind that does not fit needs another encoding.
 const KIND_BITS: u32 = 4;
 
-/// How numbers are stored.
+/// How sequence numbers are stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NumberCode {
     /// Subtracted from every sequence number.
     base: u64,
-    /// The bits that a number of `bytes` bytes has.
+    /// Mask of the bits of a number of `bytes` bytes.
     mask: u64,
     pub(super) bytes: usize,
 }
@@ -24,7 +24,7 @@ impl NumberCode {
         NumberCode { base, mask: u64::MAX >> (64 - 8 * bytes.clamp(1, HEAD_BYTES)), bytes }
     }
 
-    /// The shortest code for sequence numbers from `min` to `max`; for none, if `min` is greater.
+    /// The shortest code for sequence numbers from `min` to `max`; if `min > max`, the code for no numbers.
     pub(super) fn fitting(min: u64, max: u64) -> NumberCode {
         let largest = max.saturating_sub(min) << KIND_BITS | ((1 << KIND_BITS) - 1);
         NumberCode::new(min, (u64::BITS - largest.leading_zeros()).div_ceil(8) as usize)
@@ -34,7 +34,7 @@ impl NumberCode {
         self.base
     }
 
-    /// The number at `at`. There are always 8 bytes: the trailer is longer.
+    /// The number at `at`. The 8 bytes always exist, because the trailer is longer.
     #[inline]
     pub(super) fn decode(self, bytes: &[u8], at: usize) -> SeqKind {
         let number = wire::u64_at(bytes, at).unwrap_or(0) & self.mask;
@@ -51,19 +51,20 @@ impl NumberCode {
         is_possible.then_some(SeqKind(seq << 8 | number & ((1 << KIND_BITS) - 1)))
     }
 
-    /// The number, of which the lowest `bytes` bytes are stored. Requires: the sequence number is one that it fits.
+    /// Encodes a number; the lowest `bytes` bytes are stored. Requires: the sequence number is in the range
+    /// of this code.
     #[inline]
     pub(super) fn encode(self, seq_kind: SeqKind) -> u64 {
         (seq_kind.seq().0 - self.base) << KIND_BITS | seq_kind.0 & ((1 << KIND_BITS) - 1)
     }
 }
 
-/// Where the parts of an entry lie, from the start of the block.
+/// Offsets and lengths of the parts of an entry, from the start of the block.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::block) struct Parts {
-    /// Bytes of the key behind prefix and part that stand elsewhere: in the head, or in the key before it.
+    /// Key bytes after prefix and part that are stored elsewhere: in the head, or in the previous key.
     pub(in crate::block) shared: usize,
-    /// Bytes of the key that follow: the suffix.
+    /// Key bytes stored in the entry: the suffix.
     pub(in crate::block) unshared: usize,
     pub(in crate::block) suffix_at: usize,
     pub(super) value_at: usize,
@@ -71,10 +72,11 @@ pub(in crate::block) struct Parts {
 }
 
 impl Parts {
-    /// Decodes what stands in front of the suffix of the first entry of an interval, which is at `at`.
+    /// Decodes the fields before the suffix of the first entry of an interval, which is at `at`.
     #[inline]
     pub(super) fn first(bytes: &[u8], at: usize, number: NumberCode) -> Option<Parts> {
-        // Nearly every entry: a short key, and a value below 16 KiB. There are always 8 bytes, as for numbers.
+        // Fast path for nearly every entry: a short key, and a value below 16 KiB. The 8 bytes always exist,
+        // as for numbers.
         let word = wire::u64_at(bytes, at)?;
         let [len, low, high, ..] = word.to_le_bytes().map(usize::from);
         if word & 0x8080 == 0 {
@@ -133,7 +135,7 @@ impl Parts {
         self.suffix_at + self.unshared
     }
 
-    /// Offset of what follows the entry.
+    /// Offset at which the entry ends.
     #[inline]
     pub(super) fn end(&self) -> usize {
         self.value_at + self.value_len
@@ -144,7 +146,7 @@ impl Parts {
         bytes.get(self.suffix_at..self.suffix_at + self.unshared).unwrap_or_default()
     }
 
-    /// Bytes of the key behind prefix and part.
+    /// Bytes of the key after prefix and part.
     #[inline]
     pub(in crate::block) fn key_len(&self) -> usize {
         self.shared + self.unshared

@@ -1,4 +1,4 @@
-//! Encoding 2, "two-layer": a search tree over short runs of entries, searched where it lies.
+//! Encoding 2, "two-layer": a search tree over short runs of entries. The search runs on the encoded bytes.
 //!
 //! ```text
 //! block   = leaf* prefix (len:u16)* part* first-and-rest* trailer
@@ -8,16 +8,17 @@
 //! trailer = seq_base:u64 prefix_len:u16 intervals:u8 number_bytes:u8 parts:u8 entries:u32 encoding:u8
 //! ```
 //!
-//! * All keys begin with `prefix`. Where keys of a leaf agree in the 8 bytes behind it, the leaf has a `part` more of
-//!   prefix of its own; then `parts` is 1 and there is a `len` for each leaf.
-//! * The entries form up to 128 *intervals*. The head of an interval is the 8 bytes behind prefix and part of its first
-//!   key, which are not stored again in the entry. The offset is that of its first entry, from the first entry of all.
-//!   A leaf that is not full is padded with its last head and offset.
-//! * `shared` and `unshared` count from behind prefix and part.
+//! * All keys begin with `prefix`. If all keys of a leaf agree in the 8 bytes after the prefix, the leaf has
+//!   a longer prefix of its own, its `part`; then `parts` is 1 and there is a `len` for each leaf.
+//! * The entries form up to 128 *intervals*. The head of an interval is the 8 bytes after prefix and part of
+//!   its first key; the entry does not repeat them. The offset is that of its first entry, counted from the
+//!   first entry of the block. A leaf that is not full is padded with its last head and offset.
+//! * `shared` and `unshared` count bytes after prefix and part.
 //! * A number is (sequence number - `seq_base`) * 16 + kind in `number_bytes` bytes.
 //!
-//! The root of the tree, the first head of each leaf, is not stored: decoding puts it beside the other facts about the
-//! block, which a search must load anyway. So a search waits for these, for one leaf, and for the entry.
+//! The root of the tree, the first head of each leaf, is not stored. Decoding keeps it with the other facts
+//! about the block, which every search loads anyway. So a search waits for three memory accesses: these
+//! facts, one leaf, and the entry.
 
 mod check;
 mod describe;
@@ -25,12 +26,12 @@ mod encode;
 mod entry;
 mod search;
 
-pub(super) use encode::{Draft, bytes_max};
+pub(super) use encode::{PendingEntries, bytes_max};
 pub(super) use entry::Parts;
 
 use terrane_base::{SeqKind, SeqNo};
 
-use super::place::{Intervals, Place};
+use super::entry_pos::{EntryPos, Intervals};
 use crate::rank::{LEAF, LEAF_HEAD_BYTES, ROOT};
 use crate::wire;
 use entry::NumberCode;
@@ -44,10 +45,10 @@ pub(super) const TRAILER_BYTES: usize = 8 + 2 + 1 + 1 + 1 + 4 + 1;
 /// Bytes of a head.
 const HEAD_BYTES: usize = 8;
 
-/// What is known of the bytes of a two-layer block.
+/// Facts about a two-layer block that decoding found.
 #[derive(Clone, Debug)]
 pub(super) struct TwoLayer {
-    /// First head behind the block's prefix of each leaf, padded with the last one.
+    /// First head of each leaf, after the block's prefix, padded with the last one.
     root: [u64; ROOT],
     leaf_count: usize,
     interval_count: usize,
@@ -55,16 +56,16 @@ pub(super) struct TwoLayer {
     entries_at: usize,
     entries_end: usize,
     number: NumberCode,
-    /// Whether the head of each interval is greater than that of the entry before it, and no leaf has a part: then a head
-    /// that is equal decides alone, and all versions of a key lie in one interval.
+    /// True if the head of each interval is greater than that of the entry before it, and no leaf has a part.
+    /// Then an equal head decides alone, and all versions of a key lie in one interval.
     is_distinct: bool,
-    /// Whether each interval is one entry.
+    /// True if each interval is one entry.
     is_single: bool,
-    /// Where the part of each leaf starts, and where the last one ends, if there are parts.
+    /// Start of the part of each leaf, and the end of the last part, if there are parts.
     parts: Option<Box<[usize; ROOT + 1]>>,
 }
 
-/// A two-layer block as it is searched.
+/// A two-layer block together with its bytes.
 #[derive(Clone, Copy)]
 pub(super) struct TwoLayerBlock<'a> {
     bytes: &'a [u8],
@@ -78,7 +79,7 @@ impl TwoLayer {
         TwoLayerBlock { bytes, layout: self }
     }
 
-    /// Raises every sequence number in the block that `self` was decoded from: they are counted from one base.
+    /// Adds `by` to every sequence number of the block that `self` was decoded from: only the base changes.
     pub(super) fn raise_numbers(&mut self, bytes: &mut [u8], by: u64) {
         let base = self.number.base() + by;
         self.number = NumberCode::new(base, self.number.bytes);
@@ -103,7 +104,7 @@ impl<'a> TwoLayerBlock<'a> {
         self.bytes.get(at..at + self.layout.prefix_len).unwrap_or_default()
     }
 
-    /// What the keys of leaf `leaf` have in common behind the prefix.
+    /// The prefix that the keys of leaf `leaf` share after the block's prefix.
     #[inline]
     fn part(self, leaf: usize) -> &'a [u8] {
         match &self.layout.parts {
@@ -122,7 +123,7 @@ impl<'a> TwoLayerBlock<'a> {
         wire::u64_at(self.bytes, at).unwrap_or(0)
     }
 
-    /// Where the parts of the first entry of interval `interval` lie.
+    /// Parts of the first entry of interval `interval`.
     #[inline]
     fn first(self, interval: usize) -> Option<Parts> {
         Parts::first(self.bytes, self.start(interval), self.layout.number)
@@ -133,33 +134,33 @@ impl<'a> TwoLayerBlock<'a> {
         self.layout.number.decode(self.bytes, parts.number_at())
     }
 
-    /// Makes the first entry of `interval`, which starts at `at`, the current one.
+    /// Goes to the first entry of `interval`, which starts at `at`.
     #[inline]
-    fn show_first(self, place: &mut Place, interval: usize, at: usize) {
+    fn show_first(self, pos: &mut EntryPos, interval: usize, at: usize) {
         let Some(parts) = Parts::first(self.bytes, at, self.layout.number) else {
-            place.is_placed = false;
+            pos.is_placed = false;
             return;
         };
-        if !place.has_prefix || self.layout.parts.is_some() {
+        if !pos.has_prefix || self.layout.parts.is_some() {
             let (prefix_len, part) = (self.layout.prefix_len, self.part(interval / LEAF));
-            place.key.replace(0, self.bytes, self.prefix_at(), prefix_len);
-            place.key.replace(prefix_len, part, 0, part.len());
-            place.prefix_len = prefix_len + part.len();
-            place.has_prefix = true;
+            pos.key.replace(0, self.bytes, self.prefix_at(), prefix_len);
+            pos.key.replace(prefix_len, part, 0, part.len());
+            pos.prefix_len = prefix_len + part.len();
+            pos.has_prefix = true;
         }
-        place.interval = interval;
-        place.interval_end = self.start(interval + 1);
-        place.key.replace_behind_head(place.prefix_len, self.head(interval), &parts, self.bytes);
-        self.show(place, at, &parts);
+        pos.interval = interval;
+        pos.interval_end = self.start(interval + 1);
+        pos.key.replace_behind_head(pos.prefix_len, self.head(interval), &parts, self.bytes);
+        self.show(pos, at, &parts);
     }
 
     #[inline]
-    fn show(self, place: &mut Place, at: usize, parts: &Parts) {
-        place.at = at;
-        place.seq_kind = self.number(parts).0;
-        place.value_at = parts.value_at;
-        place.end = parts.end();
-        place.is_placed = true;
+    fn show(self, pos: &mut EntryPos, at: usize, parts: &Parts) {
+        pos.at = at;
+        pos.seq_kind = self.number(parts).0;
+        pos.value_at = parts.value_at;
+        pos.end = parts.end();
+        pos.is_placed = true;
     }
 }
 
@@ -184,68 +185,69 @@ impl<'a> Intervals<'a> for TwoLayerBlock<'a> {
     }
 
     #[inline]
-    fn place_first(self, place: &mut Place, interval: usize) {
+    fn move_first(self, pos: &mut EntryPos, interval: usize) {
         if interval >= self.layout.interval_count {
-            place.is_placed = false;
+            pos.is_placed = false;
             return;
         }
-        self.show_first(place, interval, self.start(interval));
+        self.show_first(pos, interval, self.start(interval));
     }
 
     #[inline]
-    fn place_next(self, place: &mut Place) {
-        if place.end >= place.interval_end {
-            let next = place.interval + 1;
+    fn move_next(self, pos: &mut EntryPos) {
+        if pos.end >= pos.interval_end {
+            let next = pos.interval + 1;
             if next >= self.layout.interval_count {
-                place.is_placed = false;
+                pos.is_placed = false;
                 return;
             }
-            return self.show_first(place, next, place.end);
+            return self.show_first(pos, next, pos.end);
         }
-        let at = place.end;
+        let at = pos.end;
         match Parts::rest(self.bytes, at, self.layout.number) {
             Some(parts) => {
-                let start = place.prefix_len + parts.shared;
-                place.key.replace(start, self.bytes, parts.suffix_at, parts.unshared);
-                self.show(place, at, &parts);
+                let start = pos.prefix_len + parts.shared;
+                pos.key.replace(start, self.bytes, parts.suffix_at, parts.unshared);
+                self.show(pos, at, &parts);
             }
-            None => place.is_placed = false,
+            None => pos.is_placed = false,
         }
     }
 
-    fn place_known(self, place: &mut Place, at: usize) {
-        let parts = match at == self.start(place.interval) {
+    fn move_known(self, pos: &mut EntryPos, at: usize) {
+        let parts = match at == self.start(pos.interval) {
             true => Parts::first(self.bytes, at, self.layout.number),
             false => Parts::rest(self.bytes, at, self.layout.number),
         };
         match parts {
-            Some(parts) => self.show(place, at, &parts),
-            None => place.is_placed = false,
+            Some(parts) => self.show(pos, at, &parts),
+            None => pos.is_placed = false,
         }
     }
 
-    fn seek(self, place: &mut Place, key: &[u8], seq: SeqNo) {
-        place.is_placed = false;
+    fn seek(self, pos: &mut EntryPos, key: &[u8], seq: SeqNo) {
+        pos.is_placed = false;
         if !key.starts_with(self.prefix()) {
             if *key < *self.prefix() {
-                self.place_first(place, 0);
+                self.move_first(pos, 0);
             }
             return;
         }
         let Some(found) = self.locate_to_walk(key, seq) else { return };
         if found.at == self.start(found.interval) {
-            return self.show_first(place, found.interval, found.at);
+            return self.show_first(pos, found.interval, found.at);
         }
-        // The walk ends at an entry whose shared bytes are the target's own, so no key before it is needed.
+        // The walk ends at an entry whose shared bytes are equal to the target's, so the key before it is not
+        // needed.
         let prefix_len = self.layout.prefix_len + self.part(found.interval / LEAF).len();
         let start = prefix_len + found.parts.shared;
-        place.key.set(key.get(..start).unwrap_or_default());
-        place.key.replace(start, self.bytes, found.parts.suffix_at, found.parts.unshared);
-        place.prefix_len = prefix_len;
-        place.has_prefix = true;
-        place.interval = found.interval;
-        place.interval_end = self.start(found.interval + 1);
-        self.show(place, found.at, &found.parts);
+        pos.key.set(key.get(..start).unwrap_or_default());
+        pos.key.replace(start, self.bytes, found.parts.suffix_at, found.parts.unshared);
+        pos.prefix_len = prefix_len;
+        pos.has_prefix = true;
+        pos.interval = found.interval;
+        pos.interval_end = self.start(found.interval + 1);
+        self.show(pos, found.at, &found.parts);
     }
 
     #[inline]

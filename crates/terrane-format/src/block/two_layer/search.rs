@@ -1,16 +1,17 @@
 //! Point search in a two-layer block.
 //!
-//! 1. Behind the block's prefix the next 8 bytes of the target are a number. Root and leaf say how many heads are at
-//!    most that number, so the last of those is the interval to look at.
-//! 2. If its head is less than the number, so is its first key. Only where they are equal the rest of the key decides.
-//! 3. An interval of one entry ends the search there. In a longer one the entries behind the first are walked as in a
-//!    plain block: `matched` is how many bytes the entry before, which is less, has in common with the target; an entry
-//!    that shares more with it is less as well.
+//! 1. The 8 bytes of the target after the block's prefix are read as a number. Root and leaf tell how many
+//!    heads are at most that number; the last of these belongs to the interval to search.
+//! 2. If that head is less than the number, the first key of the interval is less than the target. If they
+//!    are equal, the rest of the key is compared.
+//! 3. In an interval of one entry the search ends there. In a longer one the next entries are compared as in
+//!    a plain block: `matched` is the number of leading bytes that the previous entry, which is less, has in
+//!    common with the target; an entry that shares more bytes with it is less as well.
 //!
-//! In a block where heads are equal, or where leaves have parts, step 1 gives a range of intervals that are undecided;
-//! a binary search compares their first keys whole.
+//! If heads are equal, or leaves have parts, step 1 gives a range of intervals; a binary search compares
+//! their whole first keys.
 //!
-//! `rest` is a key behind the block's prefix, everywhere in this module.
+//! In this module `rest` is a key after the block's prefix.
 
 use std::cmp::Ordering;
 
@@ -19,17 +20,17 @@ use terrane_base::{SeqNo, key};
 
 use super::entry::Parts;
 use super::{LEAF, LEAF_BYTES, TwoLayerBlock};
-use crate::block::place::{FIRST_LINES, Intervals};
+use crate::block::entry_pos::{FIRST_LINES, Intervals};
 use crate::rank;
 
-/// Lines of a leaf, wherever it starts.
+/// Cache lines of a leaf, at any alignment.
 const LEAF_LINES: usize = LEAF_BYTES.div_ceil(LINE_BYTES);
-/// Lines of an entry that are asked for in advance: those of a short value.
+/// Cache lines of an entry that are prefetched: enough for a short value.
 const ENTRY_LINES: usize = 2;
-/// Lines that are asked for from the entry on at which a walk begins, before it has come: those of some short rows.
+/// Cache lines that are prefetched at the entry where a walk begins: enough for some short rows.
 const WALK_LINES: usize = 8;
 
-/// An entry, and how its key relates to the target.
+/// An entry, and how its key compares to the target.
 pub(super) struct Found {
     pub(super) interval: usize,
     pub(super) at: usize,
@@ -38,7 +39,7 @@ pub(super) struct Found {
 }
 
 impl TwoLayerBlock<'_> {
-    /// Asks for the leaf in which a search for `key` goes on. Reads the root only.
+    /// Prefetches the leaf that a search for `key` reads next. Reads the root only.
     #[inline]
     pub(crate) fn prefetch_leaf(self, key: &[u8]) {
         if key.len() >= self.layout.prefix_len {
@@ -48,7 +49,7 @@ impl TwoLayerBlock<'_> {
         }
     }
 
-    /// Asks for the first leaf, the prefix and the first entries.
+    /// Prefetches the first leaf, the prefix and the first entries.
     #[inline]
     pub(crate) fn prefetch_first(self) {
         let start = self.bytes.as_ptr();
@@ -57,7 +58,7 @@ impl TwoLayerBlock<'_> {
         prefetch_lines(start.wrapping_add(self.layout.entries_at), FIRST_LINES);
     }
 
-    /// Asks for the first entry of the interval that a search for `key` ends in. Reads root and leaf.
+    /// Prefetches the first entry of the interval that a search for `key` ends in. Reads root and leaf.
     #[inline]
     pub(crate) fn prefetch_entry(self, key: &[u8]) {
         if key.len() >= self.layout.prefix_len && self.layout.parts.is_none() {
@@ -76,12 +77,12 @@ impl TwoLayerBlock<'_> {
             let target = key::head_behind(key, self.layout.prefix_len);
             let last = self.heads_at_most(target).checked_sub(1)?;
             let has_head = self.head(last) == target;
-            // With intervals of several entries, a newer version may end the interval before.
+            // If intervals have several entries, a newer version may be at the end of the interval before.
             let is_alone = self.layout.is_distinct
                 || self.layout.is_single && (last == 0 || self.head(last - 1) != target);
             if has_head && is_alone {
                 let at = self.start(last);
-                // The value begins in the entry's first line and mostly ends in the next one.
+                // The value begins in the entry's first cache line and mostly ends in the next one.
                 prefetch_lines(self.bytes.as_ptr().wrapping_add(at), ENTRY_LINES);
                 let parts = Parts::first(self.bytes, at, self.layout.number)?;
                 if is_rest(&parts, parts.suffix(self.bytes), rest) && self.number(&parts).seq() <= seq {
@@ -89,20 +90,20 @@ impl TwoLayerBlock<'_> {
                 }
             }
             if self.layout.is_single && (is_alone || !has_head) {
-                // Every entry has its head in the tree, and no other is the target's.
+                // Every entry has its head in the tree, and no other head is the target's.
                 return None;
             }
         }
         self.locate(key, seq, ENTRY_LINES).filter(|found| found.is_equal).map(|found| found.parts)
     }
 
-    /// As [`Self::locate`], for a walk that goes on from there.
+    /// As [`Self::locate`], for a walk that continues from the entry.
     pub(super) fn locate_to_walk(self, key: &[u8], seq: SeqNo) -> Option<Found> {
         self.locate(key, seq, WALK_LINES)
     }
 
-    /// The first entry at or after (`rest`, `seq`), where `rest` is what `key` has behind the prefix. Asks for `lines`
-    /// lines from where it probably is.
+    /// The first entry at or after (`rest`, `seq`), where `rest` is `key` without the prefix. Prefetches
+    /// `lines` cache lines from its probable offset.
     #[inline(never)]
     fn locate(self, key: &[u8], seq: SeqNo, lines: usize) -> Option<Found> {
         let rest = key.get(self.layout.prefix_len..)?;
@@ -115,7 +116,7 @@ impl TwoLayerBlock<'_> {
         let Some(last) = rank.checked_sub(1).filter(|last| self.head(*last) == target) else {
             return self.locate_from(rank, rest, seq);
         };
-        // Only this one is undecided.
+        // Only this interval is undecided.
         let parts = self.first(last)?;
         match self.compare_first(last, &parts, rest) {
             Ordering::Equal if self.number(&parts).seq() <= seq => {
@@ -126,7 +127,7 @@ impl TwoLayerBlock<'_> {
         }
     }
 
-    /// As [`Self::locate`], where `before` intervals have a first entry before the target.
+    /// As [`Self::locate`], given that the first entries of `before` intervals come before the target.
     fn locate_from(self, before: usize, rest: &[u8], seq: SeqNo) -> Option<Found> {
         if let Some(interval) = before.checked_sub(1)
             && !self.layout.is_single
@@ -142,7 +143,7 @@ impl TwoLayerBlock<'_> {
         Some(Found { interval: before, at: self.start(before), parts, is_equal })
     }
 
-    /// How many intervals have a first entry before (`rest`, `seq`).
+    /// The number of intervals whose first entry comes before (`rest`, `seq`).
     fn intervals_before(self, rest: &[u8], seq: SeqNo) -> usize {
         if self.layout.parts.is_some() {
             return self.intervals_before_in_parts(rest, seq);
@@ -158,8 +159,8 @@ impl TwoLayerBlock<'_> {
         partition(low, high, |interval| self.is_before(interval, rest, seq))
     }
 
-    /// As [`Self::intervals_before`], where leaves have parts: first the leaf, by its first key, then the interval in
-    /// it, by what follows the part.
+    /// As [`Self::intervals_before`], for leaves with parts: finds the leaf by its first key, then the
+    /// interval in it by the bytes after the part.
     fn intervals_before_in_parts(self, rest: &[u8], seq: SeqNo) -> usize {
         let target = key::head(rest);
         let high = rank::root(&self.layout.root, target).min(self.layout.leaf_count);
@@ -169,7 +170,8 @@ impl TwoLayerBlock<'_> {
         let start = leaf * LEAF;
         let end = (start + LEAF).min(self.count());
         let Some(rest_in_leaf) = rest.strip_prefix(self.part(leaf)) else {
-            // The leaf's first key is before the target, and the target is not among its keys: it is behind them.
+            // The leaf's first key is less than the target, and the target does not begin with the leaf's
+            // part: it comes after all keys of the leaf.
             return end;
         };
         let target = key::head(rest_in_leaf);
@@ -179,7 +181,7 @@ impl TwoLayerBlock<'_> {
         partition(low, high, |interval| self.is_before(interval, rest, seq))
     }
 
-    /// How many intervals have a head that is at most `target`.
+    /// The number of intervals whose head is at most `target`.
     #[inline]
     fn heads_at_most(self, target: u64) -> usize {
         let layout = self.layout;
@@ -196,20 +198,20 @@ impl TwoLayerBlock<'_> {
         }
     }
 
-    /// How the first key of an interval relates to the target.
+    /// Compares the first key of an interval to the target.
     fn compare_first(self, interval: usize, parts: &Parts, rest: &[u8]) -> Ordering {
         let part = self.part(interval / LEAF);
         let Some(rest) = rest.strip_prefix(part) else { return part.cmp(rest) };
         let by_head = self.head(interval).cmp(&key::head(rest));
         by_head.then_with(|| match rest.get(super::HEAD_BYTES..) {
             Some(tail) if parts.shared == super::HEAD_BYTES => parts.suffix(self.bytes).cmp(tail),
-            // One of the two ends within the head, and the other has zeros there, or ends as well.
+            // One of the two keys ends within the head; the other has zeros there, or ends as well.
             _ => parts.key_len().cmp(&rest.len()),
         })
     }
 
-    /// The first entry at or after the target behind the first one of `interval`, which is before it; `None` if the
-    /// interval ends before that.
+    /// The first entry at or after the target in `interval`, whose first entry comes before the target;
+    /// `None` if the interval ends before that.
     fn walk(self, interval: usize, rest: &[u8], seq: SeqNo) -> Option<Found> {
         let end = self.start(interval + 1);
         let first = self.first(interval)?;
@@ -217,7 +219,7 @@ impl TwoLayerBlock<'_> {
         if at >= end {
             return None;
         }
-        // A target that is not among the leaf's keys is behind them.
+        // A target that does not begin with the leaf's part comes after all keys of the leaf.
         let rest = rest.strip_prefix(self.part(interval / LEAF))?;
         let mut matched = self.matched_by_first(interval, &first, rest);
         while at < end {
@@ -242,7 +244,7 @@ impl TwoLayerBlock<'_> {
         None
     }
 
-    /// How many bytes the first key of an interval has in common with the target, behind the leaf's part.
+    /// Leading bytes that the first key of an interval has in common with the target, after the leaf's part.
     fn matched_by_first(self, interval: usize, parts: &Parts, rest: &[u8]) -> usize {
         let head = self.head(interval).to_be_bytes();
         let in_head = key::common_len(&head[..parts.shared.min(head.len())], rest);
@@ -255,14 +257,14 @@ impl TwoLayerBlock<'_> {
     }
 }
 
-/// Whether a key whose head is that of `rest` is `rest`.
+/// Returns true if a key with the same head as `rest` equals `rest`.
 #[inline]
 fn is_rest(parts: &Parts, suffix: &[u8], rest: &[u8]) -> bool {
-    // Equal heads and lengths: what is shorter than a head is equal, zeros behind it included.
+    // Heads and lengths are equal: a key shorter than a head is equal, zeros included.
     parts.key_len() == rest.len() && rest.get(super::HEAD_BYTES..).is_none_or(|tail| tail == suffix)
 }
 
-/// The first number from `low` on, below `high`, for which `is_before` no longer holds.
+/// The first number in `low..high` for which `is_before` is false.
 #[inline]
 fn partition(mut low: usize, mut high: usize, is_before: impl Fn(usize) -> bool) -> usize {
     while low < high {

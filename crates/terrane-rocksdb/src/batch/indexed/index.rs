@@ -1,22 +1,23 @@
-//! What the records of a batch do to each key. The index holds keys and where their records lie, and the values stay in the batch.
+//! What the records of a batch do to each key. The index holds keys and where their records lie, and the
+//! values stay in the batch.
 //!
 //! Each column family has its own order of keys, that of its comparator if it has one.
 //!
 //! Invariants:
 //! * A key has its records in their order. A range delete puts a mark behind those of each key that it hides.
-//! * `deleted` is the union of `ranges`. A key whose records reach back to no mark was written after every range that holds it, or lies
-//!   in none.
+//! * `deleted` is the union of `ranges`. A key whose records reach back to no mark was written after every
+//!   range that holds it, or lies in none.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::key::{Key, Ordered, Sought};
-use crate::batch::Change;
-use crate::order::Order;
+use crate::batch::indexed::key::{Key, Ordered, Sought};
+use crate::batch::layout::Change;
+use crate::callbacks::order::Order;
 
 /// One thing that was done to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Done {
+pub(crate) enum Done {
     /// By the record at this place.
     Record(usize),
     /// A range that holds it was deleted.
@@ -144,9 +145,9 @@ impl FamilyIndex {
 
 /// The index of a batch.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(crate) struct Index {
     families: BTreeMap<u32, FamilyIndex>,
-    /// That of families whose own nobody has told.
+    /// The order of families whose own order is not known.
     order: Order,
 }
 
@@ -161,17 +162,18 @@ fn key_of<'b>(change: &Change<'b>) -> Option<&'b [u8]> {
 }
 
 impl Index {
-    /// An empty one, by this order until others are told.
-    pub(super) fn new(order: Order) -> Index {
+    /// An empty index; families have this order until [`Index::set_order`].
+    pub(crate) fn new(order: Order) -> Index {
         Index { families: BTreeMap::new(), order }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.families.clear();
     }
 
-    /// Has the keys of a family lie in this order; whether they lay in another one: then its records are to be noted anew.
-    pub(super) fn set_order(&mut self, family: u32, order: &Order) -> bool {
+    /// Has the keys of a family lie in this order; whether they lay in another one: then its records are to
+    /// be noted anew.
+    pub(crate) fn set_order(&mut self, family: u32, order: &Order) -> bool {
         match self.families.get_mut(&family) {
             Some(index) if index.order.is(order) => false,
             Some(index) => {
@@ -188,19 +190,19 @@ impl Index {
     }
 
     /// Notes the record at a place.
-    pub(super) fn note(&mut self, family: u32, change: &Change<'_>, at: usize) {
+    pub(crate) fn note(&mut self, family: u32, change: &Change<'_>, at: usize) {
         self.families.entry(family).or_insert_with(|| FamilyIndex::new(&self.order)).note(change, at);
     }
 
     /// Takes back the record that was noted last.
-    pub(super) fn take_back(&mut self, family: u32, change: &Change<'_>) {
+    pub(crate) fn take_back(&mut self, family: u32, change: &Change<'_>) {
         if let Some(index) = self.families.get_mut(&family) {
             index.take_back(change);
         }
     }
 
     /// What was done to a key, newest first; nothing if it has no record.
-    pub(super) fn done(&self, family: u32, key: &[u8]) -> impl Iterator<Item = Done> {
+    pub(crate) fn done(&self, family: u32, key: &[u8]) -> impl Iterator<Item = Done> {
         let entry = self
             .families
             .get(&family)
@@ -212,13 +214,13 @@ impl Index {
     }
 
     /// The deleted range that holds a key: its start, and what lies behind it.
-    pub(super) fn deleted_around(&self, family: u32, key: &[u8]) -> Option<(&[u8], &[u8])> {
+    pub(crate) fn deleted_around(&self, family: u32, key: &[u8]) -> Option<(&[u8], &[u8])> {
         let index = self.families.get(&family)?;
         index.deleted.around(key, &index.order)
     }
 
     /// The first key within bounds that has a record.
-    pub(super) fn first(&self, family: u32, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<&[u8]> {
+    pub(crate) fn first(&self, family: u32, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<&[u8]> {
         let FamilyIndex { keys, order, .. } = self.families.get(&family)?;
         let sought = lower.map(|key| Sought(key, order));
         let lower = sought.as_ref().map(|sought| sought as &dyn Ordered);
@@ -232,7 +234,7 @@ impl Index {
     }
 
     /// The last key within bounds that has a record.
-    pub(super) fn last(&self, family: u32, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<&[u8]> {
+    pub(crate) fn last(&self, family: u32, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<&[u8]> {
         let FamilyIndex { keys, order, .. } = self.families.get(&family)?;
         let (key, _) = last_to(keys, upper, order)?;
         let is_within = match lower {

@@ -1,28 +1,29 @@
-//! Keys in an order that is known only at run time, for maps: each has its order with it. A map is asked by [`Sought`], without a copy.
+//! Keys in an order that is known only at run time, for maps: each has its order with it. A map is asked by
+//! [`Sought`], without a copy.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 
-use crate::order::Order;
+use crate::callbacks::order::Order;
 
 /// A key of a map.
 #[derive(Clone, Debug)]
-pub(super) struct Key {
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct Key {
+    pub(crate) bytes: Vec<u8>,
     order: Order,
 }
 
 /// A key that a map is asked for.
-pub(super) struct Sought<'k>(pub(super) &'k [u8], pub(super) &'k Order);
+pub(crate) struct Sought<'k>(pub(crate) &'k [u8], pub(crate) &'k Order);
 
 /// What keys and what is asked for have in common.
-pub(super) trait Ordered {
+pub(crate) trait Ordered {
     fn bytes(&self) -> &[u8];
     fn order(&self) -> &Order;
 }
 
 impl Key {
-    pub(super) fn new(bytes: &[u8], order: &Order) -> Key {
+    pub(crate) fn new(bytes: &[u8], order: &Order) -> Key {
         Key { bytes: bytes.to_vec(), order: order.clone() }
     }
 }

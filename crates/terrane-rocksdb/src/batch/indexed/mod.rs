@@ -1,33 +1,32 @@
-//! Write batches that can be read: the batch as RocksDB lays it out, and an index over its records ([`index`]).
+//! Write batches that can be read: the batch as RocksDB lays it out, and an index over its records
+//! ([`index`]).
 //!
-//! What a batch says of a key is folded over what the database has ([`Own::over`]); iterators lay its keys over those of another
-//! iterator (`crate::iterator::overlay`). Transactions keep their changes in one. A batch is shared by its handle, its iterators and
-//! its transaction, under a mutex of its own: callers use it from one thread at a time, so nobody waits.
+//! What a batch says of a key is folded over what the database has ([`Own::over`]); iterators lay its keys
+//! over those of another iterator (`crate::iterator::overlay`). Transactions keep their changes in one. A
+//! batch is shared by its handle, its iterators and its transaction, under a mutex of its own: callers use it
+//! from one thread at a time, so no thread waits.
 
-mod handle;
-mod index;
-mod key;
-mod read;
+pub(crate) mod index;
+pub(crate) mod key;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::handle::WriteBatch;
-use super::layout::Change;
-use crate::callbacks::MergeOperator;
-use crate::failure::{Failure, Result};
-use crate::order::Order;
-use index::{Done, Index};
-
-pub(crate) use handle::IndexedHandle;
-pub(crate) use read::{given_out, pinned};
+use crate::batch::indexed::index::{Done, Index};
+use crate::batch::layout::Change;
+use crate::batch::write_batch::WriteBatch;
+use crate::callbacks::merge::MergeOperator;
+use crate::callbacks::order::Order;
+use crate::ffi::failure::{Failure, Result};
 
 /// What a merge without an operator fails with.
 const NO_OPERATOR: &str = "Merge_operator must be set for column_family";
 
 /// A batch with its index.
 pub(crate) struct Indexed {
-    pub(super) batch: WriteBatch,
+    pub(crate) batch: WriteBatch,
     index: Index,
     /// The fewest bytes that it has had since [`Indexed::hold`].
     shortest: usize,
@@ -58,8 +57,8 @@ impl SharedBatch {
         SharedBatch::of(WriteBatch::limited(0, bytes_max), Order::default())
     }
 
-    /// This batch, which is empty; keys of families whose own order nobody has told lie in `order`.
-    fn of(batch: WriteBatch, order: Order) -> SharedBatch {
+    /// This batch, which is empty. Keys of families whose own order is not known are sorted by `order`.
+    pub(crate) fn of(batch: WriteBatch, order: Order) -> SharedBatch {
         SharedBatch(Arc::new(Mutex::new(Indexed { batch, index: Index::new(order), shortest: 0 })))
     }
 
@@ -208,6 +207,3 @@ impl Own {
         value.ok_or_else(failed).map(Some)
     }
 }
-
-#[cfg(test)]
-mod tests;

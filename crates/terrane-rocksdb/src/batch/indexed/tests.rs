@@ -46,8 +46,8 @@ fn add(batch: &mut Indexed, family: u32, step: &Step) {
     assert!(added);
 }
 
-/// Random steps, save points and ways back: each key reads as if the steps that are left were replayed, and exactly the keys that
-/// they name are found from both ends.
+/// Random steps, save points and ways back: each key reads as if the steps that are left were replayed, and
+/// exactly the keys that they name are found from both ends.
 #[test]
 fn a_batch_reads_as_its_records_replayed() {
     let mut seed = 7_u64;

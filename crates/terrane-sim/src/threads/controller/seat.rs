@@ -11,7 +11,7 @@ use super::{Controller, Doing, bit, wake};
 /// What a point counts for: most points are loads, and few of them are where it matters.
 const LOAD_WEIGHT: u64 = 1;
 const WEIGHT: u64 = 8;
-/// What sleeps wait for: nobody wakes it.
+/// The address for which sleeps wait: no thread wakes it.
 const SLEEP: usize = 1;
 
 /// One explored thread.
@@ -61,7 +61,7 @@ impl Seat {
         &self.controller
     }
 
-    /// What those wait for who wait for the end of this thread.
+    /// The address for which threads wait that join this thread.
     fn end_address(&self) -> usize {
         std::ptr::from_ref(self) as usize
     }

@@ -2,8 +2,8 @@
 
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// A map of granules: set where one is taken. Any run of clear bits can be taken, whatever was taken there before, so
-/// neighbours that were given back are one run again.
+/// A bitmap of granules: a bit is set if its granule is taken. Any run of clear bits can be taken, so
+/// adjacent runs that were freed are one run again.
 #[derive(Debug)]
 pub(super) struct Bits {
     words: Box<[u64]>,
@@ -40,7 +40,7 @@ impl Bits {
         }
     }
 
-    /// The places of set bits.
+    /// The indexes of set bits.
     pub(super) fn ones(&self) -> impl Iterator<Item = usize> {
         self.words.iter().enumerate().flat_map(|(word, &bits)| {
             let rest = |bits: &u64| Some(bits & (bits - 1)).filter(|bits| *bits != 0);
@@ -62,7 +62,8 @@ impl Bits {
         })
     }
 
-    /// The shortest clear run of at least `wanted`, the first of several, and the length of the longest of all.
+    /// The shortest clear run of at least `wanted` bits, the first of several, and the length of the longest
+    /// run.
     pub(super) fn fit(&self, wanted: usize) -> (Option<usize>, usize) {
         let (mut best, mut longest) = (None, 0);
         for (start, len) in self.gaps() {

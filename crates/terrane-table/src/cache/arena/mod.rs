@@ -1,23 +1,25 @@
-//! Memory of cached objects: chunks of their own, on huge pages where the system gives them on advice, instead of an
-//! allocator's heap. What follows a swip to a random object pays a miss of the address translation with every page that
-//! is small, and what evictions leave in a heap stays with the process.
+//! Memory of cached objects: chunks, on huge pages if the system provides them on advice, instead of the
+//! allocator's heap. With small pages every random access to an object costs a miss of the address
+//! translation, and memory that evictions free in a heap stays with the process.
 //!
 //! ```text
 //! chunk   = granule*                            a run of granules is a spot: one object, header and bytes
 //! arena   = chunk of things that can be moved*  chunk of things that cannot*
 //! ```
 //!
-//! * *Dense*: a spot is any run of free granules; nearly equal sizes are made equal, so that gaps are filled again. Of the
-//!   chunks with room the first is taken, and in it the shortest run that is long enough: chunks far back empty by
-//!   themselves.
-//! * *Given back*: an empty chunk goes back to the system at once. To empty one that is not, the cache moves the objects
-//!   of the sparsest chunk into gaps of the others ([`Arena::drain_sparsest`]). What cannot be moved, index
-//!   blocks, whose tenants know where they lie, has chunks of its own; it is about a hundredth of the cache.
-//! * *Counted*: a chunk counts whole, from before it is mapped until after it is unmapped, by its owner's books.
+//! * *Dense*: a spot is any run of free granules; nearly equal sizes are rounded to equal ones, so that gaps
+//!   are reused. An object goes into the first chunk with room, into its shortest run that is long enough, so
+//!   that later chunks become empty over time.
+//! * *Returned*: an empty chunk is unmapped at once. To empty another one, the cache moves the objects of the
+//!   chunk with the fewest bytes into gaps of the others ([`Arena::drain_sparsest`]). Index blocks cannot be
+//!   moved, because their children hold their address; they have chunks of their own, about a hundredth of
+//!   the cache.
+//! * *Counted*: a chunk is counted as a whole in its owner's accounting, from before it is mapped until after
+//!   it is unmapped.
 //!
-//! Nothing here touches the memory that it gives out. Its owner *notes* a spot while others may look for the object in
-//! it: whoever entered an epoch before it saw the note may use the object until it leaves, if the owner removes notes
-//! before it retires objects.
+//! The arena does not access the memory that it hands out. The owner *notes* a spot while other threads may
+//! look up its object: a thread that entered an epoch before the note was removed may use the object until it
+//! leaves the epoch, if the owner removes notes before it retires objects.
 
 #![expect(unsafe_code, reason = "addresses go from thread to thread")]
 
@@ -35,17 +37,17 @@ use self::bits::Bits;
 
 /// Unit in which memory is given out, in bytes.
 pub(super) const GRANULE_BYTES: usize = 512;
-/// Larger objects than one in this many of a chunk would leave gaps that nothing fits.
+/// An object larger than this share of a chunk would leave gaps that no object fits.
 const LARGEST_SHARE: usize = 8;
 
-/// Whether what lies in a chunk can be moved to another one.
+/// Whether the objects of a chunk can be moved to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     Movable = 0,
     Fixed = 1,
 }
 
-/// A run of granules that belongs to whoever holds this, until it is given back.
+/// A run of granules that belongs to the holder of this value, until it is returned.
 #[derive(Debug)]
 pub(super) struct Spot {
     pub(super) start: NonNull<u8>,
@@ -70,9 +72,9 @@ impl Spot {
 #[derive(Debug)]
 pub(super) struct Arena {
     chunk_bytes: usize,
-    /// Bytes of all chunks: an echo of the state for those who only look.
+    /// Bytes of all chunks: a copy of the state for readers without the lock.
     resident: AtomicU64,
-    /// Free bytes in chunks of each group, an echo as well.
+    /// Free bytes in chunks of each group, such a copy as well.
     gaps: [AtomicU64; 2],
     state: Mutex<State>,
 }
@@ -80,8 +82,8 @@ pub(super) struct Arena {
 #[derive(Debug, Default)]
 struct State {
     chunks: Vec<Option<Chunk>>,
-    /// For each group, the longest free run of each chunk that takes something in; 0 for any other. Apart from the chunks,
-    /// so that a search among thousands reads few lines.
+    /// For each group, the longest free run of each chunk that accepts objects; 0 for other chunks. Stored
+    /// apart from the chunks, so that a search among thousands reads few cache lines.
     rooms: [Vec<u32>; 2],
     /// Free granules in the chunks of each group.
     free: [usize; 2],
@@ -91,7 +93,7 @@ struct State {
 struct Chunk {
     region: Region,
     group: Group,
-    /// To be emptied: takes nothing more in while there is another way.
+    /// True if the chunk is to be emptied: it accepts objects only if there is no other room.
     is_draining: bool,
     taken: Bits,
     /// First granules of spots that were noted.
@@ -127,20 +129,20 @@ impl Arena {
         self.gaps[group as usize].load(Ordering::Relaxed)
     }
 
-    /// Says outside what the state is. Requires: the state is locked and was changed.
+    /// Updates the copies of the state. Requires: the state is locked and was changed.
     fn echo(&self, state: &State) {
         for (gaps, free) in self.gaps.iter().zip(state.free) {
             gaps.store((free * GRANULE_BYTES) as u64, Ordering::Relaxed);
         }
     }
 
-    /// Whether objects of `bytes` belong here.
+    /// Returns true if objects of `bytes` bytes belong in the arena.
     pub(super) fn takes(&self, bytes: usize) -> bool {
         bytes <= self.chunk_bytes / LARGEST_SHARE
     }
 
-    /// A spot of at least `bytes`. Opens a chunk where that takes one and `may_open` says so, which it is asked under
-    /// the lock. Requires: [`Arena::takes`].
+    /// A spot of at least `bytes`. Maps a new chunk if necessary and if `may_open` allows it; `may_open` is
+    /// called under the lock. Requires: [`Arena::takes`].
     pub(super) fn take(&self, bytes: usize, group: Group, may_open: impl FnOnce() -> bool) -> Option<Spot> {
         let wanted = granules(bytes);
         let mut state = self.state.lock();
@@ -149,7 +151,7 @@ impl Arena {
         } else if may_open() {
             self.open(&mut state, group)
         } else {
-            // Better than to evict something.
+            // Better than evicting an object.
             state.find_draining(group, wanted)?
         };
         let spot = state.take(at, wanted);
@@ -157,7 +159,7 @@ impl Arena {
         Some(spot)
     }
 
-    /// As [`Arena::take`] for something movable, in a chunk that is there and not draining.
+    /// As [`Arena::take`] for a movable object, in an existing chunk that is not draining.
     pub(super) fn take_elsewhere(&self, bytes: usize) -> Option<Spot> {
         let wanted = granules(bytes);
         let mut state = self.state.lock();
@@ -189,8 +191,8 @@ impl Arena {
         at
     }
 
-    /// Gives a spot back, whose memory nobody uses any more; returns how many bytes of chunks went back to the system
-    /// with it.
+    /// Frees a spot whose memory is not used any more; returns the bytes of chunks that were unmapped with
+    /// it.
     pub(super) fn give_back(&self, spot: Spot) -> u64 {
         let mut state = self.state.lock();
         let at = spot.chunk as usize;
@@ -207,25 +209,25 @@ impl Arena {
         if !is_empty {
             return 0;
         }
-        // Unmapped without the lock, and only then counted as gone.
+        // Unmapped without the lock, and only then subtracted.
         drop(empty);
         self.resident.fetch_sub(self.chunk_bytes as u64, Ordering::Relaxed);
         self.chunk_bytes as u64
     }
 
-    /// Notes that the object in `spot` can be found, or that it no longer can.
+    /// Records that the object in `spot` can be found, or no longer can.
     pub(super) fn note(&self, spot: &Spot, is_there: bool) {
         let mut state = self.state.lock();
         state.chunk(spot.chunk as usize).noted.fill(spot.first as usize, 1, is_there);
     }
 
-    /// Of the chunks whose objects can be moved, the one with the fewest bytes, if all of them find room in the others:
-    /// nothing more goes into it.
+    /// Selects, among the chunks with movable objects, the one with the fewest bytes, if all of them fit into
+    /// the others: no more objects go into it.
     pub(super) fn drain_sparsest(&self) -> Option<Draining> {
         let mut state = self.state.lock();
         let chunks = &state.chunks;
         let room: usize = chunks.iter().flatten().filter(|c| c.is_open()).map(|chunk| chunk.free).sum();
-        // One that was begun first; its free granules are not among the room.
+        // A chunk whose draining has begun is preferred; its free granules are not part of the room.
         let is_begun = |chunk: &Chunk| chunk.is_draining && chunk.noted.ones().next().is_some();
         if let Some(at) = chunks.iter().position(|chunk| chunk.as_ref().is_some_and(is_begun)) {
             return (room > 0).then_some(Draining(at));
@@ -241,15 +243,15 @@ impl Arena {
         Some(Draining(at))
     }
 
-    /// Where the noted objects of a chunk that is to be emptied lie.
+    /// The addresses of the noted objects of a draining chunk.
     pub(super) fn noted(&self, draining: Draining) -> Vec<NonNull<u8>> {
         let state = self.state.lock();
-        // It may have emptied, and another may be in its place: then that is drained a little.
+        // The chunk may be gone and another may have its index: then that one is drained a little.
         let Some(Some(chunk)) = state.chunks.get(draining.0) else { return Vec::new() };
         chunk.noted.ones().filter_map(|granule| chunk.address(granule)).collect()
     }
 
-    /// Lets the chunks that were to be emptied take objects in again.
+    /// Ends draining: all chunks accept objects again.
     pub(super) fn stop_draining(&self) {
         let mut state = self.state.lock();
         for at in 0..state.chunks.len() {
@@ -261,15 +263,15 @@ impl Arena {
     }
 }
 
-/// Granules of a spot of `bytes`: rounded up by a sixteenth at most, so that objects of nearly one size fit into each
-/// other's gaps.
+/// Granules of a spot of `bytes`: rounded up by a sixteenth at most, so that objects of nearly equal size fit
+/// into each other's gaps.
 fn granules(bytes: usize) -> usize {
     let granules = bytes.div_ceil(GRANULE_BYTES).max(1);
     granules.next_multiple_of(1 << granules.ilog2().saturating_sub(4))
 }
 
 impl State {
-    /// A chunk in which somebody has a spot, or which was just found.
+    /// A chunk with a spot in use, or one that was just found.
     fn chunk(&mut self, at: usize) -> &mut Chunk {
         self.chunks[at].as_mut().expect("a chunk with a spot is there")
     }
@@ -293,7 +295,7 @@ impl State {
         spot
     }
 
-    /// Notes what room a chunk has, after every change.
+    /// Updates the recorded room of a chunk, after every change.
     fn refresh(&mut self, at: usize) {
         let chunk = self.chunks[at].as_ref();
         for group in [Group::Movable, Group::Fixed] {

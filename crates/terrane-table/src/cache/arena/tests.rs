@@ -1,4 +1,4 @@
-//! The arena against a model: what it gives out is nobody else's, and every byte comes back.
+//! Tests the arena against a model: spots never overlap, and every byte is returned.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(not(feature = "shuttle"))]
 
@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use terrane_base::Rng;
 
 const CHUNK_BYTES: usize = 64 << 10;
 
@@ -24,7 +25,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(prop_oneof![5 => take, 3 => give_back, 1 => Just(Step::Drain)], 1..300)
 }
 
-/// What the model knows of a spot: its bytes hold its own number throughout.
+/// A spot in the model: its bytes hold its own number throughout.
 struct Taken {
     spot: Spot,
     mark: u8,
@@ -42,7 +43,7 @@ fn check(arena: &Arena, taken: &mut [Taken]) {
     for one in taken.iter_mut() {
         let mark = one.mark;
         let bytes = one.bytes();
-        assert!(bytes.iter().all(|byte| *byte == mark), "somebody wrote to a spot");
+        assert!(bytes.iter().all(|byte| *byte == mark), "another owner wrote to a spot");
         let start = bytes.as_ptr().addr();
         assert!(start.is_multiple_of(GRANULE_BYTES));
         assert!(ranges.insert(start, start + bytes.len()).is_none());
@@ -56,9 +57,9 @@ fn check(arena: &Arena, taken: &mut [Taken]) {
     let gaps = arena.gap_bytes(Group::Movable) + arena.gap_bytes(Group::Fixed);
     assert_eq!(gaps, free as u64);
     let used: usize = taken.iter().map(|one| one.spot.bytes()).sum();
-    assert_eq!(free + used, open.len() * CHUNK_BYTES, "a granule is free or somebody's");
+    assert_eq!(free + used, open.len() * CHUNK_BYTES, "a granule is free or in use");
     for chunk in open {
-        assert!(chunk.free < chunk.taken.len(), "an empty chunk goes back");
+        assert!(chunk.free < chunk.taken.len(), "an empty chunk is unmapped");
         assert_eq!(chunk.longest, chunk.taken.gaps().map(|(_, len)| len).max().unwrap_or(0));
         assert_eq!(chunk.free, chunk.taken.gaps().map(|(_, len)| len).sum::<usize>());
     }
@@ -96,7 +97,7 @@ fn run(steps: Vec<Step>) {
     assert!(arena.state.lock().chunks.iter().all(Option::is_none));
 }
 
-/// Empties a chunk as the cache does: its movable objects go elsewhere, as far as there is room.
+/// Empties a chunk as the cache does: moves its movable objects elsewhere, as far as there is room.
 fn drain(arena: &Arena, taken: &mut [Taken]) {
     taken.iter().for_each(|one| arena.note(&one.spot, true));
     if let Some(chunk) = arena.drain_sparsest() {
@@ -121,7 +122,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 200 }, ..ProptestConfig::default() })]
 
     #[test]
-    fn spots_are_nobody_elses(steps in steps()) {
+    fn spots_never_overlap(steps in steps()) {
         run(steps);
     }
 
@@ -147,22 +148,18 @@ proptest! {
     }
 }
 
-/// Objects of a few sizes come and go in a full arena: what gaps cost.
+/// Objects of a few sizes come and go in a full arena: measures the share lost to gaps.
 #[test]
 fn a_full_arena_stays_dense() {
     const CHUNK: usize = 2 << 20;
     let arena = Arena::new(CHUNK);
     let mut taken = std::collections::VecDeque::new();
-    let mut state = 1u64;
-    let mut roll = |below: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    };
+    let mut rng = Rng::new(1);
     let mut used = 0;
     let mut least = usize::MAX;
     for turn in 0..if cfg!(miri) { 300 } else { 20_000 } {
         // Blocks are nearly full, but for the last of each extent.
-        let bytes = if turn % 128 == 0 { roll(16_000) } else { 16_200 + roll(700) } as usize + 1;
+        let bytes = if turn % 128 == 0 { rng.below(16_000) } else { 16_200 + rng.below(700) } as usize + 1;
         loop {
             let room = arena.resident_bytes() < 32 * CHUNK as u64;
             if let Some(spot) = arena.take(bytes, Group::Movable, || room) {
@@ -171,8 +168,8 @@ fn a_full_arena_stays_dense() {
                 break;
             }
             least = least.min(used);
-            // Mostly the oldest goes, now and then any.
-            let at = if roll(4) == 0 { roll(taken.len() as u64) as usize } else { 0 };
+            // Mostly the oldest object is freed, sometimes any other.
+            let at = if rng.below(4) == 0 { rng.below(taken.len() as u64) as usize } else { 0 };
             let spot = taken.swap_remove_front(at).unwrap();
             used -= spot.bytes();
             arena.give_back(spot);

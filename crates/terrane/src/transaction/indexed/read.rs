@@ -1,4 +1,4 @@
-//! Reads through a batch: what it says itself, folded over what lies below where operands of merges ask for that.
+//! Reads through a batch: its own changes, folded over the database's values if there are operands.
 
 use std::ops::RangeBounds;
 
@@ -11,7 +11,7 @@ use crate::transaction::iter::BatchIter;
 use crate::{Snapshot, Table, Value};
 
 impl IndexedBatch {
-    /// Whether it changes `key`, by itself or within a range that it deletes.
+    /// Returns true if it changes `key`, individually or by a deleted range.
     #[must_use]
     pub fn changes_key(&self, table: &Table, key: &[u8]) -> bool {
         // A key that cannot be encoded is not changed.
@@ -19,12 +19,12 @@ impl IndexedBatch {
         is_changed.unwrap_or(false)
     }
 
-    /// Whether what the database has of `key` counts.
+    /// Returns true if the database's value of `key` is needed.
     pub(crate) fn is_open(&self, table: &Table, key: &[u8]) -> Result<bool> {
         table.encoding(key, |key| Ok(self.own(table, key).is_open()))
     }
 
-    /// What it says of an encoded key.
+    /// The batch's own value of an encoded key.
     pub(crate) fn own(&self, table: &Table, key: &[u8]) -> Own<'_> {
         let Some(index) = self.index.get(&table.id()).filter(|_| self.batch.is_of(table)) else {
             return Own::Nothing;
@@ -51,7 +51,7 @@ impl IndexedBatch {
         }
     }
 
-    /// The value that a change of an encoded key makes of what is `below`.
+    /// The value that a change of an encoded key makes of the value `below`.
     pub(crate) fn value_of(
         &self,
         table: &Table,
@@ -70,7 +70,7 @@ impl IndexedBatch {
             _ => {}
         }
         let (mut chain, now) = (Chain::new(), table.inner.sense.now());
-        // Numbers only have to fall: what the database has is the first.
+        // Any descending numbers will do; the database's value is the first.
         let numbered = (2..).map(SeqNo).zip(change.records()).collect::<Vec<_>>();
         let mut goes_on = true;
         for (seq, written) in numbered.into_iter().rev() {
@@ -134,7 +134,11 @@ impl IndexedBatch {
     /// The batch's own changes within encoded bounds.
     pub(crate) fn changes(&self, table: &Table, bounds: &Bounds) -> Changes<'_> {
         let index = self.index.get(&table.id()).filter(|_| self.batch.is_of(table))?;
-        Some(index.keys.range(bounds))
+        Some(
+            index
+                .keys
+                .range(bounds.lower.as_ref().map(Vec::as_slice), bounds.upper.as_ref().map(Vec::as_slice)),
+        )
     }
 
     /// The parts of encoded bounds that the batch does not delete, in order.

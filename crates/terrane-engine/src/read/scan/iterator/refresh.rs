@@ -8,7 +8,7 @@ use terrane_levels::Level;
 use terrane_table::{Extent, MergeCursor, Scope};
 
 use crate::engine::Engine;
-use crate::observe::extents::ExtentSummary;
+use crate::observe::extent_summary::ExtentSummary;
 use crate::read::scan::iterator::{TableScan, scope_of, shown_memory};
 use crate::read::scan::{Bounds, Scan};
 use crate::table::Table;

@@ -1,0 +1,301 @@
+//! A map whose keys lie in an order that is known at run time only: that of bytes, or that of a comparator.
+//!
+//! Keys in the order of bytes are compared as slices, with nothing beside them. Under a comparator each key
+//! has its order with it, for a `BTreeMap` compares keys and nothing else; a map is asked by a borrowed
+//! key, without a copy.
+//!
+//! A comparator may contradict itself. Then the map finds a key or does not, but it never panics: a range is
+//! asked for by one end only, because a `BTreeMap` panics where the comparator, asked once more, has the
+//! second end first.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, btree_map};
+use std::ops::Bound;
+
+use crate::Collation;
+
+/// What compares the keys of a map.
+pub trait Compare: Clone {
+    /// How two keys relate; keys that are equal have the same bytes.
+    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering;
+
+    /// Whether keys are compared as bytes.
+    fn is_bytes(&self) -> bool;
+}
+
+impl Compare for Collation {
+    #[inline]
+    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+        self.cmp(left, right)
+    }
+
+    #[inline]
+    fn is_bytes(&self) -> bool {
+        Collation::is_bytes(self)
+    }
+}
+
+/// See the [module](self). `K` holds the bytes of a key; maps that share keys with others have an
+/// `Arc<[u8]>`.
+#[derive(Clone, Debug)]
+pub struct OrderedMap<V, K = Vec<u8>, O = Collation> {
+    order: O,
+    rows: Rows<V, K, O>,
+}
+
+#[derive(Clone, Debug)]
+enum Rows<V, K, O> {
+    /// By bytes.
+    Bytes(BTreeMap<K, V>),
+    /// By a comparator.
+    Compared(BTreeMap<Kept<K, O>, V>),
+}
+
+impl<V, K: Borrow<[u8]> + Ord, O: Compare> OrderedMap<V, K, O> {
+    /// Bytes of an entry under a comparator, without those that its key points at.
+    pub const ENTRY_BYTES: usize = size_of::<(Kept<K, O>, V)>();
+
+    /// An empty map of keys in this order.
+    #[must_use]
+    pub fn new(order: &O) -> Self {
+        let rows =
+            if order.is_bytes() { Rows::Bytes(BTreeMap::new()) } else { Rows::Compared(BTreeMap::new()) };
+        OrderedMap { order: order.clone(), rows }
+    }
+
+    /// What compares its keys.
+    #[must_use]
+    pub fn order(&self) -> &O {
+        &self.order
+    }
+
+    /// Its keys.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match &self.rows {
+            Rows::Bytes(map) => map.len(),
+            Rows::Compared(map) => map.len(),
+        }
+    }
+
+    /// Whether it has no key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What a key has.
+    #[must_use]
+    pub fn get(&self, key: &[u8]) -> Option<&V> {
+        match &self.rows {
+            Rows::Bytes(map) => map.get(key),
+            Rows::Compared(map) => map.get(&(key, &self.order) as &dyn Placed<O>),
+        }
+    }
+
+    /// What a key has, to be changed.
+    pub fn get_mut(&mut self, key: &[u8]) -> Option<&mut V> {
+        match &mut self.rows {
+            Rows::Bytes(map) => map.get_mut(key),
+            Rows::Compared(map) => map.get_mut(&(key, &self.order) as &dyn Placed<O>),
+        }
+    }
+
+    /// Gives a key a value; returns the one that it had.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        match &mut self.rows {
+            Rows::Bytes(map) => map.insert(key, value),
+            Rows::Compared(map) => map.insert(Kept { key, order: self.order.clone() }, value),
+        }
+    }
+
+    /// Removes a key; returns the value that it had.
+    pub fn remove(&mut self, key: &[u8]) -> Option<V> {
+        match &mut self.rows {
+            Rows::Bytes(map) => map.remove(key),
+            Rows::Compared(map) => map.remove(&(key, &self.order) as &dyn Placed<O>),
+        }
+    }
+
+    /// The last key within an upper bound, and its value.
+    #[must_use]
+    pub fn last_within(&self, upper: Bound<&[u8]>) -> Option<(&K, &V)> {
+        match &self.rows {
+            Rows::Bytes(map) => map.range::<[u8], _>((Bound::Unbounded, upper)).next_back(),
+            Rows::Compared(map) => {
+                let place = upper.map(|key| (key, &self.order));
+                let upper = place.as_ref().map(|place| place as &dyn Placed<O>);
+                let mut within = map.range::<dyn Placed<O>, _>((Bound::Unbounded, upper));
+                within.next_back().map(|(kept, value)| (&kept.key, value))
+            }
+        }
+    }
+
+    /// All keys with their values, in order.
+    pub fn iter(&self) -> Range<'_, V, K, O> {
+        self.range(Bound::Unbounded, Bound::Unbounded)
+    }
+
+    /// The keys within bounds with their values, in order.
+    pub fn range(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Range<'_, V, K, O> {
+        match &self.rows {
+            Rows::Bytes(_) if is_empty(&self.order, lower, upper) => Range::Found(Vec::new().into_iter()),
+            Rows::Bytes(map) => Range::Bytes(map.range::<[u8], _>((lower, upper))),
+            Rows::Compared(map) => {
+                let place = lower.map(|key| (key, &self.order));
+                let lower = place.as_ref().map(|place| place as &dyn Placed<O>);
+                let rows = map.range::<dyn Placed<O>, _>((lower, Bound::Unbounded));
+                let upper = upper.map(<[u8]>::to_vec);
+                Range::Ahead(Ahead { rows, upper, order: &self.order, is_over: false })
+            }
+        }
+    }
+}
+
+/// Whether no key can lie between two bounds.
+pub fn is_empty(order: &impl Compare, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
+    match (lower, upper) {
+        (Bound::Included(lower), Bound::Included(upper)) => order.compare(upper, lower).is_lt(),
+        (Bound::Unbounded, Bound::Excluded(upper)) => upper.is_empty(),
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+        (
+            Bound::Included(lower) | Bound::Excluded(lower),
+            Bound::Included(upper) | Bound::Excluded(upper),
+        ) => order.compare(upper, lower).is_le(),
+    }
+}
+
+/// Keys with their values, in order, from both ends.
+#[derive(Debug)]
+pub enum Range<'m, V, K, O> {
+    /// Keys in the order of bytes.
+    Bytes(btree_map::Range<'m, K, V>),
+    /// Keys under a comparator, read from the front until the range ends.
+    Ahead(Ahead<'m, V, K, O>),
+    /// All that is left: where the range ends under a comparator is found from the front, so its first reader
+    /// from the back collects it.
+    Found(std::vec::IntoIter<(&'m K, &'m V)>),
+}
+
+/// What lies behind the beginning of a range, under a comparator.
+#[derive(Debug)]
+pub struct Ahead<'m, V, K, O> {
+    rows: btree_map::Range<'m, Kept<K, O>, V>,
+    upper: Bound<Vec<u8>>,
+    order: &'m O,
+    is_over: bool,
+}
+
+impl<'m, V, K: Borrow<[u8]>, O: Compare> Iterator for Ahead<'m, V, K, O> {
+    type Item = (&'m K, &'m V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (kept, value) = self.rows.next().filter(|_| !self.is_over)?;
+        self.is_over = match &self.upper {
+            Bound::Included(upper) => self.order.compare(kept.key.borrow(), upper).is_gt(),
+            Bound::Excluded(upper) => self.order.compare(kept.key.borrow(), upper).is_ge(),
+            Bound::Unbounded => false,
+        };
+        (!self.is_over).then_some((&kept.key, value))
+    }
+}
+
+impl<'m, V, K: Borrow<[u8]>, O: Compare> Iterator for Range<'m, V, K, O> {
+    type Item = (&'m K, &'m V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Range::Bytes(rows) => rows.next(),
+            Range::Ahead(rows) => rows.next(),
+            Range::Found(rows) => rows.next(),
+        }
+    }
+}
+
+impl<V, K: Borrow<[u8]>, O: Compare> DoubleEndedIterator for Range<'_, V, K, O> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        if let Range::Ahead(rows) = self {
+            let found: Vec<_> = rows.collect();
+            *self = Range::Found(found.into_iter());
+        }
+        match self {
+            Range::Bytes(rows) => rows.next_back(),
+            Range::Found(rows) => rows.next_back(),
+            Range::Ahead(_) => unreachable!("collected above"),
+        }
+    }
+}
+
+/// A key and what orders it.
+#[derive(Clone, Debug)]
+struct Kept<K, O> {
+    key: K,
+    order: O,
+}
+
+/// A key in its order, wherever it lies.
+trait Placed<O> {
+    /// The key and what orders it.
+    fn placed(&self) -> (&[u8], &O);
+}
+
+impl<K: Borrow<[u8]>, O> Placed<O> for Kept<K, O> {
+    fn placed(&self) -> (&[u8], &O) {
+        (self.key.borrow(), &self.order)
+    }
+}
+
+impl<O> Placed<O> for (&[u8], &O) {
+    fn placed(&self) -> (&[u8], &O) {
+        *self
+    }
+}
+
+impl<'a, K: Borrow<[u8]> + 'a, O: Compare + 'a> Borrow<dyn Placed<O> + 'a> for Kept<K, O> {
+    fn borrow(&self) -> &(dyn Placed<O> + 'a) {
+        self
+    }
+}
+
+impl<O: Compare> Ord for dyn Placed<O> + '_ {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let ((key, order), (other, _)) = (self.placed(), other.placed());
+        order.compare(key, other)
+    }
+}
+
+impl<O: Compare> PartialOrd for dyn Placed<O> + '_ {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<O: Compare> PartialEq for dyn Placed<O> + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.placed().0 == other.placed().0
+    }
+}
+
+impl<O: Compare> Eq for dyn Placed<O> + '_ {}
+
+impl<K: Borrow<[u8]>, O: Compare> Ord for Kept<K, O> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order.compare(self.key.borrow(), other.key.borrow())
+    }
+}
+
+impl<K: Borrow<[u8]>, O: Compare> PartialOrd for Kept<K, O> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<K: Borrow<[u8]>, O: Compare> PartialEq for Kept<K, O> {
+    fn eq(&self, other: &Self) -> bool {
+        let (key, other): (&[u8], &[u8]) = (self.key.borrow(), other.key.borrow());
+        key == other
+    }
+}
+
+impl<K: Borrow<[u8]>, O: Compare> Eq for Kept<K, O> {}

@@ -1,0 +1,13 @@
+//! The tests of the crate, a module for each subject: one program, because linking many takes longer than
+//! running them.
+#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
+
+mod bench;
+mod command;
+mod common;
+mod copy;
+mod import;
+mod kill_import;
+mod orders;
+mod parsers;
+mod text;

@@ -1,0 +1,15 @@
+//! The tests of the crate, a module for each subject: one program, because linking many takes longer than
+//! running them.
+#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
+
+mod divide;
+mod failure;
+mod folding;
+mod hostile;
+mod many_runs;
+mod merge;
+mod model;
+mod script;
+mod scripts;
+mod support;
+mod versions;

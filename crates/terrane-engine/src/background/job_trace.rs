@@ -1,0 +1,140 @@
+//! Pieces of background work as others see them: a span of `tracing`, events for listeners, time, failures.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::{Kind, Result};
+use terrane_compaction::{CancelCause, JobControl, JobSpec};
+use tracing::span::EnteredSpan;
+
+use crate::background::job::Job;
+use crate::background::job_report;
+use crate::engine::Engine;
+use crate::observe::events::{Event, JobBegan, JobEnded, WorkFailed};
+use crate::observe::extent_summary::{ExtentSummary, level_number};
+use crate::observe::slow_log::micros;
+
+/// A piece of work that is being watched.
+pub(crate) struct Watched {
+    started: Duration,
+    job: u64,
+    _span: EnteredSpan,
+}
+
+impl Engine {
+    /// To be called before a piece of work runs, on its thread.
+    pub(crate) fn begin_watch(&self, work: &Job, control: &Arc<JobControl>) -> Watched {
+        let (kind, table) = (work.kind(), work.on().map(|table| &*table.name));
+        let span = tracing::info_span!(target: "terrane::job", "job", work = kind.name(), table);
+        let job = if is_job(work) { self.events.next_job() } else { 0 };
+        if is_job(work) && self.events.are_heard() {
+            job_report::begin();
+            if matches!(work, Job::Flush(_)) {
+                self.events.begin_flush(job, control);
+            }
+            let (table, levels, inputs) = (table.unwrap_or_default().to_owned(), levels(work), inputs(work));
+            self.events.tell(|| Event::JobBegan(JobBegan { table, work: kind, id: job, levels, inputs }));
+        }
+        Watched { started: self.env.clock.now(), job, _span: span.entered() }
+    }
+
+    /// To be called when it has ended, before anyone who waits for it can know.
+    pub(crate) fn end_watch(
+        &self,
+        watched: Watched,
+        work: &Job,
+        control: &JobControl,
+        result: &Result<()>,
+        now: Duration,
+    ) {
+        let took = now.saturating_sub(watched.started);
+        let (kind, table) = (work.kind(), work.on().map(|table| &*table.name));
+        if is_job(work) {
+            let histogram = match work {
+                Job::Flush(_) => &self.histograms.flush_micros,
+                _ => &self.histograms.compaction_micros,
+            };
+            histogram.observe(micros(took));
+            let (done, notes) = (control.work(), job_report::end());
+            self.events.tell(|| {
+                Event::JobEnded(JobEnded {
+                    table: table.unwrap_or_default().to_owned(),
+                    work: kind,
+                    id: watched.job,
+                    levels: levels(work),
+                    took,
+                    bytes_read: done.bytes_read,
+                    bytes_written: done.bytes_written,
+                    entries_in: done.entries_in,
+                    entries_out: done.entries_out,
+                    inputs: inputs(work),
+                    removed: notes.removed,
+                    written: notes.written,
+                    moved: notes.moved,
+                    flushed: notes.flushed,
+                    error: result.as_ref().err().cloned(),
+                    cancelled: cancelled(work, control, result),
+                })
+            });
+            self.events.end_flush(watched.job);
+        }
+        if self.is_slow(took, self.options.slow_job_micros) {
+            tracing::warn!(
+                target: "terrane::slow",
+                operation = kind.name(),
+                table,
+                micros = micros(took),
+                bytes_read = control.work().bytes_read,
+                bytes_written = control.work().bytes_written,
+                "slow background work"
+            );
+        }
+        if let Err(error) = result
+            && error.kind() != Kind::Cancelled
+        {
+            tracing::error!(target: "terrane::job", work = kind.name(), table, %error, "background work failed");
+            self.events.tell(|| {
+                Event::WorkFailed(WorkFailed {
+                    table: table.map(str::to_owned),
+                    work: kind,
+                    error: error.clone(),
+                })
+            });
+        }
+    }
+}
+
+/// Why it was cancelled, if it was. A drop may be met by what is installed before the control is told of it.
+fn cancelled(work: &Job, control: &JobControl, result: &Result<()>) -> Option<CancelCause> {
+    result.as_ref().err().filter(|error| error.kind() == Kind::Cancelled)?;
+    let is_dropped = || work.on().is_some_and(|table| table.is_dropped());
+    control.cancelled().or_else(|| is_dropped().then_some(CancelCause::Dropped))
+}
+
+/// What is to be merged, if that is known at the beginning.
+fn spec(work: &Job) -> Option<&JobSpec> {
+    match work {
+        Job::Compact(_, spec) | Job::Adapt(_, spec) => Some(spec),
+        _ => None,
+    }
+}
+
+/// The extents that are to be merged, as far as they are known at the beginning.
+fn inputs(work: &Job) -> Vec<ExtentSummary> {
+    let inputs = spec(work).into_iter().flat_map(|spec| &spec.inputs);
+    let extents =
+        inputs.flat_map(|input| input.extents.iter().map(|meta| ExtentSummary::of(meta, input.place)));
+    extents.collect()
+}
+
+/// The uppermost level that a compaction merges, and the one that its result goes to.
+fn levels(work: &Job) -> Option<(u8, u8)> {
+    let spec = spec(work)?;
+    let from = spec.inputs.iter().map(|input| level_number(input.place)).min()?;
+    Some((from, level_number(spec.target)))
+}
+
+/// Whether it is a flush or a compaction.
+fn is_job(work: &Job) -> bool {
+    matches!(work, Job::Flush(_) | Job::Compact(..) | Job::Adapt(..))
+}

@@ -1,0 +1,119 @@
+//! What the scheduler knows under its lock: what runs, what running jobs hold, what failed.
+
+use std::sync::Arc;
+
+use terrane_base::TableId;
+use terrane_compaction::{Advance, ClaimId, Claims, Cursors, JobControl};
+
+use super::range_pause::RangeHolds;
+use crate::background::compaction::read_heavy::Adaptation;
+use crate::background::quarantine::Quarantine;
+use crate::background::retry::Failures;
+use crate::observe::job_kind::{JobKind, JobKinds};
+
+/// A piece of work that runs now.
+pub(crate) struct Running {
+    pub(super) id: u64,
+    /// What it does.
+    pub(crate) kind: JobKind,
+    /// The table it works on.
+    pub(crate) table: Option<TableId>,
+    /// What it holds of the table's levels, if it is a compaction.
+    pub(super) claim: Option<ClaimId>,
+    /// Whether somebody asked for this compaction.
+    pub(crate) is_manual: bool,
+    /// How far it has moved a cursor.
+    pub(super) advance: Option<Advance>,
+    /// Progress, pause and cancel.
+    pub(crate) control: Arc<JobControl>,
+}
+
+/// State under the scheduler's lock.
+#[derive(Default)]
+pub(crate) struct Schedule {
+    /// What runs now.
+    pub(crate) running: Vec<Running>,
+    /// What running work holds of the levels.
+    pub(crate) claims: Claims,
+    /// Where in each level the next job looks first.
+    pub(crate) cursors: Cursors,
+    /// The number of the newest piece of work.
+    pub(super) next_id: u64,
+    pub(super) paused: bool,
+    /// The last flush before the close is under way: nothing pauses it.
+    pub(super) draining: bool,
+    /// Whether ranges are compacted for those who ask.
+    pub(super) ranges: RangeHolds,
+    pub(super) closing: bool,
+    /// Work that failed and has not succeeded since.
+    pub(crate) failures: Failures,
+    /// Damage that the background leaves alone.
+    pub(crate) quarantine: Quarantine,
+    /// What the tables are used for.
+    pub(crate) adaptation: Adaptation,
+}
+
+impl Schedule {
+    /// Whether a job of this kind runs on this table.
+    pub(crate) fn is_running(&self, kind: JobKind, table: TableId) -> bool {
+        self.running.iter().any(|running| running.kind == kind && running.table == Some(table))
+    }
+
+    /// Whether a job of this kind runs on this table, or failed on it and waits to be tried again.
+    pub(crate) fn is_held(&self, kind: JobKind, table: TableId) -> bool {
+        self.is_running(kind, table) || self.failures.holds((kind, Some(table)))
+    }
+
+    /// Whether [`Schedule::is_held`] of any of these kinds.
+    pub(crate) fn holds_any(&self, kinds: JobKinds, table: TableId) -> bool {
+        self.running.iter().any(|running| kinds.has(running.kind) && running.table == Some(table))
+            || self.failures.holds_any(kinds, table)
+    }
+
+    /// Whether some work failed and has not succeeded since. Scrubbing holds nobody up.
+    pub(crate) fn has_failures(&self) -> bool {
+        self.failures.has(JobKinds::AWAITED)
+    }
+
+    /// Whether scrubbing runs, or failed and waits to be tried again.
+    pub(crate) fn is_scrub_held(&self) -> bool {
+        self.is_running_anywhere(JobKind::Scrub) || self.failures.holds((JobKind::Scrub, None))
+    }
+
+    /// Whether nothing runs but scrubbing, which never ends.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.iter().all(|running| running.kind == JobKind::Scrub)
+    }
+
+    /// Whether work is not given out.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// Whether some work stands still because it was paused on the way. What has no block left to stop at goes on to its end.
+    pub(crate) fn holds_paused_work(&self) -> bool {
+        self.running.iter().any(|running| running.control.is_held())
+    }
+
+    /// The number of the newest piece of work.
+    pub(crate) fn newest_piece(&self) -> u64 {
+        self.next_id
+    }
+
+    /// Whether a further compaction leaves one of so many workers free. The only worker has to do everything.
+    pub(super) fn leaves_a_worker(&self, workers: u64) -> bool {
+        let is_merging = |running: &&Running| JobKinds::MERGES.has(running.kind);
+        let compacting = self.running.iter().filter(is_merging).count() as u64;
+        compacting == 0 || compacting + 1 < workers
+    }
+
+    /// Whether a job of this kind runs on any table.
+    pub(crate) fn is_running_anywhere(&self, kind: JobKind) -> bool {
+        self.runs_any(JobKinds::of(&[kind]))
+    }
+
+    /// Whether a job of any of these kinds runs.
+    pub(crate) fn runs_any(&self, kinds: JobKinds) -> bool {
+        self.running.iter().any(|running| kinds.has(running.kind))
+    }
+}

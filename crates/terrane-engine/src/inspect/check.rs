@@ -1,0 +1,115 @@
+//! `check`: verifies every checksum and every invariant of what is stored, and names what is wrong.
+
+use std::sync::Arc;
+
+use terrane_base::record::Record;
+use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
+use terrane_device::SegmentMemory;
+use terrane_journal::{ReplaySettings, SegmentState, replay};
+use terrane_table::verify_extent;
+
+use crate::engine::Engine;
+use crate::observe::findings::{CheckReport, Finding};
+use crate::segment_files::listed;
+
+impl Engine {
+    /// Verifies everything that is stored now; `progress` is told bytes done and bytes in all.
+    ///
+    /// # Errors
+    /// `Io` if the device refuses, `Cancelled` if the database closes. Damage is a finding, not an error; so is a comparator that
+    /// panicked since the open, of kind `Poisoned`, once for each of its tables: nothing more is said of their order then, and while it still panics,
+    /// nothing of the blocks of an extent whose index it confuses.
+    pub fn check(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport> {
+        let mut report = CheckReport::default();
+        let tables = self.catalog.all();
+        // Pinned together: no extent that is looked at can go meanwhile.
+        let trees: Vec<_> = tables.iter().map(|table| (table, table.pinned().tree)).collect();
+        let all = trees.iter().map(|(_, tree)| tree.totals().bytes).sum();
+        self.check_manifest(&mut report);
+        for (table, tree) in &trees {
+            report.tables += 1;
+            if table.sense.collation().is_missing() {
+                report.unordered.push(table.name.clone());
+            }
+            let mut found = Vec::new();
+            found.extend(tree.check().err());
+            for extent in tree.places().flat_map(|(_, level)| level.iter()) {
+                for error in verify_extent(&extent.meta, &*self.store) {
+                    if error.kind() == Kind::Io {
+                        return Err(error);
+                    }
+                    found.push(error);
+                }
+                report.extents += 1;
+                report.entries += extent.meta.entries;
+                report.bytes += u64::from(extent.meta.bytes);
+                progress(report.bytes, all);
+            }
+            if let Err(failed) = table.sense.collation().check() {
+                // Keys that seem to lie wrongly follow from that; whatever else was found does not.
+                found.retain(|error| !error.is_of_order());
+                found.push(failed);
+            }
+            let finding = |error| Finding { table: Some(table.name.clone()), error };
+            report.findings.extend(found.into_iter().map(finding));
+        }
+        self.check_segments(&mut report)?;
+        self.check_history(&mut report)?;
+        Ok(report)
+    }
+}
+
+impl Engine {
+    /// Verifies the state that the manifest tells.
+    fn check_manifest(&self, report: &mut CheckReport) {
+        let state = self.manifest.state();
+        let Err(error) = state.check() else { return };
+        // Which table it is about: that a comparator failed is found with its own table.
+        let broken =
+            state.tables.values().find(|table| error.is_of_order() && table.extents.check().is_err());
+        let metas = broken.into_iter().flat_map(|table| table.extents.places());
+        let mut metas = metas.flat_map(|(_, level)| level.iter());
+        if metas.next().is_none_or(|meta| meta.collation.check().is_ok()) {
+            report.findings.push(Finding { table: None, error });
+        }
+    }
+
+    /// Verifies the segments that take no more records.
+    fn check_segments(&self, report: &mut CheckReport) -> Result<()> {
+        // A segment that is trimmed meanwhile would look lost.
+        let _no_trim = self.trimming.lock();
+        let state = self.manifest.state();
+        // Opened for reading only, nothing is written to any segment; otherwise the active one grows.
+        let active =
+            self.journal.segments().into_iter().find(|segment| segment.state == SegmentState::Active);
+        let end = active.map_or(SegmentId(u64::MAX), |active| active.id);
+        let listed: Vec<_> = state.segments.range(..end).map(|(_, segment)| listed(segment)).collect();
+        let settings = ReplaySettings {
+            threads: 1,
+            durable_floor: SeqNo(0),
+            flushed: SeqNo(0),
+            make_durable: false,
+            salt: state.database.segment_salt(),
+        };
+        let dir = self.dir.join(terrane_levels::directory::JOURNAL);
+        let sink = |_: &Arc<SegmentMemory>, _: usize, _: &Record<'_>, _: SeqNo| Ok(());
+        match replay(&*self.disk, &dir, &listed, &settings, &*self.env.spawn, &sink) {
+            Ok(replayed) => {
+                report.segments += replayed.segments.len() as u64;
+                report.bytes += replayed.bytes;
+                // Opened for reading only, the last segments are as their writer left them: what it was writing when it
+                // died is cut by the next recovery, and is no damage. What must be whole, the opening has checked.
+                if let Some(cut) = replayed.cut.filter(|_| !self.options.read_only) {
+                    let error = Error::corrupt(format!("a complete segment ends early: {}", cut.reason));
+                    report.findings.push(Finding { table: None, error: error.at(cut.file, cut.offset) });
+                }
+                Ok(())
+            }
+            Err(error) if error.kind() == Kind::Io => Err(error),
+            Err(error) => {
+                report.findings.push(Finding { table: None, error });
+                Ok(())
+            }
+        }
+    }
+}

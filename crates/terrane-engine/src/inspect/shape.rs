@@ -1,0 +1,212 @@
+//! The shape of the trees: what a read has to search, and where the bytes are.
+
+use std::fmt;
+use terrane_base::sync::atomic::Ordering;
+
+use terrane_base::SeqNo;
+use terrane_levels::Level;
+
+use crate::engine::Engine;
+use crate::table::Table;
+
+/// The state of every tree of a database.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Shape {
+    /// One row per table, in order of creation.
+    pub tables: Vec<TableShape>,
+    /// Live journal segments.
+    pub segments: u64,
+    /// Bytes of the live segments, allocated.
+    pub segment_bytes: u64,
+    /// Segments that are history: live no more, kept for readers of changes.
+    pub history_segments: u64,
+    /// Bytes of their files.
+    pub history_bytes: u64,
+    /// Bytes of records in live segments that a newer version hides.
+    pub segment_dead_bytes: u64,
+    /// Bytes of the data files.
+    pub store_bytes: u64,
+    /// Bytes of extents in use.
+    pub store_live_bytes: u64,
+    /// How far the background is behind: 0 to 1 and above.
+    pub debt: f64,
+}
+
+/// The state of one tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableShape {
+    /// Name of the table. One that begins with `terrane:` is the engine's own: it takes memory and space, too, but users
+    /// cannot open it.
+    pub name: String,
+    /// Versions in the active memtable.
+    pub memtable_entries: u64,
+    /// Record bytes under the active memtable.
+    pub memtable_bytes: u64,
+    /// Frozen memtables.
+    pub frozen: u64,
+    /// Versions in frozen memtables.
+    pub frozen_entries: u64,
+    /// Record bytes under the frozen memtables.
+    pub frozen_bytes: u64,
+    /// Generations of the global index.
+    pub generations: u64,
+    /// Versions in the generations.
+    pub generation_entries: u64,
+    /// Record bytes under the generations.
+    pub generation_bytes: u64,
+    /// Bytes of all indexes over records.
+    pub index_bytes: u64,
+    /// Range deletes in memory.
+    pub range_deletes: u64,
+    /// Overflow runs, newest first.
+    pub runs: Vec<LevelShape>,
+    /// Levels from 1 down.
+    pub levels: Vec<LevelShape>,
+    /// Number up to which every record is in the levels.
+    pub flushed_seq: SeqNo,
+    /// Whether the tree is kept for reads: see the option `adaptive_shape`.
+    pub is_read_heavy: bool,
+    /// Sorted runs that a point read looked into of late, in thousandths, by samples; 0 if there were none.
+    pub runs_per_read_milli: u64,
+}
+
+/// The state of one sorted run of extents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LevelShape {
+    /// Extents.
+    pub extents: u64,
+    /// Stored bytes.
+    pub bytes: u64,
+    /// Versions.
+    pub entries: u64,
+    /// Deletes among them.
+    pub deletes: u64,
+    /// Fragments of range deletes.
+    pub range_deletes: u64,
+}
+
+impl TableShape {
+    /// Sorted runs that a point read of an absent key may have to look at.
+    #[must_use]
+    pub fn sorted_runs(&self) -> u64 {
+        let levels = self.levels.iter().filter(|level| level.extents > 0).count() as u64;
+        1 + self.frozen + self.generations + self.runs.len() as u64 + levels
+    }
+
+    /// What the tree is kept for, in words; `None` where the table was not read of late, or nobody looks.
+    #[must_use]
+    pub fn use_of_late(&self) -> Option<String> {
+        let milli = Some(self.runs_per_read_milli).filter(|milli| *milli > 0)?;
+        let mode = if self.is_read_heavy { "reads" } else { "writes" };
+        Some(format!("kept for {mode}, {}.{:03} sorted runs per read", milli / 1000, milli % 1000))
+    }
+}
+
+/// A line for each part of each tree, top down as a read searches them, in exact numbers.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tables.iter().try_for_each(|table| write!(f, "{table}"))?;
+        let Shape { segments, segment_bytes, store_live_bytes, store_bytes, debt, .. } = self;
+        writeln!(f, "journal: {segments} segments, {segment_bytes} bytes")?;
+        if self.history_segments > 0 {
+            writeln!(f, "history: {} segments, {} bytes", self.history_segments, self.history_bytes)?;
+        }
+        writeln!(f, "store: {store_live_bytes} bytes in extents of {store_bytes} in files")?;
+        writeln!(f, "debt: {debt:.3}")
+    }
+}
+
+/// A line for each part of the tree, empty ones included.
+impl fmt::Display for TableShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "table {}: {} sorted runs", self.name, self.sorted_runs())?;
+        writeln!(f, "  memtable: {} entries, {} bytes", self.memtable_entries, self.memtable_bytes)?;
+        let (entries, bytes) = (self.frozen_entries, self.frozen_bytes);
+        writeln!(f, "  frozen: {} memtables, {entries} entries, {bytes} bytes", self.frozen)?;
+        let (entries, bytes) = (self.generation_entries, self.generation_bytes);
+        writeln!(f, "  global index: {} generations, {entries} entries, {bytes} bytes", self.generations)?;
+        for (number, run) in self.runs.iter().enumerate() {
+            writeln!(f, "  overflow run {number}: {run}")?;
+        }
+        for (number, level) in (1..).zip(&self.levels) {
+            writeln!(f, "  level {number}: {level}")?;
+        }
+        self.use_of_late().map_or(Ok(()), |text| writeln!(f, "  {text}"))
+    }
+}
+
+impl fmt::Display for LevelShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LevelShape { extents, bytes, entries, deletes, range_deletes } = self;
+        write!(f, "{entries} entries ({deletes} deletes), {bytes} bytes, {extents} extents")?;
+        if *range_deletes > 0 { write!(f, ", {range_deletes} fragments of range deletes") } else { Ok(()) }
+    }
+}
+
+impl Engine {
+    /// The state of every tree now.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        let manifest = self.manifest.state();
+        let usage = self.store.usage();
+        let tables = self.catalog.all();
+        Shape {
+            tables: tables.iter().map(|table| table_shape(table)).collect(),
+            segments: manifest.segments.len() as u64,
+            segment_bytes: manifest.segments.values().map(|segment| segment.spec.bytes).sum(),
+            history_segments: manifest.history.len() as u64,
+            history_bytes: manifest.history_bytes(),
+            segment_dead_bytes: tables.iter().map(|table| dead_bytes(table)).sum(),
+            store_bytes: usage.file_bytes,
+            store_live_bytes: usage.live_bytes,
+            debt: self.throttle.debt(),
+        }
+    }
+}
+
+fn table_shape(table: &Table) -> TableShape {
+    let picture = table.pinned();
+    TableShape {
+        name: table.name.clone(),
+        memtable_entries: picture.active.entry_count(),
+        memtable_bytes: picture.active.record_bytes(),
+        frozen: picture.frozen.len() as u64,
+        frozen_entries: picture.frozen.iter().map(|memtable| memtable.entry_count()).sum(),
+        frozen_bytes: picture.frozen.iter().map(|memtable| memtable.record_bytes()).sum(),
+        generations: picture.generations.len() as u64,
+        generation_entries: picture.generations.iter().map(|generation| generation.entry_count()).sum(),
+        generation_bytes: picture.generations.iter().map(|generation| generation.record_bytes()).sum(),
+        index_bytes: picture.index_bytes(),
+        range_deletes: picture.range_deletes(),
+        runs: picture.tree.runs.iter().map(|run| level_shape(&run.level)).collect(),
+        levels: picture.tree.levels.iter().map(|level| level_shape(level)).collect(),
+        flushed_seq: table.flushed_seq(),
+        // Relaxed: each for itself.
+        is_read_heavy: table.load.is_read_heavy.load(Ordering::Relaxed),
+        runs_per_read_milli: table.load.runs_per_read_milli.load(Ordering::Relaxed),
+    }
+}
+
+fn dead_bytes(table: &Table) -> u64 {
+    let picture = table.pinned();
+    let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+    memtables
+        .flat_map(|memtable| memtable.segments())
+        .chain(picture.generations.iter().flat_map(|generation| generation.segments()))
+        .map(|segment| segment.dead_bytes)
+        .sum()
+}
+
+fn level_shape(level: &Level) -> LevelShape {
+    let totals = level.totals();
+    LevelShape {
+        extents: level.len() as u64,
+        bytes: totals.bytes,
+        entries: totals.entries,
+        deletes: totals.deletes,
+        range_deletes: totals.range_deletes,
+    }
+}

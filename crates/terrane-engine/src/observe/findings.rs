@@ -1,0 +1,34 @@
+//! What a check of the stored bytes found, and what the background found on its way.
+
+use terrane_base::Error;
+
+/// One thing that is wrong.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Finding {
+    /// Name of the table it concerns, if it concerns one.
+    pub table: Option<String>,
+    /// What is wrong, and where.
+    pub error: Error,
+}
+
+/// What a check looked at and found.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct CheckReport {
+    /// What is wrong; empty if nothing is.
+    pub findings: Vec<Finding>,
+    /// Names of tables in which the order of keys was not checked, for it is not at hand: keys of such tables are compared with
+    /// nothing.
+    pub unordered: Vec<String>,
+    /// Tables looked at.
+    pub tables: u64,
+    /// Extents looked at.
+    pub extents: u64,
+    /// Versions in them.
+    pub entries: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Journal segments looked at.
+    pub segments: u64,
+}

@@ -1,0 +1,38 @@
+//! What sampled reads of a table say about its tree.
+
+use terrane_base::sampling;
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_compaction::Counted;
+
+/// What is counted of a table's reads, since the database was opened; and what was made of it, for displays.
+#[derive(Debug, Default)]
+pub(crate) struct TableLoad {
+    pub(crate) reads: AtomicU64,
+    pub(crate) read_runs: AtomicU64,
+    pub(crate) seeks: AtomicU64,
+    pub(crate) seek_runs: AtomicU64,
+    /// Whether the tree is kept for reads.
+    pub(crate) is_read_heavy: AtomicBool,
+    /// Sorted runs per read of late, in thousandths.
+    pub(crate) runs_per_read_milli: AtomicU64,
+}
+
+impl TableLoad {
+    /// What was counted so far. Of writes it knows nothing.
+    pub(crate) fn counted(&self) -> Counted {
+        // Relaxed: these are counts, each for itself.
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Counted {
+            reads: read(&self.reads),
+            read_runs: read(&self.read_runs),
+            seeks: read(&self.seeks),
+            seek_runs: read(&self.seek_runs),
+            ..Counted::default()
+        }
+    }
+
+    pub(crate) fn add_reads(&self, reads: u64, runs: u64) {
+        self.reads.fetch_add(reads * sampling::EVERY, Ordering::Relaxed);
+        self.read_runs.fetch_add(runs * sampling::EVERY, Ordering::Relaxed);
+    }
+}

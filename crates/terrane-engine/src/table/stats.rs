@@ -1,0 +1,40 @@
+//! The metrics of a table.
+
+use terrane_base::sync::atomic::Ordering;
+use terrane_compaction::space_permille;
+
+use crate::observe::stats::TableStats;
+use crate::table::Table;
+use crate::table::tree_shape::shape_of;
+
+impl Table {
+    /// What there is to say of the table now.
+    #[must_use]
+    pub fn stats(&self) -> TableStats {
+        let picture = self.pinned();
+        let mut stats = self.counters.snapshot();
+        let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+        stats.table_memory_bytes = picture.memory_bytes();
+        stats.table_memory_entries = memtables.map(|memtable| memtable.entry_count()).sum::<u64>()
+            + picture.generations.iter().map(|generation| generation.entry_count()).sum::<u64>();
+        stats.table_versions_skipped_max = self.sense.skips().most.load(Ordering::Relaxed);
+        stats.table_backlog_permille = self.pressure.backlog_permille();
+        stats.table_write_rate = self.pressure.rate().map_or(0, |rate| rate as u64);
+        stats.table_overflow_runs = picture.tree.runs.len() as u64;
+        stats.table_levels = picture.tree.levels.iter().filter(|level| !level.is_empty()).count() as u64;
+        stats.table_sorted_runs = (1 + picture.frozen.len() + picture.generations.len()) as u64
+            + stats.table_overflow_runs
+            + stats.table_levels;
+        stats.table_range_deletes = picture.range_deletes();
+        for (_, level) in picture.tree.places() {
+            let totals = level.totals();
+            stats.table_extents += level.len() as u64;
+            stats.table_stored_bytes += totals.bytes;
+            stats.table_entries += totals.entries;
+            stats.table_deletes += totals.deletes;
+            stats.table_range_deletes += totals.range_deletes;
+        }
+        stats.table_space_permille = space_permille(&shape_of(self, &picture.tree, &[]));
+        stats
+    }
+}

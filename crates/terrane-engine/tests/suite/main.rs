@@ -1,0 +1,32 @@
+//! The tests of the crate, a module for each subject: one program, because linking many takes longer than
+//! running them. What counts for a whole process, or needs a feature, is a program of its own beside it.
+#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
+
+mod adapt;
+mod announced;
+mod asked;
+mod backup;
+mod checkpoint;
+mod concurrent;
+mod degradation;
+mod faults;
+mod follow;
+mod forged;
+mod found;
+mod hostile;
+mod limits;
+mod lost;
+mod multi_get;
+mod pacing;
+mod patience;
+mod power;
+mod repair;
+mod replay_filter;
+mod rest;
+mod rot;
+mod row_cache;
+mod spares;
+mod standstill;
+mod support;
+mod threads;
+mod warm;

@@ -1,0 +1,72 @@
+//! A database at rest: the device has back what only waited to be used again, and nobody misses it afterwards.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use crate::support;
+
+use support::{open, rows, small_options, until};
+use terrane_base::options::Options;
+use terrane_device::MemDisk;
+
+const ROWS: u64 = 4000;
+
+/// Real space on the device after some bursts of writes, each with a rest behind it; with `idle_reclaim` as soon as it is
+/// less than half of `kept`.
+fn used_at_rest(idle_reclaim: bool, kept: u64) -> u64 {
+    let disk = MemDisk::new();
+    let options = Options { idle_reclaim, ..small_options() };
+    let engine = open(disk.clone(), &options).unwrap();
+    let table = engine.catalog().require("default").unwrap();
+    let mut expected = Vec::new();
+    for round in 0..4u64 {
+        expected = (0..ROWS)
+            .map(|number| {
+                (format!("key{number:06}").into_bytes(), (number * 31 + round).to_le_bytes().repeat(12))
+            })
+            .collect();
+        for (key, value) in &expected {
+            engine.put(table.id, key, value, false).unwrap();
+        }
+        engine.flush().unwrap();
+        engine.wait_until_quiescent().unwrap();
+        assert!(rows(&engine, &table).unwrap() == expected, "round {round}");
+    }
+    // What somebody may still see is not given back: for a moment that is what any thread of the process does.
+    let is_back = || engine.wait_until_quiescent().is_ok() && disk.used_bytes() * 2 < kept;
+    if idle_reclaim {
+        until("half of it comes back", is_back);
+    }
+    let used = disk.used_bytes();
+    // What was given back without being in use: a cut right now finds every row.
+    let cut = open(disk.crash(1), &options).unwrap();
+    let table = cut.catalog().require("default").unwrap();
+    assert_eq!(rows(&cut, &table).unwrap().len(), expected.len());
+    cut.close().unwrap();
+    engine.close().unwrap();
+    used
+}
+
+#[test]
+fn at_rest_the_device_has_back_what_is_not_in_use() {
+    let kept = used_at_rest(false, 0);
+    let given_back = used_at_rest(true, kept);
+    assert!(given_back * 2 < kept, "{given_back} bytes against {kept}");
+}
+
+#[test]
+fn the_space_of_a_dropped_table_comes_back_though_nobody_writes() {
+    let disk = MemDisk::new();
+    let engine = open(disk.clone(), &small_options()).unwrap();
+    let table = engine.create_table("dropped", &[]).unwrap();
+    for number in 0..ROWS {
+        let value: Vec<u8> = (0..100).map(|at| ((number * (at * 2 + 7)) >> 3) as u8).collect();
+        engine.put(table.id, format!("key{number:06}").as_bytes(), &value, false).unwrap();
+    }
+    drop(table);
+    engine.flush().unwrap();
+    // Behind this nothing is left to give back.
+    engine.wait_until_quiescent().unwrap();
+    let before = disk.used_bytes();
+    engine.drop_table("dropped").unwrap();
+    until("half of it comes back", || disk.used_bytes() * 2 < before);
+    engine.close().unwrap();
+}

@@ -1,0 +1,67 @@
+//! Index blocks and filters of what flush and compaction wrote are there before the first read, while somebody reads.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use crate::support;
+
+use support::{open, small_options};
+use terrane_base::TableId;
+use terrane_base::counters::read_counters;
+use terrane_base::options::Options;
+use terrane_device::MemDisk;
+use terrane_engine::{Engine, ReadMode};
+
+const KEYS: u64 = 3000;
+
+fn key(number: u64) -> Vec<u8> {
+    format!("key{number:06}").into_bytes()
+}
+
+fn write_all(engine: &Engine, version: u64) {
+    for number in 0..KEYS {
+        engine.put(TableId::DEFAULT, &key(number), format!("{number}/{version}").as_bytes(), false).unwrap();
+    }
+    engine.flush().unwrap();
+    engine.wait_until_quiescent().unwrap();
+}
+
+/// Parts of extents that a read of one key had to load.
+fn loads_of_a_read(engine: &Engine, number: u64, version: u64) -> u64 {
+    let table = engine.catalog().require("default").unwrap();
+    let (before, mut found) = (read_counters(), Vec::new());
+    assert!(engine.get(&table, &key(number), ReadMode::default(), &mut found).unwrap());
+    assert_eq!(found, format!("{number}/{version}").as_bytes());
+    (read_counters() - before).blocks_missed
+}
+
+/// The most that one read loads after everything was written again, with somebody reading before or nobody.
+fn loads_after_rewriting(warm_outputs: bool, is_read: bool) -> u64 {
+    let options = Options {
+        warm_outputs,
+        // The blocks, too, would be there.
+        incremental_replacement: false,
+        row_cache: 0,
+        adaptive_filters: false,
+        filter_bits_per_key: 20,
+        ..small_options()
+    };
+    let engine = open(MemDisk::new(), &options).unwrap();
+    write_all(&engine, 1);
+    if is_read {
+        (0..KEYS).for_each(|number| assert!(loads_of_a_read(&engine, number, 1) <= 3 * 8));
+    }
+    write_all(&engine, 2);
+    let most = (0..KEYS).step_by(100).map(|number| loads_of_a_read(&engine, number, 2)).max().unwrap();
+    engine.close().unwrap();
+    most
+}
+
+#[test]
+fn a_read_of_what_was_just_written_loads_a_block_and_nothing_else() {
+    assert_eq!(loads_after_rewriting(true, true), 1);
+}
+
+#[test]
+fn without_it_or_without_readers_index_block_and_filter_come_with_the_first_read() {
+    assert!(loads_after_rewriting(false, true) >= 3);
+    assert!(loads_after_rewriting(true, false) >= 3);
+}

@@ -1,0 +1,17 @@
+//! The tests of the crate, a module for each subject: one program, because linking many takes longer than
+//! running them.
+#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
+
+mod beside;
+mod collation;
+mod common;
+mod current;
+mod damage;
+mod faults;
+mod golden;
+mod limits;
+mod manifest;
+mod model;
+mod pins;
+mod void_marks;
+mod without;

@@ -1,0 +1,35 @@
+//! User functions that are called while a backup is made.
+
+use std::ffi::{c_char, c_void};
+
+/// Told that the backup went on.
+pub(crate) type OnProgress = Option<unsafe extern "C" fn(*mut c_void)>;
+/// Asked whether a file may be left out.
+pub(crate) type MayExclude = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> u8>;
+
+/// The user's function and its pointer. The caller keeps both alive as long as the options are used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProgressListener {
+    state: *mut c_void,
+    told: OnProgress,
+}
+
+impl Default for ProgressListener {
+    fn default() -> Self {
+        ProgressListener { state: std::ptr::null_mut(), told: None }
+    }
+}
+
+impl ProgressListener {
+    pub(crate) fn new(state: *mut c_void, told: OnProgress) -> ProgressListener {
+        ProgressListener { state, told }
+    }
+
+    /// Tells that the backup went on.
+    pub(crate) fn tell(self) {
+        if let Some(told) = self.told {
+            // SAFETY: the user's function, with the user's pointer, on the thread that makes the backup.
+            unsafe { told(self.state) };
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! User functions that get the changes of a write batch one by one.
+
+use std::ffi::{c_char, c_void};
+
+/// Told of a key and a value.
+pub(crate) type OnPut = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;
+/// Told of a key, or of data.
+pub(crate) type OnBytes = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>;
+/// Told of a column family, a key and a value.
+pub(crate) type OnFamilyPut =
+    Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>;
+/// Told of a column family and a key.
+pub(crate) type OnFamilyKey = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>;
+
+/// The user's pointer, for the time of one walk.
+#[derive(Clone, Copy)]
+pub(crate) struct Listener(pub(crate) *mut c_void);
+
+impl Listener {
+    pub(crate) fn put(self, told: OnPut, key: &[u8], value: &[u8]) {
+        if let Some(told) = told {
+            // SAFETY: the user's function, with the user's pointer and byte strings that are there during the
+            // call.
+            unsafe { told(self.0, key.as_ptr().cast(), key.len(), value.as_ptr().cast(), value.len()) };
+        }
+    }
+
+    pub(crate) fn bytes(self, told: OnBytes, bytes: &[u8]) {
+        if let Some(told) = told {
+            // SAFETY: as above.
+            unsafe { told(self.0, bytes.as_ptr().cast(), bytes.len()) };
+        }
+    }
+
+    pub(crate) fn family_put(self, told: OnFamilyPut, family: u32, key: &[u8], value: &[u8]) {
+        if let Some(told) = told {
+            // SAFETY: as above.
+            unsafe {
+                told(self.0, family, key.as_ptr().cast(), key.len(), value.as_ptr().cast(), value.len())
+            };
+        }
+    }
+
+    pub(crate) fn family_key(self, told: OnFamilyKey, family: u32, key: &[u8]) {
+        if let Some(told) = told {
+            // SAFETY: as above.
+            unsafe { told(self.0, family, key.as_ptr().cast(), key.len()) };
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What metadata of a column family is asked for: a range of keys, a level.
+
+use std::ffi::c_char;
+
+use crate::callbacks::order::Order;
+use crate::ffi::types::{Bytes, Out};
+use crate::ffi::value_objects::{Words, lent};
+
+/// Which files are wanted; by default all.
+#[derive(Clone, Debug)]
+pub(crate) struct MetadataOptions {
+    pub(crate) start: Option<Words>,
+    pub(crate) end: Option<Words>,
+    /// -1 for all.
+    pub(crate) level: i32,
+}
+
+impl Default for MetadataOptions {
+    fn default() -> Self {
+        MetadataOptions { start: None, end: None, level: -1 }
+    }
+}
+
+impl MetadataOptions {
+    /// Whether a file with these ends has keys of the range.
+    pub(crate) fn is_within(&self, order: &Order, (smallest, largest): (&[u8], &[u8])) -> bool {
+        self.start.as_ref().is_none_or(|start| order.cmp(largest, start.bytes()).is_ge())
+            && self.end.as_ref().is_none_or(|end| order.cmp(smallest, end.bytes()).is_le())
+    }
+}
+
+fn key(key: Bytes<'_>, len: usize) -> Option<Words> {
+    (!key.is_null()).then(|| key.of(len).into())
+}
+
+export! {
+    fn rocksdb_column_family_metadata_options_create() -> Option<Box<MetadataOptions>> {
+        Some(Box::default())
+    }
+
+    fn rocksdb_column_family_metadata_options_destroy(options: Option<Box<MetadataOptions>>) {
+        drop(options);
+    }
+
+    fn rocksdb_column_family_metadata_options_set_start_key(
+        options: Option<&mut MetadataOptions>,
+        start: Bytes<'_>,
+        len: usize,
+    ) {
+        if let Some(options) = options {
+            options.start = key(start, len);
+        }
+    }
+
+    fn rocksdb_column_family_metadata_options_get_start_key(
+        options: Option<&MetadataOptions>,
+        len: Out<'_, usize>,
+    ) -> *const c_char {
+        lent(options.and_then(|options| options.start.as_ref()), len)
+    }
+
+    fn rocksdb_column_family_metadata_options_set_end_key(
+        options: Option<&mut MetadataOptions>,
+        end: Bytes<'_>,
+        len: usize,
+    ) {
+        if let Some(options) = options {
+            options.end = key(end, len);
+        }
+    }
+
+    fn rocksdb_column_family_metadata_options_get_end_key(
+        options: Option<&MetadataOptions>,
+        len: Out<'_, usize>,
+    ) -> *const c_char {
+        lent(options.and_then(|options| options.end.as_ref()), len)
+    }
+
+    fn rocksdb_column_family_metadata_options_set_level(options: Option<&mut MetadataOptions>, level: i32) {
+        if let Some(options) = options {
+            options.level = level;
+        }
+    }
+
+    fn rocksdb_column_family_metadata_options_get_level(options: Option<&MetadataOptions>) -> i32 {
+        options.map_or(-1, |options| options.level)
+    }
+}

@@ -1,0 +1,215 @@
+//! What an opening attaches to a database: its primary, listeners, statistics, caches, a logger, and its
+//! options.
+
+use std::ops::Bound;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use terrane::{Follower, Kind, Table};
+
+use crate::callbacks::logger::Logger;
+use crate::db::listener::DatabaseListener;
+use crate::db::{Database, Family};
+use crate::ffi::failure::{Failure, Result};
+use crate::files;
+use crate::options::database::Options;
+use crate::options::objects::cache::{Cache, User};
+use crate::options::objects::statistics::{Statistics, moment};
+
+/// What is attached; nothing by default.
+#[derive(Default)]
+pub(crate) struct Attached {
+    /// The primary, if this is a secondary.
+    pub(crate) follower: Option<Follower>,
+    /// How often manual compactions were disabled beyond how often they were enabled.
+    manual_disabled: Mutex<i64>,
+    pub(crate) statistics: Option<Arc<Statistics>>,
+    pub(crate) is_in_memory: bool,
+    pub(crate) keeps_identity: bool,
+    /// What was set of the whole database, and changed since.
+    options: Mutex<Options>,
+    /// When it was opened, by [`moment`].
+    pub(crate) opened: Duration,
+    /// How many iterators there are of families with a handle of a cache.
+    pub(crate) iterators: Arc<AtomicUsize>,
+    /// Handles of caches that it was opened with.
+    caches: Mutex<Vec<Cache>>,
+    /// Where lines go that are about the whole database.
+    logger: OnceLock<Arc<Logger>>,
+    /// Held while options are changed: read, given to the engine, kept and stored.
+    changing: Mutex<()>,
+    /// Set when the handle has its place in memory, by which listeners name the database.
+    telling: OnceLock<Vec<Arc<DatabaseListener>>>,
+}
+
+impl Attached {
+    pub(crate) fn of(options: &Options, follower: Option<Follower>) -> Attached {
+        Attached {
+            follower,
+            statistics: options.statistics.clone(),
+            is_in_memory: options
+                .environment
+                .as_ref()
+                .is_some_and(|environment| environment.memory.is_some()),
+            keeps_identity: options.knobs.write_dbid_to_manifest != 0,
+            options: Mutex::new(options.clone()),
+            opened: moment(),
+            ..Attached::default()
+        }
+    }
+}
+
+impl Database {
+    /// Its directory.
+    pub(crate) fn directory(&self) -> String {
+        self.db.path().display().to_string()
+    }
+
+    /// Whether it touches no file.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.attached.is_in_memory
+    }
+
+    /// Where calls are counted, if they are.
+    #[inline]
+    pub(crate) fn statistics(&self) -> Option<&Arc<Statistics>> {
+        self.attached.statistics.as_ref()
+    }
+
+    /// The event listeners.
+    pub(crate) fn telling(&self) -> &[Arc<DatabaseListener>] {
+        self.attached.telling.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Has listeners told, and statistics counted, from now on: to be called when the handle has its place.
+    pub(crate) fn attach(&self, options: &Options) -> Result<()> {
+        if let Some(statistics) = &self.attached.statistics {
+            statistics.add(self.address(), &self.db);
+        }
+        for family in self.families() {
+            self.use_cache(&family);
+        }
+        let telling =
+            options.listeners.iter().map(|listener| Arc::new(DatabaseListener::new(listener.clone(), self)));
+        let telling: Vec<Arc<DatabaseListener>> = telling.collect();
+        for listener in &telling {
+            self.db.add_listener(listener.clone())?;
+        }
+        let _ = self.attached.telling.set(telling);
+        Ok(())
+    }
+
+    /// By which statistics know the handle.
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Has the cache of a family's options know of the database.
+    pub(crate) fn use_cache(&self, family: &Family) {
+        if let Some(cache) = family.options().table.cache {
+            let user = User { db: self.db.clone(), iterators: self.attached.iterators.clone() };
+            cache.add_user(self.place_number(), &user);
+            self.attached.caches.lock().unwrap_or_else(PoisonError::into_inner).push(cache);
+        }
+    }
+
+    /// Has no cache know of it any more.
+    pub(crate) fn leave_caches(&self) {
+        for cache in self.attached.caches.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            cache.remove_user(self.place_number());
+        }
+    }
+
+    /// What tells it from all that are open.
+    fn place_number(&self) -> usize {
+        Arc::as_ptr(&self.attached).addr()
+    }
+
+    /// Has lines about the whole database go there.
+    pub(crate) fn tell_by(&self, logger: Arc<Logger>) {
+        let _ = self.attached.logger.set(logger);
+    }
+
+    /// Logs a failure that stops no operation, if there is a logger.
+    pub(crate) fn warn(&self, line: &str) {
+        if let Some(logger) = self.attached.logger.get() {
+            logger.warn(line);
+        }
+    }
+
+    /// Excludes other changes of options, of the database or of a column family.
+    pub(crate) fn lock_changes(&self) -> MutexGuard<'_, ()> {
+        self.attached.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The options of the whole database, locked: no other thread changes or stores them.
+    pub(crate) fn lock_options(&self) -> MutexGuard<'_, Options> {
+        self.attached.options.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Disables manual compactions, or enables them again. As in RocksDB each undoes one of the other,
+    /// whichever comes first.
+    pub(crate) fn switch_manual(&self, disable: bool) {
+        let mut disabled = self.attached.manual_disabled.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_held = *disabled > 0;
+        *disabled += if disable { 1 } else { -1 };
+        match (was_held, *disabled > 0) {
+            (false, true) => self.db.hold_range_compactions(),
+            (true, false) => self.db.allow_range_compactions(),
+            _ => {}
+        }
+    }
+
+    /// Refuses what is held back, in RocksDB's words.
+    pub(crate) fn refuse_if_manual_disabled(&self) -> Result<()> {
+        if self.db.holds_range_compactions() { Err(paused()) } else { Ok(()) }
+    }
+
+    /// Compacts a range of a table for a caller.
+    pub(crate) fn compact_range(&self, table: &Table, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Result<()> {
+        self.db.compact_range(table, range).map_err(|error| match error.kind() {
+            // Compactions were paused meanwhile. It is no close: callers do not close a database in use.
+            Kind::Cancelled => paused(),
+            _ => error.into(),
+        })
+    }
+
+    /// Keeps what was counted of a database that is about to be closed.
+    pub(crate) fn settle_statistics(&self) {
+        if let Some(statistics) = self.statistics() {
+            statistics.settle(self.address());
+        }
+    }
+
+    /// Waits until listeners were told what has happened.
+    pub(crate) fn wait_for_listeners(&self) -> Result<()> {
+        if !self.telling().is_empty() {
+            self.db.wait_for_listeners()?;
+        }
+        Ok(())
+    }
+
+    /// The identity: what a file beside the database says, or else the id that it drew, as RocksDB writes
+    /// such.
+    pub(crate) fn identity(&self) -> Result<String> {
+        if !self.is_in_memory()
+            && let Some(identity) = files::identity(self.db.path())?
+        {
+            return Ok(identity);
+        }
+        let id = self.db.id();
+        let part = |from: usize, to: usize| id.get(from..to).unwrap_or_default();
+        Ok(format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)))
+    }
+
+    /// The identity, where a checkpoint is to keep it.
+    pub(crate) fn kept_identity(&self) -> Result<Option<String>> {
+        let is_kept = self.attached.keeps_identity && !self.is_in_memory();
+        is_kept.then(|| self.identity()).transpose()
+    }
+}
+
+pub(crate) fn paused() -> Failure {
+    Failure::new("Result incomplete", "Manual compaction paused")
+}

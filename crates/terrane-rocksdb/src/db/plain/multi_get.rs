@@ -1,0 +1,276 @@
+//! The values of several keys at once.
+
+use std::cell::Cell;
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use terrane::{Table, Values};
+
+use crate::db::plain::get::Pinned;
+use crate::db::timestamps::read::Reader;
+use crate::db::{Database, Family, FamilyHandle, family};
+use crate::ffi::failure::{Failure, Given, Result};
+use crate::ffi::types::{Bytes, List, OutList, Slice, caught, lasting, lasting_text};
+use crate::options::objects::statistics::moment;
+use crate::options::read_write::ReadOptions;
+
+/// The values of several keys.
+pub(crate) enum Many {
+    /// Where they were read to.
+    Together(Values),
+    /// Of versions: each by itself.
+    Apart(Vec<Option<Vec<u8>>>),
+}
+
+impl Many {
+    /// How many keys were read.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Many::Together(values) => values.len(),
+            Many::Apart(values) => values.len(),
+        }
+    }
+
+    /// The value of the key with this index.
+    pub(crate) fn get(&self, index: usize) -> Option<&[u8]> {
+        match self {
+            Many::Together(values) => values.get(index),
+            Many::Apart(values) => values.get(index)?.as_deref(),
+        }
+    }
+}
+
+thread_local! {
+    /// Where the values of a multi-get are read to before they are copied for the caller.
+    static SPARE_VALUES: Cell<Values> = Cell::default();
+}
+
+/// What held more is given back: bytes of values, and values, whose places take bytes though the values have
+/// none.
+const SPARE_BYTES_MAX: usize = 1 << 20;
+const SPARE_VALUES_MAX: usize = 4096;
+
+/// Memory for values: what the thread keeps.
+fn spare_values() -> Values {
+    // A thread that is about to end keeps none.
+    SPARE_VALUES.try_with(Cell::take).unwrap_or_default()
+}
+
+/// Keeps memory of values that are not needed any more, unless it is too much.
+fn keep_values(values: Values) {
+    if values.len() <= SPARE_VALUES_MAX
+        && values.iter().flatten().map(<[u8]>::len).sum::<usize>() <= SPARE_BYTES_MAX
+    {
+        let _ = SPARE_VALUES.try_with(|spare| spare.set(values));
+    }
+}
+
+/// Reads keys of one family, as of one moment.
+pub(crate) fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Many> {
+    read_table((family, &family.seen()), options, keys, Values::new())
+}
+
+/// Reads keys of a table of a family, where there are no versions into `values`.
+fn read_table(
+    (family, table): (&Family, &Table),
+    options: Option<&ReadOptions>,
+    keys: &[&[u8]],
+    mut values: Values,
+) -> Result<Many> {
+    if let Some(mut reader) = Reader::of(family, table, options)? {
+        let values = keys.iter().map(|key| Ok(reader.get(key)?.map(|(value, _)| value)));
+        return values.collect::<Result<_>>().map(Many::Apart);
+    }
+    let began = family.statistics.as_ref().map(|_| moment());
+    match options.and_then(|options| options.snapshot.as_ref()) {
+        Some(snapshot) => snapshot.multi_get_into(table, keys, &mut values)?,
+        None => table.multi_get_into(keys, &mut values)?,
+    }
+    if let (Some(statistics), Some(began)) = (&family.statistics, began) {
+        let found = values.iter().filter(Option::is_some).count();
+        statistics.read_many(moment().saturating_sub(began), keys.len(), found);
+    }
+    Ok(Many::Together(values))
+}
+
+/// Reads keys of several families, as of one moment.
+pub(crate) fn read_families(
+    database: &Database,
+    options: Option<&ReadOptions>,
+    families: &[&Family],
+    keys: &[&[u8]],
+) -> Result<Vec<Option<Vec<u8>>>> {
+    let mut options = options.cloned().unwrap_or_default();
+    let sight = database.sight();
+    options.snapshot.get_or_insert_with(|| sight.snapshot());
+    let mut ids: Vec<u32> = families.iter().map(|family| family.id()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut values = vec![None; keys.len()];
+    for id in ids {
+        let places: Vec<usize> = (0..keys.len()).filter(|at| families[*at].id() == id).collect();
+        let of_family: Vec<&[u8]> = places.iter().map(|at| keys[*at]).collect();
+        let Some(first) = places.first() else { continue };
+        let family = families[*first];
+        let read = read_table((family, &sight.table(family)), Some(&options), &of_family, Values::new())?;
+        for (index, at) in places.iter().enumerate() {
+            values[*at] = read.get(index).map(<[u8]>::to_vec);
+        }
+    }
+    Ok(values)
+}
+
+/// Where the values, their lengths and the errors of a multi-get go.
+pub(crate) struct Places<'a> {
+    values: &'a mut [MaybeUninit<*mut c_char>],
+    lengths: &'a mut [MaybeUninit<usize>],
+    errors: &'a mut [MaybeUninit<*mut c_char>],
+}
+
+impl<'a> Places<'a> {
+    /// Places for so many results.
+    pub(crate) fn of(
+        count: usize,
+        values: OutList<'a, *mut c_char>,
+        lengths: OutList<'a, usize>,
+        errors: OutList<'a, *mut c_char>,
+    ) -> Places<'a> {
+        Places { values: values.of(count), lengths: lengths.of(count), errors: errors.of(count) }
+    }
+
+    /// Fills all places with values, or with a failure.
+    pub(crate) fn fill_with(self, read: &Result<Vec<Option<Vec<u8>>>>) {
+        self.fill(read.as_ref().err(), |at| read.as_ref().ok()?.get(at)?.as_deref());
+    }
+
+    /// Fills all places; a failure is that of each key.
+    pub(crate) fn fill<'v>(self, failure: Option<&Failure>, value: impl Fn(usize) -> Option<&'v [u8]>) {
+        for (at, place) in self.values.iter_mut().enumerate() {
+            place.write(value(at).map_or(std::ptr::null_mut(), lasting));
+        }
+        for (at, place) in self.lengths.iter_mut().enumerate() {
+            place.write(value(at).map_or(0, <[u8]>::len));
+        }
+        fill_errors(self.errors, failure);
+    }
+}
+
+fn fill_errors(errors: &mut [MaybeUninit<*mut c_char>], failure: Option<&Failure>) {
+    for place in errors {
+        place.write(failure.map_or(std::ptr::null_mut(), |failure| lasting_text(failure.text())));
+    }
+}
+
+/// Most bytes of a value that is copied for its handle, so that no handle keeps values of others.
+const COPIED_BYTES_MAX: usize = 1024;
+
+/// Fills the places of a batched multi-get. Where a value is large, all stay together, where they were read
+/// to.
+fn fill_pinned(
+    places: &mut [MaybeUninit<Option<Box<Pinned>>>],
+    errors: &mut [MaybeUninit<*mut c_char>],
+    read: Result<Many>,
+) {
+    fill_errors(errors, read.as_ref().err());
+    match read {
+        Err(_) => places.iter_mut().for_each(|place| _ = place.write(None)),
+        Ok(Many::Together(values))
+            if values.iter().flatten().all(|value| value.len() <= COPIED_BYTES_MAX) =>
+        {
+            Pinned::copies_of(places.iter_mut().zip(values.iter()));
+            keep_values(values);
+        }
+        Ok(many) => {
+            let many = Arc::new(many);
+            for (at, place) in places.iter_mut().enumerate() {
+                place.write(many.get(at).is_some().then(|| Pinned::one_of(many.clone(), at)));
+            }
+        }
+    }
+}
+
+/// Reads keys of one family for the places of a batched multi-get.
+fn read_pinned(handle: Option<&FamilyHandle>, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Many> {
+    let spare = spare_values();
+    caught(|| {
+        let family = family(handle)?;
+        read_table((family, &family.seen()), options, keys, spare)
+    })
+}
+
+export! {
+    fn rocksdb_multi_get(
+        database: Option<&Database>,
+        options: Option<&ReadOptions>,
+        count: usize,
+        keys: List<'_, Bytes<'_>>,
+        key_lens: List<'_, usize>,
+        values: OutList<'_, *mut c_char>,
+        value_lens: OutList<'_, usize>,
+        errors: OutList<'_, *mut c_char>,
+    ) {
+        let keys = keys.with(key_lens, count);
+        let places = Places::of(count, values, value_lens, errors);
+        let spare = spare_values();
+        let read = caught(|| {
+            let family = database.given()?.default_family();
+            read_table((family, &family.seen()), options, &keys, spare)
+        });
+        places.fill(read.as_ref().err(), |at| read.as_ref().ok()?.get(at));
+        if let Ok(Many::Together(values)) = read {
+            keep_values(values);
+        }
+    }
+
+    fn rocksdb_multi_get_cf(
+        database: Option<&Database>,
+        options: Option<&ReadOptions>,
+        handles: List<'_, Option<&FamilyHandle>>,
+        count: usize,
+        keys: List<'_, Bytes<'_>>,
+        key_lens: List<'_, usize>,
+        values: OutList<'_, *mut c_char>,
+        value_lens: OutList<'_, usize>,
+        errors: OutList<'_, *mut c_char>,
+    ) {
+        let keys = keys.with(key_lens, count);
+        let places = Places::of(count, values, value_lens, errors);
+        let read = caught(|| {
+            let families = handles.of(count).iter().map(|handle| family(*handle));
+            read_families(database.given()?, options, &families.collect::<Result<Vec<_>>>()?, &keys)
+        });
+        places.fill_with(&read);
+    }
+
+    fn rocksdb_batched_multi_get_cf(
+        _database: Option<&Database>,
+        options: Option<&ReadOptions>,
+        handle: Option<&FamilyHandle>,
+        count: usize,
+        keys: List<'_, Bytes<'_>>,
+        key_lens: List<'_, usize>,
+        values: OutList<'_, Option<Box<Pinned>>>,
+        errors: OutList<'_, *mut c_char>,
+        _is_sorted: u8,
+    ) {
+        let keys = keys.with(key_lens, count);
+        let read = read_pinned(handle, options, &keys);
+        fill_pinned(values.of(count), errors.of(count), read);
+    }
+
+    fn rocksdb_batched_multi_get_cf_slice(
+        _database: Option<&Database>,
+        options: Option<&ReadOptions>,
+        handle: Option<&FamilyHandle>,
+        count: usize,
+        keys: List<'_, Slice>,
+        values: OutList<'_, Option<Box<Pinned>>>,
+        errors: OutList<'_, *mut c_char>,
+        _is_sorted: u8,
+    ) {
+        let keys: Vec<&[u8]> = keys.of(count).iter().map(Slice::bytes).collect();
+        let read = read_pinned(handle, options, &keys);
+        fill_pinned(values.of(count), errors.of(count), read);
+    }
+}

@@ -1,0 +1,112 @@
+//! A multi-get whose values and errors stay together in one object, each key with its own.
+
+use std::ffi::{c_char, c_int};
+
+use crate::db::plain::get::read;
+use crate::db::plain::multi_get::{Many, read_many};
+use crate::db::{Database, Family, FamilyHandle, family};
+use crate::ffi::failure::{Failure, Result};
+use crate::ffi::types::{List, Out, Slice, caught, put};
+use crate::options::read_write::ReadOptions;
+
+const NOT_FOUND: c_int = 0;
+const FOUND: c_int = 1;
+const ERROR: c_int = 2;
+const OUT_OF_BOUNDS: c_int = 3;
+
+/// What became of each key.
+pub(crate) enum PinnedMany {
+    /// All were read.
+    Together(Many),
+    /// One failed at least, so each was read by itself.
+    Apart(Vec<Result<Option<Vec<u8>>>>),
+}
+
+impl PinnedMany {
+    fn read(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> PinnedMany {
+        match read_many(family, options, keys) {
+            Ok(values) => PinnedMany::Together(values),
+            Err(_) => PinnedMany::Apart(keys.iter().map(|key| read(family, options, key)).collect()),
+        }
+    }
+
+    fn failed(failure: &Failure, count: usize) -> PinnedMany {
+        PinnedMany::Apart(vec![Err(failure.clone()); count])
+    }
+
+    fn count(&self) -> usize {
+        match self {
+            PinnedMany::Together(values) => values.len(),
+            PinnedMany::Apart(results) => results.len(),
+        }
+    }
+
+    /// The value of a key, or nothing, or its failure.
+    fn result(&self, at: usize) -> std::result::Result<Option<&[u8]>, &Failure> {
+        match self {
+            PinnedMany::Together(values) => Ok(values.get(at)),
+            PinnedMany::Apart(results) => match &results[at] {
+                Ok(value) => Ok(value.as_deref()),
+                Err(failure) => Err(failure),
+            },
+        }
+    }
+}
+
+/// Where a text and its length go.
+type Place<'a> = (Out<'a, *const c_char>, Out<'a, usize>);
+
+fn lend((place, len): Place<'_>, bytes: Option<&[u8]>) {
+    put(place, bytes.map_or(std::ptr::null(), |bytes| bytes.as_ptr().cast()));
+    put(len, bytes.map_or(0, <[u8]>::len));
+}
+
+fn tell(many: Option<&PinnedMany>, at: usize, value: Place<'_>, error: Place<'_>) -> c_int {
+    let Some(many) = many.filter(|many| at < many.count()) else {
+        lend(value, None);
+        lend(error, None);
+        return OUT_OF_BOUNDS;
+    };
+    let result = many.result(at);
+    lend(value, result.ok().flatten());
+    lend(error, result.err().map(|failure| failure.text().as_bytes()));
+    match result {
+        Ok(Some(_)) => FOUND,
+        Ok(None) => NOT_FOUND,
+        Err(_) => ERROR,
+    }
+}
+
+export! {
+    fn rocksdb_batched_multi_get_pinned_cf(
+        _database: Option<&Database>,
+        options: Option<&ReadOptions>,
+        handle: Option<&FamilyHandle>,
+        count: usize,
+        keys: List<'_, Slice>,
+        _is_sorted: u8,
+    ) -> Option<Box<PinnedMany>> {
+        let keys: Vec<&[u8]> = keys.of(count).iter().map(Slice::bytes).collect();
+        let read = caught(|| Ok(PinnedMany::read(family(handle)?, options, &keys)));
+        Some(Box::new(read.unwrap_or_else(|failure| PinnedMany::failed(&failure, keys.len()))))
+    }
+
+    fn rocksdb_pinnable_multi_get_count(many: Option<&PinnedMany>) -> usize {
+        many.map_or(0, PinnedMany::count)
+    }
+
+    fn rocksdb_pinnable_multi_get_result(
+        many: Option<&PinnedMany>,
+        at: usize,
+        value: Out<'_, *const c_char>,
+        value_len: Out<'_, usize>,
+        failure: Out<'_, *const c_char>,
+        failure_len: Out<'_, usize>,
+    ) -> c_int {
+        tell(many, at, (value, value_len), (failure, failure_len))
+    }
+
+    fn rocksdb_pinnable_multi_get_destroy(many: Option<Box<PinnedMany>>) {
+        drop(many);
+    }
+}

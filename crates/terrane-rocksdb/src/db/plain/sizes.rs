@@ -1,0 +1,168 @@
+//! Sizes of ranges, and verification of what is stored.
+
+use crate::db::{Database, Family, FamilyHandle, family};
+use crate::ffi::failure::{Failure, Given, Result};
+use crate::ffi::types::{Bytes, List, OutList};
+use crate::generated::objects::SizeApproximationOptions;
+use crate::options::read_write::ReadOptions;
+
+/// What of a range counts.
+#[derive(Clone, Copy)]
+struct Counted {
+    memory: bool,
+    stored: bool,
+}
+
+const ALL: Counted = Counted { memory: true, stored: true };
+/// Bits of flags, as RocksDB has them.
+const MEMORY: u8 = 1;
+const STORED: u8 = 2;
+
+impl Counted {
+    fn of_flags(flags: u8) -> Result<Counted> {
+        Counted { memory: flags & MEMORY != 0, stored: flags & STORED != 0 }.checked()
+    }
+
+    fn of(options: Option<&SizeApproximationOptions>) -> Result<Counted> {
+        let knobs = &options.given()?.knobs;
+        Counted { memory: knobs.include_memtables != 0, stored: knobs.include_files != 0 }.checked()
+    }
+
+    fn checked(self) -> Result<Counted> {
+        match self {
+            Counted { memory: false, stored: false } => Err(Failure::invalid("Invalid options")),
+            counted => Ok(counted),
+        }
+    }
+}
+
+/// Keys and their lengths.
+type Keys<'a> = (List<'a, Bytes<'a>>, List<'a, usize>);
+
+/// Bytes of ranges, about, each with its end excluded.
+fn sizes(
+    family: &Family,
+    counted: Counted,
+    count: i32,
+    (starts, start_lens): Keys<'_>,
+    (limits, limit_lens): Keys<'_>,
+    places: OutList<'_, u64>,
+) -> Result<()> {
+    let count = usize::try_from(count).unwrap_or(0);
+    let table = family.seen();
+    let ranges = starts.with(start_lens, count).into_iter().zip(limits.with(limit_lens, count));
+    for (place, (start, limit)) in places.of(count).iter_mut().zip(ranges) {
+        let mut size = 0;
+        let kept;
+        let range = match &family.history {
+            // In the order of the family: by bytes the ends may lie the other way round.
+            None => family.order.cmp(start, limit).is_lt().then_some(start..limit),
+            Some(history) => {
+                // The newest version of a key comes first.
+                let newest = vec![0xff; history.size()];
+                kept = [history.kept(start, &newest), history.kept(limit, &newest)];
+                history.compare_keys(start, limit).is_lt().then(|| &kept[0][..]..&kept[1][..])
+            }
+        };
+        if let Some(range) = range {
+            let found = table.approximate(range)?;
+            let memory = found.memory_bytes.value;
+            size += if counted.memory { memory } else { 0 };
+            size += if counted.stored { found.bytes.value.saturating_sub(memory) } else { 0 };
+        }
+        place.write(size);
+    }
+    Ok(())
+}
+
+/// Verifies all that is stored.
+fn verify(database: &Database) -> Result<()> {
+    let report = database.view().check(&mut |_, _| {})?;
+    match report.findings.first() {
+        Some(finding) => Err(Failure::corrupt(&finding.error)),
+        None => Ok(()),
+    }
+}
+
+/// Where checksums of files were asked for, verifies all that is stored: every block has one. Else it is
+/// refused in RocksDB's words.
+fn verify_files(database: &Database) -> Result<()> {
+    if !database.lock_options().more.has_file_checksums {
+        return Err(Failure::invalid(
+            "Cannot verify file checksum if options.file_checksum_gen_factory is null",
+        ));
+    }
+    verify(database)
+}
+
+cf_variants! {
+    fn rocksdb_approximate_sizes | rocksdb_approximate_sizes_cf(
+        database: Option<&Database>;
+        count: i32,
+        starts: List<'_, Bytes<'_>>,
+        start_lens: List<'_, usize>,
+        limits: List<'_, Bytes<'_>>,
+        limit_lens: List<'_, usize>,
+        places: OutList<'_, u64>,
+        error: ErrPtr<'_>,
+    ) as target {
+        sizes(target.family(database)?, ALL, count, (starts, start_lens), (limits, limit_lens), places)
+    }
+
+    fn rocksdb_approximate_sizes_with_options | rocksdb_approximate_sizes_cf_with_options(
+        database: Option<&Database>;
+        options: Option<&SizeApproximationOptions>,
+        count: i32,
+        starts: List<'_, Bytes<'_>>,
+        start_lens: List<'_, usize>,
+        limits: List<'_, Bytes<'_>>,
+        limit_lens: List<'_, usize>,
+        places: OutList<'_, u64>,
+        error: ErrPtr<'_>,
+    ) as target {
+        let counted = Counted::of(options)?;
+        sizes(target.family(database)?, counted, count, (starts, start_lens), (limits, limit_lens), places)
+    }
+}
+
+export! {
+    fn rocksdb_approximate_sizes_cf_with_flags(
+        _database: Option<&Database>,
+        handle: Option<&FamilyHandle>,
+        count: i32,
+        starts: List<'_, Bytes<'_>>,
+        start_lens: List<'_, usize>,
+        limits: List<'_, Bytes<'_>>,
+        limit_lens: List<'_, usize>,
+        flags: u8,
+        places: OutList<'_, u64>,
+        error: ErrPtr<'_>,
+    ) {
+        let counted = Counted::of_flags(flags)?;
+        sizes(family(handle)?, counted, count, (starts, start_lens), (limits, limit_lens), places)
+    }
+
+    fn rocksdb_verify_checksum(database: Option<&Database>, error: ErrPtr<'_>) {
+        verify(database.given()?)
+    }
+
+    fn rocksdb_verify_checksum_with_options(
+        database: Option<&Database>,
+        _options: Option<&ReadOptions>,
+        error: ErrPtr<'_>,
+    ) {
+        verify(database.given()?)
+    }
+
+    fn rocksdb_verify_file_checksums(database: Option<&Database>, error: ErrPtr<'_>) {
+        verify_files(database.given()?)
+    }
+
+    fn rocksdb_verify_file_checksums_with_options(
+        database: Option<&Database>,
+        _options: Option<&ReadOptions>,
+        error: ErrPtr<'_>,
+    ) {
+        verify_files(database.given()?)
+    }
+}

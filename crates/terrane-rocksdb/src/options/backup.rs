@@ -1,0 +1,132 @@
+//! Options of backup engines and of backups.
+
+use std::ffi::{c_char, c_void};
+
+use crate::callbacks::backup_progress::{MayExclude, OnProgress, ProgressListener};
+use crate::ffi::types::{Out, Text};
+use crate::ffi::value_objects::{Words, lent};
+use crate::generated::backup_engine_options::BackupEngineOptionsKnobs;
+use crate::generated::create_backup_options::CreateBackupOptionsKnobs;
+use crate::options::objects::env::Environment;
+use crate::options::objects::rate_limiter::RateLimiter;
+
+/// Options of a backup engine: where it keeps backups, and how fast it goes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BackupEngineOptions {
+    pub(crate) knobs: BackupEngineOptionsKnobs,
+    pub(crate) directory: Words,
+    pub(crate) environment: Option<Environment>,
+    backup_rate: Option<RateLimiter>,
+    restore_rate: Option<RateLimiter>,
+}
+
+impl BackupEngineOptions {
+    /// Those of backups in a directory.
+    pub(crate) fn in_directory(directory: Words) -> BackupEngineOptions {
+        BackupEngineOptions { directory, ..BackupEngineOptions::default() }
+    }
+
+    /// Bytes per second of backups; 0 for any.
+    pub(crate) fn backup_rate(&self) -> u64 {
+        rate(self.backup_rate.as_ref(), self.knobs.backup_rate_limit)
+    }
+
+    /// Bytes per second of restores; 0 for any.
+    pub(crate) fn restore_rate(&self) -> u64 {
+        rate(self.restore_rate.as_ref(), self.knobs.restore_rate_limit)
+    }
+}
+
+/// The rate of a limiter, which goes before a mere number.
+fn rate(limiter: Option<&RateLimiter>, limit: u64) -> u64 {
+    limiter.map_or(limit, |limiter| limiter.bytes_per_second.max(0).unsigned_abs())
+}
+
+/// Options of one backup.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CreateBackupOptions {
+    pub(crate) knobs: CreateBackupOptionsKnobs,
+    pub(crate) progress: ProgressListener,
+}
+
+fn directory(directory: Text<'_>) -> Words {
+    directory.get().map(|directory| directory.to_bytes().into()).unwrap_or_default()
+}
+
+export! {
+    fn rocksdb_backup_engine_options_create(path: Text<'_>) -> Option<Box<BackupEngineOptions>> {
+        Some(Box::new(BackupEngineOptions::in_directory(directory(path))))
+    }
+
+    fn rocksdb_backup_engine_options_destroy(options: Option<Box<BackupEngineOptions>>) {
+        drop(options);
+    }
+
+    fn rocksdb_backup_engine_options_set_backup_dir(
+        options: Option<&mut BackupEngineOptions>,
+        path: Text<'_>,
+    ) {
+        if let Some(options) = options {
+            options.directory = directory(path);
+        }
+    }
+
+    fn rocksdb_backup_engine_options_get_backup_dir(
+        options: Option<&BackupEngineOptions>,
+        len: Out<'_, usize>,
+    ) -> *const c_char {
+        lent(options.map(|options| &options.directory), len)
+    }
+
+    fn rocksdb_backup_engine_options_set_env(
+        options: Option<&mut BackupEngineOptions>,
+        environment: Option<&Environment>,
+    ) {
+        if let Some(options) = options {
+            options.environment = environment.cloned();
+        }
+    }
+
+    fn rocksdb_backup_engine_options_set_backup_rate_limiter(
+        options: Option<&mut BackupEngineOptions>,
+        limiter: Option<&RateLimiter>,
+    ) {
+        if let Some(options) = options {
+            options.backup_rate = limiter.cloned();
+        }
+    }
+
+    fn rocksdb_backup_engine_options_set_restore_rate_limiter(
+        options: Option<&mut BackupEngineOptions>,
+        limiter: Option<&RateLimiter>,
+    ) {
+        if let Some(options) = options {
+            options.restore_rate = limiter.cloned();
+        }
+    }
+
+    fn rocksdb_create_backup_options_create() -> Option<Box<CreateBackupOptions>> {
+        Some(Box::default())
+    }
+
+    fn rocksdb_create_backup_options_destroy(options: Option<Box<CreateBackupOptions>>) {
+        drop(options);
+    }
+
+    fn rocksdb_create_backup_options_set_progress_callback(
+        options: Option<&mut CreateBackupOptions>,
+        state: *mut c_void,
+        told: OnProgress,
+    ) {
+        if let Some(options) = options {
+            options.progress = ProgressListener::new(state, told);
+        }
+    }
+
+    fn rocksdb_create_backup_options_set_exclude_files_callback(
+        _options: Option<&mut CreateBackupOptions>,
+        _state: *mut c_void,
+        _asked: MayExclude,
+    ) {
+    }
+}

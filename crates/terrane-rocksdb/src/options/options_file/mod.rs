@@ -1,0 +1,176 @@
+//! Options in the words of RocksDB's files: rows of names and values, for files OPTIONS and for the file LOG.
+//! Beside the knobs, which `abi.toml` lists, there are objects: those are told by their names, if they have
+//! any.
+
+pub(crate) mod names;
+pub(crate) mod read;
+
+use std::fmt::Write as _;
+
+use crate::callbacks::comparator::BYTEWISE;
+use crate::callbacks::transform::Transform;
+use crate::ffi::option_fields::{Named, SMALL_NUMBERS, Told};
+use crate::ffi::option_words;
+use crate::options::database::Options;
+use crate::options::table::TableOptions;
+
+/// A name and a value.
+pub(crate) type Row = (&'static str, String);
+
+/// The file that rows are written for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum For {
+    /// A file OPTIONS, which is read again: flags and kinds are words.
+    File,
+    /// The file LOG: flags are 0 and 1, kinds of tables numbers.
+    Log,
+}
+
+/// Behind this in names of knobs: parts of `compression_opts`.
+const CODEC_PART: &str = "compression_options_";
+const LAST_CODEC_PART: &str = "bottommost_compression_options_";
+
+fn value(name: &str, told: Told, reader: For) -> String {
+    let is_flag =
+        matches!(told, Told::Byte(_)) && !SMALL_NUMBERS.contains(&name) || names::FLAGS.contains(&name);
+    let number = match told {
+        Told::Real(real) => return format!("{real:.6}"),
+        Told::Byte(byte) => i128::from(byte),
+        Told::Whole(number) => number,
+    };
+    match option_words::word(name, number) {
+        _ if is_flag && reader == For::File => (number != 0).to_string(),
+        Some(word) => word.to_owned(),
+        None => number.to_string(),
+    }
+}
+
+fn told_name(name: &'static str) -> &'static str {
+    names::OTHER_NAMES.iter().find(|(knob, _)| *knob == name).map_or(name, |(_, told)| *told)
+}
+
+impl Options {
+    fn rows(&self, reader: For, is_wanted: impl Fn(&str) -> bool) -> Vec<Row> {
+        let knobs = self.knobs.told().into_iter();
+        let wanted = knobs.filter(|(name, _)| {
+            let is_part = name.starts_with(CODEC_PART) || name.starts_with(LAST_CODEC_PART);
+            !is_part && !names::NOT_TOLD.contains(name) && is_wanted(name)
+        });
+        wanted.map(|(name, told)| (told_name(name), value(name, told, reader))).collect()
+    }
+
+    /// What is of the database.
+    pub(crate) fn database_rows(&self, reader: For) -> Vec<Row> {
+        let mut rows = self.rows(reader, |name| names::OF_DATABASES.contains(&name));
+        for (name, directory) in [("db_log_dir", &self.log_directory), ("wal_dir", &self.wal_directory)] {
+            rows.push((name, directory.to_string_lossy().into_owned()));
+        }
+        rows
+    }
+
+    /// What is of a column family.
+    pub(crate) fn family_rows(&self, reader: For) -> Vec<Row> {
+        let mut rows = self.rows(reader, |name| !names::OF_DATABASES.contains(&name));
+        let codecs = self.codec_of_levels.iter().map(|codec| {
+            option_words::word("compression", (*codec).into())
+                .map_or_else(|| codec.to_string(), str::to_owned)
+        });
+        rows.push(("compression_per_level", codecs.collect::<Vec<_>>().join(":")));
+        rows.push(("compression_opts", self.codec_parts(CODEC_PART)));
+        rows.push(("bottommost_compression_opts", self.codec_parts(LAST_CODEC_PART)));
+        rows.extend(self.objects());
+        rows
+    }
+
+    /// Parts of the options of a codec, as one value.
+    fn codec_parts(&self, beginning: &str) -> String {
+        let mut text = "{".to_owned();
+        for (name, told) in self.knobs.told() {
+            if let Some(part) = name.strip_prefix(beginning) {
+                let _ = write!(text, "{part}={};", value(part, told, For::File));
+            }
+        }
+        text.push('}');
+        text
+    }
+
+    /// Objects by their names.
+    fn objects(&self) -> [Row; 7] {
+        let (comparator, factory) = (self.comparator.as_ref(), self.more.filter_factory.as_deref());
+        let or_none = |name: Option<String>| name.unwrap_or_else(|| "nullptr".to_owned());
+        [
+            (
+                "comparator",
+                comparator.map_or(BYTEWISE, |comparator| terrane::Comparator::name(&**comparator)).to_owned(),
+            ),
+            (
+                "merge_operator",
+                or_none(self.merge_operator.as_deref().map(|operator| operator.name().to_owned())),
+            ),
+            ("prefix_extractor", or_none(self.transform.as_deref().map(Transform::shown_name))),
+            (
+                "compaction_filter",
+                or_none(
+                    self.filter.as_deref().map(|filter| terrane::CompactionFilter::name(filter).to_owned()),
+                ),
+            ),
+            (
+                "compaction_filter_factory",
+                or_none(factory.map(|factory| terrane::CompactionFilter::name(factory).to_owned())),
+            ),
+            ("memtable_factory", "SkipListFactory".to_owned()),
+            ("table_factory", "BlockBasedTable".to_owned()),
+        ]
+    }
+}
+
+impl TableOptions {
+    /// What is of tables.
+    pub(crate) fn rows(&self, reader: For) -> Vec<Row> {
+        let row = |(name, told)| match (reader, told) {
+            (For::Log, Told::Whole(number)) => (name, number.to_string()),
+            _ => (name, value(name, told, reader)),
+        };
+        let mut rows: Vec<Row> = self.knobs.told().into_iter().map(row).collect();
+        let policy = self.filter_bits.map(|bits| format!("bloomfilter:{bits}:false"));
+        rows.push(("filter_policy", policy.unwrap_or_else(|| "nullptr".to_owned())));
+        rows
+    }
+}
+
+/// The text of a file OPTIONS: the options of a database, and those of its column families by name.
+pub(crate) fn file_text(database: &Options, families: &[(String, Options)]) -> String {
+    let mut text =
+        "# Options of a Terrane database, as RocksDB lays such files out.\n\n[Version]\n".to_owned();
+    // By these readers know what the file may have.
+    text.push_str("  rocksdb_version=11.9.0\n  options_file_version=1.1\n");
+    section(&mut text, "DBOptions", database.database_rows(For::File));
+    for (name, options) in families {
+        let name = escaped(name);
+        section(&mut text, &format!("CFOptions \"{name}\""), options.family_rows(For::File));
+        let table = options.table.rows(For::File);
+        section(&mut text, &format!("TableOptions/BlockBasedTable \"{name}\""), table);
+    }
+    text
+}
+
+fn section(text: &mut String, title: &str, rows: Vec<Row>) {
+    let _ = writeln!(text, "\n[{title}]");
+    for (name, value) in rows {
+        let _ = writeln!(text, "  {name}={}", escaped(&value));
+    }
+}
+
+/// A value without what ends a line, or begins a comment.
+fn escaped(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for letter in value.chars() {
+        match letter {
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\\' | '#' => text.extend(['\\', letter]),
+            _ => text.push(letter),
+        }
+    }
+    text
+}

@@ -1,0 +1,127 @@
+//! Options of reads and writes.
+
+use crate::ffi::failure::{Failure, Result};
+use crate::ffi::types::Bytes;
+use crate::generated::read_options::ReadOptionsKnobs;
+use crate::generated::write_options::WriteOptionsKnobs;
+use crate::options::read_object_options::MoreOfReads;
+use crate::options::snapshot::SnapshotHandle;
+
+/// Options of reads. Bounds are copied when they are set.
+#[derive(Clone, Default)]
+pub(crate) struct ReadOptions {
+    pub(crate) knobs: ReadOptionsKnobs,
+    pub(crate) snapshot: Option<terrane::Snapshot>,
+    pub(crate) lower: Option<Vec<u8>>,
+    pub(crate) upper: Option<Vec<u8>>,
+    pub(crate) more: MoreOfReads,
+    /// The newest timestamp of the user that is seen.
+    pub(crate) timestamp: Option<Vec<u8>>,
+    /// For iterators: the oldest one, all versions from which on show.
+    pub(crate) start_timestamp: Option<Vec<u8>>,
+}
+
+impl ReadOptions {
+    /// Whether another state is asked for than the present one.
+    pub(crate) fn is_of_the_past(&self) -> bool {
+        self.snapshot.is_some() || self.timestamp.is_some()
+    }
+
+    /// Refuses the oldest timestamp that shows where an iterator would not obey it.
+    pub(crate) fn refuse_start(&self) -> Result<()> {
+        if self.start_timestamp.is_none() {
+            return Ok(());
+        }
+        if self.timestamp.is_none() {
+            return Err(Failure::invalid("iter_start_ts without a timestamp: set it too"));
+        }
+        if self.knobs.tailing != 0 {
+            return Err(Failure::not_implemented("tailing with iter_start_ts: refresh the iterator"));
+        }
+        Ok(())
+    }
+}
+
+/// Options of writes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WriteOptions {
+    pub(crate) knobs: WriteOptionsKnobs,
+}
+
+/// A bound as it is set: none for null.
+fn bound(key: Bytes<'_>, len: usize) -> Option<Vec<u8>> {
+    (!key.is_null()).then(|| key.of(len).to_vec())
+}
+
+export! {
+    fn rocksdb_readoptions_create() -> Option<Box<ReadOptions>> {
+        Some(Box::default())
+    }
+
+    fn rocksdb_readoptions_destroy(options: Option<Box<ReadOptions>>) {
+        drop(options);
+    }
+
+    fn rocksdb_readoptions_set_snapshot(
+        options: Option<&mut ReadOptions>,
+        snapshot: Option<&SnapshotHandle>,
+    ) {
+        if let Some(options) = options {
+            options.snapshot = snapshot.and_then(SnapshotHandle::snapshot);
+        }
+    }
+
+    fn rocksdb_readoptions_set_iterate_upper_bound(
+        options: Option<&mut ReadOptions>,
+        key: Bytes<'_>,
+        len: usize,
+    ) {
+        if let Some(options) = options {
+            options.upper = bound(key, len);
+        }
+    }
+
+    fn rocksdb_readoptions_set_iterate_lower_bound(
+        options: Option<&mut ReadOptions>,
+        key: Bytes<'_>,
+        len: usize,
+    ) {
+        if let Some(options) = options {
+            options.lower = bound(key, len);
+        }
+    }
+
+    fn rocksdb_readoptions_set_timestamp(
+        options: Option<&mut ReadOptions>,
+        timestamp: Bytes<'_>,
+        len: usize,
+    ) {
+        if let Some(options) = options {
+            options.timestamp = bound(timestamp, len);
+        }
+    }
+
+    fn rocksdb_readoptions_set_iter_start_ts(
+        options: Option<&mut ReadOptions>,
+        timestamp: Bytes<'_>,
+        len: usize,
+    ) {
+        if let Some(options) = options {
+            options.start_timestamp = bound(timestamp, len);
+        }
+    }
+
+    fn rocksdb_writeoptions_create() -> Option<Box<WriteOptions>> {
+        Some(Box::default())
+    }
+
+    fn rocksdb_writeoptions_destroy(options: Option<Box<WriteOptions>>) {
+        drop(options);
+    }
+
+    fn rocksdb_writeoptions_disable_WAL(options: Option<&mut WriteOptions>, disable: i32) {
+        if let Some(options) = options {
+            options.knobs.disable_wal = u8::from(disable != 0);
+        }
+    }
+}

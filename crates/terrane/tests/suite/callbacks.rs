@@ -1,0 +1,235 @@
+//! Callbacks that meddle: what would change the database, or wait for it, is refused at once wherever they
+//! run, and reads are answered.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may panic, and polls until a given moment"
+)]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use terrane::{
+    Batch, CompactionContext, CompactionFilter, Db, FilterDecision, Functions, IngestOptions, KeyOrder,
+    KeyOrders, Kind, MergeOperator, MergeOperators, Options, PrefixExtractor, PrefixExtractors, Result, Sync,
+    Table, TableOptions, TransactionOptions,
+};
+
+/// What was answered, by callback, thread (`own` for one of the database's) and call; `None` is no error.
+type Answers = BTreeMap<(&'static str, &'static str, &'static str), Vec<Option<Kind>>>;
+
+/// The database that callbacks meddle with, once there is one.
+#[derive(Debug, Default)]
+struct Meddler {
+    db: Mutex<Option<Db>>,
+    answers: Mutex<Answers>,
+}
+
+impl Meddler {
+    /// Tries everything, on a table without functions.
+    fn meddle(&self, callback: &'static str) {
+        let Some(db) = self.db.lock().unwrap().clone() else { return };
+        let plain = db.table("plain").unwrap();
+        let mut batch = Batch::new();
+        batch.put(&plain, b"other", b"value").unwrap();
+        let is_own = std::thread::current().name().is_some_and(|name| name.starts_with("terrane-"));
+        let thread = if is_own { "own" } else { "user" };
+        let note = |call, answer: Result<()>| {
+            let mut answers = self.answers.lock().unwrap();
+            answers.entry((callback, thread, call)).or_default().push(answer.err().map(|error| error.kind()));
+        };
+        note("put", plain.put(b"other", b"value"));
+        note("write", db.write(&batch, Sync::Yes).map(drop));
+        note("try_write", db.try_write(&batch, Sync::No).map(drop));
+        note("transaction", db.transaction(&TransactionOptions::default()).map(drop));
+        note("flush", db.flush());
+        note("flush_to_run", db.flush_to_run(&plain));
+        note("compact_range", db.compact_range(&plain, ..));
+        note("compact_level", db.compact_level(&plain, 0));
+        note("wait_until_quiescent", db.wait_until_quiescent());
+        note("ingest", db.ingest(&[(&plain, "/nowhere")], IngestOptions::default()).map(drop));
+        note("bulk_load", db.bulk_load(&plain, [(b"k", b"v")]).map(drop));
+        note("create_table", db.create_table("more", &TableOptions::new()).map(drop));
+        note("drop_table", db.drop_table("plain"));
+        note("checkpoint", db.checkpoint("/nowhere").map(drop));
+        note("sync", db.sync());
+        note("close", db.clone().close());
+        // Reads of all kinds.
+        assert_eq!(plain.get(b"k").unwrap().as_deref(), Some(&b"v"[..]), "{callback}");
+        let (snapshot, mut cursor) = (db.snapshot(), plain.cursor());
+        assert_eq!(snapshot.get(&plain, b"k").unwrap().as_deref(), Some(&b"v"[..]), "{callback}");
+        assert_eq!(plain.multi_get(&[b"k", b"none"]).unwrap().iter().flatten().count(), 1, "{callback}");
+        assert_eq!(plain.iter().count(), 1, "{callback}");
+        cursor.seek_first().unwrap();
+        assert!(cursor.row().is_some(), "{callback}");
+    }
+}
+
+/// Every kind of callback.
+#[derive(Debug)]
+struct Meddling(Arc<Meddler>);
+
+impl MergeOperator for Meddling {
+    fn name(&self) -> &str {
+        "meddling"
+    }
+
+    fn full(&self, _: &[u8], _: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
+        self.0.meddle("operator");
+        out.extend_from_slice(operands.last().unwrap());
+        Ok(())
+    }
+}
+
+impl KeyOrder for Meddling {
+    fn name(&self) -> &str {
+        "meddling"
+    }
+
+    fn encode(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.0.meddle("order");
+        out.extend_from_slice(key);
+        Ok(())
+    }
+
+    fn decode(&self, encoded: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.0.meddle("order");
+        out.extend_from_slice(encoded);
+        Ok(())
+    }
+}
+
+impl PrefixExtractor for Meddling {
+    fn name(&self) -> &str {
+        "meddling"
+    }
+
+    fn prefix_len(&self, key: &[u8]) -> Option<usize> {
+        self.0.meddle("extractor");
+        Some(key.len().min(1))
+    }
+}
+
+impl CompactionFilter for Meddling {
+    fn name(&self) -> &str {
+        "meddling"
+    }
+
+    fn filter(&self, _: &[u8], _: &[u8]) -> FilterDecision {
+        self.0.meddle("filter");
+        FilterDecision::Keep
+    }
+
+    fn for_compaction(&self, _: CompactionContext) -> Option<Arc<dyn CompactionFilter>> {
+        self.0.meddle("factory");
+        None
+    }
+
+    fn sees_all(&self) -> bool {
+        true
+    }
+}
+
+fn meddled(db: &Db) -> Table {
+    let own = TableOptions::new().set("merge_operator", "meddling").unwrap();
+    let own = own.set("key_order", "meddling").unwrap().set("prefix_extractor", "meddling").unwrap();
+    db.create_table("meddled", &own).unwrap()
+}
+
+#[test]
+fn no_callback_can_change_what_it_is_a_part_of_and_each_can_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let meddler = Arc::new(Meddler::default());
+    let own = || Arc::new(Meddling(meddler.clone()));
+    let functions = Functions {
+        operators: MergeOperators::new().with(own()).unwrap(),
+        orders: KeyOrders::new().with(own()).unwrap(),
+        extractors: PrefixExtractors::new().with(own()).unwrap(),
+    };
+    let options = Options { memory_bytes: 32 << 20, ..Options::default() };
+    let db = Db::open_with_functions(dir.path().join("db"), &options, functions).unwrap();
+    db.table_or_create("plain").unwrap().put(b"k", b"v").unwrap();
+    let table = meddled(&db);
+    table.set_compaction_filter(Some(own()));
+    // From here on they meddle.
+    *meddler.db.lock().unwrap() = Some(db.clone());
+    for number in 0..4u8 {
+        table.put(&[number], b"base").unwrap();
+        table.merge(&[number], b"operand").unwrap();
+    }
+    assert_eq!(table.get(&[1]).unwrap().as_deref(), Some(&b"operand"[..]));
+    assert_eq!(table.iter().count(), 4);
+    db.flush().unwrap();
+    table.merge(&[1], b"again").unwrap();
+    db.compact_range(&table, ..).unwrap();
+    assert_eq!(table.get(&[1]).unwrap().as_deref(), Some(&b"again"[..]));
+    *meddler.db.lock().unwrap() = None;
+
+    let answers = std::mem::take(&mut *meddler.answers.lock().unwrap());
+    let places = [
+        ("extractor", "own"),
+        ("factory", "own"),
+        ("filter", "own"),
+        ("operator", "own"),
+        ("operator", "user"),
+        ("order", "own"),
+        ("order", "user"),
+    ];
+    for (callback, thread) in places {
+        let calls = answers.keys().filter(|(of, on, _)| (*of, *on) == (callback, thread)).count();
+        assert_eq!(calls, 16, "{callback} on a thread of {thread}");
+    }
+    for (place, kinds) in answers {
+        assert!(kinds.iter().all(|kind| *kind == Some(Kind::Invalid)), "{place:?}: {kinds:?}");
+    }
+    // Nothing was changed, and all goes on.
+    assert_eq!(db.table("plain").unwrap().iter().count(), 1);
+    db.put(b"k", b"v").unwrap();
+    db.close().unwrap();
+}
+
+/// Lets the last handle of a database go in the middle of a read.
+#[derive(Debug, Default)]
+struct LetsGo(Mutex<Option<Db>>);
+
+impl MergeOperator for LetsGo {
+    fn name(&self) -> &str {
+        "lets-go"
+    }
+
+    fn full(&self, _: &[u8], _: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
+        drop(self.0.lock().unwrap().take());
+        out.extend_from_slice(operands.last().unwrap());
+        Ok(())
+    }
+}
+
+#[test]
+fn a_database_whose_last_handle_goes_in_a_callback_is_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let operator = Arc::new(LetsGo::default());
+    let operators = MergeOperators::new().with(operator.clone()).unwrap();
+    let mut options = Options::default();
+    options.set("merge_operator", "lets-go").unwrap();
+    let functions = Functions { operators, ..Functions::default() };
+    let db = Db::open_with_functions(&path, &options, functions.clone()).unwrap();
+    let table = db.default_table().clone();
+    table.merge(b"k", b"v").unwrap();
+    *operator.0.lock().unwrap() = Some(db);
+    assert_eq!(table.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    assert!(operator.0.lock().unwrap().is_none(), "it was let go");
+    // The table keeps memory alive, but not the database open.
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(120);
+    let again = loop {
+        match Db::open_with_functions(&path, &options, functions.clone()) {
+            Err(error) if error.kind() == Kind::Busy => {
+                assert!(std::time::Instant::now() < end, "it is still open: {error}");
+                std::thread::yield_now();
+            }
+            opened => break opened.unwrap(),
+        }
+    };
+    assert_eq!(again.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    drop(table);
+}

@@ -1,0 +1,221 @@
+//! The memory ceiling, and that waiting for room always ends: options at the edge of what is accepted, one
+//! idle table among busy ones, live iterators, several large batches at once.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use terrane::{Batch, Db, Kind, Options, Sync, TableOptions};
+
+const MIB: u64 = 1 << 20;
+
+fn open(dir: &tempfile::TempDir, settings: &[(&str, &str)]) -> Db {
+    let mut options = Options::default();
+    for (name, value) in settings {
+        options.set(name, value).unwrap();
+    }
+    Db::open_with(dir.path().join("db"), &options).unwrap()
+}
+
+fn put_all(table: &terrane::Table, count: u64) {
+    let value = [7; 1000];
+    for number in 0..count {
+        table.put(&number.to_be_bytes(), &value).unwrap();
+    }
+}
+
+#[test]
+fn the_largest_segments_that_are_accepted_leave_room_to_write() {
+    let dir = tempfile::tempdir().unwrap();
+    let db =
+        open(&dir, &[("memory_bytes", "16MiB"), ("write_memory_bytes", "8MiB"), ("segment_bytes", "1MiB")]);
+    put_all(db.default_table(), 40_000);
+    let mut options = db.options().clone();
+    options.segment_bytes = 2 * MIB;
+    let error = Db::open_with(dir.path().join("other"), &options).unwrap_err();
+    assert_eq!(error.kind(), Kind::Invalid);
+    assert!(error.to_string().contains("segment_bytes"), "{error}");
+}
+
+#[test]
+fn an_idle_table_does_not_slow_writers() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = [
+        ("memory_bytes", "16MiB"),
+        ("write_memory_bytes", "8MiB"),
+        ("memtable_bytes", "1MiB"),
+        ("global_index_bytes", "4MiB"),
+    ];
+    let db = open(&dir, &settings);
+    let idle = db.create_table("idle", &TableOptions::new()).unwrap();
+    let busy = db.create_table("busy", &TableOptions::new()).unwrap();
+    let mut batch = Batch::new();
+    for number in 0..1100u64 {
+        batch.put(&idle, &number.to_be_bytes(), &[7; 1000]).unwrap();
+    }
+    db.write(&batch, Sync::No).unwrap();
+    // Its full memtable becomes a generation that is not full, in the oldest segment of all.
+    db.wait_until_quiescent().unwrap();
+    put_all(&busy, 40_000);
+    assert_eq!(idle.iter().count(), 1100);
+}
+
+#[test]
+fn writing_past_the_write_memory_ends_while_an_iterator_lives() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, &[("memory_bytes", "16MiB")]);
+    put_all(db.default_table(), 5_000);
+    let rows = db.default_table().iter();
+    put_all(db.default_table(), 40_000);
+    assert_eq!(rows.count(), 5_000);
+}
+
+#[test]
+fn large_batches_at_once_stay_under_the_ceiling() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, &[("memory_bytes", "64MiB")]);
+    let peak = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..8u64 {
+            let (db, peak) = (&db, &peak);
+            scope.spawn(move || {
+                let value = vec![thread as u8; 7 * MIB as usize];
+                for number in 0..4u64 {
+                    db.put(&(thread * 100 + number).to_be_bytes(), &value).unwrap();
+                    peak.fetch_max(db.stats().memory_bytes, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let peak = peak.into_inner();
+    assert!(peak <= 64 * MIB / 100 * 105, "{peak} bytes counted under a ceiling of {}", 64 * MIB);
+    assert_eq!(db.default_table().iter().count(), 32);
+}
+
+/// Readers fill what writers do not use, writers take it back, again and again; neither direction may pass
+/// the ceiling at any moment that is looked at, and each must get what the other leaves.
+#[test]
+fn memory_moves_between_readers_and_writers_under_the_ceiling() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, &[("memory_bytes", "48MiB")]);
+    let shared = 48 * MIB / 8 * 7;
+    let rows = 60_000u64;
+    put_all(db.default_table(), rows);
+    db.flush().unwrap();
+    db.wait_until_quiescent().unwrap();
+    let peak = AtomicU64::new(0);
+    let look = || {
+        let stats = db.stats();
+        peak.fetch_max(stats.memory_bytes, Ordering::Relaxed);
+        stats
+    };
+    let read_all = || {
+        for number in (0..rows).map(|number| number * 7919 % rows) {
+            assert_eq!(db.get(&number.to_be_bytes()).unwrap().unwrap().len(), 1000);
+            if number % 16 == 0 {
+                look();
+            }
+        }
+    };
+    for round in 0..3u64 {
+        db.flush().unwrap();
+        db.wait_until_quiescent().unwrap();
+        read_all();
+        let lent = look().cache_bytes;
+        assert!(lent > shared - 24 * MIB + 4 * MIB, "round {round}: readers got {lent} bytes of idle memory");
+        std::thread::scope(|scope| {
+            scope.spawn(read_all);
+            let value = [round as u8; 1000];
+            let mut least = u64::MAX;
+            for number in 0..rows {
+                db.put(&number.to_be_bytes(), &value).unwrap();
+                if number % 8 == 0 {
+                    let stats = look();
+                    least = least.min(stats.cache_bytes);
+                }
+            }
+            assert!(least < lent, "round {round}: the cache kept {least} of {lent} bytes from the writer");
+        });
+    }
+    let peak = peak.into_inner();
+    let lent_by_jobs = 48 * MIB / 16;
+    assert!(
+        peak <= shared + lent_by_jobs,
+        "{peak} bytes counted, {shared} are shared, {lent_by_jobs} lent by jobs"
+    );
+}
+
+#[test]
+fn a_codec_that_the_build_lacks_is_refused_when_it_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = Options::default();
+    options.set("compression_last", "zstd").unwrap();
+    let opened = Db::open_with(dir.path().join("zstd"), &options);
+    let db = open(&dir, &[]);
+    let created = db.create_table("t", &TableOptions::new().set("compression", "zstd").unwrap());
+    for refused in [opened.err(), created.err()] {
+        if cfg!(feature = "zstd") {
+            assert!(refused.is_none());
+        } else {
+            let error = refused.expect("refused");
+            assert_eq!(error.kind(), Kind::Invalid);
+            assert!(error.to_string().contains("zstd"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn readers_share_a_database_and_keep_writers_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, &[]);
+    db.put(b"k", b"v").unwrap();
+    let path = dir.path().join("db");
+    let read_only = Options { read_only: true, ..Options::default() };
+    let busy = Db::open_with(&path, &read_only).unwrap_err();
+    assert_eq!(busy.kind(), Kind::Busy, "{busy}");
+    assert!(busy.to_string().contains(&std::process::id().to_string()), "{busy}");
+    db.close().unwrap();
+    let readers = [Db::open_with(&path, &read_only).unwrap(), Db::open_with(&path, &read_only).unwrap()];
+    assert!(readers.iter().all(|reader| reader.contains(b"k").unwrap()));
+    assert_eq!(Db::open(&path).unwrap_err().kind(), Kind::Busy);
+    drop(readers);
+    assert!(Db::open(&path).unwrap().contains(b"k").unwrap());
+}
+
+/// What an extent says of range deletes is decoded when it is read; it counts as what is cached of it does,
+/// and goes where something else needs the room.
+#[test]
+fn range_deletes_that_reads_load_stay_under_the_ceiling() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, &[("memory_bytes", "16MiB"), ("row_cache", "0")]);
+    let table = db.default_table();
+    let key = |number: u64| [&[b'k'; 40][..], &number.to_be_bytes()].concat();
+    let count = 60_000;
+    for number in 0..count {
+        db.put(&key(2 * number), b"old").unwrap();
+    }
+    db.flush().unwrap();
+    db.compact_range(table, ..).unwrap();
+    // A snapshot keeps what they hide, and so the range deletes as well.
+    let snapshot = db.snapshot();
+    for number in 0..count {
+        table.delete_range(&key(2 * number), &key(2 * number + 1)).unwrap();
+    }
+    db.flush_to_run(table).unwrap();
+    let ceiling = 16 * MIB / 8 * 7;
+    let (mut before, mut most) = (db.stats().cache_bytes, 0);
+    for round in 0..2 {
+        for number in (0..count).step_by(100) {
+            assert!(db.get(&key(2 * number)).unwrap().is_none());
+            let stats = db.stats();
+            assert!(stats.memory_bytes <= ceiling, "round {round}: {} bytes counted", stats.memory_bytes);
+            most = most.max(stats.cache_bytes);
+            before = before.min(stats.cache_bytes);
+        }
+        assert_eq!(table.iter().count(), 0);
+    }
+    // 160 bytes each at least: keys, a number and what holds them.
+    let (counted, decoded) = (most - before, count * 160);
+    assert!(counted > decoded.min(2 * MIB), "{counted} of some {decoded} bytes are counted");
+    assert_eq!(snapshot.iter(table).count() as u64, count);
+}

@@ -1,0 +1,68 @@
+//! How much of what seeds decide runs: a part with each change, all of it in a soak.
+//!
+//! Both begin at a seed that follows from the commit, so that each change tries what no other one did, and
+//! the same commit tries the same again. Property tests are not among it: their cases are the same in every
+//! run.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Sets the seed; a run prints the one that it has.
+pub const SEED: &str = "TERRANE_EXPLORE_SEED";
+
+/// Sizes of a run, and where it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// What runs with each change, from this seed.
+    Quick(u64),
+    /// What the tests do by themselves, from this seed.
+    Full(u64),
+}
+
+impl Sizes {
+    /// The seed.
+    #[must_use]
+    pub fn seed(self) -> u64 {
+        match self {
+            Sizes::Quick(seed) | Sizes::Full(seed) => seed,
+        }
+    }
+
+    /// Variables for the programs of a package; `is_explored` are those on the schedule explorer.
+    #[must_use]
+    pub fn variables(self, package: &str, is_explored: bool) -> Vec<(&'static str, String)> {
+        let seeds: &[&str] = match package {
+            "terrane-sim" => &["TERRANE_SIM_START", "TERRANE_SCHEDULES_START"],
+            "terrane-fuzz" => &["TERRANE_FUZZ_SEED"],
+            _ => &[],
+        };
+        let sizes: &[(&str, &str)] = match (self, package) {
+            (Sizes::Full(_), _) => &[],
+            (Sizes::Quick(_), "terrane-sim") => &[("TERRANE_SIM_SEEDS", "200"), ("TERRANE_STEPS", "20000")],
+            (Sizes::Quick(_), _) if is_explored => &[("TERRANE_SCHEDULES", "800")],
+            (Sizes::Quick(_), _) => &[],
+        };
+        let seeds = seeds.iter().map(|name| (*name, self.seed().to_string()));
+        seeds.chain(sizes.iter().map(|(name, size)| (*name, (*size).to_owned()))).collect()
+    }
+}
+
+/// The seed that is set, or the one of the commit.
+///
+/// # Errors
+/// Says that what is set is no number, or that there is neither.
+pub fn seed(root: &Path) -> Result<u64, String> {
+    if let Ok(set) = std::env::var(SEED) {
+        return set.parse().map_err(|_| format!("{SEED} is not a whole number: {set}"));
+    }
+    let log = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root).output();
+    let log = log.map_err(|why| format!("cannot run git: {why}; set {SEED} to a number"))?;
+    seed_of(&String::from_utf8_lossy(&log.stdout))
+        .ok_or_else(|| format!("there is no commit: set {SEED} to a number"))
+}
+
+/// The seed of a commit: the number that its hash begins with.
+#[must_use]
+pub fn seed_of(commit: &str) -> Option<u64> {
+    u64::from_str_radix(commit.get(..7)?, 16).ok()
+}

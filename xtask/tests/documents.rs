@@ -1,0 +1,195 @@
+//! Every rule of tidy about documents on small made-up trees: a page that keeps it, and one that breaks it.
+
+use xtask::tidy::{Finding, figures, glossary, names, pages, record_kinds};
+use xtask::tree::Tree;
+
+fn messages(found: Vec<Finding>) -> Vec<String> {
+    found.iter().map(Finding::to_string).collect()
+}
+
+#[test]
+fn generated_reports_are_refused_under_docs() {
+    let tree = Tree::of([("docs/benchmarks/run.html", "<p>\n"), ("crates/low/tests/page.html", "<p>\n")]);
+    let found = messages(pages::check(&tree));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].starts_with("docs/benchmarks/run.html: generated report"), "{found:#?}");
+}
+
+#[test]
+fn links_to_files_of_every_kind_must_lead_somewhere() {
+    let page = "[a](run.html), [b](../bench/plan.toml), [c](#part), [d](https://far.test/x.html)\n";
+    let found = messages(pages::check(&Tree::of([("docs/a.md", page), ("bench/plan.toml", "")])));
+    assert_eq!(found, ["docs/a.md:1: the link to run.html leads nowhere"]);
+}
+
+#[test]
+fn a_figure_follows_the_code() {
+    let key = "pub const KEY_BYTES_MAX: usize = 64 * 1024;\npub const VALUE_BYTES_MAX: usize = 1 << 26;\n\
+               pub const BATCH_BYTES_MAX: usize = 256 * 1024 * 1024;\n";
+    let readme = "| key | 32 KiB, any |\n| value | 64 MiB, any |\n| batch | an eighth by default), at most \
+                  256 MiB |\n| tables | 65,536 |\n";
+    let tables = "pub const TABLES_MAX: usize = 65_536;\n";
+    let security = "| key, value | 64 KiB, 64 MiB |\n| tables, table numbers | 65,536 at a time |\n";
+    let mut tree = Tree::of([
+        ("crates/terrane-base/src/key.rs", key),
+        ("crates/terrane-engine/src/catalog.rs", tables),
+        ("README.md", readme),
+        ("SECURITY.md", security),
+    ]);
+    let found = messages(figures::check(&tree));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].contains("README.md: says 32 KiB") && found[0].contains("has 64 KiB"), "{found:#?}");
+    let renewed = figures::renewed(&tree);
+    let [(path, text)] = &renewed[..] else { panic!("one page: {renewed:#?}") };
+    assert_eq!((*path, text), ("README.md", &readme.replace("32 KiB", "64 KiB")));
+    tree.insert(path, text);
+    assert_eq!(messages(figures::check(&tree)), Vec::<String>::new());
+    tree.insert("README.md", &text.replace("| tables | 65,536 |", "| tables | many |"));
+    assert!(messages(figures::check(&tree))[0].contains("README.md: lacks the figure"));
+    tree.insert("README.md", text);
+    tree.insert("crates/terrane-engine/src/catalog.rs", "const TABLES: usize = 65_536;\n");
+    let found = messages(figures::check(&tree));
+    assert!(
+        found.len() == 2 && found.iter().all(|finding| finding.contains("is not found in")),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn a_constant_with_two_values_decides_no_figure() {
+    let mut tree = Tree::of([("docs/design/0001-mapped-append.md", "(up to 64 turns of it)\n")]);
+    let turns = "const GATHER_TURNS: u32 = if cfg!(feature = \"shuttle\") { 1 } else { 192 };\n";
+    tree.insert("crates/terrane-journal/src/journal.rs", turns);
+    assert!(messages(figures::check(&tree))[0].contains("says 64 where"));
+    tree.insert("crates/terrane-journal/src/ring/mod.rs", turns);
+    assert!(messages(figures::check(&tree))[0].contains("is not found in"));
+}
+
+#[test]
+fn the_page_of_segments_lists_the_kinds_that_the_code_reads() {
+    let code =
+        "match number {\n    0 => Some(RecordKind::Delete),\n    4 => Some(RecordKind::RangeDelete),\n}\n";
+    let page =
+        "| kind | number | value |\n|---|---|---|\n| delete | 0 | |\n| put | 1 | |\n\n| other | 4 | |\n";
+    let mut tree =
+        Tree::of([("crates/terrane-base/src/sequence.rs", code), ("docs/format/segment.md", page)]);
+    let found = messages(record_kinds::check(&tree));
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[0].contains("does not list kinds of records that the code reads: {4}"), "{found:#?}");
+    assert!(found[1].contains("lists kinds of records that the code does not read: {1}"), "{found:#?}");
+    tree.insert("docs/format/segment.md", &page.replace("| put | 1 |", "| range delete | 4 |"));
+    assert_eq!(messages(record_kinds::check(&tree)), Vec::<String>::new());
+}
+
+#[test]
+fn a_glossary_has_each_noun_once_with_a_place() {
+    let row = |noun: &str| format!("| {noun} | meaning | None | `crates/low/src/lib.rs` |\n");
+    let rows: String = glossary::VOCABULARY.iter().map(|noun| row(noun)).collect();
+    let page = format!("# Glossary\n\n| noun | meaning | RocksDB | where |\n|---|---|---|---|\n{rows}");
+    let check = |page: &str| {
+        messages(glossary::check(&Tree::of([("docs/glossary.md", page), ("crates/low/src/lib.rs", "")])))
+    };
+    assert_eq!(check(&page), Vec::<String>::new());
+    assert_eq!(
+        check(&page.replace(&row("swip"), "")),
+        ["docs/glossary.md: lacks `swip`, a noun of the design"]
+    );
+    assert!(
+        check(&(page.clone() + &row("pointer, swip")))[0].contains("`swip` has a row already, in line 22")
+    );
+    assert!(check(&page.replace("| swip | meaning |", "| swip | |"))[0].contains("expected `| NOUNS"));
+    let without = "| arena | memory | None | nowhere |\n";
+    assert!(check(&(page.clone() + without))[0].contains("without a place"));
+    let gone = page.clone() + "| arena | memory | None | `gone.rs` |\n";
+    assert!(check(&gone)[0].contains("`gone.rs` is no path"));
+    let mut tree = Tree::of([("docs/glossary.md", &page), ("crates/low/src/lib.rs", "")]);
+    tree.insert("crates/terrane-engine/src/kind.rs", "    JobKind::Scrub => \"scrub\",\n");
+    assert_eq!(
+        messages(glossary::check(&tree)),
+        ["docs/glossary.md: lacks `scrub`, a kind of a background job"]
+    );
+}
+
+#[test]
+fn a_product_dependency_is_not_listed_under_tools() {
+    let manifest = |dependencies: &str| format!("[package]\nname = \"low\"\n{dependencies}\n");
+    let page = "| `near` | a reason |\n\n## In tests, benches and tools\n\n| `far` | a reason |\n";
+    let check = |dependencies: &str| {
+        let near = "[build-dependencies]\nnear = \"1\"\n";
+        let manifest = manifest(&format!("{dependencies}\n{near}"));
+        messages(pages::check(&Tree::of([
+            ("crates/low/Cargo.toml", &manifest),
+            ("docs/dependencies.md", page),
+        ])))
+    };
+    assert_eq!(check("[dev-dependencies]\nfar = \"1\""), Vec::<String>::new());
+    assert_eq!(check("[dependencies]\nfar = { version = \"1\", optional = true }"), Vec::<String>::new());
+    let found = check("[dependencies]\nfar = \"1\"");
+    assert!(
+        found.len() == 1 && found[0].contains("`far` is listed under tools, and `low` needs it"),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn every_build_script_is_named() {
+    let files =
+        [("crates/low/build.rs", ""), ("crates/low/src/build.rs", ""), ("SECURITY.md", "No script.\n")];
+    let found = messages(pages::check(&Tree::of(files)));
+    assert!(found.len() == 1 && found[0].contains("the build script `crates/low/build.rs`"), "{found:#?}");
+}
+
+#[test]
+fn a_design_page_says_its_answer() {
+    let files = [
+        ("docs/design/0001-a.md", "# A\n\n## Question\n\n## Answer\n\nYes.\n"),
+        ("docs/design/0002-b.md", "# B\n\n## Question\n\nThe ## Answer\n"),
+    ];
+    let found = messages(pages::check(&Tree::of(files)));
+    assert!(
+        found.len() == 1 && found[0].starts_with("docs/design/0002-b.md: a design page without"),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn names_in_pages_are_in_the_code() {
+    let mut tree =
+        Tree::of([("crates/low/src/lib.rs", "fn try_write() {}\n#[test]\nfn a_full_disk_refuses() {}\n")]);
+    tree.insert("docs/promises.md", "`try_write`, `a_full_..`, `none`, `Db::try_write`, `low/lib_old.rs`\n");
+    assert_eq!(messages(names::check(&tree)), Vec::<String>::new());
+    tree.insert("docs/promises.md", "x\n`try_writes` and `a_fuller_..`\n");
+    let found = messages(names::check(&tree));
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[0].starts_with("docs/promises.md:2: `try_writes` is no option, metric, function or test"));
+    assert!(found[1].contains("`a_fuller_..`"), "{found:#?}");
+}
+
+#[test]
+fn the_tuning_page_says_the_defaults_of_the_code() {
+    let options = "options! {\n    memory_bytes: u64 = 512 * MIB, \"16 MiB up\",\n    \
+                   block_memory: Kind = Kind::Arena, \"arena, heap\",\n    \
+                   write_bytes: u64 = 0, \"0 (derived)\",\n}\n";
+    let page =
+        "| `memory_bytes` | 512 MiB | a |\n| `block_memory` | `arena` | a |\n| `write_bytes` | half | a |\n";
+    let check = |page: &str| {
+        let files = [("crates/terrane-base/src/options.rs", options), ("docs/tuning.md", page)];
+        messages(names::check(&Tree::of(files)))
+    };
+    assert_eq!(check(page), Vec::<String>::new());
+    let found = check(&page.replace("512", "256"));
+    assert_eq!(
+        found,
+        ["docs/tuning.md:1: says that the default of `memory_bytes` is 256 MiB: it is 512 MiB"]
+    );
+    assert!(check(&page.replace("`arena`", "`heap`"))[0].contains("is heap: it is arena"));
+    assert!(check(&page.replace("write_bytes", "gone"))[0].contains("there is no option `gone`"));
+}
+
+#[test]
+fn names_of_source_files_are_in_the_tree() {
+    let page = "`write/commit.rs`, `commit.rs`, `engine/NAME.rs`\n`mit.rs`\n";
+    let mut tree = Tree::of([("docs/a.md", page), ("crates/low/src/write/commit.rs", "//! C.\n")]);
+    tree.insert("docs/a-log.md", "`gone.rs`\n");
+    assert_eq!(messages(pages::check(&tree)), ["docs/a.md:2: no file of the tree is called `mit.rs`"]);
+}
