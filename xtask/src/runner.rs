@@ -1,6 +1,6 @@
 //! Programs beside each other, as many as there are processors.
 //!
-//! 1. Jobs start in the order of the list; a job that takes long belongs to its beginning ([`LONG`]).
+//! 1. Jobs start in the order of the list; a job that takes long belongs to its beginning (`LONG`).
 //! 2. What a job prints goes to a file, and is printed as a whole when the job ends.
 //! 3. A failure ends no other job; a signal ends all of them.
 
@@ -73,7 +73,7 @@ pub fn longest_first(jobs: &mut [Job]) {
     jobs.sort_by_key(|job| LONG.iter().position(|name| *name == job.name).unwrap_or(LONG.len()));
 }
 
-/// Names of [`LONG`] whose package and target the tree lacks.
+/// Names of `LONG` whose package and target the tree lacks.
 #[must_use]
 pub fn unknown_rows(tree: &Tree) -> Vec<&'static str> {
     let commands = ["doc tests", "planted bugs, a sample"];

@@ -162,7 +162,7 @@ pub fn cases(root: &Path, number: u32) -> Result<(), String> {
 }
 
 /// The steps of [`cases()`] for a tree: one, with every test target that has a property. Of the whole
-/// workspace, so that what [`test()`] has built serves.
+/// workspace, so that what `cargo xtask test` has built serves.
 #[must_use]
 pub fn case_steps(tree: &Tree, number: u32, seed: u64) -> Vec<Step> {
     let with_properties = tree.rust_files().filter(|(_, text)| text.contains("proptest! {"));

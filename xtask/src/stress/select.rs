@@ -127,7 +127,7 @@ pub enum Value {
 /// The test target whose modules take part one by one: a crate's tests in one program.
 const SUITE: &str = "suite";
 
-/// A test target that takes part, or a module of [`SUITE`].
+/// A test target that takes part, or a module of `SUITE`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
     /// The package, which is the name of its folder too.
