@@ -17,8 +17,11 @@ mod fences;
 #[path = "shuttle/txn.rs"]
 mod txn;
 
-mod scan {
-    pub(crate) use terrane_engine::Bounds;
+/// What these modules import of the crate, by its path there.
+mod read {
+    pub(crate) mod scan {
+        pub(crate) use terrane_engine::Bounds;
+    }
 }
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use shuttle::sync::Mutex;
 use shuttle::thread;
 use terrane_base::{SeqNo, TableId};
 
-use crate::read::scan::bounds::Bounds;
+use crate::read::scan::Bounds;
 use crate::txn::conflict_window::{ConflictWindow, Footprint};
 use crate::txn::key_range::KeyRange;
 use crate::txn::lock_table::{LockMode, LockTable, Owner};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread;
 use terrane_base::TableId;
 
-use crate::read::scan::bounds::Bounds;
+use crate::read::scan::Bounds;
 use crate::txn::key_range::KeyRange;
 use crate::txn::lock_table::{LockMode, LockTable, Owner, Refusal};
 use crate::txn::range_locks::Ground;
