@@ -14,7 +14,7 @@
 //!   backup, repair
 //! * `lifecycle/`: open, recover, follow, what users ask of the background
 //!
-//! Never names a transport, a file format or a system call.
+//! Knows no transport and makes no system call. It uses types of `terrane_format` (edits, extents, backups).
 
 mod background;
 mod bulk;
