@@ -1,9 +1,8 @@
-//! Creating and dropping tables; point writes to one table.
+//! Creating and dropping tables, and their options.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
-use terrane_base::{Batch, Collation, Error, Kind, Result, SeqNo, TableId};
+use terrane_base::{Collation, Error, Kind, Result, SeqNo, TableId};
 use terrane_format::manifest::EditOp;
 use terrane_levels::Metasnapshot;
 use terrane_memtable::Memtable;
@@ -18,57 +17,7 @@ use crate::table::settings::{Changed, TableSettings, changed_options, stored_opt
 /// Extents that one edit removes when a table is dropped.
 const REMOVE_PER_EDIT: usize = 10_000;
 
-/// Memory that a thread keeps between point writes.
-const KEPT_BYTES: usize = 64 * 1024;
-
-thread_local! {
-    /// Encodes point writes without an allocation per write.
-    static POINT: RefCell<Batch> = RefCell::new(Batch::new());
-}
-
 impl Engine {
-    /// Sets one key.
-    ///
-    /// # Errors
-    /// As [`Engine::write`].
-    pub fn put(&self, table: TableId, key: &[u8], value: &[u8], sync: bool) -> Result<()> {
-        self.write_point(sync, |batch| batch.put(table, key, value))
-    }
-
-    /// Removes one key.
-    ///
-    /// # Errors
-    /// As [`Engine::write`].
-    pub fn delete(&self, table: TableId, key: &[u8], sync: bool) -> Result<()> {
-        self.write_point(sync, |batch| batch.delete(table, key))
-    }
-
-    /// Removes every key from `start` to before `end`.
-    ///
-    /// # Errors
-    /// As [`Engine::write`], and `Invalid` if `start` is not less than `end`.
-    pub fn delete_range(&self, table: TableId, start: &[u8], end: &[u8], sync: bool) -> Result<()> {
-        let collation = self.collation_of(table);
-        self.write_point(sync, |batch| batch.delete_range_ordered(table, start, end, &collation))
-    }
-
-    /// Commits the one change that `add` puts into a batch.
-    ///
-    /// # Errors
-    /// As [`Engine::write`].
-    #[inline]
-    pub fn write_point(&self, sync: bool, add: impl FnOnce(&mut Batch) -> Result<()>) -> Result<()> {
-        POINT.with_borrow_mut(|batch| {
-            batch.clear();
-            add(batch)?;
-            let written = self.write(batch, sync);
-            if batch.bytes().len() > KEPT_BYTES {
-                *batch = Batch::new();
-            }
-            written.map(drop)
-        })
-    }
-
     /// Checks that every one of these tables exists.
     ///
     /// # Errors

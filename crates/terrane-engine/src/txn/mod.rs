@@ -1,13 +1,13 @@
-//! Transactions: who may commit beside whom.
+//! Transactions: which commits may run beside which.
 //!
 //! * `transaction.rs`: one transaction, from begin to commit, prepare or rollback; `options.rs`: its
 //!   settings.
-//! * `locks.rs`: locks on keys, for transactions while they run and for every commit while one runs;
-//!   `waits.rs`: who waits for whom; `range.rs`: ranges of keys; `fences.rs`: ranges that are kept free of
-//!   locks while they are deleted; `expiry.rs`: transactions that are over after a time.
-//! * `window.rs`: which commit changed a key last; commits in flight. `compared.rs`: the same in the order of
-//!   a comparator.
-//! * `bulk.rs`: ranges into which extents come. `commit.rs`: the way of a commit through locks and window.
+//! * `lock_table/`: locks on keys, for transactions and for every commit beside one; `wait_graph.rs`: which
+//!   transaction waits for which; `key_range.rs`: ranges of keys; `range_locks.rs`: ranges without locks of
+//!   others while they are deleted; `lock_expiry.rs`: transactions with a timeout.
+//! * `conflict_window/`: which commit changed a key last, commits in flight; `window_keys.rs`: the same in
+//!   the order of a comparator.
+//! * `ingest_guard.rs`: ranges into which extents come. `commit.rs`: a commit through locks and window.
 //!   `prepared.rs`: two-phase commit.
 //!
 //! While no transaction lives, a write passes [`terrane_base::watch::Watch`] and nothing here. While one
