@@ -93,10 +93,34 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     let listed: Vec<Vec<String>> = rows.map(cells).collect();
     let expected: Vec<String> = planted(tree).into_iter().map(|bug| format!("{}`", bug.name)).collect();
     let names: Vec<&String> = listed.iter().map(|cells| &cells[0]).collect();
-    if names.iter().copied().eq(expected.iter()) {
-        return Vec::new();
+    let mut findings = without_test(tree);
+    if !names.iter().copied().eq(expected.iter()) {
+        let why = "lists other bugs than the code: run `cargo xtask planted --write`";
+        findings.push(Finding::new(PAGE, 0, why));
     }
-    vec![Finding::new(PAGE, 0, "lists other bugs than the code: run `cargo xtask planted --write`")]
+    findings
+}
+
+/// Bugs whose test the package has not: its program would run no test, and pass.
+fn without_test(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for bug in planted(tree) {
+        let mut words = bug.test.split(' ');
+        let (Some(package), Some(filter)) = (words.next(), words.nth(1)) else { continue };
+        let last = filter.rsplit("::").next().unwrap_or(filter);
+        let folder = format!("crates/{package}/");
+        let (function, module) = (format!("fn {last}"), format!("mod {last}"));
+        let is_there = tree.files().any(|(path, text)| {
+            let is_code = path.starts_with(&folder) && path.ends_with(".rs") && path != LIST;
+            is_code
+                && (text.contains(&function) || text.contains(&module) || path.contains(&format!("/{last}")))
+        });
+        if !is_there {
+            let why = format!("{} names the test `{filter}`, which `{package}` does not have", bug.name);
+            findings.push(Finding::new(LIST, 0, why));
+        }
+    }
+    findings
 }
 
 /// Which bugs are run.

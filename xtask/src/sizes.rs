@@ -47,19 +47,21 @@ impl Sizes {
     }
 }
 
-/// The seed that is set, or the one of the commit.
+/// The seed that is set, or the one of the commit; [`SEED_WITHOUT_COMMIT`] in a tree without one.
 ///
 /// # Errors
-/// Says that what is set is no number, or that there is neither.
+/// Says that what is set is no number.
 pub fn seed(root: &Path) -> Result<u64, String> {
     if let Ok(set) = std::env::var(SEED) {
         return set.parse().map_err(|_| format!("{SEED} is not a whole number: {set}"));
     }
     let log = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root).output();
-    let log = log.map_err(|why| format!("cannot run git: {why}; set {SEED} to a number"))?;
-    seed_of(&String::from_utf8_lossy(&log.stdout))
-        .ok_or_else(|| format!("there is no commit: set {SEED} to a number"))
+    let commit = log.map(|log| String::from_utf8_lossy(&log.stdout).into_owned()).unwrap_or_default();
+    Ok(seed_of(&commit).unwrap_or(SEED_WITHOUT_COMMIT))
 }
+
+/// The seed of a tree that git does not know.
+const SEED_WITHOUT_COMMIT: u64 = 1;
 
 /// The seed of a commit: the number that its hash begins with.
 #[must_use]

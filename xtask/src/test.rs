@@ -144,7 +144,9 @@ fn job_of(
 ) -> Job {
     let features = cargo.iter().position(|argument| *argument == "--features");
     let features = features.map_or_else(String::new, |at| format!(" --features {}", cargo[at + 1]));
-    let sizes = sizes.variables(&program.package, step.arguments.iter().any(|word| word == "shuttle"));
+    let mut sizes = sizes.variables(&program.package, step.arguments.iter().any(|word| word == "shuttle"));
+    // A size that the caller has set stays.
+    sizes.retain(|(name, _)| std::env::var_os(name).is_none());
     let set: String =
         step.variables.iter().chain(&sizes).map(|(name, value)| format!("{name}={value} ")).collect();
     let mut arguments: Vec<String> = own.iter().map(|argument| (*argument).to_owned()).collect();

@@ -146,13 +146,13 @@ bugs! {
     ForgetSpareFiles: "invariant 11", "an opening does not make spare segment files durable", "terrane-engine suite spares::a_spare_that_is_listed";
     PredictableGroups: "bytes are not trusted", "checksums of groups do not depend on the database", "terrane-engine suite forged::a_value_in_a_torn_group";
     UnlimitedLosses: "bytes are not trusted", "a repair lists losses without bound", "terrane-engine suite forged::losses_without_end";
-    ReclaimOnce: "work at rest: space", "spare space is given back at the first rest only", "terrane-sim simulate at_rest_the_device";
+    ReclaimOnce: "work at rest: space", "spare space is given back at the first rest only", "terrane-sim simulate at_rest_unneeded_space";
     ReclaimTaken: "work at rest: space", "what is given back reaches into a slot that is in use", "terrane-engine suite rest::at_rest_the_device";
     ForgetAccepted: "cores: nothing is lost", "requests that were accepted before a close are not done", "terrane suite cores::what_was_accepted";
     OvertakeWrite: "cores: order of a session", "a read overtakes an earlier write of its key", "terrane suite cores::a_session_reads_its_own_writes";
     SpreadTooEarly: "cores: order of a session", "a read of a hot partition does not wait for earlier writes", "terrane suite cores::hot_partitions";
     AcrossTooEarly: "cores: order of a session", "a batch over several cores does not wait for earlier requests", "terrane suite cores::batches_over_several_cores";
-    SkipGracePeriod: "transactions: every write is seen", "a transaction begins while writes are under way that do not know of it", "terrane-base watch who_begins_to_watch";
+    SkipGracePeriod: "transactions: every write is seen", "a transaction begins while writes are under way that do not know of it", "terrane-base watch a_new_watcher_waits";
     SkipPointValidation: "transactions: reads are validated", "a serializable transaction commits though keys that it read have changed", "terrane suite transactions::random::histories_are_serializable";
     SkipRangeValidation: "transactions: scans are validated", "a serializable transaction commits though a range that it scanned has changed", "terrane suite transactions::hermitage::g2_phantoms";
     SkipWriteValidation: "transactions: the first committer wins", "a transaction overwrites what was committed after its snapshot", "terrane suite transactions::hermitage::p4_lost_update";
@@ -171,7 +171,7 @@ bugs! {
     WriteLinkedFile: "checkpoint: shared files", "a data file that a checkpoint shares is written", "terrane-storage copy neither_side_writes";
     CheckpointKeepsId: "checkpoint: a database of its own", "a checkpoint has the id of its source", "terrane-engine suite checkpoint::a_checkpoint_is_a_database_of_its_own";
     NameHalfCheckpoint: "checkpoint: one rename", "a checkpoint has its name before it is whole", "terrane-engine suite checkpoint::a_cut_at_any_call";
-    WaitForItself: "writes on threads of the engine", "a worker may wait for itself", "terrane-engine terrane_engine own_threads";
+    WaitForItself: "writes on threads of the engine", "a worker may wait for itself", "terrane-engine terrane_engine reentrancy";
     PayForNothing: "writes that do not wait", "a write that is refused for memory pays all the same", "terrane-engine terrane_engine who_is_refused";
     BelieveForgotten: "ingest: readers of changes", "a mark in a segment that was given up counts as extents that came in", "terrane-engine suite announced::what_was_void";
     WriteThoughHeldBack: "writes that do not wait", "a write whose time is over is let in", "terrane-engine suite patience::what_would_wait";

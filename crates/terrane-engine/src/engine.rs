@@ -251,7 +251,6 @@ impl Engine {
         if terrane_base::assertion::VERIFY || cfg!(debug_assertions) {
             self.recount_tables();
         }
-        terrane_base::verify!(self.catalog.is_noted(), "what was noted of the tables is what they have");
         self.lock.lock().take();
         forget_garbage();
         flushed.and(closed)

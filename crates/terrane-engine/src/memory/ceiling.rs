@@ -77,13 +77,19 @@ impl Engine {
         let sums = || (totals.index_bytes(), totals.level_bytes());
         // A writer that is refused by now may still be in the middle of a memtable.
         let agree = (0..RECOUNTS).any(|turn| {
-            let agree = count() == sums();
+            let agree = count() == sums() && self.catalog.is_noted();
             if !agree {
                 terrane_base::sync::spin(turn);
             }
             agree
         });
-        assert!(agree, "counted {:?}, bytes of indexes and of levels; the sums say {:?}", count(), sums());
+        assert!(
+            agree,
+            "counted {:?}, bytes of indexes and of levels; the sums say {:?}; noted: {}",
+            count(),
+            sums(),
+            self.catalog.is_noted()
+        );
     }
 }
 

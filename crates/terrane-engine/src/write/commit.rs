@@ -105,36 +105,38 @@ impl Engine {
         let mut at = 0;
         let mut seq = placed.first_seq;
         let mut last: Option<&Arc<Table>> = None;
+        // Whether a frozen memtable of `last` has grown: growth is looked for in active ones only.
+        let mut has_frozen_grown = false;
         while at < bytes.len() {
             let header = Header::decode(&bytes[at..]).expect("a batch holds whole records");
             // A table that was dropped meanwhile takes no record; recovery leaves it out as well.
             if let Some(table) = self.catalog.get(header.table, &guard) {
+                if let Some(before) = last.filter(|before| !Arc::ptr_eq(before, table)) {
+                    self.note_written(before, std::mem::take(&mut has_frozen_grown), &guard);
+                }
+                last = Some(table);
                 let view = table.picture(&guard);
                 match view.memtable_for(seq) {
                     Some(memtable) => {
                         index::insert(memtable, placed.segment, placed.offset + at, seq);
-                        if !Arc::ptr_eq(memtable, &view.active) {
-                            // Growth is looked for in the active one.
-                            table.note_part();
-                        }
+                        has_frozen_grown |= !Arc::ptr_eq(memtable, &view.active);
                     }
                     None => assert!(table.is_dropped(), "memtables are kept until their numbers are visible"),
                 }
-                if let Some(before) = last.filter(|before| !Arc::ptr_eq(before, table)) {
-                    self.note_written(before, &guard);
-                }
-                last = Some(table);
             }
             at += header.record_len();
             seq = SeqNo(seq.0 + 1);
         }
         if let Some(table) = last {
-            self.note_written(table, &guard);
+            self.note_written(table, has_frozen_grown, &guard);
         }
     }
 
     #[inline]
-    fn note_written(&self, table: &Table, guard: &Guard) {
+    fn note_written(&self, table: &Table, has_frozen_grown: bool, guard: &Guard) {
+        if has_frozen_grown {
+            table.note_part();
+        }
         let active = &table.picture(guard).active;
         let record_bytes = active.record_bytes();
         table.note_growth(record_bytes);

@@ -3,7 +3,7 @@
 //! 1. Prepare: files are opened and compared with their tables; their extents come into the store, linked
 //!    where that is possible (`files.rs`), or are written there (`load.rs`). Durable, and named by nobody
 //!    yet. What the one edit of the commit has no room for (`edit_room.rs`) is refused here.
-//! 2. Publish (`publish.rs`, places: `write/index.rs`): one commit, one edit, the next pictures.
+//! 2. Publish (`publish.rs`, places: `place.rs`): one commit, one edit, the next pictures.
 //!
 //! Until the edit is durable a crash leaves nothing, from then on all of it.
 

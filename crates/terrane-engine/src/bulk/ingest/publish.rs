@@ -3,9 +3,9 @@
 //! Reads look through sources from the newest to the oldest and end at the first that has the key. So what
 //! comes in must lie above everything older of its keys and below everything newer:
 //! 1. Memory that has keys of its ranges is flushed, while writers go on.
-//! 2. A fence (`txn/fences.rs`) around the ranges keeps writers out who would write there; others go on. What
-//!    came into memory since is flushed again.
-//! 3. Places (`write/index.rs`): the deepest level above which, and in which, nothing overlaps, or an
+//! 2. A fence (`txn/range_locks.rs`) around the ranges keeps writers out who would write there; others go on.
+//!    What came into memory since is flushed again.
+//! 3. Places (`place.rs`): the deepest level above which, and in which, nothing overlaps, or an
 //!    overflow run of its own, range deletes beneath entries. Flushes of the table are held, so that runs
 //!    come in order, and the places are claimed as a job claims them.
 //! 4. A commit of one record that changes nothing (`mark.rs`), synced: its number is that of every entry. In

@@ -5,8 +5,8 @@
 //! that no earlier one has. A backup is there if and only if its manifest is, which is put last, when all
 //! else is durable.
 //!
-//! * `write/index.rs`: where objects are kept. `objects.rs`: which there are, and who needs them
-//! * `create.rs`, `restore.rs`, `verify.rs`, `remove.rs`; `write/throttle/token_bucket.rs`: how far they are
+//! * `place.rs`: where objects are kept. `objects.rs`: which there are, and who needs them
+//! * `create.rs`, `restore.rs`, `verify.rs`, `remove.rs`; `pace.rs`: how far they are
 //!
 //! Invariants: an object that a whole backup names is never removed or written, but by one of the same
 //! content that was checked; whoever writes holds the place's lock.

@@ -209,16 +209,31 @@ impl Engine {
             .max(self.memory.generation_limit() / 2);
         let generations = (bytes / run_bytes as f64).max(tree.runs.len() as f64 / SMALL_RUNS);
         let (start, end) = (limits.overflow_runs_trigger as f64, settings.overflow_runs_max as f64);
-        let of_runs = (generations - start) / (end - start).max(1.0);
+        let of_runs = backlog_of_runs(generations, start, end);
         let owed = debt_bytes(&crate::table::tree_shape::shape_of(table, &tree, &[]), limits) as f64;
         let of_levels = owed / (DEBT_BASES * settings.level_base_bytes as f64);
         of_runs.max(of_levels * 2.0 - 1.0)
     }
 }
 
+/// The backlog of overflow runs that are so many generations: 0 at the start, 1 at the end of pacing.
+fn backlog_of_runs(generations: f64, start: f64, end: f64) -> f64 {
+    if generations > 0.0 { ((generations - start) / (end - start).max(1.0)).max(NONE) } else { NONE }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_without_runs_has_no_backlog_whatever_the_options() {
+        for end in 1..=64 {
+            let start = (end / 2) as f64;
+            assert!(backlog_of_runs(0.0, start, end as f64) <= NONE, "overflow_runs_max={end}");
+            assert!(backlog_of_runs(0.5, start, end as f64) >= NONE, "overflow_runs_max={end}");
+        }
+        assert!((backlog_of_runs(10.0, 5.0, 10.0) - 1.0).abs() < 1e-9);
+    }
 
     #[test]
     fn runs_count_as_what_writers_brought() {

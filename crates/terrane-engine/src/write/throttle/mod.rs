@@ -139,14 +139,18 @@ impl Throttle {
         self.ingest_rate.without_delay(wait)
     }
 
-    /// Reserves `bytes` of write memory if `has_room` says that all that is reserved then finds room.
-    fn try_reserve(&self, bytes: u64, has_room: impl FnOnce(u64) -> bool) -> bool {
-        let reserved = self.reserved_bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
-        let fits = has_room(reserved);
-        if !fits {
-            self.give_back(bytes);
+    /// Reserves `bytes` of write memory if `has_room` says that all that is reserved then finds room. A look
+    /// that fails reserves nothing at any time: another batch would be refused because of it.
+    fn try_reserve(&self, bytes: u64, has_room: impl Fn(u64) -> bool) -> bool {
+        let mut reserved = self.reserved_bytes.load(Ordering::Acquire);
+        while has_room(reserved + bytes) {
+            let after = reserved + bytes;
+            match self.reserved_bytes.compare_exchange(reserved, after, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(now) => reserved = now,
+            }
         }
-        fits
+        false
     }
 
     /// Reserves `bytes` beyond the ceiling unless another batch has a reservation. For when nothing is left
