@@ -63,12 +63,18 @@ pub fn open(disk: impl Disk + 'static, world: &SteppedWorld) -> Result<Arc<Engin
 /// # Panics
 /// If a scan backward gives other rows than one forward.
 pub fn rows(engine: &Arc<Engine>, table: &Table) -> Result<Vec<Row>> {
+    let (forward, backward) = both_ways(engine, table)?;
+    assert!(forward == backward, "table {:?}: a backward scan differs", table.name);
+    Ok(forward)
+}
+
+/// The rows of a scan forward, and those of one backward, in the same order.
+fn both_ways(engine: &Arc<Engine>, table: &Table) -> Result<(Vec<Row>, Vec<Row>)> {
     let seq = engine.visible();
     let forward: Vec<Row> = engine.range(table, Bounds::all(), seq).collect::<Result<_>>()?;
     let mut backward: Vec<Row> = engine.range(table, Bounds::all(), seq).rev().collect::<Result<_>>()?;
     backward.reverse();
-    assert!(forward == backward, "table {:?}: a backward scan differs", table.name);
-    Ok(forward)
+    Ok((forward, backward))
 }
 
 type Rows = BTreeMap<String, Vec<Row>>;
@@ -273,10 +279,13 @@ fn judge(disk: MemDisk, expected: Option<&Rows>) {
         Ok(engine) => engine,
         Err(error) => return refuse(&error, expected),
     };
-    match (read_all(&engine), expected) {
-        (Ok(found), Some(expected)) => assert!(&found == expected, "wrong data"),
-        (Ok(_), None) => {}
-        (Err(error), _) => refuse(&error, expected),
+    match expected {
+        Some(rows) => match read_all(&engine) {
+            Ok(found) => assert!(&found == rows, "wrong data"),
+            Err(error) => refuse(&error, expected),
+        },
+        // Bytes that lie, with checksums set right, may say something else to each scan.
+        None => engine.catalog().all().iter().for_each(|table| drop(both_ways(&engine, table))),
     }
     for (name, rows) in expected.into_iter().flatten() {
         let table = engine.catalog().find(name).expect("a table is missing");
