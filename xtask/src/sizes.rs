@@ -47,7 +47,7 @@ impl Sizes {
     }
 }
 
-/// The seed that is set, or the one of the commit; [`SEED_WITHOUT_COMMIT`] in a tree without one.
+/// The seed that is set, or the one of the commit; a fixed one in a tree without commits.
 ///
 /// # Errors
 /// Says that what is set is no number.
