@@ -1,154 +1,75 @@
 //! The parts of an open database, and what they know of each other.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::ops::Deref;
 
-use terrane_base::env::Env;
-use terrane_base::options::{JournalMode, Options};
+use terrane_base::options::JournalMode;
 use terrane_base::sync::Mutex;
-use terrane_base::{Error, Functions, Result, SeqNo};
-use terrane_compaction::{JobControl, LocalCompactor, RateLimiter, Work};
-use terrane_device::{Disk, DiskLock};
-use terrane_journal::Journal;
-use terrane_levels::{Manifest, Pins};
-use terrane_storage::Store;
-use terrane_table::{Cache, RowCache};
+use terrane_base::sync::atomic::Ordering;
+use terrane_base::{Error, Result};
+use terrane_device::DiskLock;
 
-use crate::background::compaction::read_heavy::ReadHeavy;
-use crate::background::idle::IdleWatch;
-use crate::background::scheduler::Scheduler;
-use crate::background::scrub::Scrubber;
-use crate::bulk::ingest::mark::Marks;
-use crate::change_feed::Feeds;
+use crate::background::Background;
+use crate::background::scheduler::Schedule;
+use crate::inspect::shape::Shape;
 use crate::memory::arbiter::MemoryArbiter;
-use crate::observe::events::Events;
-use crate::observe::io_accounting::Flows;
-use crate::observe::stats::written::Written;
-use crate::observe::stats::{Counters, Histograms, Stats, add};
-use crate::read::snapshots::Readers;
-use crate::table::Table;
-use crate::table::catalog::Catalog;
+use crate::observe::job_kind::JobKinds;
+use crate::observe::stats::{Statistics, Stats};
+use crate::shared::Shared;
+use crate::table::epoch_cell;
 use crate::txn::Transactions;
 use crate::write::throttle::Throttle;
+use crate::write::throttle::control::{Relief, WriteControl};
 
 /// An open database. Everything is reached through shared references.
+///
+/// It dereferences to what its parts share: reads, and all that needs no other part, are methods of
+/// [`Shared`], which callers of the engine find here.
 pub struct Engine {
-    /// Tells it from every other engine of this process, at any time; from 1.
-    pub(crate) instance: u64,
-    /// The doors.
-    pub(crate) env: Env,
-    /// The device under everything.
-    pub(crate) disk: Arc<dyn Disk>,
-    /// Directory of the database.
-    pub(crate) dir: PathBuf,
-    /// Options in force, resolved.
-    pub(crate) options: Options,
+    /// What all parts stand on.
+    pub(crate) shared: Shared,
     /// The memory ceiling, and how it is divided.
     pub(crate) memory: MemoryArbiter,
-    /// Where extents live; reads through it are those of users.
-    pub(crate) store: Arc<dyn Store>,
-    /// Blocks in memory.
-    pub(crate) cache: Arc<Cache>,
-    /// Values of single keys in memory.
-    pub(crate) rows: Option<RowCache>,
-    /// The durable log of what the tree looks like.
-    pub(crate) manifest: Arc<Manifest>,
-    /// Since when nobody writes.
-    pub(crate) idle_watch: IdleWatch,
-    /// Segments and the order of commits.
-    pub(crate) journal: Arc<dyn Journal>,
-    /// The moments that live snapshots see.
-    pub(crate) pins: Pins,
-    /// Who sees them.
-    pub(crate) readers: Readers,
-    /// The tables.
-    pub(crate) catalog: Catalog,
     /// Transactions that live.
     pub(crate) txn: Transactions,
-    /// What was given at opening for tables to name.
-    pub(crate) functions: Functions,
     /// What writers are held back by.
     pub(crate) throttle: Throttle,
-    /// What happens, and who hears it.
-    pub(crate) events: Arc<Events>,
-    /// What was counted.
-    pub(crate) counters: Counters,
-    /// What writers committed.
-    pub(crate) written: Written,
-    /// What was measured.
-    pub(crate) histograms: Histograms,
-    /// Background work.
-    pub(crate) scheduler: Arc<Scheduler>,
-    /// When jobs that only reads gain by stop and begin.
-    pub(crate) adapting: ReadHeavy,
-    /// How far scrubbing is.
-    pub(crate) scrubber: Scrubber,
-    /// What passes between the engine and its device.
-    pub(crate) flows: Flows,
-    /// Runs compaction jobs.
-    pub(crate) compactor: LocalCompactor,
-    /// Runs the jobs that bring memory into the levels.
-    pub(crate) flusher: LocalCompactor,
-    /// Bounds the bytes per second of background work.
-    pub(crate) limiter: Arc<RateLimiter>,
-    /// Number of the next overflow run.
-    pub(crate) next_run: AtomicU64,
-    /// Only one thread trims at a time.
-    pub(crate) trimming: Mutex<()>,
-    /// Who waits for changes.
-    pub(crate) feeds: Feeds,
-    /// Marks of extents that did not come in.
-    pub(crate) marks: Marks,
-    /// Set when the database begins to close.
-    pub(crate) closing: AtomicBool,
+    /// Flushes, compactions, and the rest that runs beside callers.
+    pub(crate) background: Background,
     /// Refuses a second opener while it lives; readers share it.
     pub(crate) lock: Mutex<Option<Box<dyn DiskLock>>>,
 }
 
+impl Deref for Engine {
+    type Target = Shared;
+
+    #[inline]
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}
+
 impl Engine {
-    /// The options in force, with derived sizes filled in.
-    #[must_use]
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-
-    /// Its doors to clock, randomness and threads.
-    #[must_use]
-    pub fn env(&self) -> &Env {
-        &self.env
-    }
-
-    /// Directory of the database.
-    #[must_use]
-    pub fn dir(&self) -> &PathBuf {
-        &self.dir
-    }
-
-    /// A number from 1 that no other engine of this process has or had: what belongs to one open database can
-    /// say so.
-    #[must_use]
-    pub fn instance(&self) -> u64 {
-        self.instance
-    }
-
-    /// The tables.
-    #[must_use]
-    pub fn catalog(&self) -> &Catalog {
-        &self.catalog
-    }
-
-    /// Every record with this number or below is visible to reads.
-    #[must_use]
-    pub fn visible(&self) -> SeqNo {
-        self.journal.visible()
-    }
-
     /// How far the background is behind: 0 is not at all, at 1 writers wait for memory; below, they are
     /// slowed from about half on.
     #[must_use]
     pub fn debt(&self) -> f64 {
         self.throttle.debt()
+    }
+
+    /// The throttle with what it looks at.
+    #[inline]
+    pub(crate) fn write_control(&self) -> WriteControl<'_> {
+        WriteControl {
+            shared: &self.shared,
+            memory: &self.memory,
+            throttle: &self.throttle,
+            background: self,
+        }
+    }
+
+    /// Computes the debt anew and tells the writers.
+    pub(crate) fn refresh_debt(&self) {
+        self.write_control().refresh_debt();
     }
 
     /// What was counted since the open.
@@ -158,6 +79,7 @@ impl Engine {
         stats.batches_written = self.written.batches();
         stats.records_written = self.written.records();
         stats.bytes_written = self.written.bytes();
+        stats.slow_operations = self.slow_log.operations();
         let cache = self.cache.usage();
         stats.cache_bytes = cache.used_bytes;
         stats.cache_books_bytes = cache.books_bytes;
@@ -168,9 +90,9 @@ impl Engine {
         self.txn.show(&mut stats);
         let state = self.manifest.state();
         (stats.history_segments, stats.history_bytes) = (state.history.len() as u64, state.history_bytes());
-        self.show_readers(&mut stats);
+        self.readers.show(self.env.clock.now(), &mut stats);
         (stats.events_dropped, stats.listener_panics) = self.events.counts();
-        stats.memory_bytes = self.memory_in_use();
+        stats.memory_bytes = self.memory.in_use();
         stats.memory_limit_bytes = self.memory.budget().memory_bytes();
         stats.memory_bytes_max = self.note_memory(stats.memory_bytes);
         let store = self.store.usage();
@@ -179,53 +101,16 @@ impl Engine {
         stats
     }
 
-    /// Makes every commit so far durable.
-    ///
-    /// # Errors
-    /// `Poisoned` or `Io` from the journal.
-    pub fn sync(&self) -> Result<()> {
-        self.refuse_if_read_only()?;
-        self.journal.sync()?;
-        self.feeds.wake_if_waiting();
-        Ok(())
+    /// All metrics of the database and of its tables.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.statistics_with(&self.stats())
     }
 
-    pub(crate) fn refuse_if_read_only(&self) -> Result<()> {
-        crate::reentrancy::refuse(self.instance)?;
-        if self.options.read_only {
-            return Err(Error::invalid(
-                "the database was opened read_only: open it for writing to change it",
-            ));
-        }
-        Ok(())
-    }
-
-    /// Control for one piece of background work.
-    pub(crate) fn new_control(&self) -> JobControl {
-        JobControl::new(self.env.clock.clone(), Some(self.limiter.clone()))
-    }
-
-    /// Gives a job the functions of its table: what folds operands, and what extracts prefixes.
-    pub(crate) fn give_functions(&self, table: &Table, control: &JobControl) {
-        if let Some(extractor) = table.sense.extractor() {
-            control.filter_prefixes(extractor);
-        }
-        if let Some(operator) = table.sense.operator().filter(|_| self.options.operand_folding) {
-            control.fold_with(operator.clone());
-        }
-    }
-
-    /// Counts what a flush of `table` wrote.
-    pub(crate) fn count_flushed(&self, table: &Table, bytes: u64) {
-        add(&self.counters.flush_bytes_written, bytes);
-        add(&table.counters.table_flush_bytes_written, bytes);
-    }
-
-    /// Counts what a job did with operands and with what had expired.
-    pub(crate) fn count_settled(&self, work: &Work) {
-        add(&self.counters.operands_folded, work.operands_folded);
-        add(&self.counters.folds_failed, work.folds_failed);
-        add(&self.counters.entries_expired, work.entries_expired);
+    /// The state of every tree now.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape_with(self.debt())
     }
 
     /// Stops background work, makes every commit durable (with the journal off, by a flush) and releases the
@@ -244,15 +129,15 @@ impl Engine {
             return flushed;
         }
         self.throttle.wake();
-        self.feeds.wake();
-        self.scheduler.close();
+        self.feed_waiters.wake();
+        self.background.scheduler.close();
         self.events.close(self.instance);
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
         if terrane_base::assertion::VERIFY || cfg!(debug_assertions) {
-            self.recount_tables();
+            self.memory.recount_tables(&self.catalog);
         }
         self.lock.lock().take();
-        forget_garbage();
+        epoch_cell::forget_garbage();
         flushed.and(closed)
     }
 
@@ -263,7 +148,7 @@ impl Engine {
             self.journal.refuse_commits();
         }
         // A background that is paused would refuse.
-        self.scheduler.drain();
+        self.background.scheduler.drain();
         self.events.look_again();
         // Not by `flush`, which refuses the thread of listeners: a listener may close its database, and no
         // worker waits for one.
@@ -271,11 +156,25 @@ impl Engine {
     }
 }
 
-/// Destroys what replaced pictures leave to their epoch, unless a reader is in it now: a closed database
-/// should not keep files mapped until some other database of the process moves the epoch on.
-pub(crate) fn forget_garbage() {
-    // Garbage of an epoch may be destroyed two epochs later; each turn advances by one.
-    for _ in 0..4 {
-        terrane_base::epoch::pin().flush();
+impl Relief for Engine {
+    fn stop_for_writers(&self) {
+        Engine::stop_for_writers(self);
+    }
+
+    fn give_up_adapting(&self) {
+        Engine::give_up_adapting(self);
+    }
+
+    fn newest_piece(&self) -> u64 {
+        self.background.scheduler.inspect(Schedule::newest_piece)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.background.scheduler.inspect(|schedule| self.has_nothing_to_do(schedule))
+    }
+
+    fn memory_failure(&self, seen: u64) -> Option<Error> {
+        let failed = |schedule: &Schedule| self.lasting_failure(schedule, JobKinds::MEMORY, None, seen);
+        self.background.scheduler.inspect(failed)
     }
 }

@@ -5,6 +5,7 @@
 //! * `table/`: a table while the database is open, its options, what a read of it looks at, what its records
 //!   mean
 //! * `observe/`: metrics, listeners, the slow log, the shape of the trees
+//! * `shared.rs`: what all parts above it stand on: doors, files, tables, counters; `readers/`: live readers
 //! * `memory/`: the memory ceiling and how it is divided
 //! * `read/`: point reads, many keys at once, scans, snapshots
 //! * `write/`: admit, commit, index; `write/throttle/` says how fast writers may go
@@ -21,13 +22,16 @@ mod bulk;
 mod change_feed;
 mod copies;
 mod engine;
+mod ingest_mark;
 mod inspect;
 mod lifecycle;
 mod memory;
 mod observe;
 mod read;
+mod readers;
 mod reentrancy;
 mod segment_files;
+mod shared;
 mod table;
 mod txn;
 mod write;
@@ -59,7 +63,9 @@ pub use read::multi_get::values::Values;
 pub use read::scan::iterator::{ExtentFilter, RangeIter, RenewableScan, Row, TableScan};
 pub use read::scan::{Bounds, Scan};
 pub use read::snapshots::snapshot::Snapshot;
-pub use read::snapshots::{Hold, LiveReader, Origin, PinnedRange, ReaderKind};
+pub use read::snapshots::{Hold, LiveReader, PinnedRange};
+pub use readers::{Origin, ReaderKind};
+pub use shared::{Shared, SharedRef};
 pub use table::Table;
 pub use table::catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
 pub use table::semantics::TableSemantics;

@@ -103,6 +103,6 @@ impl Db {
     /// # Errors
     /// As [`Db::changes`]; `Invalid` for `durable_only` of a database that was opened read-only.
     pub fn changes_with(&self, from: SeqNo, options: FeedOptions) -> Result<Changes> {
-        self.engine().changes(from, options).map(Changes)
+        Feed::open(self.engine().clone(), from, options).map(Changes)
     }
 }

@@ -121,11 +121,7 @@ impl Cursor {
     fn looked_at_step(&mut self, step: impl FnOnce(&mut TableScan) -> Result<()>) -> Result<()> {
         let pin = self.hold.snapshot();
         pin.check().inspect_err(|_| self.inner.release())?;
-        let engine = pin.engine();
-        if engine.watches_scans() {
-            return engine.watched_scan(&self.table.engine_table().name, || step(&mut self.inner.scan));
-        }
-        step(&mut self.inner.scan)
+        pin.shared().watched_scan(&self.table.engine_table().name, || step(&mut self.inner.scan))
     }
 
     /// Takes a step, and decodes the key that it leads to.
@@ -176,7 +172,7 @@ impl Cursor {
         // First the number, then the picture: what the number sees cannot be removed meanwhile.
         let is_other = self.hold.renew();
         let (table, pin) = (self.table.engine_table(), self.hold.snapshot());
-        if self.inner.renew(pin.engine(), table, pin.seq()) || is_other {
+        if self.inner.renew(pin.shared(), table, pin.seq()) || is_other {
             self.hold.note(table, &self.inner);
         }
         self.is_refused = self.table.refuse_pin(self.hold.snapshot()).is_err();
@@ -203,7 +199,7 @@ impl Cursor {
     #[must_use]
     pub fn is_current(&self) -> bool {
         let pin = self.hold.snapshot();
-        pin.seq() == pin.engine().visible()
+        pin.seq() == pin.shared().visible()
     }
 
     /// The key and value at the position; `None` before it is placed and past either end.

@@ -88,7 +88,7 @@ impl Table {
     /// As [`Table::iter_at`], of the present state: a reader of its own.
     pub(crate) fn iter_now(&self, bounds: Result<Bounds>, origin: Origin) -> Iter {
         let bounds = self.refuse_if_dropped().and(bounds);
-        let rows = bounds.map(|bounds| PinnedRange::own(&self.engine, &self.inner, bounds, origin));
+        let rows = bounds.map(|bounds| PinnedRange::own(self.engine.clone(), &self.inner, bounds, origin));
         Iter::new(rows, self.order.clone())
     }
 

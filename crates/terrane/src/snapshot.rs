@@ -108,7 +108,7 @@ impl Table {
     #[inline]
     pub(crate) fn refuse_pin(&self, pin: &Pin) -> Result<()> {
         self.refuse_if_dropped()?;
-        if pin.engine().instance() == self.engine.instance() { Ok(()) } else { Err(self.is_of_another()) }
+        if pin.shared().instance() == self.engine.instance() { Ok(()) } else { Err(self.is_of_another()) }
     }
 
     /// That it was given to another database than its own.

@@ -77,10 +77,10 @@ impl Engine {
             return None;
         }
         let bytes_written = self.written.bytes();
-        if !self.idle_watch.is_idle(bytes_written, self.env.clock.now()) {
+        if !self.background.idle_watch.is_idle(bytes_written, self.env.clock.now()) {
             return None;
         }
-        let reclaims = || self.options.idle_reclaim && self.idle_watch.begins_reclaim();
+        let reclaims = || self.options.idle_reclaim && self.background.idle_watch.begins_reclaim();
         self.idle_flush(schedule).or_else(|| reclaims().then_some(Job::Reclaim))
     }
 
@@ -107,7 +107,7 @@ impl Engine {
                 picture.generations.iter().map(|one| one.record_bytes() + one.index_bytes()).sum();
             picture.active.record_bytes() + picture.active.index_bytes() + in_generations
         };
-        let tables = self.worked_tables();
+        let tables = self.catalog.worked_tables();
         let largest = tables.iter().map(|table| (remains(table), table)).max_by_key(|(bytes, _)| *bytes);
         let (bytes, table) = largest?;
         if bytes < self.memory.budget().write_bytes() / REMAINS_SHARE

@@ -135,7 +135,7 @@ impl Engine {
         let is_meant = |(kind, on): Subject| kinds.has(kind) && is_asked(on);
         let lasting = || schedule.failures.lasting().filter(|lasting| is_meant(lasting.subject));
         let oldest = lasting().next().map(|lasting| lasting.error.clone());
-        let oldest = oldest.or_else(|| self.stop_of(tables))?;
+        let oldest = oldest.or_else(|| self.catalog.stop_of(tables))?;
         if let Some(later) = lasting().find(|lasting| lasting.piece > seen) {
             return Some(later.error.clone());
         }
@@ -150,7 +150,7 @@ impl Engine {
         if schedule.is_paused() {
             return merges && self.next_asked(schedule).is_some();
         }
-        let tables = self.worked_tables();
+        let tables = self.catalog.worked_tables();
         self.next_memory_work(&tables, schedule).is_some()
             || self.next_trim(schedule).is_some()
             || merges && self.pick_compaction(&tables, schedule, false).is_some()
@@ -159,7 +159,7 @@ impl Engine {
     /// The next piece of what was asked for by name: runs out of memory, a level into the next. It is done
     /// while the background is paused, too.
     pub(crate) fn next_asked(&self, schedule: &Schedule) -> Option<Job> {
-        let tables = self.worked_tables();
+        let tables = self.catalog.worked_tables();
         if let Some(work) = self.next_run_wanted(&tables, schedule) {
             return Some(work);
         }

@@ -9,10 +9,10 @@ use tracing::span::EnteredSpan;
 
 use crate::background::job::Job;
 use crate::background::job_report;
-use crate::engine::Engine;
 use crate::observe::events::{Event, JobBegan, JobEnded, WorkFailed};
 use crate::observe::extent_summary::{ExtentSummary, level_number};
 use crate::observe::slow_log::micros;
+use crate::shared::Shared;
 
 /// A piece of work that is being watched.
 pub(crate) struct Watched {
@@ -21,7 +21,7 @@ pub(crate) struct Watched {
     _span: EnteredSpan,
 }
 
-impl Engine {
+impl Shared {
     /// To be called before a piece of work runs, on its thread.
     pub(crate) fn begin_watch(&self, work: &Job, control: &Arc<JobControl>) -> Watched {
         let (kind, table) = (work.kind(), work.on().map(|table| &*table.name));
@@ -78,7 +78,7 @@ impl Engine {
             });
             self.events.end_flush(watched.job);
         }
-        if self.is_slow(took, self.options.slow_job_micros) {
+        if self.slow_log.is_slow(took, self.options.slow_job_micros) {
             tracing::warn!(
                 target: "terrane::slow",
                 operation = kind.name(),

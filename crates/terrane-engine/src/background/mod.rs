@@ -15,3 +15,50 @@ pub(crate) mod retry;
 pub(crate) mod scheduler;
 pub(crate) mod scrub;
 pub(crate) mod workers;
+
+use std::sync::Arc;
+
+use terrane_base::env::Env;
+use terrane_base::sync::atomic::AtomicU64;
+use terrane_compaction::LocalCompactor;
+use terrane_storage::Store;
+
+use crate::background::compaction::read_heavy::ReadHeavy;
+use crate::background::idle::IdleWatch;
+use crate::background::scheduler::Scheduler;
+use crate::background::scrub::Scrubber;
+use crate::observe::io_accounting::Flows;
+
+/// The state of the background.
+pub(crate) struct Background {
+    /// What runs, what may run, and the workers.
+    pub(crate) scheduler: Arc<Scheduler>,
+    /// When jobs that only reads gain by stop and begin.
+    pub(crate) adapting: ReadHeavy,
+    /// Since when no writer writes.
+    pub(crate) idle_watch: IdleWatch,
+    /// How far scrubbing is.
+    pub(crate) scrubber: Scrubber,
+    /// Runs compaction jobs.
+    pub(crate) compactor: LocalCompactor,
+    /// Runs the jobs that bring memory into the levels.
+    pub(crate) flusher: LocalCompactor,
+    /// Number of the next overflow run.
+    pub(crate) next_run: AtomicU64,
+}
+
+impl Background {
+    /// A background that does nothing yet, for the extents of a store; overflow runs get numbers from
+    /// `next_run` on.
+    pub(crate) fn new(env: &Env, flows: &Flows, extents: &Arc<dyn Store>, next_run: u64) -> Background {
+        Background {
+            scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
+            adapting: ReadHeavy::default(),
+            idle_watch: IdleWatch::default(),
+            scrubber: Scrubber::default(),
+            compactor: LocalCompactor::new(flows.compaction(extents)),
+            flusher: LocalCompactor::new(flows.flush(extents)),
+            next_run: AtomicU64::new(next_run),
+        }
+    }
+}

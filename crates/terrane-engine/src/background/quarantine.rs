@@ -52,7 +52,7 @@ impl Engine {
     #[must_use]
     pub fn background_errors(&self) -> Vec<Finding> {
         let name = |id| crate::table::catalog::name_of(&self.catalog, id);
-        self.scheduler.inspect(|schedule: &Schedule| {
+        self.background.scheduler.inspect(|schedule: &Schedule| {
             let hurt = schedule.quarantine.found.iter().map(|(table, error)| (Some(*table), error.clone()));
             let lasting = schedule.failures.lasting();
             let lasting = lasting.map(|lasting| (lasting.subject.1, lasting.error.clone()));
@@ -78,6 +78,6 @@ impl Engine {
 
     /// Whether a table has damage that the background leaves alone.
     pub(crate) fn is_hurt(&self, table: TableId) -> bool {
-        self.scheduler.inspect(|schedule| schedule.quarantine.of(table).is_some())
+        self.background.scheduler.inspect(|schedule| schedule.quarantine.of(table).is_some())
     }
 }

@@ -191,11 +191,11 @@ impl Scheduler {
 impl Engine {
     /// Runs one piece of work, if there is one. Ends when the pool closes.
     pub(crate) fn work_step(&self) -> Step {
-        self.look_at_readers();
-        self.look_at_stall();
+        self.readers.look(self.env.clock.now());
+        self.write_control().look_at_stall();
         self.memory.tick_of_background();
         let Some((id, work, control)) = self.take_work() else {
-            return if self.scheduler.inspect(|schedule| schedule.closing) {
+            return if self.background.scheduler.inspect(|schedule| schedule.closing) {
                 Step::Ended
             } else {
                 Step::Idle
@@ -223,8 +223,8 @@ impl Engine {
         let result = result.map_err(|error| self.blamed(work.table(), error));
         let now = self.env.clock.now();
         self.end_watch(watched, &work, &control, &result, now);
-        self.return_freed_memory();
-        self.scheduler.finish(id, subject, result, now);
+        self.memory.return_freed(&self.options);
+        self.background.scheduler.finish(id, subject, result, now);
         if is_failed {
             self.throttle.wake();
         }
@@ -232,14 +232,14 @@ impl Engine {
     }
 
     fn take_work(&self) -> Option<(u64, Job, Arc<JobControl>)> {
-        let mut schedule = self.scheduler.schedule.lock();
+        let mut schedule = self.background.scheduler.schedule.lock();
         if schedule.closing {
             return None;
         }
         schedule.failures.look(self.env.clock.now());
         let work = if schedule.paused { self.next_asked(&schedule)? } else { self.next_due(&mut schedule)? };
         if work.leaves_space() {
-            self.idle_watch.reclaim_again();
+            self.background.idle_watch.reclaim_again();
         }
         schedule.next_id += 1;
         let id = schedule.next_id;
@@ -266,7 +266,8 @@ impl Engine {
     fn next_due(&self, schedule: &mut Schedule) -> Option<Job> {
         self.observe_loads(schedule);
         self.rest_rows();
-        let work = self.next_work(schedule, self.is_filling(), self.puts_off());
+        let work =
+            self.next_work(schedule, self.write_control().is_filling(), self.write_control().puts_off());
         if work.is_none() && schedule.is_idle() {
             schedule.failures.forget_settled(JobKinds::AWAITED);
         }
@@ -278,7 +279,7 @@ impl Engine {
     /// compaction that would take the last worker from memory; with `puts_off`, none that is not due. Pure
     /// but for loading pictures.
     fn next_work(&self, schedule: &Schedule, is_filling: bool, puts_off: bool) -> Option<Job> {
-        let tables = self.worked_tables();
+        let tables = self.catalog.worked_tables();
         let compacts = !is_filling || schedule.leaves_a_worker(self.options.background_threads);
         let compaction = || compacts.then(|| self.pick_compaction(&tables, schedule, puts_off)).flatten();
         self.next_memory_work(&tables, schedule)

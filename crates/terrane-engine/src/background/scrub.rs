@@ -54,13 +54,14 @@ impl Engine {
     /// What scrubbing found since the open: damaged parts of extents, each once.
     #[must_use]
     pub fn scrub_findings(&self) -> Vec<Finding> {
-        self.scrubber.0.lock().findings.clone()
+        self.background.scrubber.0.lock().findings.clone()
     }
 
     /// The next piece of scrubbing, if one is due.
     pub(crate) fn next_scrub(&self, schedule: &Schedule) -> Option<Job> {
         let is_on = self.options.scrub_bytes_per_second > 0;
-        let is_due = || schedule.failures.now() >= self.scrubber.0.lock().due && !schedule.is_scrub_held();
+        let is_due =
+            || schedule.failures.now() >= self.background.scrubber.0.lock().due && !schedule.is_scrub_held();
         (is_on && is_due()).then_some(Job::Scrub)
     }
 
@@ -75,20 +76,20 @@ impl Engine {
         let mut verified = Ok(());
         while bytes < (rate / PIECES_PER_SECOND).max(1) {
             control.check()?;
-            let position = self.scrubber.0.lock().position.clone();
+            let position = self.background.scrubber.0.lock().position.clone();
             let Some((next, extent)) = self.next_extent(&position) else {
                 // Begin again; an empty database is looked at as seldom as one extent.
                 let is_pass = position != Position::default();
                 add(&self.counters.scrub_passes, u64::from(is_pass));
-                self.scrubber.0.lock().position = Position::default();
+                self.background.scrubber.0.lock().position = Position::default();
                 bytes = bytes.max(rate / PIECES_PER_SECOND).max(1);
                 break;
             };
             bytes += u64::from(extent.meta.bytes);
             verified = verified.and(self.scrub_extent(next.table, &extent));
-            self.scrubber.0.lock().position = next;
+            self.background.scrubber.0.lock().position = next;
         }
-        self.scrubber.0.lock().due = start + Duration::from_secs_f64(bytes as f64 / rate as f64);
+        self.background.scrubber.0.lock().due = start + Duration::from_secs_f64(bytes as f64 / rate as f64);
         verified
     }
 
@@ -121,7 +122,7 @@ impl Engine {
                 refused = Err(error);
                 continue;
             }
-            let mut state = self.scrubber.0.lock();
+            let mut state = self.background.scrubber.0.lock();
             let is_new = state.known.len() < FINDINGS_MAX && state.known.insert(error.to_string());
             if is_new {
                 let table = crate::table::catalog::name_of(&self.catalog, table);

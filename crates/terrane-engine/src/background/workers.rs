@@ -21,7 +21,7 @@ impl Engine {
                 stepper.add(&format!("terrane-{number}"), Box::new(step));
                 continue;
             }
-            let scheduler = self.scheduler.clone();
+            let scheduler = self.background.scheduler.clone();
             let nice = self.options.background_nice as u8;
             let body = move || {
                 if nice > 0 {
@@ -42,7 +42,7 @@ impl Engine {
                 }
             };
             let worker = self.env.spawn.spawn(&format!("terrane-{number}"), Box::new(body))?;
-            self.scheduler.workers.lock().push(worker);
+            self.background.scheduler.workers.lock().push(worker);
         }
         Ok(())
     }

@@ -57,19 +57,19 @@ impl Engine {
             return Ok(DroppedExtents::default());
         }
         // Rows of a flush under way are in memory, too, until it ends: they would be there, then gone.
-        let held = self.scheduler.hold_flushes(&[table.id], &Arc::new(self.new_control()))?;
+        let held = self.background.scheduler.hold_flushes(&[table.id], &Arc::new(self.new_control()))?;
         let dropped = self.claim_within(table, bounds).and_then(|claimed| match claimed {
             None => Ok(DroppedExtents::default()),
             Some((chosen, claim)) => {
                 let dropped = self.drop_claimed(table, &chosen);
-                self.scheduler.release(claim);
+                self.background.scheduler.release(claim);
                 dropped
             }
         });
-        self.scheduler.resume_flushes(&held);
+        self.background.scheduler.resume_flushes(&held);
         let dropped = dropped?;
         // What only waits for its epoch goes now, so that the space is back on return if nobody reads it.
-        crate::engine::forget_garbage();
+        crate::table::epoch_cell::forget_garbage();
         self.store.reclaim()?;
         Ok(dropped)
     }
@@ -78,7 +78,7 @@ impl Engine {
     /// nothing.
     fn claim_within(&self, table: &Table, bounds: &Bounds) -> Result<Option<(Chosen, ClaimId)>> {
         let mut claimed = None;
-        self.scheduler.wait_until(|schedule| {
+        self.background.scheduler.wait_until(|schedule| {
             // Work that panicked keeps its claim.
             table.refuse_if_stopped()?;
             if let Some(error) = schedule.quarantine.of(table.id) {

@@ -14,8 +14,8 @@ use terrane_base::Result;
 use terrane_levels::Level;
 use terrane_memtable::{Measured, Memtable};
 
-use crate::engine::Engine;
 use crate::read::scan::Bounds;
+use crate::shared::Shared;
 use crate::table::Table;
 
 /// Keys that a walk in memory passes at most: a millisecond or less for all four.
@@ -61,7 +61,7 @@ pub struct RangeEstimate {
     pub entries: Estimate,
 }
 
-impl Engine {
+impl Shared {
     /// How much of `table` lies within `bounds`. Reads no data block, and an index block only for extents
     /// that lie across the ends of the range and are not in the cache.
     ///

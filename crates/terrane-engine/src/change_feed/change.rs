@@ -7,7 +7,7 @@ use terrane_base::record::Record;
 use terrane_base::{Moment, RecordKind, Result, SeqNo, Stored, TableId};
 use terrane_journal::ReadBatch;
 
-use crate::bulk::ingest::mark;
+use crate::ingest_mark;
 
 /// A committed batch: whole, with all that it changed in tables that users have.
 #[derive(Clone, Debug)]
@@ -216,7 +216,7 @@ impl TableName {
 /// The tables that a record changed.
 fn tables_of<'r>(record: &Record<'r>) -> impl Iterator<Item = TableId> + use<'r> {
     let own = Some(record.table).filter(|table| *table != TableId::NONE);
-    own.into_iter().chain(mark::tables_of(record))
+    own.into_iter().chain(ingest_mark::tables_of(record))
 }
 
 /// The decoded keys of the records, if one of the tables has an order of its own.

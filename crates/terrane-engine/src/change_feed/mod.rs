@@ -4,7 +4,7 @@
 //! 2. the next batch from the segments (`trail.rs`), through their files: a reader takes no lock that a
 //!    commit takes, and keeps no segment
 //! 3. its records, without those of the engine's own tables (`change.rs`): what is prepared shows when it is
-//!    committed, and extents that were announced show if they came in (`ingest/mark.rs`)
+//!    committed, and extents that were announced show if they came in (`ingest_mark.rs`)
 //! 4. nothing there: wait until a commit says so.
 //!
 //! A reader needs no open database: beside a process that writes it reads what that has brought into its
@@ -17,22 +17,20 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use terrane_base::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use terrane_base::env::Env;
 use terrane_base::key_order::BYTEWISE;
 use terrane_base::options::JournalMode;
-use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Error, KeyOrders, Kind, Result, SeqNo, TableId, epoch};
 use terrane_device::Disk;
 use terrane_journal::ReadBatch;
 use terrane_levels::directory::JOURNAL;
 use terrane_levels::{Manifest, State};
 
-use crate::bulk::ingest::mark::{self, Fate};
-use crate::engine::Engine;
+use crate::ingest_mark::{self, Fate};
 use crate::observe::stats::add;
 use crate::segment_files::refuse_unfinished;
+use crate::shared::{Shared, SharedRef};
 use crate::table::catalog::HIDDEN_PREFIX;
 use crate::table::settings::{KEY_ORDER, known_as};
 use change::TableName;
@@ -44,49 +42,6 @@ use trail::Trail;
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// How long one beside a process that writes sleeps: nobody wakes it.
 const POLL: Duration = Duration::from_millis(20);
-
-/// Readers that wait for a commit.
-#[derive(Debug, Default)]
-pub(crate) struct Feeds {
-    waiting: AtomicUsize,
-    turn: Mutex<()>,
-    changed: Condvar,
-}
-
-impl Feeds {
-    /// Wakes those who wait, if there are any. Called behind each commit, once it is visible.
-    #[inline]
-    pub(crate) fn wake_if_waiting(&self) {
-        // Pairs with the fence in `wait`: either that one sees what became visible before, or this one sees
-        // who waits.
-        fence(Ordering::SeqCst);
-        if self.waiting.load(Ordering::Relaxed) > 0 {
-            self.wake();
-        }
-    }
-
-    /// Wakes all who wait.
-    #[cold]
-    pub(crate) fn wake(&self) {
-        // Whoever has found nothing but does not sleep yet holds the lock.
-        drop(self.turn.lock());
-        self.changed.notify_all();
-    }
-
-    /// Sleeps for `sleep` at most, unless `is_there`.
-    fn wait(&self, env: &Env, sleep: Duration, is_there: impl Fn() -> bool) {
-        let mut turn = self.turn.lock();
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        if !is_there() {
-            match env.spawn.stepper() {
-                Some(stepper) => terrane_base::sync::unlocked(&mut turn, || stepper.pass(sleep)),
-                None => drop(self.changed.wait_for(&mut turn, sleep)),
-            }
-        }
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// What a reader of changes is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,7 +76,7 @@ pub struct Feed {
 }
 
 enum Source {
-    Engine(Arc<Engine>, FeedOptions),
+    Open(SharedRef, FeedOptions),
     /// The files of a database that another process may have open.
     Files(Files),
 }
@@ -169,7 +124,7 @@ impl Files {
     }
 }
 
-impl Engine {
+impl Shared {
     /// What the open database knows of a table.
     fn table_named(&self, id: TableId) -> TableName {
         match self.catalog.get(id, &epoch::pin()) {
@@ -180,46 +135,53 @@ impl Engine {
     }
 }
 
-impl Engine {
-    /// Every batch committed from number `from` on; begins with the one that has it.
-    ///
-    /// # Errors
-    /// `Gone` if that is no longer kept; `Invalid` if nothing up to there was committed, or without a
-    /// journal.
-    pub fn changes(self: &Arc<Self>, from: SeqNo, options: FeedOptions) -> Result<Feed> {
-        let visible = self.visible();
-        if from.0 > visible.0 + 1 {
-            return Err(Error::invalid(format!(
-                "changes from {from} on were asked for, but the last commit is {visible}: the position is one of another \
-                 database, or of commits that a loss of power took away; begin anew from a copy"
-            )));
-        }
-        if self.options.journal == JournalMode::Off {
-            return Err(Error::invalid(
-                "changes are read from the journal, which is off: open with journal=file",
-            ));
-        }
-        if options.durable_only && self.options.read_only {
-            return Err(Error::invalid(
-                "durable_only and read_only contradict each other: only an opening for writing makes durable what it finds",
-            ));
-        }
-        let trail = Trail::new(self.disk.clone(), self.dir.join(JOURNAL), from);
-        let mut feed = Feed { trail, source: Source::Engine(self.clone(), options), env: self.env.clone() };
-        // Told at once, not when the first batch is asked for.
-        feed.trail.check(visible, &|| Ok(self.manifest.state()))?;
-        Ok(feed)
-    }
-
+impl Shared {
     fn may_tell(&self, options: FeedOptions) -> SeqNo {
         match options.durable_only {
             true => self.journal.durable().min(self.journal.visible()),
             false => self.journal.visible(),
         }
     }
+
+    fn refuse_if_closing(&self) -> Result<()> {
+        match self.is_closing() {
+            true => Err(Error::new(Kind::Cancelled, "the database is closing")),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Feed {
+    /// Every batch committed from number `from` on; begins with the one that has it.
+    ///
+    /// # Errors
+    /// `Gone` if that is no longer kept; `Invalid` if nothing up to there was committed, or without a
+    /// journal.
+    pub fn open(shared: SharedRef, from: SeqNo, options: FeedOptions) -> Result<Feed> {
+        let visible = shared.visible();
+        if from.0 > visible.0 + 1 {
+            return Err(Error::invalid(format!(
+                "changes from {from} on were asked for, but the last commit is {visible}: the position is one of another \
+                 database, or of commits that a loss of power took away; begin anew from a copy"
+            )));
+        }
+        if shared.options.journal == JournalMode::Off {
+            return Err(Error::invalid(
+                "changes are read from the journal, which is off: open with journal=file",
+            ));
+        }
+        if options.durable_only && shared.options.read_only {
+            return Err(Error::invalid(
+                "durable_only and read_only contradict each other: only an opening for writing makes durable what it finds",
+            ));
+        }
+        let mut trail = Trail::new(shared.disk.clone(), shared.dir.join(JOURNAL), from);
+        // Told at once, not when the first batch is asked for.
+        trail.check(visible, &|| Ok(shared.manifest.state()))?;
+        let env = shared.env.clone();
+        Ok(Feed { trail, source: Source::Open(shared, options), env })
+    }
+
     /// Every batch from number `from` on of the database in `dir`, which another process may have open for
     /// writing: what that has brought into its segments, as a rule within milliseconds of the commit.
     ///
@@ -259,8 +221,8 @@ impl Feed {
                 Err(error) => Err(error),
             };
             if let Some(told) = told.inspect_err(|_| self.trail.put_back(batch))? {
-                if let Source::Engine(engine, _) = &self.source {
-                    add(&engine.counters.batches_told, 1);
+                if let Source::Open(shared, _) = &self.source {
+                    add(&shared.counters.batches_told, 1);
                 }
                 return Ok(Some(told));
             }
@@ -270,10 +232,10 @@ impl Feed {
     /// The next batch of the journal, whatever it changed.
     fn next_batch(&mut self) -> Result<Option<ReadBatch>> {
         match &self.source {
-            Source::Engine(engine, options) => {
-                engine.refuse_if_closing()?;
-                let state = || Ok(engine.manifest.state());
-                self.trail.next_batch(engine.may_tell(*options), true, &state)
+            Source::Open(shared, options) => {
+                shared.refuse_if_closing()?;
+                let state = || Ok(shared.manifest.state());
+                self.trail.next_batch(shared.may_tell(*options), true, &state)
             }
             Source::Files(files) => self.trail.next_batch(SeqNo::MAX, false, &|| files.state()),
         }
@@ -281,17 +243,17 @@ impl Feed {
 
     /// Whether a batch changed what it says: the mark of extents may not have.
     fn fate_of(&self, batch: &ReadBatch) -> Result<Fate> {
-        if !mark::is_mark(batch.records()) {
+        if !ingest_mark::is_mark(batch.records()) {
             return Ok(Fate::CameIn);
         }
         let seq = batch.first_seq();
         let mut seen = None;
         let fate = match &self.source {
-            Source::Engine(engine, _) => {
-                let mut look = || seen.insert(engine.manifest.state()).clone();
-                engine.marks.fate(seq, &mut look)?
+            Source::Open(shared, _) => {
+                let mut look = || seen.insert(shared.manifest.state()).clone();
+                shared.marks.fate(seq, &mut look)?
             }
-            Source::Files(files) => mark::fate_in(seen.insert(files.state()?), seq),
+            Source::Files(files) => ingest_mark::fate_in(seen.insert(files.state()?), seq),
         };
         // A state that has forgotten the segment has forgotten what was void in it.
         let is_known = fate != Fate::CameIn || seen.is_none_or(|state| self.trail.is_listed(&state));
@@ -303,7 +265,7 @@ impl Feed {
 
     fn change_batch(&mut self, batch: ReadBatch) -> Result<Option<ChangeBatch>> {
         match &mut self.source {
-            Source::Engine(engine, _) => ChangeBatch::new(batch, &mut |id| Ok(engine.table_named(id))),
+            Source::Open(shared, _) => ChangeBatch::new(batch, &mut |id| Ok(shared.table_named(id))),
             Source::Files(files) => ChangeBatch::new(batch, &mut |id| files.name_of(id)),
         }
     }
@@ -324,21 +286,12 @@ impl Feed {
             }
             let next = self.trail.next();
             match &self.source {
-                Source::Engine(engine, options) => {
-                    let is_there = || engine.may_tell(*options) >= next || engine.is_closing();
-                    engine.feeds.wait(&self.env, left.min(SLEEP_MAX), is_there);
+                Source::Open(shared, options) => {
+                    let is_there = || shared.may_tell(*options) >= next || shared.is_closing();
+                    shared.feed_waiters.wait(&self.env, left.min(SLEEP_MAX), is_there);
                 }
                 Source::Files(_) => self.env.clock.sleep(left.min(POLL)),
             }
-        }
-    }
-}
-
-impl Engine {
-    fn refuse_if_closing(&self) -> Result<()> {
-        match self.is_closing() {
-            true => Err(Error::new(Kind::Cancelled, "the database is closing")),
-            false => Ok(()),
         }
     }
 }

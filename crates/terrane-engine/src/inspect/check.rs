@@ -1,18 +1,21 @@
 //! `check`: verifies every checksum and every invariant of what is stored, and names what is wrong.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use terrane_base::record::Record;
 use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
 use terrane_device::SegmentMemory;
-use terrane_journal::{ReplaySettings, SegmentState, replay};
+use terrane_journal::{ReplaySettings, SegmentReader, SegmentSpec, SegmentState, replay};
+use terrane_levels::directory::JOURNAL;
+use terrane_levels::{KeptSegment, State};
 use terrane_table::verify_extent;
 
-use crate::engine::Engine;
 use crate::observe::findings::{CheckReport, Finding};
 use crate::segment_files::listed;
+use crate::shared::Shared;
 
-impl Engine {
+impl Shared {
     /// Verifies everything that is stored now; `progress` is told bytes done and bytes in all.
     ///
     /// # Errors
@@ -58,9 +61,7 @@ impl Engine {
         self.check_history(&mut report)?;
         Ok(report)
     }
-}
 
-impl Engine {
     /// Verifies the state that the manifest tells.
     fn check_manifest(&self, report: &mut CheckReport) {
         let state = self.manifest.state();
@@ -92,7 +93,7 @@ impl Engine {
             make_durable: false,
             salt: state.database.segment_salt(),
         };
-        let dir = self.dir.join(terrane_levels::directory::JOURNAL);
+        let dir = self.dir.join(JOURNAL);
         let sink = |_: &Arc<SegmentMemory>, _: usize, _: &Record<'_>, _: SeqNo| Ok(());
         match replay(&*self.disk, &dir, &listed, &settings, &*self.env.spawn, &sink) {
             Ok(replayed) => {
@@ -113,5 +114,34 @@ impl Engine {
                 Ok(())
             }
         }
+    }
+
+    /// Verifies the segments that are history.
+    fn check_history(&self, report: &mut CheckReport) -> Result<()> {
+        let _no_trim = self.trimming.lock();
+        let state = self.manifest.state();
+        let dir = self.dir.join(JOURNAL);
+        for segment in state.history.values() {
+            match self.check_kept(&dir, &state, segment) {
+                Ok(()) => {}
+                Err(error) if error.kind() == Kind::Io => return Err(error),
+                Err(error) => report.findings.push(Finding { table: None, error: error.context("history") }),
+            }
+            report.segments += 1;
+            report.bytes += segment.kept.end_offset;
+        }
+        Ok(())
+    }
+
+    fn check_kept(&self, dir: &Path, state: &State, segment: &KeptSegment) -> Result<()> {
+        let (spec, kept, salt) = (segment.spec, segment.kept, state.database.segment_salt());
+        let spec = SegmentSpec { id: spec.id, file: spec.file, bytes: spec.bytes };
+        let opened = SegmentReader::open(&*self.disk, dir, &spec, salt, Some(kept.end_offset), true)?;
+        let mut reader = opened.filter(|reader| reader.first_seq() == kept.first_seq).ok_or_else(|| {
+            let path = dir.join(spec.file_name()).display().to_string();
+            Error::corrupt(format!("segment {} is missing or has another header", spec.id)).at(path, 0)
+        })?;
+        while reader.next_group()?.is_some() {}
+        if reader.last_seq() == kept.last_seq { Ok(()) } else { Err(reader.damaged()) }
     }
 }

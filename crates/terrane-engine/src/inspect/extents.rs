@@ -7,8 +7,8 @@ use terrane_base::{SegmentId, SeqNo};
 use terrane_journal::SegmentState;
 use terrane_levels::directory::JOURNAL;
 
-use crate::engine::Engine;
 use crate::observe::extent_summary::ExtentSummary;
+use crate::shared::Shared;
 use crate::table::Table;
 
 /// One extent of a table.
@@ -49,7 +49,7 @@ pub struct SegmentEntry {
     pub is_active: bool,
 }
 
-impl Engine {
+impl Shared {
     /// The extents of a table: of its overflow runs, newest first, then of its levels from 1 down, each in
     /// the order of keys. Keys are as the table keeps them.
     #[must_use]

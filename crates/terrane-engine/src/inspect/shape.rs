@@ -6,7 +6,7 @@ use terrane_base::sync::atomic::Ordering;
 use terrane_base::SeqNo;
 use terrane_levels::Level;
 
-use crate::engine::Engine;
+use crate::shared::Shared;
 use crate::table::Table;
 
 /// The state of every tree of a database.
@@ -146,10 +146,9 @@ impl fmt::Display for LevelShape {
     }
 }
 
-impl Engine {
-    /// The state of every tree now.
-    #[must_use]
-    pub fn shape(&self) -> Shape {
+impl Shared {
+    /// The state of every tree now, beside the `debt` of the background.
+    pub(crate) fn shape_with(&self, debt: f64) -> Shape {
         let manifest = self.manifest.state();
         let usage = self.store.usage();
         let tables = self.catalog.all();
@@ -162,7 +161,7 @@ impl Engine {
             segment_dead_bytes: tables.iter().map(|table| dead_bytes(table)).sum(),
             store_bytes: usage.file_bytes,
             store_live_bytes: usage.live_bytes,
-            debt: self.throttle.debt(),
+            debt,
         }
     }
 }

@@ -1,15 +1,14 @@
 //! All metrics of a database and of its tables at a moment.
 
-use crate::engine::Engine;
 use crate::observe::stats::{
-    HISTOGRAMS, MetricValue, NUMBERS, Sample, Statistics, TableStatistics, TableStats, numbers,
+    HISTOGRAMS, MetricValue, NUMBERS, Sample, Statistics, Stats, TableStatistics, TableStats, numbers,
 };
+use crate::shared::Shared;
 
-impl Engine {
-    /// All metrics of the database and of its tables.
-    #[must_use]
-    pub fn statistics(&self) -> Statistics {
-        let values = self.stats().rows().into_iter().map(|(_, _, value, _)| value).collect();
+impl Shared {
+    /// All metrics: these of the database, its distributions, and those of its tables.
+    pub(crate) fn statistics_with(&self, stats: &Stats) -> Statistics {
+        let values = stats.rows().into_iter().map(|(_, _, value, _)| value).collect();
         let distributions = HISTOGRAMS.iter().zip(self.histograms.snapshots());
         let distributions = distributions
             .map(|(metric, value)| Sample { metric, value: MetricValue::Histogram(Box::new(value)) });

@@ -29,6 +29,28 @@ pub struct Progress {
 }
 
 impl Engine {
+    /// Changes the memory ceiling, and with it every size that was left to the engine. Less is in force at
+    /// once: the cache has given up what is too much when this returns, but for what readers hold, and
+    /// writers wait until what is too much of theirs is flushed.
+    ///
+    /// # Errors
+    /// `Invalid` where it contradicts other options, naming them, or the database was opened read-only.
+    pub fn set_memory_bytes(&self, memory_bytes: u64) -> Result<()> {
+        self.refuse_if_read_only()?;
+        let options = self.memory.options_under(memory_bytes, &self.options)?;
+        self.txn.set_write_bytes(options.write_memory_bytes);
+        self.memory.set_ceiling(&options);
+        for table in self.catalog.all() {
+            let picture = table.pinned();
+            if picture.active.record_bytes() + picture.active.index_bytes() >= self.memory.memtable_limit() {
+                self.note_full(&table);
+            }
+        }
+        self.refresh_debt();
+        self.background.scheduler.wake();
+        Ok(())
+    }
+
     /// Moves every record committed so far into the levels and waits for it.
     ///
     /// # Errors
@@ -78,13 +100,13 @@ impl Engine {
             table.want_flush(upto);
         }
         self.give_up_adapting();
-        self.scheduler.wake();
+        self.background.scheduler.wake();
         upto
     }
 
     pub(crate) fn wait_for_flush(&self, tables: &[Arc<Table>], upto: SeqNo) -> Result<()> {
-        let seen = self.scheduler.ask(JobKinds::MEMORY, tables);
-        self.scheduler.wait_until(|schedule| {
+        let seen = self.background.scheduler.ask(JobKinds::MEMORY, tables);
+        self.background.scheduler.wait_until(|schedule| {
             refuse_if_paused(schedule)?;
             let waits = |table: &&Arc<Table>| !table.is_dropped() && !table.is_flushed(upto);
             let mut waiting = tables.iter().filter(waits).peekable();
@@ -94,7 +116,7 @@ impl Engine {
             // The others are flushed first: with the journal off, nothing else keeps their rows.
             let going_on: Vec<_> = waiting.filter(|table| !table.is_stopped()).cloned().collect();
             if going_on.is_empty() {
-                return self.stop_of(Some(tables)).map_or(Ok(true), Err);
+                return self.catalog.stop_of(Some(tables)).map_or(Ok(true), Err);
             }
             self.lasting_failure(schedule, JobKinds::MEMORY, Some(&going_on), seen).map_or(Ok(false), Err)
         })
@@ -111,8 +133,8 @@ impl Engine {
         let tables = [table.clone()];
         self.flush_and_wait(&tables)?;
         let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
-        let seen = self.scheduler.ask(JobKinds::AWAITED, &tables);
-        let done = self.scheduler.wait_until(|schedule| {
+        let seen = self.background.scheduler.ask(JobKinds::AWAITED, &tables);
+        let done = self.background.scheduler.wait_until(|schedule| {
             if schedule.was_held_since(begun) {
                 // Before what runs for it has ended: no other job is to begin for it.
                 table.withdraw_request(request);
@@ -172,8 +194,8 @@ impl Engine {
     /// Waits for what is done while the background is paused, too.
     fn wait_for_asked(&self, table: &Arc<Table>, done: impl Fn(&Schedule) -> Result<bool>) -> Result<()> {
         let tables = std::slice::from_ref(table);
-        let seen = self.scheduler.ask(JobKinds::AWAITED, tables);
-        self.scheduler.wait_until(|schedule| {
+        let seen = self.background.scheduler.ask(JobKinds::AWAITED, tables);
+        self.background.scheduler.wait_until(|schedule| {
             table.refuse_if_stopped()?;
             if let Some(error) = self.lasting_failure(schedule, JobKinds::AWAITED, Some(tables), seen) {
                 return Err(error);
@@ -202,7 +224,7 @@ impl Engine {
         }
         // It asks what the workers ask, under the same lock: if there is nothing and nothing runs, no worker
         // can find anything until somebody writes or asks.
-        let seen = self.scheduler.ask(JobKinds::AWAITED, &self.catalog.all());
+        let seen = self.background.scheduler.ask(JobKinds::AWAITED, &self.catalog.all());
         let done = |schedule: &mut Schedule| {
             self.report_failure_or_pause(schedule, None, seen)?;
             match schedule.quarantine.first() {
@@ -211,8 +233,8 @@ impl Engine {
             }
         };
         self.throttle.without_delay(|| {
-            self.scheduler.wake();
-            self.scheduler.wait_until(done)
+            self.background.scheduler.wake();
+            self.background.scheduler.wait_until(done)
         })?;
         if self.options.idle_reclaim {
             // It endangers nothing: what cannot be given back now is tried again when somebody wrote.
@@ -236,7 +258,7 @@ impl Engine {
     /// Pauses the background, or lets it go on. A merge that only reads gain by is given up instead of
     /// paused.
     pub fn set_background_paused(&self, paused: bool) {
-        self.scheduler.set_paused(paused);
+        self.background.scheduler.set_paused(paused);
         self.events.look_again();
         if paused {
             self.give_up_adapting();
@@ -245,14 +267,14 @@ impl Engine {
 
     /// Cancels every compaction that runs now.
     pub fn cancel_compactions(&self) {
-        self.scheduler.cancel(JobKinds::MERGES, CancelCause::Asked);
+        self.background.scheduler.cancel(JobKinds::MERGES, CancelCause::Asked);
     }
 
     /// What runs now.
     #[must_use]
     pub fn progress(&self) -> Vec<Progress> {
         let name = |id| crate::table::catalog::name_of(&self.catalog, id);
-        self.scheduler.inspect(|schedule: &Schedule| {
+        self.background.scheduler.inspect(|schedule: &Schedule| {
             let running = schedule.running.iter().map(|running| {
                 let done = running.control.work();
                 Progress {

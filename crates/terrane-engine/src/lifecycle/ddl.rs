@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Collation, Error, Kind, Result, SeqNo, TableId};
+use terrane_base::{Error, Kind, Result, SeqNo, TableId};
 use terrane_format::manifest::EditOp;
 use terrane_levels::Metasnapshot;
 use terrane_memtable::Memtable;
@@ -49,12 +49,6 @@ impl Engine {
             Some(table) => Ok(table),
             None => self.create_checked(&change, HIDDEN_NAME, &[]),
         }
-    }
-
-    /// How the keys of a table are ordered; as bytes, if there is no such table.
-    pub(crate) fn collation_of(&self, id: TableId) -> Collation {
-        let table = self.catalog.get(id, &terrane_base::epoch::pin()).cloned();
-        table.map_or(Collation::BYTES, |table| table.sense.collation().clone())
     }
 
     fn create_checked(
@@ -112,7 +106,7 @@ impl Engine {
         // What was within the limits may be due now.
         table.note_changed();
         self.refresh_debt();
-        self.scheduler.wake();
+        self.background.scheduler.wake();
         Ok(())
     }
 
@@ -136,14 +130,14 @@ impl Engine {
             take_sources(&table)?
         };
         change.remove(table.id);
-        self.scheduler.cancel_table(table.id);
+        self.background.scheduler.cancel_table(table.id);
         if !table.is_stopped() {
             // What the manifest has of one that has stopped, the next opening forgets.
             self.forget_extents(&table, &tree)?;
         }
         drop(tree);
-        self.idle_watch.reclaim_again();
-        self.scheduler.wake();
+        self.background.idle_watch.reclaim_again();
+        self.background.scheduler.wake();
         self.events.tell(|| Event::TableDropped(name.to_owned()));
         Ok(())
     }

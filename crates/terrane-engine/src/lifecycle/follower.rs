@@ -9,7 +9,7 @@
 //!    changes any more.
 //! 3. A segment leaves the manifest, durably, before its file is used again. The manifest is read once more
 //!    behind the copying: if every segment is still listed, each was whole then. If not, all begins again.
-//! 4. It ends in front of extents that come in just now ([`crate::bulk::ingest::mark`]): what was committed
+//! 4. It ends in front of extents that come in just now ([`crate::ingest_mark`]): what was committed
 //!    behind them has no reader yet, not even in the primary.
 //! 5. Extents are read when they are needed. The primary may have used their slots again: every index block
 //!    and filter is held against the checksum that the manifest gave this view, every data block against the

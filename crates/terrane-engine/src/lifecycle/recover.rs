@@ -26,10 +26,10 @@ use terrane_journal::{
 };
 use terrane_levels::{Manifest, State};
 
-use crate::bulk::ingest::mark;
-use crate::engine::Engine;
+use crate::ingest_mark;
 use crate::observe::stats::{Counters, add};
 use crate::segment_files::listed;
+use crate::shared::Shared;
 use crate::table::Table;
 use crate::write::index;
 
@@ -156,7 +156,7 @@ impl Recovery<'_> {
         let settings = self.replay_settings();
         let (ranges, marks) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
         let sink = |segment: &Arc<SegmentMemory>, offset: usize, record: &Record<'_>, seq: SeqNo| {
-            if record.table == TableId::NONE && mark::tables_of(record).next().is_some() {
+            if record.table == TableId::NONE && ingest_mark::tables_of(record).next().is_some() {
                 marks.lock().push(seq);
             }
             if record.kind == RecordKind::RangeDelete {
@@ -299,7 +299,7 @@ impl SegmentRegistrar for Registrar {
     }
 }
 
-impl Engine {
+impl Shared {
     /// With the journal off: what an earlier journal held is in the levels now; its segments go.
     pub(crate) fn forget_old_segments(&self) -> Result<()> {
         let state = self.manifest.state();

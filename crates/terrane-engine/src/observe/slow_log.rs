@@ -2,19 +2,32 @@
 //! `tracing` with the target `terrane::slow`. Where the option of a class is 0, an operation of it costs one
 //! branch.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::Batch;
+use terrane_base::env::Clock;
+use terrane_base::options::Options;
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::timing::{self, Timing, Watched};
 
-use crate::engine::Engine;
 use crate::observe::stats::add;
+
+/// See the head of the file.
+pub(crate) struct SlowLog {
+    clock: Arc<dyn Clock>,
+    /// From which time on an operation is slow; 0 where operations of the class are not watched.
+    read_micros: u64,
+    write_micros: u64,
+    scan_micros: u64,
+    operations: AtomicU64,
+}
 
 /// Watches one write and logs it at its end if it was slow. Where slow writes are not logged it does nothing.
 pub(crate) struct WriteProbe<'e>(Option<Box<WatchedWrite<'e>>>);
 
 struct WatchedWrite<'e> {
-    engine: &'e Engine,
+    log: &'e SlowLog,
     records: u32,
     bytes: usize,
     began: Duration,
@@ -29,7 +42,7 @@ impl WriteProbe<'_> {
     #[inline]
     pub(crate) fn note_admitted(&mut self) {
         if let Some(write) = &mut self.0 {
-            write.admitted = Some(write.engine.env.clock.now());
+            write.admitted = Some(write.log.clock.now());
         }
     }
 
@@ -38,17 +51,16 @@ impl WriteProbe<'_> {
     pub(crate) fn note_committed(&mut self) {
         if let Some(write) = &mut self.0 {
             debug_assert!(write.admitted.is_some(), "a write is admitted before it is committed");
-            write.committed = Some(write.engine.env.clock.now());
+            write.committed = Some(write.log.clock.now());
         }
     }
 }
 
 impl Drop for WatchedWrite<'_> {
     fn drop(&mut self) {
-        let engine = self.engine;
-        let now = engine.env.clock.now();
+        let now = self.log.clock.now();
         let took = now.saturating_sub(self.began);
-        if !engine.is_slow(took, engine.options.slow_write_micros) {
+        if !self.log.is_slow(took, self.log.write_micros) {
             return;
         }
         let timing = self.watched.timing();
@@ -70,25 +82,42 @@ impl Drop for WatchedWrite<'_> {
     }
 }
 
-impl Engine {
-    /// Whether point reads are watched.
-    #[inline]
-    pub(crate) fn watches_reads(&self) -> bool {
-        self.options.slow_read_micros > 0
+impl SlowLog {
+    /// The log that `options` ask for.
+    pub(crate) fn new(clock: Arc<dyn Clock>, options: &Options) -> SlowLog {
+        SlowLog {
+            clock,
+            read_micros: options.slow_read_micros,
+            write_micros: options.slow_write_micros,
+            scan_micros: options.slow_scan_micros,
+            operations: AtomicU64::new(0),
+        }
+    }
+
+    /// Operations that were slow.
+    pub(crate) fn operations(&self) -> u64 {
+        self.operations.load(Ordering::Relaxed)
     }
 
     /// Whether steps of scans are watched.
     #[inline]
-    #[must_use]
-    pub fn watches_scans(&self) -> bool {
-        self.options.slow_scan_micros > 0
+    pub(crate) fn watches_scans(&self) -> bool {
+        self.scan_micros > 0
     }
 
     /// Runs a point read of so many keys, and tells if it is slow.
+    #[inline]
+    pub(crate) fn read<R>(&self, table: &str, keys: usize, read: impl FnOnce() -> R) -> R {
+        if self.read_micros > 0 {
+            return self.watched_read(table, keys, read);
+        }
+        read()
+    }
+
     #[cold]
-    pub(crate) fn watched_read<R>(&self, table: &str, keys: usize, read: impl FnOnce() -> R) -> R {
+    fn watched_read<R>(&self, table: &str, keys: usize, read: impl FnOnce() -> R) -> R {
         let (done, took, timing) = self.timed(read);
-        if self.is_slow(took, self.options.slow_read_micros) {
+        if self.is_slow(took, self.read_micros) {
             let (total, device) = (micros(took), micros(timing.device_reads));
             tracing::warn!(
                 target: "terrane::slow",
@@ -106,10 +135,10 @@ impl Engine {
 
     /// Runs a step or a placement of a scan, and tells if it is slow.
     #[cold]
-    pub fn watched_scan<R>(&self, table: &str, step: impl FnOnce() -> R) -> R {
+    pub(crate) fn watched_scan<R>(&self, table: &str, step: impl FnOnce() -> R) -> R {
         let before = terrane_base::counters::read_counters().versions_skipped;
         let (done, took, timing) = self.timed(step);
-        if self.is_slow(took, self.options.slow_scan_micros) {
+        if self.is_slow(took, self.scan_micros) {
             let (total, device) = (micros(took), micros(timing.device_reads));
             tracing::warn!(
                 target: "terrane::slow",
@@ -129,16 +158,16 @@ impl Engine {
     /// Begins to watch the write of `batch`, if slow writes are logged.
     #[inline]
     pub(crate) fn probe_write(&self, batch: &Batch) -> WriteProbe<'_> {
-        WriteProbe((self.options.slow_write_micros > 0).then(|| self.watch_write(batch)))
+        WriteProbe((self.write_micros > 0).then(|| self.watch_write(batch)))
     }
 
     #[cold]
     fn watch_write(&self, batch: &Batch) -> Box<WatchedWrite<'_>> {
         Box::new(WatchedWrite {
-            engine: self,
+            log: self,
             records: batch.record_count(),
             bytes: batch.bytes().len(),
-            began: self.env.clock.now(),
+            began: self.clock.now(),
             admitted: None,
             committed: None,
             watched: Watched::begin(),
@@ -146,16 +175,16 @@ impl Engine {
     }
 
     fn timed<R>(&self, operation: impl FnOnce() -> R) -> (R, Duration, Timing) {
-        let start = self.env.clock.now();
+        let start = self.clock.now();
         let (done, timing) = timing::watch(operation);
-        (done, self.env.clock.now().saturating_sub(start), timing)
+        (done, self.clock.now().saturating_sub(start), timing)
     }
 
     /// Whether an operation that took so long is slow; counts it.
     pub(crate) fn is_slow(&self, took: Duration, threshold_micros: u64) -> bool {
         let is_slow = threshold_micros > 0 && micros(took) >= threshold_micros;
         if is_slow {
-            add(&self.counters.slow_operations, 1);
+            add(&self.operations, 1);
         }
         is_slow
     }

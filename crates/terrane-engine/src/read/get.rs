@@ -17,8 +17,8 @@ use terrane_levels::Metasnapshot;
 use terrane_memtable::Memtable;
 use terrane_table::{Epoch, Extent, Need, Probe};
 
-use crate::engine::Engine;
 use crate::read::merge_operands::Sources;
+use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::filter_policy::{Asking, FilterUse};
 use crate::table::read_view::ReadView;
@@ -74,16 +74,13 @@ impl Reading<'_> {
     }
 }
 
-impl Engine {
+impl Shared {
     /// Appends the value of `key` to `value`; returns whether there is one.
     ///
     /// # Errors
     /// `Invalid` for a key beyond the limit, `Io` or `Corrupt` from the store.
     pub fn get(&self, table: &Table, key: &[u8], mode: ReadMode, value: &mut Vec<u8>) -> Result<bool> {
-        if self.watches_reads() {
-            return self.watched_read(&table.name, 1, || self.get_unwatched(table, key, mode, value));
-        }
-        self.get_unwatched(table, key, mode, value)
+        self.slow_log.read(&table.name, 1, || self.get_unwatched(table, key, mode, value))
     }
 
     #[inline]

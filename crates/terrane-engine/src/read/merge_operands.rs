@@ -10,8 +10,8 @@ use terrane_base::counters::{add, count};
 use terrane_base::{Result, SeqKind, SeqNo, Stored};
 use terrane_levels::Metasnapshot;
 
-use crate::engine::Engine;
 use crate::read::get::{Reading, find_extent, is_hidden, tree_len};
+use crate::shared::Shared;
 use crate::table::read_view::ReadView;
 use crate::table::semantics::ReadClock;
 
@@ -24,7 +24,7 @@ pub(crate) struct Sources<'p> {
     pub(crate) tree: &'p Metasnapshot,
 }
 
-impl Engine {
+impl Shared {
     /// Ends a point read that found the version `kind`, whose bytes were appended to `value` from `start` on:
     /// makes them what the reader sees, and returns whether there is a value.
     ///
@@ -52,7 +52,7 @@ impl Engine {
     /// Appends the value that the versions of a key make; returns whether there is one.
     ///
     /// # Errors
-    /// As [`Engine::end_read`].
+    /// As [`Shared::end_read`].
     #[cold]
     pub(crate) fn resolve_versions(
         &self,

@@ -7,8 +7,8 @@ use terrane_format::filter::hash as key_hash;
 use terrane_memtable::Memtable;
 use terrane_table::{Epoch, ObjectKind, RowCache, Stamp, enter};
 
-use crate::engine::Engine;
 use crate::read::get::{ReadMode, Reading};
+use crate::shared::Shared;
 use crate::table::Table;
 
 /// Keys that are forgotten under one epoch.
@@ -22,7 +22,7 @@ pub(crate) struct Rows<'e> {
     stamp: Option<Stamp>,
 }
 
-impl Engine {
+impl Shared {
     /// The row cache for a read that has not loaded its picture yet.
     #[inline]
     pub(crate) fn rows_of(&self, mode: ReadMode) -> Rows<'_> {

@@ -21,9 +21,9 @@ use terrane_format::filter::hash as key_hash;
 use terrane_levels::{Level, Metasnapshot};
 use terrane_table::Extent;
 
-use crate::engine::Engine;
 use crate::read::get::ReadMode;
 use crate::read::successors::successors_of;
+use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
 
@@ -59,7 +59,7 @@ impl Done {
     }
 }
 
-impl Engine {
+impl Shared {
     /// Whether the read that begins now is to be looked at.
     #[inline]
     pub(crate) fn samples_now(&self) -> bool {

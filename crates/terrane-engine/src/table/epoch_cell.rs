@@ -73,6 +73,15 @@ impl<T: Send + Sync + 'static> Drop for EpochCell<T> {
     }
 }
 
+/// Destroys what replaced pictures leave to their epoch, unless a reader is in it now: a closed database
+/// should not keep files mapped until some other database of the process moves the epoch on.
+pub(crate) fn forget_garbage() {
+    // Garbage of an epoch may be destroyed two epochs later; each turn advances by one.
+    for _ in 0..4 {
+        terrane_base::epoch::pin().flush();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use terrane_base::sync::atomic::AtomicU64;

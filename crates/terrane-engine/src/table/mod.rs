@@ -1,7 +1,6 @@
 //! A table while the database is open: its identity and its current picture ([`crate::table::read_view`]).
 
 pub(crate) mod catalog;
-pub(crate) mod comment;
 pub(crate) mod epoch_cell;
 pub(crate) mod filter_policy;
 pub(crate) mod ledger;

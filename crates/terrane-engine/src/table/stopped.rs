@@ -15,8 +15,8 @@ use std::sync::{Arc, OnceLock};
 
 use terrane_base::{Error, Kind, Result};
 
-use crate::engine::Engine;
 use crate::table::Table;
+use crate::table::catalog::Catalog;
 
 /// Why background work on a table has stopped, if it has. Set once: the scheduler looks at every table,
 /// without a lock.
@@ -68,10 +68,10 @@ impl Table {
     }
 }
 
-impl Engine {
+impl Catalog {
     /// The tables that the background works on.
     pub(crate) fn worked_tables(&self) -> Vec<Arc<Table>> {
-        let mut tables = self.catalog.all();
+        let mut tables = self.all();
         tables.retain(|table| !table.is_stopped());
         tables
     }
@@ -81,7 +81,7 @@ impl Engine {
         let error = |table: &Arc<Table>| table.refuse_if_stopped().err();
         match tables {
             Some(tables) => tables.iter().find_map(error),
-            None => self.catalog.all().iter().find_map(error),
+            None => self.all().iter().find_map(error),
         }
     }
 }

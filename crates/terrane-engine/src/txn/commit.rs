@@ -7,15 +7,17 @@ use terrane_base::error::WaitsFor;
 use terrane_base::watch::{Unseen, Watch};
 use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo, TableId};
 
-use crate::engine::Engine;
 use crate::observe::stats::add;
+use crate::shared::Shared;
 use crate::table::catalog::name_of;
+use crate::txn::Transactions;
 use crate::txn::conflict_window::{ConflictWindow, FlightId, Footprint, Look, Stale, Verdict};
 use crate::txn::key_range::{KeyRange, deletes_of};
 use crate::txn::lock_table::{LockKey, LockMode, LockTable, LockWait, Owner, Refusal, Waited};
 use crate::txn::range_locks::{Ground, RangeLock};
 use crate::write::commit::LOCK_TIMEOUT;
 use crate::write::deadline::WriteWait;
+use crate::write::throttle::Throttle;
 
 /// Locks that go with the value.
 pub(crate) struct Held<'l> {
@@ -124,7 +126,7 @@ pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
     keys.into()
 }
 
-impl Engine {
+impl Transactions {
     /// Lets a batch that belongs to no transaction pass to its commit: at once where no transaction lives;
     /// otherwise with locks on what it changes, and past the window. `wait` bounds how long it waits for
     /// locks and for extents that come in; for these it waits to the end where nothing is said.
@@ -132,35 +134,47 @@ impl Engine {
     /// # Errors
     /// `TimedOut`, `Busy`, `Cancelled`.
     #[inline]
-    pub(crate) fn pass_gate(&self, batch: &Batch, wait: &WriteWait) -> Result<PlainGate<'_>> {
-        match self.txn.watch.pass() {
+    pub(crate) fn pass_gate<'e>(
+        &'e self,
+        on: (&'e Shared, &Throttle),
+        batch: &Batch,
+        wait: &WriteWait,
+    ) -> Result<PlainGate<'e>> {
+        match self.watch.pass() {
             Some(unseen) => Ok(PlainGate::Unseen(unseen)),
-            None => self.pass_watched(batch, wait),
+            None => self.pass_watched(on, batch, wait),
         }
     }
 
     #[cold]
-    fn pass_watched(&self, batch: &Batch, wait: &WriteWait) -> Result<PlainGate<'_>> {
-        let passed = Passed(&self.txn.watch);
-        let (writes, deletes) = (keys_of(batch), deletes_of(batch, |table| self.collation_of(table)));
+    fn pass_watched<'e>(
+        &'e self,
+        (shared, throttle): (&'e Shared, &Throttle),
+        batch: &Batch,
+        wait: &WriteWait,
+    ) -> Result<PlainGate<'e>> {
+        let passed = Passed(&self.watch);
+        let (writes, deletes) = (keys_of(batch), deletes_of(batch, |table| shared.collation_of(table)));
         let ground = Ground { keys: writes.clone(), ranges: deletes.clone(), is_alone: false };
-        let (locks, patience) = self.lock_plain(&ground, wait.locks_until, wait.ingest_until)?;
+        let (locks, patience) =
+            self.lock_plain((shared, throttle), &ground, wait.locks_until, wait.ingest_until)?;
         let footprint = Footprint { writes, deletes, ..Footprint::default() };
-        let flight = self.enter_window(&footprint, false, &patience)?;
+        let flight = self.enter_window(shared, &footprint, false, &patience)?;
         Ok(PlainGate::Watched { flight, _locks: locks, _passed: passed })
     }
 
     /// Locks what a plain batch changes; also returns what is left of its patience.
-    fn lock_plain(
-        &self,
+    fn lock_plain<'e>(
+        &'e self,
+        (shared, throttle): (&'e Shared, &Throttle),
         ground: &Ground,
         until: Option<Duration>,
         let_in_by: Option<Duration>,
-    ) -> Result<(PlainLocks<'_>, LockWait<'_>)> {
-        let owner = self.txn.new_owner();
+    ) -> Result<(PlainLocks<'e>, LockWait<'e>)> {
+        let owner = self.new_owner();
         // What holds it back by ingests ends with the option, if not sooner; what does by locks does not.
         let mut let_in_by = let_in_by;
-        let mut patience = self.patience(LOCK_TIMEOUT);
+        let mut patience = shared.patience(LOCK_TIMEOUT);
         loop {
             let lock_end = until.unwrap_or(patience.until);
             patience.until = let_in_by.map_or(lock_end, |let_in_by| let_in_by.min(lock_end));
@@ -171,25 +185,18 @@ impl Engine {
                 }
                 Err(refused) => refused,
             };
-            let is_late = let_in_by.is_some_and(|let_in_by| self.env.clock.now() >= let_in_by);
+            let is_late = let_in_by.is_some_and(|let_in_by| shared.env.clock.now() >= let_in_by);
             match refusal {
-                Refusal::ComingIn if is_late => return Err(self.kept_out(&key)),
+                Refusal::ComingIn if is_late => return Err(kept_out((shared, throttle), &key)),
                 // Nobody can have that done sooner: it ends as soon as the device lets it.
-                Refusal::ComingIn if until.is_none() => patience = self.patience(LOCK_TIMEOUT),
-                Refusal::TimedOut(_) if is_late && self.env.clock.now() < lock_end => {
+                Refusal::ComingIn if until.is_none() => patience = shared.patience(LOCK_TIMEOUT),
+                Refusal::TimedOut(_) if is_late && shared.env.clock.now() < lock_end => {
                     let_in_by = None;
                     patience.until = lock_end;
                 }
-                refusal => return Err(self.refused(refusal, Some(&key))),
+                refusal => return Err(shared.refused(refusal, Some(&key))),
             }
         }
-    }
-
-    /// The error of a write that extents that come in held back for too long.
-    #[cold]
-    fn kept_out(&self, key: &LockKey) -> Error {
-        let why = format!("extents come in around {}", self.place_of(key));
-        self.held_back(self.write_wait_max().unwrap_or_default(), &why)
     }
 
     /// All at once where there are ranges; keys alone one by one, in an order that all keep.
@@ -199,9 +206,9 @@ impl Engine {
         ground: &Ground,
         patience: &LockWait<'_>,
     ) -> std::result::Result<PlainLocks<'_>, (Refusal, LockKey)> {
-        let mut held = Held::new(&self.txn.locks, owner);
+        let mut held = Held::new(&self.locks, owner);
         if !ground.ranges.is_empty() {
-            let fence = self.txn.locks.fence(owner, ground, patience);
+            let fence = self.locks.fence(owner, ground, patience);
             let in_range =
                 |refusal| (refusal, ground.ranges.first().map_or_else(|| ground.first(), KeyRange::first));
             return fence.map_err(in_range).map(|fence| (held, Some(fence)));
@@ -215,22 +222,30 @@ impl Engine {
     /// Enters the window once nobody in flight is in the way.
     pub(crate) fn enter_window(
         &self,
+        shared: &Shared,
         footprint: &Footprint,
         prepares: bool,
         patience: &LockWait<'_>,
     ) -> Result<InFlight<'_>> {
-        let window = &self.txn.window;
+        let window = &self.window;
         let entered = window.enter(footprint, prepares, patience);
-        let id = entered.map_err(|refusal| self.refused(refusal, None))?;
+        let id = entered.map_err(|refusal| shared.refused(refusal, None))?;
         Ok(InFlight { window, id: Some(id) })
     }
 
     /// Asks the window something on behalf of transaction `owner`.
-    pub(crate) fn validate(&self, owner: Owner, ask: impl FnOnce(&mut Look<'_>) -> Verdict) -> Result<()> {
-        let answer = ask(&mut self.txn.window.look());
-        answer.map_err(|stale| self.stale(owner, &stale))
+    pub(crate) fn validate(
+        &self,
+        shared: &Shared,
+        owner: Owner,
+        ask: impl FnOnce(&mut Look<'_>) -> Verdict,
+    ) -> Result<()> {
+        let answer = ask(&mut self.window.look());
+        answer.map_err(|stale| shared.stale(owner, &stale))
     }
+}
 
+impl Shared {
     /// Patience that ends after `timeout`.
     pub(crate) fn patience(&self, timeout: Duration) -> LockWait<'_> {
         LockWait {
@@ -307,4 +322,11 @@ impl Engine {
             }
         }
     }
+}
+
+/// The error of a write that extents that come in held back for too long.
+#[cold]
+fn kept_out((shared, throttle): (&Shared, &Throttle), key: &LockKey) -> Error {
+    let why = format!("extents come in around {}", shared.place_of(key));
+    throttle.held_back(shared.write_wait_max().unwrap_or_default(), &why)
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use terrane_base::{Result, SeqNo};
 
-use crate::engine::Engine;
 use crate::read::scan::Bounds;
+use crate::shared::Shared;
 use crate::table::Table;
+use crate::txn::Transactions;
 use crate::txn::commit::InFlight;
 use crate::txn::conflict_window::Footprint;
 use crate::txn::key_range::KeyRange;
@@ -28,11 +29,11 @@ impl Span {
 }
 
 /// Every write is seen, until dropped.
-pub(crate) struct Watched<'e>(&'e Engine);
+pub(crate) struct Watched<'e>(&'e Transactions);
 
 impl Drop for Watched<'_> {
     fn drop(&mut self) {
-        self.0.txn.watch.end();
+        self.0.watch.end();
     }
 }
 
@@ -55,10 +56,10 @@ impl<'e> Fenced<'e> {
     }
 }
 
-impl Engine {
+impl Transactions {
     /// Has every write seen from now on; on return none that was not seen is under way.
     pub(crate) fn watch_writes(&self) -> Watched<'_> {
-        self.txn.watch.begin();
+        self.watch.begin();
         Watched(self)
     }
 
@@ -67,15 +68,20 @@ impl Engine {
     ///
     /// # Errors
     /// `TimedOut` if somebody keeps a lock there for longer, `Cancelled` when the database closes.
-    pub(crate) fn fence_spans(&self, spans: Vec<Span>, timeout: Duration) -> Result<Fenced<'_>> {
+    pub(crate) fn fence_spans<'e>(
+        &'e self,
+        shared: &'e Shared,
+        spans: Vec<Span>,
+        timeout: Duration,
+    ) -> Result<Fenced<'e>> {
         let ranges: Arc<[KeyRange]> = spans.iter().map(|Span(range)| range.clone()).collect();
-        let patience = self.patience(timeout);
+        let patience = shared.patience(timeout);
         let ground = Ground { ranges: ranges.clone(), is_alone: true, ..Ground::default() };
-        let fence = self.txn.locks.fence(self.txn.new_owner(), &ground, &patience);
+        let fence = self.locks.fence(self.new_owner(), &ground, &patience);
         let fence =
-            fence.map_err(|refusal| self.refused(refusal, ranges.first().map(KeyRange::first).as_ref()))?;
+            fence.map_err(|refusal| shared.refused(refusal, ranges.first().map(KeyRange::first).as_ref()))?;
         let footprint = Footprint { deletes: ranges, ..Footprint::default() };
-        let flight = self.enter_window(&footprint, false, &patience)?;
+        let flight = self.enter_window(shared, &footprint, false, &patience)?;
         Ok(Fenced { spans, flight, _fence: fence })
     }
 }

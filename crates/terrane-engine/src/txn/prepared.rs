@@ -82,7 +82,7 @@ impl Transaction {
         let (locks, flight) = self.in_time(|| {
             let (held, fence, footprint) = self.lock_for_commit(batch)?;
             let patience = engine.patience(self.options().lock_timeout);
-            let flight = engine.enter_window(&footprint, true, &patience)?;
+            let flight = engine.txn.enter_window(&engine, &footprint, true, &patience)?;
             self.validate(&footprint)?;
             let record = self.stored(&footprint, batch)?;
             engine.put(table.id, name.as_bytes(), &record, true)?;
@@ -184,8 +184,8 @@ impl Engine {
         let committed = self.resolve(name, |waiting, table| {
             let batch = self.prepared_with(name, more, table)?;
             let (_held, flight) = self.lock_more(waiting, more)?;
-            let mut probe = self.probe_write(&batch);
-            let permit = self.admit_prepared(&batch)?;
+            let mut probe = self.slow_log.probe_write(&batch);
+            let permit = self.write_control().admit_prepared(&batch)?;
             probe.note_admitted();
             self.resume(waiting)?;
             let committed = self.commit_batch(&batch, sync);
@@ -238,7 +238,7 @@ impl Engine {
             taken.map_err(|refusal| self.refused(refusal, Some(key)))?;
         }
         let footprint = Footprint { writes: new, ..Footprint::default() };
-        let flight = self.enter_window(&footprint, false, &patience)?;
+        let flight = self.txn.enter_window(self, &footprint, false, &patience)?;
         Ok((held, Some(flight)))
     }
 
@@ -320,7 +320,7 @@ impl Engine {
     }
 
     /// Takes the locks of every prepared transaction again.
-    pub(crate) fn restore_prepared(self: &Arc<Self>) -> Result<()> {
+    pub(crate) fn restore_prepared(&self) -> Result<()> {
         let Some(table) = self.catalog.find_hidden() else { return Ok(()) };
         for row in self.range(&table, Bounds::all(), self.visible()) {
             let (name, record) = row?;
@@ -364,7 +364,7 @@ impl Engine {
             let ground = Ground { ranges: deletes, ..Ground::default() };
             self.txn.locks.fence(owner, &ground, &patience).map_err(|_| exclude())?.keep();
         }
-        let entered: Result<InFlight<'_>> = self.enter_window(&footprint, true, &patience);
+        let entered: Result<InFlight<'_>> = self.txn.enter_window(self, &footprint, true, &patience);
         let flight = entered.map_err(|error| error.with_kind(Kind::Corrupt))?.keep();
         Ok(Waiting { owner, locks: held.keep(), flight })
     }

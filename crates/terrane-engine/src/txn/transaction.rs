@@ -23,7 +23,7 @@ use crate::engine::Engine;
 use crate::observe::stats::add;
 use crate::read::scan::Bounds;
 use crate::read::snapshots::snapshot::Snapshot;
-use crate::read::snapshots::{Origin, ReaderKind};
+use crate::readers::{Origin, ReaderKind};
 use crate::txn::key_range::KeyRange;
 use crate::txn::lock_expiry::Expiry;
 use crate::txn::lock_table::{LockKey, LockMode, Owner};
@@ -216,7 +216,9 @@ impl Transaction {
         self.kept_bytes += bounds_bytes(&range.bounds);
         self.begin_with_lock();
         let checked = match &self.snapshot {
-            Some(snapshot) => engine.validate(self.id, |look| check_delete(look, &range, snapshot.seq())),
+            Some(snapshot) => {
+                engine.txn.validate(&engine, self.id, |look| check_delete(look, &range, snapshot.seq()))
+            }
             None => Ok(()),
         };
         self.fenced.push(range);
@@ -297,11 +299,11 @@ impl Transaction {
             return self.commit_reads(sync);
         }
         let engine = &*self.engine;
-        let mut probe = engine.probe_write(batch);
-        let permit = engine.admit(batch, engine.admission_deadline())?;
+        let mut probe = engine.slow_log.probe_write(batch);
+        let permit = engine.write_control().admit(batch, engine.admission_deadline())?;
         probe.note_admitted();
         let (held, fence, footprint) = self.lock_for_commit(batch)?;
-        let flight = engine.enter_window(&footprint, false, &self.patience(engine))?;
+        let flight = engine.txn.enter_window(engine, &footprint, false, &self.patience(engine))?;
         self.validate(&footprint)?;
         let committed = engine.commit_batch(batch, sync)?;
         flight.land(committed.seq);
@@ -317,7 +319,7 @@ impl Transaction {
     fn commit_reads(&self, sync: bool) -> Result<SeqNo> {
         let engine = &*self.engine;
         let (held, fence, footprint) = self.lock_for_commit(&Batch::new())?;
-        let flight = engine.enter_window(&footprint, false, &self.patience(engine))?;
+        let flight = engine.txn.enter_window(engine, &footprint, false, &self.patience(engine))?;
         self.validate(&footprint)?;
         let seq = engine.visible();
         flight.land(seq);

@@ -49,6 +49,17 @@ impl Engine {
         self.write_waiting(batch, sync, &WriteWait::without_locks(self))
     }
 
+    /// As [`Engine::write`], but held back until `patience` is over at most; with none, not at all. Bounds
+    /// how long pacing, memory and locks hold the batch back together, of which the first two have no more
+    /// than `write_wait_max_ms` either; a sync takes as long as the device.
+    ///
+    /// # Errors
+    /// `Busy` if that was not enough, `TimedOut` if a transaction kept a lock of one of its keys until then:
+    /// nothing is written. Otherwise as [`Engine::write`].
+    pub fn write_within(&self, batch: &Batch, sync: bool, patience: Duration) -> Result<SeqNo> {
+        self.write_waiting(batch, sync, &WriteWait::within(self, patience))
+    }
+
     /// Commits a batch that belongs to no transaction, held back for as long as `wait` says.
     #[inline]
     pub(crate) fn write_waiting(&self, batch: &Batch, sync: bool, wait: &WriteWait) -> Result<SeqNo> {
@@ -56,10 +67,10 @@ impl Engine {
             return self.write_nothing(sync);
         }
         let _held = terrane_base::planted!(WriteWaitsForTrim).then(|| self.trimming.lock());
-        let mut probe = self.probe_write(batch);
-        let permit = self.admit(batch, wait.admission)?;
+        let mut probe = self.slow_log.probe_write(batch);
+        let permit = self.write_control().admit(batch, wait.admission)?;
         probe.note_admitted();
-        let gate = self.pass_gate(batch, wait)?;
+        let gate = self.txn.pass_gate((&self.shared, &self.throttle), batch, wait)?;
         let committed = self.commit_batch(batch, sync)?;
         gate.leave(committed.seq);
         probe.note_committed();
@@ -85,7 +96,7 @@ impl Engine {
             end = JournalPlace::end_of(placed);
             self.index(placed);
         })?;
-        self.feeds.wake_if_waiting();
+        self.feed_waiters.wake_if_waiting();
         Ok(Committed { seq, end })
     }
 

@@ -3,9 +3,7 @@
 
 use std::time::Duration;
 
-use terrane_base::{Batch, Result, SeqNo};
-
-use crate::engine::Engine;
+use crate::shared::Shared;
 
 /// When the admission of a batch ends.
 #[derive(Clone, Copy, Debug)]
@@ -31,37 +29,26 @@ pub(crate) struct WriteWait {
 impl WriteWait {
     /// Waits as the options say.
     #[inline]
-    pub(crate) fn by_options(engine: &Engine) -> WriteWait {
-        let admission = engine.write_wait_max().map(|patience| engine.deadline_after(patience));
+    pub(crate) fn by_options(shared: &Shared) -> WriteWait {
+        let admission = shared.write_wait_max().map(|patience| shared.deadline_after(patience));
         WriteWait { admission, locks_until: None, ingest_until: admission.map(|deadline| deadline.at) }
     }
 
     /// As [`WriteWait::by_options`], but without any wait for locks of transactions.
-    pub(crate) fn without_locks(engine: &Engine) -> WriteWait {
-        WriteWait { locks_until: Some(Duration::ZERO), ..WriteWait::by_options(engine) }
+    pub(crate) fn without_locks(shared: &Shared) -> WriteWait {
+        WriteWait { locks_until: Some(Duration::ZERO), ..WriteWait::by_options(shared) }
     }
 
     /// Waits for `patience` in all, and for admission and ingests no longer than the options say either.
-    pub(crate) fn within(engine: &Engine, patience: Duration) -> WriteWait {
-        let by_options = WriteWait::by_options(engine);
-        let own = engine.deadline_after(patience);
+    pub(crate) fn within(shared: &Shared, patience: Duration) -> WriteWait {
+        let by_options = WriteWait::by_options(shared);
+        let own = shared.deadline_after(patience);
         let admission = by_options.admission.filter(|longest| longest.patience < patience).unwrap_or(own);
         WriteWait { admission: Some(admission), locks_until: Some(own.at), ..by_options }
     }
 }
 
-impl Engine {
-    /// As [`Engine::write`], but held back until `patience` is over at most; with none, not at all. Bounds
-    /// how long pacing, memory and locks hold the batch back together, of which the first two have no more
-    /// than `write_wait_max_ms` either; a sync takes as long as the device.
-    ///
-    /// # Errors
-    /// `Busy` if that was not enough, `TimedOut` if a transaction kept a lock of one of its keys until then:
-    /// nothing is written. Otherwise as [`Engine::write`].
-    pub fn write_within(&self, batch: &Batch, sync: bool, patience: Duration) -> Result<SeqNo> {
-        self.write_waiting(batch, sync, &WriteWait::within(self, patience))
-    }
-
+impl Shared {
     /// How long any write may be held back, where that is bounded.
     #[inline]
     pub(crate) fn write_wait_max(&self) -> Option<Duration> {

@@ -88,7 +88,7 @@ fn reopened(disk: &MemDisk, mark: SeqNo, is_there: bool) {
     assert_eq!(holds(&engine).0, is_there, "an opening differs from a view");
     put(&engine, b"later");
     for _ in 0..2 {
-        let mut feed = engine.changes(SeqNo(1), FeedOptions::new()).unwrap();
+        let mut feed = Feed::open(engine.clone(), SeqNo(1), FeedOptions::new()).unwrap();
         assert_eq!(told(&mut feed).unwrap(), (is_there, true));
         let view = follow(disk);
         assert!(view.visible() >= mark);
@@ -163,7 +163,7 @@ fn what_was_refused_is_told_to_nobody() {
         let fault = if is_lasting { fault.lasting() } else { fault };
         let (disk, faulty, engine, mark) = failed(&fault, Kind::Full);
         put(&engine, b"later");
-        let mut feed = engine.changes(SeqNo(1), FeedOptions::new()).unwrap();
+        let mut feed = Feed::open(engine.clone(), SeqNo(1), FeedOptions::new()).unwrap();
         assert_eq!(told(&mut feed).unwrap(), (false, true));
         // While nobody can be told, those beside stay in front of it.
         let view = follow(&disk);
@@ -172,11 +172,11 @@ fn what_was_refused_is_told_to_nobody() {
         let copy = Path::new("/copy");
         engine.checkpoint(copy).unwrap();
         let copied = Engine::open_on(Arc::new(disk.clone()), copy, &options(), Env::real()).unwrap();
-        let mut feed = copied.changes(SeqNo(1), FeedOptions::new()).unwrap();
+        let mut feed = Feed::open(copied.clone(), SeqNo(1), FeedOptions::new()).unwrap();
         assert_eq!(told(&mut feed).unwrap(), (false, true), "as it was in the source");
         copied.close().unwrap();
         load(&engine).unwrap();
-        let mut feed = engine.changes(SeqNo(mark.0), FeedOptions::new()).unwrap();
+        let mut feed = Feed::open(engine.clone(), SeqNo(mark.0), FeedOptions::new()).unwrap();
         assert_eq!(told(&mut feed).unwrap(), (true, true));
         assert_eq!(holds(&follow(&disk)), (true, true));
         engine.close().unwrap();
@@ -200,7 +200,7 @@ fn what_was_void_is_told_to_nobody_whose_segment_was_given_up() {
         });
         engine.flush().unwrap();
         engine.wait_until_quiescent().unwrap();
-        engine.changes(SeqNo(1), FeedOptions::new()).is_err()
+        Feed::open(engine.clone(), SeqNo(1), FeedOptions::new()).is_err()
     };
     assert!((0..50).any(|_| is_given_up()), "history is never given up");
     assert_eq!(feed.try_next().unwrap_err().kind(), Kind::Gone);
@@ -212,7 +212,7 @@ fn what_was_void_is_told_to_nobody_whose_segment_was_given_up() {
 #[test]
 fn what_nobody_knows_is_told_to_nobody() {
     let (disk, _, engine, mark) = failed(&Fault::new(Call::Sync, Failure::Broken), Kind::Poisoned);
-    let mut feed = engine.changes(SeqNo(1), FeedOptions::new()).unwrap();
+    let mut feed = Feed::open(engine.clone(), SeqNo(1), FeedOptions::new()).unwrap();
     assert_eq!(told(&mut feed).unwrap_err().kind(), Kind::Poisoned);
     assert_eq!(feed.position(), mark, "it stays in front");
     assert!(engine.close().is_err());

@@ -256,7 +256,7 @@ fn open_ignoring(disk: MemDisk, key: &'static [u8]) -> Arc<Engine> {
 /// How often readers of changes are told that extents came in, and of which keys.
 fn told(engine: &Arc<Engine>) -> (u64, Vec<Vec<u8>>) {
     let (mut ingests, mut keys) = (0, Vec::new());
-    let mut feed = engine.changes(SeqNo(1), FeedOptions::new()).unwrap();
+    let mut feed = Feed::open(engine.clone(), SeqNo(1), FeedOptions::new()).unwrap();
     while let Some(batch) = feed.try_next().unwrap() {
         for change in batch.changes() {
             match change.kind {

@@ -14,15 +14,15 @@ use terrane_levels::Metasnapshot;
 use terrane_table::{Extent, Inheritance, ObjectKind};
 
 use crate::background::compaction::install::find;
-use crate::engine::Engine;
 use crate::observe::stats::add;
 use crate::read::successors::successors_of;
+use crate::shared::Shared;
 use crate::table::Table;
 
 /// Handles of the extents that a job wrote.
 pub(crate) type Fresh = HashMap<ExtentId, Arc<Extent>>;
 
-impl Engine {
+impl Shared {
     /// Makes handles for what a job wrote, and lets them take over what is cached of its inputs. Reads the
     /// store, so no lock is held.
     pub(crate) fn prepare_extents(&self, table: &Table, result: &JobResult) -> Fresh {

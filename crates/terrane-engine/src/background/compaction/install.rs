@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use terrane_base::{Error, ExtentId, Kind, Result};
 use terrane_compaction::JobResult;
-use terrane_format::manifest::{Edit, EditOp};
+use terrane_format::manifest::EditOp;
 use terrane_levels::{Change, Metasnapshot};
 use terrane_table::Extent;
 
@@ -20,15 +20,6 @@ use crate::table::ledger::Leaves;
 use crate::table::stopped::Left;
 
 impl Engine {
-    /// Appends an edit to the manifest; durable on return.
-    pub(crate) fn append_edit(&self, mut ops: Vec<EditOp>) -> Result<()> {
-        let void = self.marks.void();
-        ops.extend(void.iter().map(|seq| EditOp::VoidMark { seq: *seq }));
-        self.manifest.append(&Edit { ops })?;
-        self.marks.forget(&void);
-        Ok(())
-    }
-
     /// Makes a job's result part of the table: `more` goes into the same edit. Of memory nothing leaves.
     ///
     /// # Errors
@@ -85,7 +76,7 @@ impl Engine {
         drop(installing);
         job_report::installed(result);
         self.refresh_debt();
-        self.return_freed_memory();
+        self.memory.return_freed(&self.options);
         Ok(())
     }
 

@@ -68,7 +68,7 @@ impl Engine {
             pick_range(&shape, limits, &schedule.claims, request)
         });
         if served.is_fulfilled {
-            self.scheduler.notify();
+            self.background.scheduler.notify();
         }
         let follows_shape = !served.makes_shape && !schedule.is_paused() && limits.automatic;
         if follows_shape && served.job.is_none() {
@@ -95,9 +95,9 @@ impl Engine {
             }
             false => spec,
         };
-        let done = self.while_sinking(table, spec, control, || {
+        let done = self.write_control().while_sinking(table, spec, control, || {
             let mut publish = |part: JobResult| self.install(table, &part, Vec::new());
-            let result = self.compactor.run_in_parts(spec, control, &mut publish)?;
+            let result = self.background.compactor.run_in_parts(spec, control, &mut publish)?;
             self.install(table, &result, Vec::new()).map(|()| result.work)
         });
         // What a job did that came to no end was done, too.

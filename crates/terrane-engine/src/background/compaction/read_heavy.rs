@@ -115,13 +115,13 @@ impl Engine {
     /// to do.
     pub(crate) fn next_adaptive(&self, schedule: &mut Schedule) -> Option<Job> {
         let now = schedule.failures.now().as_micros() as u64;
-        let rests = now < self.adapting.rests_until.load(Ordering::Relaxed);
+        let rests = now < self.background.adapting.rests_until.load(Ordering::Relaxed);
         let is_off = self.options.adaptive_shape == AdaptiveShape::Off;
         // While anything fails, nothing is done that need not be.
         if is_off || rests || !schedule.is_idle() || schedule.has_failures() {
             return None;
         }
-        let step = self.worked_tables().iter().find_map(|table| {
+        let step = self.catalog.worked_tables().iter().find_map(|table| {
             let load = &schedule.adaptation.tables.get(&table.id)?.load;
             let is_held = schedule.failures.holds((JobKind::Adapt, Some(table.id)));
             let is_left_alone = is_held || schedule.quarantine.of(table.id).is_some();
@@ -137,7 +137,7 @@ impl Engine {
         // What failed is not wanted any more.
         schedule.failures.forget_settled(JobKinds::of(&[JobKind::Adapt]));
         if std::mem::take(&mut schedule.adaptation.has_worked) {
-            self.idle_watch.reclaim_again();
+            self.background.idle_watch.reclaim_again();
         }
         None
     }
@@ -179,22 +179,22 @@ impl Engine {
         let started = self.env.clock.now();
         let written = self.written.bytes();
         // Relaxed, as below: a writer that sees it late brings no more than a quantum beyond it.
-        self.adapting.stop_at.store(written.saturating_add(STOP_BYTES), Ordering::Relaxed);
+        self.background.adapting.stop_at.store(written.saturating_add(STOP_BYTES), Ordering::Relaxed);
         let done = self.compact(table, spec, control);
-        self.adapting.stop_at.store(u64::MAX, Ordering::Relaxed);
+        self.background.adapting.stop_at.store(u64::MAX, Ordering::Relaxed);
         if done.is_ok() {
             add(&self.counters.adaptive_jobs, 1);
         }
         let now = self.env.clock.now();
         let rests_until = now + now.saturating_sub(started);
-        self.adapting.rests_until.store(rests_until.as_micros() as u64, Ordering::Relaxed);
+        self.background.adapting.rests_until.store(rests_until.as_micros() as u64, Ordering::Relaxed);
         done
     }
 
     /// Stops a job that only reads gain by, if writers came while it runs. Called by writers now and then.
     #[inline]
     pub(crate) fn stop_for_writers(&self) {
-        let stop_at = self.adapting.stop_at.load(Ordering::Relaxed);
+        let stop_at = self.background.adapting.stop_at.load(Ordering::Relaxed);
         if terrane_base::planted!(AdaptAgainstWriters) {
             return;
         }
@@ -205,8 +205,8 @@ impl Engine {
 
     /// Stops a job that only reads gain by, for somebody who waits for what the background does.
     pub(crate) fn give_up_adapting(&self) {
-        if self.adapting.stop_at.swap(u64::MAX, Ordering::Relaxed) != u64::MAX {
-            self.scheduler.cancel(JobKinds::of(&[JobKind::Adapt]), CancelCause::Unneeded);
+        if self.background.adapting.stop_at.swap(u64::MAX, Ordering::Relaxed) != u64::MAX {
+            self.background.scheduler.cancel(JobKinds::of(&[JobKind::Adapt]), CancelCause::Unneeded);
         }
     }
 }

@@ -61,7 +61,7 @@ impl Engine {
     /// memory.
     pub(crate) fn relief(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
         let is_moving = schedule.runs_any(JobKinds::TO_LEVELS);
-        if is_moving || self.memory_debt() < RELIEF_DEBT {
+        if is_moving || self.memory.debt() < RELIEF_DEBT {
             return None;
         }
         let filled = tables.iter().filter_map(|table| Some((table.pinned().oldest_segment()?, table)));
@@ -115,7 +115,7 @@ impl Engine {
         self.give_functions(table, control);
         let generation = self.take_generation(table);
         let flushed = match &generation {
-            Some(generation) => self.while_draining(control, generation, started, || {
+            Some(generation) => self.write_control().while_draining(control, generation, started, || {
                 if table.wants_run(generation.first_seq()) || self.must_overflow(table, generation) {
                     self.flush_as_run(table, generation, control)
                 } else {
@@ -160,7 +160,7 @@ impl Engine {
         let is_manual = !table.settings().limits.automatic;
         (is_ranged || is_manual || !tree.runs.is_empty() || self.is_hurt(table.id))
             || level_1 > OVERFLOW_FACTOR.saturating_mul(Targets::new(&sizes, &table.settings().limits).of(1))
-            || (is_large && (had_to_wait || self.puts_off()))
+            || (is_large && (had_to_wait || self.write_control().puts_off()))
     }
 
     fn flush_as_run(
@@ -169,15 +169,15 @@ impl Engine {
         generation: &Arc<GlobalIndex>,
         control: &Arc<JobControl>,
     ) -> Result<()> {
-        let run = self.next_run.fetch_add(1, Ordering::Relaxed);
+        let run = self.background.next_run.fetch_add(1, Ordering::Relaxed);
         let snapshots = self.pins.list(|| self.journal.visible());
         let tree = table.pinned().tree;
         let spec = plan_dump(&shape_of(table, &tree, &snapshots), &table.settings().limits, run);
         let size = (generation.record_bytes(), generation.entry_count());
-        self.while_dumped(table.id, control, size, || {
+        self.write_control().while_dumped(table.id, control, size, || {
             let ranges = ranges_of(generation, &snapshots);
             let mut cursor = Completeness::new(generation);
-            let result = self.flusher.dump_run(&spec, &mut cursor, ranges, control)?;
+            let result = self.background.flusher.dump_run(&spec, &mut cursor, ranges, control)?;
             let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
             let is_behind = !is_whole || self.others_are_behind(table, generation.last_seq());
             let durable = is_behind.then(|| self.sync_journal_through(generation.last_seq())).transpose()?;
@@ -227,16 +227,16 @@ impl Engine {
                 // What earlier steps put into level 1 is there twice, under the same numbers.
                 return self.flush_as_run(table, generation, control);
             };
-            let step = self.flusher.flush_step(&spec, &mut cursor, &start, control);
+            let step = self.background.flusher.flush_step(&spec, &mut cursor, &start, control);
             let installed =
                 step.and_then(|step| self.install_step(table, generation, &cursor, step, durable.take()));
             let installed = installed.map_err(|error| self.blamed(Some(table.id), error));
-            self.scheduler.release(claim);
+            self.background.scheduler.release(claim);
             if let Err(error) = &installed
                 && error.kind() == Kind::Corrupt
             {
                 // Level 1 is damaged. A run reads nothing, so the memory comes back all the same.
-                self.scheduler.quarantine(table.id, error.clone());
+                self.background.scheduler.quarantine(table.id, error.clone());
                 add(&self.counters.background_errors, 1);
                 return self.flush_as_run(table, generation, control);
             }
@@ -261,7 +261,7 @@ impl Engine {
     ) -> Result<Option<(JobSpec, ClaimId)>> {
         let snapshots = self.pins.list(|| self.journal.visible());
         let mut claimed = None;
-        self.scheduler.wait_until(|schedule| {
+        self.background.scheduler.wait_until(|schedule| {
             let tree = table.pinned().tree;
             let shape = shape_of(table, &tree, &snapshots);
             match plan_flush(&shape, &table.settings().limits, &schedule.claims, start, left) {
@@ -275,7 +275,7 @@ impl Engine {
                 // A claim that is kept because of damage is never given up.
                 FlushPlan::Busy if schedule.quarantine.of(table.id).is_some() => Ok(true),
                 // Writers would wait as long as the job that holds level 1.
-                FlushPlan::Busy if self.is_filling() => Ok(true),
+                FlushPlan::Busy if self.write_control().is_filling() => Ok(true),
                 // Not `check`, which waits for the end of a pause: whoever ends it needs the lock that is
                 // held here.
                 FlushPlan::Busy if terrane_base::planted!(WaitUnderSchedule) => {

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use crate::background::job::Job;
 use crate::background::scheduler::Schedule;
-use crate::engine::Engine;
 use crate::observe::job_kind::JobKinds;
 use crate::observe::stats::add;
+use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
 
-impl Engine {
+impl Shared {
     /// Memory that scans step over more than it is worth: its table is flushed.
     pub(crate) fn flush_for_scans(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
         let is_free = |table: &&Arc<Table>| !schedule.holds_any(JobKinds::TO_LEVELS, table.id);

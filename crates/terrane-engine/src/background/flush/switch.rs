@@ -19,7 +19,7 @@ impl Engine {
     #[cold]
     pub(crate) fn note_full(&self, table: &Table) {
         if !table.full.swap(true, Ordering::AcqRel) {
-            self.scheduler.wake();
+            self.background.scheduler.wake();
         }
     }
 

@@ -98,8 +98,8 @@ fn who_ends_a_pause_needs_not_wait_for_a_flush_that_it_holds() {
     let ended = resumes.recv_timeout(LIMIT);
     assert!(ended.is_ok(), "who ends the pause waits for the lock under which the flush stands");
     paused.resume();
-    engine.scheduler.release(claim);
+    engine.background.scheduler.release(claim);
     let step = results.recv_timeout(LIMIT).expect("level 1 is free").expect("nothing fails");
-    engine.scheduler.release(step.expect("there are no runs").1);
+    engine.background.scheduler.release(step.expect("there are no runs").1);
     engine.close().expect("closes");
 }

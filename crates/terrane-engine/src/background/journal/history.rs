@@ -9,17 +9,14 @@
 //! It is durable before it is history: a flush makes its records durable before they are in the levels, and
 //! records of dropped tables, which no flush sees, are synced here.
 
-use std::path::Path;
-
 use terrane_base::options::{JournalMode, Options};
-use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
+use terrane_base::{Error, Result, SegmentId, SeqNo};
 use terrane_format::manifest::{EditOp, HistoryRule, Kept};
-use terrane_journal::{SegmentInfo, SegmentReader, SegmentSpec, segment_in_file};
+use terrane_journal::{SegmentInfo, segment_in_file};
+use terrane_levels::State;
 use terrane_levels::directory::JOURNAL;
-use terrane_levels::{KeptSegment, State};
 
-use crate::engine::Engine;
-use crate::observe::findings::{CheckReport, Finding};
+use crate::shared::Shared;
 
 /// What one edit does to history.
 #[derive(Debug, Default)]
@@ -88,7 +85,7 @@ fn rule_of(options: &Options, stored: HistoryRule) -> Result<HistoryRule> {
     Ok(HistoryRule { bytes, age })
 }
 
-impl Engine {
+impl Shared {
     /// Milliseconds since 1970.
     fn wall_millis(&self) -> u64 {
         self.env.clock.wall().as_millis() as u64
@@ -205,34 +202,5 @@ impl Engine {
             self.journal.sync_through(newest.last_seq)?;
         }
         Ok(has_all)
-    }
-
-    /// Verifies the segments that are history.
-    pub(crate) fn check_history(&self, report: &mut CheckReport) -> Result<()> {
-        let _no_trim = self.trimming.lock();
-        let state = self.manifest.state();
-        let dir = self.dir.join(JOURNAL);
-        for segment in state.history.values() {
-            match self.check_kept(&dir, &state, segment) {
-                Ok(()) => {}
-                Err(error) if error.kind() == Kind::Io => return Err(error),
-                Err(error) => report.findings.push(Finding { table: None, error: error.context("history") }),
-            }
-            report.segments += 1;
-            report.bytes += segment.kept.end_offset;
-        }
-        Ok(())
-    }
-
-    fn check_kept(&self, dir: &Path, state: &State, segment: &KeptSegment) -> Result<()> {
-        let (spec, kept, salt) = (segment.spec, segment.kept, state.database.segment_salt());
-        let spec = SegmentSpec { id: spec.id, file: spec.file, bytes: spec.bytes };
-        let opened = SegmentReader::open(&*self.disk, dir, &spec, salt, Some(kept.end_offset), true)?;
-        let mut reader = opened.filter(|reader| reader.first_seq() == kept.first_seq).ok_or_else(|| {
-            let path = dir.join(spec.file_name()).display().to_string();
-            Error::corrupt(format!("segment {} is missing or has another header", spec.id)).at(path, 0)
-        })?;
-        while reader.next_group()?.is_some() {}
-        if reader.last_seq() == kept.last_seq { Ok(()) } else { Err(reader.damaged()) }
     }
 }

@@ -48,32 +48,32 @@ impl Engine {
     /// How often compactions of ranges were ever held back: what is asked for now is told by it of later
     /// holds.
     pub(crate) fn begin_range(&self) -> u64 {
-        self.scheduler.inspect(|schedule| schedule.ranges.ever)
+        self.background.scheduler.inspect(|schedule| schedule.ranges.ever)
     }
 
     /// Holds compactions of ranges back: cancels those that run, and whoever waits for one is told so, with
     /// `Cancelled`. Holds count: each is ended by one [`Engine::allow_range_compactions`]. What the shape of
     /// a table asks for goes on.
     pub fn hold_range_compactions(&self) {
-        let mut schedule = self.scheduler.schedule.lock();
+        let mut schedule = self.background.scheduler.schedule.lock();
         schedule.ranges.present += 1;
         schedule.ranges.ever += 1;
         for running in schedule.running.iter().filter(|running| running.is_manual) {
             running.control.cancel(CancelCause::Held);
         }
         drop(schedule);
-        self.scheduler.wake();
+        self.background.scheduler.wake();
     }
 
     /// Ends one hold of compactions of ranges; does nothing if there is none.
     pub fn allow_range_compactions(&self) {
-        let mut schedule = self.scheduler.schedule.lock();
+        let mut schedule = self.background.scheduler.schedule.lock();
         schedule.ranges.present = schedule.ranges.present.saturating_sub(1);
     }
 
     /// Whether compactions of ranges are held back.
     #[must_use]
     pub fn holds_range_compactions(&self) -> bool {
-        self.scheduler.inspect(Schedule::holds_ranges)
+        self.background.scheduler.inspect(Schedule::holds_ranges)
     }
 }

@@ -10,7 +10,6 @@
 mod edit_room;
 mod files;
 mod load;
-pub(crate) mod mark;
 mod place;
 mod publish;
 

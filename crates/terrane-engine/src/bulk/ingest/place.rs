@@ -73,7 +73,7 @@ impl Engine {
         let is_layered = arrivals.iter().any(|arrival| !arrival.deletes.is_empty());
         let mut layers = Layers { is_layered, ..Layers::default() };
         let mut places = Vec::new();
-        self.scheduler.wait_until(|schedule| {
+        self.background.scheduler.wait_until(|schedule| {
             // All range deletes first: entries of any file lie above those that they touch.
             let deletes: Vec<_> = arrivals
                 .iter()
@@ -130,7 +130,7 @@ impl Engine {
     }
 
     fn next_run(&self) -> u64 {
-        self.next_run.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+        self.background.next_run.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
     }
 }
 

@@ -26,9 +26,10 @@ use terrane_format::manifest::EditOp;
 use terrane_levels::Change;
 use terrane_table::Extent;
 
+use crate::bulk::ingest::Arrival;
 use crate::bulk::ingest::place::Placed;
-use crate::bulk::ingest::{Arrival, mark};
 use crate::engine::Engine;
+use crate::ingest_mark;
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
@@ -47,8 +48,8 @@ impl Engine {
             self.flush_beneath(arrival)?;
         }
         let spans = arrivals.iter().map(|arrival| Span::new(&arrival.table, arrival.bounds()));
-        let watched = self.watch_writes();
-        let mut fenced = self.fence_spans(spans.collect(), lock_timeout)?;
+        let watched = self.txn.watch_writes();
+        let mut fenced = self.txn.fence_spans(self, spans.collect(), lock_timeout)?;
         let mut tries = 0;
         while let Some(arrival) = arrivals.iter().find(|arrival| arrival.is_over_memory()) {
             tries += 1;
@@ -58,18 +59,18 @@ impl Engine {
             }
             let spans = fenced.take_down();
             self.flush_beneath(arrival)?;
-            fenced = self.fence_spans(spans, lock_timeout)?;
+            fenced = self.txn.fence_spans(self, spans, lock_timeout)?;
         }
         let seq = self.publish_fenced(arrivals)?;
         fenced.land(seq);
         drop(watched);
-        self.feeds.wake_if_waiting();
+        self.feed_waiters.wake_if_waiting();
         add(
             &self.counters.extents_ingested,
             arrivals.iter().map(|arrival| arrival.all().count() as u64).sum(),
         );
         self.refresh_debt();
-        self.scheduler.wake();
+        self.background.scheduler.wake();
         Ok(seq)
     }
 
@@ -78,7 +79,7 @@ impl Engine {
         if !arrival.is_over_memory() {
             return Ok(());
         }
-        if self.scheduler.inspect(|schedule| schedule.is_paused()) {
+        if self.background.scheduler.inspect(|schedule| schedule.is_paused()) {
             return self.flush_to_run(&arrival.table);
         }
         self.flush_and_wait(std::slice::from_ref(&arrival.table))
@@ -91,7 +92,7 @@ impl Engine {
         tables.dedup_by_key(|table| table.id);
         let ids: Vec<TableId> = tables.iter().map(|table| table.id).collect();
         let control = Arc::new(self.new_control());
-        let held = self.scheduler.hold_flushes(&ids, &control)?;
+        let held = self.background.scheduler.hold_flushes(&ids, &control)?;
         let placed = self.claim_places(arrivals);
         let published = placed.as_ref().map_err(Error::clone).and_then(|(places, _)| {
             // No checkpoint or backup has the commit without the edit.
@@ -110,9 +111,9 @@ impl Engine {
             }
         });
         if let Ok((_, claims)) = placed {
-            claims.into_iter().for_each(|claim| self.scheduler.release(claim));
+            claims.into_iter().for_each(|claim| self.background.scheduler.release(claim));
         }
-        self.scheduler.resume_flushes(&held);
+        self.background.scheduler.resume_flushes(&held);
         published
     }
 
@@ -124,7 +125,7 @@ impl Engine {
         tables: &[&Arc<Table>],
     ) -> Result<SeqNo> {
         let mut marker = Batch::new();
-        marker.push(mark::record(&mark::value(tables.iter().map(|table| table.id))))?;
+        marker.push(ingest_mark::record(&ingest_mark::value(tables.iter().map(|table| table.id))))?;
         let mut entered = Err(Error::new(Kind::Cancelled, "the commit did not come to its turn"));
         let seq = self.journal.commit(&marker, true, &mut |placed| {
             let seq = placed.first_seq;

@@ -21,12 +21,12 @@ use terrane_journal::WrittenSegment;
 use terrane_levels::directory::{DATA, JOURNAL};
 use terrane_levels::{Manifest, State};
 
-use crate::engine::Engine;
 use crate::observe::events::{Checkpoint, Event};
+use crate::shared::Shared;
 use moment::Moment;
 use unfinished::Unfinished;
 
-impl Engine {
+impl Shared {
     /// Makes a checkpoint in the directory `path`, which must not exist: a database with every commit up to
     /// now, all or nothing of each, durable on return. Takes the time to write what is only in the journal,
     /// as far as data files can be linked. Commits go on.

@@ -14,7 +14,7 @@ use terrane_journal::Excerpt;
 use terrane_levels::State;
 use terrane_storage::Store;
 
-use crate::engine::Engine;
+use crate::shared::Shared;
 
 /// See the head of the file.
 pub(crate) struct Moment {
@@ -28,12 +28,12 @@ impl Moment {
     ///
     /// # Errors
     /// `Poisoned` if a sync of the journal failed before.
-    pub(crate) fn take(engine: &Engine) -> Result<Moment> {
-        let held = Held::new(&engine.store);
-        let _no_trim = engine.trimming.lock();
-        let _no_table = engine.catalog.change();
-        let state = engine.marks.told_in(|| engine.manifest.state());
-        let excerpt = engine.journal.excerpt()?;
+    pub(crate) fn take(shared: &Shared) -> Result<Moment> {
+        let held = Held::new(&shared.store);
+        let _no_trim = shared.trimming.lock();
+        let _no_table = shared.catalog.change();
+        let state = shared.marks.told_in(|| shared.manifest.state());
+        let excerpt = shared.journal.excerpt()?;
         Ok(Moment { state, excerpt, held })
     }
 

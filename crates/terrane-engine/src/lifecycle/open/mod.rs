@@ -13,13 +13,13 @@ mod entries;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
 
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::sync::Mutex;
 use terrane_base::{Error, Functions, Kind, Result, SeqNo, TableId};
-use terrane_compaction::{LocalCompactor, RateLimiter};
+use terrane_compaction::RateLimiter;
 use terrane_device::{Disk, DiskLock};
 use terrane_format::manifest::{Edit, EditOp};
 use terrane_journal::Journal;
@@ -28,13 +28,9 @@ use terrane_levels::{Manifest, Pins, State};
 use terrane_storage::{LocalStore, Store, StoreSettings};
 use terrane_table::{Cache, Extent, RowCache};
 
-use crate::background::compaction::read_heavy::ReadHeavy;
-use crate::background::idle::IdleWatch;
-use crate::background::scheduler::Scheduler;
-use crate::background::scrub::Scrubber;
-use crate::bulk::ingest::mark::Marks;
-use crate::change_feed::Feeds;
+use crate::background::Background;
 use crate::engine::Engine;
+use crate::ingest_mark::Marks;
 use crate::lifecycle::follower::{Following, KnownExtents};
 use crate::lifecycle::recover::{Recovered, Recovery};
 use crate::lifecycle::replay_filter::finish_swap;
@@ -42,11 +38,14 @@ use crate::memory::arbiter::MemoryArbiter;
 use crate::memory::budget::Budget;
 use crate::memory::writers::WriterMemory;
 use crate::observe::io_accounting::Flows;
+use crate::observe::slow_log::SlowLog;
 use crate::observe::stats::written::Written;
 use crate::observe::stats::{Counters, Histograms, add};
-use crate::read::snapshots::Readers;
+use crate::readers::Readers;
+use crate::readers::feed_waiters::FeedWaiters;
 use crate::segment_files::lost;
 use crate::segment_files::refuse_unfinished;
+use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::catalog::Catalog;
 use crate::table::settings::{TableSettings, check_default, check_kind_of_order, stored_options};
@@ -112,42 +111,41 @@ impl Engine {
         let window_bytes = txn.window_bytes_shared();
         let writers = WriterMemory { journal: journal.clone(), tables: totals, window_bytes };
         let memory = divide_memory(&env, (asked, &options), following.and_then(Following::cache), writers);
-        Ok(Arc::new(Engine {
+        let limiter = Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second));
+        let shared = Shared {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             rows: RowCache::new(memory.cache().clone(), memory.row_cache_bytes(options.row_cache)),
             cache: memory.cache().clone(),
-            memory,
-            idle_watch: IdleWatch::default(),
             catalog: Catalog::new(tables),
-            txn,
             functions,
-            limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
+            limiter,
             pins: Pins::new(),
             readers: Readers::new(options.reader_age_max_ms),
-            throttle: Throttle::default(),
+            feed_waiters: FeedWaiters::default(),
             events: Arc::default(),
-            scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
-            scrubber: Scrubber::default(),
-            adapting: ReadHeavy::default(),
-            next_run: AtomicU64::new(state.next.run),
-            compactor: LocalCompactor::new(flows.compaction(&extents)),
-            flusher: LocalCompactor::new(flows.flush(&extents)),
-            flows,
+            slow_log: SlowLog::new(env.clock.clone(), &options),
             trimming: Mutex::new(()),
-            feeds: Feeds::default(),
             closing: AtomicBool::new(false),
-            lock: Mutex::new(lock),
             dir: dir.to_owned(),
-            env,
-            disk,
-            options,
             store,
+            disk,
             manifest,
             journal,
             marks: Marks::new(recovered.void_marks),
             counters,
             written: Written::default(),
             histograms: Histograms::default(),
+            flows,
+            options,
+            env,
+        };
+        Ok(Arc::new(Engine {
+            throttle: Throttle::default(),
+            background: Background::new(&shared.env, &shared.flows, &extents, state.next.run),
+            lock: Mutex::new(lock),
+            memory,
+            txn,
+            shared,
         }))
     }
 

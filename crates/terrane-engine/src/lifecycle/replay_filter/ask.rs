@@ -7,8 +7,8 @@ use terrane_base::record::Record;
 use terrane_base::{Batch, Error, Kind, RecordKind, Result, SegmentId, SeqNo, TableId, callback, key};
 use terrane_journal::{BatchFilter, FoundBatch};
 
-use crate::bulk::ingest::mark;
 use crate::change_feed::change_of;
+use crate::ingest_mark;
 use crate::lifecycle::replay_filter::{
     ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable,
 };
@@ -154,7 +154,7 @@ impl BatchFilter for Asking<'_> {
     }
 
     fn batch(&mut self, batch: &FoundBatch<'_>) -> Result<Option<Vec<u8>>> {
-        if mark::is_mark(batch.records) {
+        if ingest_mark::is_mark(batch.records) {
             return Ok(None);
         }
         let records = records_of(batch)?;

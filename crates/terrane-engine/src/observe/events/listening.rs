@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use terrane_base::sync::atomic::Ordering;
 
-use terrane_base::env::Step;
+use terrane_base::env::{Env, Step};
 use terrane_base::{Error, Result};
 use terrane_compaction::JobControl;
 
-use crate::engine::Engine;
 use crate::observe::events::{Events, Listener, Queue};
 
 /// What somebody waits for: the ends of flushes, then what was put in by then.
@@ -65,45 +64,43 @@ impl Events {
     }
 }
 
-impl Engine {
-    /// Tells `listener` what happens from now on.
+impl Events {
+    /// Tells `listener` what happens from now on, by a thread that the first one starts.
     ///
     /// # Errors
-    /// `Cancelled` after a close, `Io` if no thread can be started.
-    pub fn add_listener(&self, listener: Arc<dyn Listener>) -> Result<()> {
-        let mut thread = self.events.thread.lock();
-        if self.is_closing() {
+    /// `Cancelled` if the database is closing, `Io` if no thread can be started.
+    pub(crate) fn add_listener(
+        self: &Arc<Self>,
+        (env, instance): (&Env, u64),
+        is_closing: impl Fn() -> bool,
+        listener: Arc<dyn Listener>,
+    ) -> Result<()> {
+        let mut thread = self.thread.lock();
+        if is_closing() {
             return Err(Error::new(terrane_base::Kind::Cancelled, "the database is closing"));
         }
-        if !self.events.is_heard.load(Ordering::Relaxed) {
-            let (events, instance) = (self.events.clone(), self.instance);
-            match self.env.spawn.stepper() {
+        if !self.is_heard.load(Ordering::Relaxed) {
+            let events = self.clone();
+            match env.spawn.stepper() {
                 Some(stepper) => stepper.add("terrane-events", Box::new(move || events.step(instance))),
                 None => {
                     let body = Box::new(move || events.run(instance));
-                    *thread = Some(self.env.spawn.spawn("terrane-events", body)?);
+                    *thread = Some(env.spawn.spawn("terrane-events", body)?);
                 }
             }
         }
-        self.events.queue.lock().listeners.push(listener);
-        self.events.is_heard.store(true, Ordering::Relaxed);
+        self.queue.lock().listeners.push(listener);
+        self.is_heard.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Waits until listeners were told what has happened so far, the ends of flushes that run included. What
-    /// is left out because too much waits is not waited for, nor is a flush that
-    /// [`Engine::set_background_paused`] holds.
-    ///
-    /// # Errors
-    /// `Invalid` on a thread of the background, such as that of the listeners.
-    pub fn wait_for_listeners(&self) -> Result<()> {
-        crate::reentrancy::refuse(self.instance)?;
-        match self.env.spawn.stepper() {
+    /// Waits until listeners were told what has happened so far, the ends of flushes that run included.
+    pub(crate) fn wait_for_listeners(&self, (env, instance): (&Env, u64)) {
+        match env.spawn.stepper() {
             // Nobody else would tell them.
-            Some(_) => while self.events.step(self.instance) == Step::Worked {},
-            None => self.events.wait_until_told(),
+            Some(_) => while self.step(instance) == Step::Worked {},
+            None => self.wait_until_told(),
         }
-        Ok(())
     }
 }
 

@@ -18,13 +18,13 @@ use terrane_levels::Metasnapshot;
 use terrane_memtable::{Memtable, Version};
 use terrane_table::{Answer, Epoch, Lookup, enter, probe_many};
 
-use crate::engine::Engine;
 use crate::read::get::{ReadMode, Reading, count_reads, find_extent, hidden_in, is_hidden, tree_len};
 use crate::read::merge_operands::Sources;
 use crate::read::multi_get::fetch::Missing;
 use crate::read::multi_get::pending::Open;
 use crate::read::multi_get::values::Values;
 use crate::read::row_cache::Rows;
+use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::filter_policy::Asking;
 use crate::table::read_view::ReadView;
@@ -36,21 +36,21 @@ pub(super) const GROUP: usize = 32;
 /// Keys that are read under one epoch; beyond that it is left and entered again.
 const EPOCH_KEYS: usize = 512;
 
-impl Engine {
+impl Shared {
     /// Reads several keys of one snapshot or moment; the i-th value answers `keys[i]`.
     ///
     /// # Errors
-    /// As [`Engine::get`].
+    /// As [`Shared::get`].
     pub fn multi_get(&self, table: &Table, keys: &[&[u8]], mode: ReadMode) -> Result<Vec<Option<Vec<u8>>>> {
         let mut values = Values::new();
         self.multi_get_into(table, keys, mode, &mut values)?;
         Ok(values.iter().map(|value| value.map(<[u8]>::to_vec)).collect())
     }
 
-    /// [`Engine::multi_get`] into a buffer that can be used again, without an allocation for each value.
+    /// [`Shared::multi_get`] into a buffer that can be used again, without an allocation for each value.
     ///
     /// # Errors
-    /// As [`Engine::get`]. What `values` holds then means nothing.
+    /// As [`Shared::get`]. What `values` holds then means nothing.
     pub fn multi_get_into(
         &self,
         table: &Table,
@@ -58,14 +58,14 @@ impl Engine {
         mode: ReadMode,
         values: &mut Values,
     ) -> Result<()> {
-        let mut read = || {
+        let read = || {
             if self.samples_now() {
                 return self
                     .sampled(table, keys, mode, || self.multi_get_unsampled(table, keys, mode, values));
             }
             self.multi_get_unsampled(table, keys, mode, values)
         };
-        if self.watches_reads() { self.watched_read(&table.name, keys.len(), read) } else { read() }
+        self.slow_log.read(&table.name, keys.len(), read)
     }
 
     fn multi_get_unsampled(
@@ -99,7 +99,7 @@ impl Engine {
     ) -> Result<()> {
         let mut rest = Rest::default();
         let (rows, now) = (self.rows_of(mode), ReadClock::new(&table.sense));
-        let batch = |seq| Batch { engine: self, table, keys, mode, rows, seq, now: &now };
+        let batch = |seq| Batch { shared: self, table, keys, mode, rows, seq, now: &now };
         let (picture, seq) = if distinct.len() <= EPOCH_KEYS {
             let epoch = enter();
             let (picture, seq) = self.present(table, epoch.guard(), mode);
@@ -144,7 +144,7 @@ impl Engine {
     ) -> Result<()> {
         let (rows, now) = (self.rows_of(mode), ReadClock::new(&table.sense));
         let (picture, seq) = self.pinned_present(table, mode);
-        let batch = Batch { engine: self, table, keys, mode, rows, seq, now: &now };
+        let batch = Batch { shared: self, table, keys, mode, rows, seq, now: &now };
         let mut order = distinct.to_vec();
         order.sort_unstable_by_key(|&(index, _)| keys[index]);
         order.into_iter().try_for_each(|(index, hash)| {
@@ -157,7 +157,7 @@ impl Engine {
 /// One call.
 #[derive(Clone, Copy)]
 pub(crate) struct Batch<'b> {
-    pub(crate) engine: &'b Engine,
+    pub(crate) shared: &'b Shared,
     pub(crate) table: &'b Table,
     pub(crate) keys: &'b [&'b [u8]],
     mode: ReadMode,
@@ -197,7 +197,7 @@ impl Batch<'_> {
     }
 
     pub(crate) fn reading<'r>(&'r self, key: &'r [u8], hash: u64) -> Reading<'r> {
-        let asking = self.engine.asking(self.table, self.mode, hash);
+        let asking = self.shared.asking(self.table, self.mode, hash);
         Reading { key, hash, seq: self.seq, asking, filter_use: &self.table.filter_use }
     }
 }
@@ -227,7 +227,7 @@ impl<'g> Group<'g> {
             runs: 0,
         };
         for (at, &(_, hash)) in keys.iter().enumerate() {
-            group.asking[at] = batch.engine.asking(batch.table, batch.mode, hash);
+            group.asking[at] = batch.shared.asking(batch.table, batch.mode, hash);
             picture.active.prefetch(hash);
         }
         group

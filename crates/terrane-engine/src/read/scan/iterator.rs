@@ -6,13 +6,13 @@ use std::sync::Arc;
 use terrane_base::{Collation, Cursor, Entry, Result, SeqNo};
 use terrane_levels::Level;
 use terrane_memtable::MemtableCursor;
-use terrane_table::{CursorOptions, LevelCursor, MergeCursor, Scope};
+use terrane_table::{Cache, CursorOptions, LevelCursor, MergeCursor, Scope};
 
 mod refresh;
 
-use crate::engine::Engine;
 use crate::read::scan::range_tombstones::{RangeTombstoneIter, Ranges};
 use crate::read::scan::{Bounds, Scan};
+use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
 use crate::table::skipped_versions::SkippedVersions;
@@ -94,11 +94,10 @@ impl Cursor for Source {
 /// A position among the visible keys of a table: seek, next, prev, without copies where possible.
 pub type TableScan = Scan<MergeCursor<Source>>;
 
-impl Engine {
+impl Shared {
     /// The rows of `table` within `bounds` at number `seq`, from both ends.
     #[must_use]
-    pub fn range(self: &Arc<Self>, table: &Table, bounds: Bounds, seq: SeqNo) -> RangeIter {
-        let engine = self.clone();
+    pub fn range(&self, table: &Table, bounds: Bounds, seq: SeqNo) -> RangeIter {
         // Both ends read the same picture; the second end is opened only if it is used.
         let picture = table.shared(&terrane_base::epoch::pin());
         let shown = shown_memory(&picture, seq);
@@ -106,8 +105,10 @@ impl Engine {
         let kept = picture.clone();
         let (sense, scope) = (table.sense.clone(), scope_of(table, &bounds));
         let passed = table.passed.clone();
+        let (cache, read_ahead_bytes) = (self.cache.clone(), self.options.read_ahead_bytes);
         let open = move || {
-            let sources = engine.sources(&picture, &passed, shown, seq, scope.as_ref());
+            let opener = Opener { cache: &cache, read_ahead_bytes };
+            let sources = opener.sources(&picture, &passed, shown, seq, scope.as_ref());
             let sources = MergeCursor::new(sources).ordered(sense.collation());
             Scan::new(sources, seq, bounds.clone(), sense.clone())
         };
@@ -121,6 +122,21 @@ impl Engine {
         }
     }
 
+    /// What opens the sources of a scan.
+    fn opener(&self) -> Opener<'_> {
+        Opener { cache: &self.cache, read_ahead_bytes: self.options.read_ahead_bytes }
+    }
+}
+
+/// Opens the sources of a scan.
+#[derive(Clone, Copy)]
+struct Opener<'c> {
+    cache: &'c Arc<Cache>,
+    /// The option of this name.
+    read_ahead_bytes: u64,
+}
+
+impl Opener<'_> {
     /// The sources of a picture for a scan at `seq`, newest first; of those in memory the `shown` ones. Those
     /// on disk stay within `scope`, if there is one.
     fn sources(
@@ -142,16 +158,16 @@ impl Engine {
         let generations = generations.filter(move |(at, _)| is_shown(before + *at));
         let generations = generations.map(|(_, generation)| generation.cursor());
         let levels = picture.tree.places().filter(|(_, level)| !level.is_empty());
-        let read_ahead_bytes = self.read_ahead_bytes(picture);
+        let read_ahead_bytes = self.share_of_read_ahead(picture);
         let levels = levels.map(|(_, level)| self.level_cursor(level, read_ahead_bytes, scope));
         memtables.chain(generations).map(Source::Memory).chain(levels.map(Source::Level)).collect()
     }
 
     /// The largest window of each sorted run of a picture. With hundreds of overflow runs they share what few
     /// may have.
-    fn read_ahead_bytes(&self, picture: &ReadView) -> u32 {
+    fn share_of_read_ahead(&self, picture: &ReadView) -> u32 {
         let runs = (picture.tree.runs.len() + picture.tree.levels.len()) as u64;
-        let asked = self.options.read_ahead_bytes;
+        let asked = self.read_ahead_bytes;
         let share = asked * READ_AHEAD_RUNS / runs.max(READ_AHEAD_RUNS);
         // At most 4 MiB by its range.
         share.max(READ_AHEAD_BYTES_MIN).min(asked) as u32
@@ -171,7 +187,7 @@ impl Engine {
         }
     }
 
-    /// As [`Engine::sources`], where some have range deletes: those and all behind them are veiled.
+    /// As [`Opener::sources`], where some have range deletes: those and all behind them are veiled.
     #[cold]
     fn veiled_sources(
         &self,
@@ -189,10 +205,10 @@ impl Engine {
             .filter(|(at, _)| is_shown(*at))
             .map(|(_, memtable)| (Source::Memory(memtable.cursor()), Ranges::of_memory(memtable, seq)));
         let levels = picture.tree.places().filter(|(_, level)| !level.is_empty());
-        let read_ahead_bytes = self.read_ahead_bytes(picture);
+        let read_ahead_bytes = self.share_of_read_ahead(picture);
         let levels = levels.map(|(_, level)| {
             let cursor = self.level_cursor(level, read_ahead_bytes, scope);
-            (Source::Level(cursor), Ranges::of_level(level, seq, &self.cache))
+            (Source::Level(cursor), Ranges::of_level(level, seq, self.cache))
         });
         let mut newer: Vec<Ranges> = Vec::new();
         let veil = |(source, own): (Source, Option<Ranges>)| {

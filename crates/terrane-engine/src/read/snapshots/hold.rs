@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::read::scan::iterator::RenewableScan;
 use crate::read::snapshots::snapshot::Snapshot;
-use crate::read::snapshots::{Held, Origin, ReaderKind};
+use crate::readers::{Held, Origin, ReaderKind};
 use crate::table::Table;
 
 /// The moment that a scan reads at, and its note of what it holds, until dropped.
@@ -26,14 +26,14 @@ impl Hold {
     }
 
     fn with(snapshot: Arc<Snapshot>, number: Option<u64>) -> Hold {
-        let engine = snapshot.engine();
-        let is_plain = engine.readers.age_max().is_none() && !engine.watches_scans();
+        let shared = snapshot.shared();
+        let is_plain = shared.readers.age_max().is_none() && !shared.slow_log.watches_scans();
         Hold { snapshot, number, is_plain }
     }
 
     /// As [`Hold::new`], for whatever scan.
     pub(super) fn of(snapshot: Arc<Snapshot>, held: Held) -> Hold {
-        let number = snapshot.engine().readers.with(snapshot.slot(), |entry| entry.hold(held));
+        let number = snapshot.shared().readers.with(snapshot.slot(), |entry| entry.hold(held));
         Hold::with(snapshot, Some(number))
     }
 
@@ -50,7 +50,7 @@ impl Hold {
     }
 
     /// Whether steps of the scan need neither [`Snapshot::check`] nor
-    /// [`Engine::watched_scan`](crate::Engine::watched_scan).
+    /// [`Shared::watched_scan`](crate::Shared::watched_scan).
     #[inline]
     #[must_use]
     pub fn is_plain(&self) -> bool {
@@ -66,7 +66,7 @@ impl Hold {
             return false;
         }
         let origin = Origin::here(ReaderKind::Scan);
-        let snapshot = Arc::new(Snapshot::from(self.snapshot.engine().clone(), origin));
+        let snapshot = Arc::new(Snapshot::from(self.snapshot.shared_ref(), origin));
         *self = Hold::with(snapshot, None);
         true
     }
@@ -76,7 +76,7 @@ impl Hold {
         let held = Held::new(table.id, scan.picture(), None);
         let before = self.number;
         let snapshot = &self.snapshot;
-        let number = snapshot.engine().readers.with(snapshot.slot(), |entry| {
+        let number = snapshot.shared().readers.with(snapshot.slot(), |entry| {
             before.into_iter().for_each(|number| entry.let_go(number));
             entry.hold(held)
         });
@@ -91,7 +91,7 @@ impl Drop for Hold {
             && Arc::strong_count(&self.snapshot) > 1
         {
             let snapshot = &self.snapshot;
-            snapshot.engine().readers.with(snapshot.slot(), |entry| entry.let_go(number));
+            snapshot.shared().readers.with(snapshot.slot(), |entry| entry.let_go(number));
         }
     }
 }

@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::{SeqNo, TableId};
 
-use crate::engine::Engine;
-use crate::observe::stats::Stats;
-use crate::read::snapshots::entry::Entry;
-use crate::read::snapshots::{Origin, Since};
+use crate::readers::{Entry, Origin, Since};
+use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
 
@@ -97,33 +94,16 @@ fn flushed_bytes(table: Option<&Arc<Table>>, picture: &ReadView) -> u64 {
     memtable_bytes + held.map(|held| held.record_bytes() + held.index_bytes()).sum::<u64>()
 }
 
-impl Engine {
+impl Shared {
     /// What reads at a moment of the past now, oldest first.
     #[must_use]
     pub fn live_readers(&self) -> Vec<LiveReader> {
-        let mut readers = Vec::new();
-        for shard in &self.readers.shards {
-            // What is copied may be the last of its kind when it goes, so not under the lock.
-            readers.extend(shard.lock().live().map(Copy::of));
-        }
+        let readers = self.readers.copy_live(Copy::of);
         let (tables, now, visible) = (self.catalog.all(), self.env.clock.now(), self.journal.visible());
         self.readers.tick(now);
         let mut readers: Vec<_> =
             readers.into_iter().map(|reader| reader.show(&tables, now, visible)).collect();
         readers.sort_by_key(|reader| (std::cmp::Reverse(reader.age), reader.id));
         readers
-    }
-
-    /// Tells what there is of readers now.
-    pub(crate) fn show_readers(&self, stats: &mut Stats) {
-        let now = self.env.clock.now();
-        self.readers.tick(now);
-        stats.readers_expired = self.readers.expired.load(Ordering::Relaxed);
-        for shard in &self.readers.shards {
-            for entry in shard.lock().live() {
-                stats.readers_live += 1;
-                stats.reader_age_micros = stats.reader_age_micros.max(entry.age(now).as_micros() as u64);
-            }
-        }
     }
 }

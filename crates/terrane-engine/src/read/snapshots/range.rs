@@ -5,11 +5,12 @@ use std::sync::{Arc, Weak};
 use terrane_base::Result;
 use terrane_base::sync::Mutex;
 
-use crate::engine::Engine;
 use crate::read::scan::Bounds;
 use crate::read::scan::iterator::{RangeIter, Row};
+use crate::read::snapshots::Hold;
 use crate::read::snapshots::snapshot::Snapshot;
-use crate::read::snapshots::{Held, Hold, Origin, Release};
+use crate::readers::{Held, Origin, Release};
+use crate::shared::{Shared, SharedRef};
 use crate::table::Table;
 
 /// The rows of a range as a snapshot sees them, from both ends; keeps the snapshot.
@@ -26,26 +27,26 @@ pub struct PinnedRange {
 enum Rows {
     Own(RangeIter),
     /// Where readers expire.
-    Shared(Arc<Shared>),
+    Expiring(Arc<Expiring>),
 }
 
-struct Shared(Mutex<Option<RangeIter>>);
+struct Expiring(Mutex<Option<RangeIter>>);
 
 impl Rows {
     /// The rows of a scan of `table`, and what it holds.
-    fn new(engine: &Engine, table: &Table, own: RangeIter) -> (Rows, Held) {
-        if engine.readers.age_max().is_none() {
+    fn new(shared: &Shared, table: &Table, own: RangeIter) -> (Rows, Held) {
+        if shared.readers.age_max().is_none() {
             let held = Held::new(table.id, own.picture(), None);
             return (Rows::Own(own), held);
         }
         let picture = own.picture().clone();
-        let shared = Arc::new(Shared(Mutex::new(Some(own))));
-        let weak: Weak<dyn Release> = Arc::downgrade(&shared) as Weak<dyn Release>;
-        (Rows::Shared(shared), Held::new(table.id, &picture, Some(weak)))
+        let expiring = Arc::new(Expiring(Mutex::new(Some(own))));
+        let weak: Weak<dyn Release> = Arc::downgrade(&expiring) as Weak<dyn Release>;
+        (Rows::Expiring(expiring), Held::new(table.id, &picture, Some(weak)))
     }
 }
 
-impl Release for Shared {
+impl Release for Expiring {
     fn release(&self) {
         // Who is in the middle of a step finds out at the next one.
         let taken = self.0.try_lock().and_then(|mut rows| rows.take());
@@ -57,17 +58,17 @@ impl PinnedRange {
     /// The rows of `table` within `bounds` as `snapshot` sees them.
     #[must_use]
     pub fn new(table: &Arc<Table>, bounds: Bounds, snapshot: Arc<Snapshot>) -> PinnedRange {
-        let engine = snapshot.engine();
-        let (rows, held) = Rows::new(engine, table, engine.range(table, bounds, snapshot.seq()));
+        let shared = snapshot.shared();
+        let (rows, held) = Rows::new(shared, table, shared.range(table, bounds, snapshot.seq()));
         PinnedRange { rows, table: table.clone(), is_over: false, hold: Hold::of(snapshot, held) }
     }
 
     /// The rows of `table` within `bounds` as they are now, listed as of this origin.
     #[must_use]
-    pub fn own(engine: &Arc<Engine>, table: &Arc<Table>, bounds: Bounds, origin: Origin) -> PinnedRange {
-        let pin = engine.pins.pin(|| engine.journal.visible());
-        let (rows, held) = Rows::new(engine, table, engine.range(table, bounds, pin.seq()));
-        let snapshot = Arc::new(Snapshot::listed(engine.clone(), pin, origin, Some(held)));
+    pub fn own(shared: SharedRef, table: &Arc<Table>, bounds: Bounds, origin: Origin) -> PinnedRange {
+        let pin = shared.pins.pin(|| shared.journal.visible());
+        let (rows, held) = Rows::new(&shared, table, shared.range(table, bounds, pin.seq()));
+        let snapshot = Arc::new(Snapshot::listed(shared, pin, origin, Some(held)));
         PinnedRange { rows, table: table.clone(), is_over: false, hold: Hold::first(snapshot) }
     }
 
@@ -84,9 +85,9 @@ impl PinnedRange {
         &mut self,
         step: impl FnOnce(&mut RangeIter) -> Option<Result<Row>>,
     ) -> Option<Result<Row>> {
-        if self.hold.snapshot().engine().watches_scans() {
-            let (engine, table) = (self.hold.snapshot().engine().clone(), self.table.clone());
-            return engine.watched_scan(&table.name, || self.step_unwatched(step));
+        if self.hold.snapshot().shared().slow_log.watches_scans() {
+            let (snapshot, table) = (self.hold.snapshot().clone(), self.table.clone());
+            return snapshot.shared().watched_scan(&table.name, || self.step_unwatched(step));
         }
         self.step_unwatched(step)
     }
@@ -96,15 +97,15 @@ impl PinnedRange {
         &mut self,
         step: impl FnOnce(&mut RangeIter) -> Option<Result<Row>>,
     ) -> Option<Result<Row>> {
-        let shared = match &mut self.rows {
+        let expiring = match &mut self.rows {
             Rows::Own(rows) => return step(rows),
-            Rows::Shared(shared) => shared.clone(),
+            Rows::Expiring(expiring) => expiring.clone(),
         };
         if self.is_over {
             return None;
         }
         let row = match self.hold.snapshot().check() {
-            Ok(()) => match &mut *shared.0.lock() {
+            Ok(()) => match &mut *expiring.0.lock() {
                 Some(rows) => step(rows),
                 // Taken away since the check.
                 None => self.hold.snapshot().check().err().map(Err),
@@ -113,7 +114,7 @@ impl PinnedRange {
         };
         if !matches!(row, Some(Ok(_))) {
             self.is_over = true;
-            drop(shared.0.lock().take());
+            drop(expiring.0.lock().take());
         }
         row
     }

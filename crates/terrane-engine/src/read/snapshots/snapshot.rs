@@ -1,53 +1,60 @@
 //! A fixed position in the commit order that keeps what it sees.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use terrane_base::{Result, SeqNo};
 use terrane_levels::Pin;
 
-use crate::engine::Engine;
-use crate::read::snapshots::{Held, Origin, ReaderKind, Since, Slot};
+use crate::readers::{Held, Origin, ReaderKind, Since, Slot};
+use crate::shared::{Shared, SharedRef};
 
 /// Keeps every version that is the newest at its number, until dropped, or until it has expired.
 pub struct Snapshot {
     slot: Slot,
     kind: ReaderKind,
     since: Since,
+    /// How old it may get; `None` is any.
+    age_max: Option<Duration>,
     /// What the snapshot sees must not be closed under it in memory.
-    engine: Arc<Engine>,
+    shared: SharedRef,
 }
 
 impl Snapshot {
     /// A snapshot of everything that is visible now.
     #[must_use]
     #[track_caller]
-    pub fn new(engine: Arc<Engine>) -> Self {
-        Snapshot::from(engine, Origin::here(ReaderKind::Snapshot))
+    pub fn new(shared: SharedRef) -> Self {
+        Snapshot::from(shared, Origin::here(ReaderKind::Snapshot))
     }
 
     /// As [`Snapshot::new`], listed as of this origin.
     #[must_use]
-    pub fn from(engine: Arc<Engine>, origin: Origin) -> Self {
-        let pin = engine.pins.pin(|| engine.journal.visible());
-        Snapshot::listed(engine, pin, origin, None)
+    pub fn from(shared: SharedRef, origin: Origin) -> Self {
+        let pin = shared.pins.pin(|| shared.journal.visible());
+        Snapshot::listed(shared, pin, origin, None)
     }
 
     /// A snapshot of what is pinned, listed with the first thing that it holds.
-    pub(crate) fn listed(engine: Arc<Engine>, pin: Pin, origin: Origin, held: Option<Held>) -> Self {
-        let kind = origin.kind;
-        let since = Since { seq: pin.seq(), time: engine.reader_time(kind) };
-        Snapshot { slot: engine.readers.enter(since, pin, origin, held), kind, since, engine }
+    pub(crate) fn listed(shared: SharedRef, pin: Pin, origin: Origin, held: Option<Held>) -> Self {
+        let (kind, age_max) = (origin.kind, shared.readers.age_max());
+        let since = Since { seq: pin.seq(), time: shared.reader_time(kind) };
+        Snapshot { slot: shared.readers.enter(since, pin, origin, held), kind, since, age_max, shared }
     }
 
     /// Moves the snapshot to everything that is visible now, also if it has expired.
     pub fn renew(&mut self) {
-        self.since = self.engine.renew_reader(self.slot, self.kind, self.since);
+        self.since = self.shared.renew_reader(self.slot, self.kind, self.since);
     }
 
     /// What the snapshot is of.
     #[must_use]
-    pub fn engine(&self) -> &Arc<Engine> {
-        &self.engine
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// The same, kept open by the copy.
+    pub(crate) fn shared_ref(&self) -> SharedRef {
+        self.shared.clone()
     }
 
     /// The position: records with this number and below are seen.
@@ -73,15 +80,15 @@ impl Snapshot {
     /// `TooOld` if it is older than the option `reader_age_max_ms` allows: what was read may be wrong.
     #[inline]
     pub fn check(&self) -> Result<()> {
-        match self.engine.readers.age_max() {
+        match self.age_max {
             None => Ok(()),
-            Some(age_max) => self.engine.check_reader(self, age_max),
+            Some(age_max) => self.shared.check_reader(self, age_max),
         }
     }
 }
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        self.engine.readers.leave(self.slot);
+        self.shared.readers.leave(self.slot);
     }
 }

@@ -12,6 +12,7 @@ use terrane_memtable::Memtable;
 use super::*;
 use crate::background::flush::merge_frozen::tests::{freeze, open_on, put};
 use crate::bulk::ingest::{IngestFile, IngestOptions};
+use crate::engine::Engine;
 use crate::read::get::ReadMode;
 use crate::read::scan::Bounds;
 

@@ -125,7 +125,7 @@ impl Transaction {
 
     fn look_at(&self, footprint: &Footprint) -> Result<()> {
         let at = self.snapshot.as_ref().map(|snapshot| snapshot.seq());
-        self.engine.validate(self.id, |look| {
+        self.engine.txn.validate(&self.engine, self.id, |look| {
             if let (Some(at), false) = (at, self.is_pessimistic()) {
                 footprint.writes.iter().try_for_each(|key| check_write(look, key, at))?;
             }

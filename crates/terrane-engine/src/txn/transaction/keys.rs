@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 
 use terrane_base::{Result, TableId};
 
-use crate::engine::Engine;
+use crate::shared::Shared;
 use crate::txn::lock_table::{LockKey, LockMode, LockWait};
 use crate::txn::transaction::commit::check_write;
 use crate::txn::transaction::{KEPT_OVERHEAD_BYTES, Transaction};
@@ -50,7 +50,10 @@ impl Transaction {
         }
         self.begin_with_lock();
         let checked = match &self.snapshot {
-            Some(snapshot) => engine.validate(self.id, |look| check_write(look, &key, snapshot.seq())),
+            Some(snapshot) => self
+                .engine
+                .txn
+                .validate(&self.engine, self.id, |look| check_write(look, &key, snapshot.seq())),
             None => Ok(()),
         };
         match (&checked, &mut self.noted) {
@@ -70,8 +73,8 @@ impl Transaction {
         }
     }
 
-    pub(super) fn patience<'e>(&self, engine: &'e Engine) -> LockWait<'e> {
-        let patience = engine.patience(self.options.lock_timeout);
+    pub(super) fn patience<'e>(&self, shared: &'e Shared) -> LockWait<'e> {
+        let patience = shared.patience(self.options.lock_timeout);
         LockWait { finds_deadlocks: self.options.finds_deadlocks, ..patience }
     }
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use terrane_base::env::{Clock, Env, Joiner, SleepClock, Spawn, Step, Stepper};
 use terrane_base::options::Options;
 use terrane_base::sync::Mutex;
-use terrane_base::{Error, Kind, TableId};
+use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
 use terrane_device::MemDisk;
 
 use super::*;
 use crate::background::scheduler::Schedule;
+use crate::engine::Engine;
 use crate::observe::job_kind::JobKind;
 use crate::read::scan::Bounds;
 use crate::txn::ingest_guard::Span;
@@ -89,9 +90,9 @@ fn what_admission_took_is_gone_for_locks() {
     let mut holder = Transaction::begin(engine.clone(), options).expect("begins");
     holder.before_write(TableId::DEFAULT, b"k").expect("nobody has it");
     let wait = WriteWait::within(&engine, Duration::from_millis(500));
-    let permit = engine.admit(&batch(), wait.admission).expect("nothing is owed");
+    let permit = engine.write_control().admit(&batch(), wait.admission).expect("nothing is owed");
     clock.sleep(Duration::from_millis(500));
-    let refused = engine.pass_gate(&batch(), &wait).map(drop);
+    let refused = engine.txn.pass_gate((&engine.shared, &engine.throttle), &batch(), &wait).map(drop);
     assert_eq!(refused.map_err(|error| error.kind()), Err(Kind::TimedOut));
     drop(permit);
     assert_eq!(engine.visible(), SeqNo(0), "nothing is written");
@@ -104,7 +105,7 @@ fn what_admission_took_is_gone_for_locks() {
 fn a_commit_that_panics_gives_its_room_back() {
     let (_, engine) = open();
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let _permit = engine.admit(&large(400_000), None).expect("there is room");
+        let _permit = engine.write_control().admit(&large(400_000), None).expect("there is room");
         assert_eq!(engine.throttle.reserved_bytes(), large(400_000).bytes().len() as u64);
         panic!("a bug of the commit")
     }));
@@ -148,9 +149,11 @@ fn who_is_refused_for_memory_has_paid_nothing() {
 fn who_is_refused_for_extents_that_come_in_has_paid_nothing() {
     let engine = open_filled();
     let table = engine.catalog().require("default").expect("is always there");
-    let watched = engine.watch_writes();
-    let fenced =
-        engine.fence_spans(vec![Span::new(&table, (b"a", b"z"))], Duration::ZERO).expect("nobody writes");
+    let watched = engine.txn.watch_writes();
+    let fenced = engine
+        .txn
+        .fence_spans(&engine, vec![Span::new(&table, (b"a", b"z"))], Duration::ZERO)
+        .expect("nobody writes");
     engine.throttle.owe_memory();
     for number in 0..20 {
         let error = engine.write_within(&large(60_000), false, Duration::ZERO).expect_err("extents come in");
@@ -177,7 +180,7 @@ fn who_asks_for_one_table_is_not_told_what_fails_on_another() {
             }
             Ok(true)
         };
-        engine.scheduler.wait_until(fail).expect("it is done");
+        engine.background.scheduler.wait_until(fail).expect("it is done");
     };
     fail((JobKind::Compact, Some(other.id)));
     fail((JobKind::Flush, Some(other.id)));
@@ -231,10 +234,10 @@ fn no_write_is_held_back_for_longer_than_the_option_says() {
 #[test]
 fn a_write_waits_for_extents_that_come_in_no_longer_than_the_option_says() {
     let (clock, engine) = bounded();
-    let watched = engine.watch_writes();
+    let watched = engine.txn.watch_writes();
     let table = engine.catalog().require("default").expect("is always there");
     let span = || vec![Span::new(&table, (b"a", b"z"))];
-    let fenced = engine.fence_spans(span(), Duration::ZERO).expect("nobody writes");
+    let fenced = engine.txn.fence_spans(&engine, span(), Duration::ZERO).expect("nobody writes");
     let error = engine.write(&batch(), false).expect_err("extents come in");
     assert_eq!((error.kind(), clock.now()), (Kind::Busy, LONGEST), "{error}");
     assert!(error.to_string().contains("extents come in"), "{error}");

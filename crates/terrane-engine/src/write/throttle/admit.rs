@@ -11,8 +11,9 @@ use std::time::Duration;
 use terrane_base::timing::{self, Part};
 use terrane_base::{Batch, Error, Kind, Result};
 
-use crate::engine::Engine;
 use crate::write::deadline::Deadline;
+use crate::write::throttle::Throttle;
+use crate::write::throttle::control::WriteControl;
 use crate::write::throttle::permit::{Prices, WritePermit};
 use crate::write::throttle::room::needs_room;
 use crate::write::throttle::token_bucket::PAUSE_MIN;
@@ -20,7 +21,7 @@ use crate::write::throttle::token_bucket::PAUSE_MIN;
 /// Of the write memory, the share that one batch may take.
 const BATCH_SHARE: u64 = 4;
 
-impl Engine {
+impl<'e> WriteControl<'e> {
     /// Refuses what cannot be committed, and holds back what the background cannot follow: until `deadline`,
     /// or without one as long as it takes. The permit holds the write memory that is reserved for a large
     /// batch before it comes.
@@ -29,22 +30,22 @@ impl Engine {
     /// `Invalid` for a batch beyond the limits, `Busy` where the deadline was too soon, `Cancelled` while the
     /// database closes; the error of the background where no memory comes back.
     #[inline]
-    pub(crate) fn admit(&self, batch: &Batch, deadline: Option<Deadline>) -> Result<WritePermit<'_>> {
+    pub(crate) fn admit(self, batch: &Batch, deadline: Option<Deadline>) -> Result<WritePermit<'e>> {
         self.check_size(batch)?;
         self.check_open()?;
         self.admit_checked(batch, deadline)
     }
 
-    /// As [`Engine::admit`], for a batch that was prepared: it is not too large, whatever the ceiling is by
-    /// now.
-    pub(crate) fn admit_prepared(&self, batch: &Batch) -> Result<WritePermit<'_>> {
+    /// As [`WriteControl::admit`], for a batch that was prepared: it is not too large, whatever the ceiling
+    /// is by now.
+    pub(crate) fn admit_prepared(self, batch: &Batch) -> Result<WritePermit<'e>> {
         self.check_open()?;
         self.admit_checked(batch, None)
     }
 
     #[inline]
-    fn admit_checked(&self, batch: &Batch, deadline: Option<Deadline>) -> Result<WritePermit<'_>> {
-        let throttle = &self.throttle;
+    fn admit_checked(self, batch: &Batch, deadline: Option<Deadline>) -> Result<WritePermit<'e>> {
+        let throttle = self.throttle;
         if !throttle.is_slowing() && !needs_room(throttle, batch) {
             return Ok(WritePermit::new(throttle, Prices::default()));
         }
@@ -56,10 +57,10 @@ impl Engine {
 
     /// Holds a batch back as long as it takes.
     #[cold]
-    fn admit_paused(&self, batch: &Batch) -> Result<WritePermit<'_>> {
+    fn admit_paused(self, batch: &Batch) -> Result<WritePermit<'e>> {
         let mut waited = self.charge(batch);
-        let mut permit = WritePermit::new(&self.throttle, Prices::default());
-        let reserved = match needs_room(&self.throttle, batch) {
+        let mut permit = WritePermit::new(self.throttle, Prices::default());
+        let reserved = match needs_room(self.throttle, batch) {
             true => self.reserve(batch, None, &mut waited).map(|bytes| permit.take_reservation(bytes)),
             false => Ok(()),
         };
@@ -69,18 +70,18 @@ impl Engine {
 
     /// Admits a batch by its deadline or not at all.
     #[cold]
-    fn admit_until(&self, batch: &Batch, deadline: Deadline) -> Result<WritePermit<'_>> {
+    fn admit_until(self, batch: &Batch, deadline: Deadline) -> Result<WritePermit<'e>> {
         let start = self.env.clock.now();
         let admitted = self.admit_on_credit(batch, deadline);
         self.note_held_back(self.env.clock.now().saturating_sub(start));
         admitted
     }
 
-    fn admit_on_credit(&self, batch: &Batch, deadline: Deadline) -> Result<WritePermit<'_>> {
+    fn admit_on_credit(self, batch: &Batch, deadline: Deadline) -> Result<WritePermit<'e>> {
         let Some(mut permit) = self.charge_by(batch, deadline.at) else {
-            return Err(self.held_back(deadline.patience, "the background has to catch up"));
+            return Err(self.throttle.held_back(deadline.patience, "the background has to catch up"));
         };
-        if !needs_room(&self.throttle, batch) {
+        if !needs_room(self.throttle, batch) {
             return Ok(permit);
         }
         let mut waited = Duration::ZERO;
@@ -89,7 +90,7 @@ impl Engine {
                 Ok(permit)
             }
             Err(error) if error.kind() == Kind::Busy => {
-                Err(self.held_back(deadline.patience, error.message()))
+                Err(self.throttle.held_back(deadline.patience, error.message()))
             }
             Err(error) => Err(error),
             Ok(bytes) => {
@@ -100,7 +101,7 @@ impl Engine {
     }
 
     /// Notes how long pacing and the wait for memory held one write back.
-    fn note_held_back(&self, waited: Duration) {
+    fn note_held_back(self, waited: Duration) {
         // What is less than the shortest pause is the look at what is owed.
         if waited >= PAUSE_MIN {
             self.histograms.write_wait_micros.observe(waited.as_micros() as u64);
@@ -109,13 +110,13 @@ impl Engine {
     }
 
     #[inline]
-    fn check_size(&self, batch: &Batch) -> Result<()> {
+    fn check_size(self, batch: &Batch) -> Result<()> {
         let limit = self.memory.budget().write_bytes() / BATCH_SHARE;
         if batch.bytes().len() as u64 > limit { Err(self.too_large(batch, limit)) } else { Ok(()) }
     }
 
     #[cold]
-    fn too_large(&self, batch: &Batch, limit: u64) -> Error {
+    fn too_large(self, batch: &Batch, limit: u64) -> Error {
         Error::invalid(format!(
             "batch of {} bytes: with memory_bytes={} the limit is {limit} bytes; split the batch or raise memory_bytes",
             batch.bytes().len(),
@@ -123,14 +124,17 @@ impl Engine {
         ))
     }
 
-    fn check_open(&self) -> Result<()> {
+    #[inline]
+    fn check_open(self) -> Result<()> {
         self.refuse_if_read_only()?;
         if self.is_closing() {
             return Err(Error::new(Kind::Cancelled, "the database is closing"));
         }
         Ok(())
     }
+}
 
+impl Throttle {
     /// The error of a write that was held back until its deadline.
     #[cold]
     pub(crate) fn held_back(&self, patience: Duration, why: &str) -> Error {

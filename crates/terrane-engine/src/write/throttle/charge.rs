@@ -8,13 +8,13 @@ use terrane_base::sync::atomic::Ordering;
 use terrane_base::Batch;
 use terrane_base::record::Header;
 
-use crate::engine::Engine;
 use crate::observe::events::StallCause;
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::catalog::Catalog;
 use crate::table::sums::Amounts;
 use crate::write::throttle::Throttle;
+use crate::write::throttle::control::WriteControl;
 use crate::write::throttle::permit::{Prices, WritePermit};
 use crate::write::throttle::pressure::PAUSE_SUM_MAX;
 use crate::write::throttle::token_bucket::{PAUSE_MIN, TokenBucket};
@@ -28,7 +28,7 @@ struct Charge {
     memory_bytes: u64,
 }
 
-impl Engine {
+impl<'e> WriteControl<'e> {
     /// Charges a batch that a writer is about to bring; pauses in proportion to what its tables owe. Returns
     /// how long.
     pub(super) fn charge(&self, batch: &Batch) -> Duration {
@@ -36,7 +36,7 @@ impl Engine {
         if !pressure.is_slowing() {
             return Duration::ZERO;
         }
-        let charge = Charge::of(batch, &self.throttle, &self.catalog, true);
+        let charge = Charge::of(batch, self.throttle, &self.catalog, true);
         let memory_bytes = charge.memory_bytes;
         let pays_for_memory = memory_bytes > 0 && !pressure.memory.take_credit(memory_bytes);
         if charge.tables.is_empty() && !pays_for_memory {
@@ -66,8 +66,8 @@ impl Engine {
 
     /// Charges a batch on credit, waiting until `until` at most; `None` if that was not enough, and nothing
     /// is charged.
-    pub(super) fn charge_by(&self, batch: &Batch, until: Duration) -> Option<WritePermit<'_>> {
-        let throttle = &self.throttle;
+    pub(super) fn charge_by(&self, batch: &Batch, until: Duration) -> Option<WritePermit<'e>> {
+        let throttle = self.throttle;
         let mut permit = WritePermit::new(throttle, Prices::default());
         if !throttle.is_slowing() {
             return Some(permit);

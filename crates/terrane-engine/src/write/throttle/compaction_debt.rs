@@ -17,8 +17,8 @@ use terrane_base::{Result, TableId};
 use terrane_compaction::{JobControl, JobSpec, debt_bytes};
 use terrane_format::manifest::Place;
 
-use crate::engine::Engine;
 use crate::table::Table;
+use crate::write::throttle::control::WriteControl;
 
 /// Level bases of compaction debt that count as the limit.
 const DEBT_BASES: f64 = 16.0;
@@ -103,7 +103,7 @@ impl CompactionDebt {
     }
 }
 
-impl Engine {
+impl WriteControl<'_> {
     /// Dumps a generation of `bytes` in `entries`, which count as they are written, and makes it a part of
     /// the tree. `dump` returns the bytes of the run.
     pub(crate) fn while_dumped(

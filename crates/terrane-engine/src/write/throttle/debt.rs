@@ -7,27 +7,22 @@
 //!   overflow runs, and bytes that compaction has to move. Writers of the table get slower by it, they never
 //!   stop.
 
-use crate::engine::Engine;
+use crate::write::throttle::control::WriteControl;
 
 /// Bytes written between two looks at what memory is in use.
 pub(crate) const DEBT_QUANTUM_BYTES: u64 = 256 * 1024;
 
-impl Engine {
+impl WriteControl<'_> {
     /// Computes the debt anew and tells the writers. Called when memory or levels changed. Writers call it,
     /// too: nothing in it goes through all tables.
     pub(crate) fn refresh_debt(&self) {
-        self.stop_for_writers();
+        self.background.stop_for_writers();
         self.look_at_stall();
-        let balance = self.balance_memory();
+        let balance = self.memory.balance(self.shared);
         // What the cache has not given back yet is waited for like memory that is not flushed yet.
         self.note_memory(balance.write_bytes + self.cache.used_bytes());
         let memory = if balance.is_over { 1.0 } else { self.memory.debt_of(balance.write_bytes) };
         let (backlog, slows) = self.refresh_backlogs();
         self.throttle.pressure.set_debt(memory, self.rate_until_flushed(1.0 - memory), backlog, slows);
-    }
-
-    /// Share of the write memory that is in use.
-    pub(crate) fn memory_debt(&self) -> f64 {
-        self.memory.debt()
     }
 }

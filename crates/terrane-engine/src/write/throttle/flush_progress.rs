@@ -13,7 +13,7 @@ use terrane_base::sync::Mutex;
 use terrane_compaction::JobControl;
 use terrane_memtable::GlobalIndex;
 
-use crate::engine::Engine;
+use crate::write::throttle::control::WriteControl;
 
 /// Part of the rate that would just do.
 const MARGIN: f64 = 0.9;
@@ -96,7 +96,7 @@ impl FlushProgress {
     }
 }
 
-impl Engine {
+impl WriteControl<'_> {
     /// Runs the flush of `generation`, and looks at the debt once more when it has ended.
     pub(crate) fn while_draining<R>(
         &self,

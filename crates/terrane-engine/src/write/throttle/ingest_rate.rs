@@ -13,7 +13,7 @@ use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::sync::Mutex;
 
-use crate::engine::Engine;
+use crate::write::throttle::control::WriteControl;
 
 /// Time over which the rate is measured.
 const WINDOW: Duration = Duration::from_millis(100);
@@ -76,7 +76,7 @@ impl IngestRate {
     }
 }
 
-impl Engine {
+impl WriteControl<'_> {
     /// Whether the next memtable will be full soon.
     pub(crate) fn is_filling(&self) -> bool {
         let bytes = self.written.bytes();

@@ -24,6 +24,7 @@
 pub(crate) mod admit;
 mod charge;
 pub(crate) mod compaction_debt;
+pub(crate) mod control;
 pub(crate) mod debt;
 pub(crate) mod flush_progress;
 mod ingest_rate;

@@ -8,9 +8,9 @@ use terrane_base::sync::atomic::{AtomicBool, Ordering};
 
 use terrane_base::sync::Mutex;
 
-use crate::engine::Engine;
 use crate::observe::events::{Event, StallBegan, StallCause, StallEnded};
 use crate::observe::stats::add;
+use crate::write::throttle::control::WriteControl;
 
 /// A stall has ended when nobody was held back for so long.
 const CALM: Duration = Duration::from_secs(1);
@@ -58,7 +58,7 @@ impl StallEvents {
     }
 }
 
-impl Engine {
+impl WriteControl<'_> {
     /// Notes that a writer was held back for so long.
     pub(crate) fn note_stall(&self, took: Duration, cause: impl FnOnce() -> StallCause) {
         if self.throttle.stalls.note(self.env.clock.now(), took) {

@@ -212,7 +212,8 @@ fn what_somebody_waits_for_is_flushed_though_a_trim_told_of_more() {
     freeze(&engine, &table);
     engine.settle(&table, &control(&engine)).expect("settles");
     let tables = [table.clone()];
-    let due = || engine.scheduler.inspect(|schedule| engine.table_to_flush(&tables, schedule)).is_some();
+    let due =
+        || engine.background.scheduler.inspect(|schedule| engine.table_to_flush(&tables, schedule)).is_some();
     assert!(!due(), "it has room, and nobody asked");
     table.want_flush(engine.visible());
     table.set_flushed_seq(engine.visible());
@@ -231,7 +232,8 @@ fn a_flush_of_nothing_does_not_wait_for_the_first_write() {
     put(&engine, "a", 10);
     freeze(&engine, &table);
     table.want_flush(upto);
-    let due = || engine.scheduler.inspect(|schedule| engine.table_to_flush(&tables, schedule)).is_some();
+    let due =
+        || engine.background.scheduler.inspect(|schedule| engine.table_to_flush(&tables, schedule)).is_some();
     engine.settle(&table, &control(&engine)).expect("settles");
     assert!(table.is_flushed(upto) || due(), "who asked waits for what nobody does");
     engine.set_background_paused(false);
@@ -247,7 +249,9 @@ fn no_run_is_made_that_no_caller_asked_for() {
     put(&engine, "a", 10);
     freeze(&engine, &table);
     let tables = [table.clone()];
-    let asked = || engine.scheduler.inspect(|schedule| engine.next_run_wanted(&tables, schedule)).is_some();
+    let asked = || {
+        engine.background.scheduler.inspect(|schedule| engine.next_run_wanted(&tables, schedule)).is_some()
+    };
     assert!(!asked(), "the background is paused");
     engine.flush_to_run(&table).expect("is done though it is paused");
     assert_eq!(table.pinned().tree.runs.len(), 1);

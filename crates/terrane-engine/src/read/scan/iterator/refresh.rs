@@ -8,10 +8,10 @@ use terrane_base::{SeqNo, callback};
 use terrane_levels::Level;
 use terrane_table::{Extent, MergeCursor, Scope};
 
-use crate::engine::Engine;
 use crate::observe::extent_summary::ExtentSummary;
 use crate::read::scan::iterator::{TableScan, scope_of, shown_memory};
 use crate::read::scan::{Bounds, Scan};
+use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
 
@@ -44,20 +44,25 @@ impl Filter {
     }
 }
 
-impl Engine {
+impl Shared {
+    /// Runs a step or a placement of a scan; where slow ones are logged, tells if it is slow.
+    pub fn watched_scan<R>(&self, table: &str, step: impl FnOnce() -> R) -> R {
+        if self.slow_log.watches_scans() { self.slow_log.watched_scan(table, step) } else { step() }
+    }
+
     /// A scan of `table` within `bounds` at number `seq`. Needs no lock and keeps what it reads alive.
     #[must_use]
     pub fn scan(&self, table: &Table, bounds: Bounds, seq: SeqNo) -> TableScan {
         self.renewable_scan(table, bounds, seq).scan
     }
 
-    /// [`Engine::scan`], with what it takes to renew it.
+    /// [`Shared::scan`], with what it takes to renew it.
     #[must_use]
     pub fn renewable_scan(&self, table: &Table, bounds: Bounds, seq: SeqNo) -> RenewableScan {
         self.filtered_scan(table, bounds, seq, None)
     }
 
-    /// [`Engine::renewable_scan`] of the extents that `filter` shows.
+    /// [`Shared::renewable_scan`] of the extents that `filter` shows.
     #[must_use]
     pub fn filtered_scan(
         &self,
@@ -73,7 +78,7 @@ impl Engine {
         let scope = scope_of(table, &bounds);
         let veiled = self.veiled_by(&picture, seq);
         let seen = Filter::seen(filter.as_ref(), &picture);
-        let sources = self.sources(&seen, &table.passed, shown, seq, scope.as_ref());
+        let sources = self.opener().sources(&seen, &table.passed, shown, seq, scope.as_ref());
         let sources = MergeCursor::new(sources).ordered(table.sense.collation());
         let scan = Scan::new(sources, seq, bounds, table.sense.clone());
         RenewableScan { scan, picture, shown, veiled, scope, filter }
@@ -97,7 +102,7 @@ pub struct RenewableScan {
     /// What its sources were taken from.
     picture: Arc<ReadView>,
     shown: u64,
-    /// See [`Engine::veiled_by`].
+    /// See [`Shared::veiled_by`].
     veiled: Option<(SeqNo, u64)>,
     scope: Option<Arc<Scope>>,
     filter: Option<Filter>,
@@ -118,11 +123,11 @@ impl RenewableScan {
 
     /// Makes the scan see `table`, the one it was made of, at `seq`; it has no position then. Costs little
     /// where only the memtable has grown since. Returns whether it holds other sources now.
-    pub fn renew(&mut self, engine: &Engine, table: &Table, seq: SeqNo) -> bool {
+    pub fn renew(&mut self, shared: &Shared, table: &Table, seq: SeqNo) -> bool {
         let guard = terrane_base::epoch::pin();
         let picture = table.picture(&guard);
         let shown = shown_memory(picture, seq);
-        engine.sample_scan(table, picture, shown.count_ones());
+        shared.sample_scan(table, picture, shown.count_ones());
         // A picture is never changed, and this one lives.
         let is_it = std::ptr::eq(picture, &*self.picture);
         let is_ranged = picture.is_ranged() || (!is_it && self.picture.is_ranged());
@@ -139,9 +144,9 @@ impl RenewableScan {
         let picture = table.shared(&guard);
         let shown = shown_memory(&picture, seq);
         drop(guard);
-        self.veiled = engine.veiled_by(&picture, seq);
+        self.veiled = shared.veiled_by(&picture, seq);
         let seen = Filter::seen(self.filter.as_ref(), &picture);
-        let sources = engine.sources(&seen, &table.passed, shown, seq, self.scope.as_ref());
+        let sources = shared.opener().sources(&seen, &table.passed, shown, seq, self.scope.as_ref());
         self.shown = shown;
         self.picture = picture;
         self.scan.replace(MergeCursor::new(sources).ordered(table.sense.collation()), seq);

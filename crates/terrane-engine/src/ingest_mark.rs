@@ -7,7 +7,7 @@
 //! 1. It is *decided* once the state of the manifest mentions its number or a higher one: the edit does, and
 //!    nothing else can before the mark is visible, which is behind the edit.
 //! 2. The state lists the void ones: an edit that failed is told by the next one
-//!    ([`Marks`], `Engine::append_edit`), one that a death prevented by the recovery.
+//!    ([`Marks`], `Shared::append_edit`), one that a death prevented by the recovery.
 //! 3. Who reads beside the process that writes goes no further than to the first mark that is not decided.
 //! 4. Where a sync of the manifest failed nobody knows: that is decided by the next opening.
 

@@ -6,14 +6,14 @@ use std::time::Duration;
 use terrane_base::TableId;
 use terrane_levels::Pin;
 
-use crate::read::snapshots::{Origin, ReaderKind, SHARDS, Since};
+use crate::readers::{Origin, ReaderKind, SHARDS, Since};
 use crate::table::read_view::ReadView;
 
 /// Notes of scans for which an entry that nobody uses keeps memory.
 const NOTES_KEPT: usize = 16;
 
 /// Entries that are used again, so that a reader allocates nothing as a rule.
-pub(super) struct Shard {
+pub(crate) struct Shard {
     entries: Vec<Entry>,
     free: Vec<usize>,
     /// The next reader gets the number after this.
@@ -23,21 +23,21 @@ pub(super) struct Shard {
 /// One live reader, or none.
 pub(crate) struct Entry {
     /// 0 where there is none.
-    pub(super) id: u64,
-    pub(super) origin: Origin,
-    pub(super) since: Since,
+    pub(crate) id: u64,
+    pub(crate) origin: Origin,
+    pub(crate) since: Since,
     /// What it pins. Goes when it has expired.
-    pub(super) pin: Option<Pin>,
-    pub(super) is_expired: bool,
-    pub(super) held: Vec<Held>,
+    pub(crate) pin: Option<Pin>,
+    pub(crate) is_expired: bool,
+    pub(crate) held: Vec<Held>,
     next_hold: u64,
 }
 
 /// What a scan holds.
 pub(crate) struct Held {
-    pub(super) number: u64,
-    pub(super) table: TableId,
-    pub(super) picture: Weak<ReadView>,
+    pub(crate) number: u64,
+    pub(crate) table: TableId,
+    pub(crate) picture: Weak<ReadView>,
     release: Option<Weak<dyn Release>>,
 }
 
@@ -48,14 +48,14 @@ pub(crate) trait Release: Send + Sync {
 }
 
 /// What is to be taken from a reader: the first time its pin, and each time what its scans hold.
-pub(super) struct Expired {
-    pub(super) pin: Option<Pin>,
+pub(crate) struct Expired {
+    pub(crate) pin: Option<Pin>,
     scans: Vec<Arc<dyn Release>>,
 }
 
 impl Expired {
     /// Gives it up.
-    pub(super) fn release(self) {
+    pub(crate) fn release(self) {
         drop(self.pin);
         self.scans.iter().for_each(|scan| scan.release());
     }
@@ -82,7 +82,7 @@ impl Entry {
     }
 
     /// Notes what a scan holds; returns the number of the note.
-    pub(super) fn hold(&mut self, held: Held) -> u64 {
+    pub(crate) fn hold(&mut self, held: Held) -> u64 {
         let number = self.next_hold;
         self.next_hold += 1;
         self.held.push(Held { number, ..held });
@@ -90,19 +90,19 @@ impl Entry {
     }
 
     /// Forgets what a scan held.
-    pub(super) fn let_go(&mut self, number: u64) {
+    pub(crate) fn let_go(&mut self, number: u64) {
         if let Some(at) = self.held.iter().position(|held| held.number == number) {
             self.held.swap_remove(at);
         }
     }
 
-    pub(super) fn age(&self, now: Duration) -> Duration {
+    pub(crate) fn age(&self, now: Duration) -> Duration {
         now.saturating_sub(self.since.time)
     }
 
     /// Takes away what it pins, if there is anything and it is too old. A scan that was in use at the last
     /// look, or that began since, has its turn at this one.
-    pub(super) fn expire(&mut self, now: Duration, age_max: Duration) -> Option<Expired> {
+    pub(crate) fn expire(&mut self, now: Duration, age_max: Duration) -> Option<Expired> {
         if self.age(now) <= age_max {
             return None;
         }
@@ -114,11 +114,11 @@ impl Entry {
 }
 
 impl Shard {
-    pub(super) fn new(shard: usize) -> Shard {
+    pub(crate) fn new(shard: usize) -> Shard {
         Shard { entries: Vec::new(), free: Vec::new(), id: shard as u64 + 1 }
     }
 
-    pub(super) fn enter(&mut self, since: Since, pin: Pin, origin: Origin, held: Option<Held>) -> usize {
+    pub(crate) fn enter(&mut self, since: Since, pin: Pin, origin: Origin, held: Option<Held>) -> usize {
         let index = self.free.pop().unwrap_or_else(|| {
             self.entries.push(Entry::nobody());
             self.entries.len() - 1
@@ -136,7 +136,7 @@ impl Shard {
     }
 
     /// Empties an entry; returns what it pinned.
-    pub(super) fn leave(&mut self, index: usize) -> Option<Pin> {
+    pub(crate) fn leave(&mut self, index: usize) -> Option<Pin> {
         let entry = self.entry(index);
         entry.id = 0;
         entry.origin.label = None;
@@ -147,17 +147,17 @@ impl Shard {
         pin
     }
 
-    pub(super) fn entry(&mut self, index: usize) -> &mut Entry {
+    pub(crate) fn entry(&mut self, index: usize) -> &mut Entry {
         let entry = &mut self.entries[index];
         debug_assert_ne!(entry.id, 0, "a reader has its entry until it leaves");
         entry
     }
 
-    pub(super) fn live(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn live(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.id != 0)
     }
 
-    pub(super) fn live_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+    pub(crate) fn live_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
         self.entries.iter_mut().filter(|entry| entry.id != 0)
     }
 }

@@ -4,14 +4,14 @@
 use terrane_base::{Error, Kind, Result};
 use terrane_format::manifest::EditOp;
 
-use crate::engine::Engine;
+use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::settings::TABLE_NOTE;
 
 /// Longest note, in bytes.
 const NOTE_BYTES_MAX: usize = 2048;
 
-impl Engine {
+impl Shared {
     /// What was noted with a table last; `None` if nothing was, or the table was dropped.
     #[must_use]
     pub fn table_note(&self, table: &Table) -> Option<String> {

@@ -1,0 +1,233 @@
+//! What all parts of an open database stand on: its doors, options, files, tables, and its observation.
+//!
+//! * Devices and files: the doors, the device, the store of extents, the cache and the row cache, the
+//!   manifest, the journal.
+//! * Tables, the moments that readers pin, the functions of users.
+//! * Observation: counters, histograms, events, the slow log, bytes to and from the device.
+//!
+//! Reads need nothing else. Memory, the throttle, transactions and the background own their state and stand
+//! above ([`crate::engine`]). `Shared` lies inline in the engine, so that a get or a put reaches it without
+//! one more pointer; a reader that outlives the call keeps it by a [`SharedRef`].
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use terrane_base::env::Env;
+use terrane_base::options::Options;
+use terrane_base::sync::Mutex;
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
+use terrane_base::{Collation, Error, Functions, Result, SeqNo, TableId};
+use terrane_compaction::{JobControl, RateLimiter, Work};
+use terrane_device::Disk;
+use terrane_format::manifest::{Edit, EditOp};
+use terrane_journal::Journal;
+use terrane_levels::{Manifest, Pins};
+use terrane_storage::Store;
+use terrane_table::{Cache, RowCache};
+
+use crate::ingest_mark::Marks;
+use crate::observe::events::{Events, Listener};
+use crate::observe::io_accounting::Flows;
+use crate::observe::slow_log::SlowLog;
+use crate::observe::stats::written::Written;
+use crate::observe::stats::{Counters, Histograms, add};
+use crate::readers::Readers;
+use crate::readers::feed_waiters::FeedWaiters;
+use crate::table::Table;
+use crate::table::catalog::Catalog;
+
+/// See the head of the file. Everything is reached through shared references.
+pub struct Shared {
+    /// Tells it from every other opened database of this process, at any time; from 1.
+    pub(crate) instance: u64,
+    /// The doors.
+    pub(crate) env: Env,
+    /// The device under everything.
+    pub(crate) disk: Arc<dyn Disk>,
+    /// Directory of the database.
+    pub(crate) dir: PathBuf,
+    /// Options in force, resolved.
+    pub(crate) options: Options,
+    /// Where extents live; reads through it are those of users.
+    pub(crate) store: Arc<dyn Store>,
+    /// Blocks in memory.
+    pub(crate) cache: Arc<Cache>,
+    /// Values of single keys in memory.
+    pub(crate) rows: Option<RowCache>,
+    /// The durable log of what the tree looks like.
+    pub(crate) manifest: Arc<Manifest>,
+    /// Marks of extents that did not come in.
+    pub(crate) marks: Marks,
+    /// Segments and the order of commits.
+    pub(crate) journal: Arc<dyn Journal>,
+    /// Only one thread trims the journal at a time, and none beside a copy or an ingest.
+    pub(crate) trimming: Mutex<()>,
+    /// The moments that live snapshots see.
+    pub(crate) pins: Pins,
+    /// The readers that see them.
+    pub(crate) readers: Readers,
+    /// Readers of changes that wait for a commit.
+    pub(crate) feed_waiters: FeedWaiters,
+    /// The tables.
+    pub(crate) catalog: Catalog,
+    /// What was given at opening for tables to name.
+    pub(crate) functions: Functions,
+    /// Events, and their listeners.
+    pub(crate) events: Arc<Events>,
+    /// What was counted.
+    pub(crate) counters: Counters,
+    /// What writers committed.
+    pub(crate) written: Written,
+    /// What was measured.
+    pub(crate) histograms: Histograms,
+    /// The log of slow operations.
+    pub(crate) slow_log: SlowLog,
+    /// What passes between the engine and its device.
+    pub(crate) flows: Flows,
+    /// Bounds the bytes per second of background work.
+    pub(crate) limiter: Arc<RateLimiter>,
+    /// Set when the database begins to close.
+    pub(crate) closing: AtomicBool,
+}
+
+/// Keeps an open database in memory and gives what is shared of it. An `Arc` of the engine is one: what is
+/// below the engine cannot name it.
+pub type SharedRef = Arc<dyn Deref<Target = Shared> + Send + Sync>;
+
+impl Shared {
+    /// The options in force, with derived sizes filled in.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Its doors to clock, randomness and threads.
+    #[must_use]
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// Directory of the database.
+    #[must_use]
+    pub fn dir(&self) -> &PathBuf {
+        &self.dir
+    }
+
+    /// A number from 1 that no other engine of this process has or had: what belongs to one open database can
+    /// say so.
+    #[inline]
+    #[must_use]
+    pub fn instance(&self) -> u64 {
+        self.instance
+    }
+
+    /// The tables.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Every record with this number or below is visible to reads.
+    #[must_use]
+    pub fn visible(&self) -> SeqNo {
+        self.journal.visible()
+    }
+
+    /// Tells `listener` what happens from now on.
+    ///
+    /// # Errors
+    /// `Cancelled` after a close, `Io` if no thread can be started.
+    pub fn add_listener(&self, listener: Arc<dyn Listener>) -> Result<()> {
+        self.events.add_listener((&self.env, self.instance), || self.is_closing(), listener)
+    }
+
+    /// Waits until listeners were told what has happened so far, the ends of flushes that run included. What
+    /// is left out because too much waits is not waited for, nor is a flush that
+    /// [`Engine::set_background_paused`](crate::Engine::set_background_paused) holds.
+    ///
+    /// # Errors
+    /// `Invalid` on a thread of the background, such as that of the listeners.
+    pub fn wait_for_listeners(&self) -> Result<()> {
+        crate::reentrancy::refuse(self.instance)?;
+        self.events.wait_for_listeners((&self.env, self.instance));
+        Ok(())
+    }
+
+    /// Makes every commit so far durable.
+    ///
+    /// # Errors
+    /// `Poisoned` or `Io` from the journal.
+    pub fn sync(&self) -> Result<()> {
+        self.refuse_if_read_only()?;
+        self.journal.sync()?;
+        self.feed_waiters.wake_if_waiting();
+        Ok(())
+    }
+
+    pub(crate) fn refuse_if_read_only(&self) -> Result<()> {
+        crate::reentrancy::refuse(self.instance)?;
+        if self.options.read_only {
+            return Err(Error::invalid(
+                "the database was opened read_only: open it for writing to change it",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// Appends an edit, with what is known of extents that did not come in.
+    ///
+    /// # Errors
+    /// Those of the manifest.
+    pub(crate) fn append_edit(&self, mut ops: Vec<EditOp>) -> Result<()> {
+        let void = self.marks.void();
+        ops.extend(void.iter().map(|seq| EditOp::VoidMark { seq: *seq }));
+        self.manifest.append(&Edit { ops })?;
+        self.marks.forget(&void);
+        Ok(())
+    }
+
+    /// How the keys of a table are ordered; as bytes, if there is no such table.
+    pub(crate) fn collation_of(&self, id: TableId) -> Collation {
+        let table = self.catalog.get(id, &terrane_base::epoch::pin()).cloned();
+        table.map_or(Collation::BYTES, |table| table.sense.collation().clone())
+    }
+
+    /// Control for one piece of background work.
+    pub(crate) fn new_control(&self) -> JobControl {
+        JobControl::new(self.env.clock.clone(), Some(self.limiter.clone()))
+    }
+
+    /// Gives a job the functions of its table: what folds operands, and what extracts prefixes.
+    pub(crate) fn give_functions(&self, table: &Table, control: &JobControl) {
+        if let Some(extractor) = table.sense.extractor() {
+            control.filter_prefixes(extractor);
+        }
+        if let Some(operator) = table.sense.operator().filter(|_| self.options.operand_folding) {
+            control.fold_with(operator.clone());
+        }
+    }
+
+    /// Counts what a flush of `table` wrote.
+    pub(crate) fn count_flushed(&self, table: &Table, bytes: u64) {
+        add(&self.counters.flush_bytes_written, bytes);
+        add(&table.counters.table_flush_bytes_written, bytes);
+    }
+
+    /// Counts what a job did with operands and with what had expired.
+    pub(crate) fn count_settled(&self, work: &Work) {
+        add(&self.counters.operands_folded, work.operands_folded);
+        add(&self.counters.folds_failed, work.folds_failed);
+        add(&self.counters.entries_expired, work.entries_expired);
+    }
+
+    /// Notes how much memory is in use; returns the most that ever was.
+    pub(crate) fn note_memory(&self, bytes: u64) -> u64 {
+        // Relaxed: a measure.
+        self.counters.memory_bytes_max.fetch_max(bytes, Ordering::Relaxed).max(bytes)
+    }
+}

@@ -1,0 +1,47 @@
+//! The throttle together with what it looks at: memory, tables and journal, and the background.
+
+use std::ops::Deref;
+
+use terrane_base::Error;
+
+use crate::memory::arbiter::MemoryArbiter;
+use crate::shared::Shared;
+use crate::write::throttle::Throttle;
+
+/// What writers ask of the background while they are held back.
+pub(crate) trait Relief {
+    /// Stops a job that only reads gain by, if writers came while it runs.
+    fn stop_for_writers(&self);
+
+    /// Stops a job that only reads gain by.
+    fn give_up_adapting(&self);
+
+    /// The number of the newest piece of work.
+    fn newest_piece(&self) -> u64;
+
+    /// Whether nothing runs, nothing wants to, and nothing waits to be tried again.
+    fn is_idle(&self) -> bool;
+
+    /// Why memory does not come back: the error of such work that lasts, or failed later than `seen`.
+    fn memory_failure(&self, seen: u64) -> Option<Error>;
+}
+
+/// See the head of the file. Made for each call, it costs nothing: its steps on the way of a write are
+/// inlined, and those that are not take it by value.
+#[derive(Clone, Copy)]
+pub(crate) struct WriteControl<'e> {
+    pub(crate) shared: &'e Shared,
+    pub(crate) memory: &'e MemoryArbiter,
+    pub(crate) throttle: &'e Throttle,
+    pub(crate) background: &'e dyn Relief,
+}
+
+/// As the engine does.
+impl Deref for WriteControl<'_> {
+    type Target = Shared;
+
+    #[inline]
+    fn deref(&self) -> &Shared {
+        self.shared
+    }
+}
