@@ -27,6 +27,7 @@ mod inspect;
 mod lifecycle;
 mod memory;
 mod observe;
+mod pace;
 mod read;
 mod readers;
 mod reentrancy;

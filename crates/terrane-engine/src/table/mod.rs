@@ -28,6 +28,7 @@ use terrane_levels::Metasnapshot;
 use terrane_memtable::Memtable;
 
 use crate::observe::stats::TableCounters;
+use crate::pace::per_table::TablePressure;
 use crate::table::epoch_cell::EpochCell;
 use crate::table::filter_policy::FilterUse;
 use crate::table::ledger::{Leaves, Ledger};
@@ -40,7 +41,6 @@ use crate::table::stopped::{Left, Stopped};
 use crate::table::sums::TablePart;
 use crate::table::tombstone_hint::TombstoneHint;
 use crate::table::totals::TableTotals;
-use crate::write::throttle::TablePressure;
 
 /// A table of an open database.
 pub struct Table {

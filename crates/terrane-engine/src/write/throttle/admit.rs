@@ -11,12 +11,12 @@ use std::time::Duration;
 use terrane_base::timing::{self, Part};
 use terrane_base::{Batch, Error, Kind, Result};
 
+use crate::pace::token_bucket::PAUSE_MIN;
 use crate::write::deadline::Deadline;
 use crate::write::throttle::Throttle;
 use crate::write::throttle::control::WriteControl;
 use crate::write::throttle::permit::{Prices, WritePermit};
 use crate::write::throttle::room::needs_room;
-use crate::write::throttle::token_bucket::PAUSE_MIN;
 
 /// Of the write memory, the share that one batch may take.
 const BATCH_SHARE: u64 = 4;

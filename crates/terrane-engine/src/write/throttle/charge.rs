@@ -10,6 +10,7 @@ use terrane_base::record::Header;
 
 use crate::observe::events::StallCause;
 use crate::observe::stats::add;
+use crate::pace::token_bucket::{PAUSE_MIN, TokenBucket};
 use crate::table::Table;
 use crate::table::catalog::Catalog;
 use crate::table::sums::Amounts;
@@ -17,7 +18,6 @@ use crate::write::throttle::Throttle;
 use crate::write::throttle::control::WriteControl;
 use crate::write::throttle::permit::{Prices, WritePermit};
 use crate::write::throttle::pressure::PAUSE_SUM_MAX;
-use crate::write::throttle::token_bucket::{PAUSE_MIN, TokenBucket};
 
 /// A table that has less than one part in so many of the mean of what tables have in memory does not owe it.
 const LIGHT_SHARE: u64 = 2;

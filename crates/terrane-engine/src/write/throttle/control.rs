@@ -36,7 +36,7 @@ pub(crate) struct WriteControl<'e> {
     pub(crate) background: &'e dyn Relief,
 }
 
-/// As the engine does.
+/// What is shared is found here, as in the engine.
 impl Deref for WriteControl<'_> {
     type Target = Shared;
 

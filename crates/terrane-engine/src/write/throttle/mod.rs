@@ -12,14 +12,14 @@
 //!   limit is reached, which writers that pay keep away from.
 //! * The *backlog* of the levels is soft, and each table has its own. From its start on the writers of the
 //!   table go at the rate at which its overflow runs sink into level 1, averaged over seconds, a little
-//!   faster at its start and a little slower at its end ([`per_table::follow`]): while it stays between the
+//!   faster at its start and a little slower at its end (`pace/per_table.rs`): while it stays between the
 //!   two, no moment is slower than half the average. Beyond its end the rate goes on falling, and before its
 //!   start it rises until there are no runs at all: writers that ran free up to the start would meet it with
 //!   more than a merge can take, and go to and fro between the two.
 //!
 //! A batch is charged for its bytes at the rate of each table that it changes, and for those of tables that
-//! owe memory at that of memory, too ([`token_bucket`]). What writers need for one charge counts as work
-//! between two of the other, so both together take as long as the slower one.
+//! owe memory at that of memory, too (`pace/token_bucket.rs`). What writers need for one charge counts as
+//! work between two of the other, so both together take as long as the slower one.
 
 pub(crate) mod admit;
 mod charge;
@@ -28,13 +28,11 @@ pub(crate) mod control;
 pub(crate) mod debt;
 pub(crate) mod flush_progress;
 mod ingest_rate;
-mod per_table;
 mod permit;
 mod pressure;
 mod room;
 mod stall_events;
 mod table_debts;
-mod token_bucket;
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
@@ -49,8 +47,6 @@ use crate::write::throttle::ingest_rate::IngestRate;
 use crate::write::throttle::pressure::Pressure;
 use crate::write::throttle::stall_events::StallEvents;
 use crate::write::throttle::table_debts::TableDebts;
-
-pub(crate) use crate::write::throttle::per_table::TablePressure;
 
 /// Where a batch ends in the journal. Places of later batches are larger, also in later segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,14 +7,12 @@ use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::env::Env;
 use terrane_base::sync::{Condvar, Mutex};
 
-use crate::write::throttle::token_bucket::{RATE_FLOOR, TokenBucket};
+use crate::pace::token_bucket::{RATE_FLOOR, RATE_START, TokenBucket};
 
 /// Memory debt below which writers run free.
 pub(super) const FREE_DEBT: f64 = 0.75;
 /// What is shown of a backlog stays below this.
 const SLOWEST: f64 = 0.98;
-/// The rates assumed before anything was measured, in bytes per second.
-pub(super) const RATE_START: f64 = 64.0 * 1024.0 * 1024.0;
 /// Longest pause for one charge: a writer hears of a close or a failure soon.
 pub(super) const PAUSE_SUM_MAX: Duration = Duration::from_secs(1);
 /// Longest wait for memory without a look whether there is some.

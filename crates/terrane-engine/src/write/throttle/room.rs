@@ -6,10 +6,10 @@ use std::time::Duration;
 use terrane_base::{Batch, Error, Kind, Result};
 
 use crate::observe::events::StallCause;
+use crate::pace::token_bucket::PAUSE_MIN;
 use crate::write::throttle::Throttle;
 use crate::write::throttle::control::WriteControl;
 use crate::write::throttle::debt::DEBT_QUANTUM_BYTES;
-use crate::write::throttle::token_bucket::PAUSE_MIN;
 
 /// How long the background must have had nothing to do before a writer that waits for memory stops waiting.
 const IDLE_MAX: Duration = Duration::from_millis(500);

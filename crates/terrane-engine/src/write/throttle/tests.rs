@@ -2,10 +2,9 @@
 
 use terrane_base::env::Clock;
 
-use super::per_table::{SHARE_END, follow};
-use super::pressure::{FREE_DEBT, GATE_MAX, PAUSE_SUM_MAX, Pressure, RATE_START, rate_by_debt};
-use super::token_bucket::{QUANTUM_BYTES, RATE_FLOOR, TokenBucket};
-use super::*;
+use super::pressure::{FREE_DEBT, GATE_MAX, PAUSE_SUM_MAX, Pressure, rate_by_debt};
+use crate::pace::per_table::{SHARE_END, TablePressure, follow};
+use crate::pace::token_bucket::{QUANTUM_BYTES, RATE_FLOOR, RATE_START, TokenBucket};
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 

@@ -14,6 +14,8 @@ use terrane_base::sync::Mutex;
 
 /// Least rate at which writers go on, in bytes per second.
 pub(crate) const RATE_FLOOR: f64 = 256.0 * 1024.0;
+/// The rates assumed before anything was measured, in bytes per second.
+pub(crate) const RATE_START: f64 = 64.0 * 1024.0 * 1024.0;
 /// Shortest single pause: less is lost in the sleep.
 pub(crate) const PAUSE_MIN: Duration = Duration::from_micros(10);
 /// Longest single pause, so that a changed rate is noticed.

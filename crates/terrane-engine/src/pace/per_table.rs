@@ -5,22 +5,21 @@ use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::sync::Mutex;
 
-use crate::write::throttle::pressure::RATE_START;
-use crate::write::throttle::token_bucket::{RATE_FLOOR, TokenBucket};
+use crate::pace::token_bucket::{RATE_FLOOR, RATE_START, TokenBucket};
 
 /// Time over which the rate of sinking runs is averaged: several compactions, so that none of them shows.
 const SINK_MEMORY: Duration = Duration::from_secs(5);
 /// Shares of that rate at the start and the end of the backlog. A steeper slope follows single compactions.
 const SHARE_START: f64 = 1.3;
-pub(super) const SHARE_END: f64 = 0.7;
+pub(crate) const SHARE_END: f64 = 0.7;
 
 /// How far the writers of one table are held back, and why.
 #[derive(Debug)]
 pub(crate) struct TablePressure {
     /// The pace that its backlog allows.
-    pub(super) pace: TokenBucket,
+    pub(crate) pace: TokenBucket,
     /// Rate at which its overflow runs sink, in bytes per second.
-    pub(super) sink_rate: AtomicU64,
+    pub(crate) sink_rate: AtomicU64,
     /// Since when there is something to sink that has not been counted.
     due: Mutex<Due>,
     /// The backlog, in thousandths of the way from where writers begin to be slowed to its end.
@@ -84,7 +83,7 @@ impl TablePressure {
         self.sank_in(bytes, took);
     }
 
-    pub(super) fn sank_in(&self, bytes: u64, took: Duration) {
+    pub(crate) fn sank_in(&self, bytes: u64, took: Duration) {
         let took = took.as_secs_f64().max(1e-3);
         let old = self.sink_rate.load(Ordering::Relaxed) as f64;
         // At most half of it is forgotten at once: the background may have been paused meanwhile.
@@ -96,7 +95,7 @@ impl TablePressure {
 
 /// The rate that a backlog allows where runs sink at `sink_rate`; `None` is any rate. It is -1 without any
 /// runs.
-pub(super) fn follow(backlog: f64, sink_rate: f64) -> Option<f64> {
+pub(crate) fn follow(backlog: f64, sink_rate: f64) -> Option<f64> {
     let share = match backlog {
         ..=0.0 => SHARE_START / (1.0 + backlog).max(f64::MIN_POSITIVE),
         ..=1.0 => SHARE_START + (SHARE_END - SHARE_START) * backlog,
