@@ -245,7 +245,13 @@ impl Repair<'_> {
     }
 
     /// Writes a version, or tells that it is damaged although its block is not.
-    fn write_or_lose(&mut self, table: TableId, key: &[u8], kind: RecordKind, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write_or_lose(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        kind: RecordKind,
+        bytes: &[u8],
+    ) -> Result<()> {
         match self.write(table, key, kind, bytes) {
             Err(error) if error.kind() == Kind::Corrupt => {
                 self.report.lose(None, error);

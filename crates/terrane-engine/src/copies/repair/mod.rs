@@ -4,9 +4,15 @@
 //! every sound block of the levels, deepest first (`levels.rs`) 4. copy every sound group of the journal, in
 //! order (`journal.rs`) 5. flush, check, close.
 //!
+//! If edits of the manifest are lost, the levels are not known. Step 3 then looks for extents by their footers
+//! (`found.rs`), asks what remains of the manifest about each, and copies the newest version of each key by its
+//! number (`by_number.rs`).
+//!
 //! The damaged database is only read. Unreadable data is a [`Loss`], by table and key range where these are
 //! known. Rows in such a range that come from deeper levels may be outdated: they count as uncertain.
 
+mod by_number;
+mod found;
 mod journal;
 mod levels;
 mod orders;
@@ -23,12 +29,13 @@ use terrane_base::record::Record;
 use terrane_base::{Batch, Error, Functions, Kind, RecordKind, Result, Stored, TableId};
 use terrane_device::{Disk, PosixDisk};
 use terrane_levels::Misfit;
-use terrane_levels::directory::LOCK;
-use terrane_levels::manifest::{Salvaged, salvage};
+use terrane_levels::directory::{DATA, JOURNAL, LOCK};
+use terrane_levels::manifest::{Remains, Salvaged, salvage};
 
 use crate::engine::Engine;
-use crate::table::catalog::{DEFAULT_NAME, HIDDEN_NAME};
+use crate::table::catalog::{DEFAULT_NAME, HIDDEN_NAME, name_of};
 use crate::table::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, TABLE_NOTE, is_at_hand, known_as};
+use by_number::Member;
 use orders::{order_of, unordered_of};
 use reached::Reached;
 
@@ -71,6 +78,9 @@ pub struct RepairReport {
     pub entries: u64,
     /// Of those, versions in a range where newer ones are lost: they may be out of date.
     pub uncertain: u64,
+    /// Of the extents, those that no readable part of the manifest names: found by their footers. Rows that were
+    /// deleted or dropped may be back with them; each of them counts as uncertain.
+    pub unlisted_extents: u64,
     /// Records from the journal.
     pub records: u64,
     /// Bytes of the lists above.
@@ -141,8 +151,14 @@ struct Repair<'a> {
     reached: Reached,
     /// Tables of the damaged database whose order of keys is not at hand.
     unordered: BTreeSet<TableId>,
+    /// Tables that the manifest says were dropped.
+    dropped: BTreeSet<TableId>,
     /// Tables below this number that are not in `tables` were dropped.
     gone_below: TableId,
+    /// Extents by table, if the levels are not known.
+    found: BTreeMap<TableId, Arc<Vec<Vec<Member>>>>,
+    /// Whether edits of the manifest are lost: it does not tell what there is.
+    is_by_number: bool,
     /// What makes the groups of the database's segments its own, if that is known.
     salt: Option<u32>,
     report: RepairReport,
@@ -206,13 +222,24 @@ pub fn repair_with_on(
 ) -> Result<RepairReport> {
     let functions = functions.into();
     let lock = disk.lock_shared(&source.join(LOCK))?;
-    let Salvaged { state, errors, doubt } = salvage(&**disk, source)?;
-    let ordered = state.map(|state| state.with_orders_that_fit(&functions.orders)).transpose()?;
-    let (state, misfits) = ordered.map_or((None, Vec::new()), |(state, misfits)| (Some(state), misfits));
-    if state.is_none() && !disk.exists(&source.join(terrane_levels::directory::JOURNAL))? {
-        let message = format!("{} holds no database: there is no manifest and no journal", source.display());
+    let Salvaged { state, errors, doubt, edit_number, remains } = salvage(&**disk, source)?;
+    if state.is_none() && [JOURNAL, DATA].iter().all(|dir| !disk.exists(&source.join(dir)).unwrap_or(true)) {
+        let message =
+            format!("{} holds no database: there is no manifest, no journal and no data", source.display());
         return Err(Error::new(Kind::NotFound, message));
     }
+    let is_behind = match &state {
+        Some(state) => doubt.is_none() || journal::proves_more_edits(disk, source, state, edit_number)?,
+        None => true,
+    };
+    let remains = remains.filter(|_| is_behind);
+    let has_id = remains.as_ref().is_none_or(|remains| remains.has_id);
+    let state = match &remains {
+        Some(remains) => Some(remains.state.clone()),
+        None => state,
+    };
+    let ordered = state.map(|state| state.with_orders_that_fit(&functions.orders)).transpose()?;
+    let (state, misfits) = ordered.map_or((None, Vec::new()), |(state, misfits)| (Some(state), misfits));
     let options =
         Options { create_if_missing: true, error_if_exists: true, read_only: false, ..options.clone() };
     let unordered = state.as_ref().map(|state| unordered_of(state, &functions)).transpose()?;
@@ -228,7 +255,13 @@ pub fn repair_with_on(
         unordered,
         batch: Batch::new(),
         reached: Reached::new(),
-        gone_below: state.as_ref().map_or(TableId(0), |state| state.next.table),
+        dropped: remains.as_ref().map_or_else(BTreeSet::new, |remains| remains.dropped.clone()),
+        gone_below: match &state {
+            Some(state) if remains.is_none() => state.next.table,
+            _ => TableId(0),
+        },
+        found: BTreeMap::new(),
+        is_by_number: remains.is_some(),
         salt: None,
         report: RepairReport::default(),
     };
@@ -236,16 +269,15 @@ pub fn repair_with_on(
     missing.into_iter().for_each(|error| repair.report.lose(Some(DEFAULT_NAME), error));
     misfits.into_iter().for_each(|misfit| repair.report.lose_misfit(misfit));
     doubt.into_iter().for_each(|doubt| repair.report.doubt(doubt));
-    if let Some(state) = &state {
-        repair.lose_unordered(state);
-        repair.make_tables(state)?;
-        repair.copy_levels(state)?;
-    } else {
-        let message =
-            "no manifest can be read: whose the extents in data/ are is not known, they are left out";
-        repair.report.lose(None, Error::corrupt(message).at(source.display().to_string(), 0));
+    let state = state.expect("what remains of a manifest has a state");
+    repair.lose_unordered(&state);
+    repair.make_tables(&state)?;
+    match remains {
+        Some(remains) => repair.copy_found(&Remains { state: state.clone(), ..remains })?,
+        None => repair.copy_levels(&state)?,
     }
-    repair.copy_journal(state.as_ref())?;
+    repair.salt = has_id.then(|| state.database.segment_salt());
+    repair.copy_journal(&state)?;
     drop(lock);
     repair.finish()
 }
@@ -346,7 +378,14 @@ impl Repair<'_> {
 
     /// Whether a table of the old database was dropped there, or is left out.
     fn is_gone(&self, old: TableId) -> bool {
-        self.unordered.contains(&old) || old < self.gone_below && !self.tables.contains_key(&old)
+        self.unordered.contains(&old)
+            || self.dropped.contains(&old)
+            || old < self.gone_below && !self.tables.contains_key(&old)
+    }
+
+    /// The name of a table of the new database.
+    fn name_of(&self, table: TableId) -> Option<String> {
+        name_of(&self.target.catalog, table)
     }
 
     /// The table of the new database for one of the old; made if nothing is known of it but its id.
