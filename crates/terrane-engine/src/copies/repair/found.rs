@@ -9,10 +9,11 @@
 //!    not known whether the database still had them: they are *unlisted*.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use terrane_base::{Collation, Error, ExtentId, Kind, Result, TableId};
-use terrane_device::{File, OpenMode};
+use terrane_device::{Disk, File, OpenMode};
 use terrane_format::extent::check::{inspect_parts, is_as_said};
 use terrane_format::extent::{ALIGN_BYTES, ANY_TABLE, ExtentMeta, FOOTER_BYTES_MAX, Footer, Handle};
 use terrane_levels::State;
@@ -160,6 +161,30 @@ impl Repair<'_> {
             }
         }
     }
+}
+
+/// Whether the state names an extent that is not there: an edit that removed it is lost, or it is damaged.
+pub(super) fn names_what_is_gone(disk: &dyn Disk, source: &Path, state: &State) -> Result<bool> {
+    let mut open: Option<(u32, Option<Arc<dyn File>>)> = None;
+    let files: BTreeMap<u32, PathBuf> = match data_files(disk, &source.join(DATA)) {
+        Err(error) if error.kind() == Kind::NotFound => return Ok(true),
+        files => files?.into_iter().collect(),
+    };
+    let mut metas: Vec<_> = state.metas().collect();
+    metas.sort_unstable_by_key(|meta| meta.id);
+    for meta in metas {
+        if open.as_ref().is_none_or(|(number, _)| *number != meta.id.file) {
+            let file =
+                files.get(&meta.id.file).map(|path| disk.open(path, OpenMode::Read, false)).transpose()?;
+            open = Some((meta.id.file, file));
+        }
+        let Some((_, Some(file))) = &open else { return Ok(true) };
+        let index = read_part(&**file, u64::from(meta.id.slot) * SLOT_BYTES as u64, meta.index);
+        if !index.is_ok_and(|bytes| meta.index.check(&bytes).is_ok()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The order of a table's keys; by bytes if nothing is known of the table.

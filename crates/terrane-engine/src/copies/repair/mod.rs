@@ -229,8 +229,11 @@ pub fn repair_with_on(
         return Err(Error::new(Kind::NotFound, message));
     }
     let is_behind = match &state {
-        Some(state) => doubt.is_none() || journal::proves_more_edits(disk, source, state, edit_number)?,
-        None => true,
+        Some(state) if doubt.is_some() => {
+            journal::proves_more_edits(disk, source, state, edit_number)?
+                || found::names_what_is_gone(&**disk, source, state)?
+        }
+        _ => true,
     };
     let remains = remains.filter(|_| is_behind);
     let has_id = remains.as_ref().is_none_or(|remains| remains.has_id);
