@@ -29,8 +29,8 @@ pub fn inspect_ordered(bytes: &[u8], id: ExtentId, slots: u32, collation: &Colla
     Ok(ExtentMeta { id, slots, ..meta_of(&footer, &index, &ranges, collation) })
 }
 
-/// [`inspect_ordered`] of an extent that is too large to be in memory as a whole: `read` returns the bytes of a
-/// part.
+/// [`inspect_ordered`] of an extent that is too large to be in memory as a whole: `read` returns the bytes of
+/// a part.
 ///
 /// # Errors
 /// As [`inspect`], and those of `read`.

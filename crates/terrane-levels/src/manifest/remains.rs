@@ -1,13 +1,13 @@
 //! Reads every record of a damaged manifest whose checksums hold: for repair, never for opening.
 //!
-//! 1. The file header gives the seed of all checksums; if the header is damaged, the checksum that it ends with
-//!    may still be right, and is the seed.
+//! 1. The file header gives the seed of all checksums; if the header is damaged, the checksum that it ends
+//!    with may still be right, and is the seed.
 //! 2. From record to record; where a record is damaged, the search goes on at the next valid record header.
 //! 3. Each operation is applied by itself. One that contradicts what is known is passed over: what it builds
 //!    on was in a record that is lost.
 //!
-//! Extents are noted and not applied: after a lost record nobody could say which level has which. Repair finds
-//! them by their footers, and asks here what is known of each.
+//! Extents are noted and not applied: after a lost record the levels are not known. Repair
+//! finds them by their footers, and asks here what is known of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -28,8 +28,8 @@ use crate::state::State;
 /// All that the sound records of a damaged manifest say.
 #[derive(Clone, Debug)]
 pub struct Remains {
-    /// Tables and segments. Without extents. Not a state that the database ever had: what lost records said is
-    /// missing.
+    /// Tables and segments. Without extents. Not a state that the database ever had: what lost records said
+    /// is missing.
     pub state: State,
     /// Whether the manifest was found and the id of its database could be read: `state` has it then.
     pub has_id: bool,
@@ -53,7 +53,7 @@ pub(super) fn read(disk: &dyn Disk, dir: &Path, numbers: &[u32]) -> Remains {
     let mut remains = Remains::none();
     for number in numbers {
         remains = Remains::none();
-        // What cannot be read is told of by the reading that ends at the damage.
+        // The reading that ends at the damage reports what cannot be read.
         if remains.read(disk, dir, *number).is_ok_and(|records| records > 0) {
             break;
         }

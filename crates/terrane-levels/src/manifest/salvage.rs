@@ -1,8 +1,8 @@
 //! Recovers the readable part of a damaged manifest: for repair, never for opening.
 //!
-//! A manifest that is damaged within has two readings. The first one ends at the damage: a state that was valid
-//! once. The second one, [`Remains`], goes on behind the damage, record by record, as long as checksums hold:
-//! no state that ever was, but what is known of tables, segments and extents all the same.
+//! A manifest that is damaged within has two readings. The first one ends at the damage: a state that was
+//! valid once. The second one, [`Remains`], goes on behind the damage, record by record, as long as checksums
+//! hold: no state that ever was, but what is known of tables, segments and extents all the same.
 
 use std::path::Path;
 

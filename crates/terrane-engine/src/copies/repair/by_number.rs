@@ -1,14 +1,14 @@
 //! Copies extents whose levels are not known: of each key the version with the greatest number counts,
 //! whichever extent has it.
 //!
-//! All extents of a table lie in rows, within which none overlaps another (`found.rs`). One pass goes over all
-//! rows in the order of the keys:
+//! All extents of a table lie in rows, within which none overlaps another (`found.rs`). One pass goes over
+//! all rows in the order of the keys:
 //! 1. it takes all versions of the least key, newest first, each number once;
 //! 2. leaves out those that a range delete of any extent hides;
 //! 3. writes the newest one, or the operands down to the first version that is none.
 //!
-//! A block that cannot be read is a loss, and what other rows have of its keys is uncertain: the block may have
-//! had newer versions. So is what comes from an extent that the manifest does not list.
+//! A block that cannot be read is a loss, and what other rows have of its keys is uncertain: the block may
+//! have had newer versions. So is what comes from an extent that the manifest does not list.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::copies::repair::{Loss, Repair};
 
 /// Reads each block by itself: its neighbours may be damaged.
 const ONE_BLOCK: u32 = 1;
-/// Holes of a row that are told apart.
+/// Holes of a row that are kept as separate ranges.
 const HOLES_MAX: usize = 1000;
 
 /// An extent of a row, opened as far as it is needed.
@@ -50,7 +50,7 @@ pub(super) struct Wanted<'k> {
     pub(super) end: Option<&'k [u8]>,
     /// Only of keys whose newest version has a greater number.
     pub(super) above: SeqNo,
-    /// Whether losses are told and what is copied is counted: not if the same is copied once more.
+    /// Whether losses are reported and copied rows are counted: not if the same is copied once more.
     pub(super) is_first: bool,
 }
 
@@ -77,14 +77,14 @@ struct RowCursor<'r> {
 /// An extent that is read.
 struct Open {
     scanner: ExtentScanner,
-    /// The row of the index whose block is at hand.
+    /// The row of the index whose block is open.
     at: usize,
     block: Block,
     cursor: BlockCursor,
     is_listed: bool,
 }
 
-/// A version of the key at hand.
+/// A version of the least key.
 struct Version {
     seq_kind: SeqKind,
     value: Vec<u8>,
@@ -133,8 +133,8 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Behind a range delete of the journal: writes what extents have that is newer, for which all of them were
-    /// written before the journal.
+    /// Behind a range delete of the journal: writes what extents have that is newer, for which all of them
+    /// were written before the journal.
     pub(super) fn restore_newer(&mut self, old: TableId, range: (&[u8], &[u8]), above: SeqNo) -> Result<()> {
         let Some(rows) = self.found.get(&old).cloned() else { return Ok(()) };
         let target = self.table(old)?;
@@ -362,8 +362,8 @@ impl<'r> RowCursor<'r> {
         }
     }
 
-    /// Notes that these keys cannot be read here. Beyond [`HOLES_MAX`] the last hole grows over what is between
-    /// instead: more rows than need be are uncertain then.
+    /// Notes that these keys cannot be read here. Beyond [`HOLES_MAX`] the last hole grows over what is
+    /// between instead: more rows than need be are uncertain then.
     fn miss(&mut self, first: &[u8], last: &[u8]) {
         let is_full = self.holes.len() >= HOLES_MAX;
         match self.holes.back_mut().filter(|_| is_full) {

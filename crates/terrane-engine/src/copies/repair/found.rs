@@ -1,12 +1,12 @@
 //! Extents without a manifest: finds them by their footers.
 //!
-//! 1. The end of each page of 4 KiB of each data file is looked at: a footer that holds there says how long its
-//!    extent is, so where it begins. Of several that begin at one slot the shortest counts: behind its end may
-//!    lie what is left of an older one.
+//! 1. The end of each page of 4 KiB of each data file is looked at: a footer that holds there says how long
+//!    its extent is, so where it begins. Of several that begin at one slot the shortest counts: behind its
+//!    end may lie what is left of an older one.
 //! 2. Index and range deletes of each give its keys and numbers.
-//! 3. What is left of the manifest is asked: an extent that it removed is out of date and left out; one that it
-//!    added is as good as ever, and has its number from there if it is numbered as a whole. Of all others it is
-//!    not known whether the database still had them: they are *unlisted*.
+//! 3. What is left of the manifest is asked: an extent that it removed is out of date and left out; one that
+//!    it added is as good as ever, and has its number from there if it is numbered as a whole. Of all others
+//!    it is not known whether the database still had them: they are *unlisted*.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

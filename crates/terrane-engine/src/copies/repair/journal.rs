@@ -24,8 +24,8 @@ struct Source {
     bytes: u64,
 }
 
-/// The file of a segment that the manifest lists. An opening with a replay filter may have died before the file
-/// got its name.
+/// The file of a segment that the manifest lists. An opening with a replay filter may have died before the
+/// file got its name.
 fn listed_file(disk: &dyn Disk, dir: &Path, file: u32) -> Result<PathBuf> {
     let (named, pending) = (dir.join(file_name(file)), dir.join(pending_name(file)));
     let is_pending = !disk.exists(&named)? && disk.exists(&pending)?;
@@ -40,8 +40,8 @@ fn is_of(disk: &dyn Disk, path: &Path, id: SegmentId) -> bool {
     }
 }
 
-/// Whether the journal knows of edits that the manifest, which ends without its mark, does not have: `state` is
-/// out of date then. Such a segment was removed, was added, or tells of a later edit.
+/// Whether the journal knows of edits that the manifest, which ends without its mark, does not have: `state`
+/// is out of date then. Such a segment was removed, was added, or tells of a later edit.
 pub(super) fn proves_more_edits(
     disk: &Arc<dyn Disk>,
     source: &Path,
@@ -111,7 +111,8 @@ impl Repair<'_> {
         }
         sources.sort_by_key(|source| source.id);
         if self.is_by_number {
-            // The journal has all segments from its oldest one on. What comes before a gap is left in spare files.
+            // The journal has all segments from its oldest one on. What comes before a gap is left in spare
+            // files.
             let gap = sources.windows(2).rposition(|pair| pair[0].id.0 + 1 < pair[1].id.0);
             sources.drain(..gap.map_or(0, |at| at + 1));
         }
@@ -249,7 +250,8 @@ impl Repair<'_> {
         }
         let is_left = match state.tables.get(&table) {
             Some(table) => !table.dropped && seq > table.flushed,
-            // Dropped and forgotten, if its number was given out before the manifest ends; else made after that.
+            // Dropped and forgotten, if its number was given out before the manifest ends; else made after
+            // that.
             None => self.is_by_number || table >= state.next.table,
         };
         // An extent tells nothing of the other keys of a range delete.

@@ -4,9 +4,9 @@
 //! every sound block of the levels, deepest first (`levels.rs`) 4. copy every sound group of the journal, in
 //! order (`journal.rs`) 5. flush, check, close.
 //!
-//! If edits of the manifest are lost, the levels are not known. Step 3 then looks for extents by their footers
-//! (`found.rs`), asks what remains of the manifest about each, and copies the newest version of each key by its
-//! number (`by_number.rs`).
+//! If edits of the manifest are lost, the levels are not known. Step 3 then looks for extents by their
+//! footers (`found.rs`), asks what remains of the manifest about each, and copies the newest version of each
+//! key by its number (`by_number.rs`).
 //!
 //! The damaged database is only read. Unreadable data is a [`Loss`], by table and key range where these are
 //! known. Rows in such a range that come from deeper levels may be outdated: they count as uncertain.
@@ -18,6 +18,7 @@ mod levels;
 mod orders;
 mod prepared;
 mod reached;
+mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -28,7 +29,7 @@ use terrane_base::options::Options;
 use terrane_base::record::Record;
 use terrane_base::{Batch, Error, Functions, Kind, RecordKind, Result, Stored, TableId};
 use terrane_device::{Disk, PosixDisk};
-use terrane_levels::Misfit;
+use terrane_levels::State;
 use terrane_levels::directory::{DATA, JOURNAL, LOCK};
 use terrane_levels::manifest::{Remains, Salvaged, salvage};
 
@@ -38,105 +39,10 @@ use crate::table::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, TABLE_NOTE, is_a
 use by_number::Member;
 use orders::{order_of, unordered_of};
 use reached::Reached;
+pub use report::{Loss, RepairReport};
 
 /// Bytes of the batches that fill the new database.
 const BATCH_BYTES: usize = 256 << 10;
-/// Bytes of losses, and of doubts, that a report names; the rest is counted.
-const NAMED_BYTES_MAX: usize = 16 << 20;
-
-/// Something that could not be brought over.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Loss {
-    /// Name of the table it belonged to, if that is known.
-    pub table: Option<String>,
-    /// First and last key of what is lost, if they are known.
-    pub keys: Option<(Vec<u8>, Vec<u8>)>,
-    /// Versions lost, if it is known how many.
-    pub entries: Option<u64>,
-    /// What is wrong, and where.
-    pub error: Error,
-}
-
-/// What a repair brought over and what it could not.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct RepairReport {
-    /// What is lost, up to some 16 MiB of it: a made-up file may hold losses without end.
-    pub losses: Vec<Loss>,
-    /// Losses that are not in the list.
-    pub losses_left_out: u64,
-    /// Places where a loss cannot be seen: the journal's end after a crash, a manifest without its end mark.
-    pub doubts: Vec<Error>,
-    /// Doubts that are not in the list.
-    pub doubts_left_out: u64,
-    /// Tables of the new database.
-    pub tables: u64,
-    /// Extents that something was read from.
-    pub extents: u64,
-    /// Versions from extents.
-    pub entries: u64,
-    /// Of those, versions in a range where newer ones are lost: they may be out of date.
-    pub uncertain: u64,
-    /// Of the extents, those that no readable part of the manifest names: found by their footers. Rows that were
-    /// deleted or dropped may be back with them; each of them counts as uncertain.
-    pub unlisted_extents: u64,
-    /// Records from the journal.
-    pub records: u64,
-    /// Bytes of the lists above.
-    named_bytes: usize,
-}
-
-impl RepairReport {
-    fn lose(&mut self, table: Option<&str>, error: Error) {
-        if terrane_base::planted!(SilentRepair) {
-            return;
-        }
-        self.lose_keys(Loss { table: table.map(str::to_owned), keys: None, entries: None, error });
-    }
-
-    fn lose_misfit(&mut self, Misfit { table, entries, error }: Misfit) {
-        if terrane_base::planted!(SilentRepair) {
-            return;
-        }
-        let error = error.context("its extents are left out: is this the comparator that it was made with?");
-        self.lose_keys(Loss { table: Some(table), keys: None, entries: Some(entries), error });
-    }
-
-    fn lose_keys(&mut self, loss: Loss) {
-        let keys = loss.keys.as_ref().map_or(0, |(first, last)| first.len() + last.len());
-        if self.may_name(&loss.error, keys + loss.table.as_ref().map_or(0, String::len)) {
-            self.losses.push(loss);
-        } else {
-            self.losses_left_out += 1;
-        }
-    }
-
-    fn doubt(&mut self, error: Error) {
-        if self.may_name(&error, 0) {
-            self.doubts.push(error);
-        } else {
-            self.doubts_left_out += 1;
-        }
-    }
-
-    /// Whether one more fits into the lists.
-    fn may_name(&mut self, error: &Error, bytes: usize) -> bool {
-        let file = error.place().map_or(0, |place| place.file.len());
-        let named = self.named_bytes + size_of::<Loss>() + error.message().len() + file + bytes;
-        let fits = named <= NAMED_BYTES_MAX || terrane_base::planted!(UnlimitedLosses);
-        if fits {
-            self.named_bytes = named;
-        }
-        fits
-    }
-
-    /// Whether everything was brought over, as far as that can be told.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        self.losses.is_empty() && self.losses_left_out == 0
-    }
-}
 
 /// A repair under way.
 struct Repair<'a> {
@@ -228,13 +134,7 @@ pub fn repair_with_on(
             format!("{} holds no database: there is no manifest, no journal and no data", source.display());
         return Err(Error::new(Kind::NotFound, message));
     }
-    let is_behind = match &state {
-        Some(state) if doubt.is_some() => {
-            journal::proves_more_edits(disk, source, state, edit_number)?
-                || found::names_what_is_gone(&**disk, source, state)?
-        }
-        _ => true,
-    };
+    let is_behind = may_lack_edits(disk, source, state.as_ref(), doubt.as_ref(), edit_number)?;
     let remains = remains.filter(|_| is_behind);
     let has_id = remains.as_ref().is_none_or(|remains| remains.has_id);
     let state = match &remains {
@@ -283,6 +183,22 @@ pub fn repair_with_on(
     repair.copy_journal(&state)?;
     drop(lock);
     repair.finish()
+}
+
+/// Whether edits of a manifest that is not proven to be whole are lost: always if it is damaged, and if
+/// something proves it where it only lacks its end mark.
+fn may_lack_edits(
+    disk: &Arc<dyn Disk>,
+    source: &Path,
+    state: Option<&State>,
+    doubt: Option<&Error>,
+    edit_number: u64,
+) -> Result<bool> {
+    match state {
+        Some(state) if doubt.is_some() => Ok(journal::proves_more_edits(disk, source, state, edit_number)?
+            || found::names_what_is_gone(&**disk, source, state)?),
+        _ => Ok(true),
+    }
 }
 
 /// The options with the functions that the default table was made with, and why it lacks some.

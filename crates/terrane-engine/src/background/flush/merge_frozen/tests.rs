@@ -134,7 +134,8 @@ fn a_flush_hands_on_all_of_its_generation() {
             freeze(&engine, &table);
             engine.settle(&table, &control(&engine)).expect("settles");
         }
-        // Workers write runs that a caller asks for while the background is paused, too: this one is not theirs.
+        // Workers write runs that a caller asks for while the background is paused, too: this one is not
+        // theirs.
         let held = engine.scheduler.hold_flushes(&[table.id], &control(&engine)).expect("no flush runs");
         if is_run {
             table.want_run(engine.visible());
