@@ -145,7 +145,7 @@ fn mappings_share_the_file_and_outlive_it() {
         view.prefault().unwrap();
         drop(file);
         disk.remove(&path).unwrap();
-        // SAFETY: nobody writes any more.
+        // SAFETY: no thread writes any more.
         unsafe {
             assert_eq!(region.slice(20_000, 10), b"by WRITING");
             assert_eq!(view.slice(20_000, 10), b"by WRITING");

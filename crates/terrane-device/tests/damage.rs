@@ -87,7 +87,7 @@ fn a_misdirected_page_is_read_until_the_power_goes_and_then_two_are_wrong() {
 
 #[expect(unsafe_code, reason = "a mapped region is written")]
 fn store(region: &terrane_device::Region, at: usize, byte: u8) {
-    // SAFETY: in bounds, and nobody else uses the region.
+    // SAFETY: in bounds, and no other thread uses the region.
     unsafe { region.write(at, &[byte]) };
 }
 

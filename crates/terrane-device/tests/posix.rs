@@ -103,7 +103,7 @@ fn links_and_pipes_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let disk = PosixDisk::new();
     let victim = dir.path().join("victim");
-    std::fs::write(&victim, b"somebody else's").unwrap();
+    std::fs::write(&victim, b"the file of another program").unwrap();
     let [link, dangling, pipe] = ["link", "dangling", "pipe"].map(|name| dir.path().join(name));
     std::os::unix::fs::symlink(&victim, &link).unwrap();
     std::os::unix::fs::symlink(dir.path().join("nowhere"), &dangling).unwrap();
@@ -119,7 +119,7 @@ fn links_and_pipes_are_refused() {
         assert_eq!(disk.lock(path).unwrap_err().kind(), Kind::Invalid);
         disk.remove(path).unwrap();
     }
-    assert_eq!(std::fs::read(&victim).unwrap(), b"somebody else's");
+    assert_eq!(std::fs::read(&victim).unwrap(), b"the file of another program");
     assert!(!dir.path().join("nowhere").exists());
     // A directory may lie elsewhere.
     std::fs::create_dir(dir.path().join("there")).unwrap();

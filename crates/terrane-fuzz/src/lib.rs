@@ -7,7 +7,7 @@
 //!
 //! A body takes any bytes and panics only if the code under test breaks a promise: it panics itself, answers wrongly,
 //! or refuses with an error of a kind that the caller cannot act on. Where a checksum would stop everything, the body
-//! sets the checksums right first ([`repair`]): a right checksum proves nothing about who wrote the bytes.
+//! sets the checksums right first ([`repair`]): a right checksum does not prove that Terrane wrote the bytes.
 #![forbid(unsafe_code)]
 
 pub mod backup;

@@ -87,7 +87,7 @@ fn replayed(disk: &MemDisk, listed: &[ListedSegment], settings: &ReplaySettings)
     let rows = Mutex::new(Rows::new());
     let found = replay(disk, Path::new(DIR), listed, settings, &*Env::real().spawn, &|_, _, record, seq| {
         let row = (seq.0, record.key.to_vec(), record.value.to_vec());
-        rows.lock().expect("nobody panics under it").push(row);
+        rows.lock().expect("no code panics under this lock").push(row);
         Ok(())
     });
     let replayed = match found {
@@ -98,7 +98,7 @@ fn replayed(disk: &MemDisk, listed: &[ListedSegment], settings: &ReplaySettings)
             return None;
         }
     };
-    let mut rows = rows.into_inner().expect("nobody panics under it");
+    let mut rows = rows.into_inner().expect("no code panics under this lock");
     rows.sort_unstable();
     let numbers = rows.iter().map(|row| row.0);
     assert!(numbers.clone().zip(numbers.skip(1)).all(|(one, next)| next == one + 1), "no hole");

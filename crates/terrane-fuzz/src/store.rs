@@ -57,7 +57,7 @@ fn make_files(disk: &MemDisk, input: &mut Input<'_>) -> Result<BTreeMap<u32, u64
         let path = Path::new(DIR).join(format!("{number:06}.ext"));
         if let Ok(file) = disk.open(&path, OpenMode::Create, false) {
             file.set_len(bytes)?;
-            // Number 0 is nobody's.
+            // No data file has the number 0.
             if number > 0 {
                 files.insert(number, bytes / SLOT_BYTES as u64);
             }

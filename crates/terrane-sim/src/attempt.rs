@@ -21,7 +21,7 @@ use crate::overlay::{Overlay, Place};
 use crate::run::Runner;
 use crate::script::parse;
 
-/// How long one may take that expires: longer than all that it does takes, if nobody waits.
+/// Lifetime of a transaction that expires: longer than its operations take while no lock makes it wait.
 const EXPIRES_AFTER: Duration = Duration::from_secs(3600);
 
 /// Steps of a transaction or an indexed batch, at most.
@@ -109,8 +109,8 @@ pub(crate) fn random_options(numbers: &mut Rng) -> TransactionOptions {
     }
 }
 
-/// What was added to the options later, drawn from a stream of its own. Nobody waits here, so no circle is
-/// there to be found.
+/// Sets the options that were added later, drawn from a random stream of their own. No transaction waits
+/// here, so there is no deadlock to find.
 fn add_later_options(options: &mut TransactionOptions, aside: &mut Rng) {
     options.finds_deadlocks = aside.one_in(2);
     options.keeps_snapshot = aside.one_in(2);

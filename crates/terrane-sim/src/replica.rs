@@ -1,5 +1,6 @@
-//! A replica that is told of changes, and only of such as survive the loss of power: whatever the database
-//! dies of, the replica goes on where it was, and once it was told everything it has what the database has.
+//! A replica that applies the changes of a database, and only those that survive a loss of power. After any
+//! crash of the database the replica goes on where it was; once it has applied every change it equals the
+//! database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

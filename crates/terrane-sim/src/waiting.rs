@@ -201,7 +201,7 @@ impl Runner {
                     _ => {}
                 }
             } else {
-                self.fail(format!("{name} is prepared, and nobody did that"));
+                self.fail(format!("{name} is prepared, and no operation prepared it"));
             }
         }
         *self.waiting.borrow_mut() = left;

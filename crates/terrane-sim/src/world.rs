@@ -235,7 +235,7 @@ impl Stepper for World {
             return;
         }
         let idle = self.idle.fetch_add(1, Ordering::Relaxed);
-        assert!(idle < IDLE_MAX, "hang: somebody waits, and nobody has had anything to do {idle} times");
+        assert!(idle < IDLE_MAX, "hang: a thread waits, and no thread had work {idle} times");
         self.advance(patience.as_nanos() as u64);
     }
 }

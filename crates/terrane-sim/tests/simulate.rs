@@ -199,7 +199,7 @@ const FOUND: [&str; 32] = [
      transact t1 16633233625845327048\n\
      drop t1\n\
      crash power:18145704829714114086 after 0",
-    // Who asks for a flush behind failures that are over is told of an attempt that began after that.
+    // A flush that is requested after failures have ended reports an attempt that began after the request.
     "seed 11101327\noption merge_operator=append\nput default 28 6:81\ncreate t0\nflush\n\
      fault Write broken * skip 0 lasting\nbatch t0:19:1268:325\ncompact t0 (- )-\nheal\n\
      ingest t0,default 5035024442668513665",

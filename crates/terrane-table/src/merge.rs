@@ -4,7 +4,7 @@
 //! tree. A source that wins twice in a row is compared with the runner-up alone from then on, so that a long
 //! run from one source costs one comparison an entry.
 //!
-//! A single source has nobody to play against: its own position is the merge's.
+//! A single source needs no tournament: its own position is that of the merge.
 //!
 //! Matches compare *ranks* first: the 8 key bytes after the prefix that all current keys share. Only equal
 //! ranks look at whole keys. The shared prefix is found when the cursor is placed and only shrinks until it

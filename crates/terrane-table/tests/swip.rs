@@ -1,5 +1,5 @@
-//! The promise of a swip: what was loaded under a guard lives as long as the guard, whoever takes it out
-//! meanwhile.
+//! The promise of a swip: an object that was loaded under a guard lives as long as the guard, also if another
+//! thread evicts it meanwhile.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(not(feature = "shuttle"))]
 

@@ -100,7 +100,7 @@ pub struct Change<'c> {
     pub value: &'c [u8],
 }
 
-/// One of several requests that are at hand at once.
+/// One of several requests that are done together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'r> {
     /// The table.
@@ -258,9 +258,9 @@ pub trait Session {
         Err(Error::unsupported("this engine, as it was opened,", "transactions that the bench knows"))
     }
 
-    /// Does several requests that are at hand at once, as a server has them from its connections; lends the
-    /// values that are found. Requests about one key take effect in their order, others in any. The default
-    /// does one after the other.
+    /// Does several requests together, as a server has them from its connections; lends the values that are
+    /// found. Requests about one key take effect in their order, others in any. The default does one after
+    /// the other.
     ///
     /// # Errors
     /// As [`Session::get`] and [`Session::write`].

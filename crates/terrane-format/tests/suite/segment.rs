@@ -222,7 +222,7 @@ proptest! {
         prop_assert!(rows(&sample().bytes).starts_with(&rows(&bytes)));
     }
 
-    /// Right checksums over wrong fields: whoever can write a group may lie in it.
+    /// Right checksums over wrong fields: an attacker that can write a group can also set its checksums.
     #[test]
     fn lies_with_right_checksums_do_not_panic(
         len in 0u32..2048, first_seq in prop_oneof![Just(42u64), any::<u64>()], durable: u64,

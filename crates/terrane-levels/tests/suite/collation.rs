@@ -1,4 +1,5 @@
-//! A manifest whose table a comparator orders: without it at hand, with it, and against it.
+//! A manifest of a table with a comparator: opened without the comparator, with it, and with extents that
+//! contradict it.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common;
@@ -67,7 +68,7 @@ fn a_manifest_sorts_extents_by_the_comparator_once_it_is_at_hand() {
     manifest.close().unwrap();
     drop(manifest);
 
-    // Nobody knows how they lie, but they can be read, and named.
+    // Without the comparator the order of the extents is unknown, but they can be read and named.
     let (manifest, state) = Manifest::open(shared.clone(), dir()).unwrap();
     state.check().unwrap();
     let mut found = numbers(&state);

@@ -85,7 +85,7 @@ fn a_power_cut_anywhere_in_a_creation_leaves_all_or_nothing() {
     }
 }
 
-/// Whoever made the directory beforehand need not have made its entry durable.
+/// The program that made the directory beforehand need not have made its entry durable.
 #[test]
 fn a_database_does_not_vanish_with_its_directory() {
     for seed in 0..32 {

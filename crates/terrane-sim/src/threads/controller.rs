@@ -33,7 +33,7 @@ use terrane_base::Rng;
 /// No point is passed for so long, by the system's clock: a thread waits where the explorer does not see it.
 const STILL: Duration = Duration::from_secs(60);
 /// Stands for no thread.
-const NOBODY: usize = usize::MAX;
+const NO_THREAD: usize = usize::MAX;
 /// What a look at the clock takes.
 const LOOK_NANOS: u64 = 1_000;
 /// A timed wait ends before its time once in this many choices: other threads were slow.
@@ -117,7 +117,7 @@ impl Controller {
                 outcome: None,
             }),
             ended: Condvar::new(),
-            current: AtomicUsize::new(NOBODY),
+            current: AtomicUsize::new(NO_THREAD),
             left: AtomicU64::new(0),
             turn: AtomicU64::new(0),
             passed: AtomicU64::new(0),
@@ -194,7 +194,7 @@ impl Controller {
             state.outcome = Some(Err(why));
         }
         // Release: as in `hand_over`.
-        self.current.store(NOBODY, Ordering::Release);
+        self.current.store(NO_THREAD, Ordering::Release);
         self.ended.notify_all();
         drop(state);
         loop {

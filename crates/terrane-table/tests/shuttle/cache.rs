@@ -69,7 +69,7 @@ impl World {
         old.iter().for_each(|extent| extent.mark_obsolete());
     }
 
-    /// Nobody is left: all memory comes back.
+    /// No thread is left: all memory comes back.
     fn end(&self) {
         *self.extents.lock().unwrap() = Arc::default();
         for _ in 0..16 {

@@ -75,7 +75,7 @@ fn reads_that_ask_no_store_wake_nothing() {
 fn it_rests_while_blocks_are_read_and_no_rows() {
     let rows = awake(4 << 20);
     rows.rest(1_000_000);
-    assert_eq!(rows.awake(), SHARDS / 2, "nobody asked");
+    assert_eq!(rows.awake(), SHARDS / 2, "no read asked");
     rows.rest(1_000_100);
     assert_eq!(rows.awake(), SHARDS / 2, "too soon to tell");
     // Fewer of the first shard than are judged by what they found.

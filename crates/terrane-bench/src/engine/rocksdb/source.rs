@@ -266,8 +266,8 @@ struct Operator {
     missing: Option<String>,
 }
 
-/// The options of a family. `given` are a merge operator for where none that is recorded is at hand, and all
-/// other options.
+/// The options of a family. `given` holds all other options, and the merge operator for a family whose
+/// recorded operator is not registered.
 fn family_options(
     api: &Arc<Api>,
     name: &str,

@@ -249,7 +249,8 @@ impl World {
         results
     }
 
-    /// Does what the engine does with a result: a new picture, and free what nobody names.
+    /// Does what the engine does with a result: publishes a new read view and frees the extents that no view
+    /// has.
     pub(crate) fn publish(&mut self, result: &JobResult) {
         let old: BTreeMap<_, _> =
             self.extents().into_iter().map(|(_, extent)| (extent.meta.id, extent)).collect();
