@@ -1,6 +1,6 @@
-//! The locks of transactions and the conflict window under the schedule explorer: who holds a lock alone,
-//! every circle found and none invented, nobody forgotten in a queue, and no commit over what it has not
-//! seen.
+//! The locks of transactions and the conflict window under the schedule explorer: an exclusive holder is
+//! alone, every deadlock is found and none is invented, every waiter is woken, and no commit overwrites a
+//! change that it has not seen.
 //!
 //! Run with `cargo test -p terrane-engine --features shuttle --test shuttle`. The explorer reports a
 //! deadlock, which is what a lost wake-up or a circle that is not found becomes, by itself. The modules are
@@ -12,8 +12,8 @@
 mod commits;
 #[path = "shuttle/deadlocks.rs"]
 mod deadlocks;
-#[path = "shuttle/fences.rs"]
-mod fences;
+#[path = "shuttle/range_locks.rs"]
+mod range_locks;
 #[path = "shuttle/txn.rs"]
 mod txn;
 
@@ -78,7 +78,7 @@ fn surroundings() -> Surroundings {
     Surroundings { env, closing: AtomicBool::new(false) }
 }
 
-/// Patience that ends after so many readings of the clock; whoever wakes up reads it.
+/// A wait that ends after so many readings of the clock; a waiter reads it each time it wakes up.
 fn patience(around: &Surroundings, readings: u64) -> LockWait<'_> {
     let Surroundings { env, closing } = around;
     LockWait { env, until: env.clock.now() + Duration::from_secs(readings), closing, finds_deadlocks: true }

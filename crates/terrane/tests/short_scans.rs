@@ -39,7 +39,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The real clock, with a count of who looks at it.
+/// The real clock, with a count of its readings.
 #[derive(Debug)]
 struct Counted(Arc<dyn Clock>);
 

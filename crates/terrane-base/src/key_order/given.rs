@@ -1,4 +1,4 @@
-//! The orders that a program gives, and those that are always at hand, by name.
+//! The key orders by name: those that a program registers, and the built-in ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::{Collation, Comparator, Error, Result};
 pub struct KeyOrders {
     by_name: BTreeMap<String, Given>,
     sourced: Option<Arc<Sourced>>,
-    /// True if a comparator of any name is taken for one that is not at hand.
+    /// True if a stand-in replaces a comparator that is not registered.
     takes_any: bool,
 }
 
@@ -103,7 +103,7 @@ impl KeyOrders {
         Ok(self)
     }
 
-    /// Returns true if the order with this name is at hand, not one that is taken for it
+    /// Returns true if the order with this name is registered; a stand-in does not count
     /// ([`KeyOrders::with_any`]).
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
@@ -133,8 +133,8 @@ impl KeyOrders {
     }
 
     /// The order with this name of a table that was made with functions that encode and decode. Where none is
-    /// at hand and any is taken ([`KeyOrders::with_any`]), its keys are seen as they are kept, which is in
-    /// their order.
+    /// registered and a stand-in is allowed ([`KeyOrders::with_any`]), callers see the stored keys, which are
+    /// in that order.
     ///
     /// # Errors
     /// As [`KeyOrders::find`].
@@ -146,7 +146,7 @@ impl KeyOrders {
         self.find(name)
     }
 
-    /// Returns true if a table is taken whose order is not at hand.
+    /// Returns true if tables whose key order is not registered are accepted.
     #[must_use]
     pub fn takes_any(&self) -> bool {
         self.takes_any
@@ -165,7 +165,7 @@ impl KeyOrders {
         KeyOrders { by_name: by_name.collect(), sourced, takes_any: self.takes_any }
     }
 
-    /// How the keys of a table compare whose order is the comparator `name`, at hand or not.
+    /// The collation of a table with the comparator `name`, registered or not.
     #[must_use]
     pub fn collation(&self, name: &str) -> Collation {
         match self.by_name.get(name) {

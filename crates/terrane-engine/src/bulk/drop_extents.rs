@@ -68,7 +68,7 @@ impl Engine {
         });
         self.scheduler.resume_flushes(&held);
         let dropped = dropped?;
-        // What only waits for its epoch goes now, so that the space is back on return if nobody reads it.
+        // Frees what only waits for its epoch now, so that the space is free on return if no reader needs it.
         crate::engine::forget_garbage();
         self.store.reclaim()?;
         Ok(dropped)

@@ -89,10 +89,10 @@ pub enum ChangeKind<'b> {
         /// The first key behind it.
         end: &'b [u8],
     },
-    /// Extents came into the table, by [`ingest`](crate::IngestFile) or a bulk load: no record tells what is
-    /// in them. Who follows the table takes the files in as well, or begins anew with a copy.
+    /// Extents came into the table, by [`ingest`](crate::IngestFile) or a bulk load: no record says what is
+    /// in them. A program that follows the table ingests the same files, or begins anew with a copy.
     Ingest,
-    /// Changed nothing: data that stands in the batch for who reads changes.
+    /// Changed nothing: data that a batch carries for readers of changes.
     LogData {
         /// The data, as it was given.
         data: &'b [u8],
@@ -142,7 +142,7 @@ impl ChangeBatch {
         self.batch.first_seq()
     }
 
-    /// Number of its last record: whoever has applied the batch goes on behind it.
+    /// Number of its last record: a reader that has applied the batch goes on behind it.
     #[must_use]
     pub fn last_seq(&self) -> SeqNo {
         self.batch.last_seq()
@@ -200,7 +200,7 @@ pub(crate) fn change_of<'b>(
 }
 
 impl TableName {
-    /// Whether readers are told of it.
+    /// Whether readers of changes see the table.
     fn shows(&self) -> bool {
         !matches!(self, TableName::Hidden) || terrane_base::planted!(TellPrepared)
     }

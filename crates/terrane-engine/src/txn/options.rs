@@ -14,8 +14,8 @@ pub enum Isolation {
     /// Each read sees what is committed when it begins. What must not change until the commit is read for
     /// update.
     ReadCommitted,
-    /// All reads see one moment, and nobody else has changed since what the transaction writes or reads for
-    /// update.
+    /// All reads see one moment, and no other commit has changed since then what the transaction writes or
+    /// reads for update.
     Snapshot,
     /// As if all transactions that change something had run one after the other, in the order of their
     /// commits, and those that only read at the moment that they see. The default: the one level at which a
@@ -27,7 +27,8 @@ pub enum Isolation {
 /// When conflicts are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Concurrency {
-    /// At the commit: nobody waits before, nor for each other in a circle. For transactions that seldom meet.
+    /// At the commit: no transaction waits before it, and there are no deadlocks. For transactions that
+    /// seldom conflict.
     #[default]
     Optimistic,
     /// At each write and each read for update (when serializable, each read of a key): they lock the key
@@ -59,12 +60,11 @@ pub struct TransactionOptions {
     /// wait ends as any other, after `lock_timeout`.
     pub finds_deadlocks: bool,
     /// Whether it sees the moment of its beginning in any case. By default it does not: as long as it has
-    /// seen nothing, what it sees moves on with its first lock, so who waited for a lock does not fail by
-    /// what its holder wrote.
+    /// read nothing, its snapshot moves on with its first lock, so a transaction that waited for a lock does
+    /// not fail because of what the holder wrote.
     pub keeps_snapshot: bool,
     /// How long it may take; by default any time. Afterwards it fails to commit or prepare with `TooOld`, and
-    /// who wants a key that it has locked takes the lock from it. A range that it deletes stays kept from
-    /// others until it is dropped.
+    /// an owner that waits for one of its locks takes the lock. Its range locks stay until it is dropped.
     pub expires_after: Option<Duration>,
 }
 

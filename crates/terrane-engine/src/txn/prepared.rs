@@ -7,8 +7,8 @@
 //! 3. Open: each record of the hidden table takes its locks and ranges again.
 //!
 //! Invariants: a name is in the map from before its record is written until after its record is deleted;
-//! whoever changes the record has set the entry busy. Two prepared transactions never exclude each other, so
-//! all of their locks can be taken again in any order.
+//! a thread that changes the record has set the entry busy. Two prepared transactions never exclude each
+//! other, so all of their locks can be taken again in any order.
 
 use std::collections::btree_map;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::txn::commit::{Held, InFlight, keys_of};
 use crate::txn::conflict_window::{FlightId, Footprint};
 use crate::txn::key_range::{KeyRange, deletes_of};
 use crate::txn::lock_table::{LockKey, LockMode, Owner};
-use crate::txn::range_locks::Ground;
+use crate::txn::range_locks::LockTarget;
 use crate::txn::transaction::Transaction;
 use crate::write::commit::LOCK_TIMEOUT;
 
@@ -39,7 +39,7 @@ const RESUME_TIMEOUT: Duration = Duration::from_secs(60);
 /// What is known of a name.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    /// Somebody is preparing, committing or rolling it back.
+    /// A thread is preparing it, committing it or rolling it back.
     Busy,
     /// It waits to be resolved.
     Ready(Waiting),
@@ -80,14 +80,14 @@ impl Transaction {
     fn prepare_reserved(&mut self, name: &str, batch: &Batch, table: &Table) -> Result<Waiting> {
         let engine = self.engine().clone();
         let (locks, flight) = self.in_time(|| {
-            let (held, fence, footprint) = self.lock_for_commit(batch)?;
+            let (held, range_lock, footprint) = self.lock_for_commit(batch)?;
             let patience = engine.patience(self.options().lock_timeout);
             let flight = engine.enter_window(&footprint, true, &patience)?;
             self.validate(&footprint)?;
             let record = self.stored(&footprint, batch)?;
             engine.put(table.id, name.as_bytes(), &record, true)?;
-            if let Some(fence) = fence {
-                fence.keep();
+            if let Some(range_lock) = range_lock {
+                range_lock.keep();
             }
             Ok((held.keep(), flight.keep()))
         })?;
@@ -172,7 +172,7 @@ impl Engine {
     /// are locked for it as far as they are not yet. Returns its position in the order of commits.
     ///
     /// # Errors
-    /// `NotFound` if nothing is prepared under the name, `Busy` while somebody else resolves it; `TimedOut`,
+    /// `NotFound` if nothing is prepared under the name, `Busy` while another thread resolves it; `TimedOut`,
     /// `Deadlock` where more is locked; `Invalid` for more range deletes. As [`Engine::write`] besides: it
     /// stays prepared then.
     pub fn commit_prepared(&self, name: &str, more: &Batch, sync: bool) -> Result<SeqNo> {
@@ -282,7 +282,7 @@ impl Engine {
         match step(&waiting, &table) {
             Ok(seq) => {
                 self.txn.window.leave(waiting.flight, seq);
-                self.txn.locks.take_down(waiting.owner);
+                self.txn.locks.release_ranges(waiting.owner);
                 self.txn.locks.release(waiting.owner, &waiting.locks);
                 self.txn.prepared.lock().remove(name);
                 self.txn.watch.end();
@@ -361,8 +361,8 @@ impl Engine {
             taken.map_err(|_| exclude())?;
         }
         if !deletes.is_empty() && !terrane_base::planted!(ForgetPreparedLocks) {
-            let ground = Ground { ranges: deletes, ..Ground::default() };
-            self.txn.locks.fence(owner, &ground, &patience).map_err(|_| exclude())?.keep();
+            let target = LockTarget { ranges: deletes, ..LockTarget::default() };
+            self.txn.locks.lock_ranges(owner, &target, &patience).map_err(|_| exclude())?.keep();
         }
         let entered: Result<InFlight<'_>> = self.enter_window(&footprint, true, &patience);
         let flight = entered.map_err(|error| error.with_kind(Kind::Corrupt))?.keep();

@@ -1,14 +1,15 @@
 //! One transaction: what it sees, what it has locked, and what must be as it was when it commits.
 //!
-//! It knows keys, not values: whoever drives it keeps the changes as a batch and reads through the engine at
-//! the position that the transaction gives.
+//! It knows keys, not values: its caller keeps the changes as a batch, and reads through the engine at the
+//! position that the transaction gives.
 //!
-//! * Begin: from now on every write is watched; take a snapshot. As long as nothing was read or locked, the
-//!   snapshot moves on with the first lock: who waited for it sees what the holder wrote.
+//! * Begin: from now on every write is watched; take a snapshot. If nothing was read or locked before the
+//!   first lock, that lock moves the snapshot on: a transaction that waited for the lock sees what the holder
+//!   wrote.
 //! * Optimistic: keep what was read; lock and validate it at the commit, in the order of keys.
 //! * Pessimistic: lock at once, and fail at once if the key was changed after the snapshot. Ranges that a
-//!   serializable one scans are kept and validated at the commit in both modes. A range that it deletes is
-//!   fenced at once, or at the commit where that is the first to know of it.
+//!   serializable one scans are kept and validated at the commit in both modes. It takes the range lock of a
+//!   range that it deletes at once, or at the commit if the commit is the first call that knows of the range.
 
 mod commit;
 mod keys;
@@ -28,7 +29,7 @@ use crate::txn::key_range::KeyRange;
 use crate::txn::lock_expiry::Expiry;
 use crate::txn::lock_table::{LockKey, LockMode, Owner};
 use crate::txn::options::{Concurrency, Isolation, TransactionOptions};
-use crate::txn::range_locks::Ground;
+use crate::txn::range_locks::LockTarget;
 use commit::check_delete;
 
 pub use keys::LockMark;
@@ -53,8 +54,8 @@ pub struct Transaction {
     since: SeqNo,
     /// Whether anything was read or locked.
     has_begun: bool,
-    /// Ranges that it deletes, with a fence around each.
-    fenced: Vec<KeyRange>,
+    /// Ranges that it deletes; it holds a range lock on each.
+    locked_ranges: Vec<KeyRange>,
     /// Locks that it has taken.
     held: BTreeMap<LockKey, LockMode>,
     /// Since the first mark: the keys that were locked, or kept for the commit, in order.
@@ -100,7 +101,7 @@ impl Transaction {
             snapshot,
             since,
             has_begun: false,
-            fenced: Vec::new(),
+            locked_ranges: Vec::new(),
             held: BTreeMap::new(),
             noted: None,
             reads: BTreeMap::new(),
@@ -175,7 +176,7 @@ impl Transaction {
         self.claim(table, key, LockMode::Shared)
     }
 
-    /// To be called before `key` is read with the intent that nobody changes it until this transaction has
+    /// To be called before a read of `key` that no other writer may invalidate until this transaction has
     /// ended.
     ///
     /// # Errors
@@ -209,17 +210,17 @@ impl Transaction {
         let (lower, upper) = (Bound::Included(start.to_vec()), Bound::Excluded(end.to_vec()));
         let collation = self.engine.collation_of(table);
         let range = KeyRange { table, bounds: Bounds { lower, upper, collation } };
-        let ground = Ground { ranges: [range.clone()].into(), ..Ground::default() };
+        let target = LockTarget { ranges: [range.clone()].into(), ..LockTarget::default() };
         let engine = self.engine.clone();
-        let fence = engine.txn.locks.fence(self.id, &ground, &self.patience(&engine));
-        fence.map_err(|refusal| engine.refused(refusal, Some(&range.first())))?.keep();
+        let range_lock = engine.txn.locks.lock_ranges(self.id, &target, &self.patience(&engine));
+        range_lock.map_err(|refusal| engine.refused(refusal, Some(&range.first())))?.keep();
         self.kept_bytes += bounds_bytes(&range.bounds);
         self.begin_with_lock();
         let checked = match &self.snapshot {
             Some(snapshot) => engine.validate(self.id, |look| check_delete(look, &range, snapshot.seq())),
             None => Ok(()),
         };
-        self.fenced.push(range);
+        self.locked_ranges.push(range);
         checked
     }
 
@@ -300,12 +301,12 @@ impl Transaction {
         let mut probe = engine.probe_write(batch);
         let permit = engine.admit(batch, engine.admission_deadline())?;
         probe.note_admitted();
-        let (held, fence, footprint) = self.lock_for_commit(batch)?;
+        let (held, range_lock, footprint) = self.lock_for_commit(batch)?;
         let flight = engine.enter_window(&footprint, false, &self.patience(engine))?;
         self.validate(&footprint)?;
         let committed = engine.commit_batch(batch, sync)?;
         flight.land(committed.seq);
-        drop((held, fence));
+        drop((held, range_lock));
         probe.note_committed();
         permit.spend();
         add(&engine.counters.transactions_committed, 1);
@@ -316,12 +317,12 @@ impl Transaction {
     /// Commits a transaction that changes nothing and has locks or checks.
     fn commit_reads(&self, sync: bool) -> Result<SeqNo> {
         let engine = &*self.engine;
-        let (held, fence, footprint) = self.lock_for_commit(&Batch::new())?;
+        let (held, range_lock, footprint) = self.lock_for_commit(&Batch::new())?;
         let flight = engine.enter_window(&footprint, false, &self.patience(engine))?;
         self.validate(&footprint)?;
         let seq = engine.visible();
         flight.land(seq);
-        drop((held, fence));
+        drop((held, range_lock));
         if sync {
             // As where nothing is checked: what it saw is durable.
             engine.sync()?;
@@ -330,8 +331,8 @@ impl Transaction {
         Ok(seq)
     }
 
-    /// Leaves the locks to a prepared transaction: all that it holds, and its number, under which its fences
-    /// stand. Then it is over.
+    /// Leaves the locks to a prepared transaction: all that it holds, and its number, which owns its range
+    /// locks. Then it is over.
     pub(super) fn hand_over(&mut self, mut locks: Vec<LockKey>) -> (Owner, Vec<LockKey>) {
         self.is_handed_over = true;
         let held = std::mem::take(&mut self.held);
@@ -371,8 +372,8 @@ impl Drop for Transaction {
             txn.locks.expiries.remove(self.id);
         }
         if !self.is_handed_over {
-            if !self.fenced.is_empty() {
-                txn.locks.take_down(self.id);
+            if !self.locked_ranges.is_empty() {
+                txn.locks.release_ranges(self.id);
             }
             txn.locks.release(self.id, self.held.keys());
             txn.watch.end();

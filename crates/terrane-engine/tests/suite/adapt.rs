@@ -143,7 +143,7 @@ fn writers_stop_a_merge_that_they_do_not_need() {
     let before = shape(&engine);
     assert_eq!(before.sorted_runs(), 3, "{before}");
     engine.close().unwrap();
-    // So slow that a merge of 8 MiB is under way whenever somebody looks.
+    // So slow that every check finds the merge of 8 MiB running.
     let slow = Options { adaptive_shape: AdaptiveShape::Eager, io_bytes_per_second: 1 << 20, ..big };
     let engine = open(disk, &slow).unwrap();
     let table = engine.catalog().require("default").unwrap();
@@ -187,7 +187,7 @@ fn scans_alone_are_reads_too() {
 #[test]
 fn what_is_read_often_stays_hot_when_it_is_written_anew() {
     let options = Options {
-        // So much that nobody sleeps for want of it.
+        // So much that no writer waits for memory.
         memory_bytes: 64 << 20,
         write_memory_bytes: 32 << 20,
         level_base_bytes: 1 << 20,

@@ -210,7 +210,7 @@ fn a_cut_at_any_call_leaves_older_backups_whole_and_no_half_one() {
                     "at {cut_after}: {id}"
                 );
             }
-            // It goes on, and nothing stays that nobody needs.
+            // It goes on, and no object stays that no backup needs.
             create(&place, &engine).unwrap();
             place.purge(1).unwrap();
             assert!(rows_in(&place, ids.last().unwrap() + 1) == after);

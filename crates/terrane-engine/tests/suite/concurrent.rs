@@ -297,7 +297,7 @@ fn everything_at_once_in_memory_and_after_reopening() {
         let disk = MemDisk::new();
         let engine = open(disk.clone(), &options).unwrap();
         let (stamps, bulk) = run(engine.clone(), batches);
-        // At rest: nobody may store through a mapping while an image is taken.
+        // At rest: no thread may store through a mapping while an image is taken.
         engine.wait_until_quiescent().unwrap();
         assert_bulk(&engine, &bulk);
         let again = open(disk.kill(), &options).unwrap();

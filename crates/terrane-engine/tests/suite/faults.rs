@@ -337,7 +337,7 @@ fn background_work_that_fails_is_tried_again() {
 }
 
 #[test]
-fn background_work_that_keeps_failing_is_reported_to_who_waits() {
+fn background_work_that_keeps_failing_is_reported_to_waiting_callers() {
     let disk = FaultyDisk::new(Arc::new(MemDisk::new()));
     let engine = open(disk.clone(), &small_options()).unwrap();
     // As above.

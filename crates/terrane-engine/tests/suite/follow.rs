@@ -200,7 +200,7 @@ fn what_the_primary_gave_up_is_refused_as_such_and_never_answered_wrongly() {
     assert!(behind > 100, "{right} right, {behind} behind");
     let next = follow(disk.clone(), Path::new(DIR), Some(&view)).unwrap();
     assert!(all_rows(&next).unwrap() == all_rows(&engine).unwrap());
-    // Damage is told as damage: the primary has not given the extent up.
+    // Damage is reported as `Corrupt`: the primary has not removed the extent.
     engine.close().unwrap();
     let damaged = disk.kill();
     let is_found = (0..200).any(|seed| {
@@ -227,7 +227,7 @@ fn beside_a_primary_that_writes_flushes_and_compacts() {
             let mut numbers = Rng::new(seed);
             while !is_over.load(Ordering::Relaxed) {
                 let round = rounds.load(Ordering::Relaxed) + 1;
-                // Key 0 first: whoever sees the others of a round sees it.
+                // Key 0 first: a reader that sees another key of a round sees key 0 of it.
                 write(&engine, 0, 300, round);
                 rounds.store(round, Ordering::Relaxed);
                 match numbers.below(4) {

@@ -33,9 +33,9 @@ fn used_segment(disk: &MemDisk) -> (PathBuf, SegmentHeader, Vec<u8>) {
     files.max_by_key(|(_, _, bytes)| bytes.iter().filter(|byte| **byte != 0).count()).unwrap()
 }
 
-/// A group at `offset` of segment `id` with one record, as somebody writes it who knows format and segment
-/// but has never seen the files: `seq` is its number, and it claims that everything up to the one before is
-/// durable.
+/// A group at `offset` of segment `id` with one record, as an attacker writes it that knows format and
+/// segment but has never seen the files: `seq` is its number, and it claims that everything up to the one
+/// before is durable.
 fn forged(id: SegmentId, offset: usize, seq: u64) -> Vec<u8> {
     let mut batch = terrane_base::Batch::new();
     batch.put(TableId::DEFAULT, b"forged", b"never written").unwrap();

@@ -226,18 +226,18 @@ fn a_foreign_directory_is_refused_and_left_alone() {
         disk.create_dir(Path::new(DIR)).unwrap();
         let path = Path::new(DIR).join(name);
         let file = disk.open(&path, OpenMode::Create, false).unwrap();
-        file.write_at(0, b"somebody else's").unwrap();
+        file.write_at(0, b"of another program").unwrap();
         let error = open(disk.clone(), &small_options()).map(drop).unwrap_err();
         assert!([Kind::Invalid, Kind::Corrupt].contains(&error.kind()), "{name}: {error}");
         assert!(error.to_string().contains(DIR), "{error}");
-        assert_eq!(contents(&disk, &path), b"somebody else's");
+        assert_eq!(contents(&disk, &path), b"of another program");
         let left: Vec<_> = disk.list(Path::new(DIR)).unwrap();
         assert_eq!(left, vec![name.to_owned()], "nothing was made beside it");
     }
 }
 
 #[test]
-fn a_second_opener_is_told_who_has_it() {
+fn a_second_opening_is_refused_with_the_process_of_the_first() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let open = || Engine::open_on(Arc::new(PosixDisk::new()), &path, &small_options(), Env::real());

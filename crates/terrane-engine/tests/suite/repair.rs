@@ -98,7 +98,7 @@ fn repaired(disk: &MemDisk, place: &str) -> (RepairReport, Rows) {
 fn is_lost(report: &RepairReport, past: &Past, table: &str, key: &[u8]) -> bool {
     let is_late = past.late.contains(&(table.to_owned(), key.to_owned()));
     let is_of_journal = |error: &Error| error.place().is_some_and(|place| place.file.contains("/journal"));
-    // Of damage of the manifest it is not known whom it concerns.
+    // For damage of the manifest the concerned table is not known.
     report.doubts.iter().any(|doubt| is_late || !is_of_journal(doubt))
         || report.losses.iter().any(|loss| {
             (is_late || !is_of_journal(&loss.error))

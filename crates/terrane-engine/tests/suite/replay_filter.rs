@@ -164,7 +164,7 @@ fn keeping_history() -> Options {
 
 /// Neither followers nor readers of changes take it for damage, or for changes that are no longer kept.
 #[test]
-fn who_reads_beside_an_opening_that_died_is_told_to_try_again() {
+fn a_read_beside_an_opening_that_died_gets_busy() {
     let image = loaded();
     let mut told = 0;
     for (call, disk) in images_of_an_opening(&image).into_iter().enumerate() {
@@ -253,7 +253,7 @@ fn open_ignoring(disk: MemDisk, key: &'static [u8]) -> Arc<Engine> {
         .unwrap()
 }
 
-/// How often readers of changes are told that extents came in, and of which keys.
+/// How often readers of changes get an ingest, and the keys that they get.
 fn told(engine: &Arc<Engine>) -> (u64, Vec<Vec<u8>>) {
     let (mut ingests, mut keys) = (0, Vec::new());
     let mut feed = engine.changes(SeqNo(1), FeedOptions::new()).unwrap();

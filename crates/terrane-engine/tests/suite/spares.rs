@@ -1,5 +1,5 @@
-//! Segment files that a dead process made and did not register: whoever opens the database next uses them,
-//! and what it promises must not hang on names and lengths that the dead process never made durable.
+//! Segment files that a dead process made and did not register: the next opening uses them, and its promises
+//! must not depend on names and lengths that the dead process never made durable.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;

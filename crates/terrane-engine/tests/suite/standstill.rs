@@ -111,8 +111,8 @@ fn reads_and_writes_go_on_while_the_background_stands_still() {
 }
 
 /// Flushes have failed until the write memory was full and writers were refused. Then the device heals, and
-/// the next attempt stands still on its way, until the sender says that it goes on. The number is how many
-/// keys were written.
+/// the next attempt stands still in a device call until the sender lets it go on. The number is how many keys
+/// were written.
 fn flush_stands_after_failures() -> (Arc<Engine>, Sender<bool>, u64) {
     let gate = GateDisk::new(MemDisk::new());
     let disk = FaultyDisk::new(Arc::new(gate.clone()));
@@ -123,7 +123,7 @@ fn flush_stands_after_failures() -> (Arc<Engine>, Sender<bool>, u64) {
     });
     let written = written.count() as u64;
     assert!(written < 2000, "the write memory fills up");
-    // One that failed already and is still under way would be an attempt that fails while somebody waits.
+    // A job that met the failure and still runs would be an attempt that fails while the caller waits.
     engine.set_background_paused(true);
     until("nothing runs", || engine.progress().is_empty());
     let ((event, events), (go, gone)) = (channel(), channel());
@@ -172,7 +172,7 @@ fn a_writer_waits_for_the_attempt_that_may_succeed_and_is_not_told_of_older_fail
 }
 
 #[test]
-fn who_asks_for_a_flush_waits_for_the_attempt_that_may_succeed_and_is_not_told_of_older_failures() {
+fn a_flush_request_waits_for_its_own_attempt_and_ignores_older_failures() {
     let (engine, go, written) = flush_stands_after_failures();
     going_on_while(go, || engine.flush()).unwrap();
     engine.wait_until_quiescent().unwrap();

@@ -1,11 +1,11 @@
 //! The process that suffers. It tells its parent through a pipe what was acknowledged, one line each.
 //!
 //! * `writers`: several threads write batches over three tables, every eighth durable, while another flushes
-//!   and compacts, until somebody kills it.
+//!   and compacts, until the parent kills it.
 //! * `script`: says that it is ready, waits for a line, then does one thing after the other, each phase
-//!   announced; an error is told and the script goes on where a careful program would. What it reads it
-//!   compares with the rows that its operations leave: a read that fails may end early with an error, and
-//!   never with other rows or without one.
+//!   announced; an error is printed and the script goes on where a careful program would. It compares what it
+//!   reads with the rows that its operations leave: a read that fails may end early, but then it returns an
+//!   error, and it never returns other rows.
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use terrane::{Db, Error, Sync, Table, TableOptions};
 use crate::number_from_env;
 use crate::workload::{Rows, TABLES, batch, changes, counter, is_view, tables, tiny_options};
 
-/// Longest life of a child that nobody kills.
+/// Longest life of a child that is not killed.
 const LIFE: Duration = Duration::from_secs(60);
 /// Operations of the script in each of its phases of writing.
 const SCRIPT_OPS: u64 = 30;
@@ -188,7 +188,7 @@ fn read_all(tables: &[Table], book: &mut Book) {
     }
 }
 
-/// Compares rows up to an error, which is told; what ends without one has all of them.
+/// Compares rows up to an error, which is printed; a scan that ends without an error has all rows.
 fn compare<'r>(
     what: &str,
     found: impl Iterator<Item = Result<terrane::Row, Error>>,

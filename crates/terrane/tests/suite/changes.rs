@@ -166,7 +166,7 @@ fn what_is_flushed_is_gone_without_history() {
     assert_eq!(all.first().unwrap().first_seq(), oldest);
     assert_eq!(all.last().unwrap().last_seq(), SeqNo(301));
     assert_eq!(db.changes(SeqNo(oldest.0 - 1)).unwrap_err().oldest(), Some(oldest));
-    // A reader that falls behind is told so, and where it was.
+    // A reader that falls behind gets an error with its position.
     let mut slow = db.changes(SeqNo(301)).unwrap();
     fill(&db, 300);
     db.flush().unwrap();
@@ -213,7 +213,7 @@ fn what_is_prepared_shows_when_it_is_committed() {
 }
 
 #[test]
-fn who_waits_is_woken_by_a_commit_and_by_the_close() {
+fn a_waiting_reader_is_woken_by_a_commit_and_by_the_close() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), &options(None)).unwrap();
     let (send, receive) = std::sync::mpsc::channel();
@@ -301,7 +301,7 @@ fn a_checkpoint_begins_without_history_and_can_follow_its_source() {
     assert_eq!(rows(&db, "default"), rows(&second, "default"));
 }
 
-/// Readers beside writers and flushes see every number once, whoever is faster.
+/// Readers beside writers and flushes see every number once, whichever thread is faster.
 #[test]
 fn readers_keep_up_with_writers() {
     let dir = tempfile::tempdir().unwrap();
@@ -330,9 +330,9 @@ fn readers_keep_up_with_writers() {
     });
 }
 
-/// A table keeps its keys encoded; who is told of changes knows nothing of that.
+/// A table stores encoded keys; readers of changes get the keys of the user.
 #[test]
-fn keys_are_told_as_the_user_knows_them() {
+fn readers_of_changes_get_the_keys_of_the_user() {
     let dir = tempfile::tempdir().unwrap();
     let reverse = || TableOptions::new().set("key_order", "reverse").unwrap();
     let (db, replica) =

@@ -98,7 +98,7 @@ fn a_session_that_writes_much_holds_up_no_other() {
     let value = [7; 4100];
     while busy.put(db.default_table(), b"busy", &value, Sync::No).is_ok() {}
     other.put(db.default_table(), b"other", &value, Sync::No).unwrap();
-    // What became visible until the put was seen counts for nobody, however late this thread hands over and
+    // What became visible before the put was seen counts for no session, however late this thread submits and
     // looks.
     other.flush();
     let before = db.snapshot().seq().0;

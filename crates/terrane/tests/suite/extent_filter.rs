@@ -58,7 +58,7 @@ fn a_hidden_extent_is_as_if_it_were_not_there_and_each_is_asked_for_once() {
     let expected = rows(&[("a", "1"), ("d", "1"), ("e", "1"), ("f", "1")]);
     assert_eq!(keys(&mut cursor), expected);
     assert_eq!(calls.load(Ordering::Relaxed), 3, "once for each extent, whatever is sought");
-    // A refresh that finds nothing else asks nobody.
+    // A refresh that finds no new extents does not call the filter.
     cursor.refresh();
     assert_eq!(keys(&mut cursor), expected);
     assert_eq!(calls.load(Ordering::Relaxed), 3);
@@ -70,7 +70,7 @@ fn a_hidden_extent_is_as_if_it_were_not_there_and_each_is_asked_for_once() {
     cursor.refresh();
     assert_eq!(keys(&mut cursor).len(), 5);
     assert!(calls.load(Ordering::Relaxed) >= 7);
-    // Outside of the bounds nobody is asked.
+    // For extents outside of the bounds the filter is not called.
     calls.store(0, Ordering::Relaxed);
     let mut cursor = table.filtered_cursor(b"b".as_slice()..b"d".as_slice(), shows.clone()).unwrap();
     assert!(keys(&mut cursor).is_empty());

@@ -142,8 +142,8 @@ fn check(table: &Table, snapshot: Option<&Snapshot>, model: &Model) {
     }
 }
 
-/// What `take_in` does; once more between two pauses if a pause has caught work of the background on its way,
-/// as one does that comes when the machine was slow and the background has just found something to do.
+/// The result of `take_in`. If a pause stopped a background job in the middle, the background goes on and
+/// `take_in` runs once more: on a slow machine a job may begin just before the pause.
 fn unless_held<T>(db: &Db, take_in: impl Fn() -> terrane::Result<T>) -> T {
     match take_in() {
         Err(error) if error.kind() == Kind::Busy => {

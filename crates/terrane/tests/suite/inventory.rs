@@ -1,4 +1,4 @@
-//! What there is, one by one: extents, segments, and what listeners are told of jobs.
+//! Lists of extents and segments, and the events of jobs that listeners get.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

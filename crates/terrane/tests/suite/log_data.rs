@@ -1,4 +1,4 @@
-//! Log data: told in its place with its batch, to every reader of changes and nobody else.
+//! Log data: every reader of changes gets it at its place in its batch; no other reader sees it.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -31,7 +31,7 @@ fn word(kind: ChangeKind<'_>) -> String {
     }
 }
 
-/// What is told from the first number on: for each batch its first number and its changes.
+/// The changes from the first number on: for each batch its first number and its changes.
 fn told(changes: &mut Changes) -> Vec<(u64, String)> {
     let batches = changes.by_ref().map(Result::unwrap);
     let line = |batch: terrane::ChangeBatch| {
@@ -204,7 +204,7 @@ fn transactions_have_it_and_do_not_meet_in_it() {
         one.rollback_to_savepoint().unwrap();
         two.log_data(b"two").unwrap();
         one.prepare("prepared").unwrap();
-        assert!(all_told(&db).is_empty(), "nothing of what is prepared is told");
+        assert!(all_told(&db).is_empty(), "readers get nothing of a prepared transaction");
         assert_eq!(write(&db, "#plain"), 2);
         two.commit(Sync::No).unwrap();
         let mut prepared = Vec::new();

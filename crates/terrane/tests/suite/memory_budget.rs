@@ -9,7 +9,7 @@ use terrane_base::env::Env;
 
 const MIB: u64 = 1 << 20;
 const ROWS: u64 = 60_000;
-/// What is on its way when somebody looks comes to it.
+/// The budget, and 15 % for memory that is being allocated or freed at the moment of a look.
 const CEILING: u64 = 24 * MIB / 100 * 115;
 
 fn open(dir: &tempfile::TempDir, memory_bytes: u64) -> Db {

@@ -304,7 +304,7 @@ fn names_that_mean_nothing_are_refused() {
     table.set_option("prefix_extractor", "test.told").unwrap();
     drop(table);
     db.close().unwrap();
-    // A table that names an extractor that is not at hand is not opened.
+    // A table whose prefix extractor is not registered is not opened.
     let error = Db::open_with(&path, &options()).err().unwrap();
     assert!(error.kind() == Kind::Invalid, "{error}");
     assert!(error.to_string().contains("test.told") && error.to_string().contains("\"t\""), "{error}");

@@ -37,7 +37,7 @@ fn tables_are_told_apart() {
     let users = db.create_table("users", &TableOptions::new()).unwrap();
     (0..100u32).for_each(|key| users.put(&key.to_be_bytes(), b"value").unwrap());
     db.put(b"one", b"value").unwrap();
-    users.delete(b"nobody").unwrap();
+    users.delete(b"absent").unwrap();
     let memory = |table| number(&db, Some(table), "table_memory_entries");
     assert_eq!((memory("users"), memory("default")), (101, 1));
     db.flush().unwrap();

@@ -265,7 +265,7 @@ fn a_scan_is_of_one_moment() {
     assert!(cursor.row().is_none());
 }
 
-/// Nothing is written and nobody asks: time passes.
+/// There are no writes and no requests; only time passes.
 #[test]
 fn the_space_of_what_has_expired_comes_back_by_itself() {
     for is_on in [true, false] {
@@ -302,7 +302,7 @@ fn the_space_of_what_has_expired_comes_back_by_itself() {
         } else {
             assert_eq!(entries(&db), 20_000);
         }
-        assert_eq!(db.stats().bytes_written, written, "nobody wrote");
+        assert_eq!(db.stats().bytes_written, written, "no writer wrote");
         assert_eq!(table.iter().count(), 200);
         assert_eq!(db.check(&mut |_, _| ()).unwrap().findings.len(), 0);
         db.close().unwrap();

@@ -28,7 +28,7 @@ pub struct IngestFile {
 /// How external files are taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IngestOptions {
-    /// Copy the extents instead of giving the file another name: for files that somebody may still write to.
+    /// Copy the extents instead of giving the file another name: for files that a program may still write to.
     pub copy: bool,
     /// Remove the files once they are in; [`Ingested::files_left`] counts those that cannot be removed.
     pub remove: bool,
@@ -52,7 +52,7 @@ impl Engine {
     /// # Errors
     /// `Invalid` for a file that was written for another order of keys or another merge operator than its
     /// table has, for two files of a table that overlap, more extents than one commit can name (64 MiB of
-    /// their first and last keys), or no file; `Corrupt`, naming file and offset; `TimedOut` if somebody
+    /// their first and last keys), or no file; `Corrupt`, naming file and offset; `TimedOut` if a transaction
     /// keeps locks within the files; `NotFound` for a table that was dropped; `Full`, `Poisoned`, `Io`.
     pub fn ingest(&self, files: &[IngestFile], options: IngestOptions) -> Result<Ingested> {
         self.refuse_if_read_only()?;

@@ -1,6 +1,7 @@
 //! Making a backup.
 //!
-//! 1. the place is made and locked; what nobody needs is removed 2. the moment, as for a checkpoint
+//! 1. the place is made and locked; objects that no backup needs are removed 2. the moment, as for a
+//!    checkpoint
 //! 3. segments, so that their memory is free again 4. the extents that no backup has, each verified
 //! 5. all of that durable 6. the manifest, durable.
 //!

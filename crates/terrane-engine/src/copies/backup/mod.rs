@@ -5,11 +5,11 @@
 //! that no earlier one has. A backup is there if and only if its manifest is, which is put last, when all
 //! else is durable.
 //!
-//! * `place.rs`: where objects are kept. `objects.rs`: which there are, and who needs them
+//! * `place.rs`: where objects are kept. `objects.rs`: which there are, and which backups need them
 //! * `create.rs`, `restore.rs`, `verify.rs`, `remove.rs`; `pace.rs`: how far they are
 //!
 //! Invariants: an object that a whole backup names is never removed or written, but by one of the same
-//! content that was checked; whoever writes holds the place's lock.
+//! content that was checked; a process that writes holds the lock of the place.
 
 mod create;
 mod objects;

@@ -24,7 +24,7 @@ pub struct BackupProgress {
     pub bytes_moved: u64,
 }
 
-/// Is told how far it is, after each object; `Break` ends it with an error of kind `Cancelled`.
+/// Called with the progress after each object; `Break` ends the operation with an error of kind `Cancelled`.
 pub type Watcher<'w> = dyn FnMut(&BackupProgress) -> ControlFlow<()> + 'w;
 
 /// See the head of the file.

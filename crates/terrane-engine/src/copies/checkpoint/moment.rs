@@ -45,7 +45,7 @@ impl Moment {
         &self.excerpt
     }
 
-    /// Its parts: whoever is done with the journal need not keep its memory.
+    /// Its parts: a caller that has copied the journal can drop the excerpt and free its memory.
     pub(crate) fn split(self) -> (Arc<State>, Excerpt, Held) {
         (self.state, self.excerpt, self.held)
     }

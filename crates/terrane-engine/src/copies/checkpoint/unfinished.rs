@@ -43,7 +43,7 @@ impl Unfinished {
         };
         disk.create_dir(&dir)?;
         let lock = disk.lock(&dir.join(LOCK)).inspect_err(|_| {
-            // Only where it is empty: whoever holds the lock has a file in it.
+            // This removes it only if it is empty: the holder of the lock has a file in it.
             let _ = disk.remove(&dir);
         })?;
         let unfinished = Unfinished { disk: disk.clone(), dir, target: target.to_owned(), _lock: lock };

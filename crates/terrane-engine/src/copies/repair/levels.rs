@@ -22,7 +22,7 @@ use crate::table::settings::MERGE_OPERATOR;
 /// Reads each block by itself: its neighbours may lie beyond the end of a file that was cut.
 const ONE_BLOCK: u32 = 1;
 
-/// Holes of a table that are told apart; each row that is copied is compared with those that lie near it.
+/// Most holes of a table that are kept apart; each copied row is compared with the holes near it.
 const HOLES_MAX: usize = 1000;
 /// Bytes of their keys.
 const HOLE_BYTES_MAX: usize = 8 << 20;
@@ -143,7 +143,7 @@ impl Repair<'_> {
         }
     }
 
-    /// Copies what the range deletes of an extent hide from those who read now.
+    /// Copies the range deletes of an extent as far as they hide rows from present reads.
     fn copy_range_deletes(
         &mut self,
         table: TableId,

@@ -106,7 +106,7 @@ pub(crate) struct ConflictWindow {
     /// Some flight has ended.
     left: Condvar,
     bytes_max: AtomicU64,
-    /// What it holds, for those who count memory.
+    /// Memory that it takes, for the memory arbiter.
     bytes: Arc<AtomicU64>,
 }
 
@@ -268,7 +268,7 @@ impl Inner {
     }
 
     fn unregister(&mut self, at: SeqNo) {
-        let count = self.readers.get_mut(&at).expect("who leaves is registered");
+        let count = self.readers.get_mut(&at).expect("a reader that leaves is registered");
         *count -= 1;
         if *count == 0 {
             self.readers.remove(&at);

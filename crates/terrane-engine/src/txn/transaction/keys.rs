@@ -54,7 +54,7 @@ impl Transaction {
             None => Ok(()),
         };
         match (&checked, &mut self.noted) {
-            // Who is refused has nothing of it.
+            // A refused call leaves no lock.
             (Err(_), _) if is_new => self.unlock(&key),
             (Ok(()), Some(noted)) if is_new => noted.push(key),
             _ => {}

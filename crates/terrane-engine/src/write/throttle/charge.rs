@@ -140,12 +140,12 @@ impl Charge {
     fn of(batch: &Batch, throttle: &Throttle, catalog: &Catalog, by_credit: bool) -> Charge {
         let guard = terrane_base::epoch::pin();
         let mut due = Charge { tables: Vec::new(), memory_bytes: 0 };
-        let owes_memory = throttle.pressure.memory.rate().is_some();
-        let in_memory = catalog.sums().now();
+        let has_memory_debt = throttle.pressure.memory.rate().is_some();
+        let sums = catalog.sums().now();
         let mut charge = |id, bytes: u64| {
             // A table that was dropped meanwhile takes no record.
             let Some(table) = catalog.get(id, &guard) else { return };
-            if owes_memory && !is_light(table.filled_bytes(), &in_memory) {
+            if has_memory_debt && !is_light(table.filled_bytes(), &sums) {
                 due.memory_bytes += bytes;
             }
             let pace = &table.pressure.pace;

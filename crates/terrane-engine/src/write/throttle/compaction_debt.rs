@@ -24,8 +24,8 @@ use crate::table::Table;
 const DEBT_BASES: f64 = 16.0;
 /// So many runs count as one generation, however small they are: each is searched.
 const SMALL_RUNS: f64 = 2.0;
-/// The backlog of a table that owes nothing. So does one that is not compacted by itself, whatever lies in
-/// its runs: no waiting would make them fewer.
+/// The backlog of a table without debt. A table without automatic compaction has none either, however many
+/// runs it has: waiting would not make them fewer.
 const NONE: f64 = -1.0;
 /// Bytes brought for a thousand bytes of a run are taken for so many at most: one that is nearly empty says
 /// little.
@@ -171,7 +171,7 @@ impl Engine {
             }
         }
         let (most, slows) = throttle.table_debts.most();
-        if terrane_base::planted!(SlowEverybody) {
+        if terrane_base::planted!(SlowAllTables) {
             for table in self.catalog.all() {
                 table.pressure.set_backlog(most);
             }

@@ -22,7 +22,7 @@ fn the_pause_grows_with_the_debt_without_a_cliff() {
     }
 }
 
-/// A clock that goes on while somebody sleeps, and counts who sleeps beside another.
+/// A clock that goes on while a thread sleeps, and counts threads that sleep at the same time.
 #[derive(Debug, Default)]
 struct Sleeps {
     micros: AtomicU64,
@@ -124,7 +124,7 @@ fn memory_alone_says_when_its_pace_is_free() {
     pressure.set_debt(FREE_DEBT, None, -1.0, false);
     assert!(!pressure.is_slowing() && pressure.memory.rate().is_none());
     pressure.set_debt(FREE_DEBT, None, 0.5, true);
-    assert!(pressure.is_slowing() && pressure.memory.rate().is_none(), "some table owes, memory is there");
+    assert!(pressure.is_slowing() && pressure.memory.rate().is_none(), "some table has debt, memory is free");
     pressure.set_debt(0.9, None, -1.0, false);
     assert!(pressure.is_slowing() && pressure.memory.rate().is_some());
     pressure.set_debt(0.1, Some(50e6), -1.0, false);

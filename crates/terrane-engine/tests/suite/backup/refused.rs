@@ -1,4 +1,4 @@
-//! What is damaged is found, what cannot be is refused, and who watches is told.
+//! Backups: damage is found, impossible requests are refused, and the watcher gets progress.
 
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -20,7 +20,7 @@ pub(crate) fn go_on(options: &Options, disk: &MemDisk, numbers: &mut Rng, place:
         }
     }
     engine.sync().unwrap();
-    // At rest: nobody may store through a mapping while an image is taken.
+    // At rest: no thread may store through a mapping while an image is taken.
     engine.wait_until_quiescent().unwrap();
     let cut = disk.crash(numbers.next_u64());
     engine.close().unwrap();

@@ -1,5 +1,5 @@
-//! History: its rule, its end, and damage in it. Segments become history, and are given back, after the flush
-//! has answered: whoever looks for that waits until nothing is left to do.
+//! History: its rule, its end, and damage in it. Segments become history, and are freed, after the flush has
+//! returned: a test that looks for that waits until nothing is left to do.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -83,7 +83,7 @@ fn history_that_is_too_old_goes() {
     db.wait_until_quiescent().unwrap();
     assert!(db.changes(SeqNo(1)).is_ok());
     clock.1.fetch_add(1800, Ordering::Relaxed);
-    // As many looks, a millisecond and more apart, as nobody needs.
+    // More looks, at least a millisecond apart, than the clean-up can need.
     for _ in 0..200_000 {
         if db.stats().history_segments == 0 {
             break;
@@ -129,7 +129,7 @@ fn what_is_history_is_not_written_again() {
     assert_eq!(db.check(&mut |_, _| {}).unwrap().findings.len(), 0);
 }
 
-/// What the journal did not see leaves no hole that nobody is told of.
+/// Changes that the journal did not record end history: a reader gets an error instead of a gap.
 #[test]
 fn a_journal_that_was_off_ends_history() {
     let dir = tempfile::tempdir().unwrap();
@@ -145,7 +145,7 @@ fn a_journal_that_was_off_ends_history() {
     assert_eq!(db.changes(SeqNo(1)).unwrap_err().kind(), Kind::Invalid);
     assert_eq!(db.stats().history_segments, 0);
     let left = segments(dir.path()).into_iter().filter(|file| kept.contains(file)).count();
-    assert_eq!(left, 0, "files of history stay though nobody reads it");
+    assert_eq!(left, 0, "files of history stay though no reader needs them");
     db.put(b"unseen", b"v").unwrap();
     db.close().unwrap();
     let db = Db::open_with(dir.path(), &options(None)).unwrap();

@@ -198,7 +198,7 @@ impl<'s> Script<'s> {
     fn scan(&mut self, number: usize, key: &[u8]) {
         let table = &self.tables[number];
         if self.cores.len() > 1 && number > 0 {
-            // Beyond its range a scan may miss what is on its way.
+            // Beyond its range a scan may miss requests that are not done yet.
             return self.submit(Expected::Rows(Vec::new()), |session| session.scan(table, key, 0));
         }
         let rows = self.rng.below(5) as usize;

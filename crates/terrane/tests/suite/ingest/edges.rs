@@ -126,7 +126,7 @@ fn transactions_that_have_read_the_range_conflict() {
     assert_eq!(writer.commit(Sync::No).unwrap_err().kind(), Kind::Conflict);
     apart.commit(Sync::No).unwrap();
     reader.commit(Sync::No).unwrap();
-    // Who has a lock in the range is waited for.
+    // The ingest waits for the transaction that holds a lock in the range.
     let pessimistic = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
     let mut locker = db.transaction(&pessimistic).unwrap();
     locker.put(table, &key(3), b"mine").unwrap();
@@ -164,7 +164,8 @@ fn operands_fold_onto_what_comes_in() {
     assert_eq!((total(1), total(2)), (100, 20));
 }
 
-/// Writers of keys within the files wait, and are above what came in or below it; nobody sees half of it.
+/// Writers of keys within the files wait; their records end up above the ingested entries or below them. No
+/// reader sees a part of the ingest.
 #[test]
 fn beside_writers_and_readers() {
     let place = Place::new();
@@ -206,7 +207,7 @@ fn beside_writers_and_readers() {
     assert_eq!(db.check(&mut |_, _| ()).unwrap().findings.len(), 0);
 }
 
-/// Orders as bytes do; where it is told to, it keeps a writer at its next record.
+/// Orders as bytes do; on request it holds a writer at its next record.
 #[derive(Debug, Default)]
 struct Keeping {
     keeps: AtomicBool,

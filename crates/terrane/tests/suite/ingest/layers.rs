@@ -46,7 +46,7 @@ fn operands_of_a_file_are_over_its_range_deletes() {
         db.compact_range(&table, ..).unwrap();
         look();
         drop(after);
-        // Nobody looks between the file and what came later: both may become one operand.
+        // No snapshot lies between the file and the later operand: both may become one operand.
         add(0);
         db.compact_range(&table, ..).unwrap();
         check(&table, Some(&before), &numbers(100, 0..KEYS));

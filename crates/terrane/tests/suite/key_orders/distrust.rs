@@ -81,7 +81,7 @@ fn commit_with_failing_call(nth: i64) -> bool {
     table.put(&[50], b"v").unwrap();
     let serializable =
         TransactionOptions { isolation: Isolation::Serializable, ..TransactionOptions::default() };
-    // Who has begun before keeps the window from comparing keys to forget them.
+    // An older transaction keeps the conflict window from comparing keys in order to forget them.
     let _before = db.transaction(&serializable).unwrap();
     let mut transaction = db.transaction(&serializable).unwrap();
     assert_eq!(transaction.range(&table, &[40][..]..&[60][..]).unwrap().count(), 1);

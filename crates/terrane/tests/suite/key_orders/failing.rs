@@ -1,4 +1,4 @@
-//! Tables whose order is a comparison, where it is not at hand, and where it fails.
+//! Tables with a comparator that is not registered, or that fails.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -280,7 +280,7 @@ fn a_filter_of_one_compaction_sees_keys_as_users_know_them() {
 }
 
 #[test]
-fn who_opens_hears_that_the_comparator_failed_and_not_of_damage() {
+fn an_opening_reports_that_the_comparator_failed_and_no_damage() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let (comparator, functions) = breaking(true);

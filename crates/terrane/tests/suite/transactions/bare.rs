@@ -45,7 +45,7 @@ fn keys_that_were_given_back_are_not_checked() {
     let mut one = begin(&db, Concurrency::Optimistic, Isolation::ReadCommitted);
     let mark = one.mark();
     one.lock(table, b"a", true).unwrap();
-    db.put(b"a", b"somebody else's").unwrap();
+    db.put(b"a", b"of another writer").unwrap();
     let refused = one.commit(&batch_of(table, b"a"), Sync::No).unwrap_err();
     assert_eq!(refused.kind(), Kind::Conflict);
     let again = one.commit(&batch_of(table, b"a"), Sync::No).unwrap_err();
@@ -71,7 +71,7 @@ fn a_kept_snapshot_does_not_move() {
             Err(error) => {
                 assert!(keeps_snapshot && error.kind() == Kind::Conflict, "{error}");
                 assert_eq!(one.snapshot().unwrap().seq(), began);
-                // Who is refused has no lock.
+                // A refused transaction has no lock.
                 db.put(b"k", b"again").unwrap();
             }
         }
@@ -88,7 +88,8 @@ fn deadlock_detection_is_an_option_of_the_transaction() {
         db.bare_transaction(&TransactionOptions { finds_deadlocks: false, ..options.clone() }).unwrap();
     finding.lock(table, b"2", false).unwrap();
     other.lock(table, b"2", false).unwrap();
-    // It looks for no circles itself: which of the two closes one is a matter of who comes last.
+    // It does not look for deadlocks itself: which of the two closes the cycle depends on which one comes
+    // last.
     let patient =
         TransactionOptions { lock_timeout: Duration::from_secs(600), finds_deadlocks: false, ..options };
     let mut waiting = db.bare_transaction(&patient).unwrap();
@@ -109,7 +110,7 @@ fn deadlock_detection_is_an_option_of_the_transaction() {
 }
 
 #[test]
-fn who_has_expired_loses_its_locks_and_does_not_commit() {
+fn an_expired_transaction_loses_its_locks_and_does_not_commit() {
     let (_dir, db) = open();
     let table = db.default_table();
     let options = impatient(Concurrency::Pessimistic, Isolation::ReadCommitted);
@@ -130,7 +131,7 @@ fn who_has_expired_loses_its_locks_and_does_not_commit() {
     let mut range = Batch::new();
     range.delete_range(table, b"b", b"d").unwrap();
     db.write(&range, Sync::No).unwrap();
-    // What it held goes to nobody twice.
+    // A lock that it lost is not released a second time.
     drop(late);
     let mut third = db.bare_transaction(&options).unwrap();
     assert_eq!(third.lock(table, b"a", true).unwrap_err().kind(), Kind::TimedOut);
@@ -139,7 +140,7 @@ fn who_has_expired_loses_its_locks_and_does_not_commit() {
 }
 
 #[test]
-fn who_has_time_commits() {
+fn a_transaction_that_has_time_left_commits() {
     let (_dir, db) = open();
     let table = db.default_table();
     let options = TransactionOptions { expires_after: Some(Duration::from_secs(3600)), ..Default::default() };

@@ -57,7 +57,7 @@ fn a_transaction_folds_its_own_operands_over_what_it_sees() {
         own.delete(table, b"a").unwrap();
         own.merge(table, b"a", b"5").unwrap();
         assert_eq!(get(&own, db, "a"), Some("5".into()));
-        assert_eq!(found(db, "a"), Some("12".into()), "nobody else sees it");
+        assert_eq!(found(db, "a"), Some("12".into()), "no other reader sees it");
         own.commit(Sync::No).unwrap();
         assert_eq!((found(db, "a"), found(db, "b")), (Some("5".into()), Some("x".into())));
     });
@@ -169,7 +169,7 @@ fn a_range_delete_is_a_write_of_every_key_of_the_range() {
 }
 
 #[test]
-fn who_has_read_is_in_conflict_with_a_range_delete_in_a_transaction() {
+fn a_read_is_in_conflict_with_a_range_delete_of_another_transaction() {
     for concurrency in MODES {
         let (_dir, db) = open_appending();
         let (table, options) = (db.default_table(), impatient(concurrency, Isolation::Serializable));

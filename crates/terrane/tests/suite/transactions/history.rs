@@ -1,6 +1,6 @@
 //! Histories of lists that transactions append to, and a checker that knows nothing of the engine: from the
-//! lists that were read it infers who came before whom, and looks for cycles (Kingsbury and Alvaro, Elle,
-//! 2020).
+//! lists that were read it infers the order of transactions, and looks for cycles (Kingsbury and Alvaro,
+//! Elle, 2020).
 
 use std::collections::{BTreeMap, BTreeSet};
 
