@@ -1,4 +1,4 @@
-//! What a user does with whole ranges: files and sorted loads that come in, extents that are dropped, sizes.
+//! Operations on whole ranges: ingests of files, bulk loads, dropped extents, size estimates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

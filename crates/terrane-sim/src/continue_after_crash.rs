@@ -1,5 +1,5 @@
-//! A database after a crash: recovered, judged and checked; then perhaps written on, crashed and recovered
-//! once more, because damage that a recovery leaves behind may show only to the next one.
+//! A database after a crash: recovered and checked by the oracle; then sometimes written to, crashed and
+//! recovered once more, because damage that a recovery leaves may show only in the next recovery.
 
 use std::sync::Arc;
 

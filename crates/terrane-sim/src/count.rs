@@ -1,4 +1,4 @@
-//! What a run did, by kind.
+//! Counts of the operations of a run, by kind.
 
 use std::fmt;
 

@@ -1,5 +1,4 @@
-//! What happens at a call of the device: the bounds of a crash are noted, another operation comes in the
-//! middle.
+//! Events at a call of the device: the bounds of a crash are noted, or another operation runs in the middle.
 
 use crate::disk::Watcher;
 use crate::fault::Crash;

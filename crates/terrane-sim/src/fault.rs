@@ -1,4 +1,4 @@
-//! What can be done to the calls of a device, and when.
+//! Faults of calls of the device, and the calls at which they happen.
 
 use std::io;
 use std::path::Path;

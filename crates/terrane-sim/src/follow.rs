@@ -1,4 +1,4 @@
-//! Followers: a view of the database that is open has what is committed, and the next view, too.
+//! Followers: a view of the open database has every committed row, and so has the next view.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! Runs drawn from a seed: options, a habit, and operations that follow it.
+//! Runs drawn from a seed: options, a *habit* (the distributions of keys, values and operations), and the
+//! operations.
 //!
-//! A run has one character: few keys or many, small values or ones that fill extents, faults of one kind.
-//! Mixing everything in each run would make each rare path rare in all of them.
+//! Each run has one profile: few keys or many, small values or values that fill extents, faults of one kind.
+//! A mix of everything in each run would make each rare path rare in every run.
 
 use std::ops::Bound;
 
@@ -84,23 +85,23 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
         has_journal,
     };
     let mut draft = Draft { numbers, habit, tables: vec!["default".to_owned()], stamp: 0, ops: Vec::new() };
-    let mut special = Rng::part(seed, 9);
+    let mut operands = Rng::part(seed, 9);
     let mut bulk = Rng::part(seed, 10);
     let mut grouped = Rng::part(seed, 11);
     let mut kept = Rng::part(seed, 12);
     while (draft.ops.len() as u64) < operations {
         draft.add_op();
-        // Where edits are lost without a word no commit of the journal tells.
+        // If edits are lost silently, no commit of the journal shows that they existed.
         if climate != Climate::Rot && bulk.one_in(30) {
             let op = crate::bulk::draw(&mut bulk, &draft.tables);
             draft.ops.push(op);
         }
-        if special.one_in(8) {
-            let op = crate::operand_ops::draw(&mut special, &draft.tables);
+        if operands.one_in(8) {
+            let op = crate::operand_ops::draw(&mut operands, &draft.tables);
             draft.ops.push(op);
         }
         if grouped.one_in(16) {
-            let op = crate::attempt::draw(&mut grouped, &draft.tables);
+            let op = crate::transactions::draw(&mut grouped, &draft.tables);
             draft.ops.push(op);
         }
         if kept.one_in(200) {
@@ -310,12 +311,12 @@ impl Draft {
 
     fn delete(&mut self) -> Op {
         let (table, key) = (self.table(), self.key());
-        // What came later moves none of the numbers that are drawn behind it.
-        let mut aside = self.numbers.fork();
-        if !aside.one_in(4) {
+        // A random stream of its own: operations that were added later do not change the numbers that follow.
+        let mut later = self.numbers.fork();
+        if !later.one_in(4) {
             return Op::Delete { table, key };
         }
-        Op::DeleteRange { table, from: key, to: aside.below(self.habit.keys) }
+        Op::DeleteRange { table, from: key, to: later.below(self.habit.keys) }
     }
 
     fn batch(&mut self, count: u64) -> Op {

@@ -6,11 +6,11 @@ use std::ops::Bound;
 use terrane::{IndexedBatch, Snapshot, Sync, Table};
 use terrane_base::Rng;
 
-use crate::attempt::STEPS_MAX;
 use crate::draft::{draw_edit, draw_key, mark};
 use crate::op::key;
 use crate::overlay::{Edits as _, Overlay};
 use crate::run::Runner;
+use crate::transactions::STEPS_MAX;
 
 /// A batch, and what the model makes of it.
 struct Draft<'r> {

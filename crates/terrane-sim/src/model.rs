@@ -1,8 +1,8 @@
-//! What a database should answer: per table a sorted map from key to its versions.
+//! The model, which gives the correct answers: for each table a sorted map from key to its versions.
 //!
-//! A *moment* is a number of commits. Each life of a table (a name can be used again) keeps a *print* of its
-//! rows per moment, a sum of hashes, so that the state that a recovery finds is recognised among all moments
-//! at once.
+//! A *moment* is a number of commits. For each table and moment it keeps a *print*, a sum of the hashes of
+//! its rows, so that the state after a recovery is found among all moments with one comparison each. A table
+//! that is created again under the same name has prints of its own.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

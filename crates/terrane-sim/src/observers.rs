@@ -115,7 +115,7 @@ impl Runner {
 
     /// Has a reader look at what a crash left.
     pub(crate) fn peek_at(&self, image: MemDisk, allowed: &Allowed) {
-        let disk = self.aside(image);
+        let disk = self.observer_disk(image);
         // A lock may make its file: a reader takes one where it can.
         for call in Call::ALL.into_iter().filter(|call| call.changes() && *call != Call::Lock) {
             disk.fail(Fault { call, path_part: String::new(), harm: Harm::Broken, skip: 0, lasting: true });
@@ -148,7 +148,7 @@ impl Runner {
             return;
         }
         let allowed = self.allowed(Crash::Kill);
-        let disk = self.aside(self.disk().device().kill());
+        let disk = self.observer_disk(self.disk().device().kill());
         let seen = self.undisturbed(|| self.repair_on(&disk, &allowed));
         self.judge_look("repair", seen);
     }
@@ -177,8 +177,8 @@ impl Runner {
         Ok(db.close()?)
     }
 
-    /// A device of its own for a look.
-    pub(crate) fn aside(&self, image: MemDisk) -> SimDisk {
+    /// The device of an observer: a copy, so that the run continues unchanged.
+    pub(crate) fn observer_disk(&self, image: MemDisk) -> SimDisk {
         image.set_capacity(u64::MAX);
         self.count(|outcome| outcome.looks += 1);
         SimDisk::new(self.world.clone(), image)

@@ -1,5 +1,6 @@
-//! Whether what a database holds is what it may hold: a prefix of the commits, from what must be there to
-//! what was begun, with the tables that were created and dropped.
+//! The oracle: decides whether the rows of a database are allowed. They must be those of a prefix of the
+//! commits, which includes all that must be durable and nothing that was not begun, with the tables of that
+//! moment.
 
 use terrane::{Db, Kind};
 

@@ -1,4 +1,4 @@
-//! What a run did, in figures.
+//! Figures of a run.
 
 use crate::count::Counts;
 use crate::trace::Trace;

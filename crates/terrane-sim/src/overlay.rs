@@ -1,4 +1,4 @@
-//! What a transaction or an indexed batch makes of what is under it: its own changes as the model has them.
+//! The model of a transaction or an indexed batch: its own changes over the rows below it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

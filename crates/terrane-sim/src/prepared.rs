@@ -1,7 +1,8 @@
-//! Every crash of two-phase commits: at each call that changes something, every outcome that a loss of power
-//! can have (or a sample, where they are too many) and the death of the process is recovered from and judged.
-//! A prepared transaction is there whole, with its locks, or not at all; it is committed in all tables or in
-//! none; what was prepared or ended durably stays so; and what is found prepared can still be committed.
+//! Every crash of two-phase commits: at each call that changes something, every outcome of a loss of power
+//! (or a sample, if there are too many) and the crash of the process is recovered and checked. A prepared
+//! transaction exists completely, with its locks, or not at all; it is committed in all tables or in none; a
+//! durable prepare or end stays durable; and a transaction that recovery finds prepared can still be
+//! committed.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! What a user reads, held against the model.
+//! Reads of the simulated user, compared with the model.
 
 use std::ops::Bound;
 

@@ -1,5 +1,4 @@
-//! From one life of a process to the next: close or crash, what that leaves, open, and the judgement of what
-//! is there.
+//! Restarts: close or crash, the bytes that remain, the next opening, and the check of its rows.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! A run: the operations of a script on a database in a world of its own, every answer compared with the
-//! model, every recovery judged.
+//! A run: the operations of a script on a database in a world of its own. Every answer is compared with the
+//! model, and every recovery is checked by the oracle.
 //!
-//! A *life* is the time from an open to a close or crash. Each has a device of its own (`SimDisk`) over the
-//! bytes that the one before left. Nothing here is borrowed while the database works: in the middle of one
-//! operation another one may come (`Op::During`).
+//! A *life* is the time from an opening to a close or crash. Each life has a device of its own (`SimDisk`)
+//! over the bytes that the previous life left. Nothing here is borrowed while the database works: another
+//! operation may run in the middle of one (`Op::During`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -25,11 +25,11 @@ use crate::oracle::{Allowed, Event};
 use crate::order::Order;
 use crate::outcome::Outcome;
 use crate::panics;
+use crate::prepared_transactions::PreparedTransaction;
 use crate::replica::Replica;
 use crate::restore::Kept;
 use crate::script::Script;
 use crate::trace::Trace;
-use crate::waiting::Waiting;
 use crate::world::{OPERATION_MILLIS, World};
 
 /// Where the database lies on its device.
@@ -172,7 +172,7 @@ pub(crate) struct Runner {
     /// What backups have, by number.
     pub(crate) kept: RefCell<BTreeMap<u64, Kept>>,
     /// Prepared transactions whose end is not durable yet.
-    pub(crate) waiting: RefCell<Vec<Waiting>>,
+    pub(crate) waiting: RefCell<Vec<PreparedTransaction>>,
     /// A transaction is under way, whose locks writers would wait for.
     pub(crate) is_transacting: Cell<bool>,
     /// The newest backup that was made; 0 if there is none.

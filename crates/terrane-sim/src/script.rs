@@ -1,4 +1,4 @@
-//! A run as text: what is printed when a seed fails, and what `--replay` reads.
+//! A run as text: printed when a seed fails, and read by `--replay`.
 //!
 //! ```text
 //! seed 7
@@ -19,10 +19,10 @@ use std::str::FromStr;
 
 use terrane_device::Call;
 
-use crate::attempt;
 use crate::bulk;
 use crate::fault::{Crash, Fault, Harm};
 use crate::op::{Edit, Op, Span, Value, Way};
+use crate::transactions;
 
 /// A whole run: one seed for the world, options that differ from the default, operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

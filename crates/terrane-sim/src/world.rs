@@ -3,9 +3,9 @@
 //! * Time advances only by calls of the engine: each reading of the clock takes a little, sleeping takes the
 //!   requested time at no cost, and when all threads wait time passes.
 //! * The wall clock, by which values expire, stands still within an operation: it follows from the operations
-//!   alone, so that it is the same whatever the engine does.
-//! * There are no threads. Background loops are steps ([`terrane_base::env::Stepper`]); a stream of the seed
-//!   says whose turn it is. A loop whose step waits runs steps of the others meanwhile.
+//!   alone, so that it does not depend on what the engine does.
+//! * There are no threads. Background loops are steps ([`terrane_base::env::Stepper`]); a random stream of
+//!   the seed chooses the next loop. A loop whose step waits runs steps of the others meanwhile.
 //! * Everything that happens goes into one hash ([`World::trace`]).
 //!
 //! Virtual persistent memory will be a part of this world, too: a device of lines of 64 bytes beside the

@@ -1,4 +1,4 @@
-//! Simulated runs: each follows from its seed, to the last call, and every answer is the model's.
+//! Simulated runs: each call of a run follows from its seed, and every answer equals that of the model.
 //!
 //! `TERRANE_SIM_SEEDS` and `TERRANE_SIM_START` say which seeds (default: 600 from 0),
 //! `TERRANE_SIM_OPERATIONS` how many operations each has (default 300). A failure prints the script of the

@@ -1,9 +1,9 @@
 //! Transactions in a history: each runs from its beginning to its end with plain writes in between, and then
-//! commits if and only if its level of isolation lets it, is rolled back, or is prepared and resolved some
-//! steps or lives later.
+//! commits if and only if its level of isolation allows it, is rolled back, or is prepared and ended some
+//! steps or restarts later.
 //!
-//! They have keys of their own: those of one *ring*, a group of few keys. What is prepared keeps its ring to
-//! itself, so that no plain write of the history waits for its locks.
+//! Each uses the keys of one *ring*, a small group of keys. No plain write of the history uses the ring of a
+//! prepared transaction, so none waits for its locks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl History {
         let free: Vec<u64> =
             (0..RINGS).filter(|ring| !self.prepared.contains_key(&ring.to_string())).collect();
         let ring = free[self.numbers.below(free.len() as u64) as usize];
-        let options = crate::attempt::random_options(&mut self.numbers);
+        let options = crate::transactions::random_options(&mut self.numbers);
         let mut attempt = Attempt {
             running: self.db().transaction(&options)?,
             options,

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::ops::Bound;
 
-use crate::attempt;
 use crate::bulk;
 use crate::fault::{Crash, Harm};
 use crate::op::{Edit, Op, Span, Value, Way};
+use crate::transactions;
 
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

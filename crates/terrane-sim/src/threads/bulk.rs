@@ -1,4 +1,4 @@
-//! What a caller asks of the whole database, or does with whole ranges of its keys.
+//! Operations of a caller on the whole database, or on whole ranges of its keys.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

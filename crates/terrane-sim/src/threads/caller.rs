@@ -2,8 +2,7 @@
 //! knows.
 //!
 //! A caller writes only keys that begin with its own number, so it knows what they must be. A wrong answer is
-//! a panic, which ends the exploration. What an operation may be refused for, because of what other callers
-//! do, is listed with it.
+//! a panic, which ends the exploration. Each operation lists the errors that other callers may cause.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -12,7 +11,7 @@ use terrane::{Batch, Db, Error, Kind, Result, Snapshot, Sync, Table, TableOption
 use terrane_base::Rng;
 
 use super::history::{At, KEYS, Op, TABLES};
-use super::special::{DOOMED, own_options};
+use super::other_ops::{DOOMED, own_options};
 
 /// The place of the caller's own table among the tables.
 pub(super) const OWN: usize = TABLES.len();

@@ -12,7 +12,7 @@ use terrane_device::MemDisk;
 use super::caller::{Caller, Left, OWN, difference, own_name, rows_of};
 use super::controller::Explored;
 use super::history::{History, Op, TABLES};
-use super::special::set_filters;
+use super::other_ops::set_filters;
 use super::strategy::{Kind, Strategy};
 use super::world::{World, explore};
 use super::{Doors, Log};

@@ -1,8 +1,8 @@
-//! What the callers of a history do, as values drawn from a seed.
+//! The operations of the callers of a history, as values drawn from a seed.
 //!
 //! Every caller writes keys of its own and knows at any time what they must be; it may read everything. So
-//! every answer can be compared exactly, whatever the schedule. Maintenance is of the whole database, and any
-//! caller asks for it.
+//! every answer can be compared exactly, whatever the schedule. Maintenance concerns the whole database, and
+//! any caller requests it.
 
 use std::fmt;
 use terrane_base::Rng;

@@ -3,7 +3,7 @@
 //! device a seed chooses which of them runs next.
 //!
 //! * `controller`: one thread at a time. `strategy`: which one. `world`: clock, randomness and threads.
-//! * `history`: what the callers do, drawn from a seed. `caller`, `transactions`, `special`,
+//! * `history`: what the callers do, drawn from a seed. `caller`, `transactions`, `other_ops`,
 //!   `bulk`: do it and compare every answer.
 //! * [`campaign`]: many histories under many schedules, and the repetition of one.
 //!
@@ -15,7 +15,7 @@ mod caller;
 pub mod campaign;
 mod controller;
 mod history;
-mod special;
+mod other_ops;
 mod strategy;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,10 @@
-//! Transactions of a run: each from its beginning to its end in one operation, with writes of others and
-//! background work in between. It commits if and only if its level of isolation lets it; what it reads is its
-//! own changes over what its level says; prepared, it is there after whatever comes (`waiting.rs`).
+//! Transactions of a run: each runs from its beginning to its end in one operation, with plain writes and
+//! background work in between. It commits if and only if its level of isolation allows it. It reads its own
+//! changes over the state that its level shows. A prepared one exists after every crash until it is ended
+//! (`prepared_transactions.rs`).
 //!
-//! Other writers beside it leave its locked keys alone, because they would wait for it, and no other thread
-//! could end it.
+//! Plain writes beside it do not touch its locked keys: they would wait for it, and no other thread could end
+//! it.
 
 mod end;
 mod steps;
@@ -64,11 +65,12 @@ type Step<T = ()> = Result<T, Over>;
 type Seen = (String, Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// A transaction, and what is known of it.
-struct Attempt<'r> {
+struct RunningTransaction<'r> {
     runner: &'r Runner,
     numbers: Rng,
-    /// What came later is drawn here, and moves none of the numbers that a seed stands for.
-    aside: Rng,
+    /// A random stream for options that were added later, so that an old seed draws the same numbers as
+    /// before.
+    later: Rng,
     tables: Vec<Table>,
     options: TransactionOptions,
     /// What it sees; of one that reads what is committed, when it began.
@@ -111,10 +113,10 @@ pub(crate) fn random_options(numbers: &mut Rng) -> TransactionOptions {
 
 /// Sets the options that were added later, drawn from a random stream of their own. No transaction waits
 /// here, so there is no deadlock to find.
-fn add_later_options(options: &mut TransactionOptions, aside: &mut Rng) {
-    options.finds_deadlocks = aside.one_in(2);
-    options.keeps_snapshot = aside.one_in(2);
-    options.expires_after = aside.one_in(4).then_some(EXPIRES_AFTER);
+fn add_later_options(options: &mut TransactionOptions, later: &mut Rng) {
+    options.finds_deadlocks = later.one_in(2);
+    options.keeps_snapshot = later.one_in(2);
+    options.expires_after = later.one_in(4).then_some(EXPIRES_AFTER);
 }
 
 impl Runner {
@@ -122,9 +124,9 @@ impl Runner {
     pub(crate) fn transact(&self, tables: &[String], seed: u64) {
         let Some(tables) = self.tables_of(tables) else { return };
         let mut numbers = Rng::new(seed);
-        let mut aside = numbers.fork();
+        let mut later = numbers.fork();
         let mut options = random_options(&mut numbers);
-        add_later_options(&mut options, &mut aside);
+        add_later_options(&mut options, &mut later);
         self.did(match options.concurrency {
             Concurrency::Optimistic => "transaction: optimistic",
             _ => "transaction: pessimistic",
@@ -133,10 +135,10 @@ impl Runner {
             Ok(running) => running,
             Err(error) => return self.met("begin of a transaction", &error),
         };
-        let attempt = Attempt {
+        let transaction = RunningTransaction {
             runner: self,
             numbers,
-            aside,
+            later,
             tables,
             options,
             moment: self.model.borrow().now(),
@@ -153,7 +155,7 @@ impl Runner {
         };
         // What comes in the middle of calls must not write: it could wait for the locks.
         self.is_transacting.set(true);
-        let _ended: Step = attempt.run(running, seed);
+        let _ended: Step = transaction.run(running, seed);
         self.is_transacting.set(false);
     }
 
@@ -172,10 +174,10 @@ impl Runner {
     }
 }
 
-impl Attempt<'_> {
+impl RunningTransaction<'_> {
     fn run(mut self, mut running: Transaction, seed: u64) -> Step {
         // What it sees is fixed by its first read; without one it may move on with the first lock.
-        if !self.aside.one_in(3) {
+        if !self.later.one_in(3) {
             self.read_in(&running)?;
         }
         for _ in 0..self.numbers.below(STEPS_MAX) {
