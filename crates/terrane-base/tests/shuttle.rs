@@ -199,7 +199,7 @@ fn a_desk_without_an_owner_is_served_by_waiting_clients() {
 }
 
 #[test]
-fn what_is_accepted_before_a_close_is_answered() {
+fn requests_accepted_before_a_close_are_answered() {
     explore(|| {
         let desk = desk(false);
         let owner = thread::spawn({

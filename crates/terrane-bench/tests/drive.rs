@@ -142,7 +142,7 @@ fn two_equal_steps_make_different_choices() {
 }
 
 #[test]
-fn what_random_deletes_leave_is_what_theory_says() {
+fn random_deletes_leave_as_many_keys_as_expected() {
     let plan = plan(
         5000,
         r#""load", { workload = "deleterandom", operations = 5000 }, { workload = "readrandom", operations = 5000 }"#,

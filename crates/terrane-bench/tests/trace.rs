@@ -83,7 +83,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn what_is_recorded_is_read(first in any_operations(), second in any_operations()) {
+    fn recorded_operations_are_read_back(first in any_operations(), second in any_operations()) {
         let directory = tempfile::tempdir().expect("a sound case");
         let path = directory.path().join("trace");
         let threads = [(0, first), (7, second)];

@@ -283,7 +283,7 @@ proptest! {
     /// A power cut leaves at each place a byte that was there since the last sync; the death of the process,
     /// the bytes as they were.
     #[test]
-    fn nothing_appears_from_nowhere(steps in prop::collection::vec(step(), 1..25), seeds in any::<[u64; 4]>()) {
+    fn a_power_cut_leaves_only_bytes_that_were_written(steps in prop::collection::vec(step(), 1..25), seeds in any::<[u64; 4]>()) {
         let disk = MemDisk::new();
         let file = make(&disk, "file");
         file.set_len(24_000).unwrap();

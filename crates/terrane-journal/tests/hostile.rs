@@ -102,7 +102,7 @@ fn whole_journal_comes_back_over_reopenings() {
 }
 
 #[test]
-fn nothing_listed_is_an_empty_journal() {
+fn a_manifest_without_segments_is_an_empty_journal() {
     let written = write(0, 0, |_| false);
     let (replayed, rows) = written.replay().unwrap();
     assert_eq!((replayed.last_seq.0, rows.len(), replayed.cut), (0, 0, None));

@@ -211,7 +211,7 @@ const FOUND: [&str; 32] = [
 ];
 
 #[test]
-fn what_was_found_stays_repaired() {
+fn scripts_of_repaired_bugs_pass() {
     for text in FOUND {
         let script: Script = text.parse().unwrap();
         do_run(0, &script);

@@ -118,7 +118,7 @@ fn a_file_of_which_one_side_needs_nothing_is_left_to_the_other() {
 }
 
 #[test]
-fn what_is_freed_meanwhile_is_not_reused() {
+fn slots_freed_during_a_copy_are_not_reused() {
     let (disk, shared) = memory();
     disk.forbid_links();
     let (a, live) = filled(&shared, Path::new(A), 4);

@@ -58,7 +58,7 @@ fn take_out(leave: impl FnOnce(Swip<Noted>) + Send) {
 }
 
 #[test]
-fn what_a_reader_can_see_outlives_its_eviction() {
+fn an_object_that_a_reader_sees_outlives_its_eviction() {
     take_out(|swip| {
         assert!(swip.clear(&enter()));
         assert!(swip.load(&enter()).is_none());
@@ -66,6 +66,6 @@ fn what_a_reader_can_see_outlives_its_eviction() {
 }
 
 #[test]
-fn what_a_reader_can_see_outlives_its_swip() {
+fn an_object_that_a_reader_sees_outlives_its_swip() {
     take_out(drop);
 }

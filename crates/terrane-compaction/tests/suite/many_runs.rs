@@ -56,7 +56,7 @@ fn next(world: &World, request: &RangeRequest) -> Option<Box<JobSpec>> {
 }
 
 #[test]
-fn what_is_asked_for_takes_so_many_at_once() {
+fn requested_compactions_take_at_most_runs_max_at_once() {
     let mut world = runs(0..100);
     world.limits.automatic = false;
     assert!(world.pick().is_none());

@@ -182,7 +182,7 @@ fn versions_of_a_key_stay_in_one_extent() {
 }
 
 #[test]
-fn what_a_dropped_delete_hides_is_not_taken_over_with_its_block() {
+fn versions_hidden_by_a_dropped_delete_are_not_reused_with_their_block() {
     // Versions of one key over several blocks, the newest a delete, all of them seen by someone once.
     let mut below = puts(0..500, 1, 1);
     below.extend((0..60).map(|index| Row::put(key(250), 10_000 + index, vec![b'w'; 2000])));

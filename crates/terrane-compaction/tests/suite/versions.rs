@@ -83,7 +83,7 @@ fn readers_see_the_same_in_the_bottom() {
 }
 
 #[test]
-fn nothing_stays_that_no_reader_finds() {
+fn versions_that_no_reader_sees_are_dropped() {
     each_case(|versions, snapshots, readers| {
         for is_bottom in [false, true] {
             let kept = survivors(versions, snapshots, is_bottom);

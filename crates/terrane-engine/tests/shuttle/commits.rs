@@ -186,7 +186,7 @@ fn two_that_scan_what_the_other_writes_do_not_wait_for_each_other() {
 
 /// What is prepared commits later, and keeps others from what it has scanned until then.
 #[test]
-fn what_is_prepared_commits_beside_others() {
+fn a_prepared_commit_runs_beside_others() {
     explore(|| {
         let prepared = Plan { scans: Some((b'a', b'b')), writes: b"x", prepares: true, ..NOTHING };
         let plain = Plan { writes: b"a", ..NOTHING };

@@ -115,7 +115,7 @@ fn every_circle_is_found_and_one_goes_on() {
 }
 
 #[test]
-fn no_circle_is_invented_where_all_take_the_same_way() {
+fn owners_that_lock_in_one_order_get_no_deadlock() {
     explore(|| {
         let plan = vec![(0, Shared), (1, Exclusive), (2, Shared)];
         let other = vec![(0, Exclusive), (2, Exclusive)];

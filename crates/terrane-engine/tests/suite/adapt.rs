@@ -185,7 +185,7 @@ fn scans_alone_are_reads_too() {
 }
 
 #[test]
-fn what_is_read_often_stays_hot_when_it_is_written_anew() {
+fn hot_extents_stay_hot_when_they_are_rewritten() {
     let options = Options {
         // So much that no writer waits for memory.
         memory_bytes: 64 << 20,

@@ -103,7 +103,7 @@ fn reopened(disk: &MemDisk, mark: SeqNo, is_there: bool) {
 }
 
 #[test]
-fn what_is_announced_is_told_if_it_came_in() {
+fn readers_of_changes_get_an_announced_ingest_if_it_succeeded() {
     let disk = GateDisk::new(MemDisk::new());
     let engine = open(disk.clone(), &options()).unwrap();
     put(&engine, b"first");

@@ -137,7 +137,7 @@ fn a_backup_is_restored_as_a_database_of_its_own() {
 }
 
 #[test]
-fn what_backups_share_is_copied_once_and_kept_as_long_as_one_needs_it() {
+fn shared_objects_are_copied_once_and_kept_while_a_backup_needs_them() {
     let disk = MemDisk::new();
     let engine = filled(disk.clone(), &small_options());
     let backups = backups(disk.clone());

@@ -131,7 +131,7 @@ fn a_checkpoint_of_a_checkpoint_and_of_nothing() {
 }
 
 #[test]
-fn it_is_of_one_moment_while_others_write_and_the_background_works() {
+fn a_checkpoint_is_of_one_moment_beside_writers_and_background() {
     for options in journals() {
         let disk = MemDisk::new();
         let engine = filled(disk.clone(), &options).unwrap();
@@ -269,7 +269,7 @@ fn check_copy(disk: &MemDisk, dir: &str, expected: &[Row]) {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_places_are_refused() {
     let disk = MemDisk::new();
     let engine = filled(disk.clone(), &small_options()).unwrap();
     let kind = |made: Result<Checkpoint>| made.unwrap_err().kind();

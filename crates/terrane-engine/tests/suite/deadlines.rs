@@ -24,7 +24,7 @@ fn is_there(engine: &Arc<Engine>, number: u64) -> bool {
 }
 
 #[test]
-fn what_would_wait_for_memory_is_refused_and_not_written() {
+fn a_write_that_would_wait_for_memory_is_refused_and_not_written() {
     let engine = open(MemDisk::new(), &small_options()).unwrap();
     engine.set_background_paused(true);
     let mut refused = None;

@@ -99,7 +99,7 @@ fn a_view_has_what_the_primary_had_and_the_next_one_more() {
 }
 
 #[test]
-fn it_writes_nothing_and_takes_no_lock() {
+fn a_follower_writes_nothing_and_takes_no_lock() {
     let memory = MemDisk::new();
     let engine = primary(memory.clone());
     write(&engine, 0, 300, 1);
@@ -162,7 +162,7 @@ fn a_view_stays_while_segments_are_written_and_used_again() {
 }
 
 #[test]
-fn what_the_primary_gave_up_is_refused_as_such_and_never_answered_wrongly() {
+fn extents_that_the_primary_removed_are_refused_and_never_read_wrongly() {
     let disk = MemDisk::new();
     let engine = primary(disk.clone());
     write(&engine, 0, 400, 1);

@@ -65,7 +65,7 @@ fn assert_value(disk: &MemDisk, place: &str) {
 
 /// A sync failed in an earlier life, the system took the pages for clean, and the process died.
 #[test]
-fn what_a_recovery_found_is_durable_even_if_an_earlier_sync_failed() {
+fn recovered_commits_are_durable_even_if_an_earlier_sync_failed() {
     let disk = MemDisk::new();
     let engine = open(disk.clone(), &small_options()).unwrap();
     let table = engine.catalog().require("default").unwrap();

@@ -132,7 +132,7 @@ fn a_manifest_cut_anywhere_is_noticed_by_the_journal() {
 
 /// A group that a recovery could not read is cut for ever, also if its bytes become readable again.
 #[test]
-fn what_a_recovery_gave_up_does_not_come_back() {
+fn groups_that_a_recovery_cut_do_not_come_back() {
     let disk = MemDisk::new();
     let engine = open(disk.clone(), &small_options()).unwrap();
     for number in 1..=5u8 {

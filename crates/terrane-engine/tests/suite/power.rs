@@ -327,7 +327,7 @@ fn check_flushed(disk: &MemDisk, options: &Options, flushed: &[u64], written: &[
 /// A process dies at each call of a short life; the next one goes on in whatever files that left, and then
 /// the power goes.
 #[test]
-fn what_a_dead_process_left_is_durable_once_it_is_used() {
+fn bytes_of_a_dead_process_are_durable_before_they_are_used() {
     let images: Arc<Mutex<Vec<MemDisk>>> = Arc::default();
     let gate = GateDisk::new(MemDisk::new());
     let taken = images.clone();

@@ -272,7 +272,7 @@ fn told(engine: &Arc<Engine>) -> (u64, Vec<Vec<u8>>) {
 /// The journal announces extents whose edit a death prevents: that they did not come in is known behind a
 /// rewriting, too.
 #[test]
-fn what_is_void_stays_void_in_segments_that_are_written_anew() {
+fn void_marks_stay_void_in_rewritten_segments() {
     let gate = GateDisk::new(MemDisk::new());
     let engine = open(gate.clone(), &small_options()).unwrap();
     engine.put(TableId::DEFAULT, b"first", b"1", true).unwrap();

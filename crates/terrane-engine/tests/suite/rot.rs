@@ -231,7 +231,7 @@ fn places(bytes: &[u8], numbers: &mut Rng) -> Vec<u64> {
 }
 
 #[test]
-fn no_byte_is_believed() {
+fn no_changed_byte_gives_wrong_rows() {
     let mut table = Table::default();
     for (name, options) in formats() {
         let (disk, expected) = database(&options);
@@ -263,7 +263,7 @@ fn no_byte_is_believed() {
 }
 
 #[test]
-fn no_length_is_believed() {
+fn no_changed_file_length_gives_wrong_rows() {
     let mut table = Table::default();
     for (name, options) in formats() {
         let (disk, expected) = database(&options);

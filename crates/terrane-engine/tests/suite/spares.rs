@@ -45,7 +45,7 @@ fn next_life(image: &MemDisk) -> (MemDisk, Option<Arc<Engine>>) {
 }
 
 #[test]
-fn what_was_synced_into_a_spare_survives_the_loss_of_power() {
+fn commits_synced_into_a_spare_survive_a_loss_of_power() {
     let mut used = 0;
     for image in left_by_the_dead() {
         let (mem, Some(engine)) = next_life(&image) else { continue };

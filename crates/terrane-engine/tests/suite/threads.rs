@@ -116,7 +116,7 @@ fn a_close_that_fails_joins_every_thread() {
 }
 
 #[test]
-fn what_is_dropped_without_a_close_ends_its_threads() {
+fn a_database_dropped_without_a_close_ends_its_threads() {
     let threads = Counting::new();
     let engine = threads.open(MemDisk::new(), &small_options()).unwrap();
     fill(&engine);

@@ -109,7 +109,7 @@ fn numbers_of_an_extent_that_is_numbered_as_a_whole() {
 }
 
 #[test]
-fn what_contradicts_itself_is_refused() {
+fn contradictory_fragments_are_refused() {
     let long = vec![b'k'; key::KEY_BYTES_MAX + 2];
     for (what, fragments) in [
         ("none", vec![]),

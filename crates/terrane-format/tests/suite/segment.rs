@@ -96,7 +96,7 @@ fn sample() -> Builder {
 }
 
 #[test]
-fn what_was_built_is_read() {
+fn built_groups_are_read_back() {
     let builder = sample();
     let read = rows(&builder.bytes);
     let keys: Vec<_> = read.iter().map(|(seq, key, _)| (*seq, key.as_slice())).collect();

@@ -39,7 +39,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn what_stays_is_found_and_nothing_else(
+    fn remaining_extents_are_found_and_hidden_ones_are_not(
         count in 1u32..700,
         hidden in prop::collection::btree_set(0usize..700, 0..300),
     ) {

@@ -40,7 +40,7 @@ fn probe(extent: &Extent, key: &[u8]) -> Probe {
 }
 
 #[test]
-fn what_is_lacked_comes_in_few_batches_and_once() {
+fn missing_blocks_come_in_few_batches_and_once() {
     let store = TestStore::new();
     let extents = extents(&store);
     let cache = Cache::new(64 << 20);

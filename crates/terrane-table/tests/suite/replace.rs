@@ -40,7 +40,7 @@ fn pass_on(inputs: &[Arc<Extent>], outputs: &[Arc<Extent>], cache: &Arc<Cache>) 
 }
 
 #[test]
-fn what_was_cached_is_cached_again_and_nothing_else() {
+fn only_ranges_that_were_cached_are_cached_again() {
     let store = TestStore::new();
     let (old, new) = (rows(0), rows(1));
     let inputs = write_extents(&old, WriterSettings::default(), 400 << 10, &store);

@@ -202,7 +202,7 @@ fn a_snapshot_keeps_what_it_sees() {
 }
 
 #[test]
-fn nothing_older_comes_to_light() {
+fn dropping_extents_reveals_no_older_version() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(dir.path());
     let table = db.default_table();

@@ -150,7 +150,7 @@ fn batches_are_told_whole_and_in_order() {
 }
 
 #[test]
-fn what_is_flushed_is_gone_without_history() {
+fn flushed_changes_are_gone_without_history() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), &options(None)).unwrap();
     fill(&db, 300);
@@ -180,7 +180,7 @@ fn what_is_flushed_is_gone_without_history() {
 
 /// What was prepared shows as one batch, when it is committed; rolled back, not at all.
 #[test]
-fn what_is_prepared_shows_when_it_is_committed() {
+fn a_prepared_transaction_shows_at_its_commit() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), &options(Some("1MiB"))).unwrap();
     let mut changes = db.changes(SeqNo(1)).unwrap();
@@ -361,7 +361,7 @@ fn readers_of_changes_get_the_keys_of_the_user() {
 
 /// No record says what came in as extents, but that it came in, and where.
 #[test]
-fn what_comes_in_as_extents_is_told_by_table() {
+fn an_ingest_shows_as_one_change_for_each_table() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(dir.path().join("db")).unwrap();
     let table = db.create_table("t", &TableOptions::new()).unwrap();

@@ -70,7 +70,7 @@ fn sessions_beside_each_other_keep_to_their_own_order() {
 }
 
 #[test]
-fn what_comes_together_is_done_together() {
+fn requests_that_arrive_together_are_done_together() {
     let (_dir, db) = open();
     let cores = Cores::builder(&db).cores(1).table(db.default_table()).build().unwrap();
     let mut session = cores.session().unwrap();
@@ -190,7 +190,7 @@ fn without_spreading_a_hot_partition_stays_where_it_is() {
 }
 
 #[test]
-fn what_was_accepted_is_done_at_a_close() {
+fn accepted_requests_are_done_at_a_close() {
     for round in 0..50u64 {
         let (_dir, db) = open();
         let cores = Cores::builder(&db).cores(2).ranges(db.default_table(), &[&[128]]).build().unwrap();

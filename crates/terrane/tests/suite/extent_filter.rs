@@ -85,7 +85,7 @@ fn a_hidden_extent_is_as_if_it_were_not_there_and_each_is_asked_for_once() {
 }
 
 #[test]
-fn what_a_hidden_extent_hides_shows() {
+fn versions_below_a_filtered_extent_show() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(dir.path().join("db")).unwrap();
     let table = runs(&db);

@@ -52,7 +52,7 @@ fn everything_works_and_no_file_is_touched() {
 }
 
 #[test]
-fn it_is_opened_again_copied_and_backed_up() {
+fn a_database_in_memory_is_reopened_copied_and_backed_up() {
     let device = MemoryDevice::new(64 << 20);
     let options = Options::in_memory();
     let db = device.open("/data", &options).unwrap();
@@ -106,7 +106,7 @@ fn the_limit_holds_and_what_is_there_can_be_read() {
 }
 
 #[test]
-fn what_asks_for_a_device_or_for_what_is_there_is_refused_by_name() {
+fn options_that_need_a_device_are_refused_by_name() {
     let refused = |options: Options, name: &str| {
         let error = Db::open_in_memory_with(&options).unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid, "{error}");

@@ -52,7 +52,7 @@ fn the_longest_keys_and_values_go_through_every_part() {
 }
 
 #[test]
-fn what_is_beyond_a_limit_is_refused_and_changes_nothing() {
+fn writes_beyond_a_limit_are_refused_and_change_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir, 16 * MIB);
     let table = db.default_table();

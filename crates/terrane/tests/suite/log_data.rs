@@ -86,7 +86,7 @@ fn load(db: &Db) {
 }
 
 #[test]
-fn it_is_told_in_its_place_and_outlives_reopening_and_flush() {
+fn log_data_is_read_at_its_place_after_reopening_and_flush() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir);
     load(&db);
@@ -140,7 +140,7 @@ fn copies_and_repairs_open_with_the_same_rows() {
 
 /// Nothing but log data: the journal gives its segments back all the same.
 #[test]
-fn it_keeps_no_segment_for_itself() {
+fn log_data_keeps_no_segment_alive() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { memory_bytes: 16 << 20, segment_bytes: 64 << 10, ..Options::default() };
     let db = Db::open_with(dir.path().join("db"), &options).unwrap();

@@ -298,7 +298,7 @@ fn a_hundred_thousand_range_deletes() {
 
 /// A queue: what was taken is deleted in the memtable that it was put into.
 #[test]
-fn what_scans_step_over_in_memory_is_flushed() {
+fn tombstones_that_scans_skip_in_memory_are_flushed() {
     for is_on in [true, false] {
         let dir = tempfile::tempdir().unwrap();
         let mut options = Options { memory_bytes: 64 << 20, ..Options::default() };

@@ -149,7 +149,7 @@ fn readers_are_listed_with_what_they_keep() {
 }
 
 #[test]
-fn what_a_scan_holds_in_memory_is_told() {
+fn memory_that_a_scan_holds_is_counted() {
     let world = World::with(Options::default());
     world.fill(b"value");
     let mut cursor = world.table().cursor();

@@ -176,7 +176,7 @@ fn behind_a_stop_nothing_is_replayed_ever() {
 }
 
 #[test]
-fn what_takes_the_place_of_a_batch_is_as_durable_and_has_its_numbers() {
+fn a_replaced_batch_is_durable_and_keeps_its_numbers() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     load(&path);

@@ -29,7 +29,7 @@ fn number(db: &Db, table: &Table, name: &str) -> u64 {
 }
 
 #[test]
-fn what_is_written_later_is_as_the_options_say_then() {
+fn later_writes_follow_changed_options() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let db = Db::open_with(&path, &small()).unwrap();
@@ -76,7 +76,7 @@ fn levels_follow_their_limits_at_once() {
 }
 
 #[test]
-fn what_a_table_keeps_cannot_be_changed() {
+fn permanent_options_of_a_table_cannot_be_changed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let db = Db::open_with(&path, &small()).unwrap();

@@ -88,7 +88,7 @@ fn entries(db: &Db) -> u64 {
 const KEYS: [&[u8]; 4] = [b"a", b"b", b"c", b"d"];
 
 #[test]
-fn what_has_expired_is_gone_for_every_read() {
+fn expired_values_are_gone_for_every_read() {
     for place in ["memory", "run", "level", "bottom"] {
         let world = World::new();
         let db = world.open();
@@ -141,7 +141,7 @@ fn what_has_expired_is_gone_for_every_read() {
 }
 
 #[test]
-fn nothing_older_comes_back_when_a_value_expires() {
+fn an_expired_value_reveals_no_older_one() {
     let world = World::new();
     let db = world.open();
     let table = db.default_table();

@@ -230,7 +230,7 @@ fn a_transaction_that_waited_for_its_first_lock_sees_what_the_holder_wrote() {
 }
 
 #[test]
-fn what_outlives_the_window_is_too_old() {
+fn a_transaction_older_than_the_window_is_too_old() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { memory_bytes: 16 << 20, write_memory_bytes: 4 << 20, ..Options::default() };
     let db = Db::open_with(dir.path().join("db"), &options).unwrap();

@@ -51,7 +51,7 @@ mod tests {
 
     /// Just before it is refused the edit can be written, and not much more could.
     #[test]
-    fn what_is_let_in_fits_an_edit() {
+    fn accepted_extents_fit_one_edit() {
         let table = TableId(70_000);
         let bound = |number: u32, end: u8| [&number.to_be_bytes()[..], &vec![end; 60_000]].concat();
         let meta = |number: u32| ExtentMeta {

@@ -48,7 +48,7 @@ fn keys_and_ranges_are_found_above_a_position_only() {
 }
 
 #[test]
-fn what_all_readers_see_is_cut() {
+fn commits_that_all_readers_see_are_dropped() {
     let window = ConflictWindow::new(1 << 20);
     window.register(|| (SeqNo(5), ()));
     window.register(|| (SeqNo(7), ()));
@@ -64,7 +64,7 @@ fn what_all_readers_see_is_cut() {
 }
 
 #[test]
-fn what_is_beyond_the_bound_makes_old_readers_too_old() {
+fn dropping_commits_beyond_the_bound_makes_old_readers_too_old() {
     let window = ConflictWindow::new(3 * bytes_of(&[key("a")]));
     window.register(|| (SeqNo(1), ()));
     window.register(|| (SeqNo(2), ()));

@@ -83,7 +83,7 @@ fn batch() -> Batch {
 
 /// If the deadline began anew for locks, this test would wait without end, since its clock stands still.
 #[test]
-fn what_admission_took_is_gone_for_locks() {
+fn the_wait_for_locks_has_the_time_that_admission_left() {
     let (clock, engine) = open();
     let options = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
     let mut holder = Transaction::begin(engine.clone(), options).expect("begins");

@@ -84,7 +84,7 @@ fn damage_of_the_database_is_no_backup() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_requests_are_refused() {
     let disk = MemDisk::new();
     let engine = filled(disk.clone(), &small_options());
     let place = backups(disk.clone());

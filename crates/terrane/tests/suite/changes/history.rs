@@ -115,7 +115,7 @@ fn options_that_keep_nothing_are_refused() {
 
 /// Segments come and go while history grows: the files of history are none of those that are used again.
 #[test]
-fn what_is_history_is_not_written_again() {
+fn files_of_history_are_not_reused() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), &options(Some("8MiB"))).unwrap();
     for round in 0..8 {

@@ -10,7 +10,7 @@ use terrane_base::Rng;
 use super::*;
 
 #[test]
-fn what_does_not_fit_is_refused_by_name() {
+fn files_that_do_not_fit_are_refused_by_name() {
     let place = Place::new();
     let (db, table) = (&place.db, place.db.default_table());
     let none: [(&Table, &Path); 0] = [];

@@ -60,7 +60,7 @@ fn many_extents_of_several_levels_lie_in_the_comparators_order() {
 }
 
 #[test]
-fn what_lies_in_the_journal_is_there_again() {
+fn rows_in_the_journal_are_there_after_reopening() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let db = open(&path);

@@ -327,7 +327,7 @@ fn a_repair_goes_on_where_a_comparator_does_not_fit() {
 }
 
 #[test]
-fn what_a_failed_comparator_confuses_is_not_told_as_damage() {
+fn a_failed_comparator_is_not_reported_as_damage() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let (comparator, functions) = breaking(true);

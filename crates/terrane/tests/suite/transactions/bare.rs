@@ -183,7 +183,7 @@ fn prepared_changes_are_told() {
 }
 
 #[test]
-fn what_is_prepared_is_committed_with_more() {
+fn a_prepared_batch_is_committed_with_more_changes() {
     let (_dir, db) = open();
     let table = db.default_table();
     let mut one = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);

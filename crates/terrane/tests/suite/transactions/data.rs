@@ -224,7 +224,7 @@ fn a_deadlock_through_a_fence_is_found() {
 
 /// Prepared, they survive a reopening, and their range stays fenced until they are resolved.
 #[test]
-fn what_is_prepared_keeps_its_changes_and_its_ranges() {
+fn a_prepared_transaction_keeps_its_changes_and_ranges() {
     for concurrency in MODES {
         for commits in [true, false] {
             let (dir, db) = open_appending();
