@@ -1,5 +1,5 @@
-//! Lanes, bells and desks with real threads: order, sleep, helpers, closing. What the schedule explorer sees
-//! is in `shuttle.rs`; this is for ThreadSanitizer and Miri, which see accesses that have no order.
+//! Lanes, bells and desks with real threads: order, sleep, helpers, closing. `shuttle.rs` explores their
+//! schedules; this program is for ThreadSanitizer and Miri, which find data races.
 #![cfg(not(feature = "shuttle"))]
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 

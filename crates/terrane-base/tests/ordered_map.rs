@@ -1,5 +1,4 @@
-//! Ordered maps against a `BTreeMap` of keys that are encoded in their order, and under comparators that have
-//! none.
+//! Ordered maps against a `BTreeMap` of encoded keys, and under comparators that contradict themselves.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
 use std::cmp::Ordering;

@@ -1,4 +1,4 @@
-//! Plans: what a file may hold, what it becomes, what is refused.
+//! Plans: the contents of a plan file, the resulting runs, and refused files.
 #![allow(clippy::disallowed_methods, clippy::type_complexity, clippy::unwrap_used, reason = "a test")]
 
 use terrane_bench::plan::file::parse;

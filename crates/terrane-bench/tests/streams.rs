@@ -1,4 +1,4 @@
-//! Workloads: what their definitions say is what their streams do.
+//! Workloads: their streams follow their definitions.
 #![allow(clippy::disallowed_methods, clippy::type_complexity, reason = "a test")]
 
 mod common {

@@ -1,4 +1,4 @@
-//! Traces: what is recorded is what is read, and no damage passes.
+//! Traces: recorded operations are read back, and all damage is found.
 #![allow(clippy::disallowed_methods, clippy::type_complexity, reason = "a test, on files of its own")]
 
 mod common {

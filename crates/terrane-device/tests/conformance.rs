@@ -1,4 +1,4 @@
-//! One suite for every device: what `Disk` and `File` promise while the power is on.
+//! One suite for every device: the contract of `Disk` and `File`, without a loss of power.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 #![expect(unsafe_code, reason = "regions are written and read")]
 

@@ -1,5 +1,5 @@
-//! The device in memory where it does what a device should not: syncs that fail and then lie, bits that rot;
-//! and the counting of all outcomes of a power cut.
+//! Faults of the device in memory: syncs that fail and then report success, flipped bits; and the enumeration
+//! of all outcomes of a power cut.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! What only the real device can show: permissions, other processes, regions of the operating system.
+//! Tests that need the real device: permissions, other processes, regions of the operating system.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,

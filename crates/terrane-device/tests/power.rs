@@ -1,4 +1,4 @@
-//! The device in memory: what a power cut and the death of a process may leave, and what not.
+//! The device in memory: the bytes that a power cut and a crash of the process may leave.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 #![expect(unsafe_code, reason = "mapped regions are written")]
 

@@ -2,9 +2,9 @@
 //! alone, every deadlock is found and none is invented, every waiter is woken, and no commit overwrites a
 //! change that it has not seen.
 //!
-//! Run with `cargo test -p terrane-engine --features shuttle --test shuttle`. The explorer reports a
-//! deadlock, which is what a lost wake-up or a circle that is not found becomes, by itself. The modules are
-//! no part of the public face of the crate: they are compiled into this test.
+//! Run with `cargo test -p terrane-engine --features shuttle --test shuttle`. The explorer itself reports
+//! deadlocks; a lost wake-up, or a cycle that is not found, ends in one. The modules are no part of the
+//! public face of the crate: they are compiled into this test.
 #![cfg(feature = "shuttle")]
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "a test, with the modules that it tests")]
 

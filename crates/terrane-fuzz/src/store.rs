@@ -1,7 +1,7 @@
 //! Target: a store of extents over data files of any length, told about any extents, then used.
 //!
-//! Bytes: number of files, for each its number and length; number of extents, for each file, slot and slots; then
-//! operations. Held against sets of slots.
+//! Bytes: number of files, for each its number and length; number of extents, for each file, slot and slots;
+//! then operations. Held against sets of slots.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

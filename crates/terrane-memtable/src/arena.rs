@@ -44,7 +44,7 @@ const ENTRY_ALIGN: usize = 8;
 pub(crate) struct Arena {
     lanes: [CachePadded<Lane>; LANES],
     chunks: Mutex<Vec<Region>>,
-    /// What the index takes: the chunks, and what its other parts note here.
+    /// The memory of the index: the chunks, and the memory that its other parts add here.
     account: Account,
 }
 

@@ -7,8 +7,8 @@
 //! * [`mod@run`] (with `act`, `read`, `via_cores`, `during`, `restarts`, `losses`, `oracle`, `observers`,
 //!   `backup`, `restore`, `checkpoint`, `follow`, `replica`, `heal`, `rest`): runs operations, compares the
 //!   answers, and [`mod@count`]s them by kind.
-//! * `transactions` (with `prepared_transactions`): transactions; `indexed`: indexed batches; both draw their changes by `draft`
-//!   and apply them over the model in `overlay`.
+//! * `transactions` (with `prepared_transactions`): transactions; `indexed`: indexed batches; both draw their
+//!   changes by `draft` and apply them over the model in `overlay`.
 //! * [`mod@shrink`]: makes a failing run short.
 //! * `threads` (feature `schedule`): the engine with real threads under chosen schedules.
 //! * [`metamorph`]: the same operations under many configurations. [`explore`] (with `continue_after_crash`):

@@ -1,4 +1,4 @@
-//! A server that would rather refuse a request than keep it waiting.
+//! A server that refuses a request instead of letting it wait.
 
 use std::time::Duration;
 

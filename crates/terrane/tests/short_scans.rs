@@ -1,5 +1,4 @@
-//! What a short scan costs beside what it reads: no look at the clock, and where a cursor is refreshed no
-//! memory.
+//! The overhead of a short scan: it does not read the clock, and a refreshed cursor allocates no memory.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,

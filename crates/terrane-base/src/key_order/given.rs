@@ -47,7 +47,7 @@ impl Sourced {
     }
 }
 
-/// What a program gave under a name.
+/// An order that a program registered under a name.
 #[derive(Clone, Debug)]
 enum Given {
     Encoding(Arc<dyn KeyOrder>),
@@ -80,15 +80,16 @@ impl KeyOrders {
         self.add(name, Given::Comparator(Collation::by(comparator)))
     }
 
-    /// Has comparators with names that are not given looked for in `source`, at any time while the database
-    /// is open.
+    /// Searches `source` for comparators whose names are not registered, at any time while the database is
+    /// open.
     #[must_use]
     pub fn with_source(self, source: Arc<dyn ComparatorSource>) -> Self {
         KeyOrders { sourced: Some(Sourced::of(source)), ..self }
     }
 
-    /// Orders to look at what a database has beside rows: one that has no comparator is opened all the same,
-    /// with keys in any order. Only to be read, or done away with.
+    /// Orders for tools that inspect a database without its rows: a table whose comparator is not registered
+    /// is opened all the same, with its keys in some order. Such a database may only be inspected, or
+    /// removed.
     #[must_use]
     pub fn with_any(self) -> Self {
         KeyOrders { takes_any: true, ..self }

@@ -1,4 +1,4 @@
-//! The child: opens one engine, does the steps of one scenario in order, tells what it measured.
+//! The child: opens one engine, does the steps of one scenario in order, and sends its measurements.
 
 use std::cell::Cell as Slot;
 use std::io::{BufRead, Write};

@@ -1,10 +1,11 @@
-//! The adapter trait: what the bench asks of every engine, and nothing that only one of them has.
+//! The adapter trait: the operations that the bench needs of every engine, and none that only one of them
+//! has.
 //!
 //! * [`Engine`]: an open database. [`Session`]: what one thread does with it. [`open`]: chooses by name.
 //! * A value is lent to a [`Visit`] instead of being copied out, so that an engine that can lend (LMDB,
 //!   pinned reads) shows it, and one that cannot pays for its copy. The bench reads what it is lent.
-//! * An operation that an engine lacks answers `Unsupported`; it is never emulated by something much dearer
-//!   or cheaper without saying so in [`Opened::settings`].
+//! * An operation that an engine lacks answers `Unsupported`; it is never emulated by an operation that costs
+//!   much more or less without saying so in [`Opened::settings`].
 //!
 //! To add a peer: one file here that implements the two traits, one arm in [`open`], one name in [`NAMES`],
 //! one feature in `Cargo.toml`; the suite `tests/conformance` runs it. See `docs/benchmarks/peers.md`.

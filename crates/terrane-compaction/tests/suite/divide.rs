@@ -1,5 +1,5 @@
-//! Range deletes over much data: they are cut into pieces, and jobs take these down beside each other and
-//! before their turn.
+//! Range deletes over much data: they are cut into pieces, which concurrent jobs move down before the level
+//! is due.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use crate::support;

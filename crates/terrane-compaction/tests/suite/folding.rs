@@ -1,5 +1,5 @@
 //! Operands, single deletes and expiry in merges: every short history of a key under every snapshot, in one
-//! flush or in two levels, against a fold by hand.
+//! flush or in two levels, against a simple fold.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
 use crate::support;

@@ -226,7 +226,7 @@ fn a_flush_goes_in_steps_that_cover_everything() {
         assert!((8..=16).contains(&written), "a step wrote {written} extents");
     }
     world.check_content();
-    assert!(world.picture.runs.is_empty());
+    assert!(world.metasnapshot.runs.is_empty());
 }
 
 #[test]
@@ -285,12 +285,12 @@ fn runs_sink_in_order() {
         world.remember(&rows);
         world.dump(&rows);
     }
-    assert_eq!(world.picture.runs.len(), 4);
+    assert_eq!(world.metasnapshot.runs.len(), 4);
     while let Some(spec) = world.pick() {
         world.run(&spec);
         world.check_content();
     }
-    assert!(world.picture.runs.is_empty());
+    assert!(world.metasnapshot.runs.is_empty());
 }
 
 #[test]

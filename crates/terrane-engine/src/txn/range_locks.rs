@@ -9,11 +9,11 @@
 //!    ([`crate::txn::lock_table::LockTable::lock_ranges`]).
 //! 3. Otherwise the entry is removed, and the owner tries again after some lock was released.
 //!
-//! An owner that wants the lock of a covered key waits for the range lock, without a place in the queue of the
-//! key's lock. A plain batch, or an optimistic transaction at its commit, holds no other locks while it waits
-//! for its range lock, so no deadlock goes through it. A pessimistic transaction holds locks while it wants
-//! more: its waits for range locks are edges of the wait graph, as waits for locks of keys are. An entry that
-//! is not granted lasts for a moment only, and gives no edge.
+//! An owner that wants the lock of a covered key waits for the range lock, without a place in the queue of
+//! the key's lock. A plain batch, or an optimistic transaction at its commit, holds no other locks while it
+//! waits for its range lock, so no deadlock goes through it. A pessimistic transaction holds locks while it
+//! wants more: its waits for range locks are edges of the wait graph, as waits for locks of keys are. An
+//! entry that is not granted lasts for a moment only, and gives no edge.
 //!
 //! # Ordering
 //! The lock table looks for range locks under the mutex of a lock's shard before it grants the lock. An entry

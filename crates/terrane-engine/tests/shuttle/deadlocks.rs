@@ -1,4 +1,4 @@
-//! The lock table: exclusion, circles, upgrades, patience that ends.
+//! The lock table: exclusion, deadlocks, upgrades, timeouts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! The shape follows the load: a tree that is mostly read comes to one sorted run, writes end that; what is
-//! read often is known as hot, under whatever name it is written anew.
+//! The shape follows the load: a tree that is mostly read is merged into one sorted run, and writes stop
+//! that. Extents that are read often count as hot, also after they were rewritten.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test may panic, and look at the clock")]
 
 use crate::support;

@@ -1,5 +1,5 @@
-//! Extents that the journal announces, and that come in or do not: views, readers of changes and openings
-//! agree on it, whenever the process dies, and whichever call fails.
+//! Ingests that the journal announces, and that succeed or fail: views, readers of changes and openings agree
+//! on the result, after a crash at any call, and whichever call fails.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,

@@ -1,5 +1,5 @@
-//! What is asked for by name beside a background that is paused, caught on the way, cancelled, or failing. A
-//! gate at the device holds jobs where the test wants them.
+//! Requested flushes and compactions while the background is paused, stopped in the middle of a job,
+//! cancelled, or failing. A gate at the device holds jobs where the test needs them.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

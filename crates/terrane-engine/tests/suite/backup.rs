@@ -1,5 +1,5 @@
-//! Backups: what is restored is what was there; what backups share survives each of them; no crash, failure
-//! or flipped bit makes a wrong one.
+//! Backups: a restore has the same rows as the database had; shared objects survive the removal of other
+//! backups; no crash, failure or flipped bit makes a wrong backup.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
 #[path = "backup/refused.rs"]

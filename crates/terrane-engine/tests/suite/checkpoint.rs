@@ -1,4 +1,4 @@
-//! Checkpoints: a whole database of their own, of one moment, whatever goes on meanwhile and whatever fails.
+//! Checkpoints: each is a complete database of one moment, beside any other work and after any failure.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
 use crate::support;

@@ -1,5 +1,5 @@
-//! What still works after a fault: one test per rule of `docs/degradation.md` that is not about a device that
-//! refuses (those are in `faults.rs`).
+//! The operations that still work after a fault: one test per rule of `docs/degradation.md`, except the rules
+//! about failing calls of the device (those are in `faults.rs`).
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;

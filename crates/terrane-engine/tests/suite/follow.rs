@@ -1,4 +1,5 @@
-//! Followers: every view is one moment of the primary and stays it, whatever the primary does with its files.
+//! Followers: every view shows one moment of the primary and does not change, whatever the primary does with
+//! its files.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
 use crate::support;

@@ -1,5 +1,5 @@
-//! Bytes made to be taken for something: values that hold groups of the segment in which they will lie, and
-//! segments made up to cost a repair without end.
+//! Forged bytes: values that contain groups of the segment in which they will lie, and segments that are made
+//! to let a repair run without end.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;

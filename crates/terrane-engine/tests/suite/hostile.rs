@@ -1,6 +1,5 @@
-//! Stored bytes that are not what was written: every file of a small store, damaged in every region. Opening,
-//! reading everything and checking either gives the right data or an error that names the file; never a
-//! panic, never wrong data.
+//! Damaged bytes: every file of a small database, damaged in every region. Opening, reading everything and
+//! checking either gives the right data or an error that names the file; never a panic, never wrong data.
 //!
 //! `TERRANE_HOSTILE_STEP` is the distance between damaged bytes of a data file (small files are sampled
 //! denser).
@@ -263,10 +262,10 @@ fn a_read_only_open_writes_nothing_and_refuses_writes() {
     engine.close().unwrap();
     let read_only = Options { read_only: true, ..small_options() };
     for (disk, expected) in [(closed, expected), (dead, expected_dead)] {
-        let picture = |disk: &MemDisk| -> BTreeMap<PathBuf, Vec<u8>> {
+        let contents_of = |disk: &MemDisk| -> BTreeMap<PathBuf, Vec<u8>> {
             files(disk).into_iter().map(|path| (path.clone(), contents(disk, &path))).collect()
         };
-        let before = picture(&disk);
+        let before = contents_of(&disk);
         let engine = open(disk.clone(), &read_only).unwrap();
         // Another reader beside it.
         open(disk.clone(), &read_only).unwrap().close().unwrap();
@@ -285,7 +284,7 @@ fn a_read_only_open_writes_nothing_and_refuses_writes() {
             assert!(refusal.to_string().contains("read_only"), "{refusal}");
         }
         engine.close().unwrap();
-        assert!(picture(&disk) == before, "a read-only open changed something");
+        assert!(contents_of(&disk) == before, "a read-only open changed something");
     }
 }
 

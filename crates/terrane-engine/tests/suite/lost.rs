@@ -1,5 +1,5 @@
-//! What is older than what was built on it: a manifest without its last edits, a segment behind the end that
-//! a recovery recorded. It is refused or does not count; nothing is read from a mixture of two moments.
+//! Files that are older than the rest of the database: a manifest without its last edits, a segment behind
+//! the end that a recovery recorded. The opening is refused or ignores them; reads never mix two moments.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;

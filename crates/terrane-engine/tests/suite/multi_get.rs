@@ -1,5 +1,5 @@
-//! A multi-get answers as a get for each of its keys would, whatever part of the data is cached, and reads
-//! what it lacks in batches.
+//! A multi-get answers as a get for each of its keys would, whichever part of the data is cached, and reads
+//! missing blocks in batches.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;

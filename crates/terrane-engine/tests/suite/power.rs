@@ -1,6 +1,6 @@
-//! Power loss and process death at every kind of moment: whatever call of whatever thread is next, also those
-//! of a recovery. Everything acknowledged must be there, and what is there is a prefix of the commits over
-//! all tables.
+//! Losses of power and crashes of the process before every kind of call of every thread, also during a
+//! recovery. Every acknowledged commit must exist, and the existing rows must be those of a prefix of the
+//! commits over all tables.
 //!
 //! `TERRANE_POWER_HISTORIES` scales it, `TERRANE_POWER_SEED` repeats one history.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]

@@ -1,5 +1,5 @@
-//! Repair of damaged databases: whatever byte, file or length is damaged, the new database is sound, holds
-//! nothing that the old one did not, and every row that differs lies in a loss that was reported.
+//! Repair of damaged databases: after damage of any byte, file or length the new database is sound, has no
+//! row that the old one did not have, and every row that differs lies in a reported loss.
 //!
 //! `TERRANE_REPAIR_STEP` is the distance between damaged bytes (default: about 40 places per file).
 #![allow(clippy::unwrap_used, reason = "a test may panic")]

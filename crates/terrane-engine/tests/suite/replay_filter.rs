@@ -1,5 +1,5 @@
-//! A filter of replay whose opening dies at any call to the device: the next opening, without a filter, finds
-//! everything as it was, or everything as the filter decided, over all tables; never a part of it.
+//! A replay filter whose opening crashes at any call of the device: the next opening, without a filter, finds
+//! all tables either unchanged or as the filter decided; never a part of that.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;

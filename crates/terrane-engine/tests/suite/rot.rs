@@ -1,6 +1,6 @@
 //! Every byte of every file of a small database, with every option that changes stored bytes: a bit of it
-//! flipped, the file cut there, the file removed. Whatever is read afterwards is right, or an error that
-//! names the file; never wrong data, never a panic.
+//! flipped, the file cut there, the file removed. Afterwards every read gives the right rows, or an error
+//! that names the file; never wrong rows, never a panic.
 //!
 //! The database is opened for reading only, so that one image serves all flips; files that an opening writes
 //! to are opened for writing as well, on a copy. Sampled by default; `TERRANE_ROT=all` takes every byte in

@@ -1,6 +1,6 @@
-//! Background work that stands still in a call of the device, whichever it is: point reads, scans and writes
-//! go on, since they take no lock that is held across I/O. What needs memory waits for the flush that brings
-//! it back.
+//! A background job that is stuck in a call of the device, for every kind of call: point reads, scans and
+//! writes go on, since they take no lock that is held across I/O. A write that needs memory waits for the
+//! flush that frees it.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Threads of a database: a close joins every one, however it goes; a handle dropped without a close ends
+//! Threads of a database: a close joins every one, also if it fails; a handle dropped without a close ends
 //! them, too.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test may panic and wait")]
 

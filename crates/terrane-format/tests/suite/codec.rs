@@ -1,4 +1,4 @@
-//! What is compressed comes back; what does not shrink by an eighth stays as it is.
+//! Compressed bytes are restored; bytes that do not shrink by an eighth are stored uncompressed.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use proptest::collection::vec;

@@ -1,4 +1,4 @@
-//! Contents of external files: of both versions there and back, and what is refused.
+//! Contents of external files: encoding and decoding of both versions, and refused contents.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

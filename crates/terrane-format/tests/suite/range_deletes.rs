@@ -1,4 +1,4 @@
-//! Range deletes in an extent: there and back, hostile bytes, and an extent that holds nothing else.
+//! Range deletes in an extent: encoding and decoding, hostile bytes, and an extent with nothing else.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,4 +1,4 @@
-//! The process that suffers. It tells its parent through a pipe what was acknowledged, one line each.
+//! The child process, in which the faults happen. It writes a line to a pipe for each acknowledged operation.
 //!
 //! * `writers`: several threads write batches over three tables, every eighth durable, while another flushes
 //!   and compacts, until the parent kills it.

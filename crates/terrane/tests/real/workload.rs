@@ -1,5 +1,5 @@
-//! What writers write: every operation follows from its writer and number, so that the contents of a database
-//! follow from how far each writer came.
+//! The operations of the writers: each follows from its writer and number, so that the rows of a database
+//! follow from the number of operations of each writer.
 
 use std::collections::BTreeMap;
 

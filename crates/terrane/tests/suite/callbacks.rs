@@ -1,5 +1,5 @@
-//! Callbacks that meddle: what would change the database, or wait for it, is refused at once wherever they
-//! run, and reads are answered.
+//! Callbacks that call the database: a change, or a wait for the background, is refused at once on every
+//! thread; reads are answered.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,

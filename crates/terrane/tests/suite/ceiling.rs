@@ -1,5 +1,5 @@
-//! The memory ceiling, and that waiting for room always ends: options at the edge of what is accepted, one
-//! idle table among busy ones, live iterators, several large batches at once.
+//! The memory ceiling holds, and every wait for memory ends: with options at their limits, one idle table
+//! among busy ones, live iterators, several large batches at once.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

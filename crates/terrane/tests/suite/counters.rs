@@ -1,4 +1,4 @@
-//! What reads count by thread, what the device counts by stream, and reads past the filters.
+//! Counters of reads for each thread, counters of the device for each stream, and reads without filters.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

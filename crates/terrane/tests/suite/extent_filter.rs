@@ -1,4 +1,4 @@
-//! Cursors that look only into some extents.
+//! Cursors with an extent filter, which skip extents.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

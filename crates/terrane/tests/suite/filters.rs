@@ -1,4 +1,5 @@
-//! Compaction filters: what they are shown, what becomes of it, and what snapshots keep.
+//! Compaction filters: the rows that they get, the effect of their decisions, and the rows that snapshots
+//! keep.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,4 +1,4 @@
-//! Databases in memory: all of the API works, nothing is written anywhere, the limit holds.
+//! Databases in memory: all of the API works, no file is written, the memory limit holds.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,

@@ -1,5 +1,5 @@
-//! Tables with orders of their own against a model that compares: reverse, numbers with the least byte first,
-//! and letters whose case means nothing, so that different bytes are one key.
+//! Tables with other key orders against a model that compares keys: reverse, little-endian numbers, and
+//! letters without case, so that different bytes are one key.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

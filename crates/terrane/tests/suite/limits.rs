@@ -1,5 +1,5 @@
-//! The limits that the documentation states: what is within them works, also through the levels and a
-//! reopening; what is beyond them is refused by name and changes nothing.
+//! The documented limits: sizes within them work, also after a flush and a reopening; sizes beyond them are
+//! refused by name and change nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -142,7 +142,7 @@ fn readers_of_an_old_picture_go_on() {
     cursor.seek(&key(50)).unwrap();
     assert_eq!(count(cursor.row().unwrap().1), 105);
     db.flush().unwrap();
-    // The old picture goes on; a new one sees what was folded.
+    // The old read view continues; a new one sees the folded value.
     cursor.prev().unwrap();
     assert_eq!(count(cursor.row().unwrap().1), 105);
     check(&table, &expected);

@@ -1,4 +1,4 @@
-//! Scans within prefixes against a model, with extractors that change, and what filters spare them.
+//! Scans within prefixes against a model, with extractors that change, and the reads that filters save.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,4 +1,5 @@
-//! Filters of replay: what they ignore, replace and stop stays so, for whole batches, over all tables.
+//! Replay filters: their decisions to skip, replace and stop are permanent, for whole batches, over all
+//! tables.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,5 +1,5 @@
-//! Trees of a given shape on request: overflow runs that stay, levels merged one by one, and what a pause
-//! holds.
+//! Trees of a given shape on request: overflow runs that stay, levels that are merged one by one, and the
+//! jobs that a pause stops.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

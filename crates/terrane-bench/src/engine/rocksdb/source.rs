@@ -8,8 +8,7 @@
 //! 3. [`Source::rows`] reads a family in its order, merged, past the block cache.
 //!
 //! A family whose operator the library does not have gets one that refuses every merge (`operators`), and so
-//! does one without an operator: opened with none at all, RocksDB passes by operands in its log without a
-//! word.
+//! does one without an operator: if it is opened without any, RocksDB silently skips operands in its log.
 //!
 //! Unsafe code: calls of the C interface. Pointers given to it are of objects that [`Source`] or [`Rows`]
 //! own, or of buffers alive for the call. Field order is drop order.

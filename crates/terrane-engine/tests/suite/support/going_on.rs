@@ -1,4 +1,4 @@
-//! A store after its recovery: it must go on, not only open.
+//! A database after its recovery: it must keep working, not only open.
 
 use terrane_base::Rng;
 use terrane_base::options::Options;

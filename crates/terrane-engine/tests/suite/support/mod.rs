@@ -1,4 +1,4 @@
-//! What the engine's tests share: choices from a seed, small limits, a device that takes images of itself.
+//! Helpers of the engine's tests: choices from a seed, small limits, a device that takes images of itself.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
 pub mod gate;

@@ -1,4 +1,4 @@
-//! A session whose every answer is foretold by a model when its request is submitted.
+//! A session with a model, which knows the answer of each request when it is submitted.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! What is refused, and what goes on beside a file that comes in.
+//! Ingests that are refused, and other operations beside an ingest.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};

@@ -1,4 +1,4 @@
-//! Where files with range deletes lie: their operands over them, many side by side in few places.
+//! Ingested files with range deletes: their own operands lie above them, and many files share few levels.
 
 use super::ranges::{all, apply_ranged, model_of, sink, write_ranged};
 use super::*;

@@ -1,4 +1,4 @@
-//! Range deletes of external files: what they hide, what they do not, and how they come in.
+//! Range deletes of external files: the versions that they hide, those that they do not, and their ingest.
 
 use super::*;
 use terrane_base::Rng;

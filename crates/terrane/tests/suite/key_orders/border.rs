@@ -1,4 +1,5 @@
-//! What is stored, what is refused, and what crosses the border of a table with an order in other ways.
+//! Encoding at the interface of a table with a key order: the stored keys, refused keys, and every other call
+//! that passes keys.
 
 use terrane::cores::{Answer, Cores};
 use terrane::{Db, ExtentFileWriter, IngestOptions, Kind, Options, Sync, TableOptions};

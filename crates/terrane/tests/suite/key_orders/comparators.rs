@@ -1,4 +1,4 @@
-//! Tables that comparators order: many extents, what is refused, what fails, and files.
+//! Tables with comparators: many extents, refused calls, failures, and external files.
 
 use std::ops::Bound;
 

@@ -1,4 +1,4 @@
-//! What a comparator that failed says is not believed, and hides nothing.
+//! After a comparator failed the engine does not use its answers, and they hide no row.
 
 #![allow(clippy::disallowed_methods, reason = "one damages files of its own")]
 

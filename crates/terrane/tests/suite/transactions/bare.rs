@@ -1,4 +1,4 @@
-//! Transactions whose changes are kept elsewhere, and the options that they are for.
+//! Transactions whose caller keeps the changes, and the options for them.
 
 use std::time::{Duration, Instant};
 
