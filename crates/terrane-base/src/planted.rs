@@ -76,8 +76,8 @@ bugs! {
     CopyNumberedBlock: "external files: numbers", "a block of an extent that is numbered as a whole is copied undecoded", "terrane suite ingest::edges::merged_blocks_keep";
     IngestOverMemory: "external files: order", "extents come in though memory has older versions of their keys", "terrane suite ingest::newest_wins";
     IngestTooDeep: "external files: order", "extents come in beneath older versions of their keys", "terrane suite ingest::newest_wins";
-    IngestedDeletesAbove: "external files: range deletes", "range deletes of a file come in above its entries", "terrane suite ingest::ranges::a_files_range_deletes";
-    UnnumberedRangeDelete: "external files: range deletes", "range deletes that came in keep the number that stands in their extent", "terrane suite ingest::ranges::a_files_range_deletes";
+    IngestedDeletesAbove: "external files: range deletes", "range deletes of a file come in above its entries", "terrane suite ingest::ranges::range_deletes_of_a_file_hide_older_rows_and_none_of_its_own";
+    UnnumberedRangeDelete: "external files: range deletes", "range deletes that came in keep the number that stands in their extent", "terrane suite ingest::ranges::range_deletes_of_a_file_hide_older_rows_and_none_of_its_own";
     KeepIngestedRow: "row cache: forgetting", "a row stays in the row cache when extents with a newer version come in", "terrane suite ingest::rows_that_are_cached";
     FilterUnderSnapshot: "compaction filters: snapshots", "a compaction filter takes out what a snapshot sees", "terrane suite filters::a_snapshot_keeps";
     SwapVersions: "merge: order", "an older version goes in front of a newer one", "terrane-compaction suite model::jobs_side_by_side";
@@ -87,9 +87,9 @@ bugs! {
     VeilHidesNewer: "range deletes: scans", "a scan passes over what was written after a range delete", "terrane suite range_deletes::point_reads_and_scans";
     WrongUpperBound: "ranges", "an excluded upper bound is included", "terrane-sim model tiny_limits_many_keys";
     FilterDenies: "filters", "a filter says no of a key that is there", "terrane-format suite filter::no_key_is_denied";
-    AskForeignFilter: "filters: whose prefixes", "a filter with prefixes of another extractor is asked", "terrane suite prefixes::filters_of_another";
+    AskForeignFilter: "filters: whose prefixes", "a filter with prefixes of another extractor is asked", "terrane suite prefixes::filters_of_another_extractor_are_not_used";
     FillStaleRow: "row cache: stamps", "a read fills the row cache though records came down from memory meanwhile", "terrane-table suite row_cache::a_fill_that_comes_late";
-    FillUnseenRow: "row cache: numbers", "a read that does not see what came in fills the row cache with what is older", "terrane-table suite row_cache::a_read_that_does_not_see";
+    FillUnseenRow: "row cache: numbers", "a read that does not see what came in fills the row cache with what is older", "terrane-table suite row_cache::a_read_that_does_not_see_an_ingest_fills_no_row";
     AcceptWhileClosing: "close: with the journal off", "a close flushes while commits are still admitted, and they are acknowledged", "terrane suite limits::a_close_without_a_journal";
     KeepForgottenRow: "row cache: forgetting", "a row stays in the row cache when a newer version comes down from memory", "terrane-engine suite row_cache::no_read_gets_an_old_value";
     MemtableFilterForgets: "filters", "the filter of a memtable forgets its keys", "terrane-memtable filter no_key_is_denied_and_few_absent_keys_pass";
@@ -151,7 +151,7 @@ bugs! {
     ForgetAccepted: "cores: nothing is lost", "requests that were accepted before a close are not done", "terrane suite cores::accepted_requests_are_done_at_a_close";
     OvertakeWrite: "cores: order of a session", "a read overtakes an earlier write of its key", "terrane suite cores::a_session_reads_its_own_writes";
     SpreadTooEarly: "cores: order of a session", "a read of a hot partition does not wait for earlier writes", "terrane suite cores::hot_partitions";
-    AcrossTooEarly: "cores: order of a session", "a batch over several cores does not wait for earlier requests", "terrane suite cores::batches_over_several_cores";
+    AcrossTooEarly: "cores: order of a session", "a batch over several cores does not wait for earlier requests", "terrane suite cores::batches_over_several_cores_follow_earlier_requests";
     SkipGracePeriod: "transactions: every write is seen", "a transaction begins while writes are under way that do not know of it", "terrane-base watch a_new_watcher_waits";
     SkipPointValidation: "transactions: reads are validated", "a serializable transaction commits though keys that it read have changed", "terrane suite transactions::random::histories_are_serializable";
     SkipRangeValidation: "transactions: scans are validated", "a serializable transaction commits though a range that it scanned has changed", "terrane suite transactions::hermitage::g2_phantoms";

@@ -11,7 +11,7 @@ use terrane_base::lane::{Bell, Client, Desk, Serve, Server, Taken};
 const CLIENTS: u64 = 3;
 const REQUESTS: u64 = if cfg!(miri) { 40 } else { 20_000 };
 
-/// What a slot holds: bytes of its own, so that a slot that two threads use at once is seen.
+/// A request with bytes of its own, so that a slot that two threads use at once is found.
 #[derive(Default)]
 struct Text {
     asked: String,

@@ -221,7 +221,7 @@ proptest! {
     }
 
     #[test]
-    fn prefixes_come_back(expires in prop_oneof![Just(u64::MAX), any::<u64>()], span in prop::option::of(0u64..1 << 56), value: Vec<u8>) {
+    fn prefixes_are_decoded(expires in prop_oneof![Just(u64::MAX), any::<u64>()], span in prop::option::of(0u64..1 << 56), value: Vec<u8>) {
         let mut bytes = Vec::new();
         let kind = put_prefix(&mut bytes, Moment(expires), span);
         bytes.extend_from_slice(&value);

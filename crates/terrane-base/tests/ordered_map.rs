@@ -90,7 +90,7 @@ fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     bound.as_ref().map(Vec::as_slice)
 }
 
-/// What a range gives that is read from the back where a bit of `turns` is set.
+/// The rows of a range, read from the back for each set bit of `turns`.
 fn taken<T>(mut rows: impl DoubleEndedIterator<Item = T>, turns: u64) -> Vec<T> {
     let step = |at: u32| {
         let next = if turns >> (at % 64) & 1 == 0 { rows.next() } else { rows.next_back() };

@@ -72,7 +72,7 @@ fn desk(panics: bool) -> Arc<Desk<Doubler>> {
     Arc::new(Desk::new(Doubler { panics, at_once: 2 }))
 }
 
-/// What a client heard: answers in order, then how many requests were refused.
+/// The answers of a client, in order, and the number of its refused requests.
 #[derive(Default)]
 struct Heard {
     answers: Vec<u64>,

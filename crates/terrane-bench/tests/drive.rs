@@ -173,7 +173,7 @@ fn a_multi_get_over_several_tables_finds_its_keys() {
 }
 
 #[test]
-fn requests_at_hand_are_done_and_counted_one_by_one() {
+fn requests_of_a_window_are_counted_one_by_one() {
     let steps = r#""load", { workload = "readrandom", operations = 650, verify = true },
         { workload = "ycsb_a", operations = 650, verify = true }, { workload = "ycsb_f", operations = 70, verify = true }"#;
     let mut plan = plan(5000, steps);

@@ -142,7 +142,7 @@ fn every_flipped_bit_is_seen() {
 }
 
 #[test]
-fn every_cut_is_seen_and_so_are_bytes_behind() {
+fn a_cut_trace_and_extra_bytes_are_refused() {
     let directory = tempfile::tempdir().expect("a sound case");
     let path = directory.path().join("trace");
     write(&path, &some());

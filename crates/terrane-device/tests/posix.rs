@@ -48,7 +48,7 @@ fn hold_lock_for_another_test() {
 }
 
 #[test]
-fn another_process_is_refused_and_told_the_holder() {
+fn another_process_is_refused_with_the_holder_of_the_lock() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("LOCK");
     let _lock = PosixDisk::new().lock(&path).unwrap();
@@ -97,7 +97,8 @@ fn holes_give_space_back() {
     assert_eq!(file.len().unwrap(), 4 << 20);
 }
 
-/// What a hostile directory may hold under one of our names: nothing is followed, waited for or overwritten.
+/// A hostile directory with links and pipes under the engine's file names: the device follows, awaits and
+/// overwrites none of them.
 #[test]
 fn links_and_pipes_are_refused() {
     let dir = tempfile::tempdir().unwrap();

@@ -206,7 +206,7 @@ fn kind_of<T>(result: terrane_base::Result<T>) -> Kind {
 }
 
 #[test]
-fn locks_go_with_the_process() {
+fn locks_end_with_the_process() {
     let disk = MemDisk::new();
     let _lock = disk.lock(Path::new("LOCK")).unwrap();
     for after in [disk.kill(), disk.crash(3)] {

@@ -17,7 +17,7 @@ mod range_locks;
 #[path = "shuttle/txn.rs"]
 mod txn;
 
-/// What these modules import of the crate, by its path there.
+/// The items that these modules import from the crate, by their paths there.
 mod read {
     pub(crate) mod scan {
         pub(crate) use terrane_engine::Bounds;

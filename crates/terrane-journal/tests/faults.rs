@@ -94,7 +94,7 @@ fn a_full_device_refuses_and_recovers() {
     };
     assert_eq!(error.kind(), Kind::Full, "{error}");
     assert!(error.message().contains("journal segment") && acknowledged > 5);
-    // What still fits goes on; what is there can be synced; large ones are refused again and again.
+    // Batches that still fit are committed, existing ones can be synced, large ones are refused each time.
     journal.commit(&put(b"s", b""), true, &mut |_| {}).unwrap();
     acknowledged += 1;
     for _ in 0..3 {

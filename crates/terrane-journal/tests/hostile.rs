@@ -133,7 +133,7 @@ fn torn_at_every_byte() {
 
 /// A torn group with an intact one behind it is reported as a cut.
 #[test]
-fn a_tear_with_something_behind_it_is_reported() {
+fn a_tear_before_a_valid_group_is_reported() {
     let written = write(12, 20, |_| false);
     let file = written.file(1);
     let end = written.replay().unwrap().0.segments[0].end;

@@ -86,7 +86,7 @@ fn a_rewriting_that_fails_leaves_no_file() {
 
 /// A rewritten segment is in memory until it is written: once it is too long, the filter is not called again.
 #[test]
-fn a_segment_that_would_be_too_long_is_given_up_at_once() {
+fn a_rewritten_segment_that_would_be_too_long_is_refused_at_once() {
     let (disk, manifest) = written(40, 64 << 10);
     // No code reads these bytes, so they take no memory.
     let mut judge = Judge { decide: |_, _: &FoundBatch<'_>| Ok(Some(vec![0; 256 << 20])), asked: 0 };

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_that_leaves_while_threads_note_leaves_nothing_in_the_sum() {
+    fn a_dropped_account_leaves_no_bytes_in_the_sum() {
         const PIECES: u64 = if cfg!(miri) { 50 } else { 5000 };
         let sum = Arc::new(IndexMemory::default());
         for _ in 0..4 {

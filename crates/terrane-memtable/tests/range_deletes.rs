@@ -66,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn stretches_are_disjoint_and_none_is_empty(deletes in deletes(), at in 0u64..30) {
+    fn fragments_are_disjoint_and_none_is_empty(deletes in deletes(), at in 0u64..30) {
         let tree = RangeDeletes::new();
         for (start, end, seq) in &deletes {
             tree.insert(start, end, SeqNo(*seq));

@@ -51,7 +51,7 @@ impl Runner {
         if !self.has_journal {
             return;
         }
-        // What came in the middle may be in it.
+        // An operation in the middle may be included.
         let allowed = Allowed { floor: before.floor, ..self.allowed(Crash::Kill) };
         let seed = self.world.trace().value() as u64;
         let disk = self.observer_disk(self.disk().device().crash(seed));

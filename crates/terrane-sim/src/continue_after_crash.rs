@@ -30,7 +30,7 @@ pub(crate) struct Recovered {
     pub(crate) found: Found,
 }
 
-/// What the second crash left.
+/// The device after the second crash.
 pub(crate) struct Left {
     pub(crate) image: MemDisk,
     pub(crate) allowed: Allowed,
@@ -74,7 +74,7 @@ impl Recovered {
         if numbers.one_in(2) {
             self.disk.crash_after(numbers.below(CALLS_MAX), crash);
         }
-        // What a recovery found it has made durable.
+        // A recovery makes the rows that it found durable.
         let (mut durable, mut extra) = (model.now(), None);
         for number in 1..=WRITES {
             let changes = self.draw_changes(model, &mut numbers, number);

@@ -140,7 +140,7 @@ impl SimDisk {
         self.shared.image.lock().is_some()
     }
 
-    /// What the crash left.
+    /// The device after the crash.
     #[must_use]
     pub(crate) fn image(&self) -> Option<MemDisk> {
         self.shared.image.lock().clone()
@@ -159,7 +159,7 @@ impl SimDisk {
         }
     }
 
-    /// What happens at every call; says how the call is harmed.
+    /// Runs at every call; returns the fault of the call.
     fn enter(&self, call: Call, path: &Path, at: u64, len: u64) -> Result<Option<Harm>> {
         if self.shared.image.lock().is_some() {
             return Err(self.cut(call, path));

@@ -15,7 +15,7 @@ use crate::op::{Edit, KEYS_MAX, Op, Span, Value, Way};
 use crate::options::random_options;
 use crate::script::Script;
 
-/// What happens to the device in a run.
+/// The kind of faults in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Climate {
     /// Nothing: every answer is the model's, every call succeeds.
@@ -40,7 +40,7 @@ impl Climate {
     }
 }
 
-/// What a run is like.
+/// The profile of a run.
 struct Habit {
     climate: Climate,
     keys: u64,
@@ -118,7 +118,7 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
     Script { seed, options, ops: draft.ops }
 }
 
-/// What makes copies of the database, or goes back to one.
+/// Operations that copy the database, or restore a copy.
 fn draw_copy(numbers: &mut Rng) -> Op {
     match numbers.below(8) {
         0..3 => Op::Backup { keep: 1 + numbers.below(3), seed: numbers.below(4) },
@@ -167,7 +167,7 @@ impl Draft {
         });
     }
 
-    /// What may happen in the middle of another operation.
+    /// Operations that may run in the middle of another one.
     fn inner(&mut self) -> Op {
         match self.numbers.below(10) {
             0..4 => self.batch(5),
@@ -177,7 +177,7 @@ impl Draft {
         }
     }
 
-    /// What is not a read or a write.
+    /// Operations other than reads and writes.
     fn around(&mut self) -> Op {
         match self.numbers.below(100) {
             0..8 => Op::Flush,
@@ -209,7 +209,7 @@ impl Draft {
         }
     }
 
-    /// What the climate brings.
+    /// Events of the climate: faults and crashes.
     fn weather(&mut self) -> Op {
         match (self.habit.climate, self.numbers.below(4)) {
             (Climate::Fair, _) => Op::Steps { count: 2 },
@@ -253,7 +253,7 @@ impl Draft {
         let (call, harm) = match self.numbers.below(8) {
             0 => (Call::Read, Harm::Short),
             1..4 => (Call::Read, Harm::Flip(self.numbers.next_u64())),
-            // What is mapped is written by syncs.
+            // Syncs write mapped pages.
             lost => {
                 let call = if self.numbers.one_in(2) { Call::Write } else { Call::Sync };
                 (call, if lost < 6 { Harm::Lost } else { Harm::Misdirected(self.numbers.next_u64()) })

@@ -88,7 +88,8 @@ impl Runner {
         was_refused && !is_hindered && !is_damaged && !self.disk().has_crashed()
     }
 
-    /// What waits for nothing, such as scrubbing, is tried again, too, and then not told as failing any more.
+    /// Jobs for which no caller waits, such as scrubbing, are also tried again, and then no longer reported
+    /// as failing.
     fn ask(&self) -> Result<()> {
         let db = self.db();
         db.write(&Batch::new(), Sync::Yes)?;

@@ -20,7 +20,8 @@ impl Runner {
         let mut life = self.life.borrow_mut();
         if struck.segments_lost > life.segments_lost {
             life.segments_lost = struck.segments_lost;
-            // What an opening writes again was durable before or not, and is either way.
+            // During an opening the floor stays: bytes that it writes again were durable before, or need not
+            // be.
             if !self.is_opening.get() {
                 life.kept = life.kept.min(life.durable);
             }

@@ -11,7 +11,7 @@ use crate::order::{Order, Placed};
 use crate::trace::hash;
 use terrane_base::rng::mix;
 
-/// What keys begin with whose values expire. Their values begin with the moment, 8 bytes, in milliseconds.
+/// The first bytes of keys whose values expire. Their values begin with the moment, 8 bytes, in milliseconds.
 /// What is there depends on the moment of the read, so prints leave them out: every commit of one changes
 /// another key as well.
 pub(crate) const EXPIRING: &[u8] = b"ttl/";
@@ -235,7 +235,7 @@ impl Model {
         self.visible(key, life.rows.get(&Placed::new(life.order, key))?, at)
     }
 
-    /// What is to be seen of the versions of a key.
+    /// The visible value of the versions of a key.
     fn visible<'m>(&self, key: &[u8], versions: &'m Versions, at: u64) -> Option<&'m [u8]> {
         let value = visible(versions, at)?;
         let until = value.first_chunk().filter(|_| key.starts_with(EXPIRING));

@@ -21,11 +21,11 @@ use crate::run::{DIR, Runner};
 const REPAIRED: &str = "/repaired";
 /// Turns of the background within which scrubbing goes through everything.
 const SCRUB_TURNS: u32 = 50_000;
-/// What passes when nothing is due.
+/// The time that passes when nothing is due.
 const SCRUB_WAIT: Duration = Duration::from_millis(100);
 
 impl Runner {
-    /// What the background complains of may only be what was done to the device.
+    /// Errors of the background must come from faults of the device.
     pub(crate) fn judge_background(&self) {
         let db = self.db();
         for finding in db.scrub_findings() {

@@ -62,7 +62,7 @@ pub(crate) fn key(number: u64) -> Vec<u8> {
 pub(crate) struct Value {
     /// Bytes.
     pub(crate) len: u64,
-    /// What distinguishes it.
+    /// The number that makes it different from other values.
     pub(crate) stamp: u64,
 }
 

@@ -25,7 +25,7 @@ impl Event {
     }
 }
 
-/// What may be there after a life of a process.
+/// The states that are allowed after a life of a process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Allowed {
     /// Commits that must be there.
@@ -40,7 +40,7 @@ pub(crate) struct Allowed {
     pub(crate) events: Vec<Event>,
 }
 
-/// What was found.
+/// The state that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     /// So many commits; one more than `acked` if the extra one is there.

@@ -26,7 +26,7 @@ const LONG: usize = 9_000;
 /// One recovered state in so many is killed once more after its end, and recovered.
 const ONCE_MORE_ONE_IN: u64 = 8;
 
-/// What was explored.
+/// The result of an exploration.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     /// Calls that were crashed at.
@@ -51,7 +51,7 @@ enum Phase {
     RolledBack,
 }
 
-/// What a recovery finds.
+/// The state that a recovery finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Old,
@@ -75,7 +75,7 @@ impl Phase {
 /// outcomes of a loss of power.
 ///
 /// # Errors
-/// What was wrong, and where.
+/// A failure, with its place.
 pub fn explore(number: u64, outcomes_max: u64) -> std::result::Result<Seen, String> {
     panics::record();
     let explored = crate::alone::alone(|| {
@@ -106,7 +106,7 @@ struct History {
     concurrency: Concurrency,
     commits: bool,
     sync: bool,
-    /// What happens between the two phases: nothing, a flush, more writes and background work, a reopening.
+    /// The events between the two phases: none, a flush, more writes and background work, a reopening.
     between: u64,
     is_long: bool,
 }
@@ -209,7 +209,7 @@ impl Scout {
         }
         db.put(b"f", b"after")?;
         db.flush()?;
-        // What is flushed is durable.
+        // Flushed rows are durable.
         if history.commits {
             self.phase.set(Phase::Committed { sync: true });
         }
@@ -314,7 +314,7 @@ fn expect(db: &Db, history: History, wanted: Found) -> std::result::Result<(), S
     if found == wanted { Ok(()) } else { Err(format!("found {found:?}, expected {wanted:?}")) }
 }
 
-/// What it wrote, read and scanned is closed to others, and nothing else is.
+/// The keys that it wrote, read and scanned are locked for others, and no other keys are.
 fn assert_locked(db: &Db) -> std::result::Result<(), String> {
     for (key, is_open) in [("a", false), ("b", false), ("c", false), ("r1", false), ("q", true)] {
         let attempt = || {

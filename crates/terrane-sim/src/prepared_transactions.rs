@@ -110,7 +110,7 @@ impl Runner {
         self.forget_ended();
     }
 
-    /// What was committed durably is over.
+    /// A durably committed transaction is no longer prepared.
     fn forget_ended(&self) {
         let durable = self.life.borrow().durable();
         self.waiting

@@ -13,7 +13,7 @@ use crate::run::Runner;
 /// Keys that expire at moments of their own; whether they are there is asked elsewhere.
 const EXPIRING: &[u8] = b"ttl/";
 
-/// What was made of the changes that were told.
+/// The rows of the replica.
 #[derive(Debug)]
 pub(crate) struct Replica {
     next: SeqNo,
@@ -51,7 +51,7 @@ impl Replica {
     /// Begins with a copy.
     fn copy(&mut self, db: &Db) -> Result<()> {
         let snapshot = db.snapshot();
-        // What was copied must not be lost, or the replica would be ahead.
+        // Copied commits must not be lost, or the replica would be ahead.
         db.sync()?;
         self.rows.clear();
         for name in db.tables() {

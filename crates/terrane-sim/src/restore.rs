@@ -22,11 +22,11 @@ use crate::run::{DIR, Runner};
 /// Where one is restored, on a device of its own.
 const TARGET: &str = "/restored";
 
-/// What a backup has.
+/// The expected content of a backup.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     pub(crate) model: Model,
-    /// What is prepared in it.
+    /// Its prepared transactions.
     pub(crate) waiting: Vec<PreparedTransaction>,
 }
 

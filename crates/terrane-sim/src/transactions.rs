@@ -73,7 +73,7 @@ struct RunningTransaction<'r> {
     later: Rng,
     tables: Vec<Table>,
     options: TransactionOptions,
-    /// What it sees; of one that reads what is committed, when it began.
+    /// The moment that it reads; for read committed, the moment of its beginning.
     moment: u64,
     /// It has seen or locked something: what it sees does not move any more.
     has_begun: bool,
@@ -91,7 +91,7 @@ struct RunningTransaction<'r> {
     /// Keys that it has locked.
     locked: BTreeSet<Place>,
     /// Places in ranges that it deletes, into which no other writer may write.
-    fenced: BTreeSet<Place>,
+    range_locked: BTreeSet<Place>,
     /// Ranges that must be as they were.
     scans: Vec<Seen>,
 }
@@ -150,10 +150,10 @@ impl Runner {
             reads: BTreeMap::new(),
             has_claims: false,
             locked: BTreeSet::new(),
-            fenced: BTreeSet::new(),
+            range_locked: BTreeSet::new(),
             scans: Vec::new(),
         };
-        // What comes in the middle of calls must not write: it could wait for the locks.
+        // An operation in the middle of calls must not write: it could wait for the locks.
         self.is_transacting.set(true);
         let _ended: Step = transaction.run(running, seed);
         self.is_transacting.set(false);
@@ -176,7 +176,7 @@ impl Runner {
 
 impl RunningTransaction<'_> {
     fn run(mut self, mut running: Transaction, seed: u64) -> Step {
-        // What it sees is fixed by its first read; without one it may move on with the first lock.
+        // Its first read fixes its snapshot; without a read the first lock may move it.
         if !self.later.one_in(3) {
             self.read_in(&running)?;
         }
@@ -247,7 +247,7 @@ impl RunningTransaction<'_> {
             return Some(Kind::TooOld);
         }
         self.begin_with_lock();
-        let is_new = !self.locked.contains(place) && !self.fenced.contains(place);
+        let is_new = !self.locked.contains(place) && !self.range_locked.contains(place);
         let is_stale = self.has_moment() && is_new && self.changed_since(place, self.moment);
         self.locked.insert(place.clone());
         is_stale.then_some(Kind::Conflict)
@@ -261,7 +261,7 @@ impl RunningTransaction<'_> {
     /// Returns true if what it wrote, read or scanned has changed.
     fn is_stale(&self) -> bool {
         if self.overlay.is_empty() && !self.has_claims {
-            // What only reads is of the moment that it saw.
+            // A read-only transaction is of the moment that it read.
             return false;
         }
         let is_changed = |place: &Place| self.changed_since(place, self.moment);

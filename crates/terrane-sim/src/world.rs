@@ -26,9 +26,9 @@ use crate::trace::{Trace, hash};
 const IDLE_MAX: u64 = 4_000;
 /// Waits within one operation after which it counts as endless.
 const PASSES_MAX: u64 = 200_000;
-/// What a look at the clock takes.
+/// The time that a reading of the clock takes.
 const LOOK_NANOS: u64 = 700;
-/// What an operation takes of the wall clock.
+/// The time of the wall clock that an operation takes.
 pub(crate) const OPERATION_MILLIS: u64 = 5;
 /// Wall time at the beginning, in seconds.
 const WALL_START: u64 = 1_700_000_000;

@@ -221,7 +221,7 @@ fn scripts_of_repaired_bugs_pass() {
 /// `scrub` compares what scrubbing found with what a check finds; here it has something to find, and before
 /// the rot nothing.
 #[test]
-fn scrubbing_finds_what_rots_and_nothing_else() {
+fn scrubbing_finds_rotten_extents_and_no_others() {
     let mut found = 0;
     for seed in 0..12 {
         let puts: String = (0..16).map(|key| format!("put default {key} 180000:{}\n", 3 * key + 3)).collect();

@@ -69,7 +69,7 @@ fn open(options: Options) -> Db {
     let env = Env { clock: Arc::new(Counted(Env::real().clock)), ..Env::real() };
     let db = Db::open_on(MemoryDevice::new(64 << 20).disk(), "/data", &options, env).unwrap();
     (0..1000u32).for_each(|key| db.put(&key.to_be_bytes(), b"value").unwrap());
-    // What is in memory stays there.
+    // Rows in memory stay there.
     db.pause_background();
     db
 }

@@ -38,7 +38,7 @@ fn verdicts_respect_noise() {
 }
 
 #[test]
-fn few_pairs_are_told() {
+fn few_pairs_are_reported_as_unsure() {
     let few = compare(&noisy(1, 4, 1e5, 0.01), &noisy(2, 4, 1e5, 0.01), 0.05);
     assert_eq!(few.rows[0].interval.coverage, None);
     assert!(few.to_string().contains("noise cannot be judged"), "{few}");

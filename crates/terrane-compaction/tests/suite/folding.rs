@@ -51,7 +51,7 @@ fn control() -> JobControl {
     control
 }
 
-/// What a reader at `seq` makes of rows, newest first, at a moment.
+/// The value that a reader at `seq` gets from rows, newest first, at a moment.
 fn read(rows: &[Row], seq: SeqNo, now: Moment) -> Option<Vec<u8>> {
     let mut chain = Chain::new();
     for row in rows.iter().filter(|row| row.seq_kind.seq() <= seq) {

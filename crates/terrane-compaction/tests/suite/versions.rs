@@ -5,7 +5,7 @@ use terrane_compaction::versions::{Verdict, VersionFilter, in_one_stripe};
 
 const LEN_MAX: usize = 5;
 
-/// What stays of `versions`, newest first.
+/// The versions that stay, newest first.
 fn survivors(versions: &[SeqKind], snapshots: &[SeqNo], is_bottom: bool) -> Vec<SeqKind> {
     let mut filter = VersionFilter::new(snapshots);
     filter.start_key();

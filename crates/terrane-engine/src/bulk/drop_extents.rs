@@ -27,7 +27,7 @@ use crate::observe::stats::add;
 use crate::read::scan::Bounds;
 use crate::table::Table;
 
-/// What was dropped.
+/// The dropped extents and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DroppedExtents {

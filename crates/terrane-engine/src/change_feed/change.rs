@@ -1,4 +1,4 @@
-//! What a committed batch changed, decoded where it lies.
+//! The changes of a committed batch, decoded in place.
 
 use std::sync::Arc;
 
@@ -47,14 +47,14 @@ pub struct Change<'b> {
     pub table_id: u32,
     /// Name of the table; `None` if it was dropped since, and for log data.
     pub table: Option<&'b str>,
-    /// What was done.
+    /// The kind of the change.
     pub kind: ChangeKind<'b>,
     /// From when on it is as if deleted, in milliseconds since 1970; `None` for what lives for ever, and for
     /// deletes.
     pub expires_at: Option<u64>,
 }
 
-/// What a change did.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeKind<'b> {

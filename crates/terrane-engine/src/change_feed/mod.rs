@@ -139,7 +139,7 @@ impl Files {
         Ok(Arc::new(state))
     }
 
-    /// What the manifest knows of a table, read again if it is one that was not there.
+    /// The name of a table by the manifest, which is read again if it does not have the table.
     fn name_of(&mut self, id: TableId) -> Result<TableName> {
         if !self.names.contains_key(&id) {
             // A table that was dropped since may have gone by its name before.
@@ -170,7 +170,7 @@ impl Files {
 }
 
 impl Engine {
-    /// What the open database knows of a table.
+    /// The name of a table by the open database.
     fn table_named(&self, id: TableId) -> TableName {
         match self.catalog.get(id, &epoch::pin()) {
             None => TableName::Dropped,

@@ -48,7 +48,7 @@ use prepared::Entry;
 /// Of the write memory, the share that the window takes at most.
 const WINDOW_SHARE: u64 = 16;
 
-/// What the transactions of a database share.
+/// The shared state of the transactions of a database.
 pub(crate) struct Transactions {
     /// Whether any lives.
     pub(crate) watch: Watch,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// What a transaction may see of others that run beside it. Each includes what the weaker ones promise.
+/// The effects of concurrent transactions that a transaction may see. Each level includes the promises of the
+/// weaker ones.
 ///
 /// | | dirty, aborted, intermediate and cyclic reads and writes | lost updates, changing reads, read skew | write skew, phantoms |
 /// |---|---|---|---|
@@ -47,7 +48,7 @@ pub enum Concurrency {
 pub struct TransactionOptions {
     /// When conflicts are found.
     pub concurrency: Concurrency,
-    /// What it may see of others.
+    /// The level of isolation.
     pub isolation: Isolation,
     /// The longest wait for one lock; by default a second. 0 never waits.
     pub lock_timeout: Duration,
@@ -56,7 +57,7 @@ pub struct TransactionOptions {
     pub keys_max: u64,
     /// Most bytes of changes, and of keys that are kept for the commit; by default 256 MiB.
     pub bytes_max: u64,
-    /// Whether a wait that closes a circle of waiters is refused at once; by default it is. Without it such a
+    /// Whether a wait that closes a cycle of waiters is refused at once; by default it is. Without it such a
     /// wait ends as any other, after `lock_timeout`.
     pub finds_deadlocks: bool,
     /// Whether it sees the moment of its beginning in any case. By default it does not: as long as it has

@@ -36,7 +36,7 @@ use crate::write::commit::LOCK_TIMEOUT;
 /// How long the commit of a prepared transaction waits for commits that are under way.
 const RESUME_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What is known of a name.
+/// The state of a name.
 #[derive(Debug)]
 pub(crate) enum Entry {
     /// A thread is preparing it, committing it or rolling it back.
@@ -208,7 +208,7 @@ impl Engine {
         resumed.map_err(|refusal| self.refused(refusal, None))
     }
 
-    /// What the commit of a prepared transaction writes.
+    /// The changes of a prepared transaction's commit.
     fn prepared_with(&self, name: &str, more: &Batch, table: &Table) -> Result<Batch> {
         let mut record = Vec::new();
         if !self.get(table, name.as_bytes(), ReadMode::default(), &mut record)? {

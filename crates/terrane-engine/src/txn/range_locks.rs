@@ -69,7 +69,7 @@ pub(super) struct ChangeCounts {
     entry_changes: u64,
 }
 
-/// What keeps an owner from a lock or a range lock.
+/// The reason why an owner does not get a lock or a range lock.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Blocker {
     /// Owners that hold locks of covered keys.
@@ -96,7 +96,7 @@ impl Blocker {
     }
 }
 
-/// What a range lock covers.
+/// The keys and ranges that a range lock covers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LockTarget {
     /// Single keys, ascending.

@@ -48,7 +48,7 @@ pub struct Transaction {
     options: TransactionOptions,
     /// Where it comes from.
     origin: Origin,
-    /// What all reads see; `None` where each sees its own moment.
+    /// The snapshot of all reads; `None` if each read sees its own moment.
     snapshot: Option<Arc<Snapshot>>,
     /// Registered with the window: what is committed above is kept there.
     since: SeqNo,
@@ -131,7 +131,7 @@ impl Transaction {
         &self.engine
     }
 
-    /// What its reads see; `None`: each sees what is visible when it begins.
+    /// The snapshot of its reads; `None`: each read sees the commits that are visible when it begins.
     #[must_use]
     pub fn snapshot(&self) -> Option<&Arc<Snapshot>> {
         self.snapshot.as_ref().filter(|_| !terrane_base::planted!(ReadBesideSnapshot))
@@ -287,7 +287,7 @@ impl Transaction {
 
     fn commit_in_time(&self, batch: &Batch, sync: bool) -> Result<SeqNo> {
         if batch.is_empty() && !self.has_claims {
-            // What it saw is one moment in the order of commits.
+            // All its reads are of one moment in the order of commits.
             if sync {
                 self.engine.sync()?;
             }
@@ -340,7 +340,7 @@ impl Transaction {
         (self.id, locks)
     }
 
-    /// What is locked only because it was read, with the mode.
+    /// Keys that are locked only because they were read, with the mode.
     pub(super) fn claims(&self) -> impl Iterator<Item = (&LockKey, LockMode)> {
         let reads = self.reads.keys().map(|key| (key, LockMode::Shared));
         self.held.iter().map(|(key, mode)| (key, *mode)).chain(reads)

@@ -105,7 +105,7 @@ fn run(plans: &[Vec<(usize, LockMode)>], readings: &[u64]) -> Vec<Result<(), Ref
 use LockMode::{Exclusive, Shared};
 
 #[test]
-fn every_circle_is_found_and_one_goes_on() {
+fn every_deadlock_is_found_and_one_owner_goes_on() {
     explore(|| {
         let plans: Vec<_> =
             (0..KEYS).map(|own| vec![(own, Exclusive), ((own + 1) % KEYS, Exclusive)]).collect();

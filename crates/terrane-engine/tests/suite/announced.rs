@@ -72,7 +72,7 @@ fn follow(disk: &MemDisk) -> Arc<Engine> {
     Engine::follow_on(&disk, Path::new(DIR), &options(), &Env::real(), &functions, None).unwrap().0
 }
 
-/// What readers in another process see: a view, and a reader of changes.
+/// The results of readers in another process: a view, and a reader of changes.
 fn beside(disk: &MemDisk, mark: SeqNo) -> (bool, bool) {
     let view = follow(disk);
     let seen = holds(&view);
@@ -255,7 +255,7 @@ impl Clock for Looks {
 /// However long the device takes: a writer to the range of an ingest waits a second for locks, and waits for
 /// the ingest to its end.
 #[test]
-fn writers_wait_for_extents_that_come_in() {
+fn writers_wait_for_an_ingest() {
     const STOPS_MAX: usize = 300;
     let (disk, clock) = (GateDisk::new(MemDisk::new()), Arc::new(Looks::default()));
     let env = Env { clock: clock.clone(), ..Env::real() };

@@ -74,7 +74,7 @@ impl CompactionFilter for AtFirstRow {
 }
 
 #[test]
-fn work_that_a_pause_caught_is_reported_instead_of_waited_for() {
+fn a_job_that_a_pause_holds_is_reported_instead_of_waited_for() {
     let engine = open(MemDisk::new(), &small_options()).unwrap();
     let table = with_two_runs(&engine);
     let at_first_row = Arc::new(AtFirstRow { meets: Barrier::new(2), was_shown: AtomicBool::new(false) });
@@ -93,7 +93,7 @@ fn work_that_a_pause_caught_is_reported_instead_of_waited_for() {
 }
 
 #[test]
-fn a_level_whose_jobs_are_cancelled_is_begun_again() {
+fn a_requested_level_begins_again_after_its_jobs_were_cancelled() {
     let disk = GateDisk::new(MemDisk::new());
     let engine = open(disk.clone(), &small_options()).unwrap();
     let table = with_two_runs(&engine);

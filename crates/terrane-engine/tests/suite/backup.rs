@@ -77,7 +77,7 @@ fn check(engine: &Arc<Engine>) -> Vec<Row> {
     all.pop().unwrap()
 }
 
-/// What the database in `dir` holds, which is whole.
+/// The rows of the database in `dir`, which is sound.
 fn rows_of(disk: &MemDisk, dir: &str) -> Vec<Row> {
     let engine = reopen(disk.clone(), dir).unwrap();
     let rows = check(&engine);
@@ -85,7 +85,7 @@ fn rows_of(disk: &MemDisk, dir: &str) -> Vec<Row> {
     rows
 }
 
-/// What backup `id` holds.
+/// The rows of backup `id`.
 fn rows_in(backups: &Backups, id: u64) -> Vec<Row> {
     let elsewhere = MemDisk::new();
     restore(backups, &elsewhere, id, TARGET).unwrap();

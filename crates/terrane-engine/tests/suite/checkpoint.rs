@@ -111,7 +111,7 @@ fn a_checkpoint_is_a_database_of_its_own() {
 }
 
 #[test]
-fn a_checkpoint_of_a_checkpoint_and_of_nothing() {
+fn checkpoints_of_a_checkpoint_and_of_an_empty_database() {
     let disk = MemDisk::new();
     let engine = open(disk.clone(), &small_options()).unwrap();
     let made = checkpoint(&engine, COPY).unwrap();

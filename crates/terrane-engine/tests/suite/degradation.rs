@@ -124,7 +124,7 @@ fn a_compaction_that_meets_damage_is_left_alone_and_writers_go_on() {
         assert_eq!(get(&engine, &other, &key(number)).unwrap(), Some(vec![11; 100]));
     }
     engine.close().unwrap();
-    // What went on is there after an opening.
+    // Writes after the fault exist after an opening.
     let engine = open(disk, &small_options()).unwrap();
     let table = default_table(&engine);
     assert_eq!(get(&engine, &table, &key(4242)).unwrap(), Some(vec![11; 100]));

@@ -38,7 +38,7 @@ const CALLS: [Call; 15] = [
 /// Tries, 5 ms and more apart, in which work that has failed is begun again: its pause is 5 s at most.
 const TRIES_MAX: u64 = 6000;
 
-/// What a history met.
+/// The errors of a history.
 #[derive(Debug, Default)]
 struct Met {
     errors: Vec<Error>,

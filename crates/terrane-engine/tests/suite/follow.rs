@@ -70,7 +70,7 @@ fn a_view_has_what_the_primary_had_and_the_next_one_more() {
     write(&engine, 0, 300, 1);
     engine.flush().unwrap();
     engine.wait_until_quiescent().unwrap();
-    // What it merges away is gone for the view: that is another test.
+    // No merge, since it would remove extents of the view: that is another test.
     engine.set_background_paused(true);
     write(&engine, 200, 200, 2);
     let view = follow(disk.clone(), dir, None).unwrap();
@@ -106,7 +106,7 @@ fn a_follower_writes_nothing_and_takes_no_lock() {
     write(&engine, 0, 300, 1);
     engine.flush().unwrap();
     engine.wait_until_quiescent().unwrap();
-    // What it merges away is gone for the view: that is another test.
+    // No merge, since it would remove extents of the view: that is another test.
     engine.set_background_paused(true);
     write(&engine, 0, 30, 2);
     let disk = FaultyDisk::new(Arc::new(memory.clone()));

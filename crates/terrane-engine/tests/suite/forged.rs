@@ -101,7 +101,7 @@ fn repaired(disk: &MemDisk) -> RepairReport {
     repair_on(&door, Path::new(DIR), Path::new(TARGET), &small_options(), Env::real()).unwrap()
 }
 
-/// What was never durable is cut; a value in it does not say otherwise.
+/// Groups that were never durable are cut, also if a value in them looks like a durable group.
 #[test]
 fn a_value_in_a_torn_group_is_no_durable_mark() {
     let (disk, path, value_at) = database();

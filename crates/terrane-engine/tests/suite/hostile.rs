@@ -54,7 +54,7 @@ fn writable(disk: &MemDisk, path: &Path) -> Arc<dyn File> {
     disk.open(path, OpenMode::Write, false).unwrap()
 }
 
-/// What came of a damaged store.
+/// The outcomes of damaged databases.
 #[derive(Debug, Default)]
 struct Outcomes {
     right: u64,
@@ -289,7 +289,7 @@ fn a_read_only_open_writes_nothing_and_refuses_writes() {
 }
 
 #[test]
-fn a_read_only_open_of_nothing_makes_nothing() {
+fn a_read_only_opening_without_a_database_creates_no_file() {
     let disk = MemDisk::new();
     let error = open(disk.clone(), &Options { read_only: true, ..small_options() }).map(drop).unwrap_err();
     assert!([Kind::NotFound, Kind::Invalid].contains(&error.kind()), "{error}");

@@ -200,14 +200,14 @@ fn judge_image(oracle: &Oracle, options: &Options, image: &Image, numbers: &mut 
     let found = reopen_and_judge(oracle, options, &image.disk, image.span, place);
     let again = Span { least: found, most: found, ..image.span };
     for (index, cut) in cuts.iter().enumerate() {
-        // What a dead process left in the page cache is promised only until the power goes.
+        // Bytes of a dead process in the page cache survive only until a loss of power.
         let span = if image.power_loss { again } else { image.span_after_power_loss };
         let place = format!("{place}, cut {index} in recovery");
         let found = reopen_and_judge(oracle, options, cut, span, &place);
         let again = Span { least: found, most: found, ..span };
         reopen_and_judge(oracle, options, &cut.crash(numbers.next_u64()), again, &format!("{place}, again"));
     }
-    // What an opening has shown, no later loss of power takes away.
+    // Rows that an opening has shown survive every later loss of power.
     let later = image.disk.crash(numbers.next_u64());
     reopen_and_judge(oracle, options, &later, again, &format!("{place}, opened again"));
     go_on(options, &image.disk.kill(), numbers, place);
@@ -273,7 +273,7 @@ fn a_table_created_after_unsynced_writes_does_not_promise_them() {
 
 /// With the journal off only what was flushed is promised, and there may be more.
 #[test]
-fn without_a_journal_what_was_flushed_is_there() {
+fn without_a_journal_flushed_writes_survive() {
     let options = Options { journal: JournalMode::Off, ..small_options() };
     for seed in 0..number_from_env("TERRANE_POWER_HISTORIES", 25) {
         let mut numbers = Rng::new(seed);

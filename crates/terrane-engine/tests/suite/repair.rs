@@ -30,7 +30,7 @@ fn read_all(engine: &Arc<Engine>) -> Rows {
         .collect()
 }
 
-/// What was ever written.
+/// All rows that were ever written.
 #[derive(Default)]
 struct Past {
     /// Every value that any key ever had.

@@ -81,7 +81,7 @@ fn filtered(disk: impl Disk + 'static) -> terrane_base::Result<Arc<Engine>> {
 }
 
 #[test]
-fn a_death_at_any_call_leaves_all_or_nothing_of_what_a_filter_decides() {
+fn a_crash_at_any_call_leaves_all_or_none_of_the_decisions_of_a_filter() {
     let image = loaded();
     let before = state(&open(image.kill(), &small_options()).unwrap());
     let after = state(&filtered(image.kill()).unwrap());
@@ -129,7 +129,7 @@ fn read_only() -> Options {
 
 /// A reader cannot end what a writer began; it says what to do.
 #[test]
-fn a_reader_of_an_opening_that_died_is_told() {
+fn a_reader_beside_an_opening_that_died_gets_an_error() {
     let image = loaded();
     let mut told = 0;
     for disk in images_of_an_opening(&image) {
@@ -197,7 +197,7 @@ fn a_read_beside_an_opening_that_died_gets_busy() {
     assert!(told > 0, "the names come behind the edit");
 }
 
-/// What is listed and has not got its name yet is not lost to a repair.
+/// A repair finds a segment that is listed but not renamed yet.
 #[test]
 fn a_repair_reads_segments_that_have_not_got_their_names() {
     let image = loaded();
@@ -226,7 +226,7 @@ fn files_of_segments_that_were_written_anew_go() {
     let disk = image.kill();
     let engine = filtered(disk.clone()).unwrap();
     let left: Vec<_> = before.iter().filter(|name| disk.exists(&journal.join(name)).unwrap()).collect();
-    // What was made ready and never used stays.
+    // Only files that were prepared and never used stay.
     assert!(left.len() + 2 < before.len(), "{left:?} of {before:?}");
     drop(engine);
 }

@@ -37,7 +37,7 @@ fn used_at_rest(idle_reclaim: bool, kept: u64) -> u64 {
         until("half of it comes back", is_back);
     }
     let used = disk.used_bytes();
-    // What was given back without being in use: a cut right now finds every row.
+    // The freed space was not in use: after a power cut right now every row is found.
     let cut = open(disk.crash(1), &options).unwrap();
     let table = cut.catalog().require("default").unwrap();
     assert_eq!(rows(&cut, &table).unwrap().len(), expected.len());

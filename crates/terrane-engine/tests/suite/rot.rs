@@ -93,7 +93,7 @@ fn writable(disk: &MemDisk, path: &Path) -> Arc<dyn File> {
     disk.open(path, OpenMode::Write, false).unwrap()
 }
 
-/// What came of damaged databases.
+/// The outcomes of damaged databases.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcomes {
     tried: u64,
@@ -110,7 +110,7 @@ struct Outcomes {
 #[derive(Default)]
 struct Table(BTreeMap<(&'static str, &'static str), Outcomes>);
 
-/// What kinds of file there are.
+/// The kinds of files.
 const KINDS: [&str; 5] = ["data", "CURRENT", "LOCK", "manifest", "segment"];
 
 impl Table {

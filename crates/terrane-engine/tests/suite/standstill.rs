@@ -163,7 +163,7 @@ fn assert_there(engine: &Arc<Engine>, written: u64) {
 }
 
 #[test]
-fn a_writer_waits_for_the_attempt_that_may_succeed_and_is_not_told_of_older_failures() {
+fn a_writer_waits_for_the_running_attempt_and_ignores_older_failures() {
     let (engine, go, written) = flush_stands_after_failures();
     going_on_while(go, || engine.put(TableId::DEFAULT, b"waits", b"for the flush", false)).unwrap();
     engine.flush().unwrap();

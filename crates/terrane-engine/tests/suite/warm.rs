@@ -57,7 +57,7 @@ fn loads_after_rewriting(warm_outputs: bool, is_read: bool) -> u64 {
 }
 
 #[test]
-fn a_read_of_what_was_just_written_loads_a_block_and_nothing_else() {
+fn a_read_of_new_extents_loads_one_block_only() {
     assert_eq!(loads_after_rewriting(true, true), 1);
 }
 

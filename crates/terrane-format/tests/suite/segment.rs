@@ -224,7 +224,7 @@ proptest! {
 
     /// Right checksums over wrong fields: an attacker that can write a group can also set its checksums.
     #[test]
-    fn lies_with_right_checksums_do_not_panic(
+    fn wrong_fields_with_right_checksums_do_not_panic(
         len in 0u32..2048, first_seq in prop_oneof![Just(42u64), any::<u64>()], durable: u64,
         record_count in prop_oneof![0u32..4, any::<u32>()], batch_count in prop_oneof![0u32..4, any::<u32>()],
         batch_len in prop_oneof![0u32..200, any::<u32>()], batch_records in prop_oneof![0u32..9, any::<u32>()],

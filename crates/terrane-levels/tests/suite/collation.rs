@@ -43,7 +43,7 @@ fn numbers(state: &State) -> Vec<u32> {
 }
 
 #[test]
-fn a_manifest_sorts_extents_by_the_comparator_once_it_is_at_hand() {
+fn a_manifest_sorts_extents_once_the_comparator_is_registered() {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let options = vec![("comparator".to_owned(), "shortest".to_owned())];
@@ -95,7 +95,7 @@ fn a_manifest_sorts_extents_by_the_comparator_once_it_is_at_hand() {
 }
 
 #[test]
-fn extents_that_do_not_lie_as_the_comparator_says_are_damage() {
+fn extents_out_of_the_comparators_order_are_damage() {
     #[derive(Debug)]
     struct Turned;
     impl Comparator for Turned {

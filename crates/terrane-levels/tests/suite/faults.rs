@@ -257,7 +257,7 @@ fn opening_cleans_up_after_a_roll_and_touches_nothing_else() {
 }
 
 /// A roll was refused between the rename of `CURRENT` and the sync of the directory, and the process died.
-/// What the next one builds on the new name must not go when the name goes.
+/// Edits of the next opening must not disappear with a name that is not durable.
 #[test]
 fn a_name_that_an_opening_found_is_durable() {
     let disk = MemDisk::new();

@@ -19,11 +19,11 @@ const KEYS: u64 = 6;
 /// Rings, and so the most that is prepared at once, and one.
 const RINGS: u64 = 4;
 
-/// What a running transaction has seen and done.
+/// A running transaction, with its reads and changes.
 struct Attempt {
     running: Transaction,
     options: TransactionOptions,
-    /// What it sees.
+    /// The moment that it reads.
     moment: u64,
     ring: u64,
     changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
@@ -69,7 +69,7 @@ impl History {
             locked: BTreeSet::new(),
             has_scanned: false,
         };
-        // What it sees is fixed by the first read, also where it moves on with a first lock.
+        // The first read fixes its snapshot, also if a first lock would move the snapshot.
         let mut goes_on = self.read_in(&mut attempt)?;
         for _ in 0..self.numbers.below(8) {
             if !goes_on {
@@ -220,7 +220,7 @@ impl History {
                 }
             }
             _ => {
-                // What only reads is of the moment that it saw.
+                // A read-only transaction is of the moment that it read.
                 let is_stale = is_stale && !changes.is_empty();
                 let committed = attempt.running.commit(Sync::No);
                 if self.judge("a commit", committed, is_stale)?.is_some() && !changes.is_empty() {

@@ -31,7 +31,7 @@ impl fmt::Display for Op {
                 f.write_str(mark(*sync, "sync"))
             }
             op if bulk::is_one(op) => bulk::show(op, f),
-            Op::Transact { .. } | Op::Indexed { .. } => attempt::show(self, f),
+            Op::Transact { .. } | Op::Indexed { .. } => transactions::show(self, f),
             Op::Create { table, options: 0 } => write!(f, "create {table}"),
             Op::Create { table, options } => write!(f, "create {table} {options}"),
             Op::Drop { table } => write!(f, "drop {table}"),

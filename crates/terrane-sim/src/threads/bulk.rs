@@ -163,7 +163,7 @@ impl Caller {
 
     fn checkpoint(&self) -> Result<()> {
         if !self.has_journal {
-            // What is in memory alone does not come along.
+            // Rows that are only in memory are not copied.
             self.db.flush()?;
         }
         let path = format!("/checkpoint-{}-{}", self.number, self.turn);

@@ -42,7 +42,7 @@ pub(super) struct Caller {
     snapshots: Vec<Held>,
 }
 
-/// What a caller leaves behind.
+/// The final state of a caller.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Left {
     pub(super) number: usize,
@@ -139,7 +139,7 @@ impl Caller {
         }
     }
 
-    /// What a write of this database can ask for.
+    /// The sync setting of a write: without a journal no write can ask for a sync.
     pub(super) fn sync(&self, wants: bool) -> Sync {
         if wants && self.has_journal { Sync::Yes } else { Sync::No }
     }
@@ -271,7 +271,7 @@ impl Caller {
         Ok(())
     }
 
-    /// What a snapshot shows never changes.
+    /// The rows of a snapshot never change.
     fn read_snapshots(&self) -> Result<()> {
         for held in &self.snapshots {
             for (place, name) in TABLES.iter().enumerate() {

@@ -170,14 +170,14 @@ impl Op {
     }
 }
 
-/// What all callers of a history do.
+/// The operations of all callers of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct History {
     /// Options of the database, by name and value.
     pub(super) options: Vec<(String, String)>,
-    /// What the first thread does before there are others.
+    /// The operations of the first thread before there are others.
     pub(super) before: Vec<Op>,
-    /// What each caller does.
+    /// The operations of each caller.
     pub(super) callers: Vec<Vec<Op>>,
 }
 

@@ -81,11 +81,11 @@ impl RunningTransaction<'_> {
             (What::DeleteRange { keys, .. }, _) if self.is_pessimistic() => {
                 self.begin_with_lock();
                 let places: Vec<Place> = keys.iter().map(|key| (edit.table.clone(), key.clone())).collect();
-                // The fence asks whether anything of the range was changed, locked before or not: what is
-                // locked was not.
+                // With the range lock the engine checks whether any key of the range was changed; keys that
+                // were locked before cannot have changed.
                 let is_stale =
                     self.has_moment() && places.iter().any(|place| self.changed_since(place, self.moment));
-                self.fenced.extend(places);
+                self.range_locked.extend(places);
                 is_stale.then_some(Kind::Conflict)
             }
             _ => {
@@ -175,10 +175,10 @@ impl RunningTransaction<'_> {
         let sync = self.numbers.one_in(12) && self.runner.has_journal;
         let place = (table.clone(), key(number));
         let op = match self.numbers.below(8) {
-            0 if self.locked.is_empty() && self.fenced.is_empty() => {
+            0 if self.locked.is_empty() && self.range_locked.is_empty() => {
                 Op::DeleteRange { table, from: number, to: draw_key(&mut self.numbers) }
             }
-            _ if self.fenced.contains(&place) => return,
+            _ if self.range_locked.contains(&place) => return,
             // A transaction that expired loses the lock to another one that wants it.
             _ if self.locked.contains(&place) && !self.is_late => return,
             0 | 1 => Op::Delete { table, key: number },
@@ -206,7 +206,7 @@ impl RunningTransaction<'_> {
 
     /// Another transaction wants a key that this one has locked, or that lies in a range that it deletes.
     fn want(&mut self) {
-        let from = if self.later.one_in(2) { &self.fenced } else { &self.locked };
+        let from = if self.later.one_in(2) { &self.range_locked } else { &self.locked };
         let count = from.len() as u64;
         let Some((table, key)) =
             (count > 0).then(|| self.later.below(count)).and_then(|at| from.iter().nth(at as usize))

@@ -18,7 +18,7 @@ const TABLE: TableId = TableId(0);
 struct View {
     memory: Option<u64>,
     levels: u64,
-    /// What lies under it in the levels.
+    /// The next older version in the levels.
     below: u64,
 }
 
@@ -116,6 +116,6 @@ fn no_reader_gets_an_old_version() {
 }
 
 #[test]
-fn no_reader_gets_what_was_newest_before_something_came_in() {
+fn no_reader_gets_a_row_that_an_ingest_replaced() {
     check(2, |world| world.come_in(2));
 }

@@ -114,7 +114,7 @@ fn steps_from_key_to_key_meet_the_newest_version_of_each() {
 struct Waiting {
     inner: RowCursor,
     waits: bool,
-    /// What was begun and must be asked for again.
+    /// Seeks that were begun and must be repeated.
     begun: Option<(Vec<u8>, SeqNo)>,
 }
 

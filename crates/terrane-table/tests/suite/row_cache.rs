@@ -64,7 +64,7 @@ fn memory_of_any_size_is_used_and_not_passed() {
 }
 
 #[test]
-fn reads_that_ask_no_store_wake_nothing() {
+fn reads_without_a_load_activate_no_shard() {
     let cache = Cache::new(64 << 20);
     let rows = RowCache::new(cache.clone(), 4 << 20).unwrap();
     (0..100_000).for_each(|number| assert_eq!(get(&rows, number, SeqNo::MAX), None));
@@ -145,7 +145,7 @@ fn a_fill_that_comes_late_is_refused() {
 }
 
 #[test]
-fn a_read_that_does_not_see_what_came_in_fills_nothing() {
+fn a_read_that_does_not_see_an_ingest_fills_no_row() {
     let rows = awake(1 << 20);
     for number in 0..100 {
         let (key, comes) = (key(number), SeqNo(10 * number + 9));
@@ -165,7 +165,7 @@ fn a_read_that_does_not_see_what_came_in_fills_nothing() {
 
 /// A tiny log that turns over all the time, under readers: whatever they get is whole.
 #[test]
-fn readers_that_are_overtaken_get_nothing() {
+fn overtaken_readers_get_no_row() {
     let rows = awake(600 << 10);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -48,7 +48,7 @@ fn writers(dir: &std::path::Path) -> Result<(), Error> {
     let db = Db::open_with(dir, &tiny_options())?;
     let tables = Arc::new(tables(&db)?);
     say("open");
-    // What is there now was recovered: no later recovery may lose it.
+    // The present rows were recovered: no later recovery may lose them.
     for writer in 0..count {
         say(&format!("a {writer} {}", counter(&tables[0], writer)?));
     }
@@ -145,7 +145,8 @@ fn work(db: &Db, tables: &[Table]) {
     read_all(tables, &mut book);
 }
 
-/// What this life must read: how far its writer is, once it has read that, and the rows up to there.
+/// The expected rows of this life: the number of its writer's operations, once it has read that, and the rows
+/// up to there.
 #[derive(Default)]
 struct Book {
     done: Option<u64>,

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 /// After so many looks a child hangs: a minute on a machine that never stands still.
 const LOOKS_MAX: u32 = 30_000;
-/// What passes between them.
+/// The time between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// What a child under strace did.
+/// The outcome of a child under strace.
 pub(crate) struct Life {
-    /// What it told, line by line.
+    /// Its output, line by line.
     pub(crate) said: Vec<String>,
     /// Standard error: empty unless it panicked.
     pub(crate) complaint: String,

@@ -10,7 +10,7 @@ use terrane_base::Rng;
 pub(crate) const TABLES: [&str; 3] = ["default", "left", "right"];
 /// Keys of one writer in one table.
 const KEYS: u64 = 2000;
-/// What one writer sees of the others before it writes, in the default table.
+/// The counters of the other writers that one writer sees before it writes, in the default table.
 const SAW: &str = "saw/";
 /// How far a writer came, in every table.
 const COUNTER: &str = "counter/";

@@ -118,7 +118,7 @@ fn a_replica_goes_on_where_it_was() {
 
 /// From any number on, from history and live segments: numbers without a gap, each batch whole.
 #[test]
-fn batches_are_told_whole_and_in_order() {
+fn readers_of_changes_get_whole_batches_in_order() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), &options(Some("4MiB"))).unwrap();
     make_counters(&db);
@@ -178,7 +178,7 @@ fn flushed_changes_are_gone_without_history() {
     assert_eq!(ahead.kind(), Kind::Invalid);
 }
 
-/// What was prepared shows as one batch, when it is committed; rolled back, not at all.
+/// A prepared transaction shows as one batch at its commit; after a rollback it does not show.
 #[test]
 fn a_prepared_transaction_shows_at_its_commit() {
     let dir = tempfile::tempdir().unwrap();
@@ -235,7 +235,7 @@ fn a_waiting_reader_is_woken_by_a_commit_and_by_the_close() {
 }
 
 #[test]
-fn only_what_is_durable_is_told_on_request() {
+fn durable_only_readers_get_only_durable_changes() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), &options(None)).unwrap();
     let mut all = db.changes(SeqNo(1)).unwrap();

@@ -114,7 +114,7 @@ fn a_session_that_writes_much_holds_up_no_other() {
 }
 
 #[test]
-fn batches_over_several_cores_come_behind_what_was_asked_before() {
+fn batches_over_several_cores_follow_earlier_requests() {
     let (_dir, db) = open();
     let other = db.table_or_create("other").unwrap();
     let cores = Cores::builder(&db).cores(2).table(db.default_table()).table(&other).build().unwrap();

@@ -44,7 +44,7 @@ fn runs(db: &Db) -> Table {
 }
 
 #[test]
-fn a_hidden_extent_is_as_if_it_were_not_there_and_each_is_asked_for_once() {
+fn a_filtered_extent_is_skipped_and_the_filter_is_called_once_for_each() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(dir.path().join("db")).unwrap();
     let table = runs(&db);
@@ -62,7 +62,7 @@ fn a_hidden_extent_is_as_if_it_were_not_there_and_each_is_asked_for_once() {
     cursor.refresh();
     assert_eq!(keys(&mut cursor), expected);
     assert_eq!(calls.load(Ordering::Relaxed), 3);
-    // What is in memory shows, and another flush is asked for like the others.
+    // Rows in memory show; the filter is called for the extents of another flush, too.
     table.put(b"g", b"1").unwrap();
     cursor.refresh();
     assert_eq!(keys(&mut cursor).len(), 5);

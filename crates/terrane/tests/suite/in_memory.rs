@@ -79,7 +79,7 @@ fn a_database_in_memory_is_reopened_copied_and_backed_up() {
 }
 
 #[test]
-fn the_limit_holds_and_what_is_there_can_be_read() {
+fn at_the_memory_limit_writes_fail_and_rows_can_be_read() {
     let device = MemoryDevice::new(24 << 20);
     let db = device.open("/data", &Options::in_memory()).unwrap();
     let mut written = 0;

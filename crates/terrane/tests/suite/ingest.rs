@@ -286,7 +286,7 @@ fn a_file_is_linked_and_its_space_is_given_back() {
 }
 
 #[test]
-fn many_files_come_into_many_tables_as_one() {
+fn many_files_are_ingested_into_many_tables_atomically() {
     let place = Place::new();
     let db = &place.db;
     let (one, other) = (db.default_table(), &db.create_table("other", &TableOptions::new()).unwrap());

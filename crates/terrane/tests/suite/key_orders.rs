@@ -14,7 +14,7 @@ use orders::{Key, WhichOrder, functions};
 use proptest::prelude::*;
 use terrane::{Batch, Db, IndexedBatch, Options, Result, Row, Sync, Table, TableOptions, TransactionOptions};
 
-/// What a table holds, in its order; keys as they are shown.
+/// The rows of a table, in its order; keys as they are shown.
 type Model = BTreeMap<Key, Vec<u8>>;
 
 #[derive(Clone, Debug)]

@@ -201,7 +201,7 @@ fn puts_added_at_once_are_those_added_one_by_one() {
         assert_eq!(table.get(b"a").unwrap().as_deref(), Some(&b"2"[..]), "{}", table.name());
         assert_eq!(table.get(b"b").unwrap().as_deref(), Some(&b""[..]), "{}", table.name());
     }
-    // What fails leaves what is in front of it.
+    // A failed call leaves the changes before it.
     let too_long = vec![0; 64 * KIB + 1];
     let mut batch = Batch::new();
     let mixed: [(&[u8], &[u8]); 3] = [(b"front", b"1"), (&too_long, b"2"), (b"behind", b"3")];

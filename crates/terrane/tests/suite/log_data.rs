@@ -103,7 +103,7 @@ fn log_data_is_read_at_its_place_after_reopening_and_flush() {
 }
 
 #[test]
-fn followers_and_readers_beside_the_process_pass_by_it_or_are_told() {
+fn followers_skip_log_data_and_readers_of_changes_get_it() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir);
     let path = dir.path().join("db");
@@ -176,7 +176,7 @@ fn a_batch_belongs_to_no_database_by_it_and_is_bounded_with_it() {
 }
 
 #[test]
-fn a_change_that_was_told_is_added_elsewhere() {
+fn log_data_of_a_reader_is_added_to_another_database() {
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let [source, copy] = [open(&dirs[0]), open(&dirs[1])];
     load(&source);

@@ -120,7 +120,7 @@ fn every_way_of_reading_folds_in_every_place() {
 
 /// A cursor that was made before a flush goes on beside readers of what the flush folded.
 #[test]
-fn readers_of_an_old_picture_go_on() {
+fn readers_of_an_old_read_view_continue() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = options();
     options.set("memtable_bytes", "1MiB").unwrap();

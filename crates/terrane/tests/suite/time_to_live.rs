@@ -60,7 +60,7 @@ impl World {
     }
 }
 
-/// What is there, by every way of reading; all must agree.
+/// The rows by every way of reading; all must agree.
 fn seen(table: &Table, keys: &[&[u8]]) -> Vec<bool> {
     let by_get: Vec<bool> = keys.iter().map(|key| table.get(key).unwrap().is_some()).collect();
     let by_many: Vec<bool> = table.multi_get(keys).unwrap().iter().map(Option::is_some).collect();
@@ -267,7 +267,7 @@ fn a_scan_is_of_one_moment() {
 
 /// There are no writes and no requests; only time passes.
 #[test]
-fn the_space_of_what_has_expired_comes_back_by_itself() {
+fn the_space_of_expired_values_is_freed_without_writes() {
     for is_on in [true, false] {
         let world = World::new();
         let mut options = Options { memory_bytes: 16 << 20, ..Options::default() };

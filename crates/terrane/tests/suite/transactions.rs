@@ -341,7 +341,7 @@ fn transactions_read_their_own_writes_and_take_them_back() {
 }
 
 #[test]
-fn transact_runs_again_until_every_count_is_there() {
+fn transact_retries_until_every_count_is_committed() {
     for mode in MODES {
         let (_dir, db) = open();
         let options = TransactionOptions { concurrency: mode, ..Default::default() };

@@ -312,7 +312,7 @@ impl World {
         extents.flat_map(|(_, extent)| rows_of(&extent)).collect()
     }
 
-    /// What a reader at `seq` sees: newer places hide older ones.
+    /// The rows that a reader at `seq` sees: newer places hide older ones.
     pub(crate) fn content(&self, seq: SeqNo) -> Content {
         let mut places: Vec<Place> = self.metasnapshot.runs.iter().map(|run| Place::Run(run.id)).collect();
         places.extend((1..=self.metasnapshot.levels.len()).map(|number| Place::Level(number as u8)));
@@ -330,7 +330,7 @@ impl World {
         values.map(|(key, row)| (key, row.value)).collect()
     }
 
-    /// What a reader at `seq` should see.
+    /// The rows that a reader at `seq` should see.
     pub(crate) fn expected(&self, seq: SeqNo) -> Content {
         let newest = |versions: &Vec<(SeqKind, Vec<u8>)>| {
             let seen = versions.iter().filter(|(seq_kind, _)| seq_kind.seq() <= seq);

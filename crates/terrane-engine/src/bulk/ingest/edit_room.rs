@@ -8,7 +8,7 @@ use terrane_format::manifest::{EditOp, Place};
 
 /// Bytes that are left for what else the edit says.
 const RESERVE_BYTES: usize = 64 << 10;
-/// What a description may grow by when the extent has its place in the store.
+/// Most bytes by which a meta may grow when its extent has its place in the store.
 const SLACK_BYTES: usize = 8;
 
 /// See the [module](self).

@@ -43,7 +43,7 @@ pub(crate) enum Fate {
     Open,
 }
 
-/// What a state says of the mark `seq`.
+/// The outcome of the mark `seq`, by a state of the manifest.
 pub(crate) fn fate_in(state: &State, seq: SeqNo) -> Fate {
     if is_void(state, seq) {
         Fate::Void
@@ -58,7 +58,7 @@ fn is_void(state: &State, seq: SeqNo) -> bool {
     state.void_marks.contains(&seq) && !terrane_base::planted!(BelieveMark)
 }
 
-/// Marks of an open database whose edits failed.
+/// The ingest marks of an open database whose edits failed.
 #[derive(Debug, Default)]
 pub(crate) struct Marks(Mutex<Failed>);
 
@@ -110,7 +110,7 @@ impl Marks {
         Arc::new(state)
     }
 
-    /// What became of the mark `seq`, which is visible. The state is taken as in [`Marks::told_in`].
+    /// The outcome of the visible mark `seq`. The state is taken as in [`Marks::told_in`].
     ///
     /// # Errors
     /// `Poisoned` if only the next opening shows.

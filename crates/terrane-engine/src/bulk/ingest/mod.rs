@@ -27,7 +27,7 @@ pub use load::Loader;
 use crate::engine::Engine;
 use crate::table::Table;
 
-/// What came in.
+/// The result of an ingest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ingested {

@@ -49,7 +49,7 @@ impl Relation {
     }
 }
 
-/// What has its place already.
+/// Extents that have their places already.
 #[derive(Default)]
 struct Layers<'a> {
     /// Whether what comes in may overlap.

@@ -19,7 +19,7 @@ use terrane_journal::Excerpt;
 use terrane_levels::State;
 
 use crate::copies::backup::objects::{Names, extents_of, object_name};
-use crate::copies::backup::pace::{TokenBucket, Watcher};
+use crate::copies::backup::progress::{ProgressReporter, Watcher};
 use crate::copies::backup::{BackupInfo, Backups, NOTE};
 use crate::copies::checkpoint::moment::Moment;
 use crate::engine::Engine;
@@ -86,11 +86,11 @@ struct Making<'a, 'w> {
     backups: &'a Backups,
     engine: &'a Engine,
     options: &'a BackupOptions,
-    pace: TokenBucket<'w>,
+    reporter: ProgressReporter<'w>,
     /// Objects that whole backups name and that are there.
     extents: Names,
     segments: Names,
-    /// What was put that was not there.
+    /// Names of the objects that were new.
     made: Vec<String>,
 }
 
@@ -121,7 +121,7 @@ impl Backups {
             backups: self,
             engine,
             options,
-            pace: TokenBucket::new(&self.env, options.bytes_per_second, &mut watch),
+            reporter: ProgressReporter::new(&self.env, options.bytes_per_second, &mut watch),
             extents: there(ObjectKind::Extent, &needed.extents)?,
             segments: there(ObjectKind::Segment, &needed.segments)?,
             made: Vec::new(),
@@ -143,13 +143,13 @@ impl Making<'_, '_> {
         let extents = extents_of(&state);
         let extent_bytes: u64 = extents.values().map(|meta| u64::from(meta.bytes)).sum();
         let segment_count = excerpt.segments().count() as u64;
-        self.pace.begin(extents.len() as u64 + segment_count, extent_bytes + excerpt.bytes())?;
+        self.reporter.begin(extents.len() as u64 + segment_count, extent_bytes + excerpt.bytes())?;
         let last_seq = excerpt.last_seq();
         let segments = self.copy_segments(excerpt)?;
         for (name, meta) in &extents {
             self.check_open()?;
             self.copy_extent(*name, meta)?;
-            self.pace.done(meta.bytes.into())?;
+            self.reporter.done(meta.bytes.into())?;
         }
         if !terrane_base::planted!(NameUnsettledBackup) {
             self.backups.place.settle()?;
@@ -160,7 +160,7 @@ impl Making<'_, '_> {
             last_seq,
             extents: extents.len() as u64,
             extent_bytes,
-            copied_bytes: self.pace.progress().bytes_moved,
+            copied_bytes: self.reporter.progress().bytes_moved,
             options: shown_options(self.engine, self.options.note.as_deref()),
             segments,
             state: without_segments(&state).to_image()?,
@@ -181,11 +181,11 @@ impl Making<'_, '_> {
                 sound_end(source).map_err(|error| error.context(format!("segment {id} in memory")))?;
             let (name, bytes) = (bytes_name(source), source.len() as u64);
             if !self.has(ObjectKind::Segment, name, bytes) {
-                self.pace.spend(bytes)?;
+                self.reporter.spend(bytes)?;
                 self.put(ObjectKind::Segment, name, source)?;
             }
             segments.push(BackupSegment { id, bytes, last_seq, name });
-            self.pace.done(bytes)?;
+            self.reporter.done(bytes)?;
         }
         Ok(segments)
     }
@@ -194,7 +194,7 @@ impl Making<'_, '_> {
         if self.has(ObjectKind::Extent, name, meta.bytes.into()) {
             return Ok(());
         }
-        self.pace.spend(meta.bytes.into())?;
+        self.reporter.spend(meta.bytes.into())?;
         let mut bytes = vec![0; meta.bytes as usize];
         let store = &self.engine.store;
         store.read(meta.id, 0, &mut bytes)?;

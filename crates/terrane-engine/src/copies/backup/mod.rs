@@ -6,15 +6,15 @@
 //! else is durable.
 //!
 //! * `place.rs`: where objects are kept. `objects.rs`: which there are, and which backups need them
-//! * `create.rs`, `restore.rs`, `verify.rs`, `remove.rs`; `pace.rs`: how far they are
+//! * `create.rs`, `restore.rs`, `verify.rs`, `remove.rs`; `progress.rs`: their progress
 //!
 //! Invariants: an object that a whole backup names is never removed or written, but by one of the same
 //! content that was checked; a process that writes holds the lock of the place.
 
 mod create;
 mod objects;
-mod pace;
 mod place;
+mod progress;
 mod remove;
 mod restore;
 mod verify;
@@ -26,8 +26,8 @@ use terrane_base::{Error, Result, SeqNo};
 use terrane_format::backup::BackupManifest;
 
 pub use create::BackupOptions;
-pub use pace::{BackupProgress, Watcher};
 pub use place::{BackupPlace, DirectoryPlace, FOLDERS};
+pub use progress::{BackupProgress, Watcher};
 pub use remove::Removed;
 pub use restore::{RestoreOptions, Restored};
 pub use verify::{BackupFinding, VerifyReport};
@@ -69,7 +69,7 @@ pub struct BackupInfo {
 /// Under what name the options in a manifest have the note: no option has it.
 const NOTE: &str = ":note";
 
-/// What a place has.
+/// A listing of a place.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct BackupList {

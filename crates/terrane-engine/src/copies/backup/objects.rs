@@ -20,7 +20,7 @@ const MANIFEST_BYTES_MAX: u64 = 4 << 30;
 /// Names of the objects of a folder, or of those that are needed there.
 pub(super) type Names = BTreeSet<u128>;
 
-/// What the backups of a place need.
+/// The objects that the backups of a place need.
 #[derive(Debug, Default)]
 pub(super) struct Needed {
     pub(super) extents: Names,
@@ -132,7 +132,7 @@ impl Backups {
         Error::new(Kind::NotFound, format!("no backup {id} in {}: {there}", self.place.shown()))
     }
 
-    /// What the backups need.
+    /// The objects that the backups need.
     ///
     /// # Errors
     /// `Io`.

@@ -133,7 +133,7 @@ impl BackupPlace for DirectoryPlace {
         let aside = self.dir.join(format!("{name}{UNFINISHED}"));
         let written = self.write_aside(&aside, pieces).and_then(|()| self.disk.rename(&aside, &path));
         written.inspect_err(|_| {
-            // What stays the next writer removes.
+            // The next writer removes the rest.
             let _ = self.disk.remove(&aside);
         })
     }

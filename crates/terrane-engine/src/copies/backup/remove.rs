@@ -8,7 +8,7 @@ use terrane_format::backup::ObjectKind;
 use crate::copies::backup::Backups;
 use crate::copies::backup::objects::{Names, Needed, object_name};
 
-/// What was removed.
+/// The result of a removal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Removed {

@@ -201,7 +201,7 @@ impl Repair<'_> {
             cursor.seek_first(&block);
             while let Some(entry) = cursor.entry(&block) {
                 let hidden = range_deletes.covering(entry.key).and_then(|over| over.newest(SeqNo::MAX));
-                // What came in together has one number, and hides none of it.
+                // Entries of one ingest have one number, and its range deletes hide none of them.
                 let is_shown = hidden.is_none_or(|by| by <= entry.seq_kind.seq());
                 if copying.folds && is_shown {
                     if versions.key != entry.key {
@@ -256,7 +256,7 @@ impl Repair<'_> {
     }
 }
 
-/// What an extent is copied for.
+/// The source and the target of the extents that are copied.
 struct Copying<'h> {
     /// The table in the damaged database.
     old: TableId,

@@ -47,15 +47,15 @@ pub struct Loss {
     pub keys: Option<(Vec<u8>, Vec<u8>)>,
     /// Versions lost, if it is known how many.
     pub entries: Option<u64>,
-    /// What is wrong, and where.
+    /// The error, with its location.
     pub error: Error,
 }
 
-/// What a repair brought over and what it could not.
+/// The result of a repair: copied rows, and losses.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RepairReport {
-    /// What is lost, up to some 16 MiB of it: a made-up file may hold losses without end.
+    /// The losses, up to some 16 MiB of them: a forged file may contain losses without end.
     pub losses: Vec<Loss>,
     /// Losses that are not in the list.
     pub losses_left_out: u64,
@@ -143,7 +143,7 @@ struct Repair<'a> {
     unordered: BTreeSet<TableId>,
     /// Tables below this number that are not in `tables` were dropped.
     gone_below: TableId,
-    /// What makes the groups of the database's segments its own, if that is known.
+    /// The salt of the database's journal groups, if it is known.
     salt: Option<u32>,
     report: RepairReport,
 }
@@ -269,8 +269,8 @@ fn with_functions_of_default(
     (options, missing)
 }
 
-/// What a table of the new database keeps as it was made: not that of the default table where it had none.
-/// A function that is not registered is left out, with an error for each.
+/// The permanent options of a table of the new database; not those of the default table if it had none. A
+/// function that is not registered is left out, with an error for each.
 fn kept_of(stored: &terrane_levels::Table, functions: &Functions) -> (Vec<(String, String)>, Vec<Error>) {
     let mut missing = Vec::new();
     let kept = KEPT.iter().map(|(kept, otherwise)| {

@@ -32,7 +32,7 @@ use crate::txn::window_keys::WindowKeys;
 /// Memory of a noted key beside its bytes: an entry of each map, its header, its part of nodes.
 const KEY_OVERHEAD_BYTES: u64 = 176;
 
-/// What a commit writes and what it has scanned.
+/// The keys and ranges that a commit writes and has scanned.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Footprint {
     /// Written keys, ascending, each once.
@@ -89,7 +89,7 @@ struct Inner {
     sorted_commits: usize,
     /// Tables that a comparator orders, once a range of them was looked up: their keys in its order.
     compared: BTreeMap<TableId, WindowKeys>,
-    /// What is noted takes, but for `compared`.
+    /// Bytes of the noted keys and ranges, without `compared`.
     bytes: u64,
     /// Positions of living transactions, and how many have each.
     readers: BTreeMap<SeqNo, u64>,
@@ -276,7 +276,7 @@ impl Inner {
     }
 }
 
-/// What was looked up is still under the mutex that it was looked up under.
+/// A view of the window under its mutex: answers stay true while it lives.
 pub(crate) struct Look<'w>(MutexGuard<'w, Inner>);
 
 impl Look<'_> {

@@ -191,7 +191,7 @@ impl terrane_base::Comparator for Odd {
 }
 
 #[test]
-fn a_comparator_that_contradicts_itself_leaves_nothing_and_ends_in_no_panic() {
+fn a_contradictory_comparator_leaves_no_keys_and_does_not_panic() {
     let orders =
         terrane_base::KeyOrders::new().with_comparator(Arc::new(Odd::default())).expect("a free name");
     let collation = orders.collation("odd");

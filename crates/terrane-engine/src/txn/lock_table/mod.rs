@@ -77,7 +77,7 @@ pub(crate) struct LockWait<'e> {
     pub(crate) until: Duration,
     /// Set when the database closes, which ends every wait.
     pub(crate) closing: &'e AtomicBool,
-    /// Whether a wait that closes a circle is refused.
+    /// Whether a wait that closes a cycle is refused.
     pub(crate) finds_deadlocks: bool,
 }
 

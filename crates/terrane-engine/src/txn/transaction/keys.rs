@@ -25,7 +25,7 @@ impl Transaction {
             None => self.engine.visible(),
         };
         let bytes = kept_bytes(&key);
-        // What was read first is what must not have changed.
+        // The version that was read first must not have changed.
         if let Entry::Vacant(entry) = self.reads.entry(key) {
             if let Some(noted) = &mut self.noted {
                 noted.push(entry.key().clone());

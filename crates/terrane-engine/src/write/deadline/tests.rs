@@ -185,7 +185,7 @@ fn a_request_for_one_table_does_not_fail_by_another_table() {
     engine.compact_range(&one, &Bounds::all()).expect("nothing failed on this table");
     let error = engine.compact_range(&other, &Bounds::all()).map_err(|error| error.kind());
     assert_eq!(error, Err(Kind::Io), "a request for the other table fails");
-    // What is for no table is for all.
+    // A failure without a table concerns all tables.
     fail((JobKind::Trim, None));
     let error = engine.compact_range(&one, &Bounds::all()).map_err(|error| error.kind());
     assert_eq!(error, Err(Kind::Io));
@@ -230,7 +230,7 @@ fn no_write_is_held_back_for_longer_than_the_option_says() {
 }
 
 #[test]
-fn a_write_waits_for_extents_that_come_in_no_longer_than_the_option_says() {
+fn a_write_waits_for_an_ingest_as_long_as_the_option_allows() {
     let (clock, engine) = bounded();
     let watched = engine.watch_writes();
     let table = engine.catalog().require("default").expect("is always there");

@@ -1,4 +1,4 @@
-//! What a batch is charged: its bytes at the rate of each table that it changes, and at that of memory for
+//! The charge of a batch: its bytes at the rate of each table that it changes, and at that of memory for
 //! tables that owe it.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::write::throttle::token_bucket::{PAUSE_MIN, TokenBucket};
 /// A table that has less than one part in so many of the mean of what tables have in memory does not owe it.
 const LIGHT_SHARE: u64 = 2;
 
-/// What a batch is charged: bytes at the rate of each table that slows, and at that of memory.
+/// The charge of a batch: bytes at the rate of each table that slows writers, and at that of memory.
 struct Charge {
     tables: Vec<(Arc<Table>, u64)>,
     memory_bytes: u64,

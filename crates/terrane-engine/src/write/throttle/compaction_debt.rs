@@ -1,4 +1,4 @@
-//! What the levels owe, as it changes while jobs run.
+//! Compaction debt: the debt of the levels, as it changes while jobs run.
 //!
 //! The unit is a full generation of the global index: so many of them lie in overflow runs and wait to be
 //! merged into level 1. A dump adds one and a merge takes several away, both at their end; writers that were

@@ -19,7 +19,7 @@ impl Engine {
         self.stop_for_writers();
         self.look_at_stall();
         let balance = self.balance_memory();
-        // What the cache has not given back yet is waited for like memory that is not flushed yet.
+        // Memory that the cache has not freed yet counts like memory that is not flushed yet.
         self.note_memory(balance.write_bytes + self.cache.used_bytes());
         let memory = if balance.is_over { 1.0 } else { self.memory.debt_of(balance.write_bytes) };
         let (backlog, slows) = self.refresh_backlogs();

@@ -43,7 +43,7 @@ impl Flush {
     }
 }
 
-/// What flushes under way say together.
+/// The sum of the running flushes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Progress {
     /// Bytes of memory of which the records are still to be written.

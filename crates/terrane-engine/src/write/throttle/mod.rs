@@ -68,14 +68,14 @@ impl JournalPlace {
     }
 }
 
-/// What writers are held back by. A batch comes in by a [`permit::WritePermit`] ([`admit`]).
+/// The write throttle. It admits a batch with a [`permit::WritePermit`] ([`admit`]).
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
-    /// What is owed of memory, and the gate at which writers wait for it.
+    /// The debt of memory, and the gate at which writers wait for memory.
     pressure: Pressure,
     /// Whether any writer is held back.
     stalls: StallEvents,
-    /// What the levels owe.
+    /// The debt of the levels.
     compaction_debt: CompactionDebt,
     /// Which tables owe, and which of them most.
     table_debts: TableDebts,
@@ -108,7 +108,7 @@ impl Throttle {
         is_taken && next > 0
     }
 
-    /// What is owed, of memory or of the levels, the larger one; from 1 on writers wait.
+    /// The debt of memory or of the levels, the larger one; from 1 on writers wait.
     pub(crate) fn debt(&self) -> f64 {
         self.pressure.debt()
     }

@@ -1,4 +1,4 @@
-//! What the backlog of one table does to its writers.
+//! The throttle of one table: the rate of its writers, by its backlog.
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};

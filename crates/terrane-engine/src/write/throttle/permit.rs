@@ -13,11 +13,11 @@ pub(crate) struct WritePermit<'t> {
     throttle: &'t Throttle,
     /// Write memory that is reserved for the batch.
     reserved_bytes: u64,
-    /// What the batch was charged.
+    /// The charge of the batch.
     prices: Prices,
 }
 
-/// What a batch was charged on credit, in microseconds. Empty for a batch that paid by a pause: that time is
+/// The charge of a batch on credit, in microseconds. Empty for a batch that paid by a pause: that time is
 /// over.
 #[derive(Default)]
 pub(super) struct Prices {

@@ -1,5 +1,5 @@
-//! What writers owe of memory, which all tables share: the rate that it allows, and the gate at which writers
-//! wait for it.
+//! The debt of memory, which all tables share: the rate that it allows, and the gate at which writers wait
+//! for it.
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::write::throttle::token_bucket::{RATE_FLOOR, TokenBucket};
 
 /// Memory debt below which writers run free.
 pub(super) const FREE_DEBT: f64 = 0.75;
-/// What is shown of a backlog stays below this.
+/// The shown value of a backlog stays below this.
 const SLOWEST: f64 = 0.98;
 /// The rates assumed before anything was measured, in bytes per second.
 pub(super) const RATE_START: f64 = 64.0 * 1024.0 * 1024.0;
@@ -60,7 +60,7 @@ impl Default for Pressure {
 }
 
 impl Pressure {
-    /// What is owed, of whatever there is most; from 1 on writers wait.
+    /// The largest debt; from 1 on writers wait.
     pub(super) fn debt(&self) -> f64 {
         unscaled(self.debt.load(Ordering::Relaxed))
     }

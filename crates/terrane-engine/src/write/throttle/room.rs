@@ -100,7 +100,7 @@ impl Engine {
         reserved.map(|()| bytes)
     }
 
-    /// What a batch of `bytes` takes of the write memory.
+    /// The write memory that a batch of `bytes` takes.
     fn room_for(&self, bytes: u64) -> u64 {
         // A batch that fits no ordinary segment gets one of its own, beside the one that was kept ready.
         let is_oversized = bytes >= self.options.segment_bytes;

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_owe_are_looked_at_in_turn() {
+    fn tables_with_debt_are_checked_in_turn() {
         let debts = TableDebts::default();
         (0..3).for_each(|id| debts.note(TableId(id), || (0.0, true)));
         assert_eq!(debts.next().len(), 3, "all, where they are few");

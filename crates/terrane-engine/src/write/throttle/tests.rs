@@ -66,7 +66,7 @@ fn writers_together_pay_as_one_would() {
 }
 
 #[test]
-fn a_large_batch_pays_for_all_its_bytes_and_notices_that_nothing_is_owed_any_more() {
+fn a_large_batch_is_charged_for_all_its_bytes_until_the_debt_is_gone() {
     /// Forgives what is owed when a second is over.
     #[derive(Debug, Default)]
     struct Forgives(Sleeps, TablePressure);
@@ -106,7 +106,7 @@ fn no_batch_pays_for_longer_than_a_second() {
 }
 
 #[test]
-fn two_paces_together_take_as_long_as_the_slower_one() {
+fn two_token_buckets_take_as_long_as_the_slower_one() {
     let (memory, table, clock) = (TokenBucket::default(), TokenBucket::default(), Sleeps::default());
     memory.set(Some(10e6));
     table.set(Some(5e6));

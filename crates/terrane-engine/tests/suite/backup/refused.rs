@@ -46,7 +46,7 @@ fn no_flipped_byte_is_restored_and_a_recheck_heals() {
     }
     assert!(flipped > 100, "{flipped}");
     assert!(rows_in(&place, 1) == expected);
-    // What an older backup has damaged a newer one replaces, where it is asked to look.
+    // A newer backup replaces damaged objects of an older one, if its options ask for that check.
     let folder = Path::new(PLACE).join("extents");
     let damaged = folder.join(disk.list(&folder).unwrap().first().unwrap());
     disk.open(&damaged, OpenMode::Write, false).unwrap().write_at(100, &[0; 50]).unwrap();

@@ -76,8 +76,8 @@ pub fn until(what: &str, is_so: impl Fn() -> bool) {
     panic!("{what}: it never comes to that");
 }
 
-/// What the channel brings; `None` where nothing comes. It waits in many parts: if the machine stands still,
-/// that is one of them.
+/// The next message of the channel; `None` if none comes. It waits in many parts: if the machine stands
+/// still, that is one of them.
 pub fn awaited<T>(events: &Receiver<T>) -> Option<T> {
     (0..100).find_map(|_| match events.recv_timeout(Duration::from_millis(600)) {
         Err(RecvTimeoutError::Timeout) => None,

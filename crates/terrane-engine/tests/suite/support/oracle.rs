@@ -54,7 +54,7 @@ pub struct Span {
 }
 
 impl Reached {
-    /// What must be there at least, now.
+    /// The number of batches that must exist at least.
     pub fn floor(&self, after_power_loss: bool) -> Span {
         let least = if after_power_loss { &self.durable } else { &self.acknowledged };
         Span {

@@ -37,7 +37,7 @@ fn history_is_bounded_and_survives_reopening() {
         assert_eq!(all.len() as u64, 3001 - oldest.0);
         db.stats().segment_bytes_recovered
     };
-    // What is history is not replayed.
+    // Segments of history are not replayed.
     assert!(recovered < stats.history_bytes / 2, "{recovered}");
     // Less is kept, then nothing.
     let db = Db::open_with(dir.path(), &options(Some("128KiB"))).unwrap();

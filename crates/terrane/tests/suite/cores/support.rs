@@ -18,7 +18,7 @@ type Collect = fn(&mut Session, &mut dyn FnMut(Ticket, Result<Answer<'_>>)) -> u
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What an answer must be.
+/// The expected answer.
 #[derive(Debug, PartialEq)]
 enum Expected {
     Value(Option<Vec<u8>>),

@@ -139,7 +139,7 @@ fn transactions_that_have_read_the_range_conflict() {
 }
 
 #[test]
-fn operands_fold_onto_what_comes_in() {
+fn operands_fold_onto_ingested_values() {
     let place = Place::new();
     let db = &place.db;
     let table =
@@ -232,7 +232,7 @@ impl Comparator for Keeping {
 /// and must not leave that in the row cache. A commit before theirs, of another table, that comes to no end
 /// makes it a long while.
 #[test]
-fn rows_are_not_cached_by_reads_that_do_not_see_what_came_in() {
+fn reads_that_do_not_see_an_ingest_cache_no_row() {
     const ROWS: u64 = 40_000;
     let dir = tempfile::tempdir().unwrap();
     let comparator = Arc::new(Keeping::default());

@@ -59,7 +59,7 @@ fn operands_of_a_file_are_over_its_range_deletes() {
 }
 
 #[test]
-fn range_deletes_side_by_side_come_into_few_runs() {
+fn neighbouring_range_deletes_are_ingested_into_few_runs() {
     const FILES: u16 = 30;
     for depth in 0..4 {
         let place = Place::new();

@@ -44,7 +44,7 @@ fn an_order_is_stored_with_the_table() {
 }
 
 #[test]
-fn an_order_that_is_not_at_hand_is_named() {
+fn an_order_that_is_not_registered_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let (path, repaired) = (dir.path().join("data"), dir.path().join("repaired"));
     let db = open(&path);

@@ -103,13 +103,13 @@ fn commit_with_failing_call(nth: i64) -> bool {
 }
 
 #[test]
-fn a_commit_does_not_believe_a_comparator_that_fails_meanwhile() {
+fn a_commit_fails_if_its_comparator_fails_meanwhile() {
     let calls = (1..100).take_while(|nth| commit_with_failing_call(*nth)).count();
     assert!((3..99).contains(&calls), "{calls} calls");
 }
 
 #[test]
-fn a_delete_of_a_range_is_not_committed_by_a_comparator_that_fails() {
+fn a_range_delete_is_not_committed_if_the_comparator_fails() {
     with_a_breaking_table(|db, table, comparator| {
         let mut transaction = db.transaction(&TransactionOptions::default()).unwrap();
         transaction.delete_range(table, &[3], &[9]).unwrap();

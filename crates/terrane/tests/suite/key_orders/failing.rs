@@ -160,7 +160,7 @@ fn is_poisoned(error: terrane::Error) {
 }
 
 #[test]
-fn a_cursor_over_some_extents_is_made_whatever_the_comparator_does_and_says_so() {
+fn a_filtered_cursor_reports_that_the_comparator_failed() {
     let hiding = || Arc::new(|extent: &ExtentSummary| extent.entries == 1);
     // Against bytes, so that what a failure falls back to does not find the extent that is hidden.
     for calls_left in 0..8 {
@@ -218,7 +218,7 @@ fn scans_of_batches_and_transactions_do_not_end_early_by_a_comparator_that_fails
 }
 
 #[test]
-fn every_view_of_a_follower_hears_that_the_comparator_failed() {
+fn every_view_of_a_follower_reports_that_the_comparator_failed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let (_, functions) = breaking(false);

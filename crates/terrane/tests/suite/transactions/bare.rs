@@ -96,7 +96,7 @@ fn deadlock_detection_is_an_option_of_the_transaction() {
     waiting.lock(table, b"1", true).unwrap();
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| waiting.lock(table, b"2", true));
-        // As soon as that one waits, a circle is closed.
+        // As soon as that one waits, there is a deadlock.
         let until = Instant::now() + Duration::from_secs(300);
         let mut kind = Kind::TimedOut;
         while kind == Kind::TimedOut && Instant::now() < until {
@@ -150,7 +150,7 @@ fn a_transaction_that_has_time_left_commits() {
 }
 
 #[test]
-fn prepared_changes_are_told() {
+fn prepared_changes_are_listed() {
     let (_dir, db) = open();
     let ordered =
         db.create_table("ordered", &TableOptions::new().set("key_order", "reverse").unwrap()).unwrap();
@@ -195,7 +195,7 @@ fn a_prepared_batch_is_committed_with_more_changes() {
     let mut range = Batch::new();
     range.delete_range(table, b"x", b"y").unwrap();
     assert_eq!(db.commit_prepared_with("p", &range, Sync::No).unwrap_err().kind(), Kind::Invalid);
-    // What others have locked is waited for.
+    // A transaction waits for locks of others.
     let mut holder = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
     holder.lock(table, b"b", true).unwrap();
     assert_eq!(db.commit_prepared_with("p", &more, Sync::No).unwrap_err().kind(), Kind::TimedOut);
@@ -233,7 +233,7 @@ fn deleted_ranges_of_a_batch_keep_off_locks_of_others() {
     deleting.prepare("two", &beside).unwrap();
     drop(deleting);
     let mut third = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
-    assert_eq!(third.lock(table, b"y", true).unwrap_err().kind(), Kind::TimedOut, "a fence stays");
+    assert_eq!(third.lock(table, b"y", true).unwrap_err().kind(), Kind::TimedOut, "a range lock stays");
     drop(third);
     db.close().unwrap();
 

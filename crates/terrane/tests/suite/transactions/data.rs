@@ -194,9 +194,9 @@ fn a_read_is_in_conflict_with_a_range_delete_of_another_transaction() {
     }
 }
 
-/// A circle that goes through a fence is found, and named.
+/// A deadlock through a range lock is found, and its cycle is named.
 #[test]
-fn a_deadlock_through_a_fence_is_found() {
+fn a_deadlock_through_a_range_lock_is_found() {
     let (_dir, db) = open_appending();
     let table = db.default_table();
     let options = TransactionOptions {
