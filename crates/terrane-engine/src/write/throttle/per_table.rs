@@ -17,7 +17,7 @@ pub(super) const SHARE_END: f64 = 0.7;
 /// How far the writers of one table are held back, and why.
 #[derive(Debug)]
 pub(crate) struct TablePressure {
-    /// The pace that its backlog allows.
+    /// The token bucket with the rate that its backlog allows.
     pub(super) pace: TokenBucket,
     /// Rate at which its overflow runs sink, in bytes per second.
     pub(super) sink_rate: AtomicU64,
