@@ -1,4 +1,4 @@
-//! The way of a commit while transactions live: locks, window, journal, window, locks.
+//! The path of a commit while transactions live: locks, conflict window, journal, conflict window, locks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::txn::range_locks::{LockTarget, RangeLock};
 use crate::write::commit::LOCK_TIMEOUT;
 use crate::write::deadline::WriteWait;
 
-/// Locks that go with the value.
+/// Locks that are released when the value is dropped.
 pub(crate) struct Held<'l> {
     locks: &'l LockTable,
     owner: Owner,
@@ -125,9 +125,9 @@ pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
 }
 
 impl Engine {
-    /// Lets a batch that belongs to no transaction pass to its commit: at once where no transaction lives;
-    /// otherwise with locks on what it changes, and past the window. `wait` bounds how long it waits for
-    /// locks and for extents that come in; for these it waits to the end where nothing is said.
+    /// The gate of a batch that belongs to no transaction: it passes at once if no transaction lives;
+    /// otherwise it takes locks on its keys and enters the window. `wait` bounds its waits for locks and for
+    /// ingests; without a bound it waits until the ingest ends.
     ///
     /// # Errors
     /// `TimedOut`, `Busy`, `Cancelled`.
@@ -150,7 +150,7 @@ impl Engine {
         Ok(PlainGate::Watched { flight, _locks: locks, _passed: passed })
     }
 
-    /// Locks what a plain batch changes; also returns what is left of its patience.
+    /// Locks the keys and ranges of a plain batch; also returns the rest of its wait.
     fn lock_plain(
         &self,
         target: &LockTarget,
@@ -158,7 +158,7 @@ impl Engine {
         ingest_by: Option<Duration>,
     ) -> Result<(PlainLocks<'_>, LockWait<'_>)> {
         let owner = self.txn.new_owner();
-        // What holds it back by ingests ends with the option, if not sooner; what does by locks does not.
+        // The option bounds the wait for ingests, but not the wait for locks.
         let mut ingest_by = ingest_by;
         let mut patience = self.patience(LOCK_TIMEOUT);
         loop {
@@ -185,7 +185,7 @@ impl Engine {
         }
     }
 
-    /// The error of a write that extents that come in held back for too long.
+    /// The error of a write that an ingest held back for too long.
     #[cold]
     fn kept_out(&self, key: &LockKey) -> Error {
         let why = format!("an ingest holds the keys around {}", self.place_of(key));
@@ -226,13 +226,13 @@ impl Engine {
         Ok(InFlight { window, id: Some(id) })
     }
 
-    /// Asks the window something on behalf of transaction `owner`.
+    /// Validates something against the window on behalf of transaction `owner`.
     pub(crate) fn validate(&self, owner: Owner, ask: impl FnOnce(&mut Look<'_>) -> Verdict) -> Result<()> {
         let answer = ask(&mut self.txn.window.look());
         answer.map_err(|stale| self.stale(owner, &stale))
     }
 
-    /// Patience that ends after `timeout`.
+    /// A wait that ends after `timeout`.
     pub(crate) fn patience(&self, timeout: Duration) -> LockWait<'_> {
         LockWait {
             env: &self.env,
@@ -250,7 +250,7 @@ impl Engine {
         format!("key \"{}\" of table {:?}", key.key.escape_ascii(), self.table_name(key.table))
     }
 
-    /// The error of a wait that came to nothing; `key` is whose lock was waited for, if it was one.
+    /// The error of a wait that failed; `key` is the key whose lock was waited for, if there is one.
     #[cold]
     pub(crate) fn refused(&self, refusal: Refusal, key: Option<&LockKey>) -> Error {
         match refusal {

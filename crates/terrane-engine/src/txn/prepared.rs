@@ -1,5 +1,5 @@
-//! Two-phase commit: transactions that are prepared under a name can be committed whatever happens, also
-//! after a reopening, until they are rolled back.
+//! Two-phase commit: a transaction that is prepared under a name can be committed after any failure and any
+//! reopening, until it is rolled back.
 //!
 //! 1. Prepare: lock and validate as a commit does, then write changes, locks and ranges as one record of the
 //!    hidden table, synced (`docs/format/prepared.md`). Locks and ranges stay held.
@@ -33,7 +33,7 @@ use crate::txn::range_locks::LockTarget;
 use crate::txn::transaction::Transaction;
 use crate::write::commit::LOCK_TIMEOUT;
 
-/// How long the commit of a prepared transaction waits for commits that are under way.
+/// How long the commit of a prepared transaction waits for running commits.
 const RESUME_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The state of a name.
@@ -97,7 +97,7 @@ impl Transaction {
 
     /// The record of the hidden table.
     fn stored(&self, footprint: &Footprint, batch: &Batch) -> Result<Vec<u8>> {
-        // What is written is locked for that.
+        // Locks of written keys follow from the batch, which the record has.
         let claims = self.claims().filter(|(key, _)| footprint.writes.binary_search(key).is_err());
         let claims = claims.map(|(key, mode)| Claim {
             table: key.table,
@@ -202,7 +202,7 @@ impl Engine {
         Ok(committed.expect("a commit has a number"))
     }
 
-    /// Lets a prepared transaction pass to its commit, past commits that are under way.
+    /// Enters the commit of a prepared transaction into the window, behind running commits.
     fn resume(&self, waiting: &Waiting) -> Result<()> {
         let resumed = self.txn.window.resume(waiting.flight, &self.patience(RESUME_TIMEOUT));
         resumed.map_err(|refusal| self.refused(refusal, None))
@@ -258,7 +258,7 @@ impl Engine {
         batch_of(&Stored::decode(&record)?)
     }
 
-    /// Gives a prepared transaction up, durably.
+    /// Rolls a prepared transaction back, durably.
     ///
     /// # Errors
     /// As [`Engine::commit_prepared`].
@@ -270,7 +270,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes a prepared transaction, does `step` with it, and forgets it if that worked.
+    /// Takes a prepared transaction, runs `step` on it, and removes it if that succeeds.
     fn resolve(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! One transaction: what it sees, what it has locked, and what must be as it was when it commits.
+//! One transaction: its snapshot, its locks, and the reads that must still be valid at its commit.
 //!
 //! It knows keys, not values: its caller keeps the changes as a batch, and reads through the engine at the
 //! position that the transaction gives.
@@ -46,11 +46,11 @@ pub struct Transaction {
     engine: Arc<Engine>,
     id: Owner,
     options: TransactionOptions,
-    /// Where it comes from.
+    /// The origin, for the list of live readers.
     origin: Origin,
     /// The snapshot of all reads; `None` if each read sees its own moment.
     snapshot: Option<Arc<Snapshot>>,
-    /// Registered with the window: what is committed above is kept there.
+    /// Registered with the window, which keeps the commits above it.
     since: SeqNo,
     /// Whether anything was read or locked.
     has_begun: bool,
@@ -64,10 +64,10 @@ pub struct Transaction {
     reads: BTreeMap<LockKey, SeqNo>,
     /// Some of the reads were for update: they are checked even if nothing is written.
     has_claims: bool,
-    /// Ranges that must be as they were seen.
+    /// Scanned ranges that must not have changed at the commit.
     scans: Vec<Option<KeyRange>>,
     kept_bytes: u64,
-    /// When it is over, if it may not take any time.
+    /// Its timeout, if it has one.
     expiry: Option<Arc<Expiry>>,
     /// Whether locks and watch belong to a prepared transaction now.
     is_handed_over: bool,
@@ -125,7 +125,7 @@ impl Transaction {
         &self.options
     }
 
-    /// The engine that it is of.
+    /// Its engine.
     #[must_use]
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
@@ -145,7 +145,7 @@ impl Transaction {
         self.options.concurrency == Concurrency::Pessimistic
     }
 
-    /// Refuses what would pass the limits: `changes` in `bytes` are in its batch.
+    /// Refuses a call that would pass the limits: its batch has `changes` of `bytes`.
     ///
     /// # Errors
     /// `Full`, naming the limit.
@@ -234,7 +234,7 @@ impl Transaction {
         }
     }
 
-    /// Moves what it sees to this moment. Requires: it has seen nothing.
+    /// Moves its snapshot to this moment. Requires: it has read nothing.
     fn renew(&mut self) {
         let window = &self.engine.txn.window;
         let take = || take_snapshot(&self.engine, self.options.isolation, self.origin.clone());
@@ -256,7 +256,7 @@ impl Transaction {
         Some(ScanId(self.scans.len() - 1))
     }
 
-    /// Only these parts of the range were seen.
+    /// Notes that only these parts of the range were read.
     pub fn after_scan(&mut self, scan: ScanId, parts: Vec<Bounds>) {
         let Some(range) = self.scans[scan.0].take() else { return };
         self.kept_bytes -= bounds_bytes(&range.bounds);
@@ -324,7 +324,7 @@ impl Transaction {
         flight.land(seq);
         drop((held, range_lock));
         if sync {
-            // As where nothing is checked: what it saw is durable.
+            // As for a transaction without checks: the commits that it read are durable.
             engine.sync()?;
         }
         add(&engine.counters.transactions_committed, 1);

@@ -3,11 +3,11 @@
 //! While a transaction lives, each commit passes through here:
 //! 1. Enter: wait until no commit or prepared transaction *in flight* scanned a range that this one writes
 //!    into, or writes into a range that this one scanned; then be in flight.
-//! 2. Validate: look up keys and ranges. Locks keep out commits of the same keys, step 1 those that meet
-//!    through ranges; every other commit is noted. No device is read.
+//! 2. Validate: look up keys and ranges. Locks exclude commits of the same keys, step 1 those with
+//!    overlapping ranges; every other commit is noted. No device is read.
 //! 3. Leave: note the written keys under the number of the commit, which is visible by then.
 //!
-//! Commits that every living transaction sees leave; a full window drops its oldest ([`Inner::lost`]).
+//! Commits that every living transaction sees are removed; a full window drops old ones ([`Inner::lost`]).
 //!
 //! Invariants:
 //! * A commit above `lost` that became visible behind the oldest registered position is noted or in flight.
@@ -128,9 +128,9 @@ fn remove_if<K: Ord>(map: &mut BTreeMap<K, SeqNo>, key: K, seq: SeqNo) {
 }
 
 impl Inner {
-    /// Whether a commit with this footprint must wait for one that is in flight. Which of the two is numbered
-    /// first is open until it has left, except that a commit that is not prepared comes before what is
-    /// prepared now.
+    /// Whether a commit with this footprint must wait for one that is in flight. Which of the two gets the
+    /// lower number is open until it has left, but a commit that is not prepared precedes a transaction that
+    /// prepares now.
     fn must_wait(&self, own: Option<u64>, footprint: &Footprint, prepares: bool) -> bool {
         self.in_flight.iter().filter(|flight| Some(flight.number) != own).any(|flight| {
             let other = &flight.footprint;
@@ -187,7 +187,7 @@ impl Inner {
         }
     }
 
-    /// Sorts in what was noted since the last time.
+    /// Adds the keys that were noted since the last time to the sorted ones.
     fn sort(&mut self) {
         for (seq, keys) in self.order.range(self.sorted_commits..) {
             for key in keys.iter() {
@@ -221,7 +221,7 @@ impl Inner {
         self.order.push_back((seq, keys));
     }
 
-    /// Drops what every reader sees, and what is beyond `bytes_max`.
+    /// Drops commits that every reader sees, and the oldest ones beyond `bytes_max`.
     fn cut(&mut self, bytes_max: u64) {
         let seen = self.readers.keys().next().copied().unwrap_or(SeqNo::MAX);
         while let Some((seq, _)) = self.order.front() {
@@ -246,7 +246,7 @@ impl Inner {
             }
         }
         if self.order.is_empty() {
-            // With what a comparator that contradicts itself has hidden.
+            // Also the keys that a contradictory comparator has hidden.
             self.compared.clear();
         }
     }
@@ -262,7 +262,7 @@ impl Inner {
         self.compared.values_mut().for_each(|compared| compared.commits = compared.commits.saturating_sub(1));
     }
 
-    /// Memory that the window takes, about.
+    /// The approximate memory of the window.
     fn held_bytes(&self) -> u64 {
         self.bytes + self.compared.values().map(WindowKeys::bytes).sum::<u64>()
     }
@@ -333,7 +333,7 @@ impl ConflictWindow {
         self.tidy(&mut inner);
     }
 
-    /// Enters a commit, or what is being prepared. See the module for what is waited for.
+    /// Enters a commit, or a transaction that prepares; it waits as the head of the module says.
     pub(crate) fn enter(
         &self,
         footprint: &Footprint,
