@@ -9,13 +9,14 @@ use terrane_journal::ReadBatch;
 
 use crate::bulk::ingest::mark;
 
-/// A committed batch: whole, with all that it changed in tables that users have.
+/// A committed batch: complete, with all its changes of the user's tables.
 #[derive(Clone, Debug)]
 pub struct ChangeBatch {
     batch: ReadBatch,
-    /// For each record the keys as the user knows them, if they are not so in the journal; none if all are.
+    /// For each record the keys of the user, if the journal has encoded ones; empty if no table of the batch
+    /// encodes keys.
     decoded: Arc<[Option<Decoded>]>,
-    /// The tables that it names; no name for one that was dropped since.
+    /// The tables of the batch; a table that was dropped since has no name.
     tables: Arc<[(TableId, TableName)]>,
 }
 
@@ -33,7 +34,7 @@ pub(super) enum TableName {
     Known(Arc<str>, Option<Arc<Order>>),
     /// It was dropped.
     Dropped,
-    /// It is one of the engine's own.
+    /// A table of the engine itself.
     Hidden,
 }
 
@@ -116,7 +117,7 @@ impl ChangeKind<'_> {
 }
 
 impl ChangeBatch {
-    /// `None` if all that it changed is the engine's own.
+    /// `None` if the batch changed only tables of the engine itself.
     ///
     /// # Errors
     /// `Corrupt` for a key that its table's order does not know.
@@ -234,7 +235,7 @@ fn decode(batch: &ReadBatch, tables: &[(TableId, TableName)]) -> Result<Arc<[Opt
     decoded.collect()
 }
 
-/// The records of a batch whose checksum holds.
+/// The records of a batch with a right checksum.
 fn records(mut rest: &[u8]) -> impl Iterator<Item = Record<'_>> {
     std::iter::from_fn(move || {
         let (record, len) = Record::decode(rest).ok()?;

@@ -206,7 +206,7 @@ impl Engine {
         }
         let trail = Trail::new(self.disk.clone(), self.dir.join(JOURNAL), from);
         let mut feed = Feed { trail, source: Source::Engine(self.clone(), options), env: self.env.clone() };
-        // Told at once, not when the first batch is asked for.
+        // The error comes at once, not with the first batch.
         feed.trail.check(visible, &|| Ok(self.manifest.state()))?;
         Ok(feed)
     }
@@ -234,7 +234,7 @@ impl Feed {
         Ok(Feed { trail, source: Source::Files(files), env })
     }
 
-    /// The number behind all that was told: where to go on.
+    /// The number after the last batch that the reader got: where to go on.
     #[must_use]
     pub fn position(&self) -> SeqNo {
         self.trail.next()
@@ -267,7 +267,7 @@ impl Feed {
         }
     }
 
-    /// The next batch of the journal, whatever it changed.
+    /// The next batch of the journal, also one without changes for the user.
     fn next_batch(&mut self) -> Result<Option<ReadBatch>> {
         match &self.source {
             Source::Engine(engine, options) => {
@@ -293,7 +293,7 @@ impl Feed {
             }
             Source::Files(files) => mark::fate_in(seen.insert(files.state()?), seq),
         };
-        // A state that has forgotten the segment has forgotten what was void in it.
+        // A state without the segment no longer lists the void marks of that segment.
         let is_known = fate != Fate::CameIn || seen.is_none_or(|state| self.trail.is_listed(&state));
         if is_known || terrane_base::planted!(BelieveForgotten) {
             return Ok(fate);

@@ -24,16 +24,16 @@ use crate::copies::backup::{BackupInfo, Backups, NOTE};
 use crate::copies::checkpoint::moment::Moment;
 use crate::engine::Engine;
 
-/// How a backup is made.
+/// Options of a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupOptions {
-    /// Bring what is in memory into extents first: the backup then has little journal, and opens faster. Off
-    /// by default: the journal is copied.
+    /// Flush memory first: the backup then has a small journal, and opens faster. Off by default: the journal
+    /// is copied.
     pub flush: bool,
     /// Ceiling for what is copied, in bytes per second; 0, the default, is none.
     pub bytes_per_second: u64,
-    /// Read and check what older backups have already, and copy anew what is damaged of it. Off by default.
+    /// Read and verify objects of older backups, and copy damaged ones again. Off by default.
     pub recheck: bool,
     /// Any text that is kept with the backup and shown with it, 64 KiB at most. None by default.
     pub note: Option<String>,
@@ -128,7 +128,7 @@ impl Backups {
         };
         let id = self.ids()?.last().map_or(1, |last| last + 1);
         making.run(id).inspect_err(|_| {
-            // Removed by the next backup where it cannot be now.
+            // If they cannot be removed now, the next backup removes them.
             let _ = making.made.iter().try_for_each(|name| self.place.delete(name));
         })
     }
@@ -165,14 +165,14 @@ impl Making<'_, '_> {
             segments,
             state: without_segments(&state).to_image()?,
         };
-        // From here on it may be there, whatever is returned: what it needs stays.
+        // From here on the backup may exist, also after an error: its objects stay.
         self.made.clear();
         self.backups.write(ObjectKind::Manifest, id.into(), &manifest.encode())?;
         self.backups.place.settle()?;
         Ok(BackupInfo::new(id, manifest))
     }
 
-    /// Copies what the journal had, and lets its memory go.
+    /// Copies the journal, and frees the memory of the excerpt.
     fn copy_segments(&mut self, excerpt: Excerpt) -> Result<Vec<BackupSegment>> {
         let mut segments = Vec::new();
         for (id, source) in excerpt.segments() {
@@ -232,7 +232,7 @@ impl Making<'_, '_> {
     }
 }
 
-/// Number of the last record of a segment of which `source` is the part that counts.
+/// Number of the last record of a segment; `source` is its used part.
 pub(super) fn sound_end(source: &[u8]) -> Result<SeqNo> {
     let (_, mut groups) = Groups::new(source)?;
     groups.by_ref().for_each(drop);
@@ -247,7 +247,7 @@ pub(super) fn sound_end(source: &[u8]) -> Result<SeqNo> {
     Ok(end.last_seq)
 }
 
-/// The state without its segments: those that a backup has stand beside it.
+/// The state without its segments: the manifest of a backup lists its segments itself.
 fn without_segments(state: &Arc<State>) -> State {
     state.detached(state.database, &[], SeqNo::default())
 }

@@ -1,4 +1,4 @@
-//! Backups: whole databases of moments, in a place of their own, that share what they have in common.
+//! Backups: complete databases of single moments, in a backup place, which share equal objects.
 //!
 //! A place has three sorts of objects: extents and segments, each under a name that says what is in it, and
 //! manifests, each naming what its backup consists of. An extent never changes, so a backup copies only those
@@ -49,7 +49,7 @@ pub struct BackupInfo {
     pub created_millis: u64,
     /// The database that it was made of: 32 hexadecimal digits.
     pub database: String,
-    /// It has every commit up to this number and no other.
+    /// It has exactly the commits up to this number.
     pub last_seq: SeqNo,
     /// Extents in it.
     pub extents: u64,
@@ -57,7 +57,7 @@ pub struct BackupInfo {
     pub extent_bytes: u64,
     /// Bytes of the journal in it.
     pub journal_bytes: u64,
-    /// Bytes that were copied for it: what older backups had was not.
+    /// Bytes that were copied for it, without objects of older backups.
     pub copied_bytes: u64,
     /// The options that the database was open with, for [`terrane_base::options::Options::set`]: name and
     /// value.
@@ -86,7 +86,7 @@ impl Backups {
         Backups { place, env }
     }
 
-    /// Which backups there are.
+    /// Lists the backups.
     ///
     /// # Errors
     /// `NotFound` if there is no such place; `Invalid` if it is none; `Io`.

@@ -27,11 +27,11 @@ pub(super) struct Needed {
     pub(super) segments: Names,
     /// Numbers of the whole backups.
     pub(super) whole: Vec<u64>,
-    /// The first backup that cannot be read, and why: what it needs is not known.
+    /// The first backup that cannot be read, and its error: its objects are not known.
     pub(super) damaged: Option<(u64, Error)>,
 }
 
-/// Whether the error says that what was read is not what was written.
+/// Whether the error means damaged bytes.
 pub(super) fn is_damage(error: &Error) -> bool {
     matches!(error.kind(), Kind::Corrupt | Kind::Invalid)
 }
@@ -63,7 +63,7 @@ impl Backups {
         Ok(ids)
     }
 
-    /// The objects that there are in the folder of this kind.
+    /// The existing objects in the folder of this kind.
     pub(super) fn present(&self, kind: ObjectKind) -> Result<Names> {
         let folder = if kind == ObjectKind::Extent { EXTENTS } else { SEGMENTS };
         Ok(self.place.list(folder)?.iter().filter_map(|name| parse_name(name)).collect())

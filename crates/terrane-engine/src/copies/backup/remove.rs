@@ -14,7 +14,7 @@ use crate::copies::backup::objects::{Names, Needed, object_name};
 pub struct Removed {
     /// Numbers of the backups.
     pub backups: Vec<u64>,
-    /// Extents and segments that only they needed, and what was left of backups that were not finished.
+    /// Extents and segments that only they needed, and objects of unfinished backups.
     pub objects: u64,
     /// A backup that cannot be read: its objects are not known, so no object is removed as long as it is
     /// there.

@@ -1,4 +1,4 @@
-//! Making a database of a backup: a new one, in a directory where nothing is.
+//! Restoring a backup: makes a new database in a directory that does not exist yet.
 //!
 //! The steps are those of a checkpoint: data files, then the journal with the checksums of the new id, then
 //! the manifest, then one rename. Every object is checked before a byte of it is written.
@@ -21,7 +21,7 @@ use crate::copies::backup::progress::{ProgressReporter, Watcher};
 use crate::copies::checkpoint::sealed;
 use crate::copies::checkpoint::unfinished::Unfinished;
 
-/// How a backup is restored.
+/// Options of a restore.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RestoreOptions {
@@ -44,7 +44,7 @@ impl RestoreOptions {
 pub struct Restored {
     /// Its directory.
     pub path: PathBuf,
-    /// It has every commit up to this number and no other.
+    /// It has exactly the commits up to this number.
     pub last_seq: SeqNo,
     /// Extents in it.
     pub extents: u64,

@@ -11,7 +11,7 @@ use crate::copies::backup::objects::{extents_of, object_name};
 use crate::copies::backup::progress::{ProgressReporter, Watcher};
 use crate::copies::backup::restore::body;
 
-/// An object that is not what it should be.
+/// A damaged object.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BackupFinding {

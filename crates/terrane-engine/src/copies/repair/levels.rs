@@ -1,10 +1,10 @@
 //! The levels of a damaged database: blocks whose checksums hold.
 //!
-//! A place's range deletes are written before its rows, so that they hide what deeper places had and nothing
-//! else.
+//! The range deletes of a place are written before its rows, so that they hide rows of deeper places and no
+//! others.
 //!
-//! Two passes, so that rows from deeper levels are known to be uncertain: one finds what cannot be read, one
-//! copies.
+//! There are two passes: the first finds the unreadable ranges, the second copies. So rows of deeper levels
+//! below such a range are known to be uncertain.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const ONE_BLOCK: u32 = 1;
 
 /// Most holes of a table that are kept apart; each copied row is compared with the holes near it.
 const HOLES_MAX: usize = 1000;
-/// Bytes of their keys.
+/// Most bytes of their keys.
 const HOLE_BYTES_MAX: usize = 8 << 20;
 
 /// A key range of one place that cannot be read.
@@ -35,7 +35,7 @@ struct Hole {
     last: Vec<u8>,
 }
 
-/// The holes of a table, by place.
+/// The unreadable ranges (holes) of a table, by place.
 #[derive(Default)]
 struct Holes {
     list: Vec<Hole>,
@@ -164,7 +164,7 @@ impl Repair<'_> {
                 (Some(start), Some(end)) if collation.lt(&start, &end) => {
                     self.delete_range(table, &start, &end)?
                 }
-                // No key that a user can name lies in it.
+                // No key of a user lies in it.
                 (Some(_), Some(_)) | (None, _) => {}
                 (Some(start), None) => {
                     let error =
