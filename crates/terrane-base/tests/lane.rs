@@ -1,5 +1,5 @@
-//! Lanes, bells and desks with real threads: order, sleep, helpers, closing. What the schedule explorer sees
-//! is in `shuttle.rs`; this is for ThreadSanitizer and Miri, which see accesses that have no order.
+//! Lanes, bells and desks with real threads: order, sleep, helpers, closing. `shuttle.rs` explores their
+//! schedules; this program is for ThreadSanitizer and Miri, which find data races.
 #![cfg(not(feature = "shuttle"))]
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
@@ -11,7 +11,7 @@ use terrane_base::lane::{Bell, Client, Desk, Serve, Server, Taken};
 const CLIENTS: u64 = 3;
 const REQUESTS: u64 = if cfg!(miri) { 40 } else { 20_000 };
 
-/// What a slot holds: bytes of its own, so that a slot that two threads use at once is seen.
+/// A request with bytes of its own, so that a slot that two threads use at once is found.
 #[derive(Default)]
 struct Text {
     asked: String,

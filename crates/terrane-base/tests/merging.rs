@@ -37,7 +37,7 @@ fn take_all(versions: &[(SeqKind, Vec<u8>)]) -> Chain {
 }
 
 #[test]
-fn what_lies_in_two_places_counts_once() {
+fn an_operand_in_two_places_counts_once() {
     let (one, two, three) = (entry(1, Some(0), b"1"), entry(2, Some(0), b"2"), entry(3, Some(0), b"3"));
     let base = entry(0, None, b"0");
     // In memory as written; deeper, folded with each other.
@@ -150,7 +150,7 @@ fn a_range_delete_hides_what_is_older_and_nothing_of_its_own_number() {
 }
 
 #[test]
-fn what_has_expired_ends_a_chain() {
+fn an_expired_value_ends_a_chain() {
     let mut bytes = Vec::new();
     let kind = put_prefix(&mut bytes, Moment(1000), Some(0));
     assert_eq!(kind, RecordKind::MergeUntil);
@@ -221,7 +221,7 @@ proptest! {
     }
 
     #[test]
-    fn prefixes_come_back(expires in prop_oneof![Just(u64::MAX), any::<u64>()], span in prop::option::of(0u64..1 << 56), value: Vec<u8>) {
+    fn prefixes_are_decoded(expires in prop_oneof![Just(u64::MAX), any::<u64>()], span in prop::option::of(0u64..1 << 56), value: Vec<u8>) {
         let mut bytes = Vec::new();
         let kind = put_prefix(&mut bytes, Moment(expires), span);
         bytes.extend_from_slice(&value);

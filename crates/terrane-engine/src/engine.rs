@@ -54,33 +54,33 @@ pub struct Engine {
     pub(crate) rows: Option<RowCache>,
     /// The durable log of what the tree looks like.
     pub(crate) manifest: Arc<Manifest>,
-    /// Since when nobody writes.
+    /// How long there were no writes.
     pub(crate) idle_watch: IdleWatch,
     /// Segments and the order of commits.
     pub(crate) journal: Arc<dyn Journal>,
     /// The moments that live snapshots see.
     pub(crate) pins: Pins,
-    /// Who sees them.
+    /// The live readers, which see these moments.
     pub(crate) readers: Readers,
     /// The tables.
     pub(crate) catalog: Catalog,
     /// Transactions that live.
     pub(crate) txn: Transactions,
-    /// What was given at opening for tables to name.
+    /// Functions that the program registered at opening, for tables to name.
     pub(crate) functions: Functions,
-    /// What writers are held back by.
+    /// The write throttle.
     pub(crate) throttle: Throttle,
-    /// What happens, and who hears it.
+    /// The queue of events, and the listeners.
     pub(crate) events: Arc<Events>,
-    /// What was counted.
+    /// Counters of the statistics.
     pub(crate) counters: Counters,
-    /// What writers committed.
+    /// Counts of committed batches and bytes.
     pub(crate) written: Written,
-    /// What was measured.
+    /// Histograms of the statistics.
     pub(crate) histograms: Histograms,
     /// Background work.
     pub(crate) scheduler: Arc<Scheduler>,
-    /// When jobs that only reads gain by stop and begin.
+    /// The state of jobs that only reads gain by: when they begin and stop.
     pub(crate) adapting: ReadHeavy,
     /// How far scrubbing is.
     pub(crate) scrubber: Scrubber,
@@ -96,9 +96,9 @@ pub struct Engine {
     pub(crate) next_run: AtomicU64,
     /// Only one thread trims at a time.
     pub(crate) trimming: Mutex<()>,
-    /// Who waits for changes.
+    /// Readers of changes that wait.
     pub(crate) feeds: Feeds,
-    /// Marks of extents that did not come in.
+    /// Ingest marks whose edit failed.
     pub(crate) marks: Marks,
     /// Set when the database begins to close.
     pub(crate) closing: AtomicBool,

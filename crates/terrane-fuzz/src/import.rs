@@ -1,7 +1,8 @@
-//! Targets: the parsers of `import`. First byte: size of the pieces in which the stream gives its bytes, the column
-//! separator, and which keys are asked for.
+//! Targets: the parsers of `import`. First byte: size of the pieces in which the stream gives its bytes, the
+//! column separator, and which keys are asked for.
 //!
-//! However the stream is cut the records are the same, and from the end of any record the rest is found again.
+//! However the stream is cut the records are the same, and from the end of any record the rest is found
+//! again.
 
 use std::io::{self, BufReader, Cursor};
 

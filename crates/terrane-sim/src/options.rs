@@ -63,22 +63,22 @@ pub(crate) fn random_options(numbers: &mut Rng) -> Vec<(String, String)> {
     {
         options.push((name.to_owned(), (!numbers.one_in(4)).to_string()));
     }
-    // What came later moves none of the numbers that a seed draws after its options.
-    let mut aside = numbers.fork();
+    // A random stream of its own: options that were added later do not change the numbers that follow.
+    let mut later = numbers.fork();
     for name in LATER_SWITCHES {
-        options.push((name.to_owned(), aside.one_in(2).to_string()));
+        options.push((name.to_owned(), later.one_in(2).to_string()));
     }
-    let extractor = *aside.pick(&["none", "none", "fixed:1", "fixed:8", "capped:3", "until:/"]);
+    let extractor = *later.pick(&["none", "none", "fixed:1", "fixed:8", "capped:3", "until:/"]);
     options.push(("prefix_extractor".to_owned(), extractor.to_owned()));
     for (name, values) in [
         ("history_bytes", ["stored", "0", "1MiB", "16MiB"]),
         ("history_age", ["stored", "none", "none", "none"]),
     ] {
-        options.push((name.to_owned(), (*aside.pick(&values)).to_owned()));
+        options.push((name.to_owned(), (*later.pick(&values)).to_owned()));
     }
-    random_limits(&mut aside, &mut options);
+    random_limits(&mut later, &mut options);
     // Most histories are to compact.
-    options.push(("auto_compaction".to_owned(), (!aside.one_in(6)).to_string()));
+    options.push(("auto_compaction".to_owned(), (!later.one_in(6)).to_string()));
     options
 }
 

@@ -63,8 +63,8 @@ impl Runner {
         options.idle_reclaim && self.has_journal && is_calm && is_free && is_alone && !disk.has_crashed()
     }
 
-    /// What the device holds is what is in use: extents, listed segments, history, the manifest, and the rest
-    /// of a page for each file.
+    /// The space on the device equals the space in use: extents, listed segments, history, the manifest, and
+    /// the rest of a page for each file.
     fn judge_space(&self) {
         let (device, shape) = (self.disk().device().clone(), self.db().shape());
         let data = Path::new(DIR).join("data");

@@ -1,4 +1,5 @@
-//! What is written by hand, held against the table: each function once, with arguments that pass as the table's do.
+//! Checks the functions that are written by hand against the table: each exists once, with compatible
+//! arguments.
 
 use std::collections::BTreeMap;
 
@@ -50,8 +51,8 @@ pub(super) fn by_hand(tree: &Tree, abi: &Abi) -> Vec<Finding> {
     findings
 }
 
-/// Every `fn rocksdb_NAME(..)` of a file, and both of `fn rocksdb_NAME | rocksdb_NAME_cf(.. ; ..)`: the second one has a handle of a
-/// column family where the semicolon stands.
+/// Every `fn rocksdb_NAME(..)` of a file, and both of `fn rocksdb_NAME | rocksdb_NAME_cf(.. ; ..)`: the
+/// second one has a handle of a column family where the semicolon stands.
 fn functions(path: &str, text: &str) -> Vec<(String, Found)> {
     let mut functions = Vec::new();
     for (at, mark) in text.match_indices("fn rocksdb_") {

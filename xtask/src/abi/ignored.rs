@@ -1,4 +1,5 @@
-//! Options of behaviour that have no effect: the list of them, and the setters that only note that they were called.
+//! Options of behaviour that have no effect: the list of them, and the setters that only note that they were
+//! called.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! The mechanical part of the exported functions: knobs, objects of nothing but knobs, and what fails by name.
+//! The mechanical part of the exported functions: knobs, objects of nothing but knobs, and what fails by
+//! name.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -183,8 +183,8 @@ fn area(value: &Value) -> Result<Area, String> {
     Ok(Area { functions: functions.collect::<Result<_, _>>()?, name })
 }
 
-/// Gives other names of functions what these have. A name with a C type of its own keeps that, its state and its remark; the
-/// type must pass as that of the function does.
+/// Gives other names of functions what these have. A name with a C type of its own keeps that, its state and
+/// its remark; the type must pass as that of the function does.
 fn resolve_names(areas: &mut [Area]) -> Result<(), String> {
     let known: Vec<Function> = areas.iter().flat_map(|area| &area.functions).cloned().collect();
     for function in areas.iter_mut().flat_map(|area| &mut area.functions) {

@@ -1,5 +1,5 @@
-//! What a user asks of the background: flush, compact a range or a level, wait until it is quiescent, pause,
-//! cancel, look.
+//! Requests of a user to the background: flush, compact a range or a level, wait until it is quiescent,
+//! pause, cancel, look.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::table::Table;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// What it does.
+    /// The kind of the job.
     pub work: JobKind,
     /// Name of the table it works on, if it works on one.
     pub table: Option<String>,
@@ -201,7 +201,7 @@ impl Engine {
             return Ok(());
         }
         // It asks what the workers ask, under the same lock: if there is nothing and nothing runs, no worker
-        // can find anything until somebody writes or asks.
+        // can find a job until a caller writes or requests one.
         let seen = self.scheduler.ask(JobKinds::AWAITED, &self.catalog.all());
         let done = |schedule: &mut Schedule| {
             self.report_failure_or_pause(schedule, None, seen)?;
@@ -215,7 +215,7 @@ impl Engine {
             self.scheduler.wait_until(done)
         })?;
         if self.options.idle_reclaim {
-            // It endangers nothing: what cannot be given back now is tried again when somebody wrote.
+            // A failure does no harm: the engine tries again after the next writes.
             let _ = self.reclaim_idle();
         }
         Ok(())
@@ -248,7 +248,7 @@ impl Engine {
         self.scheduler.cancel(JobKinds::MERGES, CancelCause::Asked);
     }
 
-    /// What runs now.
+    /// The running jobs.
     #[must_use]
     pub fn progress(&self) -> Vec<Progress> {
         let name = |id| crate::table::catalog::name_of(&self.catalog, id);

@@ -1,5 +1,5 @@
-//! How long a write may be held back: by pacing and for memory, by locks of transactions, and by extents that
-//! come in.
+//! Write deadlines: how long a write may be held back by the throttle and for memory, by locks of
+//! transactions, and by ingests.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(crate) struct WriteWait {
     /// By when it must have the locks of transactions; without it a write waits as long as writes do by
     /// default.
     pub(crate) locks_until: Option<Duration>,
-    /// By when extents that come in must let it pass, if that is bounded.
+    /// By when ingests must release its keys, if that is bounded.
     pub(crate) ingest_until: Option<Duration>,
 }
 
@@ -52,8 +52,8 @@ impl WriteWait {
 
 impl Engine {
     /// As [`Engine::write`], but held back until `patience` is over at most; with none, not at all. Bounds
-    /// how long pacing, memory and locks hold the batch back together, of which the first two have no more
-    /// than `write_wait_max_ms` either; a sync takes as long as the device.
+    /// how long throttle, memory and locks together hold the batch back; throttle and memory are also bounded
+    /// by `write_wait_max_ms`. A sync takes as long as the device needs.
     ///
     /// # Errors
     /// `Busy` if that was not enough, `TimedOut` if a transaction kept a lock of one of its keys until then:

@@ -1,5 +1,5 @@
-//! Repair of damaged databases: whatever byte, file or length is damaged, the new database is sound, holds
-//! nothing that the old one did not, and every row that differs lies in a loss that was reported.
+//! Repair of damaged databases: after damage of any byte, file or length the new database is sound, has no
+//! row that the old one did not have, and every row that differs lies in a reported loss.
 //!
 //! `TERRANE_REPAIR_STEP` is the distance between damaged bytes (default: about 40 places per file).
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -30,7 +30,7 @@ fn read_all(engine: &Arc<Engine>) -> Rows {
         .collect()
 }
 
-/// What was ever written.
+/// All rows that were ever written.
 #[derive(Default)]
 struct Past {
     /// Every value that any key ever had.
@@ -98,7 +98,7 @@ fn repaired(disk: &MemDisk, place: &str) -> (RepairReport, Rows) {
 fn is_lost(report: &RepairReport, past: &Past, table: &str, key: &[u8]) -> bool {
     let is_late = past.late.contains(&(table.to_owned(), key.to_owned()));
     let is_of_journal = |error: &Error| error.place().is_some_and(|place| place.file.contains("/journal"));
-    // Of damage of the manifest it is not known whom it concerns.
+    // For damage of the manifest the concerned table is not known.
     report.doubts.iter().any(|doubt| is_late || !is_of_journal(doubt))
         || report.losses.iter().any(|loss| {
             (is_late || !is_of_journal(&loss.error))

@@ -1,5 +1,5 @@
-//! Index blocks and filters of what flush and compaction wrote are there before the first read, while
-//! somebody reads.
+//! While there are reads, index blocks and filters that flush and compaction wrote are in the cache before
+//! the first read of them.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -34,7 +34,7 @@ fn loads_of_a_read(engine: &Engine, number: u64, version: u64) -> u64 {
     (read_counters() - before).blocks_missed
 }
 
-/// The most that one read loads after everything was written again, with somebody reading before or nobody.
+/// The most that one read loads after everything was written again, with reads before (`is_read`) or without.
 fn loads_after_rewriting(warm_outputs: bool, is_read: bool) -> u64 {
     let options = Options {
         warm_outputs,
@@ -57,7 +57,7 @@ fn loads_after_rewriting(warm_outputs: bool, is_read: bool) -> u64 {
 }
 
 #[test]
-fn a_read_of_what_was_just_written_loads_a_block_and_nothing_else() {
+fn a_read_of_new_extents_loads_one_block_only() {
     assert_eq!(loads_after_rewriting(true, true), 1);
 }
 

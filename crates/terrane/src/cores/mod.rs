@@ -8,10 +8,10 @@
 //!                                             │ writes of a round: one commit
 //! ```
 //!
-//! A [`Session`] belongs to one thread: it *submits* requests, each of which gets a [`Ticket`], and *collects*
-//! answers, many at a time. Requests go through rings, one for each session and core, without a lock or an
-//! allocation; the core that owns a key answers in the slot of the request. All requests that have arrived
-//! when a core checks are done together: reads as one interleaved
+//! A [`Session`] belongs to one thread: it *submits* requests, each of which gets a [`Ticket`], and
+//! *collects* answers, many at a time. Requests go through rings, one for each session and core, without a
+//! lock or an allocation; the core that owns a key answers in the slot of the request. All requests that have
+//! arrived when a core checks are done together: reads as one interleaved
 //! [`multi_get`](crate::Table::multi_get_into), writes as one commit. So the mode is for servers with many
 //! concurrent requests (`docs/design/0014-cores.md` has measurements, and says where it loses: a caller that
 //! waits for each answer should use the [`Table`] itself).

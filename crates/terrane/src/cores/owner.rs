@@ -35,7 +35,7 @@ struct At {
     index: u32,
 }
 
-/// What serves a core. See the head of the file.
+/// The server of a core. See the head of the file.
 pub(super) struct Owner {
     db: Db,
     ownership: Arc<Ownership>,

@@ -1,4 +1,4 @@
-//! What there is, one by one: extents, segments, and what listeners are told of jobs.
+//! Lists of extents and segments, and the events of jobs that listeners get.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use terrane::{
     Options, Result, TableOptions,
 };
 
-/// What was told, in order.
+/// The events, in order.
 #[derive(Default)]
 struct Told {
     events: Mutex<Vec<Event>>,
@@ -167,7 +167,7 @@ fn extents_have_keys_as_users_know_them() -> Result<()> {
 }
 
 #[test]
-fn segments_are_told_with_their_numbers() -> Result<()> {
+fn segments_are_listed_with_their_numbers() -> Result<()> {
     let dir = tempdir().expect("temporary directory");
     let db = Db::open(dir.path().join("data"))?;
     db.put(b"k", b"v")?;

@@ -120,7 +120,7 @@ fn every_way_of_reading_folds_in_every_place() {
 
 /// A cursor that was made before a flush goes on beside readers of what the flush folded.
 #[test]
-fn readers_of_an_old_picture_go_on() {
+fn readers_of_an_old_read_view_continue() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = options();
     options.set("memtable_bytes", "1MiB").unwrap();
@@ -142,7 +142,7 @@ fn readers_of_an_old_picture_go_on() {
     cursor.seek(&key(50)).unwrap();
     assert_eq!(count(cursor.row().unwrap().1), 105);
     db.flush().unwrap();
-    // The old picture goes on; a new one sees what was folded.
+    // The old read view continues; a new one sees the folded value.
     cursor.prev().unwrap();
     assert_eq!(count(cursor.row().unwrap().1), 105);
     check(&table, &expected);

@@ -52,7 +52,7 @@ fn value(key: u64, version: u64) -> Vec<u8> {
 /// The version in a value, which must be whole and of this key.
 fn version_of(key: u64, bytes: &[u8]) -> u64 {
     let version = u64::from_be_bytes(bytes[8..16].try_into().unwrap());
-    assert!(bytes == value(key, version), "key {key}: a value that nobody wrote");
+    assert!(bytes == value(key, version), "key {key}: a value that no writer wrote");
     version
 }
 

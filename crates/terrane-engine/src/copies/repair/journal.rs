@@ -18,9 +18,9 @@ use crate::copies::repair::Repair;
 struct Source {
     id: SegmentId,
     path: PathBuf,
-    /// Where it ends, if that is known.
+    /// Its end, if that is known.
     end: Option<u64>,
-    /// Bytes that its file must have, if that is known.
+    /// Least length of its file in bytes, if that is known.
     bytes: u64,
 }
 
@@ -179,7 +179,7 @@ impl Repair<'_> {
         }
     }
 
-    /// A file that is too short has lost what was behind its end, whatever is in front of it.
+    /// A file that is too short has lost the bytes behind its end, also if the bytes before it are sound.
     fn report_cut(&mut self, source: &Source, found: u64, shown: &str) {
         let expected = source.end.unwrap_or(source.bytes);
         if found < expected {
@@ -205,7 +205,7 @@ impl Repair<'_> {
         groups
     }
 
-    /// Copies a batch, whole: all its records that are not in the levels.
+    /// Copies a whole batch: all its records that are not in the levels.
     fn copy_batch(
         &mut self,
         segment: &[u8],

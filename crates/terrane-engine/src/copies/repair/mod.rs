@@ -55,7 +55,7 @@ struct Repair<'a> {
     prepared: Option<TableId>,
     batch: Batch,
     reached: Reached,
-    /// Tables of the damaged database whose order of keys is not at hand.
+    /// Tables of the damaged database whose key order is not registered.
     unordered: BTreeSet<TableId>,
     /// Tables that the manifest says were dropped.
     dropped: BTreeSet<TableId>,
@@ -82,11 +82,11 @@ pub fn repair(source: &Path, target: &Path, options: &Options, env: Env) -> Resu
 }
 
 /// [`repair`], with functions that tables name and that are not built in. A table whose merge operator or
-/// prefix extractor is not at hand has none in the new database, and its operands cannot be read there: that
-/// is a loss.
+/// prefix extractor is not registered has none in the new database, and its operands cannot be read there:
+/// that is a loss.
 ///
 /// # Errors
-/// As [`repair`], and `Invalid` for a table whose key order is not at hand, unless any is taken
+/// As [`repair`], and `Invalid` for a table whose key order is not registered, unless any is accepted
 /// ([`KeyOrders::with_any`](terrane_base::KeyOrders::with_any)): such a table is left out, as a loss;
 /// `Poisoned` if a comparator panics.
 pub fn repair_with(
@@ -220,8 +220,8 @@ fn with_functions_of_default(
     (options, missing)
 }
 
-/// What a table of the new database keeps as it was made: not that of the default table where it had none.
-/// Nothing in the place of a function that is not at hand, and an error for each.
+/// The permanent options of a table of the new database; not those of the default table if it had none. A
+/// function that is not registered is left out, with an error for each.
 fn kept_of(stored: &terrane_levels::Table, functions: &Functions) -> (Vec<(String, String)>, Vec<Error>) {
     let mut missing = Vec::new();
     let kept = KEPT.iter().map(|(kept, otherwise)| {

@@ -153,10 +153,10 @@ impl Engine {
 
     /// Ends the opening that began at `start`.
     fn begin(self: &Arc<Self>, start: Duration) -> Result<()> {
-        // What a thread reads of this database is then sampled alike each time.
+        // So a thread's reads of this database are sampled in the same way each time.
         terrane_base::sampling::restart();
         self.readers.tick(self.env.clock.now());
-        // The workers must not hold the lock of a database that nobody has.
+        // After an error the caller has no database: its workers must not keep the lock.
         self.go_on().and_then(|()| self.restore_prepared()).inspect_err(|_| drop(self.close()))?;
         add(&self.counters.open_micros, (self.env.clock.now() - start).as_micros() as u64);
         Ok(())

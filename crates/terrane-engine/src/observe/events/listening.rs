@@ -11,14 +11,14 @@ use terrane_compaction::JobControl;
 use crate::engine::Engine;
 use crate::observe::events::{Events, Listener, Queue};
 
-/// What somebody waits for: the ends of flushes, then what was put in by then.
+/// The goal of a caller that waits: the ends of flushes, then the events that were queued by then.
 struct Awaited {
     flushes: BTreeSet<u64>,
     upto: Option<u64>,
 }
 
 impl Awaited {
-    /// Everything of now.
+    /// All running flushes, and all queued events.
     fn of(queue: &Queue) -> Awaited {
         Awaited { flushes: queue.flushes.keys().copied().collect(), upto: None }
     }
@@ -35,19 +35,20 @@ impl Awaited {
 }
 
 impl Events {
-    /// A flush begins that will put in its end.
+    /// A flush begins that will queue an event at its end.
     pub(crate) fn begin_flush(&self, job: u64, control: &Arc<JobControl>) {
         self.queue.lock().flushes.insert(job, control.clone());
     }
 
-    /// Work was paused: who waits for a flush may wait for one that stands still.
+    /// The background was paused: wakes callers that wait for a flush, because it may be one that the pause
+    /// holds.
     pub(crate) fn look_again(&self) {
-        // Under the lock: nobody is between a look and the wait.
+        // Under the lock: no caller is between its check and its wait.
         let _queue = self.queue.lock();
         self.changed.notify_all();
     }
 
-    /// The end of a flush is put in.
+    /// The event of the end of a flush is queued.
     pub(crate) fn end_flush(&self, job: u64) {
         let was_there = self.queue.lock().flushes.remove(&job).is_some();
         if was_there {
@@ -55,7 +56,8 @@ impl Events {
         }
     }
 
-    /// Waits until flushes that run, and are not paused, have ended, and what was put in by then is told.
+    /// Waits until all running flushes that are not paused have ended, and listeners got the events that were
+    /// queued by then.
     fn wait_until_told(&self) {
         let mut queue = self.queue.lock();
         let mut awaited = Awaited::of(&queue);
@@ -66,7 +68,7 @@ impl Events {
 }
 
 impl Engine {
-    /// Tells `listener` what happens from now on.
+    /// Adds `listener`, which gets all events from now on.
     ///
     /// # Errors
     /// `Cancelled` after a close, `Io` if no thread can be started.
@@ -90,8 +92,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until listeners were told what has happened so far, the ends of flushes that run included. What
-    /// is left out because too much waits is not waited for, nor is a flush that
+    /// Waits until listeners got all events so far, including the ends of running flushes. It does not wait
+    /// for events that were dropped because the queue was full, nor for a flush that
     /// [`Engine::set_background_paused`] holds.
     ///
     /// # Errors
@@ -99,7 +101,7 @@ impl Engine {
     pub fn wait_for_listeners(&self) -> Result<()> {
         crate::reentrancy::refuse(self.instance)?;
         match self.env.spawn.stepper() {
-            // Nobody else would tell them.
+            // No other thread would call the listeners.
             Some(_) => while self.events.step(self.instance) == Step::Worked {},
             None => self.events.wait_until_told(),
         }
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_flush_is_waited_for_before_what_was_told_counts() {
+    fn waiting_for_listeners_includes_the_ends_of_running_flushes() {
         let events = Events::default();
         events.begin_flush(7, &control());
         let mut queue = events.queue.lock();

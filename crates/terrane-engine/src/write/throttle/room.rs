@@ -1,5 +1,4 @@
-//! Room in the write memory for a batch: reserved before a large batch comes, and for every batch at the
-//! ceiling.
+//! Write memory for a batch: reserved before a large batch is written, and for every batch at the ceiling.
 
 use std::time::Duration;
 use terrane_base::sync::atomic::Ordering;
@@ -35,7 +34,7 @@ struct RoomWait<'e> {
 }
 
 impl RoomWait<'_> {
-    /// Looks whether the wait is over: the room is reserved, or an error says why there will be none.
+    /// Checks whether the wait is over: the memory is reserved, or an error says why none will be free.
     fn look(&mut self) -> Option<Result<()>> {
         if self.engine.try_reserve(self.bytes) {
             return Some(Ok(()));
@@ -78,9 +77,8 @@ impl RoomWait<'_> {
 }
 
 impl Engine {
-    /// Waits while the write memory has no room for `batch`, then reserves it; fails when the background
-    /// cannot bring memory back, or has not by `until`. Returns how many bytes are reserved, and adds how
-    /// long it waited.
+    /// Waits while the write memory has no room for `batch`, then reserves it; fails if the background cannot
+    /// free memory, or has not by `until`. Returns how many bytes are reserved, and adds how long it waited.
     #[cold]
     pub(super) fn reserve(
         &self,
@@ -100,7 +98,7 @@ impl Engine {
         reserved.map(|()| bytes)
     }
 
-    /// What a batch of `bytes` takes of the write memory.
+    /// The write memory that a batch of `bytes` takes.
     fn room_for(&self, bytes: u64) -> u64 {
         // A batch that fits no ordinary segment gets one of its own, beside the one that was kept ready.
         let is_oversized = bytes >= self.options.segment_bytes;

@@ -1,5 +1,5 @@
-//! Prepared transactions: what was prepared is there after whatever comes, until it is committed or rolled
-//! back; it is committed or it is prepared, never both and never neither.
+//! Prepared transactions: a prepared transaction survives every crash until it is committed or rolled back;
+//! until then it is either prepared or committed, never both and never neither.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ enum Ending {
 
 /// A transaction that was prepared, or nearly, and whose end is not durable yet.
 #[derive(Clone, Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct PreparedTransaction {
     pub(crate) name: String,
     changes: Vec<Change>,
     /// True if the preparing returned.
@@ -32,10 +32,10 @@ pub(crate) struct Waiting {
     ending: Ending,
 }
 
-impl Waiting {
+impl PreparedTransaction {
     /// One that is being prepared.
     pub(crate) fn new(name: &str, changes: Vec<Change>) -> Self {
-        Waiting { name: name.to_owned(), changes, is_sure: false, ending: Ending::None }
+        PreparedTransaction { name: name.to_owned(), changes, is_sure: false, ending: Ending::None }
     }
 
     /// It is prepared, durably.
@@ -67,7 +67,7 @@ pub(crate) fn rolls_back(name: &str) -> bool {
 }
 
 impl Runner {
-    fn with_waiting(&self, name: &str, change: impl FnOnce(&mut Waiting)) {
+    fn with_waiting(&self, name: &str, change: impl FnOnce(&mut PreparedTransaction)) {
         if let Some(one) = self.waiting.borrow_mut().iter_mut().find(|one| one.name == name) {
             change(one);
         }
@@ -76,7 +76,7 @@ impl Runner {
     /// Commits what is prepared, or rolls it back.
     pub(crate) fn resolve(&self, name: &str) {
         let found = self.waiting.borrow().iter().find(|one| one.name == name).cloned();
-        let Some(Waiting { changes, ending, .. }) = found else { return };
+        let Some(PreparedTransaction { changes, ending, .. }) = found else { return };
         let db = self.db();
         // Once begun, perhaps found after the next opening: from then on only the same.
         let rolls_back = if ending == Ending::None { rolls_back(name) } else { ending == Ending::Rollback };
@@ -105,12 +105,12 @@ impl Runner {
         if self.write(changes, sync, |_| db.commit_prepared(name, mode).map(drop)) {
             self.did("transaction: prepared, committed");
         } else if !self.disk().has_crashed() && !self.life.borrow().is_poisoned {
-            self.with_waiting(name, Waiting::is_there);
+            self.with_waiting(name, PreparedTransaction::is_there);
         }
         self.forget_ended();
     }
 
-    /// What was committed durably is over.
+    /// A durably committed transaction is no longer prepared.
     fn forget_ended(&self) {
         let durable = self.life.borrow().durable();
         self.waiting
@@ -201,7 +201,7 @@ impl Runner {
                     _ => {}
                 }
             } else {
-                self.fail(format!("{name} is prepared, and nobody did that"));
+                self.fail(format!("{name} is prepared, and no operation prepared it"));
             }
         }
         *self.waiting.borrow_mut() = left;

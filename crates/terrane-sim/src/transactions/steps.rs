@@ -1,4 +1,4 @@
-//! Steps of a transaction: reads, changes, and what goes on beside it.
+//! Steps of a transaction: its reads and changes, and plain writes beside it.
 
 use std::ops::Bound;
 
@@ -6,12 +6,12 @@ use terrane::{Kind, Sync, Table, Transaction};
 use terrane_base::Rng;
 use terrane_base::env::Clock as _;
 
-use super::{Attempt, EXPIRES_AFTER, Step, random_options};
+use super::{EXPIRES_AFTER, RunningTransaction, Step, random_options};
 use crate::draft::{draw_edit, draw_key, draw_value};
 use crate::op::{KEYS_MAX, MERGED, Op, key};
 use crate::overlay::{Edit, Edits as _, Place, What};
 
-impl Attempt<'_> {
+impl RunningTransaction<'_> {
     fn table(&mut self) -> Table {
         self.numbers.pick(&self.tables).clone()
     }
@@ -81,11 +81,11 @@ impl Attempt<'_> {
             (What::DeleteRange { keys, .. }, _) if self.is_pessimistic() => {
                 self.begin_with_lock();
                 let places: Vec<Place> = keys.iter().map(|key| (edit.table.clone(), key.clone())).collect();
-                // The fence asks whether anything of the range was changed, locked before or not: what is
-                // locked was not.
+                // With the range lock the engine checks whether any key of the range was changed; keys that
+                // were locked before cannot have changed.
                 let is_stale =
                     self.has_moment() && places.iter().any(|place| self.changed_since(place, self.moment));
-                self.fenced.extend(places);
+                self.range_locked.extend(places);
                 is_stale.then_some(Kind::Conflict)
             }
             _ => {
@@ -175,10 +175,10 @@ impl Attempt<'_> {
         let sync = self.numbers.one_in(12) && self.runner.has_journal;
         let place = (table.clone(), key(number));
         let op = match self.numbers.below(8) {
-            0 if self.locked.is_empty() && self.fenced.is_empty() => {
+            0 if self.locked.is_empty() && self.range_locked.is_empty() => {
                 Op::DeleteRange { table, from: number, to: draw_key(&mut self.numbers) }
             }
-            _ if self.fenced.contains(&place) => return,
+            _ if self.range_locked.contains(&place) => return,
             // A transaction that expired loses the lock to another one that wants it.
             _ if self.locked.contains(&place) && !self.is_late => return,
             0 | 1 => Op::Delete { table, key: number },
@@ -195,25 +195,25 @@ impl Attempt<'_> {
 
     /// Events between any two steps: its time ends, or another transaction wants its locks.
     pub(super) fn between_steps(&mut self) {
-        if self.options.expires_after.is_some() && !self.is_late && self.aside.one_in(6) {
+        if self.options.expires_after.is_some() && !self.is_late && self.later.one_in(6) {
             self.runner.world.sleep(2 * EXPIRES_AFTER);
             self.is_late = true;
         }
-        if self.aside.one_in(4) && !self.is_late {
+        if self.later.one_in(4) && !self.is_late {
             self.want();
         }
     }
 
     /// Another transaction wants a key that this one has locked, or that lies in a range that it deletes.
     fn want(&mut self) {
-        let from = if self.aside.one_in(2) { &self.fenced } else { &self.locked };
+        let from = if self.later.one_in(2) { &self.range_locked } else { &self.locked };
         let count = from.len() as u64;
         let Some((table, key)) =
-            (count > 0).then(|| self.aside.below(count)).and_then(|at| from.iter().nth(at as usize))
+            (count > 0).then(|| self.later.below(count)).and_then(|at| from.iter().nth(at as usize))
         else {
             return;
         };
-        let (db, options) = (self.runner.db(), random_options(&mut self.aside));
+        let (db, options) = (self.runner.db(), random_options(&mut self.later));
         let wanted = db.transaction(&options).and_then(|mut other| {
             other.put(&db.table(table)?, key, b"other")?;
             other.commit(Sync::No)

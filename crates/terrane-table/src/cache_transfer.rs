@@ -1,8 +1,8 @@
 //! Cache transfer: blocks that a job wrote replace the cached blocks of its inputs before any reader misses
 //! them, so that a compaction does not empty the cache.
 //!
-//! Steps: 1. [`Inheritance::of`] lists the cached blocks of the inputs by key range, and whether they are
-//! established (used more than once). 2. Each new extent loads from that list ([`Inheritance::pass_on`]):
+//! Steps: 1. [`CacheTransfer::of`] lists the cached blocks of the inputs by key range, and whether they are
+//! established (used more than once). 2. Each new extent loads from that list ([`CacheTransfer::pass_on`]):
 //! index block and filter, then the blocks that overlap most of the cached ones, at most as many bytes as the
 //! inputs had; a block that replaces an established one is established at once. If less than half of the
 //! inputs was cached only those blocks are loaded, and none if it was less than a quarter: the blocks evicted
@@ -30,7 +30,7 @@ struct Cached {
 
 /// The cached blocks of a job's inputs.
 #[derive(Debug, Default)]
-pub struct Inheritance {
+pub struct CacheTransfer {
     /// Key order of the table.
     collation: Collation,
     /// By first key.
@@ -45,10 +45,10 @@ pub struct Inheritance {
     has_index: bool,
 }
 
-impl Inheritance {
+impl CacheTransfer {
     /// Lists the cached blocks of `inputs`.
-    pub fn of<'e>(inputs: impl Iterator<Item = &'e Arc<Extent>>, cache: &Cache) -> Inheritance {
-        let mut all = Inheritance::default();
+    pub fn of<'e>(inputs: impl Iterator<Item = &'e Arc<Extent>>, cache: &Cache) -> CacheTransfer {
+        let mut all = CacheTransfer::default();
         for extent in inputs {
             if !extent.meta.collation.is_bytes() {
                 all.collation = extent.meta.collation.clone();

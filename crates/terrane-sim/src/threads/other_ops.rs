@@ -144,7 +144,7 @@ impl Caller {
             Err(error) if error.kind() == Kind::Busy => return Ok(false),
             followed => followed?,
         };
-        // What is in memory alone is not to be seen.
+        // Rows that are only in memory are not visible.
         if !self.has_journal {
             return Ok(true);
         }

@@ -1,9 +1,10 @@
-//! Transactions of a run: each from its beginning to its end in one operation, with writes of others and
-//! background work in between. It commits if and only if its level of isolation lets it; what it reads is its
-//! own changes over what its level says; prepared, it is there after whatever comes (`waiting.rs`).
+//! Transactions of a run: each runs from its beginning to its end in one operation, with plain writes and
+//! background work in between. It commits if and only if its level of isolation allows it. It reads its own
+//! changes over the state that its level shows. A prepared one exists after every crash until it is ended
+//! (`prepared_transactions.rs`).
 //!
-//! Other writers beside it leave its locked keys alone, because they would wait for it, and no other thread
-//! could end it.
+//! Plain writes beside it do not touch its locked keys: they would wait for it, and no other thread could end
+//! it.
 
 mod end;
 mod steps;
@@ -21,7 +22,7 @@ use crate::overlay::{Overlay, Place};
 use crate::run::Runner;
 use crate::script::parse;
 
-/// How long one may take that expires: longer than all that it does takes, if nobody waits.
+/// Lifetime of a transaction that expires: longer than its operations take while no lock makes it wait.
 const EXPIRES_AFTER: Duration = Duration::from_secs(3600);
 
 /// Steps of a transaction or an indexed batch, at most.
@@ -64,14 +65,15 @@ type Step<T = ()> = Result<T, Over>;
 type Seen = (String, Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// A transaction, and what is known of it.
-struct Attempt<'r> {
+struct RunningTransaction<'r> {
     runner: &'r Runner,
     numbers: Rng,
-    /// What came later is drawn here, and moves none of the numbers that a seed stands for.
-    aside: Rng,
+    /// A random stream for options that were added later, so that an old seed draws the same numbers as
+    /// before.
+    later: Rng,
     tables: Vec<Table>,
     options: TransactionOptions,
-    /// What it sees; of one that reads what is committed, when it began.
+    /// The moment that it reads; for read committed, the moment of its beginning.
     moment: u64,
     /// It has seen or locked something: what it sees does not move any more.
     has_begun: bool,
@@ -89,7 +91,7 @@ struct Attempt<'r> {
     /// Keys that it has locked.
     locked: BTreeSet<Place>,
     /// Places in ranges that it deletes, into which no other writer may write.
-    fenced: BTreeSet<Place>,
+    range_locked: BTreeSet<Place>,
     /// Ranges that must be as they were.
     scans: Vec<Seen>,
 }
@@ -109,12 +111,12 @@ pub(crate) fn random_options(numbers: &mut Rng) -> TransactionOptions {
     }
 }
 
-/// What was added to the options later, drawn from a stream of its own. Nobody waits here, so no circle is
-/// there to be found.
-fn add_later_options(options: &mut TransactionOptions, aside: &mut Rng) {
-    options.finds_deadlocks = aside.one_in(2);
-    options.keeps_snapshot = aside.one_in(2);
-    options.expires_after = aside.one_in(4).then_some(EXPIRES_AFTER);
+/// Sets the options that were added later, drawn from a random stream of their own. No transaction waits
+/// here, so there is no deadlock to find.
+fn add_later_options(options: &mut TransactionOptions, later: &mut Rng) {
+    options.finds_deadlocks = later.one_in(2);
+    options.keeps_snapshot = later.one_in(2);
+    options.expires_after = later.one_in(4).then_some(EXPIRES_AFTER);
 }
 
 impl Runner {
@@ -122,9 +124,9 @@ impl Runner {
     pub(crate) fn transact(&self, tables: &[String], seed: u64) {
         let Some(tables) = self.tables_of(tables) else { return };
         let mut numbers = Rng::new(seed);
-        let mut aside = numbers.fork();
+        let mut later = numbers.fork();
         let mut options = random_options(&mut numbers);
-        add_later_options(&mut options, &mut aside);
+        add_later_options(&mut options, &mut later);
         self.did(match options.concurrency {
             Concurrency::Optimistic => "transaction: optimistic",
             _ => "transaction: pessimistic",
@@ -133,10 +135,10 @@ impl Runner {
             Ok(running) => running,
             Err(error) => return self.met("begin of a transaction", &error),
         };
-        let attempt = Attempt {
+        let transaction = RunningTransaction {
             runner: self,
             numbers,
-            aside,
+            later,
             tables,
             options,
             moment: self.model.borrow().now(),
@@ -148,12 +150,12 @@ impl Runner {
             reads: BTreeMap::new(),
             has_claims: false,
             locked: BTreeSet::new(),
-            fenced: BTreeSet::new(),
+            range_locked: BTreeSet::new(),
             scans: Vec::new(),
         };
-        // What comes in the middle of calls must not write: it could wait for the locks.
+        // An operation in the middle of calls must not write: it could wait for the locks.
         self.is_transacting.set(true);
-        let _ended: Step = attempt.run(running, seed);
+        let _ended: Step = transaction.run(running, seed);
         self.is_transacting.set(false);
     }
 
@@ -172,10 +174,10 @@ impl Runner {
     }
 }
 
-impl Attempt<'_> {
+impl RunningTransaction<'_> {
     fn run(mut self, mut running: Transaction, seed: u64) -> Step {
-        // What it sees is fixed by its first read; without one it may move on with the first lock.
-        if !self.aside.one_in(3) {
+        // Its first read fixes its snapshot; without a read the first lock may move it.
+        if !self.later.one_in(3) {
             self.read_in(&running)?;
         }
         for _ in 0..self.numbers.below(STEPS_MAX) {
@@ -245,7 +247,7 @@ impl Attempt<'_> {
             return Some(Kind::TooOld);
         }
         self.begin_with_lock();
-        let is_new = !self.locked.contains(place) && !self.fenced.contains(place);
+        let is_new = !self.locked.contains(place) && !self.range_locked.contains(place);
         let is_stale = self.has_moment() && is_new && self.changed_since(place, self.moment);
         self.locked.insert(place.clone());
         is_stale.then_some(Kind::Conflict)
@@ -259,7 +261,7 @@ impl Attempt<'_> {
     /// Returns true if what it wrote, read or scanned has changed.
     fn is_stale(&self) -> bool {
         if self.overlay.is_empty() && !self.has_claims {
-            // What only reads is of the moment that it saw.
+            // A read-only transaction is of the moment that it read.
             return false;
         }
         let is_changed = |place: &Place| self.changed_since(place, self.moment);

@@ -1,4 +1,5 @@
-//! Fences beside locks: batches that replace a range, and owners that take keys of it one by one.
+//! Range locks beside locks of keys: batches that replace a range, and owners that lock keys of it one by
+//! one.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -10,21 +11,21 @@ use terrane_base::TableId;
 use crate::read::scan::Bounds;
 use crate::txn::key_range::KeyRange;
 use crate::txn::lock_table::{LockMode, LockTable, Owner, Refusal};
-use crate::txn::range_locks::Ground;
+use crate::txn::range_locks::LockTarget;
 use crate::{ENDLESS, explore, key, patience, surroundings};
 
 /// From b to d, and the key.
-fn ground(name: u8) -> Ground {
+fn target(name: u8) -> LockTarget {
     let (lower, upper) = (Bound::Included(b"b".to_vec()), Bound::Included(b"d".to_vec()));
     let bounds = Bounds { lower, upper, ..Bounds::all() };
-    Ground {
+    LockTarget {
         keys: [key(name)].into(),
         ranges: [KeyRange { table: TableId(1), bounds }].into(),
-        is_alone: false,
+        is_exclusive: false,
     }
 }
 
-/// Everybody ends, whoever comes first, and nobody is within while somebody else is alone there.
+/// Every thread ends, in every order, and no two owners hold excluding locks at the same time.
 #[test]
 fn batches_with_ranges_and_owners_of_keys_pass_each_other() {
     explore(|| {
@@ -35,7 +36,8 @@ fn batches_with_ranges_and_owners_of_keys_pass_each_other() {
             let (table, within) = (Arc::clone(&table), Arc::clone(&within));
             threads.push(thread::spawn(move || {
                 let around = surroundings();
-                let _fence = table.fence(owner as Owner, &ground(b'c'), &patience(&around, ENDLESS)).unwrap();
+                let _range_lock =
+                    table.lock_ranges(owner as Owner, &target(b'c'), &patience(&around, ENDLESS)).unwrap();
                 assert_eq!(within.fetch_add(1, Ordering::Relaxed), 0, "both have the same key");
                 thread::yield_now();
                 within.fetch_sub(1, Ordering::Relaxed);
@@ -48,7 +50,7 @@ fn batches_with_ranges_and_owners_of_keys_pass_each_other() {
             for key in &keys {
                 table.acquire(3, key, LockMode::Exclusive, &patience(&around, ENDLESS)).unwrap();
             }
-            assert_eq!(within.fetch_add(1, Ordering::Relaxed), 0, "a fence stands around what is locked");
+            assert_eq!(within.fetch_add(1, Ordering::Relaxed), 0, "a range lock covers a locked key");
             thread::yield_now();
             within.fetch_sub(1, Ordering::Relaxed);
             table.release(3, &keys);
@@ -57,10 +59,10 @@ fn batches_with_ranges_and_owners_of_keys_pass_each_other() {
     });
 }
 
-/// Of two owners, one with a lock that wants another behind a fence, one with the fence that wants that lock,
-/// one is refused with the circle at most, and the other goes on.
+/// One owner holds the lock of a key and wants a key of the range; the other holds the range lock and wants
+/// that first key. At most one of them is refused, with the cycle, and the other goes on.
 #[test]
-fn a_circle_through_a_fence_is_found() {
+fn a_deadlock_through_a_range_lock_is_found() {
     explore(|| {
         let table = Arc::new(LockTable::new());
         let locks = {
@@ -74,20 +76,22 @@ fn a_circle_through_a_fence_is_found() {
                 taken
             })
         };
-        let fences = {
+        let ranges = {
             let table = Arc::clone(&table);
             thread::spawn(move || {
-                let (around, only) = (surroundings(), Ground { keys: Arc::default(), ..ground(b'c') });
-                let fenced = table.fence(2, &only, &patience(&around, ENDLESS)).map(|fence| fence.keep());
-                let taken = fenced.and_then(|()| {
+                let (around, only) = (surroundings(), LockTarget { keys: Arc::default(), ..target(b'c') });
+                let locked = table
+                    .lock_ranges(2, &only, &patience(&around, ENDLESS))
+                    .map(|range_lock| range_lock.keep());
+                let taken = locked.and_then(|()| {
                     table.acquire(2, &key(b'x'), LockMode::Exclusive, &patience(&around, ENDLESS))
                 });
                 table.release(2, &[key(b'x')]);
-                table.take_down(2);
+                table.release_ranges(2);
                 taken
             })
         };
-        let ends = [locks.join().unwrap(), fences.join().unwrap()];
+        let ends = [locks.join().unwrap(), ranges.join().unwrap()];
         assert!(ends.iter().any(Result::is_ok), "{ends:?}");
         for refused in ends.iter().filter_map(|end| end.as_ref().err()) {
             assert!(matches!(refused, Refusal::Deadlock(edges) if edges.len() == 2), "{refused:?}");

@@ -1,5 +1,5 @@
-//! How far a backup or restore is: tells its caller, holds it to a rate, and ends it where the caller wants
-//! that.
+//! Progress of a backup, a restore or a verification: reports it to the caller, bounds the rate, and stops
+//! the operation if the caller asks for that.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use terrane_base::env::Env;
 use terrane_base::{Error, Kind, Result};
 use terrane_compaction::{JobControl, RateLimiter};
 
-/// How far a backup, a restore or a verification is.
+/// Progress of a backup, a restore or a verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupProgress {
@@ -20,29 +20,29 @@ pub struct BackupProgress {
     pub bytes_done: u64,
     /// Bytes of all objects.
     pub bytes: u64,
-    /// Bytes that were copied or read for it; the rest was there.
+    /// Bytes that were copied or read; the other bytes existed already.
     pub bytes_moved: u64,
 }
 
-/// Is told how far it is, after each object; `Break` ends it with an error of kind `Cancelled`.
+/// Called with the progress after each object; `Break` ends the operation with an error of kind `Cancelled`.
 pub type Watcher<'w> = dyn FnMut(&BackupProgress) -> ControlFlow<()> + 'w;
 
 /// See the head of the file.
-pub(super) struct TokenBucket<'w> {
+pub(super) struct ProgressReporter<'w> {
     progress: BackupProgress,
     watcher: &'w mut Watcher<'w>,
     control: JobControl,
 }
 
-impl<'w> TokenBucket<'w> {
-    /// `bytes_per_second` bounds what is moved; 0 is no bound.
+impl<'w> ProgressReporter<'w> {
+    /// `bytes_per_second` bounds the rate of moved bytes; 0 is no bound.
     pub(super) fn new(env: &Env, bytes_per_second: u64, watcher: &'w mut Watcher<'w>) -> Self {
         let limiter = Arc::new(RateLimiter::new(env.clock.clone(), bytes_per_second));
         let control = JobControl::new(env.clock.clone(), Some(limiter));
-        TokenBucket { progress: BackupProgress::default(), watcher, control }
+        ProgressReporter { progress: BackupProgress::default(), watcher, control }
     }
 
-    /// So much is to be done.
+    /// Sets the totals.
     pub(super) fn begin(&mut self, objects: u64, bytes: u64) -> Result<()> {
         self.progress = BackupProgress { objects, bytes, ..BackupProgress::default() };
         self.tell()

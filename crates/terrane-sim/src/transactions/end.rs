@@ -1,15 +1,14 @@
-//! How a transaction ends: committed, rolled back, or prepared and then either; and what the model makes of
-//! it.
+//! The end of a transaction: commit, rollback, or prepare and then either; and its effect on the model.
 
 use terrane::{Sync, Transaction};
 
-use super::{Attempt, Over, Step};
+use super::{Over, RunningTransaction, Step};
 use crate::draft::mark;
 use crate::fault::Crash;
 use crate::op::Op;
-use crate::waiting::{Waiting, name_of, rolls_back};
+use crate::prepared_transactions::{PreparedTransaction, name_of, rolls_back};
 
-impl Attempt<'_> {
+impl RunningTransaction<'_> {
     pub(super) fn end(mut self, mut running: Transaction, seed: u64) -> Step {
         if !self.overlay.is_empty() {
             let table = self.tables[0].clone();
@@ -60,7 +59,7 @@ impl Attempt<'_> {
         let now = self.runner.model.borrow().now();
         self.runner.make_room();
         if refusal.is_none() {
-            self.runner.waiting.borrow_mut().push(Waiting::new(&name, changes));
+            self.runner.waiting.borrow_mut().push(PreparedTransaction::new(&name, changes));
         }
         let prepared = running.prepare(&name);
         let is_sure = prepared.is_ok();
@@ -74,7 +73,7 @@ impl Attempt<'_> {
             .borrow_mut()
             .iter_mut()
             .filter(|one| one.name == name)
-            .for_each(Waiting::is_there);
+            .for_each(PreparedTransaction::is_there);
         // It was synced, and with it all before.
         self.runner.note_durable(now);
         if self.between() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use support::Row;
 use support::store::{TestStore, write_extent, write_extents};
 use terrane_base::SeqNo;
-use terrane_table::{Cache, Extent, Inheritance, WriterSettings};
+use terrane_table::{Cache, CacheTransfer, Extent, WriterSettings};
 
 const ROWS: u64 = 20_000;
 
@@ -35,12 +35,12 @@ fn cached(extents: &[Arc<Extent>]) -> usize {
 }
 
 fn pass_on(inputs: &[Arc<Extent>], outputs: &[Arc<Extent>], cache: &Arc<Cache>) -> u64 {
-    let mut inheritance = Inheritance::of(inputs.iter(), cache);
-    outputs.iter().map(|extent| inheritance.pass_on(extent, cache).unwrap()).sum()
+    let mut transfer = CacheTransfer::of(inputs.iter(), cache);
+    outputs.iter().map(|extent| transfer.pass_on(extent, cache).unwrap()).sum()
 }
 
 #[test]
-fn what_was_cached_is_cached_again_and_nothing_else() {
+fn only_ranges_that_were_cached_are_cached_again() {
     let store = TestStore::new();
     let (old, new) = (rows(0), rows(1));
     let inputs = write_extents(&old, WriterSettings::default(), 400 << 10, &store);
@@ -87,7 +87,7 @@ fn without_a_cached_input_nothing_is_read() {
 fn established_blocks_are_replaced_by_established_ones() {
     let store = TestStore::new();
     let (old, new) = (rows(0), rows(1));
-    // What was read is most of the first extent, and only of that the index block is known.
+    // The reads cover most of the first extent; only the index block of that extent is cached.
     let inputs = write_extents(&old, WriterSettings::default(), 400 << 10, &store);
     let outputs = write_extents(&new, WriterSettings::default(), 400 << 10, &store);
     let flood = [write_extent(&rows(0), WriterSettings::default(), &store)];
@@ -142,8 +142,8 @@ fn a_damaged_output_is_an_error_and_the_reads_find_it_too() {
     // In every block: which of them are taken over is not the point.
     (100..output.meta.index.offset as usize).step_by(1000).for_each(|at| bytes[at] ^= 1);
     store.set_bytes(output.meta.id, bytes);
-    let mut inheritance = Inheritance::of(inputs.iter(), &cache);
-    assert!(inheritance.pass_on(&output, &cache).is_err());
+    let mut transfer = CacheTransfer::of(inputs.iter(), &cache);
+    assert!(transfer.pass_on(&output, &cache).is_err());
     let error = output.get(&cache, b"key00000000", SeqNo::MAX, &mut Vec::new()).unwrap_err();
     assert_eq!(error.kind(), terrane_base::Kind::Corrupt);
 }

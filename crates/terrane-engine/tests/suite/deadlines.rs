@@ -1,5 +1,5 @@
-//! Writes that do not wait: refused while writers are held back, let in at the allowed rate, and never half
-//! there.
+//! Writes that do not wait: refused while writers are held back, admitted at the allowed rate, and never
+//! partly visible.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -24,7 +24,7 @@ fn is_there(engine: &Arc<Engine>, number: u64) -> bool {
 }
 
 #[test]
-fn what_would_wait_for_memory_is_refused_and_not_written() {
+fn a_write_that_would_wait_for_memory_is_refused_and_not_written() {
     let engine = open(MemDisk::new(), &small_options()).unwrap();
     engine.set_background_paused(true);
     let mut refused = None;
@@ -33,7 +33,7 @@ fn what_would_wait_for_memory_is_refused_and_not_written() {
         match engine.write_within(&batch(number), false, Duration::from_millis(number % 2 * 500)) {
             Ok(_) => {
                 assert!(is_there(&engine, number));
-                assert!(engine.debt() < 1.25, "let in though memory is full");
+                assert!(engine.debt() < 1.25, "admitted though memory is full");
             }
             Err(error) => {
                 assert_eq!(error.kind(), Kind::Busy, "{error}");
@@ -62,7 +62,7 @@ fn what_would_wait_for_memory_is_refused_and_not_written() {
 }
 
 #[test]
-fn without_debt_nobody_is_refused() {
+fn without_debt_no_write_is_refused() {
     let engine = open(MemDisk::new(), &small_options()).unwrap();
     // A flush under way whose thread has no turn is a slow one, and writers go as slowly.
     engine.set_background_paused(true);
