@@ -134,8 +134,8 @@ pub use terrane_base::key_order::{ComparatorSource, KeyOrder, KeyOrders};
 pub use terrane_base::merge_operator::{MergeOperator, MergeOperators, OperatorSource, counter};
 pub use terrane_base::metrics::{Histogram, HistogramSnapshot, Metric, MetricKind, MetricScope};
 pub use terrane_base::options::{
-    AsStored, Compression, ExtractorName, IoUring, JournalMode, OperatorName, OptionInfo, Options, OrderName,
-    TimeToLive,
+    AsStored, Compression, Experiments, ExtractorName, IoUring, JournalMode, OperatorName, OptionInfo,
+    Options, OrderName, TimeToLive,
 };
 pub use terrane_base::prefix_extractor::{PrefixExtractor, PrefixExtractors};
 pub use terrane_base::{
