@@ -83,13 +83,12 @@
 //! # Servers
 //!
 //! Every handle can be used from any thread. A server with many concurrent requests can assign tables and
-//! ranges to cores instead: [`cores`].
+//! ranges to cores instead, experimentally: [`cores`].
 //!
 //! # Limits
 //!
 //! Keys up to 64 KiB, values up to 64 MiB, batches up to a quarter of the write memory (by default an eighth
 //! of [`Options::memory_bytes`]) and 256 MiB at most, 65,536 tables.
-#![forbid(unsafe_code)]
 
 mod backup;
 mod batch;
