@@ -100,6 +100,8 @@ mod follower;
 mod functions;
 mod ingest;
 mod iter;
+#[cfg(feature = "json")]
+mod json;
 mod keys;
 mod maintain;
 mod memory;
