@@ -17,7 +17,7 @@ const HOST: &str = "x86_64-unknown-linux-gnu";
 /// Tests that Miri runs: modules with unsafe code, in tests that end within minutes at its speed. What maps
 /// files or spins on many threads is for the sanitizers. Package, then arguments of `cargo test`.
 const MIRI: &[(&str, &str)] = &[
-    ("terrane-base", "--test lane"),
+    ("terrane", "--lib cores::lane"),
     ("terrane-memtable", "--test global"),
     ("terrane-table", "--test suite a_meta_that_does_not_fit_is_an_error"),
     ("terrane-engine", "--lib epoch_cell"),
@@ -25,7 +25,7 @@ const MIRI: &[(&str, &str)] = &[
 
 /// Tests that the sanitizers run.
 const SANITIZED: &[(&str, &str)] = &[
-    ("terrane-base", "--test lane"),
+    ("terrane", "--lib cores::lane"),
     ("terrane-journal", "--test conformance"),
     ("terrane-memtable", "--test stress"),
     ("terrane-table", "--lib --test stress --test cache --test arena --test swip"),

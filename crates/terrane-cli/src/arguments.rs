@@ -107,7 +107,7 @@ pub enum Command {
     #[command(after_help = changes::HELP)]
     Changes(changes::Changes),
     /// List the options of the engine: default, range and meaning
-    Options,
+    Options(OptionList),
     /// Print the completions of a shell
     Completions {
         /// The shell
@@ -276,6 +276,14 @@ pub struct Tables {
     /// Remove this table and everything in it
     #[arg(long, value_name = "TABLE")]
     pub drop: Option<String>,
+}
+
+/// `options`.
+#[derive(Clone, Debug, Args)]
+pub struct OptionList {
+    /// List the experiments instead: switches of mechanisms, for comparisons and tests
+    #[arg(long)]
+    pub experiments: bool,
 }
 
 /// `shape`.

@@ -210,7 +210,7 @@ impl Engine {
         if let Some(extractor) = table.sense.extractor() {
             control.filter_prefixes(extractor);
         }
-        if let Some(operator) = table.sense.operator().filter(|_| self.options.operand_folding) {
+        if let Some(operator) = table.sense.operator().filter(|_| self.options.experiments.operand_folding) {
             control.fold_with(operator.clone());
         }
     }

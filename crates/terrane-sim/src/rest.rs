@@ -60,7 +60,12 @@ impl Runner {
         let is_calm = self.struck().sum() == 0 && disk.faults().is_empty() && !self.is_damaged.get();
         let is_free = !(life.is_paused || life.is_cramped || life.was_cramped) && life.snapshots.is_empty();
         let is_alone = !self.has_checkpoints() && !self.has_backups();
-        options.idle_reclaim && self.has_journal && is_calm && is_free && is_alone && !disk.has_crashed()
+        options.experiments.idle_reclaim
+            && self.has_journal
+            && is_calm
+            && is_free
+            && is_alone
+            && !disk.has_crashed()
     }
 
     /// The space on the device equals the space in use: extents, listed segments, history, the manifest, and

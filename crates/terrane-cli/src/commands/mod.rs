@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Checkpoint(command) => backup::checkpoint(engine, command, out),
         Command::Backup(command) => backup::run(engine, &command.command, out),
         Command::Changes(command) => changes::run(command, out),
-        Command::Options => options::run(out),
+        Command::Options(list) => options::run(list, out),
         Command::Completions { shell } => generate::completions(*shell, out),
         Command::Man { directory } => generate::manual(directory.as_deref(), out),
         Command::Tour { database } => tour::run(engine, database, out),

@@ -184,6 +184,8 @@ fn help_options_completions_manual() {
         assert!(help.contains(part), "{part}: {help}");
     }
     assert!(shell.ok("options").contains("memory_bytes = 536870912"));
+    assert!(!shell.ok("options").contains("hot_cold"));
+    assert!(shell.ok("options --experiments").contains("experiments.hot_cold = false"));
     assert!(shell.ok("completions bash").contains("_terrane"));
     assert!(shell.ok("man").contains(".TH terrane 1"));
     assert!(shell.ok("man pages").contains("terrane-import.1"));

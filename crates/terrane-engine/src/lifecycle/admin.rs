@@ -189,7 +189,7 @@ impl Engine {
     }
 
     /// Waits until nothing runs and nothing wants to: no full memtable, no generation to flush, no level over
-    /// its size, no segment to trim. With the option `idle_reclaim` spare space is given back to the device
+    /// its size, no segment to trim. With `experiments.idle_reclaim` spare space is given back to the device
     /// then.
     ///
     /// # Errors
@@ -214,7 +214,7 @@ impl Engine {
             self.scheduler.wake();
             self.scheduler.wait_until(done)
         })?;
-        if self.options.idle_reclaim {
+        if self.options.experiments.idle_reclaim {
             // A failure does no harm: the engine tries again after the next writes.
             let _ = self.reclaim_idle();
         }

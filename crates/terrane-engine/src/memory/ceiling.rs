@@ -41,7 +41,7 @@ impl Engine {
     /// Gives freed memory back to the system if the cache gave up enough of it. For the background: takes
     /// milliseconds.
     pub(crate) fn return_freed_memory(&self) {
-        if self.options.return_freed_memory && self.memory.takes_trim() {
+        if self.options.experiments.return_freed_memory && self.memory.takes_trim() {
             terrane_device::return_freed_memory();
         }
     }

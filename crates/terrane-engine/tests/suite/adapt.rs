@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use support::{DIR, get, open, small_options};
 use terrane_base::Rng;
 use terrane_base::env::{Env, SleepClock};
-use terrane_base::options::{AdaptiveShape, Compression, Options};
+use terrane_base::options::{AdaptiveShape, Compression, Experiments, Options};
 use terrane_device::MemDisk;
 use terrane_engine::{Bounds, Engine, Table, TableShape};
 
@@ -36,7 +36,8 @@ fn put(engine: &Engine, table: &Table, numbers: impl Iterator<Item = u64>, round
 }
 
 fn options(policy: AdaptiveShape) -> Options {
-    Options { adaptive_shape: policy, hot_cold: true, ..small_options() }
+    let experiments = Experiments { hot_cold: true, ..Experiments::default() };
+    Options { adaptive_shape: policy, experiments, ..small_options() }
 }
 
 /// A tree with rows in memory, in level 1 and in level 2.

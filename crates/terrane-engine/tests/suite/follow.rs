@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use support::{DIR, get, number_from_env, open, small_options};
 use terrane_base::env::Env;
-use terrane_base::options::Options;
+use terrane_base::options::{Experiments, Options};
 use terrane_base::{Batch, Functions, Kind, Result, Rng, SegmentId, SeqNo};
 use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk, PosixDisk};
 use terrane_engine::{Bounds, Engine, Row, last_commit};
@@ -125,7 +125,8 @@ fn a_follower_writes_nothing_and_takes_no_lock() {
 fn a_view_stays_while_segments_are_written_and_used_again() {
     let disk = MemDisk::new();
     // Files of segments are used again, and not removed at each rest.
-    let engine = primary_with(disk.clone(), &Options { idle_reclaim: false, ..small_options() });
+    let experiments = Experiments { idle_reclaim: false, ..Experiments::default() };
+    let engine = primary_with(disk.clone(), &Options { experiments, ..small_options() });
     // As many fill a memtable: were it flushed first, the view would have extents, which are given up, and no
     // segments.
     engine.set_background_paused(true);

@@ -4,7 +4,7 @@
 use crate::support;
 
 use support::{open, rows, small_options, until};
-use terrane_base::options::Options;
+use terrane_base::options::{Experiments, Options};
 use terrane_device::MemDisk;
 
 const ROWS: u64 = 4000;
@@ -13,7 +13,8 @@ const ROWS: u64 = 4000;
 /// soon as it is less than half of `kept`.
 fn used_at_rest(idle_reclaim: bool, kept: u64) -> u64 {
     let disk = MemDisk::new();
-    let options = Options { idle_reclaim, ..small_options() };
+    let experiments = Experiments { idle_reclaim, ..Experiments::default() };
+    let options = Options { experiments, ..small_options() };
     let engine = open(disk.clone(), &options).unwrap();
     let table = engine.catalog().require("default").unwrap();
     let mut expected = Vec::new();

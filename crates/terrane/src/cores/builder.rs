@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use terrane_base::env::Step;
-use terrane_base::lane::Desk;
 use terrane_base::sync::Mutex;
 use terrane_base::{Error, Result};
 
+use super::lane::Desk;
 use super::load::Load;
 use super::owner::Owner;
 use super::ownership::Ownership;

@@ -17,7 +17,7 @@ fn open(dir: &tempfile::TempDir, memory_bytes: u64) -> Db {
     let mut options = Options { memory_bytes, segment_bytes: MIB / 4, ..Options::default() };
     options.set("block_memory", "heap").unwrap();
     // A machine that is slow enough is idle now and then.
-    options.set("idle_flush", "false").unwrap();
+    options.set("experiments.idle_flush", "false").unwrap();
     Db::open_with(dir.path().join("data"), &options).unwrap()
 }
 

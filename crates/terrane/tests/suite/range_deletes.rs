@@ -302,7 +302,7 @@ fn tombstones_that_scans_skip_in_memory_are_flushed() {
     for is_on in [true, false] {
         let dir = tempfile::tempdir().unwrap();
         let mut options = Options { memory_bytes: 64 << 20, ..Options::default() };
-        options.set("scan_flush", if is_on { "true" } else { "false" }).unwrap();
+        options.set("experiments.scan_flush", if is_on { "true" } else { "false" }).unwrap();
         let db = Db::open_with(dir.path().join("db"), &options).unwrap();
         let table = db.default_table();
         for number in 0..20_000 {

@@ -13,7 +13,9 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn open(dir: &tempfile::TempDir) -> Db {
     let mut options = Options::default();
-    for (name, value) in [("memory_bytes", "64MiB"), ("compression_last", "none"), ("idle_flush", "false")] {
+    for (name, value) in
+        [("memory_bytes", "64MiB"), ("compression_last", "none"), ("experiments.idle_flush", "false")]
+    {
         options.set(name, value).unwrap();
     }
     Db::open_with(dir.path().join("db"), &options).unwrap()

@@ -271,7 +271,7 @@ fn the_space_of_expired_values_is_freed_without_writes() {
     for is_on in [true, false] {
         let world = World::new();
         let mut options = Options { memory_bytes: 16 << 20, ..Options::default() };
-        options.set("expiry_compaction", if is_on { "true" } else { "false" }).unwrap();
+        options.set("experiments.expiry_compaction", if is_on { "true" } else { "false" }).unwrap();
         options.set("compression_last", "none").unwrap();
         let env = Env { clock: world.hand.clone(), ..Env::real() };
         let db = Db::open_in(world.dir.path().join("db"), &options, env).unwrap();

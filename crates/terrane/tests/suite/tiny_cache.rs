@@ -134,9 +134,11 @@ fn tend(db: &Db, shift: &Shift, ceiling: u64) -> u64 {
 fn every_value_is_right_while_everything_moves() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = Options::default();
-    for (name, value) in
-        [("memory_bytes", "16MiB"), ("write_memory_bytes", "8MiB"), ("incremental_replacement", "on")]
-    {
+    for (name, value) in [
+        ("memory_bytes", "16MiB"),
+        ("write_memory_bytes", "8MiB"),
+        ("experiments.incremental_replacement", "on"),
+    ] {
         options.set(name, value).unwrap();
     }
     let db = Db::open_with(dir.path().join("db"), &options).unwrap();

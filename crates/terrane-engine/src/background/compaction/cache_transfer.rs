@@ -29,10 +29,10 @@ impl Engine {
         let extents = result.written().map(|meta| Extent::new(meta.clone(), self.store.clone()));
         let extents: Vec<_> = extents.collect();
         // A block that cannot be read is reported to whoever asks for it.
-        if self.options.warm_outputs {
+        if self.options.experiments.warm_outputs {
             let _ = self.warm_outputs(&extents);
         }
-        if self.options.incremental_replacement {
+        if self.options.experiments.incremental_replacement {
             let _ = self.replace_cached(&table.pinned().tree, result, &extents);
         }
         extents.into_iter().map(|extent| (extent.meta.id, extent)).collect()

@@ -266,7 +266,7 @@ fn settle(options: &Options, env: &Env, functions: &Functions) -> Result<Options
     options.merge_operator.get().map(|name| functions.operators.find(name)).transpose()?;
     options.key_order.get().map(|name| functions.orders.find(name)).transpose()?;
     options.prefix_extractor.get().map(|name| functions.extractors.find(name)).transpose()?;
-    terrane_format::rank::choose(options.search_kernel)?;
+    terrane_format::rank::choose(options.experiments.search_kernel)?;
     options.resolve(env.spawn.parallelism())
 }
 
@@ -281,7 +281,7 @@ fn divide_memory(
     let plan = budget.plan();
     let cache = shared
         .unwrap_or_else(|| Cache::with_memory(plan.cache_bytes_max(), plan.cache_bytes, plan.chunk_bytes));
-    MemoryArbiter::new(env.clock.clone(), budget, cache, writers, options.write_memory_yields)
+    MemoryArbiter::new(env.clock.clone(), budget, cache, writers, options.experiments.write_memory_yields)
 }
 
 /// Finishes what a drop of a table began: its extents leave the manifest.

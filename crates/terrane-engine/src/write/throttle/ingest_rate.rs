@@ -90,7 +90,7 @@ impl Engine {
     /// Whether what is not due is put off, because the next memtable will be full soon, or would if writers
     /// had not just paused.
     pub(crate) fn puts_off(&self) -> bool {
-        self.options.defer_merges
+        self.options.experiments.defer_merges
             && (self.is_filling() || self.throttle.ingest_rate.was_strong(self.env.clock.now()))
     }
 }

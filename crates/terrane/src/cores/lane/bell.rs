@@ -7,12 +7,12 @@
 //!
 //! A ring may come late and end a later sleep at once, so a sleeper always checks again.
 
-use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Condvar, Mutex};
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
+use terrane_base::sync::{Condvar, Mutex};
 
 /// See the head of the file.
 #[derive(Debug)]
-pub struct Bell {
+pub(crate) struct Bell {
     asleep: AtomicBool,
     rung: Mutex<bool>,
     changed: Condvar,
@@ -27,20 +27,20 @@ impl Default for Bell {
 impl Bell {
     /// A bell without a sleeper.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Bell { asleep: AtomicBool::new(false), rung: Mutex::new(false), changed: Condvar::new() }
     }
 
     /// Returns true if a thread sleeps, or is about to.
     #[inline]
-    pub fn is_asleep(&self) -> bool {
+    pub(crate) fn is_asleep(&self) -> bool {
         // SeqCst: after the caller's store, against `announce`.
         self.asleep.load(Ordering::SeqCst)
     }
 
     /// Wakes the sleeper, if there is one. The caller has stored the work before.
     #[inline]
-    pub fn ring_if_asleep(&self) {
+    pub(crate) fn ring_if_asleep(&self) {
         if self.is_asleep() {
             self.ring();
         }
@@ -48,25 +48,25 @@ impl Bell {
 
     /// Ends the present sleep or the next one.
     #[cold]
-    pub fn ring(&self) {
+    pub(crate) fn ring(&self) {
         *self.rung.lock() = true;
         self.changed.notify_one();
     }
 
     /// Says that the caller is going to sleep.
-    pub fn announce(&self) {
+    pub(crate) fn announce(&self) {
         // SeqCst: before the caller's look, against `is_asleep`.
         self.asleep.store(true, Ordering::SeqCst);
     }
 
     /// Takes the announcement back.
-    pub fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         // Relaxed: a thread that still sees the announcement rings without effect.
         self.asleep.store(false, Ordering::Relaxed);
     }
 
     /// Sleeps until the bell is rung. The caller has announced it and looked once more.
-    pub fn sleep(&self) {
+    pub(crate) fn sleep(&self) {
         let mut rung = self.rung.lock();
         while !*rung {
             self.changed.wait(&mut rung);

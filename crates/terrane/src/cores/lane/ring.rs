@@ -28,8 +28,8 @@
 use std::cell::UnsafeCell;
 
 use super::bell::Bell;
-use crate::sync::Arc;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::Arc;
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Set in `published` when nothing more is accepted.
 const ENDED: u64 = 1 << 63;
@@ -64,7 +64,7 @@ impl<T> Shared<T> {
 /// # Panics
 /// If `slots` is no power of two.
 #[must_use]
-pub fn lane<T: Default>(slots: usize, bell: Arc<Bell>) -> (Client<T>, Server<T>) {
+pub(crate) fn lane<T: Default>(slots: usize, bell: Arc<Bell>) -> (Client<T>, Server<T>) {
     assert!(slots.is_power_of_two());
     let shared = Arc::new(Shared {
         slots: (0..slots).map(|_| Apart(UnsafeCell::new(T::default()))).collect(),
@@ -79,7 +79,7 @@ pub fn lane<T: Default>(slots: usize, bell: Arc<Bell>) -> (Client<T>, Server<T>)
 
 /// A slot that comes back to the client.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Taken<T> {
+pub(crate) enum Taken<T> {
     /// The server answered.
     Answered(T),
     /// The lane had ended: the server never saw it.
@@ -87,7 +87,7 @@ pub enum Taken<T> {
 }
 
 /// The end of a lane that asks.
-pub struct Client<T> {
+pub(crate) struct Client<T> {
     shared: Arc<Shared<T>>,
     collected: u64,
     /// As far as it was last seen.
@@ -101,7 +101,7 @@ pub struct Client<T> {
 impl<T> Client<T> {
     /// The slot of the next request; `None` if all are in use. It counts once [`Client::submit`] is called.
     #[inline]
-    pub fn free(&mut self) -> Option<&mut T> {
+    pub(crate) fn free(&mut self) -> Option<&mut T> {
         if self.filled - self.collected == self.shared.slots.len() as u64 {
             return None;
         }
@@ -114,7 +114,7 @@ impl<T> Client<T> {
     /// # Panics
     /// If all slots are in use.
     #[inline]
-    pub fn submit(&mut self) -> u64 {
+    pub(crate) fn submit(&mut self) -> u64 {
         assert!(self.filled - self.collected < self.shared.slots.len() as u64, "there is a free slot");
         self.filled += 1;
         self.filled - 1
@@ -123,13 +123,13 @@ impl<T> Client<T> {
     /// Requests that are kept back.
     #[inline]
     #[must_use]
-    pub fn kept_back(&self) -> u64 {
+    pub(crate) fn kept_back(&self) -> u64 {
         self.filled - self.published
     }
 
     /// Hands over what was kept back; returns whether that was anything.
     #[inline]
-    pub fn publish(&mut self) -> bool {
+    pub(crate) fn publish(&mut self) -> bool {
         let added = self.kept_back();
         if added == 0 {
             return false;
@@ -145,7 +145,7 @@ impl<T> Client<T> {
 
     /// Looks how far the server is.
     #[inline]
-    pub fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         // SeqCst: acquires the answers, and comes behind the announcement at the client's bell.
         self.answered = self.shared.answered.0.load(Ordering::SeqCst);
         if self.ended_at == Some(self.answered) {
@@ -158,14 +158,14 @@ impl<T> Client<T> {
     /// [`Client::look`] saw.
     #[inline]
     #[must_use]
-    pub fn ready(&self) -> u64 {
+    pub(crate) fn ready(&self) -> u64 {
         self.answered - self.collected
     }
 
     /// Requests that are not answered yet, as far as [`Client::look`] saw.
     #[inline]
     #[must_use]
-    pub fn unanswered(&self) -> u64 {
+    pub(crate) fn unanswered(&self) -> u64 {
         self.filled - self.answered
     }
 
@@ -173,19 +173,19 @@ impl<T> Client<T> {
     /// saw.
     #[inline]
     #[must_use]
-    pub fn is_answered_before(&self, position: u64) -> bool {
+    pub(crate) fn is_answered_before(&self, position: u64) -> bool {
         position <= self.answered
     }
 
     /// Returns true if a request was refused: no later one will be accepted.
     #[must_use]
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.ended_at.is_some()
     }
 
     /// The next answer in the order of the requests, if it is ready; its slot is free when the borrow ends.
     #[inline]
-    pub fn take(&mut self) -> Option<Taken<&mut T>> {
+    pub(crate) fn take(&mut self) -> Option<Taken<&mut T>> {
         if self.ready() == 0 {
             return None;
         }
@@ -217,7 +217,7 @@ impl<T> std::fmt::Debug for Client<T> {
 }
 
 /// The end of a lane that answers.
-pub struct Server<T> {
+pub(crate) struct Server<T> {
     shared: Arc<Shared<T>>,
     /// As far as it was last seen.
     published: u64,
@@ -227,7 +227,7 @@ pub struct Server<T> {
 impl<T> Server<T> {
     /// Looks for requests; returns how many wait for an answer.
     #[inline]
-    pub fn look(&mut self) -> usize {
+    pub(crate) fn look(&mut self) -> usize {
         // SeqCst: acquires the requests, and comes behind the announcement at the server's bell.
         let published = self.shared.published.0.load(Ordering::SeqCst);
         if published & ENDED == 0 {
@@ -239,7 +239,7 @@ impl<T> Server<T> {
     /// How many requests wait, as far as [`Server::look`] saw.
     #[inline]
     #[must_use]
-    pub fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         (self.published - self.answered) as usize
     }
 
@@ -249,7 +249,7 @@ impl<T> Server<T> {
     /// If fewer wait.
     #[inline]
     #[must_use]
-    pub fn get(&self, index: usize) -> &T {
+    pub(crate) fn get(&self, index: usize) -> &T {
         assert!(index < self.waiting(), "the request waits");
         // SAFETY: rule 1; borrowed as long as the server is, which is what changes or gives back a slot.
         unsafe { &*self.shared.slot(self.answered + index as u64) }
@@ -260,7 +260,7 @@ impl<T> Server<T> {
     /// # Panics
     /// As [`Server::get`].
     #[inline]
-    pub fn get_mut(&mut self, index: usize) -> &mut T {
+    pub(crate) fn get_mut(&mut self, index: usize) -> &mut T {
         assert!(index < self.waiting(), "the request waits");
         // SAFETY: as above, borrowed alone.
         unsafe { &mut *self.shared.slot(self.answered + index as u64) }
@@ -271,7 +271,7 @@ impl<T> Server<T> {
     /// # Panics
     /// If fewer wait.
     #[inline]
-    pub fn advance(&mut self, count: usize) {
+    pub(crate) fn advance(&mut self, count: usize) {
         assert!(count <= self.waiting(), "what is answered was waiting");
         if count == 0 {
             return;
@@ -283,7 +283,7 @@ impl<T> Server<T> {
     }
 
     /// From here on nothing more is accepted; returns how many requests wait for good.
-    pub fn end(&mut self) -> usize {
+    pub(crate) fn end(&mut self) -> usize {
         // SeqCst: as `look`. What was added before is accepted, by rule 2.
         let published = self.shared.published.0.fetch_or(ENDED, Ordering::SeqCst);
         if published & ENDED == 0 {
@@ -294,7 +294,7 @@ impl<T> Server<T> {
 
     /// Returns true if the client is gone: what waits by a look from now on is the last.
     #[must_use]
-    pub fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         // Acquire: pairs with the Release in the client's drop.
         self.shared.gone.load(Ordering::Acquire)
     }

@@ -5,12 +5,14 @@
 //! patches are folded into one only if no object of the newer one meets a non-object of the older one.
 
 use serde_json::{Map, Value};
+use terrane_base::{Error, MergeOperator, Result};
 
-use super::MergeOperator;
-use crate::{Error, Result};
+#[cfg(test)]
+mod tests;
 
+/// The operator `json_merge_patch`.
 #[derive(Debug)]
-pub(super) struct JsonMergePatch;
+pub(crate) struct JsonMergePatch;
 
 impl MergeOperator for JsonMergePatch {
     fn name(&self) -> &str {

@@ -1,12 +1,11 @@
-//! Lanes, bells and desks with real threads: order, sleep, helpers, closing. `shuttle.rs` explores their
+//! Lanes, bells and desks with real threads: order, sleep, helpers, closing. `tests/shuttle.rs` explores their
 //! schedules; this program is for ThreadSanitizer and Miri, which find data races.
-#![cfg(not(feature = "shuttle"))]
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
 use std::sync::Arc;
 
-use terrane_base::lane::ring::lane;
-use terrane_base::lane::{Bell, Client, Desk, Serve, Server, Taken};
+use super::ring::lane;
+use super::{Bell, Client, Desk, Serve, Server, Taken};
 
 const CLIENTS: u64 = 3;
 const REQUESTS: u64 = if cfg!(miri) { 40 } else { 20_000 };

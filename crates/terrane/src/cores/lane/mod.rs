@@ -21,10 +21,12 @@
 //! then checks for the announcement. All four are sequentially consistent, so at least one of the two sees
 //! the other ([`bell`]).
 
-pub mod bell;
-pub mod desk;
-pub mod ring;
+mod bell;
+mod desk;
+mod ring;
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests;
 
-pub use bell::Bell;
-pub use desk::{Desk, Serve};
-pub use ring::{Client, Server, Taken};
+pub(crate) use bell::Bell;
+pub(crate) use desk::{Desk, Serve};
+pub(crate) use ring::{Client, Server, Taken};

@@ -21,15 +21,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::bell::Bell;
 use super::ring::{Client, Server, lane};
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::sync::{Arc, Mutex, spin};
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::{Arc, Mutex, spin};
 
 /// Turns in which an owner looks for work before it sleeps. The later ones give the processor away
 /// ([`spin`]).
 const SPIN_TURNS: u32 = if cfg!(feature = "shuttle") { 1 } else { 96 };
 
 /// What serves a desk.
-pub trait Serve: Send {
+pub(crate) trait Serve: Send {
     /// What a slot of a lane holds.
     type Slot: Default + Send;
 
@@ -52,7 +52,7 @@ struct Entering<T> {
 }
 
 /// See the head of the file.
-pub struct Desk<S: Serve> {
+pub(crate) struct Desk<S: Serve> {
     work: Mutex<Work<S>>,
     entering: Mutex<Entering<S::Slot>>,
     has_entered: AtomicBool,
@@ -64,7 +64,7 @@ pub struct Desk<S: Serve> {
 impl<S: Serve> Desk<S> {
     /// A desk without lanes.
     #[must_use]
-    pub fn new(server: S) -> Self {
+    pub(crate) fn new(server: S) -> Self {
         Desk {
             work: Mutex::new(Work { server, lanes: Vec::new(), has_failed: false }),
             entering: Mutex::new(Entering { lanes: Vec::new(), is_closed: false }),
@@ -77,7 +77,7 @@ impl<S: Serve> Desk<S> {
 
     /// Opens a lane of `slots` slots, a power of two, whose client sleeps by `bell`; `None` if the desk is
     /// closed.
-    pub fn enter(&self, slots: usize, bell: Arc<Bell>) -> Option<Client<S::Slot>> {
+    pub(crate) fn enter(&self, slots: usize, bell: Arc<Bell>) -> Option<Client<S::Slot>> {
         let (client, server) = lane(slots, bell);
         let mut entering = self.entering.lock();
         if entering.is_closed {
@@ -90,24 +90,24 @@ impl<S: Serve> Desk<S> {
     }
 
     /// Requests that were answered.
-    pub fn served(&self) -> u64 {
+    pub(crate) fn served(&self) -> u64 {
         self.served.load(Ordering::Relaxed)
     }
 
     /// Wakes the owner if it sleeps. The caller has published.
     #[inline]
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.bell.ring_if_asleep();
     }
 
     /// Serves the desk once if no other thread does; returns true if there was work.
     #[inline]
-    pub fn help(&self) -> bool {
+    pub(crate) fn help(&self) -> bool {
         self.work.try_lock().is_some_and(|mut work| self.round(&mut work))
     }
 
     /// The owner's life: serves until the desk is closed.
-    pub fn run(&self) {
+    pub(crate) fn run(&self) {
         loop {
             let mut work = self.work.lock();
             let mut turn = 0;
@@ -133,7 +133,7 @@ impl<S: Serve> Desk<S> {
     }
 
     /// Ends every lane, serves what was accepted and ends the owner. Later requests are refused.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.entering.lock().is_closed = true;
         // Release: a thread that sees it sees that no lane enters any more. An owner with endless work
         // releases the lease only for this.
@@ -144,7 +144,7 @@ impl<S: Serve> Desk<S> {
 
     fn end(&self, work: &mut Work<S>) {
         self.take_in(work);
-        if crate::planted!(ForgetAccepted) {
+        if terrane_base::planted!(ForgetAccepted) {
             work.has_failed = true;
         }
         let mut waiting: usize = work.lanes.iter_mut().map(Server::end).sum();
