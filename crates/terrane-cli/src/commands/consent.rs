@@ -1,5 +1,5 @@
-//! Consent to what removes more than one key: `--yes`, or an answer on the terminal; `--dry-run` only says what
-//! would be removed.
+//! Consent to what removes more than one key: `--yes`, or an answer on the terminal; `--dry-run` only says
+//! what would be removed.
 
 use std::io::{self, IsTerminal, Write};
 

@@ -52,7 +52,8 @@ pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Res
     let after = importer.progress.clone();
     let paused = Duration::from_micros(db.stats().writes_paused_micros);
     drop(importer);
-    // Whatever ended the import, what was acknowledged is made durable, and the next opening replays none of it.
+    // Whatever ended the import, what was acknowledged is made durable, and the next opening replays none of
+    // it.
     db.sync()?;
     let flushed = if stop.load(Ordering::Relaxed) { Ok(()) } else { db.flush() };
     let took = clock.now().saturating_sub(start);

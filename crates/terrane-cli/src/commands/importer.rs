@@ -143,7 +143,8 @@ impl<'d> Importer<'d> {
         loop {
             let step = match self.records.next(&mut row) {
                 Ok(step) => step,
-                // A read that waited for a pipe ends by the flag, whatever the layers above make of its error.
+                // A read that waited for a pipe ends by the flag, whatever the layers above make of its
+                // error.
                 Err(_) if self.is_stopped() => return self.stopped(),
                 Err(error) => {
                     self.commit(false)?;
@@ -246,7 +247,8 @@ impl<'d> Importer<'d> {
         Ok(())
     }
 
-    /// Commits the batch with the position that follows it, and acknowledges it. What fails is counted nowhere.
+    /// Commits the batch with the position that follows it, and acknowledges it. What fails is counted
+    /// nowhere.
     fn commit(&mut self, complete: bool) -> Result<(), Failure> {
         let Pending { mut batch, records, bad, replaced, position, .. } = std::mem::take(&mut self.pending);
         let mut next = self.progress.clone();

@@ -1,7 +1,7 @@
 //! The rows of a range, one after the other, whatever a writer beside does.
 //!
-//! A follower's view can lose extents that the writer has merged. Then a newer view is opened, and the rows go
-//! on behind the last one; a line on standard error says so, since those rows are of a later state.
+//! A follower's view can lose extents that the writer has merged. Then a newer view is opened, and the rows
+//! go on behind the last one; a line on standard error says so, since those rows are of a later state.
 
 use std::ops::Bound;
 use std::sync::Arc;

@@ -233,7 +233,8 @@ pub fn open(mut input: Box<dyn Source>, syntax: &Syntax, position: Position) -> 
 /// Goes `count` bytes forward, to where a line ended when it was read before.
 ///
 /// # Errors
-/// As [`Source::skip`]; `InvalidData` if the line had no end then, and goes on now: it was read as a whole record.
+/// As [`Source::skip`]; `InvalidData` if the line had no end then, and goes on now: it was read as a whole
+/// record.
 pub(crate) fn skip_lines(input: &mut impl Source, count: u64) -> io::Result<()> {
     let Some(before) = count.checked_sub(1) else { return Ok(()) };
     input.skip(before)?;

@@ -3,7 +3,8 @@
 //! * [`json`]: `{"key":"..","value":".."}`, with `key_hex` and `value_hex` for bytes that are no UTF-8, and
 //!   `table` where a row is not of the table that the caller names. A line `{"table":"..","options":{..}}`
 //!   says that there is a table.
-//! * [`tsv`]: key, tab, value with the escapes of [`crate::text::escape`]; [`TSV_HEAD`] may be its first line.
+//! * [`tsv`]: key, tab, value with the escapes of [`crate::text::escape`]; [`TSV_HEAD`] may be its first
+//!   line.
 //! * [`CsvRows`]: columns `key,value,hex` (RFC 4180, 2005); the third one holds `k` where the key is
 //!   hexadecimal digits, and `v` where the value is.
 

@@ -265,7 +265,8 @@ fn a_second_signal_ends_the_command_and_says_so() {
     let mut line = String::new();
     std::io::BufRead::read_line(&mut error, &mut line).unwrap();
     assert!(line.contains("a second signal ends at once"), "{line}");
-    // Signals that come directly behind the first one are taken as one with it: they are sent until it is over.
+    // Signals that come directly behind the first one are taken as one with it: they are sent until it is
+    // over.
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
