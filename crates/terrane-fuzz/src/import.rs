@@ -68,7 +68,7 @@ fn read(syntax: &Syntax, text: &[u8], from: Position, piece: usize) -> io::Resul
             Step::End => return Ok(found),
             // What a bad record left in the row means nothing.
             Step::Bad(bad) => found.push((Step::Bad(bad), Row::default(), records.position())),
-            Step::Row => found.push((Step::Row, row, records.position())),
+            step => found.push((step, row, records.position())),
         }
         assert!(records.position().offset <= text.len() as u64);
     }

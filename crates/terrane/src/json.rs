@@ -38,6 +38,10 @@ impl MergeOperator for JsonMergePatch {
         }
         write(&patch, out).map(|()| true)
     }
+
+    fn check_operand(&self, operand: &[u8]) -> Result<()> {
+        parse(operand).map(drop)
+    }
 }
 
 /// As RFC 7396, section 2. The depth is bounded by the parser.

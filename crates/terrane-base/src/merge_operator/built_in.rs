@@ -71,6 +71,10 @@ impl MergeOperator for Counter {
     fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Result<bool> {
         self.full(key, None, operands, out).map(|()| true)
     }
+
+    fn check_operand(&self, operand: &[u8]) -> Result<()> {
+        counter::decode(operand).map(drop)
+    }
 }
 
 #[derive(Debug)]

@@ -51,6 +51,16 @@ pub trait MergeOperator: Send + Sync + fmt::Debug {
         Ok(false)
     }
 
+    /// Refuses an operand that no value can be made of, when it is written: what is accepted once fails every
+    /// later read of its key. By default every operand is accepted.
+    ///
+    /// # Errors
+    /// What is wrong with it; the writer gets it as `Invalid`.
+    fn check_operand(&self, operand: &[u8]) -> Result<()> {
+        let _ = operand;
+        Ok(())
+    }
+
     /// Returns true if a flush or compaction that finds operands and their base first asks for one operand
     /// that combines them, and then for the value. By the contract the value is the same; it costs a call.
     /// For operators whose users expect it: RocksDB joins operands in a flush, and folds them in a
