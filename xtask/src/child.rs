@@ -1,5 +1,5 @@
-//! A test program as a process: in a group of its own, which is ended as a whole, whatever the program
-//! started.
+//! A test program as a process in a process group of its own; the whole group is killed, with all processes
+//! that the program started.
 //!
 //! The group is ended while the program is still a zombie of ours: until it is waited for, no other process
 //! has its number.

@@ -1,5 +1,5 @@
-//! `golden`: makes the golden stores of a new format version. Those of an older version are never made again: they are
-//! what that version wrote.
+//! `golden`: makes the golden stores of a new format version. The stores of an older version are never made
+//! again: that version wrote them.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What the `use` items of a file import: each name with its full path, and where it holds.
+//! The imports of a file: each name of its `use` items with its full path, and its scope.
 
 use std::ops::Range;
 
@@ -37,7 +37,8 @@ pub fn imports(source: &Source<'_>) -> Vec<Import> {
     found
 }
 
-/// The path that the first segment of `path` stands for at byte `at`: that of the innermost import, or itself.
+/// The path that the first segment of `path` stands for at byte `at`: that of the innermost import, or
+/// itself.
 #[must_use]
 pub fn resolved(imports: &[Import], path: &str, at: usize) -> String {
     let (first, rest) = path.split_once("::").map_or((path, None), |(first, rest)| (first, Some(rest)));

@@ -1,4 +1,5 @@
-//! Lays RocksDB's C interface out as installed libraries are: what was built, under its names, with header and pkg-config file.
+//! Installs RocksDB's C interface like a system library: the built libraries under their names, the header
+//! and the pkg-config file.
 //!
 //! ```text
 //! lib/librocksdb.so.11.9       the library

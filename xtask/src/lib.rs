@@ -3,8 +3,8 @@
 //! * [`tree`]: the text files of the repository as one value, so that rules are pure and tests make trees up.
 //! * [`source`]: Rust text with comments and literals blanked out. [`imports`]: what its `use` items bring
 //!   in. [`tidy`]: the rules. [`suites`]: the steps of the tests. [`mod@test`]: builds and runs them, by
-//!   [`runner`] beside each other, and closes with the table of [`report`]. [`sizes`]: how much of what seeds
-//!   decide.
+//!   [`runner`] beside each other, and closes with the table of [`report`]. [`sizes`]: the sizes of the tests
+//!   whose cases follow from seeds.
 //! * [`licences`]: of everything in `Cargo.lock`. [`tools`]: what needs more than a stable toolchain.
 //! * [`planted`]: the mutation suite. [`schedules`]: the whole engine under chosen schedules. [`stress`]:
 //!   tests in loops beside each other, delayed at random.

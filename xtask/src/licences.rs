@@ -1,5 +1,5 @@
-//! The licences of everything in `Cargo.lock`, against the list of `deny.toml`: what `cargo deny` checks too, without
-//! a tool to install.
+//! The licences of everything in `Cargo.lock`, against the list of `deny.toml`: what `cargo deny` checks too,
+//! without a tool to install.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What tidy reads from the workspace's manifests.
+//! The parts of the workspace's manifests that tidy reads.
 
 use std::collections::BTreeMap;
 

@@ -2,8 +2,8 @@
 //! fail.
 //!
 //! 1. build the test programs that the bugs name, once, with the feature `planted` of `terrane-base`
-//! 2. run each test without a bug: it must pass 3. run it with each bug: it must fail, and by itself: a test
-//!    that is ended at its limit has caught nothing, unless the bug is about blocking.
+//! 2. run each test without a bug: it must pass 3. run it with each bug: it must fail. A test that is killed
+//!    at its time limit has not caught the bug, unless the bug is about blocking.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Programs beside each other, as many as there are processors.
+//! Runs programs concurrently, as many as there are processors.
 //!
 //! 1. Jobs start in the order of the list; a job that takes long belongs to its beginning (`LONG`).
 //! 2. What a job prints goes to a file, and is printed as a whole when the job ends.

@@ -1,7 +1,8 @@
-//! How much of what seeds decide runs: a part with each change, all of it in a soak.
+//! Sizes of the tests whose cases follow from seeds: a part of the cases runs with each change, all of them
+//! in a soak.
 //!
 //! Both begin at a seed that follows from the commit, so that each change tries what no other one did, and
-//! the same commit tries the same again. Property tests are not among it: their cases are the same in every
+//! the same commit tries the same again. Property tests have no size here: their cases are the same in every
 //! run.
 
 use std::path::Path;

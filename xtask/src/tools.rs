@@ -1,5 +1,5 @@
-//! Commands that need more than a stable toolchain: fuzzing, sanitizers, Miri, cargo-deny. Each says what is missing
-//! and how to get it before it starts.
+//! Commands that need more than a stable toolchain: fuzzing, sanitizers, Miri, cargo-deny. Each says what is
+//! missing and how to get it before it starts.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,10 +14,10 @@ const INPUT_SECONDS: u32 = 20;
 const MEMORY_MIB: (u32, u32) = (3000, 1500);
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
-/// Tests that Miri runs: modules with unsafe code, in tests that end within minutes at its speed. What maps files or
-/// spins on many threads is for the sanitizers. Package, then arguments of `cargo test`.
+/// Tests that Miri runs: modules with unsafe code, in tests that end within minutes at its speed. What maps
+/// files or spins on many threads is for the sanitizers. Package, then arguments of `cargo test`.
 const MIRI: &[(&str, &str)] = &[
-    ("terrane-base", "--test lane"),
+    ("terrane", "--lib cores::lane"),
     ("terrane-memtable", "--test global"),
     ("terrane-table", "--test suite a_meta_that_does_not_fit_is_an_error"),
     ("terrane-engine", "--lib epoch_cell"),
@@ -25,15 +25,15 @@ const MIRI: &[(&str, &str)] = &[
 
 /// Tests that the sanitizers run.
 const SANITIZED: &[(&str, &str)] = &[
-    ("terrane-base", "--test lane"),
+    ("terrane", "--lib cores::lane"),
     ("terrane-journal", "--test conformance"),
     ("terrane-memtable", "--test stress"),
     ("terrane-table", "--lib --test stress --test cache --test arena --test swip"),
     ("terrane-engine", "--test suite concurrent::"),
 ];
 
-/// Runs one target, or all in turn, for `seconds` each; what is found new is kept below the target directory of
-/// cargo, and the committed corpus stays as it is.
+/// Runs one target, or all in turn, for `seconds` each; what is found new is kept below the target directory
+/// of cargo, and the committed corpus stays as it is.
 ///
 /// # Errors
 /// Names what is missing, or the target that failed.
@@ -97,9 +97,9 @@ pub fn miri(root: &Path) -> Result<(), String> {
     for (package, arguments) in MIRI {
         let mut command = cargo(root, "+nightly");
         command.args(["miri", "test", "--package", package]).args(arguments.split_whitespace());
-        // Isolation would hide the clock from the tests. Tree borrows, casts and leaks: crossbeam-epoch finds its list of
-        // threads through pointers made of numbers, and keeps what is retired at the end of a process. Few cases: Miri is
-        // some hundred times slower.
+        // Isolation would hide the clock from the tests. Tree borrows, casts and leaks: crossbeam-epoch finds
+        // its list of threads through pointers made of numbers, and keeps what is retired at the end of a
+        // process. Few cases: Miri is some hundred times slower.
         command.env(
             "MIRIFLAGS",
             "-Zmiri-disable-isolation -Zmiri-tree-borrows -Zmiri-permissive-provenance -Zmiri-ignore-leaks",
@@ -122,8 +122,8 @@ pub fn sanitize(root: &Path, sanitizer: &str) -> Result<(), String> {
         command.args(["test", "--package", package]).args(arguments.split_whitespace());
         // The standard library too: uninstrumented, its synchronisation is invisible and every lock a race.
         command.args(["-Zbuild-std", "--target", HOST]);
-        // System calls through the C library: the sanitizer must see that an address is mapped anew, or it takes the
-        // new owner's stores for a race with the old one's.
+        // System calls through the C library: the sanitizer must see that an address is mapped anew, or it
+        // takes the new owner's stores for a race with the old one's.
         command.env("RUSTFLAGS", format!("-Zsanitizer={sanitizer} --cfg=rustix_use_libc"));
         command.env("PROPTEST_CASES", "16").env("TERRANE_CONCURRENT_BATCHES", "300");
         let suppressions = format!("suppressions={}", root.join("xtask/tsan.txt").display());

@@ -166,6 +166,21 @@ fn names_in_pages_are_in_the_code() {
 }
 
 #[test]
+fn an_experiment_is_named_with_its_prefix() {
+    let list = "options! {\n    struct Experiments \"experiments.\";\n    hot_cold: bool = false, \"true, false\";\n}\n";
+    let check = |page: &str| {
+        let files = [("crates/terrane-base/src/options/experiments.rs", list), ("docs/tuning.md", page)];
+        messages(names::check(&Tree::of(files)))
+    };
+    assert_eq!(check("`experiments.hot_cold`, `Options::experiments`\n"), Vec::<String>::new());
+    assert_eq!(
+        check("`hot_cold`\n"),
+        ["docs/tuning.md:1: `hot_cold` is an experiment: call it `experiments.hot_cold`"]
+    );
+    assert!(check("`experiments.hot_hot`\n")[0].contains("there is no experiment `experiments.hot_hot`"));
+}
+
+#[test]
 fn the_tuning_page_says_the_defaults_of_the_code() {
     let options = "options! {\n    memory_bytes: u64 = 512 * MIB, \"16 MiB up\",\n    \
                    block_memory: Kind = Kind::Arena, \"arena, heap\",\n    \

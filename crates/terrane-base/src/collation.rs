@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_keys_lie_as_the_comparator_says_and_what_is_behind_one_before_the_next() {
+    fn stored_keys_follow_the_comparator_and_bounds_behind_a_key_come_before_the_next() {
         let collation = Collation::by(Arc::new(Backward));
         let keys: [&[u8]; 5] = [b"", b"z", b"ba", b"ab", b"aaa"];
         let mut all = vec![Vec::new()];

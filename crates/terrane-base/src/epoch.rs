@@ -58,9 +58,8 @@ impl World {
         impl Drop for Restore<'_> {
             fn drop(&mut self) {
                 let Some(before) = self.1.take() else { return };
-                // What the handle leaves behind is handed on when it is dropped, and what is freed then may
-                // pin: a second handle of the same collector is there for that, and has nothing to leave
-                // behind.
+                // A dropped handle passes its garbage on to the collector, and the destructors that run then
+                // may pin: a second handle of the same collector, without garbage, is in its place for that.
                 let second = self.0.0.register();
                 drop(HANDLE.with(|handle| handle.replace(second)));
                 drop(HANDLE.with(|handle| handle.replace(before)));

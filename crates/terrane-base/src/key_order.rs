@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn bytes_that_encode_no_key_are_refused() {
         for bytes in [&b""[..], b"\xff", b"a", b"\xff\xff\xff", b"\xff\x01\xff\xff", b"\xff\xff\xff\xff"] {
             let error = reverse().decode(bytes).expect_err("no key");
             assert!(error.kind() == crate::Kind::Corrupt && error.to_string().contains("reverse"), "{error}");

@@ -16,7 +16,7 @@
 //!   operation goes.
 //! * [`rng`]: the pseudo-random generator of tests and tools. [`mod@planted`]: bugs
 //!   that are switched on to test the tests.
-//! * [`mod@prefetch`]: prefetching memory. [`lane`]: requests from one thread to another.
+//! * [`mod@prefetch`]: prefetching memory.
 //! * [`mod@watch`]: a gate that costs writers nothing while no transaction lives.
 //! * [`sync`]: the seam between `std` and the schedule explorer.
 
@@ -35,7 +35,6 @@ pub mod functions;
 pub mod ids;
 pub mod key;
 pub mod key_order;
-pub mod lane;
 pub mod merge_operator;
 pub mod metrics;
 pub mod options;

@@ -1,15 +1,20 @@
 //! Every setting of a database once: name, type, default, range and one sentence.
 //!
-//! The table below makes the struct, the parser for `name=value`, the range check and the list that `--help`
-//! and the documentation print. A path and [`Options::memory_bytes`] are enough to run well; a size of 0
+//! The list below makes the struct, the parser for `name=value`, the range check and the list that
+//! `terrane options` and the documentation print (`list.rs` has the macro). [`Experiments`] is a second list
+//! of the same kind. A path and [`Options::memory_bytes`] are enough to run well; a size of 0
 //! means "derive it from the memory budget", and [`Options::resolve`] does so.
 
+#[macro_use]
+mod list;
+mod experiments;
 mod in_memory;
 mod kinds;
 mod search;
 mod stored;
 mod tables;
 
+pub use experiments::Experiments;
 pub use kinds::{AdaptiveShape, Compression, IoUring, JournalMode};
 pub use search::{BlockEncoding, BlockMemory, SearchKernel};
 pub use stored::AsStored;
@@ -31,7 +36,7 @@ pub trait Setting: Sized {
 /// What is said about one option in help texts and documentation.
 #[derive(Clone, Debug)]
 pub struct OptionInfo {
-    /// Name, as in the struct and in `name=value`.
+    /// Name, as in `name=value`; that of an experiment begins with `experiments.`.
     pub name: &'static str,
     /// Default, as text.
     pub default: String,
@@ -39,82 +44,6 @@ pub struct OptionInfo {
     pub range: &'static str,
     /// One sentence.
     pub about: &'static str,
-}
-
-macro_rules! options {
-    ($( $name:ident : $type:ty = $default:expr, $range:literal, $check:expr, $about:literal; )*) => {
-        /// The settings of a database. See the [module](self) for how sizes of 0 are derived.
-        ///
-        /// ```
-        /// use terrane_base::options::Options;
-        /// let mut options = Options::default();
-        /// options.set("memory_bytes", "256MiB")?;
-        /// assert_eq!(options.memory_bytes, 256 << 20);
-        /// # Ok::<(), terrane_base::Error>(())
-        /// ```
-        #[derive(Clone, Debug, PartialEq, Eq)]
-        pub struct Options {
-            $(
-                #[doc = $about]
-                #[doc = ""]
-                #[doc = concat!("Accepted: ", $range, ".")]
-                pub $name: $type,
-            )*
-        }
-
-        impl Default for Options {
-            fn default() -> Self {
-                Options { $( $name: $default, )* }
-            }
-        }
-
-        impl Options {
-            /// Sets one option from text.
-            ///
-            /// # Errors
-            /// `Invalid` if there is no such option or the text is not an accepted value.
-            pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
-                match name {
-                    $( stringify!($name) => {
-                        self.$name = <$type as Setting>::parse(text)
-                            .map_err(|why| Error::invalid(format!("option {name}={text}: {why}")))?;
-                    } )*
-                    _ => return Err(unknown_option(name)),
-                }
-                self.check_ranges()
-            }
-
-            /// Every option with its current value as text, in the order of the table.
-            #[must_use]
-            pub fn show(&self) -> Vec<(&'static str, String)> {
-                vec![ $( (stringify!($name), self.$name.show()), )* ]
-            }
-
-            /// What there is to say about every option.
-            #[must_use]
-            pub fn describe() -> Vec<OptionInfo> {
-                let default = Options::default();
-                vec![ $( OptionInfo {
-                    name: stringify!($name),
-                    default: default.$name.show(),
-                    range: $range,
-                    about: $about,
-                }, )* ]
-            }
-
-            fn check_ranges(&self) -> Result<()> {
-                $( {
-                    let accepts: fn(&$type) -> bool = $check;
-                    if !accepts(&self.$name) {
-                        return Err(Error::invalid(format!(
-                            "option {}={}: accepted is {}", stringify!($name), self.$name.show(), $range
-                        )));
-                    }
-                } )*
-                Ok(())
-            }
-        }
-    };
 }
 
 const KIB: u64 = 1 << 10;
@@ -126,31 +55,21 @@ const HOUR_MICROS: u64 = 3_600_000_000;
 const READ_AHEAD_SHARE: u64 = 64;
 
 options! {
+    /// The settings of a database. See the [module](self) for how sizes of 0 are derived.
+    ///
+    /// ```
+    /// use terrane_base::options::Options;
+    /// let mut options = Options::default();
+    /// options.set("memory_bytes", "256MiB")?;
+    /// assert_eq!(options.memory_bytes, 256 << 20);
+    /// # Ok::<(), terrane_base::Error>(())
+    /// ```
+    struct Options "", experiments: Experiments;
     memory_bytes: u64 = 512 * MIB, "16 MiB to 16 TiB", |v| (16 * MIB..=16 * TIB).contains(v),
         "Ceiling for all memory the engine uses: segments, indexes, caches, filters and jobs in flight.";
     write_memory_bytes: u64 = 0, "0 (derived: half of memory_bytes) or at least 4 MiB",
         |v| *v == 0 || *v >= 4 * MIB,
         "Share of the memory ceiling for segments and the indexes over them.";
-    adaptive_memory: bool = true, "true, false", |_| true,
-        "Lend unused write memory, and half of the job memory while no job runs, to the block cache; it is returned when writers or jobs need it.";
-    write_memory_yields: bool = true, "true, false", |_| true,
-        "Shrink the write memory by up to half while reads miss the block cache.";
-    idle_flush: bool = true, "true, false", |_| true,
-        "Flush the memtables when there were no writes for a while and the block cache is full, so that readers can use their memory.";
-    scan_flush: bool = true, "true, false", |_| true,
-        "Flush a table when scans have skipped more deleted versions in its memtables than these have records.";
-    return_freed_memory: bool = true, "true, false", |_| true,
-        "Make the allocator return freed memory to the system after the block cache has shrunk.";
-    idle_reclaim: bool = true, "true, false", |_| true,
-        "Free spare journal segments and unused slots of data files on the device when there were no writes for a while and no job is due.";
-    incremental_replacement: bool = true, "true, false", |_| true,
-        "After flush and compaction, replace cached blocks of the inputs by the new blocks at once.";
-    warm_outputs: bool = true, "true, false", |_| true,
-        "Load index blocks and filters that flush and compaction write before a read needs them, if index blocks are cached.";
-    early_range_deletes: bool = true, "true, false", |_| true,
-        "Merge range deletes early, before other levels, if they hide much more than the merge writes.";
-    expiry_compaction: bool = true, "true, false", |_| true,
-        "When no job is due, compact extents most of whose values have expired, to free their space even without writes.";
     segment_bytes: u64 = 0, "0 (derived) or 64 KiB to 1 GiB", |v| *v == 0 || (64 * KIB..=1024 * MIB).contains(v),
         "Size of a journal segment.";
     memtable_bytes: u64 = 0, "0 (derived) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
@@ -162,20 +81,12 @@ options! {
         "Entries of a data block before compression.";
     block_encoding: BlockEncoding = BlockEncoding::TwoLayer, "two-layer, plain", |_| true,
         "Layout of data blocks: a search tree of two layers, or restart points; both can always be read.";
-    search_kernel: SearchKernel = SearchKernel::Auto, "auto, scalar, sse2, avx2, avx512, neon", |_| true,
-        "Instructions that search blocks in this process, for every database that it opens; refused if the processor lacks them.";
     block_memory: BlockMemory = BlockMemory::Arena, "arena, heap", |_| true,
         "Memory of cached blocks: chunks of 2 MiB on huge pages, if the cache has 40 MiB or more of its own, or one heap allocation each.";
     filter_bits_per_key: u64 = 10, "0 (no filter) to 30", |v| *v <= 30,
         "Memory of a filter per key, in bits; 10 gives about one false positive in a hundred.";
     prefix_extractor: ExtractorName = ExtractorName::none(), "none, fixed:BYTES, capped:BYTES, until:DELIMITER, or the name of one that is given at opening", |_| true,
         "Prefix of keys that filters hold beside the keys, so that scans within one prefix skip extents without it.";
-    memtable_filter: bool = true, "true, false", |_| true,
-        "Keep a filter over the keys of each memtable, about 2 bytes for each, so that reads of absent keys skip it.";
-    adaptive_filters: bool = true, "true, false", |_| true,
-        "Skip the filters of levels in which they rarely exclude a key, by recent counts.";
-    interleaved_multi_get: bool = true, "true, false", |_| true,
-        "Interleave the lookups of a multi_get, so that their cache misses overlap.";
     row_cache: u64 = 25, "0 (off) to 50", |v| *v <= 50,
         "Largest share of the block cache, in percent, for the row cache; used while enough point reads repeat.";
     compression: Compression = Compression::Lz4, "none, lz4, zstd", |_| true,
@@ -188,18 +99,12 @@ options! {
         "Size of level 1 above which its extents move down.";
     adaptive_shape: AdaptiveShape = AdaptiveShape::Auto, "off, auto, eager", |_| true,
         "Merge a tree into fewer sorted runs while it is mostly read: auto if that pays, eager at any cost; writes stop it.";
-    hot_cold: bool = false, "true, false", |_| true,
-        "Keep extents that are read often in the upper levels and move the others down.";
     overflow_runs_max: u64 = 10, "1 to 64", |v| (1..=64).contains(v),
         "Overflow runs (level 0) at which writers are slowed below the rate at which runs are merged; merging begins at half as many.";
     auto_compaction: bool = true, "true, false", |_| true,
         "Compact tables automatically; if off, memtables become overflow runs that stay until a caller requests a compaction.";
     space_amplification_max_percent: u64 = 0, "0 (no limit) or 110 to 1000", |v| *v == 0 || (110..=1000).contains(v),
         "Merge levels before they are full if a table's stored bytes exceed this percentage of the live bytes of its largest level.";
-    defer_merges: bool = true, "true, false", |_| true,
-        "Under heavy writes, collect overflow runs until they are due instead of merging each into level 1.";
-    merge_through: bool = true, "true, false", |_| true,
-        "Under heavy writes, let level 1 grow to twice its size, then merge it with overflow runs and level 2 at once.";
     background_threads: u64 = 0, "0 (derived: the processors, from 2 to 8) to 64", |v| *v <= 64,
         "Threads for flush and compaction; of two or more, one is reserved for flushes under heavy writes.";
     io_bytes_per_second: u64 = 0, "0 (no limit) or at least 1 MiB", |v| *v == 0 || *v >= MIB,
@@ -228,8 +133,6 @@ options! {
         "Merge operator of a table: how operands become a value; stored with the table when it is created, and never changed.";
     time_to_live: TimeToLive = TimeToLive::NONE, "none, or 1ms to 3650000d, such as 90s, 15m, 12h or 30d", |v| v.is_possible(),
         "Default lifetime of values written to a table from now on; an expired value counts as deleted.";
-    operand_folding: bool = true, "true, false", |_| true,
-        "Let flush and compaction fold operands of merges; off, only reads do.";
     write_wait_max_ms: u64 = 0, "0 (no limit: as long as memory comes back) to 86400000", |v| *v <= 86_400_000,
         "Most milliseconds that throttling and memory together delay a write; after that it is refused as busy, without effect.";
     reader_age_max_ms: u64 = 0, "0 (any age) to 31536000000", |v| *v <= 31_536_000_000,
@@ -256,13 +159,47 @@ options! {
 
 #[cold]
 fn unknown_option(name: &str) -> Error {
-    let close =
-        Options::describe().into_iter().find(|info| info.name.contains(name) || name.contains(info.name));
+    let mut all = Options::describe().into_iter().chain(Experiments::describe());
+    let close = all.find(|info| info.name.contains(name) || name.contains(info.name));
     let hint = close.map_or_else(String::new, |info| format!("; did you mean {}?", info.name));
     Error::invalid(format!("there is no option {name}{hint}"))
 }
 
 impl Options {
+    /// Sets one option from text: an ordinary one by its name, an experiment by `experiments.NAME`. The plain
+    /// name of an experiment is accepted too: scripts and the options in a backup have it from the time when
+    /// all options were in one list.
+    ///
+    /// # Errors
+    /// `Invalid` if there is no such option or the text is not an accepted value.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
+        let experiment = name.strip_prefix(Experiments::PREFIX).unwrap_or(name);
+        if !self.set_listed(name, text)? && !self.experiments.set_listed(experiment, text)? {
+            return Err(unknown_option(name));
+        }
+        self.check_ranges()
+    }
+
+    /// Every ordinary option with its current value as text, in the order of the list, and each experiment
+    /// whose value is not the default. [`Options::set`] accepts all of them.
+    #[must_use]
+    pub fn show(&self) -> Vec<(&'static str, String)> {
+        let (now, default) = (self.experiments.show_listed(), Experiments::default().show_listed());
+        let changed = now.into_iter().zip(default).filter(|(now, default)| now != default);
+        self.show_listed().into_iter().chain(changed.map(|(now, _)| now)).collect()
+    }
+
+    /// What there is to say about every ordinary option; [`Experiments::describe`] has the others.
+    #[must_use]
+    pub fn describe() -> Vec<OptionInfo> {
+        Options::describe_listed()
+    }
+
+    fn check_ranges(&self) -> Result<()> {
+        self.check_listed()?;
+        self.experiments.check_listed()
+    }
+
     /// Checks ranges and contradictions, and replaces every derived 0 by its value.
     ///
     /// `processors` is how many threads can run at once.

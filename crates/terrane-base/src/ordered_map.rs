@@ -1,12 +1,10 @@
-//! A map whose keys lie in an order that is known at run time only: that of bytes, or that of a comparator.
+//! A map whose key order is known at run time only: the order of bytes, or that of a comparator.
 //!
-//! Keys in the order of bytes are compared as slices, with nothing beside them. Under a comparator each key
-//! has its order with it, for a `BTreeMap` compares keys and nothing else; a map is asked by a borrowed
-//! key, without a copy.
+//! In the order of bytes keys are compared as slices. Under a comparator each key is stored with its order,
+//! because a `BTreeMap` calls the comparison of its keys only. Lookups take a borrowed key, without a copy.
 //!
-//! A comparator may contradict itself. Then the map finds a key or does not, but it never panics: a range is
-//! asked for by one end only, because a `BTreeMap` panics where the comparator, asked once more, has the
-//! second end first.
+//! A comparator may contradict itself. Then a lookup may miss a key, but it never panics: a range is searched
+//! by one end only, because a `BTreeMap` panics if the comparator, called again, puts the second end first.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -15,7 +13,7 @@ use std::ops::Bound;
 
 use crate::Collation;
 
-/// What compares the keys of a map.
+/// The order of the keys of a map.
 pub trait Compare: Clone {
     /// How two keys relate; keys that are equal have the same bytes.
     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering;
@@ -64,7 +62,7 @@ impl<V, K: Borrow<[u8]> + Ord, O: Compare> OrderedMap<V, K, O> {
         OrderedMap { order: order.clone(), rows }
     }
 
-    /// What compares its keys.
+    /// The order of its keys.
     #[must_use]
     pub fn order(&self) -> &O {
         &self.order
@@ -85,7 +83,7 @@ impl<V, K: Borrow<[u8]> + Ord, O: Compare> OrderedMap<V, K, O> {
         self.len() == 0
     }
 
-    /// What a key has.
+    /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<&V> {
         match &self.rows {
@@ -94,7 +92,7 @@ impl<V, K: Borrow<[u8]> + Ord, O: Compare> OrderedMap<V, K, O> {
         }
     }
 
-    /// What a key has, to be changed.
+    /// The value of a key, mutable.
     pub fn get_mut(&mut self, key: &[u8]) -> Option<&mut V> {
         match &mut self.rows {
             Rows::Bytes(map) => map.get_mut(key),
@@ -173,12 +171,12 @@ pub enum Range<'m, V, K, O> {
     Bytes(btree_map::Range<'m, K, V>),
     /// Keys under a comparator, read from the front until the range ends.
     Ahead(Ahead<'m, V, K, O>),
-    /// All that is left: where the range ends under a comparator is found from the front, so its first reader
-    /// from the back collects it.
+    /// The remaining rows: under a comparator the end of a range is found from the front, so the first read
+    /// from the back collects all rows.
     Found(std::vec::IntoIter<(&'m K, &'m V)>),
 }
 
-/// What lies behind the beginning of a range, under a comparator.
+/// The rows of a range from its lower end on, under a comparator.
 #[derive(Debug)]
 pub struct Ahead<'m, V, K, O> {
     rows: btree_map::Range<'m, Kept<K, O>, V>,

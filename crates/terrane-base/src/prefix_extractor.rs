@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_mean_nothing_are_refused() {
+    fn unknown_names_are_refused() {
         for name in
             ["fixed:0", "fixed:", "fixed:04", "fixed:-1", "capped:1025", "until:", "until:aaaaaaaaaaaaaaaaa"]
         {

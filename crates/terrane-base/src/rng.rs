@@ -2,9 +2,9 @@
 //! splittable pseudorandom number generators, OOPSLA 2014).
 //!
 //! A seed gives the same numbers in every run and on every machine: saved scripts and corpora depend on that.
-//! What the engine itself draws comes through the door [`crate::env::Random`].
+//! The engine itself draws numbers through the door [`crate::env::Random`].
 
-/// What the state grows by with each number.
+/// The state grows by this with each number.
 pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A generator whose numbers depend on its seed alone.

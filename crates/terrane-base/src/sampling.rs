@@ -20,7 +20,7 @@ thread_local! {
     static STATE: Cell<u32> = const { Cell::new(BEGINNING) };
 }
 
-/// Returns true if the operation that asks is one of those that are looked at.
+/// Returns true if the calling operation is sampled.
 #[inline]
 #[must_use]
 pub fn is_due() -> bool {
@@ -35,7 +35,7 @@ pub fn is_due() -> bool {
     })
 }
 
-/// Begins anew on the calling thread: what follows is looked at as in a new thread.
+/// Begins anew on the calling thread: the next operations are sampled as in a new thread.
 pub fn restart() {
     LEFT.set(1);
     STATE.set(BEGINNING);

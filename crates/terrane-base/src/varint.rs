@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_64_bits_come_back_and_no_others_do() {
+    fn numbers_of_64_bits_are_decoded_and_larger_ones_are_refused() {
         let mut numbers: Vec<u64> =
             (0..64).flat_map(|bit| [1 << bit, (1 << bit) - 1, u64::MAX >> bit]).collect();
         numbers.push(0);

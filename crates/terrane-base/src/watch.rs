@@ -6,7 +6,7 @@
 //! transaction begins: that one waits for it (the *grace period*), so every write that it does not wait for
 //! sees the transaction.
 //!
-//! # Who may touch what
+//! # Which thread may touch what
 //!
 //! 1. A counter of `stripes` belongs to all passers of its stripe: raised before they read `is_on`, lowered
 //!    when they have seen it set or when they are done.

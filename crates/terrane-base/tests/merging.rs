@@ -37,7 +37,7 @@ fn take_all(versions: &[(SeqKind, Vec<u8>)]) -> Chain {
 }
 
 #[test]
-fn what_lies_in_two_places_counts_once() {
+fn an_operand_in_two_places_counts_once() {
     let (one, two, three) = (entry(1, Some(0), b"1"), entry(2, Some(0), b"2"), entry(3, Some(0), b"3"));
     let base = entry(0, None, b"0");
     // In memory as written; deeper, folded with each other.
@@ -150,7 +150,7 @@ fn a_range_delete_hides_what_is_older_and_nothing_of_its_own_number() {
 }
 
 #[test]
-fn what_has_expired_ends_a_chain() {
+fn an_expired_value_ends_a_chain() {
     let mut bytes = Vec::new();
     let kind = put_prefix(&mut bytes, Moment(1000), Some(0));
     assert_eq!(kind, RecordKind::MergeUntil);
@@ -221,7 +221,7 @@ proptest! {
     }
 
     #[test]
-    fn prefixes_come_back(expires in prop_oneof![Just(u64::MAX), any::<u64>()], span in prop::option::of(0u64..1 << 56), value: Vec<u8>) {
+    fn prefixes_are_decoded(expires in prop_oneof![Just(u64::MAX), any::<u64>()], span in prop::option::of(0u64..1 << 56), value: Vec<u8>) {
         let mut bytes = Vec::new();
         let kind = put_prefix(&mut bytes, Moment(expires), span);
         bytes.extend_from_slice(&value);
@@ -247,60 +247,5 @@ proptest! {
         }
         let sum = numbers.iter().chain(base.map(|base| counter::decode(base).unwrap()).iter()).fold(0i64, |sum, number| sum.wrapping_add(*number));
         prop_assert_eq!(apply(&*built_in("counter").unwrap(), base, &operands), counter::encode(sum));
-    }
-}
-
-#[cfg(feature = "json")]
-mod json {
-    use super::*;
-
-    fn document() -> impl Strategy<Value = serde_json::Value> {
-        let leaf = prop_oneof![
-            Just(serde_json::Value::Null),
-            any::<bool>().prop_map(Into::into),
-            (0..3u8).prop_map(Into::into),
-        ];
-        leaf.prop_recursive(3, 12, 3, |inner| {
-            prop::collection::btree_map("[abc]", inner, 0..3)
-                .prop_map(|members| members.into_iter().collect::<serde_json::Map<_, _>>().into())
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn patches_fold_to_the_same(base in prop::option::of(document()), patches in prop::collection::vec(document(), 1..6), cut: (usize, usize)) {
-            let base = base.map(|base| base.to_string().into_bytes());
-            let patches: Vec<Vec<u8>> = patches.iter().map(|patch| patch.to_string().into_bytes()).collect();
-            let operands: Vec<&[u8]> = patches.iter().map(Vec::as_slice).collect();
-            check_partial(&*built_in("json_merge_patch").unwrap(), base.as_deref(), &operands, cut);
-        }
-    }
-
-    /// The examples of RFC 7396, appendix A.
-    #[test]
-    fn the_examples_of_the_rfc() {
-        let operator = built_in("json_merge_patch").unwrap();
-        for (original, patch, result) in [
-            (r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
-            (r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#),
-            (r#"{"a":"b"}"#, r#"{"a":null}"#, r#"{}"#),
-            (r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#),
-            (r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
-            (r#"{"a":"c"}"#, r#"{"a":["b"]}"#, r#"{"a":["b"]}"#),
-            (r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#),
-            (r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#),
-            (r#"["a","b"]"#, r#"["c","d"]"#, r#"["c","d"]"#),
-            (r#"{"a":"b"}"#, r#"["c"]"#, r#"["c"]"#),
-            (r#"{"a":"foo"}"#, r#"null"#, r#"null"#),
-            (r#"{"a":"foo"}"#, r#""bar""#, r#""bar""#),
-            (r#"{"e":null}"#, r#"{"a":1}"#, r#"{"a":1,"e":null}"#),
-            (r#"[1,2]"#, r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
-            (r#"{}"#, r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
-        ] {
-            let found = apply(&*operator, Some(original.as_bytes()), &[patch.as_bytes()]);
-            assert_eq!(String::from_utf8(found).unwrap(), result, "{original} with {patch}");
-        }
-        let mut out = Vec::new();
-        assert!(operator.full(b"k", None, &[b"{"], &mut out).is_err());
     }
 }

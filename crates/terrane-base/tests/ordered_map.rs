@@ -1,5 +1,4 @@
-//! Ordered maps against a `BTreeMap` of keys that are encoded in their order, and under comparators that have
-//! none.
+//! Ordered maps against a `BTreeMap` of encoded keys, and under comparators that contradict themselves.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
 use std::cmp::Ordering;
@@ -91,7 +90,7 @@ fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     bound.as_ref().map(Vec::as_slice)
 }
 
-/// What a range gives that is read from the back where a bit of `turns` is set.
+/// The rows of a range, read from the back for each set bit of `turns`.
 fn taken<T>(mut rows: impl DoubleEndedIterator<Item = T>, turns: u64) -> Vec<T> {
     let step = |at: u32| {
         let next = if turns >> (at % 64) & 1 == 0 { rows.next() } else { rows.next_back() };

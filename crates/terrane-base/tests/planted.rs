@@ -1,4 +1,4 @@
-//! Nothing is planted in a normal build.
+//! A normal build contains no planted bug.
 
 use terrane_base::planted::ALL;
 #[cfg(not(feature = "planted"))]

@@ -1,4 +1,4 @@
-//! The watch on threads of the operating system. What schedules can do to it is explored in `shuttle.rs`.
+//! The watch on threads of the operating system. `shuttle.rs` explores its schedules.
 #![cfg(not(feature = "shuttle"))]
 #![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 #![allow(clippy::disallowed_methods, reason = "a test may start threads")]

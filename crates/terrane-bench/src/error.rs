@@ -1,4 +1,4 @@
-//! What can go wrong in a benchmark run, told so that the reader knows what to change.
+//! Errors of a benchmark run; their texts say what the user must change.
 
 use std::fmt;
 use std::path::Path;

@@ -142,7 +142,7 @@ fn two_equal_steps_make_different_choices() {
 }
 
 #[test]
-fn what_random_deletes_leave_is_what_theory_says() {
+fn random_deletes_leave_as_many_keys_as_expected() {
     let plan = plan(
         5000,
         r#""load", { workload = "deleterandom", operations = 5000 }, { workload = "readrandom", operations = 5000 }"#,
@@ -173,7 +173,7 @@ fn a_multi_get_over_several_tables_finds_its_keys() {
 }
 
 #[test]
-fn requests_at_hand_are_done_and_counted_one_by_one() {
+fn requests_of_a_window_are_counted_one_by_one() {
     let steps = r#""load", { workload = "readrandom", operations = 650, verify = true },
         { workload = "ycsb_a", operations = 650, verify = true }, { workload = "ycsb_f", operations = 70, verify = true }"#;
     let mut plan = plan(5000, steps);

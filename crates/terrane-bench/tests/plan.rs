@@ -1,4 +1,4 @@
-//! Plans: what a file may hold, what it becomes, what is refused.
+//! Plans: the contents of a plan file, the resulting runs, and refused files.
 #![allow(clippy::disallowed_methods, clippy::type_complexity, clippy::unwrap_used, reason = "a test")]
 
 use terrane_bench::plan::file::parse;
@@ -46,7 +46,7 @@ fn lists_in_a_step_are_run_in_every_combination() {
 }
 
 #[test]
-fn what_reads_is_not_run_again_for_sync_and_fills_not_for_distributions() {
+fn reads_run_once_for_all_sync_settings_and_fills_once_for_all_distributions() {
     let plan = resolve(
         "engines = [\"null\"]\n[data]\nkeys = 9\n[run]\nsync = [false, true]\ndistribution = [\"uniform\", \"latest\"]\n\
          [[scenario]]\nsteps = [\"load\", \"ycsb_c\"]\n",

@@ -1,4 +1,4 @@
-//! Workloads: what their definitions say is what their streams do.
+//! Workloads: their streams follow their definitions.
 #![allow(clippy::disallowed_methods, clippy::type_complexity, reason = "a test")]
 
 mod common {
@@ -303,7 +303,7 @@ fn new_keys_of_a_counted_run_are_chosen_too() {
 }
 
 #[test]
-fn what_cannot_be_followed_is_refused() {
+fn streams_that_cannot_follow_their_data_are_refused() {
     let space = Arc::new(KeySpace::new(KEYS));
     let refused = |workload: &str, run: &Run, data: &Data, space: &Arc<KeySpace>| {
         Stream::new(find(workload).expect("a sound case"), run, data, space.clone(), 1, 0, 1)

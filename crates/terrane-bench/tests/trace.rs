@@ -1,4 +1,4 @@
-//! Traces: what is recorded is what is read, and no damage passes.
+//! Traces: recorded operations are read back, and all damage is found.
 #![allow(clippy::disallowed_methods, clippy::type_complexity, reason = "a test, on files of its own")]
 
 mod common {
@@ -83,7 +83,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn what_is_recorded_is_read(first in any_operations(), second in any_operations()) {
+    fn recorded_operations_are_read_back(first in any_operations(), second in any_operations()) {
         let directory = tempfile::tempdir().expect("a sound case");
         let path = directory.path().join("trace");
         let threads = [(0, first), (7, second)];
@@ -142,7 +142,7 @@ fn every_flipped_bit_is_seen() {
 }
 
 #[test]
-fn every_cut_is_seen_and_so_are_bytes_behind() {
+fn a_cut_trace_and_extra_bytes_are_refused() {
     let directory = tempfile::tempdir().expect("a sound case");
     let path = directory.path().join("trace");
     write(&path, &some());

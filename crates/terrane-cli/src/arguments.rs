@@ -8,8 +8,15 @@ pub mod backup;
 pub mod bench;
 pub mod bulk;
 pub mod changes;
+mod examples;
+pub mod export;
 pub mod import;
+mod point;
+pub mod shell;
+mod state;
 
+pub use self::point::{Delete, DeleteRange, Get, Merge, Put};
+pub use self::state::{Check, Compact, Dump, OptionList, Repair, Shape, Stats, Tables};
 use crate::exit;
 use crate::text::Format;
 
@@ -18,7 +25,11 @@ Examples:
   terrane import packages.terrane /var/lib/dpkg/status --key Package
   terrane get packages.terrane bash
   terrane scan packages.terrane --prefix lib --limit 5
-  terrane shape packages.terrane
+  terrane export packages.terrane packages.jsonl.gz
+  terrane shell packages.terrane
+
+`terrane COMMAND --help` has examples of each command. Commands that only read work beside a process that writes: they
+show the state of the moment at which they began.
 
 Keys and values are text with the escapes \\n \\r \\t \\0 \\\\ \\xNN, or 0x and hexadecimal digits.
 ";
@@ -44,6 +55,9 @@ pub struct Engine {
     /// Set an option of the engine; `terrane options` lists them
     #[arg(short = 'o', global = true, value_name = "NAME=VALUE", help_heading = "Engine")]
     pub options: Vec<String>,
+    /// The database that is open already: commands of a shell use it, whatever path they are given.
+    #[arg(skip)]
+    pub opened: Option<terrane::Db>,
 }
 
 /// The commands.
@@ -53,43 +67,69 @@ pub enum Command {
     /// killed
     #[command(after_help = import::HELP)]
     Import(Box<import::Import>),
+    /// Write rows so that `terrane import` reads them back byte for byte; or external files for `ingest`
+    #[command(after_help = export::HELP)]
+    Export(export::Export),
+    /// Copy tables to another database, sorted, past its journal and memory
+    #[command(after_help = export::COPY_HELP)]
+    Copy(export::Copy),
+    /// Open a database once and take commands, with history and completion; also from a pipe
+    #[command(after_help = shell::HELP)]
+    Shell(shell::Shell),
     /// Print the value of a key
+    #[command(after_help = examples::GET)]
     Get(Get),
     /// Set a key to a value
+    #[command(after_help = examples::PUT)]
     Put(Put),
     /// Merge an operand to a key, by the merge operator of its table
+    #[command(after_help = examples::MERGE)]
     Merge(Merge),
     /// Remove a key; fine if it is not there
+    #[command(after_help = examples::DELETE)]
     Delete(Delete),
     /// Remove every key of a range, at the cost of one
+    #[command(after_help = examples::DELETE_RANGE)]
     DeleteRange(DeleteRange),
     /// Print the rows of a range in key order
+    #[command(after_help = examples::SCAN)]
     Scan(Scan),
     /// Count the rows of a range
+    #[command(after_help = examples::COUNT)]
     Count(Count),
     /// Tell how many rows and bytes a range has, about, without reading them
+    #[command(after_help = examples::ESTIMATE)]
     Estimate(Count),
     /// List the tables, or create or drop one
+    #[command(after_help = examples::TABLES)]
     Tables(Tables),
     /// Show the state of the trees: what a read has to search, and where the bytes are
+    #[command(after_help = examples::SHAPE)]
     Shape(Shape),
     /// Show what the engine counts, from the moment this command opened the database
+    #[command(after_help = examples::STATS)]
     Stats(Stats),
     /// Verify every checksum and every invariant; name what is wrong
+    #[command(after_help = examples::CHECK)]
     Check(Check),
     /// Bring what can be read of a damaged database into a new one; name what is lost
+    #[command(after_help = examples::REPAIR)]
     Repair(Repair),
     /// Merge a range of a table into its deepest level
+    #[command(after_help = examples::COMPACT)]
     Compact(Compact),
     /// Take external files into a table, all or none, without copying them
     #[command(after_help = bulk::INGEST_HELP)]
     Ingest(bulk::Ingest),
     /// Drop the extents of a table that lie within a range, at once; no delete: what else is in the range
     /// stays
+    #[command(after_help = examples::DROP_EXTENTS)]
     DropExtents(bulk::DropExtents),
     /// Verify an external file, and say what is in it
+    #[command(after_help = examples::INSPECT)]
     Inspect(bulk::Inspect),
     /// Print any file of a database, an external file, or one extent, as annotated hexadecimal
+    #[command(after_help = examples::DUMP)]
     Dump(Dump),
     /// Measure Terrane and its peers on this machine
     #[command(after_help = bench::HELP)]
@@ -107,18 +147,22 @@ pub enum Command {
     #[command(after_help = changes::HELP)]
     Changes(changes::Changes),
     /// List the options of the engine: default, range and meaning
-    Options,
+    #[command(after_help = examples::OPTIONS)]
+    Options(OptionList),
     /// Print the completions of a shell
+    #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
     /// Print the manual page, or write one page per command to a directory
+    #[command(after_help = examples::MAN)]
     Man {
         /// Directory for the pages
         directory: Option<PathBuf>,
     },
     /// Import a real data set and ask it a few questions
+    #[command(after_help = examples::TOUR)]
     Tour {
         /// Directory of the database
         #[arg(default_value = "tour.terrane")]
@@ -136,82 +180,15 @@ pub struct Place {
     pub table: String,
 }
 
-/// `get`.
-#[derive(Clone, Debug, Args)]
-pub struct Get {
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
-    /// The key
-    pub key: String,
-    /// How the value is printed
-    #[arg(long, value_enum, default_value = "raw")]
-    pub format: Format,
-}
-
-/// `put`.
-#[derive(Clone, Debug, Args)]
-pub struct Put {
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
-    /// The key
-    pub key: String,
-    /// The value; - reads it from standard input as it is
-    pub value: String,
-    /// How long it lives, such as 90s, 15m, 12h or 30d; the table's time to live if left out
-    #[arg(long, value_name = "TIME")]
-    pub ttl: Option<String>,
-    /// Return when it survives the loss of power
+/// Consent to what removes more than one key.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Consent {
+    /// Do it without asking; needed where no terminal is to ask on
     #[arg(long)]
-    pub sync: bool,
-}
-
-/// `merge`.
-#[derive(Clone, Debug, Args)]
-pub struct Merge {
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
-    /// The key
-    pub key: String,
-    /// The operand
-    #[arg(allow_hyphen_values = true)]
-    pub operand: String,
-    /// The operand is a number, for a table whose operator is counter
-    #[arg(long)]
-    pub number: bool,
-    /// Return when it survives the loss of power
-    #[arg(long)]
-    pub sync: bool,
-}
-
-/// `delete`.
-#[derive(Clone, Debug, Args)]
-pub struct Delete {
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
-    /// The key
-    pub key: String,
-    /// Return when it survives the loss of power
-    #[arg(long)]
-    pub sync: bool,
-}
-
-/// `delete-range`.
-#[derive(Clone, Debug, Args)]
-pub struct DeleteRange {
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
-    /// First key of the range
-    pub from: String,
-    /// First key after the range
-    pub to: String,
-    /// Return when it survives the loss of power
-    #[arg(long)]
-    pub sync: bool,
+    pub yes: bool,
+    /// Only say what would be removed
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
 }
 
 /// A range of keys.
@@ -246,6 +223,9 @@ pub struct Scan {
     /// Print keys only
     #[arg(long)]
     pub keys: bool,
+    /// Print the values of counters as numbers
+    #[arg(long, conflicts_with = "keys")]
+    pub number: bool,
     /// How rows are printed
     #[arg(long, value_enum, default_value = "tsv")]
     pub format: Format,
@@ -260,80 +240,4 @@ pub struct Count {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
     pub range: Range,
-}
-
-/// `tables`.
-#[derive(Clone, Debug, Args)]
-pub struct Tables {
-    /// Directory of the database
-    pub database: PathBuf,
-    /// Create this table
-    #[arg(long, value_name = "TABLE", conflicts_with = "drop")]
-    pub create: Option<String>,
-    /// An option of the table to create, such as merge_operator=counter; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", requires = "create")]
-    pub set: Vec<String>,
-    /// Remove this table and everything in it
-    #[arg(long, value_name = "TABLE")]
-    pub drop: Option<String>,
-}
-
-/// `shape`.
-#[derive(Clone, Debug, Args)]
-pub struct Shape {
-    /// Directory of the database
-    pub database: PathBuf,
-}
-
-/// `stats`.
-#[derive(Clone, Debug, Args)]
-pub struct Stats {
-    /// Directory of the database
-    pub database: PathBuf,
-    /// One JSON object
-    #[arg(long, conflicts_with = "prometheus")]
-    pub json: bool,
-    /// The text format of Prometheus, version 0.0.4
-    #[arg(long)]
-    pub prometheus: bool,
-}
-
-/// `check`.
-#[derive(Clone, Debug, Args)]
-pub struct Check {
-    /// Directory of the database
-    pub database: PathBuf,
-}
-
-/// `repair`.
-#[derive(Clone, Debug, Args)]
-pub struct Repair {
-    /// Directory of the damaged database; it is only read
-    pub database: PathBuf,
-    /// Directory for the new one; must be missing or empty
-    pub target: PathBuf,
-}
-
-/// `compact`.
-#[derive(Clone, Debug, Args)]
-pub struct Compact {
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "flattened")]
-    pub range: Range,
-}
-
-/// `dump`.
-#[derive(Clone, Debug, Args)]
-pub struct Dump {
-    /// A manifest, segment or data file of a database, an external file, or a file that holds one extent
-    pub file: PathBuf,
-    /// Print parts from this byte on
-    #[arg(long, value_name = "BYTE", default_value_t = 0)]
-    pub from: u64,
-    /// Print this many parts at most
-    #[arg(long, value_name = "PARTS")]
-    pub limit: Option<u64>,
 }

@@ -73,7 +73,7 @@ impl Failure {
     #[must_use]
     pub fn report(&self) -> ExitCode {
         if !self.message.is_empty() {
-            eprintln!("terrane: error: {}", self.message.replace('\n', " "));
+            eprintln!("terrane: error: {}", crate::text::shown(self.message.replace('\n', " ")));
         }
         self.code.into()
     }
@@ -98,7 +98,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// For standard output only. Whoever reads it may stop reading: that is no failure.
+/// For standard output only. A reader of a pipe may stop reading: that is no failure.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {

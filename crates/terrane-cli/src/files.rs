@@ -7,6 +7,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use crate::exit::Failure;
+
 /// A file to read, with what tells it from another of the same name.
 #[derive(Debug)]
 pub struct Opened {
@@ -53,6 +55,88 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 /// Of the operating system.
 pub fn append(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).open(path)
+}
+
+/// What stands where a directory is to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occupied {
+    /// An empty directory.
+    Empty,
+    /// A directory with something in it, or a file.
+    Filled,
+}
+
+/// What is at `path`; none if nothing is.
+///
+/// # Errors
+/// Of the operating system.
+pub fn kind(path: &Path) -> io::Result<Option<Occupied>> {
+    match std::fs::read_dir(path) {
+        Ok(mut entries) => {
+            Ok(Some(if entries.next().is_some() { Occupied::Filled } else { Occupied::Empty }))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(Some(Occupied::Filled)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Bytes of the files in and below a directory, about: of what cannot be read none. Reads no file.
+#[must_use]
+pub fn tree_bytes(path: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(path) else { return 0 };
+    let bytes = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => tree_bytes(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(bytes).sum()
+}
+
+/// True if there is anything at `path`.
+#[must_use]
+pub fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// Refuses a file or directory that is missing: with the code that every command has for it.
+///
+/// # Errors
+/// `NotFound`, or what else the operating system says.
+pub fn require(path: &Path) -> Result<(), Failure> {
+    path.metadata().map(drop).map_err(|error| Failure::file(&path.display().to_string(), &error))
+}
+
+/// Gives a file another name.
+///
+/// # Errors
+/// Of the operating system.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::rename(from, to)
+}
+
+/// Removes a file.
+///
+/// # Errors
+/// Of the operating system.
+pub fn remove(path: &Path) -> io::Result<()> {
+    std::fs::remove_file(path)
+}
+
+/// Makes a directory and those above it.
+///
+/// # Errors
+/// Of the operating system.
+pub fn make_directory(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path)
+}
+
+/// Makes a file that must not exist.
+///
+/// # Errors
+/// Of the operating system; `AlreadyExists`.
+pub fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
 }
 
 /// Writes a whole file and the directory that it lies in.

@@ -1,10 +1,13 @@
 //! The stream behind an import: a file or standard input, plain or compressed; what identifies it, and how
-//! far it was read.
+//! far it was read. A read that waits for a pipe ends when the stop flag is set.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError::SkipFrame};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -13,8 +16,10 @@ use crate::files::{self, File};
 use crate::import::{Source, Streamed};
 
 const BUFFER_BYTES: usize = 256 << 10;
-/// Bytes at the front of an input that identify it.
-const HEAD_BYTES: usize = 4096;
+/// Most bytes at the front of an input that identify it.
+pub const HEAD_BYTES: usize = 4096;
+/// Longest wait for a pipe between two looks at the stop flag.
+const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTANDARD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
@@ -26,62 +31,75 @@ pub struct Input {
     pub name: String,
     /// What tells it from another input.
     pub identity: Identity,
+    /// Its first bytes as stored.
+    pub head: Vec<u8>,
     /// Length as stored, if known.
     pub len: Option<u64>,
     /// Bytes read so far, as stored.
     pub read: Arc<AtomicU64>,
 }
 
-/// What tells an input from another: an import goes on only in the input in which it stopped.
+/// What tells an input from another: an import goes on only in the input in which it stopped, or in one that
+/// has grown since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Absolute path, or `-`.
     pub path: String,
-    /// Length as stored; 0 if unknown.
+    /// Length as stored; 0 if unknown, as it is of a pipe.
     pub len: u64,
     /// Time of the last change, in nanoseconds since 1970; 0 if unknown.
     pub changed_nanos: u64,
+    /// How many bytes of the front `head` is of.
+    pub head_len: usize,
     /// Checksum of the first bytes as stored.
     pub head: u32,
 }
 
 impl Input {
-    /// Opens `path`, or standard input for `-`.
+    /// Opens `path`, or standard input for `-`. Reads of a pipe fail once `stop` is set.
     ///
     /// # Errors
     /// Of the operating system; `InvalidData` for a compressed stream with a bad header.
-    pub fn open(path: &str) -> io::Result<Input> {
-        let read = Arc::new(AtomicU64::new(0));
+    pub fn open(path: &str, stop: &Arc<AtomicBool>) -> io::Result<Input> {
         if path == "-" {
-            let mut raw = Counting { inner: io::stdin(), read: read.clone() };
-            let head = read_head(&mut raw)?;
-            let identity =
-                Identity { path: "-".to_owned(), len: 0, changed_nanos: 0, head: crc32c::crc32c(&head) };
-            let raw = io::Cursor::new(head.clone()).chain(raw);
-            let source = uncompress(&head, raw)?.unwrap_or_else(|raw| Box::new(Streamed(buffered(raw))));
-            return Ok(Input { source, name: "standard input".to_owned(), identity, len: None, read });
+            // Without the buffer of the library: what lies in a buffer is not seen by `poll`.
+            let file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+            return Input::of_pipe(file, "standard input", "-".to_owned(), stop);
         }
         let files::Opened { mut file, path: full, len, changed_nanos } = files::open(Path::new(path))?;
+        let full = full.to_string_lossy().into_owned();
+        let Some(len) = len else { return Input::of_pipe(file, path, full, stop) };
         let head = read_head(&mut file)?;
-        let identity = Identity {
-            path: full.to_string_lossy().into_owned(),
-            len: len.unwrap_or(0),
-            changed_nanos,
-            head: crc32c::crc32c(&head),
-        };
-        let source = match len {
-            Some(len) => {
-                file.seek(SeekFrom::Start(0))?;
-                let raw = Counting { inner: file, read: read.clone() };
-                uncompress(&head, raw)?
-                    .unwrap_or_else(|raw| Box::new(PlainFile { inner: buffered(raw), at: 0, len }))
-            }
-            None => {
-                let raw = io::Cursor::new(head.clone()).chain(Counting { inner: file, read: read.clone() });
-                uncompress(&head, raw)?.unwrap_or_else(|raw| Box::new(Streamed(buffered(raw))))
-            }
-        };
-        Ok(Input { source, name: path.to_owned(), identity, len, read })
+        file.seek(SeekFrom::Start(0))?;
+        let read = Arc::new(AtomicU64::new(0));
+        let raw = Counting { inner: file, read: read.clone() };
+        let source = uncompress(&head, raw)?
+            .unwrap_or_else(|raw| Box::new(PlainFile { inner: buffered(raw), at: 0, len }));
+        let identity = Identity::new(full, len, changed_nanos, &head);
+        Ok(Input { source, name: path.to_owned(), identity, head, len: Some(len), read })
+    }
+
+    fn of_pipe(file: File, name: &str, path: String, stop: &Arc<AtomicBool>) -> io::Result<Input> {
+        let read = Arc::new(AtomicU64::new(0));
+        let waiting = Waiting { inner: file, stop: stop.clone() };
+        let mut raw = Counting { inner: waiting, read: read.clone() };
+        let head = read_head(&mut raw)?;
+        let identity = Identity::new(path, 0, 0, &head);
+        let raw = io::Cursor::new(head.clone()).chain(raw);
+        let source = uncompress(&head, raw)?.unwrap_or_else(|raw| Box::new(Streamed(buffered(raw))));
+        Ok(Input { source, name: name.to_owned(), identity, head, len: None, read })
+    }
+}
+
+impl Identity {
+    fn new(path: String, len: u64, changed_nanos: u64, head: &[u8]) -> Identity {
+        Identity { path, len, changed_nanos, head_len: head.len(), head: crc32c::crc32c(head) }
+    }
+
+    /// True if an input with these first bytes begins as this one did when it was read.
+    #[must_use]
+    pub fn begins(&self, head: &[u8]) -> bool {
+        head.get(..self.head_len).is_some_and(|head| crc32c::crc32c(head) == self.head)
     }
 }
 
@@ -89,11 +107,51 @@ fn buffered<R: Read>(raw: R) -> BufReader<R> {
     BufReader::with_capacity(BUFFER_BYTES, raw)
 }
 
-/// Up to [`HEAD_BYTES`] from the front.
+/// Up to [`HEAD_BYTES`] from the front; fewer if the stop flag is set meanwhile.
 fn read_head(raw: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
-    raw.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
-    Ok(head)
+    match raw.take(HEAD_BYTES as u64).read_to_end(&mut head) {
+        Err(error) if is_stop(&error) => Ok(head),
+        done => done.map(|_| head),
+    }
+}
+
+/// The error of a read that waited for a pipe when the stop flag was set.
+fn stopped() -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionAborted, "stopped by a signal while it waited for input")
+}
+
+/// True if a read ended because the stop flag was set.
+pub(crate) fn is_stop(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionAborted
+}
+
+/// Lines of standard input; a read that waits ends when `stop` is set, by an error that [`is_stop`] knows.
+pub(crate) fn standard_lines(stop: &Arc<AtomicBool>) -> io::Result<Box<dyn BufRead>> {
+    let inner = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    Ok(Box::new(BufReader::new(Waiting { inner, stop: stop.clone() })))
+}
+
+/// A pipe: a read waits for bytes, its end, or the stop flag.
+struct Waiting {
+    inner: File,
+    stop: Arc<AtomicBool>,
+}
+
+impl Read for Waiting {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            // Acquire: pairs with the store of the thread that waits for signals.
+            if self.stop.load(Ordering::Acquire) {
+                return Err(stopped());
+            }
+            match poll(&mut [PollFd::new(&self.inner, PollFlags::IN)], Some(&TURN)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => return self.inner.read(buffer),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
 }
 
 /// The uncompressed stream if `head` tells a compression; `raw` back if not.

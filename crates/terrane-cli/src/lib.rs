@@ -2,8 +2,9 @@
 //!
 //! * [`arguments`]: the command line. [`exit`]: exit codes. [`text`]: keys and values as text.
 //! * [`commands`]: one module per command. [`import`]: parsers of the import formats.
-//! * [`input`]: compressed and plain inputs. [`files`]: the only module that opens files.
-//! * `signals`: the flag that asks a long command to stop.
+//! * [`input`], [`packed`]: compressed and plain inputs and outputs. [`files`]: the only module that opens
+//!   files.
+//! * `signals`: the flag that asks a long command to stop. [`progress`]: how far it is.
 //!
 //! Never touches a file of a database: only the library does.
 #![forbid(unsafe_code)]
@@ -14,6 +15,8 @@ pub mod exit;
 pub mod files;
 pub mod import;
 pub mod input;
+pub mod packed;
+pub mod progress;
 mod signals;
 pub mod text;
 

@@ -24,7 +24,13 @@ pub enum Format {
 /// Says which part is wrong.
 pub fn parse_bytes(typed: &str) -> Result<Vec<u8>, String> {
     if let Some(digits) = typed.strip_prefix("0x") {
-        return parse_hex(digits);
+        if !digits.len().is_multiple_of(2) {
+            let why =
+                "0x needs an even number of hexadecimal digits; write text that begins with 0x as \\x30x";
+            return Err(why.into());
+        }
+        let wrong = "0x is followed by something else than hexadecimal digits";
+        return parse_hex(digits).ok_or_else(|| wrong.to_owned());
     }
     let mut bytes = Vec::with_capacity(typed.len());
     let mut rest = typed;
@@ -56,18 +62,14 @@ fn hex_escape(escape: &str) -> Result<u8, String> {
     u8::from_str_radix(digits, 16).map_err(|error| error.to_string())
 }
 
-fn parse_hex(digits: &str) -> Result<Vec<u8>, String> {
-    if !digits.len().is_multiple_of(2) {
-        return Err(
-            "0x needs an even number of hexadecimal digits; write text that begins with 0x as \\x30x".into(),
-        );
-    }
+/// The bytes of hexadecimal digits; `None` if they are something else.
+pub(crate) fn parse_hex(digits: &str) -> Option<Vec<u8>> {
     let pair = |pair: &[u8]| {
+        let &[high, low] = pair else { return None };
         let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        digit(pair[0]).zip(digit(pair[1])).map(|(high, low)| high << 4 | low)
+        digit(high).zip(digit(low)).map(|(high, low)| high << 4 | low)
     };
-    let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(pair).collect();
-    bytes.ok_or_else(|| "0x is followed by something else than hexadecimal digits".to_owned())
+    digits.as_bytes().chunks(2).map(pair).collect()
 }
 
 /// Appends bytes so that they fit in one column of one line: [`parse_bytes`] reads them back.
@@ -82,7 +84,10 @@ pub fn escape(bytes: &[u8], out: &mut String) {
                 '\n' => out.push_str("\\n"),
                 '\r' => out.push_str("\\r"),
                 '\\' => out.push_str("\\\\"),
-                c if c.is_control() => c.to_string().bytes().for_each(|byte| push_hex_escape(byte, out)),
+                // A byte order mark at the front of a text is dropped by readers of text.
+                c if c.is_control() || c == '\u{feff}' => {
+                    c.to_string().bytes().for_each(|byte| push_hex_escape(byte, out))
+                }
                 c => out.push(c),
             }
         }
@@ -191,6 +196,24 @@ pub fn count(number: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// A path or other text for people to read: control characters, which a terminal would obey, as escapes.
+#[must_use]
+pub fn shown(text: impl std::fmt::Display) -> String {
+    let text = text.to_string();
+    if !text.chars().any(char::is_control) {
+        return text;
+    }
+    text.chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect()
+}
+
+/// [`shown`] of a path.
+#[must_use]
+pub fn path(path: &std::path::Path) -> String {
+    shown(path.display())
 }
 
 /// `parse_bytes` as a failure that names what was typed.

@@ -133,8 +133,8 @@ impl Bench {
 
     /// Writes a run of numbered keys.
     fn extents(&self, numbers: Vec<u64>, seq: u64) -> Vec<ExtentMeta> {
-        let picture = Metasnapshot::<Arc<ExtentMeta>>::new();
-        let spec = plan_dump(&TableShape::of(TableId(1), &picture, &[]), &self.limits, 1);
+        let metasnapshot = Metasnapshot::<Arc<ExtentMeta>>::new();
+        let spec = plan_dump(&TableShape::of(TableId(1), &metasnapshot, &[]), &self.limits, 1);
         let result = self
             .compactor
             .dump_run(&spec, &mut NumberCursor::new(numbers, seq), Vec::new(), &Self::control())
@@ -212,7 +212,7 @@ fn bench_flush(c: &mut Criterion) {
     let older = bench.extents((0..ENTRIES).map(|n| 2 * n).collect(), 5);
     let mut cursor = NumberCursor::new((0..ENTRIES).map(|n| 2 * n + 1).collect(), 10);
     let bytes: u64 = older.iter().map(|meta| u64::from(meta.bytes)).sum();
-    let picture = {
+    let metasnapshot = {
         let add =
             |meta: ExtentMeta| terrane_levels::Change::Add { place: Place::Level(1), extent: Arc::new(meta) };
         Metasnapshot::new().apply(older.into_iter().map(add).collect()).unwrap()
@@ -224,7 +224,7 @@ fn bench_flush(c: &mut Criterion) {
         b.iter(|| {
             let mut from = Vec::new();
             loop {
-                let shape = TableShape::of(TableId(1), &picture, &[]);
+                let shape = TableShape::of(TableId(1), &metasnapshot, &[]);
                 let plan = plan_flush(&shape, &bench.limits, &Claims::new(), &from, bytes);
                 let FlushPlan::Step(spec) = plan else { panic!("{plan:?}") };
                 let result =

@@ -64,8 +64,8 @@ fn picks(c: &mut Criterion) {
         ("nothing", [50, 500, 5000, 50_000, 500_000], 0),
         ("deletes", [50, 500, 5000, 50_000, 500_000], 10),
     ] {
-        let picture = table(&lens, deletes);
-        let shape = TableShape::of(TableId(1), &picture, &[]);
+        let metasnapshot = table(&lens, deletes);
+        let shape = TableShape::of(TableId(1), &metasnapshot, &[]);
         let (claims, cursors) = (Claims::new(), Cursors::new());
         assert_eq!(pick(&shape, &limits, &claims, &cursors).is_some(), name == "due");
         group.bench_function(name, |b| b.iter(|| pick(&shape, &limits, &claims, &cursors)));

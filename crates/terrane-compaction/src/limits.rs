@@ -63,8 +63,8 @@ impl Limits {
             // Half of the number at which writers are slowed: compaction starts before writers have to wait
             // for it.
             overflow_runs_trigger: (options.overflow_runs_max / 2).max(1),
-            merge_through: options.merge_through,
-            early_range_deletes: options.early_range_deletes,
+            merge_through: options.experiments.merge_through,
+            early_range_deletes: options.experiments.early_range_deletes,
             space_percent_max: options.space_amplification_max_percent,
             part_bytes: options.level_base_bytes.clamp(1, STEP_BYTES),
             job_bytes_max: 64 * slot_bytes,

@@ -1,24 +1,26 @@
 //! The merge: sorted sources in, extents of one place out, as little as possible decoded.
 //!
-//! The source with the least key goes first (`order.rs`); `bound` is the least key of the others. What it
-//! stands before is
+//! The source with the least key goes first (`order.rs`); `bound` is the least key of the others. The first
+//! source is before or at
 //! 1. an extent that ends before `bound`: re-linked, if [`reuse`] says so;
 //! 2. a block that ends before `bound`: copied as it is stored, if [`reuse`] says so;
 //! 3. an entry: all of its entries before `bound` go through the [`VersionFilter`];
-//! 4. anything else is opened, and the sources are looked at again.
+//! 4. an extent or block that ends behind `bound`: opened, and the sources are compared again.
 //!
-//! Range deletes (`ranges.rs`) are gathered before: an extent or block that they hide is passed by unread, whatever the others
-//! have; an extent that they touch is never re-linked, so that what is left of them goes into new extents.
+//! Range deletes (`ranges.rs`) are collected first: an extent or block that they hide is skipped without
+//! reading, whatever the other sources have. An extent that they touch is never re-linked, so that the
+//! remaining range deletes go into new extents.
 //!
-//! A job in parts publishes on the way what it has done (`parts.rs`).
+//! A job in parts publishes its output before its end (`parts.rs`).
 //!
 //! Invariants:
-//! 1. Nothing that holds versions of the key that went through the filter last is reused: the filter may have
-//!    dropped a delete that hides them.
-//! 2. Of sources that stand at the same key those that are not opened yet go first, so that versions are
-//!    compared only where all of them are in sight.
+//! 1. No extent or block with versions of the last filtered key is reused: the filter may have dropped a
+//!    delete that hides them.
+//! 2. Of sources at the same key those that are not opened yet go first, so that versions are compared only
+//!    when all of them are opened.
 //! 3. No allocation per entry.
-//! 4. A job in parts re-links no extent of an input that stays until its end: it would have two owners meanwhile.
+//! 4. A job in parts re-links no extent of an input that stays until its end: it would have two owners
+//!    meanwhile.
 
 mod fold;
 mod order;
@@ -47,7 +49,7 @@ pub(crate) use parts::Publish;
 use ranges::Ranges;
 use reuse::Reuse;
 use sink::Sink;
-use source::{MemorySource, RunSource, Source, Stand, chunk_bytes_of};
+use source::{MemorySource, RunSource, Source, SourceState, chunk_bytes_of};
 
 /// Entries of memory between two looks at the job's strings: about a block's worth.
 const ENTRIES_PER_CHECK: usize = 256;
@@ -130,8 +132,8 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         Ok(Merge { spec, place, sources, order, sink, step_bytes, next_look: 0, part_end, replaced: 0 })
     }
 
-    /// Whether a step of a flush ends here: everything that was begun is done, and either enough was written or
-    /// memory has no more entries and what is open does not need a neighbour to become a full extent.
+    /// Whether a step of a flush ends here: every begun extent of L1 is done, and either enough was written,
+    /// or memory has no more entries and the open output does not need a neighbour to fill an extent.
     fn ends_step(&self, winner: usize) -> bool {
         let Some(Source::Memory(memory)) = self.sources.first() else { return false };
         if !self.sink.ranges.is_empty() {
@@ -151,26 +153,26 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     fn advance(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
         self.place.control.check()?;
         let source = &self.sources[winner];
-        let (stand, input) = (source.stand(), source.as_run().and_then(RunSource::present));
+        let (state, input) = (source.state(), source.as_run().and_then(RunSource::present));
         let input = input.or_else(|| self.first_input());
-        let done = match stand {
-            Stand::Extent => self.pass_extent(winner, rival),
-            Stand::Block => self.pass_block(winner, rival),
-            Stand::Entry => self.pass_entries(winner, rival),
-            Stand::End => unreachable!("a source without a key takes no part"),
+        let done = match state {
+            SourceState::Extent => self.pass_extent(winner, rival),
+            SourceState::Block => self.pass_block(winner, rival),
+            SourceState::Entry => self.pass_entries(winner, rival),
+            SourceState::End => unreachable!("a source without a key takes no part"),
         };
-        if stand != Stand::Entry {
+        if state != SourceState::Entry {
             self.place.control.show(&self.sink.work);
         }
         done.map_err(|error| match (input, error.kind()) {
-            // What an entry meets is the output's order of keys.
-            (Some(meta), Kind::Invalid) if stand == Stand::Entry => self.blame(meta, error),
+            // An entry can be refused only because it breaks the key order of the output.
+            (Some(meta), Kind::Invalid) if state == SourceState::Entry => self.blame(meta, error),
             (Some(meta), Kind::Corrupt) if error.place().is_none() => self.blame(meta, error),
             _ => error,
         })
     }
 
-    /// What is blamed for an output out of order if nothing better is known.
+    /// The extent that an error names if the source of a misplaced entry is not known.
     fn first_input(&self) -> Option<&'a ExtentMeta> {
         self.spec.inputs.iter().flat_map(|input| &input.extents).next()
     }
@@ -286,7 +288,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         work.entries_dropped = work.entries_in - work.entries_out;
         self.place.control.show(&work);
 
-        // What was re-linked into the place where it was changes nothing.
+        // An extent that was re-linked into its own place changes nothing.
         let unchanged = used.iter().filter(|(place, _)| *place == target).flat_map(|(_, metas)| *metas);
         let stays: HashSet<ExtentId> =
             unchanged.map(|meta| meta.id).filter(|id| relinked.remove(id)).collect();

@@ -65,7 +65,8 @@ fn depth_for(total: u64, limits: &Limits) -> usize {
     depth
 }
 
-/// The largest factor, in thousandths, at which `depth` levels together are not larger than `total`; at least 1.
+/// The largest factor, in thousandths, at which `depth` levels together are not larger than `total`; at least
+/// 1.
 fn factor_milli(total: u64, depth: usize, limits: &Limits) -> u64 {
     let sum = |factor| {
         let levels =

@@ -144,11 +144,11 @@ pub struct TableShape<'a> {
 impl<'a> TableShape<'a> {
     /// The shape of a metasnapshot.
     #[must_use]
-    pub fn of<E: HasMeta>(table: TableId, picture: &'a Metasnapshot<E>, snapshots: &'a [SeqNo]) -> Self {
+    pub fn of<E: HasMeta>(table: TableId, metasnapshot: &'a Metasnapshot<E>, snapshots: &'a [SeqNo]) -> Self {
         TableShape {
             table,
-            runs: picture.runs.iter().map(|run| RunShape { id: run.id, level: &*run.level }).collect(),
-            levels: picture.levels.iter().map(|level| &**level as &dyn LevelView).collect(),
+            runs: metasnapshot.runs.iter().map(|run| RunShape { id: run.id, level: &*run.level }).collect(),
+            levels: metasnapshot.levels.iter().map(|level| &**level as &dyn LevelView).collect(),
             now: Moment(0),
             snapshots,
             heats: Vec::new(),

@@ -1,6 +1,6 @@
 //! A read of a direct file that runs while its caller continues. For cached files the page cache does this
 //! after a hint; without a ring a direct read is made when the caller waits for it.
-#![expect(unsafe_code, reason = "the kernel writes to memory that nobody borrows")]
+#![expect(unsafe_code, reason = "the kernel writes to memory that no Rust code borrows")]
 
 use std::any::Any;
 use std::sync::Arc;

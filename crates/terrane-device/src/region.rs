@@ -17,7 +17,7 @@ const FILL_BYTES: usize = 1 << 20;
 
 /// A range of memory with a stable address.
 ///
-/// # Who may touch what
+/// # Which thread may touch what
 /// 1. Bytes become immutable once their owner (the journal) has published them; any thread may read them
 ///    then.
 /// 2. Before that, only the thread that reserved a range writes to it.
@@ -71,7 +71,7 @@ impl Region {
         let region = Region::heap(len);
         for offset in (0..len).step_by(FILL_BYTES) {
             let piece = FILL_BYTES.min(len - offset);
-            // SAFETY: in bounds; the memory is writable, zeroed, and nobody else has the region yet.
+            // SAFETY: in bounds; the memory is writable, zeroed, and no other thread has the region yet.
             let bytes = unsafe { std::slice::from_raw_parts_mut(region.start.as_ptr().add(offset), piece) };
             fill(offset as u64, bytes)?;
         }
@@ -133,8 +133,8 @@ impl Region {
     /// The region is writable, `offset + bytes.len() <= len`, and no other thread reads or writes the range.
     pub unsafe fn write(&self, offset: usize, bytes: &[u8]) {
         debug_assert!(offset + bytes.len() <= self.len);
-        // SAFETY: in bounds and exclusive by the caller's promise; `bytes` cannot overlap a range that nobody
-        // else reads.
+        // SAFETY: in bounds and exclusive by the caller's promise; `bytes` cannot overlap a range that no
+        // other code reads.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr().add(offset), bytes.len());
         }

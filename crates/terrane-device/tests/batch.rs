@@ -1,4 +1,4 @@
-//! One suite for every device: reads in batches and reads under way bring what single reads bring.
+//! One suite for every device: reads in batches and pending reads return the same bytes as single reads.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
 mod support;

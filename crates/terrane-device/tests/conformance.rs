@@ -1,4 +1,4 @@
-//! One suite for every device: what `Disk` and `File` promise while the power is on.
+//! One suite for every device: the contract of `Disk` and `File`, without a loss of power.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 #![expect(unsafe_code, reason = "regions are written and read")]
 
@@ -145,7 +145,7 @@ fn mappings_share_the_file_and_outlive_it() {
         view.prefault().unwrap();
         drop(file);
         disk.remove(&path).unwrap();
-        // SAFETY: nobody writes any more.
+        // SAFETY: no thread writes any more.
         unsafe {
             assert_eq!(region.slice(20_000, 10), b"by WRITING");
             assert_eq!(view.slice(20_000, 10), b"by WRITING");

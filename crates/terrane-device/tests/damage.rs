@@ -1,5 +1,5 @@
-//! The device in memory where it does what a device should not: syncs that fail and then lie, bits that rot;
-//! and the counting of all outcomes of a power cut.
+//! Faults of the device in memory: syncs that fail and then report success, flipped bits; and the enumeration
+//! of all outcomes of a power cut.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
 use std::collections::BTreeSet;
@@ -87,7 +87,7 @@ fn a_misdirected_page_is_read_until_the_power_goes_and_then_two_are_wrong() {
 
 #[expect(unsafe_code, reason = "a mapped region is written")]
 fn store(region: &terrane_device::Region, at: usize, byte: u8) {
-    // SAFETY: in bounds, and nobody else uses the region.
+    // SAFETY: in bounds, and no other thread uses the region.
     unsafe { region.write(at, &[byte]) };
 }
 

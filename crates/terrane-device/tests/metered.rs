@@ -28,7 +28,7 @@ fn files_and_directories_count_in_the_flow_of_their_meter() {
     file.read_at(1000, &mut bytes).unwrap_err();
     let read = FlowCounts { reads: 2, bytes_read: 20, ..FlowCounts::default() };
     assert_eq!(second.counts(), read, "a failed read counts, its bytes do not");
-    // What the others pass on costs no count.
+    // Calls that other wrappers pass on are not counted.
     assert_eq!(file.len().unwrap(), 320);
     assert!(reader.exists(path).unwrap());
     assert_eq!((first.counts(), second.counts()), (written, read));

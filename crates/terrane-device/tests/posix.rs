@@ -1,4 +1,4 @@
-//! What only the real device can show: permissions, other processes, regions of the operating system.
+//! Tests that need the real device: permissions, other processes, regions of the operating system.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -48,7 +48,7 @@ fn hold_lock_for_another_test() {
 }
 
 #[test]
-fn another_process_is_refused_and_told_the_holder() {
+fn another_process_is_refused_with_the_holder_of_the_lock() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("LOCK");
     let _lock = PosixDisk::new().lock(&path).unwrap();
@@ -97,13 +97,14 @@ fn holes_give_space_back() {
     assert_eq!(file.len().unwrap(), 4 << 20);
 }
 
-/// What a hostile directory may hold under one of our names: nothing is followed, waited for or overwritten.
+/// A hostile directory with links and pipes under the engine's file names: the device follows, awaits and
+/// overwrites none of them.
 #[test]
 fn links_and_pipes_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let disk = PosixDisk::new();
     let victim = dir.path().join("victim");
-    std::fs::write(&victim, b"somebody else's").unwrap();
+    std::fs::write(&victim, b"the file of another program").unwrap();
     let [link, dangling, pipe] = ["link", "dangling", "pipe"].map(|name| dir.path().join(name));
     std::os::unix::fs::symlink(&victim, &link).unwrap();
     std::os::unix::fs::symlink(dir.path().join("nowhere"), &dangling).unwrap();
@@ -119,7 +120,7 @@ fn links_and_pipes_are_refused() {
         assert_eq!(disk.lock(path).unwrap_err().kind(), Kind::Invalid);
         disk.remove(path).unwrap();
     }
-    assert_eq!(std::fs::read(&victim).unwrap(), b"somebody else's");
+    assert_eq!(std::fs::read(&victim).unwrap(), b"the file of another program");
     assert!(!dir.path().join("nowhere").exists());
     // A directory may lie elsewhere.
     std::fs::create_dir(dir.path().join("there")).unwrap();

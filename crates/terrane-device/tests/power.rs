@@ -1,4 +1,4 @@
-//! The device in memory: what a power cut and the death of a process may leave, and what not.
+//! The device in memory: the bytes that a power cut and a crash of the process may leave.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 #![expect(unsafe_code, reason = "mapped regions are written")]
 
@@ -206,7 +206,7 @@ fn kind_of<T>(result: terrane_base::Result<T>) -> Kind {
 }
 
 #[test]
-fn locks_go_with_the_process() {
+fn locks_end_with_the_process() {
     let disk = MemDisk::new();
     let _lock = disk.lock(Path::new("LOCK")).unwrap();
     for after in [disk.kill(), disk.crash(3)] {
@@ -283,7 +283,7 @@ proptest! {
     /// A power cut leaves at each place a byte that was there since the last sync; the death of the process,
     /// the bytes as they were.
     #[test]
-    fn nothing_appears_from_nowhere(steps in prop::collection::vec(step(), 1..25), seeds in any::<[u64; 4]>()) {
+    fn a_power_cut_leaves_only_bytes_that_were_written(steps in prop::collection::vec(step(), 1..25), seeds in any::<[u64; 4]>()) {
         let disk = MemDisk::new();
         let file = make(&disk, "file");
         file.set_len(24_000).unwrap();

@@ -109,7 +109,11 @@ fn point_reads(c: &mut Criterion) {
     single(&rest, "get", c);
     batched(&rest, "multi_get", c);
     drop(rest);
-    let plain = [("row_cache", "0"), ("adaptive_filters", "false"), ("interleaved_multi_get", "false")];
+    let plain = [
+        ("row_cache", "0"),
+        ("experiments.adaptive_filters", "false"),
+        ("experiments.interleaved_multi_get", "false"),
+    ];
     let plain = data(&plain);
     single(&plain, "get, every filter asked", c);
     batched(&plain, "multi_get, one after the other", c);

@@ -31,9 +31,9 @@ pub struct Engine {
     pub(crate) memory: MemoryArbiter,
     /// Transactions that live.
     pub(crate) txn: Transactions,
-    /// What writers are held back by.
+    /// The write throttle.
     pub(crate) throttle: Throttle,
-    /// Flushes, compactions, and the rest that runs beside callers.
+    /// Flushes, compactions, and all other background work.
     pub(crate) background: Background,
     /// Refuses a second opener while it lives; readers share it.
     pub(crate) lock: Mutex<Option<Box<dyn DiskLock>>>,

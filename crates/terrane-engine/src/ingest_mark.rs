@@ -1,15 +1,15 @@
-//! What the journal says of extents that come in: a *mark*, a record of no table ([`TableId::NONE`]) that is
-//! a batch by itself. It changes nothing and gives them their number; readers of changes are told by it which
-//! tables they came into.
+//! The ingest mark: the record of the journal that announces ingested extents. It belongs to no table
+//! ([`TableId::NONE`]) and is a batch by itself. It changes nothing and gives the extents their number; its
+//! value says to readers of changes which tables got extents.
 //!
-//! The mark is there before the edit that brings the extents in, and that edit may fail. So a mark alone says
+//! The mark is written before the edit that adds the extents, and that edit may fail. So a mark alone decides
 //! nothing:
 //! 1. It is *decided* once the state of the manifest mentions its number or a higher one: the edit does, and
 //!    nothing else can before the mark is visible, which is behind the edit.
-//! 2. The state lists the void ones: an edit that failed is told by the next one
-//!    ([`Marks`], `Shared::append_edit`), one that a death prevented by the recovery.
-//! 3. Who reads beside the process that writes goes no further than to the first mark that is not decided.
-//! 4. Where a sync of the manifest failed nobody knows: that is decided by the next opening.
+//! 2. The state lists the void marks, those without extents: the next edit adds the mark of an edit that
+//!    failed ([`Marks`], `Shared::append_edit`); recovery adds the mark of an edit that a crash prevented.
+//! 3. A reader beside the process that writes stops at the first mark that is not decided.
+//! 4. After a failed sync of the manifest the mark is not decided: the next opening decides it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) fn record(value: &[u8]) -> Record<'_> {
     Record { kind: RecordKind::Put, table: TableId::NONE, key: KEY, value }
 }
 
-/// What became of the extents that a mark announces.
+/// The outcome of the ingest that a mark announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// They came in.
@@ -43,7 +43,7 @@ pub(crate) enum Fate {
     Open,
 }
 
-/// What a state says of the mark `seq`.
+/// The outcome of the mark `seq`, by a state of the manifest.
 pub(crate) fn fate_in(state: &State, seq: SeqNo) -> Fate {
     if is_void(state, seq) {
         Fate::Void
@@ -58,7 +58,7 @@ fn is_void(state: &State, seq: SeqNo) -> bool {
     state.void_marks.contains(&seq) && !terrane_base::planted!(BelieveMark)
 }
 
-/// Marks of an open database whose edits failed.
+/// The ingest marks of an open database whose edits failed.
 #[derive(Debug, Default)]
 pub(crate) struct Marks(Mutex<Failed>);
 
@@ -110,7 +110,7 @@ impl Marks {
         Arc::new(state)
     }
 
-    /// What became of the mark `seq`, which is visible. The state is taken as in [`Marks::told_in`].
+    /// The outcome of the visible mark `seq`. The state is taken as in [`Marks::told_in`].
     ///
     /// # Errors
     /// `Poisoned` if only the next opening shows.

@@ -57,7 +57,7 @@ pub struct Shared {
     pub(crate) rows: Option<RowCache>,
     /// The durable log of what the tree looks like.
     pub(crate) manifest: Arc<Manifest>,
-    /// Marks of extents that did not come in.
+    /// Ingest marks whose edit failed.
     pub(crate) marks: Marks,
     /// Segments and the order of commits.
     pub(crate) journal: Arc<dyn Journal>,
@@ -65,21 +65,21 @@ pub struct Shared {
     pub(crate) trimming: Mutex<()>,
     /// The moments that live snapshots see.
     pub(crate) pins: Pins,
-    /// The readers that see them.
+    /// The live readers, which see these moments.
     pub(crate) readers: Readers,
     /// Readers of changes that wait for a commit.
     pub(crate) feed_waiters: FeedWaiters,
     /// The tables.
     pub(crate) catalog: Catalog,
-    /// What was given at opening for tables to name.
+    /// Functions that the program registered at opening, for tables to name.
     pub(crate) functions: Functions,
-    /// Events, and their listeners.
+    /// The queue of events, and the listeners.
     pub(crate) events: Arc<Events>,
-    /// What was counted.
+    /// Counters of the statistics.
     pub(crate) counters: Counters,
-    /// What writers committed.
+    /// Counts of committed batches and bytes.
     pub(crate) written: Written,
-    /// What was measured.
+    /// Histograms of the statistics.
     pub(crate) histograms: Histograms,
     /// The log of slow operations.
     pub(crate) slow_log: SlowLog,
@@ -134,7 +134,7 @@ impl Shared {
         self.journal.visible()
     }
 
-    /// Tells `listener` what happens from now on.
+    /// Adds `listener`, which gets all events from now on.
     ///
     /// # Errors
     /// `Cancelled` after a close, `Io` if no thread can be started.
@@ -142,8 +142,8 @@ impl Shared {
         self.events.add_listener((&self.env, self.instance), || self.is_closing(), listener)
     }
 
-    /// Waits until listeners were told what has happened so far, the ends of flushes that run included. What
-    /// is left out because too much waits is not waited for, nor is a flush that
+    /// Waits until listeners got all events so far, including the ends of running flushes. It does not wait
+    /// for events that were dropped because the queue was full, nor for a flush that
     /// [`Engine::set_background_paused`](crate::Engine::set_background_paused) holds.
     ///
     /// # Errors
@@ -179,7 +179,7 @@ impl Shared {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Appends an edit, with what is known of extents that did not come in.
+    /// Appends an edit, with the void marks of ingests whose edit failed.
     ///
     /// # Errors
     /// Those of the manifest.
@@ -207,7 +207,7 @@ impl Shared {
         if let Some(extractor) = table.sense.extractor() {
             control.filter_prefixes(extractor);
         }
-        if let Some(operator) = table.sense.operator().filter(|_| self.options.operand_folding) {
+        if let Some(operator) = table.sense.operator().filter(|_| self.options.experiments.operand_folding) {
             control.fold_with(operator.clone());
         }
     }

@@ -1,10 +1,10 @@
-//! The locks of transactions and the conflict window under the schedule explorer: who holds a lock alone,
-//! every circle found and none invented, nobody forgotten in a queue, and no commit over what it has not
-//! seen.
+//! The locks of transactions and the conflict window under the schedule explorer: an exclusive holder is
+//! alone, every deadlock is found and none is invented, every waiter is woken, and no commit overwrites a
+//! change that it has not seen.
 //!
-//! Run with `cargo test -p terrane-engine --features shuttle --test shuttle`. The explorer reports a
-//! deadlock, which is what a lost wake-up or a circle that is not found becomes, by itself. The modules are
-//! no part of the public face of the crate: they are compiled into this test.
+//! Run with `cargo test -p terrane-engine --features shuttle --test shuttle`. The explorer itself reports
+//! deadlocks; a lost wake-up, or a cycle that is not found, ends in one. The modules are no part of the
+//! public face of the crate: they are compiled into this test.
 #![cfg(feature = "shuttle")]
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "a test, with the modules that it tests")]
 
@@ -12,12 +12,12 @@
 mod commits;
 #[path = "shuttle/deadlocks.rs"]
 mod deadlocks;
-#[path = "shuttle/fences.rs"]
-mod fences;
+#[path = "shuttle/range_locks.rs"]
+mod range_locks;
 #[path = "shuttle/txn.rs"]
 mod txn;
 
-/// What these modules import of the crate, by its path there.
+/// The items that these modules import from the crate, by their paths there.
 mod read {
     pub(crate) mod scan {
         pub(crate) use terrane_engine::Bounds;
@@ -78,7 +78,7 @@ fn surroundings() -> Surroundings {
     Surroundings { env, closing: AtomicBool::new(false) }
 }
 
-/// Patience that ends after so many readings of the clock; whoever wakes up reads it.
+/// A wait that ends after so many readings of the clock; a waiter reads it each time it wakes up.
 fn patience(around: &Surroundings, readings: u64) -> LockWait<'_> {
     let Surroundings { env, closing } = around;
     LockWait { env, until: env.clock.now() + Duration::from_secs(readings), closing, finds_deadlocks: true }

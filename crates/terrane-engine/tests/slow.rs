@@ -121,7 +121,7 @@ fn use_engine(options: &Options) -> u64 {
 }
 
 #[test]
-fn slow_operations_are_told_with_where_their_time_went() {
+fn slow_operations_are_logged_with_the_parts_of_their_time() {
     let keeper = Keeper::default();
     tracing::subscriber::set_global_default(keeper.clone()).unwrap();
     assert_eq!(use_engine(&small_options()), 0, "every option is off");

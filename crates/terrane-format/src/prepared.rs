@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded() {
+    fn an_encoded_record_is_decoded() {
         let batch = batch();
         for prepared in [Prepared::default(), example(batch.bytes())] {
             assert_eq!(Prepared::decode(&prepared.encode()).expect("it was encoded"), prepared);

@@ -7,8 +7,8 @@
 //!
 //! Invariants on which replay relies:
 //! 1. Every checksum of a group depends on the segment's id, the group's offset and a salt of the database.
-//!    Ids are never reused, so the bytes of an earlier segment in a recycled file are invalid. A user who
-//!    does not know the salt cannot write a value that contains a valid group.
+//!    Ids are never reused, so the bytes of an earlier segment in a recycled file are invalid. A program
+//!    without the salt cannot write a value that contains a valid group.
 //! 2. The records of one batch are contiguous and are the unchanged bytes of the batch.
 //! 3. The segment header holds the [`ChainLink`] of the previous segment: if that segment lost its end or was
 //!    replaced, the link does not match.

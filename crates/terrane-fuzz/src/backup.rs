@@ -78,7 +78,7 @@ fn judge(object: &[u8]) {
     assert!(!disk.exists(Path::new("target.unfinished")).expect("a device without faults"));
     if !verified.findings.is_empty() {
         let removed = backups.delete(1).expect("also a damaged one");
-        assert_eq!(removed.objects, objects.len() as u64, "nobody needs the rest");
+        assert_eq!(removed.objects, objects.len() as u64, "no other backup needs the objects");
     }
 }
 

@@ -1,5 +1,5 @@
-//! The corpora on disk: `fuzz/corpus/TARGET/NAME`. The seeds are made from real bytes by each target; what fuzzing
-//! found worth keeping is added by hand and stays.
+//! The corpora on disk: `fuzz/corpus/TARGET/NAME`. The seeds are made from real bytes by each target; what
+//! fuzzing found worth keeping is added by hand and stays.
 #![expect(clippy::disallowed_methods, reason = "the corpora are files of the repository, not of a database")]
 
 use std::collections::BTreeMap;

@@ -1,11 +1,13 @@
-//! Target: a whole database with one damaged file. Bytes: which file, what is set right, then the damage, change by
-//! change.
+//! Target: a whole database with one damaged file. Bytes: which file, what is set right, then the damage,
+//! change by change.
 //!
-//! All of it happens in a stepped world, so an input repeats exactly. Damage of a data file hits extents that live; set
-//! right are then the checksums of their blocks, index, filter and footer, and of their metas in the manifest.
+//! All of it happens in a stepped world, so an input repeats exactly. Damage of a data file hits extents that
+//! live; set right are then the checksums of their blocks, index, filter and footer, and of their metas in
+//! the manifest.
 //!
-//! Without repair, every answer is right or an error that names a file. With the checksums set right the bytes may
-//! say something else as well as they said the truth; then nothing panics, hangs or takes memory without bound.
+//! Without repair, every answer is right or an error that names a file. With the checksums set right the
+//! bytes may say something else as well as they said the truth; then nothing panics, hangs or takes memory
+//! without bound.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

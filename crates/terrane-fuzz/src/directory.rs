@@ -1,5 +1,5 @@
-//! Target: names in a directory, and the text of `CURRENT`. First line: `CURRENT`; the others: names, those that end
-//! in `/` of directories.
+//! Target: names in a directory, and the text of `CURRENT`. First line: `CURRENT`; the others: names, those
+//! that end in `/` of directories.
 
 use std::path::Path;
 
@@ -46,7 +46,8 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// A number is read from a name only if it gives exactly that name: never a path, never two names for one file.
+/// A number is read from a name only if it gives exactly that name: never a path, never two names for one
+/// file.
 fn check_name(name: &str) {
     if let Some(number) = parse_file_name(name) {
         assert_eq!(file_name(number), name);

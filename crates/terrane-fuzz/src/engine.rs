@@ -1,9 +1,10 @@
-//! Target: the engine on a device that fails, held against the model. Each operation is a byte and its choices.
+//! Target: the engine on a device that fails, held against the model. Each operation is a byte and its
+//! choices.
 //!
-//! An operation answers as the model does, or with an error. After a failed write, and at every cut of the power or
-//! death of the process, the database is opened again: it must hold a prefix of the batches, with everything that
-//! was acknowledged (after a cut: acknowledged and durable). All of it happens in stepped worlds, one for each life, so an
-//! input repeats exactly.
+//! An operation answers as the model does, or with an error. After a failed write, and at every cut of the
+//! power or death of the process, the database is opened again: it must hold a prefix of the batches, with
+//! everything that was acknowledged (after a cut: acknowledged and durable). All of it happens in stepped
+//! worlds, one for each life, so an input repeats exactly.
 
 use std::ops::Bound;
 use std::sync::Arc;

@@ -21,7 +21,7 @@ const CONTENTS: &[u8; 4] = b"XCON";
 /// If what was decoded is not encoded to the same again.
 pub fn run(bytes: &[u8]) {
     let Some((contents, trailer)) = bytes.split_last_chunk::<TRAILER_BYTES>() else { return };
-    // As long as the trailer says, whatever that is: the file is not at hand.
+    // The trailer says how long the file is; there is no file to compare with.
     let claimed = contents.len() as u64;
     for slots in [0, 1, 2, 3] {
         let _ = corrupt_or(Trailer::decode(trailer, slots * SLOT_BYTES + claimed + TRAILER_BYTES as u64));

@@ -1,7 +1,8 @@
-//! Targets: the parsers of `import`. First byte: size of the pieces in which the stream gives its bytes, the column
-//! separator, and which keys are asked for.
+//! Targets: the parsers of `import`. First byte: size of the pieces in which the stream gives its bytes, the
+//! column separator, and which keys are asked for.
 //!
-//! However the stream is cut the records are the same, and from the end of any record the rest is found again.
+//! However the stream is cut the records are the same, and from the end of any record the rest is found
+//! again.
 
 use std::io::{self, BufReader, Cursor};
 
@@ -67,7 +68,7 @@ fn read(syntax: &Syntax, text: &[u8], from: Position, piece: usize) -> io::Resul
             Step::End => return Ok(found),
             // What a bad record left in the row means nothing.
             Step::Bad(bad) => found.push((Step::Bad(bad), Row::default(), records.position())),
-            Step::Row => found.push((Step::Row, row, records.position())),
+            step => found.push((step, row, records.position())),
         }
         assert!(records.position().offset <= text.len() as u64);
     }

@@ -1,13 +1,14 @@
-//! Bodies of the fuzz targets: one for each format and parser, one for a whole database, one for the engine on a
-//! device that fails.
+//! Bodies of the fuzz targets: one for each format and parser, one for a whole database, one for the engine
+//! on a device that fails.
 //!
-//! Layer 12: sees everything, and nothing sees it. Two runners share the bodies: libFuzzer (the workspace `fuzz/`,
-//! `cargo xtask fuzz`) and the smoke of `cargo test`, which runs every body over its corpus and over seeded changes
-//! of it ([`mutate`]).
+//! Layer 12: sees everything, and nothing sees it. Two runners share the bodies: libFuzzer (the workspace
+//! `fuzz/`, `cargo xtask fuzz`) and the smoke of `cargo test`, which runs every body over its corpus and over
+//! seeded changes of it ([`mutate`]).
 //!
-//! A body takes any bytes and panics only if the code under test breaks a promise: it panics itself, answers wrongly,
-//! or refuses with an error of a kind that the caller cannot act on. Where a checksum would stop everything, the body
-//! sets the checksums right first ([`repair`]): a right checksum proves nothing about who wrote the bytes.
+//! A body takes any bytes and panics only if the code under test breaks a promise: it panics itself, answers
+//! wrongly, or refuses with an error of a kind that the caller cannot act on. Where a checksum would stop
+//! everything, the body sets the checksums right first ([`repair`]): a right checksum does not prove that
+//! Terrane wrote the bytes.
 #![forbid(unsafe_code)]
 
 pub mod backup;

@@ -1,5 +1,5 @@
-//! Targets: the edits in a manifest record, and a whole manifest file that is opened, appended to, rolled over and
-//! opened again.
+//! Targets: the edits in a manifest record, and a whole manifest file that is opened, appended to, rolled
+//! over and opened again.
 
 use std::path::Path;
 use std::sync::Arc;

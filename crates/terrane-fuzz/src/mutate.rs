@@ -1,4 +1,5 @@
-//! Seeded changes of inputs, for the smoke on a toolchain without libFuzzer: the same seed gives the same input.
+//! Seeded changes of inputs, for the smoke on a toolchain without libFuzzer: the same seed gives the same
+//! input.
 
 use terrane_base::Rng;
 

@@ -1,5 +1,5 @@
-//! Targets below the checksums of an extent: data block, index block, filter, compressed bytes, and the description
-//! of an extent that the manifest holds.
+//! Targets below the checksums of an extent: data block, index block, filter, compressed bytes, and the
+//! description of an extent that the manifest holds.
 
 use terrane_base::chain::Chain;
 use terrane_base::merge_operator::built_in;
@@ -244,8 +244,8 @@ pub fn codec(bytes: &[u8]) {
     let mut input = Input(bytes);
     let compression = Compression::from_u8(input.below(3)).expect("three codecs");
     let raw_len = input.u32() as usize;
-    // The format refuses blocks beyond its limits before it decodes them; near the limit one input would take all
-    // the time of a run.
+    // The format refuses blocks beyond its limits before it decodes them; near the limit one input would take
+    // all the time of a run.
     let raw_len = if raw_len > codec::RAW_BYTES_MAX_SINGLE { raw_len } else { raw_len % (4 << 20) };
     match codec::decode(compression, input.rest(), raw_len) {
         Ok(raw) => assert_eq!(raw.len(), raw_len),

@@ -1,5 +1,5 @@
-//! Sets checksums right after a change, so that a decoder has to find the damage by itself. What is too damaged to
-//! say where a checksum lies is left as it is.
+//! Sets checksums right after a change, so that a decoder has to find the damage by itself. What is too
+//! damaged to say where a checksum lies is left as it is.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -48,7 +48,8 @@ pub fn trailer(seed: &[u8; 4], bytes: &mut [u8]) {
     }
 }
 
-/// Of an extent: blocks, index, filter, handles and footer; also the magic number, and the length in the footer.
+/// Of an extent: blocks, index, filter, handles and footer; also the magic number, and the length in the
+/// footer.
 pub fn extent(bytes: &mut [u8]) {
     let forms = (1..=4).filter_map(extent::Form::of_version);
     let form = forms.clone().find(|form| bytes.ends_with(&form.magic())).unwrap_or_default();
@@ -137,8 +138,8 @@ fn group(bytes: &mut [u8], seed: u32, at: usize) -> Option<usize> {
     Some(len)
 }
 
-/// Of the metas in a manifest file of number `file`: the checksums of index and filter of each extent that is given, and
-/// then those of the manifest.
+/// Of the metas in a manifest file of number `file`: the checksums of index and filter of each extent that is
+/// given, and then those of the manifest.
 #[must_use]
 pub fn metas(bytes: &[u8], file: u32, extents: &[(ExtentId, Vec<u8>)]) -> Vec<u8> {
     let mut out = bytes[..FILE_HEADER_BYTES.min(bytes.len())].to_vec();

@@ -16,8 +16,8 @@ const DIR: &str = "journal";
 /// Longest segment file that is made.
 const SEGMENT_BYTES_MAX: usize = 16 << 10;
 
-/// First byte: how many segments, and what is set right; second and third: the durable floor and what is flushed.
-/// The rest is cut into that many segments.
+/// First byte: how many segments, and what is set right; second and third: the durable floor and what is
+/// flushed. The rest is cut into that many segments.
 pub fn run(bytes: &[u8]) {
     let mut input = Input(bytes);
     let shape = input.u8();
@@ -51,7 +51,8 @@ fn cut(bytes: &[u8], count: usize) -> Vec<Vec<u8>> {
     (0..count).map(|_| pieces.next().map_or_else(|| vec![0; 64], <[u8]>::to_vec)).collect()
 }
 
-/// Makes the files segments 1, 2, ... with right checksums, and, if asked, each the successor of the one before.
+/// Makes the files segments 1, 2, ... with right checksums, and, if asked, each the successor of the one
+/// before.
 fn chain(files: &mut [Vec<u8>], is_linked: bool) {
     let mut link = None;
     for (number, bytes) in (1u64..).zip(files) {
@@ -87,7 +88,7 @@ fn replayed(disk: &MemDisk, listed: &[ListedSegment], settings: &ReplaySettings)
     let rows = Mutex::new(Rows::new());
     let found = replay(disk, Path::new(DIR), listed, settings, &*Env::real().spawn, &|_, _, record, seq| {
         let row = (seq.0, record.key.to_vec(), record.value.to_vec());
-        rows.lock().expect("nobody panics under it").push(row);
+        rows.lock().expect("no code panics under this lock").push(row);
         Ok(())
     });
     let replayed = match found {
@@ -98,7 +99,7 @@ fn replayed(disk: &MemDisk, listed: &[ListedSegment], settings: &ReplaySettings)
             return None;
         }
     };
-    let mut rows = rows.into_inner().expect("nobody panics under it");
+    let mut rows = rows.into_inner().expect("no code panics under this lock");
     rows.sort_unstable();
     let numbers = rows.iter().map(|row| row.0);
     assert!(numbers.clone().zip(numbers.skip(1)).all(|(one, next)| next == one + 1), "no hole");

@@ -1,7 +1,7 @@
 //! Target: a store of extents over data files of any length, told about any extents, then used.
 //!
-//! Bytes: number of files, for each its number and length; number of extents, for each file, slot and slots; then
-//! operations. Held against sets of slots.
+//! Bytes: number of files, for each its number and length; number of extents, for each file, slot and slots;
+//! then operations. Held against sets of slots.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -57,7 +57,7 @@ fn make_files(disk: &MemDisk, input: &mut Input<'_>) -> Result<BTreeMap<u32, u64
         let path = Path::new(DIR).join(format!("{number:06}.ext"));
         if let Ok(file) = disk.open(&path, OpenMode::Create, false) {
             file.set_len(bytes)?;
-            // Number 0 is nobody's.
+            // No data file has the number 0.
             if number > 0 {
                 files.insert(number, bytes / SLOT_BYTES as u64);
             }

@@ -1,8 +1,8 @@
-//! Every target over its whole corpus and over seeded changes of it: what libFuzzer does for hours, for seconds, on
-//! any toolchain.
+//! Every target over its whole corpus and over seeded changes of it: what libFuzzer does for hours, for
+//! seconds, on any toolchain.
 //!
-//! `TERRANE_FUZZ_CASES` multiplies the changes; `TERRANE_FUZZ_SEED` starts elsewhere. A failure names the input's
-//! seed, with which `mutated` makes it again.
+//! `TERRANE_FUZZ_CASES` multiplies the changes; `TERRANE_FUZZ_SEED` starts elsewhere. A failure names the
+//! input's seed, with which `mutated` makes it again.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic, and reads its corpus")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

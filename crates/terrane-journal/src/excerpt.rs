@@ -4,7 +4,7 @@
 //! 2. While commits continue: check the used bytes and write them as segments of the other database, sealed.
 //!
 //! An excerpt keeps its segments' memory alive, and therefore their files are not reused.
-#![expect(unsafe_code, reason = "reads segment memory that nobody writes")]
+#![expect(unsafe_code, reason = "reads segment memory that no thread writes")]
 
 use std::path::Path;
 use std::sync::Arc;

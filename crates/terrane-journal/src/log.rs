@@ -54,7 +54,7 @@ pub(crate) struct Log {
     durable: SeqNo,
     /// True if something was written since the last persist step.
     is_dirty: bool,
-    /// Number of tickets that the next persist step may expect: the members of the last one, who will soon
+    /// Number of tickets that the next persist step may expect: the members of the last one, which will soon
     /// return, and those that came while it ran.
     expected: u64,
     parallel_copy_bytes: usize,

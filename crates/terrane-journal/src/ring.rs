@@ -9,7 +9,7 @@
 //! A slot's `word` holds a ticket and a phase, so laps of the ring cannot be confused. The *leader* is the
 //! thread that holds `lead.held`; the *publisher* is the thread that holds the baton (below).
 //!
-//! # Who may touch what
+//! # Which thread may touch what
 //! 1. EMPTY(t), FILLED(t) coming: only the owner of ticket t touches the entry.
 //! 2. FILLED, COPY: only the leader writes the entry. In COPY the owner reads it.
 //! 3. PLACED, FAILED: only the owner touches the entry, until it arrives.

@@ -17,7 +17,7 @@ const SEGMENT_BYTES: u64 = 8192;
 
 #[derive(Default)]
 struct Model {
-    /// What was committed under each first number, acknowledged or not: keys of the batch.
+    /// The keys of each committed batch, acknowledged or not, by its first number.
     batches: BTreeMap<u64, Vec<Vec<u8>>>,
     acknowledged: u64,
     synced: u64,
@@ -67,7 +67,7 @@ fn trim_oldest(journal: &FileJournal, manifest: &Manifest) {
     }
 }
 
-/// What came back is whole and a prefix of what was committed in this and earlier lives.
+/// The recovered batches are complete, and a prefix of the commits of this and earlier lives.
 fn check(rows: &[Row], model: &Model, at_least: u64, context: &str) -> u64 {
     let by_number: BTreeMap<u64, &Vec<u8>> = rows.iter().map(|row| (row.0, &row.1)).collect();
     let last = rows.last().map_or(0, |row| row.0);
@@ -98,7 +98,7 @@ fn live(
     let shared: Arc<dyn Disk> = Arc::new(faulty.clone());
     let (journal, rows) = open(&shared, manifest, &settings(SEGMENT_BYTES)).unwrap();
     let last = check(&rows, &model, floor, &format!("seed {seed}"));
-    // What did not come back never existed; its numbers are given again.
+    // Batches that were not recovered never existed; their numbers are used again.
     let mut model = Model { acknowledged: last, synced: last, ..model };
     model.batches.retain(|&first, _| first <= last);
     let model = Mutex::new(model);
@@ -141,7 +141,7 @@ fn recovery_can_be_repeated() {
         let listed = manifest.listed.lock().unwrap().clone();
         let (_, rows) = replay_rows(&disk, &listed, 0).unwrap();
         check(&rows, &model, floor, "first recovery");
-        // What was read is settled: a power cut takes none of it away, recorded or not.
+        // Recovered batches are durable: no power cut removes them, whether their end is recorded or not.
         let disk = disk.crash(seed + 1);
         assert_eq!(replay_rows(&disk, &listed, 0).unwrap().1, rows, "seed {seed}");
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());

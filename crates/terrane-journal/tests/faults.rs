@@ -56,7 +56,7 @@ fn a_failed_sync_poisons() {
 fn a_failed_background_sync_poisons() {
     let (_, faulty, disk, manifest) = faulty();
     let (journal, _) = open(&disk, &manifest, &settings(SEGMENT_BYTES)).unwrap();
-    // Somebody asks for a sync, so the syncer takes the segment when it is complete.
+    // A writer asks for a sync, so the syncer takes the segment when it is complete.
     journal.commit(&put(b"a", b"1"), true, &mut |_| {}).unwrap();
     faulty.fail(Fault::new(Call::Sync, Failure::Broken).on("000001.seg").lasting());
     let clock = Env::real().clock;
@@ -94,7 +94,7 @@ fn a_full_device_refuses_and_recovers() {
     };
     assert_eq!(error.kind(), Kind::Full, "{error}");
     assert!(error.message().contains("journal segment") && acknowledged > 5);
-    // What still fits goes on; what is there can be synced; large ones are refused again and again.
+    // Batches that still fit are committed, existing ones can be synced, large ones are refused each time.
     journal.commit(&put(b"s", b""), true, &mut |_| {}).unwrap();
     acknowledged += 1;
     for _ in 0..3 {
@@ -146,7 +146,7 @@ fn a_large_batch_skips_the_prepared_segment() {
     assert!(replayed.unused.len() >= unused);
 }
 
-/// Were it given out as complete, whoever trims would be told of it again and again, and it would stay.
+/// If it counted as complete, each trim would get it again and never remove it.
 #[test]
 fn a_segment_that_was_too_small_is_not_complete_before_the_active_one_is() {
     let (_, faulty, disk, manifest) = faulty();

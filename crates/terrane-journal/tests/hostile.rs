@@ -102,7 +102,7 @@ fn whole_journal_comes_back_over_reopenings() {
 }
 
 #[test]
-fn nothing_listed_is_an_empty_journal() {
+fn a_manifest_without_segments_is_an_empty_journal() {
     let written = write(0, 0, |_| false);
     let (replayed, rows) = written.replay().unwrap();
     assert_eq!((replayed.last_seq.0, rows.len(), replayed.cut), (0, 0, None));
@@ -133,7 +133,7 @@ fn torn_at_every_byte() {
 
 /// A torn group with an intact one behind it is reported as a cut.
 #[test]
-fn a_tear_with_something_behind_it_is_reported() {
+fn a_tear_before_a_valid_group_is_reported() {
     let written = write(12, 20, |_| false);
     let file = written.file(1);
     let end = written.replay().unwrap().0.segments[0].end;

@@ -84,11 +84,11 @@ fn a_rewriting_that_fails_leaves_no_file() {
     assert!(most > before.len() + 3, "files were there on the way: {most}");
 }
 
-/// What is put into a segment is in memory until it is written: nobody is asked for more once it is too long.
+/// A rewritten segment is in memory until it is written: once it is too long, the filter is not called again.
 #[test]
-fn a_segment_that_would_be_too_long_is_given_up_at_once() {
+fn a_rewritten_segment_that_would_be_too_long_is_refused_at_once() {
     let (disk, manifest) = written(40, 64 << 10);
-    // Nobody reads these bytes, so they take no memory.
+    // No code reads these bytes, so they take no memory.
     let mut judge = Judge { decide: |_, _: &FoundBatch<'_>| Ok(Some(vec![0; 256 << 20])), asked: 0 };
     let error = rewritten(&*disk, &manifest, &mut judge).unwrap_err();
     assert_eq!(error.kind(), Kind::Invalid);

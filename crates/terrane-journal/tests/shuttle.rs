@@ -110,7 +110,7 @@ fn explore(test: impl Fn() + Send + Sync + 'static) {
     shuttle::check_pct(move || test(), schedules(), 4);
 }
 
-/// What one commit saw: first number, last number.
+/// The first and last number of one commit.
 type Seen = Arc<Mutex<Vec<(u64, u64)>>>;
 
 /// Commits batches of `records`; checks that each is indexed once, with its own bytes, before it is visible.

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn no_extent_is_passed_by_that_is_wanted_and_most_others_are() {
+    fn searches_find_every_dead_extent_and_skip_most_others() {
         let metas = [meta(100, 3, 40, 1000), meta(100, 0, 90, 5000), meta(3, 0, 1, 9000), meta(50, 20, 0, 0)];
         let decay = Decay::of(metas.iter());
         let mut passed = 0;

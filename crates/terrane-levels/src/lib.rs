@@ -1,5 +1,5 @@
-//! The structure of a database: levels of extents, immutable pictures of them, live segments and tables, and
-//! the manifest that makes every change of these durable.
+//! The structure of a database: levels of extents, immutable states of them (metasnapshots), live segments
+//! and tables, and the manifest that makes every change of these durable.
 //!
 //! Layer 6: knows no block, no record and no compaction policy.
 //!

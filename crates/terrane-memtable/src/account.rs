@@ -1,4 +1,4 @@
-//! How much memory indexes take, each by itself and all of a database together, without a walk over them.
+//! Accounts the memory of indexes, of each one and of all of a database together, without a walk over them.
 //!
 //! Steps: 1. an index notes each piece of memory that it takes in its own account, and in the sum; 2. when
 //! the index leaves its table, its account leaves the sum, once and with all that was noted; 3. what the
@@ -40,7 +40,7 @@ impl IndexMemory {
     }
 }
 
-/// What one index takes.
+/// The memory of one index.
 #[derive(Debug)]
 pub(crate) struct Account {
     /// Bytes, and [`LEFT`].
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_that_leaves_while_threads_note_leaves_nothing_in_the_sum() {
+    fn a_dropped_account_leaves_no_bytes_in_the_sum() {
         const PIECES: u64 = if cfg!(miri) { 50 } else { 5000 };
         let sum = Arc::new(IndexMemory::default());
         for _ in 0..4 {

@@ -8,7 +8,7 @@
 //! read-modify-write of an insertion: with the lane, the thread owns its chunk, counters and finger. Usually
 //! there are more lanes than writers; a thread that finds its lane taken moves to the next.
 //!
-//! # Who may touch what
+//! # Which thread may touch what
 //! 1. `Lane::space` belongs to the holder of `Lane::busy`. Counters are written by the holder, read by
 //!    anyone.
 //! 2. Memory handed out belongs to the caller, uninitialised, until it publishes it by a release store.
@@ -44,7 +44,7 @@ const ENTRY_ALIGN: usize = 8;
 pub(crate) struct Arena {
     lanes: [CachePadded<Lane>; LANES],
     chunks: Mutex<Vec<Region>>,
-    /// What the index takes: the chunks, and what its other parts note here.
+    /// The memory of the index: the chunks, and the memory that its other parts add here.
     account: Account,
 }
 

@@ -8,7 +8,7 @@
 //! Readers neither wait nor take a lock. A writer searches like a reader, takes the list's lock, advances its
 //! search result over posts that others inserted meanwhile, and links its post.
 //!
-//! # Who may touch what
+//! # Which thread may touch what
 //! 1. Links and slots of posts are written under the list's lock only; anyone may read them.
 //! 2. A post's links are set before the first link to it; a filled slot never becomes empty.
 //! 3. A post is never removed and never changes its position relative to others.
@@ -243,7 +243,7 @@ impl List {
     #[inline]
     fn post(&self, number: u32) -> &Post {
         let (bucket, place) = place_of(number);
-        &self.buckets[bucket].get().expect("whoever knows a number has its bucket")[place]
+        &self.buckets[bucket].get().expect("a number is known only after its bucket was set")[place]
     }
 
     /// Makes sure that a bucket is there; what it takes is noted in the account of the lane's arena.

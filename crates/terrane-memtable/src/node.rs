@@ -15,7 +15,7 @@
 //! prefix ends. A link carries kind and prefix length, so that a lookup reads only the cache lines of a node
 //! that it needs.
 //!
-//! # Who may touch what
+//! # Which thread may touch what
 //! 1. Until a node is published only its creator uses it.
 //! 2. Kind, prefix and a used key or index byte never change: a writer that needs another prefix or more room
 //!    publishes a copy in the parent's slot and retires the node.
@@ -85,7 +85,7 @@ impl<'t> Node<'t> {
             Kind::N256 => size_of::<Node256>(),
         };
         let memory = lane.node_memory(bytes).as_ptr();
-        // SAFETY: fresh memory of the kind's size and alignment, which nobody else knows.
+        // SAFETY: fresh memory of the kind's size and alignment, which no other thread has.
         unsafe {
             init_head(memory.cast(), prefix);
             match kind {

@@ -206,10 +206,11 @@ impl RangeDeletes {
             state = Some(chunk.state_at(SeqNo::MAX));
             chunks.insert_mut(first, chunk);
         }
+        // Before the tree: a reader that has seen the range delete in the tree never takes the set for empty.
+        self.is_used.store(true, Ordering::Release);
         self.chunks.store(Arc::new(chunks));
         self.count.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(RangeDeletes::bytes_of(start, end), Ordering::Relaxed);
-        self.is_used.store(true, Ordering::Release);
         true
     }
 

@@ -7,7 +7,7 @@
 //! User space ends below 2^47 on the 64-bit systems we run on unless a program asks for more;
 //! [`RecordPtr::new`] asserts it.
 //!
-//! # Who may touch what
+//! # Which thread may touch what
 //! 1. The journal wrote the record before it was indexed and never changes it: any thread may read its bytes.
 //! 2. The bytes around the record may be written at the same time: this module never reads outside the
 //!    record.

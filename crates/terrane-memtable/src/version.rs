@@ -4,7 +4,7 @@
 //! slot -> { #9 Put, record, older } -> { #7 Delete, record, older } -> { #2 Put, record, null }
 //! ```
 //!
-//! # Who may touch what
+//! # Which thread may touch what
 //! 1. `seq_kind` and `record` are set before the entry is published and never change.
 //! 2. `older` is written only under the lock of the node whose slot holds the chain; any thread may read it.
 //! 3. An entry never leaves its chain: numbers along `older` strictly descend, whenever they are read.

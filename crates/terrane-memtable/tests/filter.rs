@@ -21,7 +21,7 @@ fn records(count: usize) -> Vec<Placed> {
 
 /// Through several layers, by threads that find a full layer at the same time.
 #[test]
-fn no_key_is_denied_and_few_strangers_pass() {
+fn no_key_is_denied_and_few_absent_keys_pass() {
     let count = if cfg!(miri) { 2_000 } else { 100_000 };
     let memtable = Memtable::with_filter(SeqNo(1), true);
     assert!(!memtable.may_contain(hash(&key(0))), "an empty memtable holds nothing");

@@ -107,7 +107,7 @@ fn places_are_found_by_the_comparator() {
     assert!(!memtable.touches(&collation.successor(&keys[3]), &collation.successor(&keys[3])));
 }
 
-/// As [`ShortestFirst`]; counts, and does once what it is told in the middle of a comparison.
+/// As [`ShortestFirst`]; counts comparisons, and runs a given closure once in the middle of one.
 #[derive(Default)]
 struct Watched {
     count: AtomicU64,

@@ -41,7 +41,7 @@ proptest! {
                     let found = tree.covering(key, SeqNo(at));
                     let expected = newest(&deletes[..=done], key, at);
                     prop_assert_eq!(found.map(|seq| seq.0), expected);
-                    // What a scan is told of a key holds for all keys around it.
+                    // The answer to a scan about a key holds for all keys around it.
                     let around = tree.view(SeqNo(at)).around(key);
                     let (from, to) = match &around {
                         Around::Hidden(by) => {
@@ -66,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn stretches_are_disjoint_and_none_is_empty(deletes in deletes(), at in 0u64..30) {
+    fn fragments_are_disjoint_and_none_is_empty(deletes in deletes(), at in 0u64..30) {
         let tree = RangeDeletes::new();
         for (start, end, seq) in &deletes {
             tree.insert(start, end, SeqNo(*seq));

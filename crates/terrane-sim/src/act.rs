@@ -1,4 +1,4 @@
-//! What a user does: writes, tables, snapshots, maintenance.
+//! Operations of the simulated user: writes, tables, snapshots, maintenance.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Backups: one that was made, restored elsewhere, has what the database had; and after any crash every
-//! backup is whole, the newest of them there.
+//! Backups: a backup that is restored elsewhere has the same rows as the database had; after any crash every
+//! backup is complete, and the newest one exists.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -11,9 +11,9 @@ use terrane_device::{Disk, MemDisk};
 use crate::disk::unwatched;
 use crate::fault::Crash;
 use crate::oracle::{Allowed, Verdict, adopt, judge};
+use crate::prepared_transactions::PreparedTransaction;
 use crate::restore::Kept;
 use crate::run::Runner;
-use crate::waiting::Waiting;
 use crate::world::World;
 
 /// Where backups are kept, on the device of the database.
@@ -65,8 +65,8 @@ impl Runner {
         // What came in the middle may be in it.
         let allowed = Allowed { floor: before.floor, ..self.allowed(Crash::Kill) };
         let seed = self.world.trace().value() as u64;
-        let place = self.aside(self.disk().device().crash(seed));
-        let target: Arc<dyn Disk> = Arc::new(self.aside(MemDisk::new()));
+        let place = self.observer_disk(self.disk().device().crash(seed));
+        let target: Arc<dyn Disk> = Arc::new(self.observer_disk(MemDisk::new()));
         let options = Options { create_if_missing: false, ..self.options() };
         let _aside = unwatched();
         let seen = self.undisturbed(|| {
@@ -86,7 +86,7 @@ impl Runner {
             adopt(&mut model, &found, &allowed);
             let mut waiting = self.waiting.borrow().clone();
             waiting.retain(|one| prepared.contains(&one.name));
-            waiting.iter_mut().for_each(Waiting::is_there);
+            waiting.iter_mut().for_each(PreparedTransaction::is_there);
             self.kept.borrow_mut().insert(id, Kept { model, waiting });
         });
         self.judge_look("backup", seen);

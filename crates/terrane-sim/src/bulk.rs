@@ -1,4 +1,4 @@
-//! What a user does with whole ranges: files and sorted loads that come in, extents that are dropped, sizes.
+//! Operations on whole ranges: ingests of files, bulk loads, dropped extents, size estimates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -314,7 +314,7 @@ impl Runner {
             Err(error) if error.kind() == Kind::Busy => {
                 let is_seen = !self.life.borrow().snapshots.is_empty() || !self.is_outermost();
                 if !is_seen && !self.life.borrow().is_paused {
-                    self.fail(format!("drop extents: {error}, and nobody looks"));
+                    self.fail(format!("drop extents: {error}, and no reader exists"));
                 }
             }
             Err(error) => self.met_in_background("drop extents", &error),

@@ -9,7 +9,7 @@ use terrane_base::env::Spawn;
 
 /// Numbered work; each number is done by the next free thread.
 pub trait Job: Send + Sync + 'static {
-    /// What it adds up to.
+    /// The figures of the work, which are summed.
     type Sum: Default + Clone + Send;
 
     /// Does the work of one number; says what was wrong, if something was.
@@ -24,9 +24,9 @@ pub trait Job: Send + Sync + 'static {
 pub struct State<S> {
     /// Numbers done.
     pub done: u64,
-    /// What they add up to.
+    /// Their figures, summed.
     pub sum: S,
-    /// What was wrong, by number.
+    /// The failures, by number.
     pub failures: Vec<(u64, String)>,
 }
 

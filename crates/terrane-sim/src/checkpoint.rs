@@ -1,5 +1,5 @@
-//! Checkpoints: one that was made has what the database had, also after a loss of power right after; and
-//! after any crash there is a whole one under its name, or none.
+//! Checkpoints: a checkpoint has the same rows as the database had, also after a loss of power right behind
+//! it; after any crash there is a complete checkpoint under its name, or none.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -51,10 +51,10 @@ impl Runner {
         if !self.has_journal {
             return;
         }
-        // What came in the middle may be in it.
+        // An operation in the middle may be included.
         let allowed = Allowed { floor: before.floor, ..self.allowed(Crash::Kill) };
         let seed = self.world.trace().value() as u64;
-        let disk = self.aside(self.disk().device().crash(seed));
+        let disk = self.observer_disk(self.disk().device().crash(seed));
         let options = Options { create_if_missing: false, ..self.options() };
         let _aside = unwatched();
         let seen = self.undisturbed(|| {

@@ -1,5 +1,5 @@
-//! A database after a crash: recovered, judged and checked; then perhaps written on, crashed and recovered
-//! once more, because damage that a recovery leaves behind may show only to the next one.
+//! A database after a crash: recovered and checked by the oracle; then sometimes written to, crashed and
+//! recovered once more, because damage that a recovery leaves may show only in the next recovery.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) struct Recovered {
     pub(crate) found: Found,
 }
 
-/// What the second crash left.
+/// The device after the second crash.
 pub(crate) struct Left {
     pub(crate) image: MemDisk,
     pub(crate) allowed: Allowed,
@@ -74,7 +74,7 @@ impl Recovered {
         if numbers.one_in(2) {
             self.disk.crash_after(numbers.below(CALLS_MAX), crash);
         }
-        // What a recovery found it has made durable.
+        // A recovery makes the rows that it found durable.
         let (mut durable, mut extra) = (model.now(), None);
         for number in 1..=WRITES {
             let changes = self.draw_changes(model, &mut numbers, number);

@@ -1,4 +1,4 @@
-//! What a run did, by kind.
+//! Counts of the operations of a run, by kind.
 
 use std::fmt;
 
@@ -97,7 +97,7 @@ pub const NAMES: [&str; NAME_COUNT] = [
     "indexed batch: scan",
     "indexed batch: savepoint",
     "indexed batch: written",
-    // What became of others.
+    // Outcomes of other operations.
     "ingest or load that failed",
     "range deletes of a file",
     "merges of a file",

@@ -1,8 +1,8 @@
-//! The device of a simulated database: a [`MemDisk`] whose every call is counted, noted in the trace, and may
-//! fail, lie, be the last before a crash, or be the moment at which something else happens.
+//! The device of a simulated database: a [`MemDisk`]. Each call is counted and added to the trace. A call may
+//! fail, report success falsely, be the last one before a crash, or be the moment of another operation.
 //!
-//! What may be done to a call is in [`crate::fault`]. A crash takes an image of the device at the call,
-//! before it is made; from then on every call fails, until the world opens the image.
+//! [`crate::fault`] lists the faults. A crash takes an image of the device at the call, before it is made;
+//! from then on every call fails, until the world opens the image.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -140,7 +140,7 @@ impl SimDisk {
         self.shared.image.lock().is_some()
     }
 
-    /// What the crash left.
+    /// The device after the crash.
     #[must_use]
     pub(crate) fn image(&self) -> Option<MemDisk> {
         self.shared.image.lock().clone()
@@ -159,7 +159,7 @@ impl SimDisk {
         }
     }
 
-    /// What happens at every call; says how the call is harmed.
+    /// Runs at every call; returns the fault of the call.
     fn enter(&self, call: Call, path: &Path, at: u64, len: u64) -> Result<Option<Harm>> {
         if self.shared.image.lock().is_some() {
             return Err(self.cut(call, path));

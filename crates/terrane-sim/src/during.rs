@@ -1,5 +1,4 @@
-//! What happens at a call of the device: the bounds of a crash are noted, another operation comes in the
-//! middle.
+//! Events at a call of the device: the bounds of a crash are noted, or another operation runs in the middle.
 
 use crate::disk::Watcher;
 use crate::fault::Crash;
@@ -35,7 +34,7 @@ impl Watcher for Runner {
         }
         let due = {
             let mut life = self.life.borrow_mut();
-            // What only a data call can be interrupted by waits for one.
+            // An operation that may interrupt only data calls waits for one.
             let may_write = !self.is_transacting.get();
             let is_meant = |op: &Op| {
                 (of != During::Log || op.is_read()) && (may_write || !matches!(op, Op::Batch { .. }))

@@ -24,7 +24,7 @@ use crate::script::Script;
 /// A name, and operations that differ by a number.
 type Kind = (&'static str, fn(u64) -> Vec<Op>);
 
-/// What can happen in a history.
+/// The operations of a history.
 const KINDS: [Kind; 28] = [
     ("put", |stamp| vec![put(1, 40, stamp, false)]),
     ("put sync", |stamp| vec![put(2, 40, stamp, true)]),
@@ -100,7 +100,7 @@ pub struct Explorer {
     pub again_one_in: u64,
 }
 
-/// What was explored.
+/// The result of an exploration.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Explored {
     /// Histories.
@@ -198,7 +198,7 @@ impl Job for Explorer {
     }
 }
 
-/// What was wrong, after which crash.
+/// A failure, with its crash.
 pub(crate) struct Wrong {
     message: String,
     op: usize,
@@ -361,7 +361,7 @@ struct Inner {
     images: RefCell<Vec<Again>>,
 }
 
-/// What a second crash left, at a call of the recovery from the first.
+/// The device after a second crash, at a call of the recovery from the first.
 struct Again {
     call: u64,
     is_kill: bool,

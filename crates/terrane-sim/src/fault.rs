@@ -1,4 +1,4 @@
-//! What can be done to the calls of a device, and when.
+//! Faults of calls of the device, and the calls at which they happen.
 
 use std::io;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(crate) enum Crash {
 }
 
 impl Crash {
-    /// What it leaves of a device.
+    /// The effect of the crash on the device.
     pub(crate) fn image(self, disk: &MemDisk) -> MemDisk {
         match self {
             Crash::Kill => disk.kill(),
@@ -28,7 +28,7 @@ impl Crash {
     }
 }
 
-/// What is done to a call.
+/// The effect of a fault on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Harm {
     /// EIO; of a write, half is done. A sync that fails this way may be tried again.
@@ -75,7 +75,7 @@ pub(crate) struct Fault {
     pub(crate) call: Call,
     /// Only on paths that contain this.
     pub(crate) path_part: String,
-    /// What is done.
+    /// The effect.
     pub(crate) harm: Harm,
     /// Calls that pass before.
     pub(crate) skip: u64,
@@ -128,7 +128,7 @@ impl Struck {
     }
 }
 
-/// What is to happen on a device.
+/// The planned events of a device.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     faults: Vec<Fault>,
@@ -168,7 +168,7 @@ impl Plan {
         }
     }
 
-    /// What is done to a call.
+    /// The fault that hits a call, if one does.
     pub(crate) fn harm(&mut self, call: Call, path: &str) -> Option<Harm> {
         let mut done = None;
         for fault in &mut self.faults {

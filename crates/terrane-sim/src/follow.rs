@@ -1,4 +1,4 @@
-//! Followers: a view of the database that is open has what is committed, and the next view, too.
+//! Followers: a view of the open database has every committed row, and so has the next view.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Runner {
             let view = follower.view();
             judge(&view, &self.model.borrow(), &allowed)?;
             if follower.catch_up()? != 0 || follower.lag()? != 0 {
-                return Err(Verdict::Wrong("nobody wrote, and the follower is behind".to_owned()));
+                return Err(Verdict::Wrong("no writer wrote, and the follower is behind".to_owned()));
             }
             judge(&follower.view(), &self.model.borrow(), &allowed)?;
             judge(&view, &self.model.borrow(), &allowed)?;

@@ -1,7 +1,8 @@
-//! Runs drawn from a seed: options, a habit, and operations that follow it.
+//! Runs drawn from a seed: options, a *habit* (the distributions of keys, values and operations), and the
+//! operations.
 //!
-//! A run has one character: few keys or many, small values or ones that fill extents, faults of one kind.
-//! Mixing everything in each run would make each rare path rare in all of them.
+//! Each run has one profile: few keys or many, small values or values that fill extents, faults of one kind.
+//! A mix of everything in each run would make each rare path rare in every run.
 
 use std::ops::Bound;
 
@@ -14,7 +15,7 @@ use crate::op::{Edit, KEYS_MAX, Op, Span, Value, Way};
 use crate::options::random_options;
 use crate::script::Script;
 
-/// What happens to the device in a run.
+/// The kind of faults in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Climate {
     /// Nothing: every answer is the model's, every call succeeds.
@@ -39,7 +40,7 @@ impl Climate {
     }
 }
 
-/// What a run is like.
+/// The profile of a run.
 struct Habit {
     climate: Climate,
     keys: u64,
@@ -84,23 +85,23 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
         has_journal,
     };
     let mut draft = Draft { numbers, habit, tables: vec!["default".to_owned()], stamp: 0, ops: Vec::new() };
-    let mut special = Rng::part(seed, 9);
+    let mut operands = Rng::part(seed, 9);
     let mut bulk = Rng::part(seed, 10);
     let mut grouped = Rng::part(seed, 11);
     let mut kept = Rng::part(seed, 12);
     while (draft.ops.len() as u64) < operations {
         draft.add_op();
-        // Where edits are lost without a word no commit of the journal tells.
+        // If edits are lost silently, no commit of the journal shows that they existed.
         if climate != Climate::Rot && bulk.one_in(30) {
             let op = crate::bulk::draw(&mut bulk, &draft.tables);
             draft.ops.push(op);
         }
-        if special.one_in(8) {
-            let op = crate::operand_ops::draw(&mut special, &draft.tables);
+        if operands.one_in(8) {
+            let op = crate::operand_ops::draw(&mut operands, &draft.tables);
             draft.ops.push(op);
         }
         if grouped.one_in(16) {
-            let op = crate::attempt::draw(&mut grouped, &draft.tables);
+            let op = crate::transactions::draw(&mut grouped, &draft.tables);
             draft.ops.push(op);
         }
         if kept.one_in(200) {
@@ -117,7 +118,7 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
     Script { seed, options, ops: draft.ops }
 }
 
-/// What makes copies of the database, or goes back to one.
+/// Operations that copy the database, or restore a copy.
 fn draw_copy(numbers: &mut Rng) -> Op {
     match numbers.below(8) {
         0..3 => Op::Backup { keep: 1 + numbers.below(3), seed: numbers.below(4) },
@@ -166,7 +167,7 @@ impl Draft {
         });
     }
 
-    /// What may happen in the middle of another operation.
+    /// Operations that may run in the middle of another one.
     fn inner(&mut self) -> Op {
         match self.numbers.below(10) {
             0..4 => self.batch(5),
@@ -176,7 +177,7 @@ impl Draft {
         }
     }
 
-    /// What is not a read or a write.
+    /// Operations other than reads and writes.
     fn around(&mut self) -> Op {
         match self.numbers.below(100) {
             0..8 => Op::Flush,
@@ -208,7 +209,7 @@ impl Draft {
         }
     }
 
-    /// What the climate brings.
+    /// Events of the climate: faults and crashes.
     fn weather(&mut self) -> Op {
         match (self.habit.climate, self.numbers.below(4)) {
             (Climate::Fair, _) => Op::Steps { count: 2 },
@@ -252,7 +253,7 @@ impl Draft {
         let (call, harm) = match self.numbers.below(8) {
             0 => (Call::Read, Harm::Short),
             1..4 => (Call::Read, Harm::Flip(self.numbers.next_u64())),
-            // What is mapped is written by syncs.
+            // Syncs write mapped pages.
             lost => {
                 let call = if self.numbers.one_in(2) { Call::Write } else { Call::Sync };
                 (call, if lost < 6 { Harm::Lost } else { Harm::Misdirected(self.numbers.next_u64()) })
@@ -310,12 +311,12 @@ impl Draft {
 
     fn delete(&mut self) -> Op {
         let (table, key) = (self.table(), self.key());
-        // What came later moves none of the numbers that are drawn behind it.
-        let mut aside = self.numbers.fork();
-        if !aside.one_in(4) {
+        // A random stream of its own: operations that were added later do not change the numbers that follow.
+        let mut later = self.numbers.fork();
+        if !later.one_in(4) {
             return Op::Delete { table, key };
         }
-        Op::DeleteRange { table, from: key, to: aside.below(self.habit.keys) }
+        Op::DeleteRange { table, from: key, to: later.below(self.habit.keys) }
     }
 
     fn batch(&mut self, count: u64) -> Op {

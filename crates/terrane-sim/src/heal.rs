@@ -1,7 +1,7 @@
-//! Once nothing is refused any more, everything works again: the background comes to rest and a write
-//! succeeds; or the journal or the manifest is poisoned, and says exactly that until the next open.
+//! After the last fault everything works again: the background comes to rest and a write succeeds. Or the
+//! journal or the manifest is poisoned, and every write fails with that error until the next opening.
 //!
-//! From then on what was refused before excuses no error: see `Runner::may_fail`.
+//! From then on faults before that moment excuse no error: see `Runner::may_fail`.
 
 use std::time::Duration;
 
@@ -88,7 +88,8 @@ impl Runner {
         was_refused && !is_hindered && !is_damaged && !self.disk().has_crashed()
     }
 
-    /// What waits for nothing, such as scrubbing, is tried again, too, and then not told as failing any more.
+    /// Jobs for which no caller waits, such as scrubbing, are also tried again, and then no longer reported
+    /// as failing.
     fn ask(&self) -> Result<()> {
         let db = self.db();
         db.write(&Batch::new(), Sync::Yes)?;

@@ -41,7 +41,7 @@ pub struct History {
     snapshots: Vec<(Snapshot, u64)>,
     numbers: Rng,
     step: u64,
-    /// What is prepared and not resolved yet, by name.
+    /// Transactions that are prepared and not ended yet, by name.
     prepared: BTreeMap<String, Vec<Change>>,
 }
 

@@ -6,11 +6,11 @@ use std::ops::Bound;
 use terrane::{IndexedBatch, Snapshot, Sync, Table};
 use terrane_base::Rng;
 
-use crate::attempt::STEPS_MAX;
 use crate::draft::{draw_edit, draw_key, mark};
 use crate::op::key;
 use crate::overlay::{Edits as _, Overlay};
 use crate::run::Runner;
+use crate::transactions::STEPS_MAX;
 
 /// A batch, and what the model makes of it.
 struct Draft<'r> {
@@ -34,7 +34,7 @@ impl Runner {
             overlay: Overlay::default(),
             saved: Vec::new(),
         };
-        // What it reads is compared with one moment.
+        // All its reads are compared with one moment.
         self.is_transacting.set(true);
         match draft.fill() {
             Ok(()) if !self.disk().has_crashed() && self.failure.borrow().is_none() => draft.write(),
@@ -90,7 +90,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// What is under it: the present, or a snapshot.
+    /// The rows below the batch: the present, or a snapshot.
     fn under(&mut self) -> (Option<Snapshot>, u64) {
         let life = self.runner.life.borrow();
         let of_snapshot = life.snapshots.get(&self.numbers.below(6));

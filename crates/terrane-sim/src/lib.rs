@@ -1,15 +1,14 @@
 //! A database in a simulated world: every run follows from a seed, every answer is compared with a model, and
 //! the state after every crash is recovered and checked.
 //!
-//! * [`model`]: the answers that a database should give. [`history`]: random operations on a database of the
-//!   real world.
+//! * [`model`]: the correct answers. [`history`]: random operations on a database of the real world.
 //! * `world`: clock, randomness and background work of a seed. `disk`, `fault`: a device and its faults.
 //! * `op`, [`script`], [`mod@generate`]: operations as values, as text, and drawn from a seed.
 //! * [`mod@run`] (with `act`, `read`, `via_cores`, `during`, `restarts`, `losses`, `oracle`, `observers`,
 //!   `backup`, `restore`, `checkpoint`, `follow`, `replica`, `heal`, `rest`): runs operations, compares the
 //!   answers, and [`mod@count`]s them by kind.
-//! * `attempt` (with `waiting`): transactions; `indexed`: indexed batches; both draw their changes by `draft`
-//!   and apply them over the model in `overlay`.
+//! * `transactions` (with `prepared_transactions`): transactions; `indexed`: indexed batches; both draw their
+//!   changes by `draft` and apply them over the model in `overlay`.
 //! * [`mod@shrink`]: makes a failing run short.
 //! * `threads` (feature `schedule`): the engine with real threads under chosen schedules.
 //! * [`metamorph`]: the same operations under many configurations. [`explore`] (with `continue_after_crash`):
@@ -21,7 +20,6 @@
 
 mod act;
 mod alone;
-mod attempt;
 mod backup;
 mod bulk;
 pub mod campaign;
@@ -51,6 +49,7 @@ mod outcome;
 mod overlay;
 mod panics;
 pub mod prepared;
+mod prepared_transactions;
 mod read;
 mod replica;
 mod rest;
@@ -63,8 +62,8 @@ mod stepped;
 #[cfg(feature = "schedule")]
 pub mod threads;
 mod trace;
+mod transactions;
 mod via_cores;
-mod waiting;
 mod world;
 
 pub use count::Counts;

@@ -1,13 +1,14 @@
-//! What lost and misdirected writes of the journal and the manifest may take, and what they may not.
+//! The commits that may disappear after lost and misdirected writes of journal and manifest, and the ones
+//! that may not.
 //!
-//! They show when the power goes, or at the next opening. From then on an opening may refuse; what it accepts
-//! is still a prefix of the commits, and this prefix has a floor:
+//! Such faults show at a loss of power, or at the next opening. From then on an opening may be refused. An
+//! opening that succeeds still has a prefix of the commits, and the prefix has a least length:
 //!
 //! * A sync of a segment that lost its writes leaves what was durable before it.
-//! * One that put a page elsewhere overwrote perhaps any group of the segment: what is in the levels is left,
-//!   and what was found by an opening, because its end is in the manifest.
-//! * A manifest without its last edits names an older state, whose segments are there or missed. Only tables
-//!   may be there again, or not yet, where no later commit tells that there was an edit.
+//! * A write that put a page elsewhere may have overwritten any group of the segment: commits in the levels
+//!   remain, and so do commits that an opening found, because their end is in the manifest.
+//! * A manifest without its last edits has an older state; the segments of that state exist or are reported
+//!   as missing. Only tables may exist again, or not yet, if no later commit shows that there was an edit.
 
 use crate::oracle::{Allowed, Event};
 use crate::run::{Life, Runner};
@@ -19,7 +20,8 @@ impl Runner {
         let mut life = self.life.borrow_mut();
         if struck.segments_lost > life.segments_lost {
             life.segments_lost = struck.segments_lost;
-            // What an opening writes again was durable before or not, and is either way.
+            // During an opening the floor stays: bytes that it writes again were durable before, or need not
+            // be.
             if !self.is_opening.get() {
                 life.kept = life.kept.min(life.durable);
             }

@@ -1,7 +1,7 @@
 //! The same operations under many configurations, with more work in the background, give the same answers.
 //!
-//! No model is needed for that, so it also holds where model and engine have the same misunderstanding; and
-//! the model is there all the same.
+//! This check needs no model, so it also finds faults that model and engine share; the model checks the
+//! answers as well.
 
 use crate::campaign::Job;
 use crate::generate::{Climate, generate_in};

@@ -1,8 +1,8 @@
-//! What a database should answer: per table a sorted map from key to its versions.
+//! The model, which gives the correct answers: for each table a sorted map from key to its versions.
 //!
-//! A *moment* is a number of commits. Each life of a table (a name can be used again) keeps a *print* of its
-//! rows per moment, a sum of hashes, so that the state that a recovery finds is recognised among all moments
-//! at once.
+//! A *moment* is a number of commits. For each table and moment it keeps a *print*, a sum of the hashes of
+//! its rows, so that the state after a recovery is found among all moments with one comparison each. A table
+//! that is created again under the same name has prints of its own.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -11,7 +11,7 @@ use crate::order::{Order, Placed};
 use crate::trace::hash;
 use terrane_base::rng::mix;
 
-/// What keys begin with whose values expire. Their values begin with the moment, 8 bytes, in milliseconds.
+/// The first bytes of keys whose values expire. Their values begin with the moment, 8 bytes, in milliseconds.
 /// What is there depends on the moment of the read, so prints leave them out: every commit of one changes
 /// another key as well.
 pub(crate) const EXPIRING: &[u8] = b"ttl/";
@@ -235,7 +235,7 @@ impl Model {
         self.visible(key, life.rows.get(&Placed::new(life.order, key))?, at)
     }
 
-    /// What is to be seen of the versions of a key.
+    /// The visible value of the versions of a key.
     fn visible<'m>(&self, key: &[u8], versions: &'m Versions, at: u64) -> Option<&'m [u8]> {
         let value = visible(versions, at)?;
         let until = value.first_chunk().filter(|_| key.starts_with(EXPIRING));

@@ -21,11 +21,11 @@ use crate::run::{DIR, Runner};
 const REPAIRED: &str = "/repaired";
 /// Turns of the background within which scrubbing goes through everything.
 const SCRUB_TURNS: u32 = 50_000;
-/// What passes when nothing is due.
+/// The time that passes when nothing is due.
 const SCRUB_WAIT: Duration = Duration::from_millis(100);
 
 impl Runner {
-    /// What the background complains of may only be what was done to the device.
+    /// Errors of the background must come from faults of the device.
     pub(crate) fn judge_background(&self) {
         let db = self.db();
         for finding in db.scrub_findings() {
@@ -115,7 +115,7 @@ impl Runner {
 
     /// Has a reader look at what a crash left.
     pub(crate) fn peek_at(&self, image: MemDisk, allowed: &Allowed) {
-        let disk = self.aside(image);
+        let disk = self.observer_disk(image);
         // A lock may make its file: a reader takes one where it can.
         for call in Call::ALL.into_iter().filter(|call| call.changes() && *call != Call::Lock) {
             disk.fail(Fault { call, path_part: String::new(), harm: Harm::Broken, skip: 0, lasting: true });
@@ -148,7 +148,7 @@ impl Runner {
             return;
         }
         let allowed = self.allowed(Crash::Kill);
-        let disk = self.aside(self.disk().device().kill());
+        let disk = self.observer_disk(self.disk().device().kill());
         let seen = self.undisturbed(|| self.repair_on(&disk, &allowed));
         self.judge_look("repair", seen);
     }
@@ -177,8 +177,8 @@ impl Runner {
         Ok(db.close()?)
     }
 
-    /// A device of its own for a look.
-    pub(crate) fn aside(&self, image: MemDisk) -> SimDisk {
+    /// The device of an observer: a copy, so that the run continues unchanged.
+    pub(crate) fn observer_disk(&self, image: MemDisk) -> SimDisk {
         image.set_capacity(u64::MAX);
         self.count(|outcome| outcome.looks += 1);
         SimDisk::new(self.world.clone(), image)

@@ -27,8 +27,8 @@ pub(crate) const KEYS_OF_KIND: u64 = 5;
 
 /// Every key that a run may write.
 pub(crate) fn all_keys() -> impl Iterator<Item = Vec<u8>> {
-    let special = [MERGED, ONCE, EXPIRING, MARK].into_iter().flat_map(|kind| kind..kind + KEYS_OF_KIND);
-    (0..KEYS_MAX).chain(special).map(key)
+    let of_kinds = [MERGED, ONCE, EXPIRING, MARK].into_iter().flat_map(|kind| kind..kind + KEYS_OF_KIND);
+    (0..KEYS_MAX).chain(of_kinds).map(key)
 }
 
 /// Returns true if a key is one of those from [`KIND`] on.
@@ -62,7 +62,7 @@ pub(crate) fn key(number: u64) -> Vec<u8> {
 pub(crate) struct Value {
     /// Bytes.
     pub(crate) len: u64,
-    /// What distinguishes it.
+    /// The number that makes it different from other values.
     pub(crate) stamp: u64,
 }
 

@@ -23,10 +23,10 @@ pub(crate) fn draw(numbers: &mut Rng, tables: &[String]) -> Op {
     let (merged, once, expiring) = (key(MERGED), key(ONCE), key(EXPIRING));
     let value = Value { len: numbers.skewed(40), stamp: numbers.next_u64() | 1 << 63 };
     let choice = numbers.below(16);
-    // What came later moves none of the numbers that are drawn behind it.
-    let mut aside = numbers.fork();
-    if aside.one_in(10) {
-        return draw_range_delete(&mut aside, table);
+    // A random stream of its own: operations that were added later do not change the numbers that follow.
+    let mut later = numbers.fork();
+    if later.one_in(10) {
+        return draw_range_delete(&mut later, table);
     }
     match choice {
         0..5 => Op::Merge { table, key: merged, value, sync: numbers.one_in(12) },

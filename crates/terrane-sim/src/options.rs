@@ -7,16 +7,16 @@ use crate::order::{self, Order};
 
 /// Switches that are on or off with the same chance, in the order in which they came.
 const LATER_SWITCHES: [&str; 10] = [
-    "operand_folding",
-    "merge_through",
-    "warm_outputs",
-    "incremental_replacement",
-    "adaptive_memory",
-    "return_freed_memory",
-    "write_memory_yields",
-    "scan_flush",
-    "expiry_compaction",
-    "early_range_deletes",
+    "experiments.operand_folding",
+    "experiments.merge_through",
+    "experiments.warm_outputs",
+    "experiments.incremental_replacement",
+    "experiments.adaptive_memory",
+    "experiments.return_freed_memory",
+    "experiments.write_memory_yields",
+    "experiments.scan_flush",
+    "experiments.expiry_compaction",
+    "experiments.early_range_deletes",
 ];
 
 /// Options at random, most of them as small as they can be. Together they never contradict each other.
@@ -46,7 +46,7 @@ pub(crate) fn random_options(numbers: &mut Rng) -> Vec<(String, String)> {
     options.push(("scrub_bytes_per_second".to_owned(), scrub.to_string()));
     options
         .push(("adaptive_shape".to_owned(), (*numbers.pick(&["off", "auto", "eager", "eager"])).to_owned()));
-    options.push(("hot_cold".to_owned(), numbers.one_in(2).to_string()));
+    options.push(("experiments.hot_cold".to_owned(), numbers.one_in(2).to_string()));
     for name in ["compression", "compression_last"] {
         options.push((name.to_owned(), (*numbers.pick(&["none", "lz4"])).to_owned()));
     }
@@ -56,29 +56,34 @@ pub(crate) fn random_options(numbers: &mut Rng) -> Vec<(String, String)> {
     ));
     options.push(("io_uring".to_owned(), (*numbers.pick(&["auto", "off"])).to_owned()));
     options.push(("row_cache".to_owned(), numbers.pick(&[0, 10, 50]).to_string()));
-    for name in ["direct_io", "defer_merges"] {
+    for name in ["direct_io", "experiments.defer_merges"] {
         options.push((name.to_owned(), numbers.one_in(2).to_string()));
     }
-    for name in ["memtable_filter", "adaptive_filters", "interleaved_multi_get", "idle_flush", "idle_reclaim"]
-    {
+    for name in [
+        "experiments.memtable_filter",
+        "experiments.adaptive_filters",
+        "experiments.interleaved_multi_get",
+        "experiments.idle_flush",
+        "experiments.idle_reclaim",
+    ] {
         options.push((name.to_owned(), (!numbers.one_in(4)).to_string()));
     }
-    // What came later moves none of the numbers that a seed draws after its options.
-    let mut aside = numbers.fork();
+    // A random stream of its own: options that were added later do not change the numbers that follow.
+    let mut later = numbers.fork();
     for name in LATER_SWITCHES {
-        options.push((name.to_owned(), aside.one_in(2).to_string()));
+        options.push((name.to_owned(), later.one_in(2).to_string()));
     }
-    let extractor = *aside.pick(&["none", "none", "fixed:1", "fixed:8", "capped:3", "until:/"]);
+    let extractor = *later.pick(&["none", "none", "fixed:1", "fixed:8", "capped:3", "until:/"]);
     options.push(("prefix_extractor".to_owned(), extractor.to_owned()));
     for (name, values) in [
         ("history_bytes", ["stored", "0", "1MiB", "16MiB"]),
         ("history_age", ["stored", "none", "none", "none"]),
     ] {
-        options.push((name.to_owned(), (*aside.pick(&values)).to_owned()));
+        options.push((name.to_owned(), (*later.pick(&values)).to_owned()));
     }
-    random_limits(&mut aside, &mut options);
+    random_limits(&mut later, &mut options);
     // Most histories are to compact.
-    options.push(("auto_compaction".to_owned(), (!aside.one_in(6)).to_string()));
+    options.push(("auto_compaction".to_owned(), (!later.one_in(6)).to_string()));
     options
 }
 

@@ -1,5 +1,6 @@
-//! Whether what a database holds is what it may hold: a prefix of the commits, from what must be there to
-//! what was begun, with the tables that were created and dropped.
+//! The oracle: decides whether the rows of a database are allowed. They must be those of a prefix of the
+//! commits, which includes all that must be durable and nothing that was not begun, with the tables of that
+//! moment.
 
 use terrane::{Db, Kind};
 
@@ -24,7 +25,7 @@ impl Event {
     }
 }
 
-/// What may be there after a life of a process.
+/// The states that are allowed after a life of a process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Allowed {
     /// Commits that must be there.
@@ -39,7 +40,7 @@ pub(crate) struct Allowed {
     pub(crate) events: Vec<Event>,
 }
 
-/// What was found.
+/// The state that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     /// So many commits; one more than `acked` if the extra one is there.

@@ -1,10 +1,10 @@
-//! Orders of keys for tables of a run, each with the comparison that the model sorts by. None of them is
-//! taken from what the engine encodes.
+//! Key orders for tables of a run, each with the comparison by which the model sorts. The comparisons do not
+//! use the engine's encodings.
 //!
-//! * That of bytes; once more with keys in which every byte takes two, so that one that passes the border
-//!   uncoded in either direction is found.
+//! * The order of bytes; and the same order with an encoding that doubles every byte, so that a key that is
+//!   not encoded or not decoded is found.
 //! * The reverse one.
-//! * Two comparators that no encoding gives away: by length alone, which leaves most of the order to the
+//! * Two comparators that no encoding can replace: by length alone, which leaves most of the order to the
 //!   bytes of keys that it calls equal, and by the decimal number in a key's text, then from the last byte to
 //!   the first.
 

@@ -1,9 +1,9 @@
-//! What a run did, in figures.
+//! Figures of a run.
 
 use crate::count::Counts;
 use crate::trace::Trace;
 
-/// What a run did.
+/// Figures of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     /// Hash of everything that happened: the same for the same script, always.
@@ -34,7 +34,7 @@ pub struct Outcome {
     pub found: u64,
     /// Looks of a reader at what a dead process left, and repairs of it.
     pub looks: u64,
-    /// What was done, by kind.
+    /// Operations, by kind.
     pub did: Counts,
     /// True if the database said that it is damaged, which ends a run.
     pub refused: bool,

@@ -1,4 +1,4 @@
-//! What a transaction or an indexed batch makes of what is under it: its own changes as the model has them.
+//! The model of a transaction or an indexed batch: its own changes over the rows below it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -11,12 +11,12 @@ use crate::model::{Change, Model, Row};
 /// A key of a table.
 pub(crate) type Place = (String, Vec<u8>);
 
-/// What is made of one key.
+/// The effect of the changes on one key.
 #[derive(Clone, Debug)]
 enum Own {
     /// This, or nothing.
     Set(Option<Vec<u8>>),
-    /// What is there, and behind it this: the tables' operator appends.
+    /// The value below, with these bytes appended: the merge operator of the tables appends.
     Append(Vec<u8>),
 }
 
@@ -103,7 +103,7 @@ impl Overlay {
         rows
     }
 
-    /// What a commit now changes.
+    /// The changes of a commit at this moment.
     pub(crate) fn changes(&self, model: &Model) -> Vec<Change> {
         let change = |place: &Place| (place.0.clone(), place.1.clone(), self.get(model, place, model.now()));
         self.rows.keys().map(change).collect()
@@ -117,7 +117,7 @@ pub(crate) struct Edit {
     pub(crate) what: What,
 }
 
-/// What is changed.
+/// The kind of a change.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     Put {
@@ -160,7 +160,7 @@ impl What {
         }
     }
 
-    /// What it is called where a run says what it did.
+    /// Its name in the counts of a run.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             What::Put { .. } => "put",
@@ -173,7 +173,7 @@ impl What {
     }
 }
 
-/// What changes can be made in.
+/// The object that takes the changes: a transaction or a batch.
 pub(crate) trait Edits {
     /// Makes one.
     fn edit(&mut self, table: &Table, what: &What) -> Result<()>;

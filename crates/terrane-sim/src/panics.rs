@@ -5,7 +5,7 @@ use std::panic::{PanicHookInfo, set_hook, take_hook};
 use std::sync::Once;
 
 thread_local! {
-    /// What the first panic of this thread said, if panics are recorded on it.
+    /// The message of the first panic of this thread, if panics are recorded on it.
     static PANIC: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
 }
 

@@ -1,7 +1,8 @@
-//! Every crash of two-phase commits: at each call that changes something, every outcome that a loss of power
-//! can have (or a sample, where they are too many) and the death of the process is recovered from and judged.
-//! A prepared transaction is there whole, with its locks, or not at all; it is committed in all tables or in
-//! none; what was prepared or ended durably stays so; and what is found prepared can still be committed.
+//! Every crash of two-phase commits: at each call that changes something, every outcome of a loss of power
+//! (or a sample, if there are too many) and the crash of the process is recovered and checked. A prepared
+//! transaction exists completely, with its locks, or not at all; it is committed in all tables or in none; a
+//! durable prepare or end stays durable; and a transaction that recovery finds prepared can still be
+//! committed.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +26,7 @@ const LONG: usize = 9_000;
 /// One recovered state in so many is killed once more after its end, and recovered.
 const ONCE_MORE_ONE_IN: u64 = 8;
 
-/// What was explored.
+/// The result of an exploration.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     /// Calls that were crashed at.
@@ -50,7 +51,7 @@ enum Phase {
     RolledBack,
 }
 
-/// What a recovery finds.
+/// The state that a recovery finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Old,
@@ -74,7 +75,7 @@ impl Phase {
 /// outcomes of a loss of power.
 ///
 /// # Errors
-/// What was wrong, and where.
+/// A failure, with its place.
 pub fn explore(number: u64, outcomes_max: u64) -> std::result::Result<Seen, String> {
     panics::record();
     let explored = crate::alone::alone(|| {
@@ -105,7 +106,7 @@ struct History {
     concurrency: Concurrency,
     commits: bool,
     sync: bool,
-    /// What happens between the two phases: nothing, a flush, more writes and background work, a reopening.
+    /// The events between the two phases: none, a flush, more writes and background work, a reopening.
     between: u64,
     is_long: bool,
 }
@@ -208,7 +209,7 @@ impl Scout {
         }
         db.put(b"f", b"after")?;
         db.flush()?;
-        // What is flushed is durable.
+        // Flushed rows are durable.
         if history.commits {
             self.phase.set(Phase::Committed { sync: true });
         }
@@ -313,7 +314,7 @@ fn expect(db: &Db, history: History, wanted: Found) -> std::result::Result<(), S
     if found == wanted { Ok(()) } else { Err(format!("found {found:?}, expected {wanted:?}")) }
 }
 
-/// What it wrote, read and scanned is closed to others, and nothing else is.
+/// The keys that it wrote, read and scanned are locked for others, and no other keys are.
 fn assert_locked(db: &Db) -> std::result::Result<(), String> {
     for (key, is_open) in [("a", false), ("b", false), ("c", false), ("r1", false), ("q", true)] {
         let attempt = || {

@@ -1,4 +1,4 @@
-//! What a user reads, held against the model.
+//! Reads of the simulated user, compared with the model.
 
 use std::ops::Bound;
 
@@ -95,7 +95,7 @@ impl Runner {
         self.fail(format!("{op}: {error} ({:?}), and nothing was refused to it", error.kind()));
     }
 
-    /// What a read looks at; `None` if the table is not there.
+    /// The table and moment of a read; `None` if the table does not exist.
     fn view(&self, table: &str, at: Option<u64>) -> Result<Option<View>, Miss> {
         if !self.model.borrow().has_table(table) {
             return Ok(None);

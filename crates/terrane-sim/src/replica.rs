@@ -1,5 +1,6 @@
-//! A replica that is told of changes, and only of such as survive the loss of power: whatever the database
-//! dies of, the replica goes on where it was, and once it was told everything it has what the database has.
+//! A replica that applies the changes of a database, and only those that survive a loss of power. After any
+//! crash of the database the replica goes on where it was; once it has applied every change it equals the
+//! database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -12,7 +13,7 @@ use crate::run::Runner;
 /// Keys that expire at moments of their own; whether they are there is asked elsewhere.
 const EXPIRING: &[u8] = b"ttl/";
 
-/// What was made of the changes that were told.
+/// The rows of the replica.
 #[derive(Debug)]
 pub(crate) struct Replica {
     next: SeqNo,
@@ -50,7 +51,7 @@ impl Replica {
     /// Begins with a copy.
     fn copy(&mut self, db: &Db) -> Result<()> {
         let snapshot = db.snapshot();
-        // What was copied must not be lost, or the replica would be ahead.
+        // Copied commits must not be lost, or the replica would be ahead.
         db.sync()?;
         self.rows.clear();
         for name in db.tables() {

@@ -60,11 +60,16 @@ impl Runner {
         let is_calm = self.struck().sum() == 0 && disk.faults().is_empty() && !self.is_damaged.get();
         let is_free = !(life.is_paused || life.is_cramped || life.was_cramped) && life.snapshots.is_empty();
         let is_alone = !self.has_checkpoints() && !self.has_backups();
-        options.idle_reclaim && self.has_journal && is_calm && is_free && is_alone && !disk.has_crashed()
+        options.experiments.idle_reclaim
+            && self.has_journal
+            && is_calm
+            && is_free
+            && is_alone
+            && !disk.has_crashed()
     }
 
-    /// What the device holds is what is in use: extents, listed segments, history, the manifest, and the rest
-    /// of a page for each file.
+    /// The space on the device equals the space in use: extents, listed segments, history, the manifest, and
+    /// the rest of a page for each file.
     fn judge_space(&self) {
         let (device, shape) = (self.disk().device().clone(), self.db().shape());
         let data = Path::new(DIR).join("data");

@@ -1,5 +1,4 @@
-//! From one life of a process to the next: close or crash, what that leaves, open, and the judgement of what
-//! is there.
+//! Restarts: close or crash, the bytes that remain, the next opening, and the check of its rows.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use crate::run::{DIR, Life, Runner};
 const PEEK_ONE_IN: u64 = 8;
 
 impl Runner {
-    /// What a kill, or a loss of power, may leave now.
+    /// The states that a kill, or a loss of power, may leave now.
     pub(crate) fn allowed(&self, crash: Crash) -> Allowed {
         self.note_losses();
         let events = self.events();

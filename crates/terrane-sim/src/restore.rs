@@ -1,7 +1,7 @@
-//! Restoring: of a backup in a place of its own while calls fail or the process dies, and again; and of one
-//! in the place of the database, which goes on from there.
+//! Restores: of a backup into a directory of its own, while calls fail or the process crashes, and then
+//! again; and of a backup in the place of the database, which continues from there.
 //!
-//! What a backup has is known from when it was made: a copy of the model.
+//! The expected rows of a backup are a copy of the model, taken when the backup was made.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use crate::disk::{SimDisk, unwatched};
 use crate::fault::{Crash, Fault, Harm};
 use crate::model::Model;
 use crate::oracle::{Allowed, Verdict, judge};
+use crate::prepared_transactions::PreparedTransaction;
 use crate::replica::Replica;
 use crate::run::{DIR, Runner};
-use crate::waiting::Waiting;
 
 /// Where one is restored, on a device of its own.
 const TARGET: &str = "/restored";
 
-/// What a backup has.
+/// The expected content of a backup.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     pub(crate) model: Model,
-    /// What is prepared in it.
-    pub(crate) waiting: Vec<Waiting>,
+    /// Its prepared transactions.
+    pub(crate) waiting: Vec<PreparedTransaction>,
 }
 
 impl Kept {
@@ -44,7 +44,7 @@ impl Runner {
         if !self.has_journal || self.is_hurt() || self.struck().silent > 0 {
             return None;
         }
-        let place = Arc::new(self.aside(self.disk().device().kill()));
+        let place = Arc::new(self.observer_disk(self.disk().device().kill()));
         let list = {
             let _aside = unwatched();
             self.undisturbed(|| backups_on(place.clone(), place, &self.world).list())
@@ -62,8 +62,8 @@ impl Runner {
     pub(crate) fn restore(&self, seed: u64) {
         let mut numbers = Rng::new(seed);
         let Some((id, kept)) = self.draw_backup(&mut numbers) else { return };
-        let place = self.aside(self.disk().device().kill());
-        let target = self.aside(MemDisk::new());
+        let place = self.observer_disk(self.disk().device().kill());
+        let target = self.observer_disk(MemDisk::new());
         let dies = numbers.one_in(2);
         if dies {
             let crash = if numbers.one_in(3) { Crash::Kill } else { Crash::Power(numbers.next_u64()) };
@@ -96,7 +96,7 @@ impl Runner {
             (None, Err(error)) => return Err(error.into()),
         };
         place.heal();
-        let target = self.aside(left);
+        let target = self.observer_disk(left);
         let is_there = target.device().exists(Path::new(TARGET))?;
         if !is_there {
             backups_on(Arc::new(place.clone()), Arc::new(target.clone()), &self.world).restore(id, TARGET)?;
@@ -137,7 +137,7 @@ impl Runner {
         }
         let device = self.disk().device().clone();
         let moved = self.undisturbed(|| {
-            let disk = Arc::new(self.aside(device.clone()));
+            let disk = Arc::new(self.observer_disk(device.clone()));
             remove_all(&disk, Path::new(DIR))?;
             disk.sync_dir(Path::new("/"))?;
             backups_on(disk.clone(), disk, &self.world).restore(id, DIR)

@@ -1,9 +1,9 @@
-//! A run: the operations of a script on a database in a world of its own, every answer compared with the
-//! model, every recovery judged.
+//! A run: the operations of a script on a database in a world of its own. Every answer is compared with the
+//! model, and every recovery is checked by the oracle.
 //!
-//! A *life* is the time from an open to a close or crash. Each has a device of its own (`SimDisk`) over the
-//! bytes that the one before left. Nothing here is borrowed while the database works: in the middle of one
-//! operation another one may come (`Op::During`).
+//! A *life* is the time from an opening to a close or crash. Each life has a device of its own (`SimDisk`)
+//! over the bytes that the previous life left. Nothing here is borrowed while the database works: another
+//! operation may run in the middle of one (`Op::During`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -25,11 +25,11 @@ use crate::oracle::{Allowed, Event};
 use crate::order::Order;
 use crate::outcome::Outcome;
 use crate::panics;
+use crate::prepared_transactions::PreparedTransaction;
 use crate::replica::Replica;
 use crate::restore::Kept;
 use crate::script::Script;
 use crate::trace::Trace;
-use crate::waiting::Waiting;
 use crate::world::{OPERATION_MILLIS, World};
 
 /// Where the database lies on its device.
@@ -40,7 +40,7 @@ pub(crate) const DIR: &str = "/db";
 pub struct Failure {
     /// Index of the operation.
     pub at: usize,
-    /// What was wrong.
+    /// The failure.
     pub message: String,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn accepts(script: &Script) -> bool {
     script.options.iter().all(|(name, value)| options.set(name, value).is_ok()) && options.resolve(1).is_ok()
 }
 
-/// What is known of the present life.
+/// The state of the present life.
 pub(crate) struct Life {
     /// Commits that a loss of power does not take.
     pub(crate) durable: u64,
@@ -96,9 +96,9 @@ pub(crate) struct Life {
     pub(crate) segments_lost: u64,
     /// Edits of the manifest may be lost.
     pub(crate) is_manifest_hurt: bool,
-    /// What an image that was taken may hold.
+    /// The allowed states of an image that was taken.
     pub(crate) captured: Option<Allowed>,
-    /// What the crash that is armed is like.
+    /// The kind of the armed crash.
     pub(crate) armed: Option<(Crash, Option<u64>)>,
     pub(crate) is_paused: bool,
     /// After a failed sync no commit may succeed.
@@ -151,10 +151,10 @@ pub(crate) struct Runner {
     pub(crate) life: RefCell<Life>,
     pub(crate) failure: RefCell<Option<String>>,
     pub(crate) outcome: Cell<Outcome>,
-    /// What was done, and what was answered: apart from the rest, for they change all the time.
+    /// Operations and answers: apart from the rest, because they change all the time.
     pub(crate) counts: RefCell<Counts>,
     pub(crate) answers: Cell<Trace>,
-    /// What is stored may be damaged.
+    /// True if stored bytes may be damaged.
     pub(crate) is_damaged: Cell<bool>,
     pub(crate) is_opening: Cell<bool>,
     pub(crate) nesting: Cell<u32>,
@@ -165,14 +165,14 @@ pub(crate) struct Runner {
     pub(crate) has_journal: bool,
     /// The order of the default table, and of those that name none.
     pub(crate) order: Order,
-    /// What changes make of nothing.
+    /// The replica, made from the changes alone.
     pub(crate) replica: RefCell<Replica>,
     /// Checkpoints that are there.
     pub(crate) made: RefCell<BTreeMap<u64, Making>>,
-    /// What backups have, by number.
+    /// The expected content of backups, by number.
     pub(crate) kept: RefCell<BTreeMap<u64, Kept>>,
     /// Prepared transactions whose end is not durable yet.
-    pub(crate) waiting: RefCell<Vec<Waiting>>,
+    pub(crate) waiting: RefCell<Vec<PreparedTransaction>>,
     /// A transaction is under way, whose locks writers would wait for.
     pub(crate) is_transacting: Cell<bool>,
     /// The newest backup that was made; 0 if there is none.
@@ -346,7 +346,7 @@ impl Runner {
             _ if self.disk().has_crashed() => true,
             Kind::Corrupt => self.is_damaged.get() || struck.silent > 0,
             Kind::Invalid => life.is_paused,
-            // What a fault keeps prepared has its locks.
+            // A transaction that stays prepared because of a fault keeps its locks.
             Kind::TimedOut if self.db.borrow().as_ref().is_some_and(|db| !db.prepared().is_empty()) => true,
             // For ever, or rather until the next open; and never for want of room.
             Kind::Poisoned => struck.may_poison() || self.is_damaged.get(),

@@ -1,4 +1,4 @@
-//! A run as text: what is printed when a seed fails, and what `--replay` reads.
+//! A run as text: printed when a seed fails, and read by `--replay`.
 //!
 //! ```text
 //! seed 7
@@ -19,10 +19,10 @@ use std::str::FromStr;
 
 use terrane_device::Call;
 
-use crate::attempt;
 use crate::bulk;
 use crate::fault::{Crash, Fault, Harm};
 use crate::op::{Edit, Op, Span, Value, Way};
+use crate::transactions;
 
 /// A whole run: one seed for the world, options that differ from the default, operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Script {
     pub(crate) seed: u64,
     /// Options of the database, by name.
     pub(crate) options: Vec<(String, String)>,
-    /// What is done, in order.
+    /// The operations, in order.
     pub(crate) ops: Vec<Op>,
 }
 
@@ -99,7 +99,7 @@ fn op(words: &[&str]) -> Result<Op, String> {
         ["batch", edits @ .., "sync"] => Op::Batch { edits: edits_of(edits)?, sync: true },
         ["batch", edits @ ..] => Op::Batch { edits: edits_of(edits)?, sync: false },
         ["ingest" | "load" | "dropextents" | "estimate", ..] => bulk::read(words)?,
-        ["transact" | "indexed", ..] => attempt::read(words)?,
+        ["transact" | "indexed", ..] => transactions::read(words)?,
         ["create", table] => Op::Create { table: name(table), options: 0 },
         ["create", table, options] => Op::Create { table: name(table), options: parse(options)? },
         ["drop", table] => Op::Drop { table: name(table) },

@@ -1,8 +1,8 @@
-//! A failing run made short: operations and options are left out, operations made simpler, while it still
-//! fails.
+//! Shrinks a failing run: leaves out operations and options, and simplifies operations, as long as the run
+//! still fails.
 //!
 //! Pieces of halving length first (Zeller, Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
-//! 2002), then one by one. Another failure than the first is as welcome: it is a shorter one.
+//! 2002), then one by one. A different failure counts as well, since its run is shorter.
 
 use crate::op::{Op, Value};
 use crate::run::{Failure, run};

@@ -1,6 +1,6 @@
-//! A world for whoever drives an engine by hand, such as a fuzz target: clock, randomness and background
-//! loops of one seed, no thread, so that the same calls do the same every time. (Memory that an epoch keeps
-//! goes back when no other thread of the process is in an older one: nothing of an answer depends on it.)
+//! A world for a caller that steps an engine itself, such as a fuzz target: clock, randomness and background
+//! loops follow one seed, and there is no thread, so that the same calls have the same effect every time.
+//! (When memory of an old epoch is freed depends on other threads of the process; no answer depends on it.)
 
 use std::sync::Arc;
 

@@ -3,9 +3,9 @@
 //! * Time advances only by calls of the engine: each reading of the clock takes a little, sleeping takes the
 //!   requested time at no cost, and when all threads wait time passes.
 //! * The wall clock, by which values expire, stands still within an operation: it follows from the operations
-//!   alone, so that it is the same whatever the engine does.
-//! * There are no threads. Background loops are steps ([`terrane_base::env::Stepper`]); a stream of the seed
-//!   says whose turn it is. A loop whose step waits runs steps of the others meanwhile.
+//!   alone, so that it does not depend on what the engine does.
+//! * There are no threads. Background loops are steps ([`terrane_base::env::Stepper`]); a random stream of
+//!   the seed chooses the next loop. A loop whose step waits runs steps of the others meanwhile.
 //! * Everything that happens goes into one hash ([`World::trace`]).
 //!
 //! Virtual persistent memory will be a part of this world, too: a device of lines of 64 bytes beside the
@@ -26,9 +26,9 @@ use crate::trace::{Trace, hash};
 const IDLE_MAX: u64 = 4_000;
 /// Waits within one operation after which it counts as endless.
 const PASSES_MAX: u64 = 200_000;
-/// What a look at the clock takes.
+/// The time that a reading of the clock takes.
 const LOOK_NANOS: u64 = 700;
-/// What an operation takes of the wall clock.
+/// The time of the wall clock that an operation takes.
 pub(crate) const OPERATION_MILLIS: u64 = 5;
 /// Wall time at the beginning, in seconds.
 const WALL_START: u64 = 1_700_000_000;
@@ -235,7 +235,7 @@ impl Stepper for World {
             return;
         }
         let idle = self.idle.fetch_add(1, Ordering::Relaxed);
-        assert!(idle < IDLE_MAX, "hang: somebody waits, and nobody has had anything to do {idle} times");
+        assert!(idle < IDLE_MAX, "hang: a thread waits, and no thread had work {idle} times");
         self.advance(patience.as_nanos() as u64);
     }
 }

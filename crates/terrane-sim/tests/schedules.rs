@@ -1,4 +1,4 @@
-//! A sample of what `cargo xtask schedules` does for long: the whole engine under chosen schedules.
+//! A sample of the histories of `cargo xtask schedules`: the whole engine under chosen schedules.
 //!
 //! Run with `cargo test -p terrane-sim --features schedule --test schedules`.
 #![cfg(feature = "schedule")]

@@ -1,4 +1,4 @@
-//! Simulated runs: each follows from its seed, to the last call, and every answer is the model's.
+//! Simulated runs: each call of a run follows from its seed, and every answer equals that of the model.
 //!
 //! `TERRANE_SIM_SEEDS` and `TERRANE_SIM_START` say which seeds (default: 600 from 0),
 //! `TERRANE_SIM_OPERATIONS` how many operations each has (default 300). A failure prints the script of the
@@ -199,7 +199,7 @@ const FOUND: [&str; 32] = [
      transact t1 16633233625845327048\n\
      drop t1\n\
      crash power:18145704829714114086 after 0",
-    // Who asks for a flush behind failures that are over is told of an attempt that began after that.
+    // A flush that is requested after failures have ended reports an attempt that began after the request.
     "seed 11101327\noption merge_operator=append\nput default 28 6:81\ncreate t0\nflush\n\
      fault Write broken * skip 0 lasting\nbatch t0:19:1268:325\ncompact t0 (- )-\nheal\n\
      ingest t0,default 5035024442668513665",
@@ -211,7 +211,7 @@ const FOUND: [&str; 32] = [
 ];
 
 #[test]
-fn what_was_found_stays_repaired() {
+fn scripts_of_repaired_bugs_pass() {
     for text in FOUND {
         let script: Script = text.parse().unwrap();
         do_run(0, &script);
@@ -221,7 +221,7 @@ fn what_was_found_stays_repaired() {
 /// `scrub` compares what scrubbing found with what a check finds; here it has something to find, and before
 /// the rot nothing.
 #[test]
-fn scrubbing_finds_what_rots_and_nothing_else() {
+fn scrubbing_finds_rotten_extents_and_no_others() {
     let mut found = 0;
     for seed in 0..12 {
         let puts: String = (0..16).map(|key| format!("put default {key} 180000:{}\n", 3 * key + 3)).collect();

@@ -1,6 +1,6 @@
 //! One open data file: its number, its name, and whether it was written since the last sync.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicBool, Ordering};
 
@@ -139,6 +139,19 @@ pub(crate) fn slot_offset(slot: u32) -> u64 {
 /// The name of a data file: `000001.ext`.
 pub(crate) fn name(number: u32) -> String {
     format!("{number:0DIGITS$}{SUFFIX}")
+}
+
+/// The data files in the directory of a store, in the order of their numbers: for programs that look for
+/// extents without a manifest.
+///
+/// # Errors
+/// `NotFound` if there is no such directory; `Io`.
+pub fn data_files(disk: &dyn Disk, dir: &Path) -> Result<Vec<(u32, PathBuf)>> {
+    let names = disk.list(dir)?;
+    let mut files: Vec<_> =
+        names.iter().filter_map(|file| Some((parse_name(file)?, dir.join(file)))).collect();
+    files.sort_unstable_by_key(|(number, _)| *number);
+    Ok(files)
 }
 
 /// The number in the name of a data file; `None` for every other name.

@@ -19,6 +19,7 @@ mod slots;
 pub mod space;
 pub mod store;
 
+pub use data_file::data_files;
 pub use fill::ExtentFiles;
 pub use local::LocalStore;
 pub use metered::MeteredStore;

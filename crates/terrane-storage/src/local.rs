@@ -1,6 +1,6 @@
 //! The store in a directory of a local device.
 //!
-//! # Who holds which lock
+//! # Which work holds which lock
 //! 1. `space` and `files` are held for work in memory only, never across a call to the device.
 //! 2. `layout` is held across device calls that change which slots exist: growth, shrinking, removal. Only
 //!    [`Store::allocate`] waits for it.

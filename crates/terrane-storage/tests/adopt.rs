@@ -76,7 +76,7 @@ fn a_file_is_linked_and_left_alone() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_leaves_nothing() {
+fn files_that_do_not_fit_are_refused_and_leave_nothing() {
     let device = MemDisk::new();
     device.create_dir(Path::new(DIR)).unwrap();
     let disk: Arc<dyn Disk> = Arc::new(device);

@@ -104,7 +104,7 @@ fn a_sealed_file_stays_sealed_over_a_restart_and_is_used_again_once_it_is_alone(
 }
 
 #[test]
-fn a_file_of_which_one_side_needs_nothing_is_left_to_the_other() {
+fn a_shared_file_that_one_side_does_not_need_belongs_to_the_other() {
     let (_, disk) = memory();
     let (a, live) = filled(&disk, Path::new(A), 4);
     copy(&a, Path::new(B), &live);
@@ -118,7 +118,7 @@ fn a_file_of_which_one_side_needs_nothing_is_left_to_the_other() {
 }
 
 #[test]
-fn what_is_freed_meanwhile_is_not_reused() {
+fn slots_freed_during_a_copy_are_not_reused() {
     let (disk, shared) = memory();
     disk.forbid_links();
     let (a, live) = filled(&shared, Path::new(A), 4);

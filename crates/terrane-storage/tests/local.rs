@@ -278,7 +278,7 @@ fn synced_extents_survive_every_power_cut() {
 
 /// The length of a growth that was under way may be durable in part, and is no whole number of slots then.
 #[test]
-fn what_a_growth_left_behind_the_last_slot_is_given_back() {
+fn unused_bytes_behind_the_last_slot_are_given_back() {
     let disk = disk();
     let store = open(&disk);
     let id = store.allocate(1).unwrap();

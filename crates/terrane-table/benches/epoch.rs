@@ -69,9 +69,8 @@ mod own {
         }
     }
 
-    // SAFETY: an object retired in epoch `e` is dropped when no slot shows `e` or less. Whoever entered
-    // before the retirement shows at most `e`, and the fences order its entering against the look at the
-    // slots.
+    // SAFETY: an object retired in epoch `e` is dropped when no slot shows `e` or less. A reader that entered
+    // before the retirement shows at most `e`, and the fences order its entry against the check of the slots.
     unsafe impl Guard for Pinned {
         fn retire<R: Send + 'static>(&self, reference: R) {
             fence(Ordering::SeqCst);

@@ -12,9 +12,10 @@
 //! * [`external`]: files of extents written without a database.
 //! * [`loser_tree`]: the least of many sources, for every merge.
 //! * [`ExtentWriter`]: builds extents. [`scanner`]: reads whole extents without the cache, for compaction.
-//!   [`verify`]: all checks of an extent. [`Inheritance`]: loads blocks of new extents into the cache.
+//!   [`verify`]: all checks of an extent. [`CacheTransfer`]: loads blocks of new extents into the cache.
 
 pub mod cache;
+mod cache_transfer;
 pub mod cursor;
 pub mod extent;
 pub mod external;
@@ -27,7 +28,6 @@ mod measure;
 pub mod merge;
 mod probe_many;
 mod read_ahead;
-mod replace;
 pub mod row_cache;
 pub mod scanner;
 mod scope;
@@ -37,6 +37,7 @@ pub mod verify;
 mod writer;
 
 pub use cache::{Cache, CacheUsage, ObjectKind};
+pub use cache_transfer::CacheTransfer;
 pub use cursor::{CursorOptions, ExtentCursor};
 pub use extent::{Extent, Probe, RangeDeletes};
 pub use external::{ExternalFile, ExternalSummary, ExternalWriter};
@@ -46,7 +47,6 @@ pub use load_many::{BATCH_READS, Loaded, Need, load_many};
 pub use measure::Share;
 pub use merge::MergeCursor;
 pub use probe_many::{Answer, Lookup, probe_many};
-pub use replace::Inheritance;
 pub use row_cache::{RowCache, Stamp};
 pub use scanner::ExtentScanner;
 pub use scope::Scope;

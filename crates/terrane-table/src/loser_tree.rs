@@ -1,9 +1,10 @@
-//! Tree of losers (Knuth, The Art of Computer Programming vol. 3, section 5.4.1): the least of n sources after
-//! about log2(n) comparisons per step.
+//! Loser tree (Knuth, The Art of Computer Programming vol. 3, section 5.4.1): finds the least of n sources
+//! with about log2(n) comparisons per step.
 //!
-//! Layout: `nodes[0]` is the winner; `nodes[1..n]` are the inner nodes of a heap-shaped tree whose leaf of source
-//! `i` would be node `n + i`. Each inner node keeps the *loser* of the match played there, so that a new entry of
-//! the winner plays only against the losers on its own way up. Any n works, not only powers of two.
+//! Layout: `nodes[0]` is the winner; `nodes[1..n]` are the inner nodes of a heap-shaped tree whose leaf of
+//! source `i` would be node `n + i`. Each inner node keeps the *loser* of its match, so that a new entry of
+//! the winner is compared only with the losers on its own path to the root. Any n works, not only powers of
+//! two.
 
 /// Decides matches between sources.
 pub trait Contest {

@@ -1,22 +1,22 @@
-//! [`MergeCursor`]: sorted sources as one, both directions.
+//! [`MergeCursor`]: merges sorted sources into one, in both directions.
 //!
-//! Steps of a move: 1. move the winner's source, 2. compute its rank, 3. replay its matches in the loser
-//! tree. A source that wins twice in a row is compared with the runner-up alone from then on, so that a long
+//! Steps of a move: 1. move the winner's source, 2. compute its rank, 3. repeat its matches in the loser
+//! tree. A source that wins twice in a row is compared only with the runner-up from then on, so that a long
 //! run from one source costs one comparison an entry.
 //!
-//! A single source has nobody to play against: its own position is the merge's.
+//! A single source needs no tournament: its own position is that of the merge.
 //!
 //! Matches compare *ranks* first: the 8 key bytes after the prefix that all current keys share. Only equal
 //! ranks look at whole keys. The shared prefix is found when the cursor is placed and only shrinks until it
 //! is placed again, so its upkeep is bounded by its length.
 //!
 //! Invariants while placed at entry E of source w:
-//! 1. going forward, every other source stands at its first entry at or after E (none if there is none), or,
-//!    where steps may pass by older versions, at a later one behind versions of the key that was left; going
-//!    backward, at its last entry at or before E.
+//! 1. forward, every other source is at its first entry at or after E (at its end if there is none); if steps
+//!    may skip older versions, it may be at a later entry behind versions of the previous key. Backward, it
+//!    is at its last entry at or before E.
 //! 2. of sources with the same key and number the highest index, the oldest place, wins in both directions,
-//!    and the others are passed over, so a duplicate shows once. What lies in two places was moved down from
-//!    the newer one, and on the way operands may have been folded with what lay there.
+//!    and the others are skipped, so a duplicate shows once. An entry in two places was copied down from the
+//!    newer place, and operands may have been folded there with older entries.
 //! 3. `tied[s]` holds for every source s that lost its latest match by equality; while none is set, the entry
 //!    after E cannot be a duplicate of E, and no key is copied.
 

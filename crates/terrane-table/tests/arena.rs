@@ -105,7 +105,7 @@ fn a_lower_limit_empties_chunks_without_losing_what_fits() {
 
 /// A block under a cursor is not moved from below it; the memory comes back when the cursor goes.
 #[test]
-fn what_cursors_hold_stays_where_it_is() {
+fn objects_that_cursors_hold_are_not_moved() {
     let _alone = alone();
     let data = Data::new(20_000, 64 << 20);
     data.rows.iter().for_each(|row| data.read(row));

@@ -253,7 +253,7 @@ fn the_hot_set_survives_a_scan() {
 /// When other blocks are used than before, they stay from their first use on, once the cache has seen that
 /// what it gives up comes back.
 #[test]
-fn another_hot_set_comes_in() {
+fn a_new_hot_set_replaces_the_old_one() {
     let _alone = alone();
     let store = TestStore::new();
     let rows = rows(3400);

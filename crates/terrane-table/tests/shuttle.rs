@@ -182,7 +182,7 @@ fn evict(swip: &Swip<Object>, reclaimer: &Arc<Reclaimer>) {
 }
 
 #[test]
-fn one_of_each() {
+fn one_reader_beside_one_evictor() {
     explore(1, 1, 0, 1);
 }
 

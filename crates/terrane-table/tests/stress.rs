@@ -25,7 +25,7 @@ fn rows() -> Vec<Row> {
         .collect()
 }
 
-/// What the engine does: readers take the list of the moment, and it changes under them.
+/// A model of the engine: readers take the current list of extents, which changes meanwhile.
 struct Tree {
     extents: Mutex<Arc<Vec<Arc<Extent>>>>,
 }

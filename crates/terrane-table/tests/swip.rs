@@ -1,5 +1,5 @@
-//! The promise of a swip: what was loaded under a guard lives as long as the guard, whoever takes it out
-//! meanwhile.
+//! The promise of a swip: an object that was loaded under a guard lives as long as the guard, also if another
+//! thread evicts it meanwhile.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(not(feature = "shuttle"))]
 
@@ -58,7 +58,7 @@ fn take_out(leave: impl FnOnce(Swip<Noted>) + Send) {
 }
 
 #[test]
-fn what_a_reader_can_see_outlives_its_eviction() {
+fn an_object_that_a_reader_sees_outlives_its_eviction() {
     take_out(|swip| {
         assert!(swip.clear(&enter()));
         assert!(swip.load(&enter()).is_none());
@@ -66,6 +66,6 @@ fn what_a_reader_can_see_outlives_its_eviction() {
 }
 
 #[test]
-fn what_a_reader_can_see_outlives_its_swip() {
+fn an_object_that_a_reader_sees_outlives_its_swip() {
     take_out(drop);
 }

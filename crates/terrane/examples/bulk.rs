@@ -29,15 +29,15 @@ fn run(dir: &Path) -> Result<()> {
     assert_eq!(table.get(&key(1, 77))?.as_deref(), Some(&b"value 77"[..]));
     assert_eq!(before.get(table, &key(1, 77))?, None, "a snapshot does not see what came later");
 
-    // Rows that are at hand, in order.
+    // Rows that the program already has in key order.
     db.bulk_load(table, (0..ROWS).map(|number| (key(2, number), b"loaded")))?;
     let day = &b"day001/"[..]..&b"day002/"[..];
     let (count, size) = (table.approximate_count(day.clone())?, table.approximate_size(day.clone())?);
     println!("day 1 has {} +- {} rows in {} +- {} bytes", count.value, count.error, size.value, size.error);
     assert!(count.admits(ROWS));
 
-    // Nobody needs the first day any more. A snapshot that saw its extents would be in the way; this one is
-    // older.
+    // The first day is not needed any more. A snapshot that sees its extents would prevent the drop; this one
+    // is older than the extents.
     drop(before);
     let dropped = table.delete_files_in_range(day.clone())?;
     table.delete_range(day.start, day.end)?;

@@ -63,7 +63,8 @@ pub(crate) fn main() -> Result<()> {
     apply(&mut changes, &replica)?;
     assert!(replica.table("users")?.contains(b"later")?);
 
-    // Without history what is flushed is gone, and who comes too late is told what the oldest is.
+    // Without history, changes that were flushed are gone; a reader that comes too late gets the oldest
+    // number there is.
     options.set("history_bytes", "0")?;
     drop((changes, users));
     db.close()?;

@@ -1,5 +1,5 @@
-//! A compaction filter: sessions of users who are gone leave with the next compaction, but not from under a
-//! snapshot.
+//! A compaction filter: the next compaction removes sessions of users that are gone, but a snapshot keeps
+//! seeing them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use terrane::{Concurrency, Db, Kind, Result, Sync, TransactionOptions};
 
-/// Locks one key, waits until everybody has one, and wants another.
+/// Locks one key, waits until each transaction has its first lock, and asks for a second one.
 fn cross(db: &Db, options: &TransactionOptions, meet: &Barrier, first: &[u8], second: &[u8]) -> Result<()> {
     let mut transaction = db.transaction(options)?;
     transaction.put(db.default_table(), first, b"mine")?;
@@ -30,19 +30,19 @@ pub(crate) fn main() -> Result<()> {
         let other = scope.spawn(|| cross(&db, &options, &meet, b"right", b"left"));
         (one.join().expect("no panic"), other.join().expect("no panic"))
     });
-    // Who closes the circle is refused at once; the other one goes on.
+    // The transaction that closes the cycle is refused at once; the other one goes on.
     assert!(one.is_ok() != other.is_ok());
     let error = one.and(other).expect_err("one of the two gives way");
     assert!(error.kind() == Kind::Deadlock && error.kind().is_worth_another_run());
     error.cycle().iter().for_each(|edge| println!("{edge}"));
     assert_eq!(error.cycle().len(), 2);
 
-    // Nobody in a circle, but nobody who lets go either.
+    // There is no cycle, but the holder does not release its lock either.
     let mut holder = db.transaction(&options)?;
     holder.put(db.default_table(), b"left", b"held")?;
     let impatient = TransactionOptions { lock_timeout: Duration::ZERO, ..options };
     let mut waiter = db.transaction(&impatient)?;
-    let error = waiter.put(db.default_table(), b"left", b"wanted").expect_err("somebody has it");
+    let error = waiter.put(db.default_table(), b"left", b"wanted").expect_err("the holder has it");
     println!("{error}");
     assert_eq!(error.kind(), Kind::TimedOut);
     holder.rollback();

@@ -1,4 +1,4 @@
-//! Orders of keys: the newest first, and numbers as programs have them in memory.
+//! Key orders: newest first, and little-endian numbers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Hearing what a database does in the background.
+//! Listeners: events of flushes, compactions and stalls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Who holds old versions back, and an end to it.
+//! Lists the readers that keep old versions alive, and limits their age.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use terrane::{Db, Env, Kind, Options, Result};
 
 pub(crate) fn main() -> Result<()> {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    // Nobody may read at the same moment for longer than a second; a server would say an hour.
+    // No reader may keep one moment for longer than a second; a server would say an hour.
     let options = Options { reader_age_max_ms: 1000, ..Options::default() };
     let db = Db::open_with(dir.path().join("data"), &options)?;
     db.put(b"k", b"old")?;

@@ -1,5 +1,4 @@
-//! Merges: a counter that is built in, and an operator of one's own that keeps the three best scores of a
-//! player.
+//! Merges: the built-in counter, and an operator of the program that keeps the three best scores of a player.
 
 use std::sync::Arc;
 

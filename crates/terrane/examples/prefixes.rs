@@ -1,4 +1,4 @@
-//! Prefix extractors: scans within one prefix pass by what has no key with it.
+//! Prefix extractors: scans within one prefix skip extents without keys of that prefix.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A server that would rather refuse a request than keep it waiting.
+//! A server that refuses a request instead of letting it wait.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ enum Answer {
 fn serve(db: &Db, key: &[u8], value: &[u8]) -> Result<Answer> {
     let mut batch = Batch::new();
     batch.put(db.default_table(), key, value)?;
-    // At most 20 ms behind what the background owes; what cannot be let in by then is refused at once.
+    // The write waits for the throttle for 20 ms at most; if it would have to wait longer, it is refused at
+    // once.
     match db.write_with_deadline(&batch, Sync::No, Duration::from_millis(20)) {
         Ok(_) => Ok(Answer::Done),
         Err(error) if error.kind() == Kind::Busy => Ok(Answer::TooBusy),
@@ -35,7 +36,7 @@ pub(crate) fn main() -> Result<()> {
     }
     println!("{served} requests at once, then the pressure was {:.2}", db.pressure());
 
-    // Whoever may lose a write asks not to wait at all.
+    // A caller that may lose a write asks not to wait at all.
     let mut sample = Batch::new();
     sample.put(db.default_table(), b"sample", b"value")?;
     if let Err(error) = db.try_write(&sample, Sync::No) {

@@ -1,4 +1,5 @@
-//! A damaged database: found by a check, brought over into a new directory with a list of what was lost.
+//! A damaged database: a check finds the damage, and a repair copies the rows into a new directory and lists
+//! the losses.
 #![allow(clippy::disallowed_methods, reason = "what damages files is no part of the engine")]
 
 use std::fs;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use terrane::{Db, Kind, Result};
 
-/// Writes every row of every table as of one moment; nobody waits for it.
+/// Writes every row of every table as of one moment; no writer waits for it.
 fn export(db: &Db, out: &mut dyn Write) -> Result<u64> {
     let snapshot = db.snapshot();
     let mut rows = 0;
@@ -12,7 +12,7 @@ fn export(db: &Db, out: &mut dyn Write) -> Result<u64> {
         let table = db.table(&name)?;
         for row in snapshot.iter(&table) {
             let (key, value) = row?;
-            // Somebody writes in the middle: that is not of this moment.
+            // A write between two rows: the snapshot does not see it.
             table.put(b"later", b"1")?;
             writeln!(out, "{name}\t{}\t{}", key.escape_ascii(), value.escape_ascii())
                 .expect("memory takes it");
@@ -41,7 +41,7 @@ pub(crate) fn main() -> Result<()> {
     assert!(older.seq() < newer.seq());
     assert!(older.get(&ships, b"Ada")?.is_some() && newer.get(&ships, b"Ada")?.is_none());
 
-    // A table that is dropped answers nobody.
+    // Reads of a dropped table are refused, also through a snapshot.
     db.drop_table("ports")?;
     assert_eq!(older.get(&ports, b"Hamburg").expect_err("it was dropped").kind(), Kind::NotFound);
     db.close()

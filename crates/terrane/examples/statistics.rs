@@ -1,4 +1,4 @@
-//! What a server tells about its database, and how it is scraped.
+//! Statistics of a database, and their text for Prometheus.
 
 use terrane::{Db, MetricValue, Result, metrics};
 

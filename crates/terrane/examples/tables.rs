@@ -48,7 +48,7 @@ pub(crate) fn main() -> Result<()> {
     drop((words, lengths, cursor, batch));
     db.close()?;
 
-    // Whoever only looks takes no lock from anybody, and cannot write.
+    // A read-only database excludes no other reader, and cannot write.
     let options = Options { read_only: true, ..Options::default() };
     let (one, two) = (Db::open_with(&path, &options)?, Db::open_with(&path, &options)?);
     assert_eq!(one.table("words")?.get(b"apple")?, two.table("words")?.get(b"apple")?);

@@ -101,8 +101,8 @@ fn indexed(db: &Db) -> Result<()> {
     Ok(())
 }
 
-/// A year ends: its entries go as one range, and what they came to is added to a counter that nobody had to
-/// read. The transaction sees both before anybody else does.
+/// A year ends: one range delete removes its entries, and a merge adds their sum to a counter without reading
+/// it. The transaction sees both before other readers do.
 fn close_the_year(db: &Db) -> Result<()> {
     let entries = db.table_or_create("entries")?;
     let totals = db.create_table("totals", &TableOptions::new().set("merge_operator", "counter")?)?;

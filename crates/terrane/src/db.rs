@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::{Result, SeqNo, callback};
+use terrane_base::{Functions, Result, SeqNo, callback};
 use terrane_device::Disk;
 use terrane_engine::{CheckReport, Engine, Finding, Origin, Progress, ReaderKind, Shape, Stats};
 
+use crate::functions::with_own;
 use crate::snapshot::pin;
 use crate::{Batch, Snapshot, Table, TableOptions, Value};
 
@@ -91,7 +92,8 @@ impl Db {
     /// # Errors
     /// As [`Db::open_with`].
     pub fn open_in(path: impl AsRef<Path>, options: &Options, env: Env) -> Result<Db> {
-        Ok(Db::from_engine(Engine::open(path.as_ref(), options, env)?))
+        let functions = with_own(Functions::default());
+        Ok(Db::from_engine(Engine::open_with(path.as_ref(), options, env, functions)?))
     }
 
     /// Opens a database on another device than the files of the operating system: for simulators and tests.
@@ -99,7 +101,7 @@ impl Db {
     /// # Errors
     /// As [`Db::open_with`].
     pub fn open_on(disk: Arc<dyn Disk>, path: impl AsRef<Path>, options: &Options, env: Env) -> Result<Db> {
-        Ok(Db::from_engine(Engine::open_on(disk, path.as_ref(), options, env)?))
+        Db::open_with_functions_on(disk, path, options, env, Functions::default())
     }
 
     pub(crate) fn from_engine(engine: Arc<Engine>) -> Db {

@@ -11,6 +11,7 @@ use terrane_device::{Disk, PosixDisk};
 use terrane_engine::{Engine, last_commit};
 
 use crate::Db;
+use crate::functions::with_own;
 
 /// Follows a database that another process, or this one, has open for writing: provides views of it, each a
 /// read-only [`Db`] of one moment, and newer ones on request. Takes no lock and writes nothing into the
@@ -115,7 +116,7 @@ impl Follower {
         functions: impl Into<Functions>,
         env: Env,
     ) -> Result<Follower> {
-        let functions = functions.into();
+        let functions = with_own(functions);
         let path = path.as_ref().to_owned();
         let start = env.clock.now();
         let (engine, attempts) = Engine::follow_on(&disk, &path, options, &env, &functions, None)?;

@@ -11,6 +11,17 @@ use terrane_engine::{Engine, ReplayFilter};
 
 use crate::Db;
 
+/// The functions of a program, and the operators that the library has beside those of `terrane-base`.
+pub(crate) fn with_own(functions: impl Into<Functions>) -> Functions {
+    let functions = functions.into();
+    #[cfg(feature = "json")]
+    let functions = Functions {
+        operators: functions.operators.with_reserved(Arc::new(crate::json::JsonMergePatch)),
+        ..functions
+    };
+    functions
+}
+
 impl Db {
     /// Opens a database with functions that are not built in (merge operators, prefix extractors, key
     /// orders), by the names that its tables have them by.
@@ -23,7 +34,7 @@ impl Db {
         options: &Options,
         functions: impl Into<Functions>,
     ) -> Result<Db> {
-        Ok(Db::from_engine(Engine::open_with(path.as_ref(), options, Env::real(), functions)?))
+        Ok(Db::from_engine(Engine::open_with(path.as_ref(), options, Env::real(), with_own(functions))?))
     }
 
     /// [`Db::open_with_functions`] on another device than the files of the operating system: for simulators
@@ -38,7 +49,7 @@ impl Db {
         env: Env,
         functions: impl Into<Functions>,
     ) -> Result<Db> {
-        Ok(Db::from_engine(Engine::open_with_on(disk, path.as_ref(), options, env, functions)?))
+        Ok(Db::from_engine(Engine::open_with_on(disk, path.as_ref(), options, env, with_own(functions))?))
     }
 
     /// [`Db::open_with_functions`] with a filter that is called for each batch of the journal before replay.
@@ -97,6 +108,7 @@ impl Db {
         functions: impl Into<Functions>,
         filter: &dyn ReplayFilter,
     ) -> Result<Db> {
+        let functions = with_own(functions);
         Ok(Db::from_engine(Engine::open_filtered_on(disk, path.as_ref(), options, env, functions, filter)?))
     }
 

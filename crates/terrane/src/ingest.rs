@@ -274,8 +274,8 @@ impl Db {
     /// table has, for two files of one table that overlap, for a table of another database, or no file at
     /// all; `Corrupt`, naming file and offset; `TimedOut` if a transaction keeps locks in the ranges for
     /// longer than [`IngestOptions::lock_timeout`]; `Busy` while a flush of a table is paused; `NotFound`,
-    /// `Full`, `Poisoned`, also if background work on a table has stopped, `Io`. Nothing came in then, unless
-    /// it was `Poisoned`.
+    /// `Full`, `Poisoned`, also if background work on a table has stopped, `Io`. Nothing was ingested then,
+    /// unless it was `Poisoned`.
     pub fn ingest<P: AsRef<Path>>(&self, files: &[(&Table, P)], options: IngestOptions) -> Result<Ingested> {
         let engine: &Arc<Engine> = self.engine();
         let files = files.iter().map(|(table, path)| {

@@ -169,7 +169,7 @@ impl Cursor {
     /// ```
     #[track_caller]
     pub fn refresh(&mut self) {
-        // First the number, then the picture: what the number sees cannot be removed meanwhile.
+        // First the number, then the read view: what the number sees cannot be removed meanwhile.
         let is_other = self.hold.renew();
         let (table, pin) = (self.table.engine_table(), self.hold.snapshot());
         if self.inner.renew(pin.shared(), table, pin.seq()) || is_other {

@@ -83,13 +83,12 @@
 //! # Servers
 //!
 //! Every handle can be used from any thread. A server with many concurrent requests can assign tables and
-//! ranges to cores instead: [`cores`].
+//! ranges to cores instead, experimentally: [`cores`].
 //!
 //! # Limits
 //!
 //! Keys up to 64 KiB, values up to 64 MiB, batches up to a quarter of the write memory (by default an eighth
 //! of [`Options::memory_bytes`]) and 256 MiB at most, 65,536 tables.
-#![forbid(unsafe_code)]
 
 mod backup;
 mod batch;
@@ -101,6 +100,8 @@ mod follower;
 mod functions;
 mod ingest;
 mod iter;
+#[cfg(feature = "json")]
+mod json;
 mod keys;
 mod maintain;
 mod memory;
@@ -134,8 +135,8 @@ pub use terrane_base::key_order::{ComparatorSource, KeyOrder, KeyOrders};
 pub use terrane_base::merge_operator::{MergeOperator, MergeOperators, OperatorSource, counter};
 pub use terrane_base::metrics::{Histogram, HistogramSnapshot, Metric, MetricKind, MetricScope};
 pub use terrane_base::options::{
-    AsStored, Compression, ExtractorName, IoUring, JournalMode, OperatorName, OptionInfo, Options, OrderName,
-    TimeToLive,
+    AsStored, Compression, Experiments, ExtractorName, IoUring, JournalMode, OperatorName, OptionInfo,
+    Options, OrderName, TimeToLive,
 };
 pub use terrane_base::prefix_extractor::{PrefixExtractor, PrefixExtractors};
 pub use terrane_base::{

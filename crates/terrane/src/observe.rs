@@ -211,6 +211,36 @@ impl Table {
         Ok(extents)
     }
 
+    /// The options of the table that its rows and its writers depend on, as [`TableOptions::set`] takes them:
+    /// `merge_operator`, `key_order`, `time_to_live` and `prefix_extractor`, as far as they are not the defaults
+    /// of a table.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let options = terrane::TableOptions::new().set("merge_operator", "counter")?;
+    /// let visits = db.create_table("visits", &options)?;
+    /// assert_eq!(visits.kept_options(), [("merge_operator".to_owned(), "counter".to_owned())]);
+    /// assert!(db.default_table().kept_options().is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// [`TableOptions::set`]: crate::TableOptions::set
+    #[must_use]
+    pub fn kept_options(&self) -> Vec<(String, String)> {
+        let settings = self.inner.settings();
+        let time_to_live = settings.time_to_live.millis().map(|millis| format!("{millis}ms"));
+        let kept = [
+            ("merge_operator", settings.merge_operator.get().map(str::to_owned)),
+            ("key_order", settings.key_order.get().map(str::to_owned)),
+            ("time_to_live", time_to_live),
+            ("prefix_extractor", settings.prefix_extractor.get().map(str::to_owned)),
+        ];
+        kept.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+
     /// Its number in the database, by which [`Change::table_id`](crate::Change::table_id) names it: 0 for the
     /// default table, and never given to another one.
     #[must_use]

@@ -91,7 +91,7 @@ impl Db {
     ///
     /// # Errors
     /// `Busy` if it would be held back, `TimedOut` if a transaction or another write has a lock of one of its
-    /// keys, or extents come in there: nothing is written. Otherwise as [`Db::write`].
+    /// keys, or an ingest holds them: nothing is written. Otherwise as [`Db::write`].
     pub fn try_write(&self, batch: &Batch, sync: Sync) -> Result<SeqNo> {
         self.write_with_deadline(batch, sync, Duration::ZERO)
     }
@@ -102,7 +102,7 @@ impl Db {
     ///
     /// # Errors
     /// `Busy` if that is not enough, `TimedOut` if a transaction or another write keeps a lock of one of its
-    /// keys, or extents come in there for longer: nothing is written. Otherwise as [`Db::write`].
+    /// keys, or an ingest holds them for longer: nothing is written. Otherwise as [`Db::write`].
     pub fn write_with_deadline(&self, batch: &Batch, sync: Sync, patience: Duration) -> Result<SeqNo> {
         batch.check(self.engine())?;
         self.engine().write_within(&batch.records, sync.is_yes(), patience)

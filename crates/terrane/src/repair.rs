@@ -7,6 +7,8 @@ use terrane_base::options::Options;
 use terrane_base::{Functions, Result};
 use terrane_engine::RepairReport;
 
+use crate::functions::with_own;
+
 /// Brings what can be proven readable of the database in `source` into a new one in `target`, a directory
 /// that is missing or empty; `options` are those of the new database. The damaged one is only read. The
 /// report names the losses, by table and key range where that is known, up to 16 MiB of them, and counts the
@@ -44,5 +46,5 @@ pub fn repair_with_functions(
     options: &Options,
     functions: impl Into<Functions>,
 ) -> Result<RepairReport> {
-    terrane_engine::repair_with(source.as_ref(), target.as_ref(), options, Env::real(), functions)
+    terrane_engine::repair_with(source.as_ref(), target.as_ref(), options, Env::real(), with_own(functions))
 }

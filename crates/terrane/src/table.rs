@@ -142,7 +142,7 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// As [`Table::put`], and `Invalid` if the table has no merge operator.
+    /// As [`Table::put`], and `Invalid` if the table has no merge operator, or its operator refuses the operand.
     pub fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()> {
         self.refuse_if_dropped()?;
         self.encoding(key, |key| self.engine.write_point(false, |batch| self.add_merge(batch, key, operand)))
@@ -189,7 +189,11 @@ impl Table {
         key: &[u8],
         operand: &[u8],
     ) -> Result<()> {
-        self.require_operator()?;
+        let wrong = |error: Error| {
+            let error = if error.kind() == Kind::Invalid { error } else { Error::invalid(error.message()) };
+            error.context(format!("operand of {} bytes for table {:?}", operand.len(), self.name()))
+        };
+        self.require_operator()?.check_operand(operand).map_err(wrong)?;
         records.merge(self.id(), key, operand, self.inner.sense.expiry_of_operand())
     }
 

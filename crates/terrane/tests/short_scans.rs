@@ -1,5 +1,4 @@
-//! What a short scan costs beside what it reads: no look at the clock, and where a cursor is refreshed no
-//! memory.
+//! The overhead of a short scan: it does not read the clock, and a refreshed cursor allocates no memory.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -39,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The real clock, with a count of who looks at it.
+/// The real clock, with a count of its readings.
 #[derive(Debug)]
 struct Counted(Arc<dyn Clock>);
 
@@ -70,7 +69,7 @@ fn open(options: Options) -> Db {
     let env = Env { clock: Arc::new(Counted(Env::real().clock)), ..Env::real() };
     let db = Db::open_on(MemoryDevice::new(64 << 20).disk(), "/data", &options, env).unwrap();
     (0..1000u32).for_each(|key| db.put(&key.to_be_bytes(), b"value").unwrap());
-    // What is in memory stays there.
+    // Rows in memory stay there.
     db.pause_background();
     db
 }

@@ -1,4 +1,5 @@
-//! What is written by hand, held against the table: each function once, with arguments that pass as the table's do.
+//! Checks the functions that are written by hand against the table: each exists once, with compatible
+//! arguments.
 
 use std::collections::BTreeMap;
 
@@ -50,8 +51,9 @@ pub(super) fn by_hand(tree: &Tree, abi: &Abi) -> Vec<Finding> {
     findings
 }
 
-/// Every `fn rocksdb_NAME(..)` of a file, and both of `fn rocksdb_NAME | rocksdb_NAME_cf(.. ; ..)`: the second one has a handle of a
-/// column family where the semicolon stands.
+/// Every `fn rocksdb_NAME(..)` of a file, and both of `fn rocksdb_NAME | rocksdb_NAME_cf(.. ; ..)`: the
+/// second one has a handle of a column family, or a list of those, where the semicolon stands. Four names
+/// are those of functions that fill a write batch, two with an index: the batch comes before the arguments.
 fn functions(path: &str, text: &str) -> Vec<(String, Found)> {
     let mut functions = Vec::new();
     for (at, mark) in text.match_indices("fn rocksdb_") {
@@ -67,15 +69,16 @@ fn functions(path: &str, text: &str) -> Vec<(String, Found)> {
             arguments,
             result: result.to_owned(),
         };
-        let (before, behind) = rest[..end].split_once(';').unwrap_or((&rest[..end], ""));
-        let (before, behind) = (kinds(before), kinds(behind));
-        if let Some((name, of_family)) = name.split_once('|') {
-            let handle = vec!["Option<&FamilyHandle>".to_owned()];
+        let names: Vec<&str> = name.split('|').map(str::trim).collect();
+        let (before, behind) = match (names.len(), rest[..end].split_once(';')) {
+            (4, _) => (vec!["Option<&WriteBatch>".to_owned()], kinds(&rest[..end])),
+            (_, Some((before, behind))) => (kinds(before), kinds(behind)),
+            (_, None) => (kinds(&rest[..end]), Vec::new()),
+        };
+        for (at, name) in names.iter().enumerate().rev() {
+            let handle = if at % 2 == 1 { vec!["Option<&FamilyHandle>".to_owned()] } else { Vec::new() };
             let arguments = [before.clone(), handle, behind.clone()].concat();
-            functions.push((of_family.trim().to_owned(), found(arguments)));
-            functions.push((name.trim().to_owned(), found([before, behind].concat())));
-        } else {
-            functions.push((name.to_owned(), found([before, behind].concat())));
+            functions.push(((*name).to_owned(), found(arguments)));
         }
     }
     functions
@@ -167,5 +170,16 @@ mod tests {
         assert_eq!(without.arguments, ["u64", "usize"]);
         assert_eq!(with.arguments, ["u64", "Option<&FamilyHandle>", "usize"]);
         assert_eq!((with.result.as_str(), without.result.as_str()), ("u8", "u8"));
+    }
+
+    #[test]
+    fn functions_that_fill_a_batch_are_four() {
+        let text =
+            "fn rocksdb_b | rocksdb_b_cf |\n    rocksdb_i | rocksdb_i_cf(key: Bytes<'_>, len: usize) {\n}\n";
+        let found = functions("a.rs", text);
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["rocksdb_i_cf", "rocksdb_i", "rocksdb_b_cf", "rocksdb_b"]);
+        assert_eq!(found[0].1.arguments.len(), 4);
+        assert_eq!(found[1].1.arguments, ["Option<&WriteBatch>", "Bytes<'_>", "usize"]);
     }
 }

@@ -15,6 +15,7 @@ pub fn text(abi: &Abi) -> String {
          from abi.toml; do not edit. What each function does: docs/rocksdb-c-api.md. */\n\
          #ifndef TERRANE_ROCKSDB_C_H\n#define TERRANE_ROCKSDB_C_H\n\n\
          #include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n\
+         #ifndef ROCKSDB_LIBRARY_API\n#define ROCKSDB_LIBRARY_API\n#endif\n\n\
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n",
         abi.version
     );

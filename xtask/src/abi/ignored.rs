@@ -1,4 +1,5 @@
-//! Options of behaviour that have no effect: the list of them, and the setters that only note that they were called.
+//! Options of behaviour that have no effect: the list of them, and the setters that only note that they were
+//! called.
 
 use std::fmt::Write as _;
 
@@ -25,8 +26,8 @@ pub(super) fn rows(abi: &Abi) -> Result<Vec<String>, String> {
 fn row(function: &Function) -> Result<String, String> {
     let name = &function.name;
     let is_set = match &function.source {
-        Source::Knob(field) => {
-            let field = format!("options.knobs.{}", field.to_lowercase());
+        Source::Field(field) => {
+            let field = format!("options.fields.{}", field.to_lowercase());
             match (&function.ignored_if, &function.default) {
                 (Some(condition), _) => format!("{field} {}", condition.replace("{v}", &field)),
                 (None, Some(default)) => format!("{field} != {default}"),

@@ -1,5 +1,6 @@
-//! RocksDB's C interface: `crates/terrane-rocksdb/abi.toml` is its only source. [`rust`] makes the mechanical functions of it,
-//! [`header`] the C header, [`page`] the documentation; [`check`] holds what is written by hand against it.
+//! RocksDB's C interface: `crates/terrane-rocksdb/abi.toml` is its only source. [`rust`] makes the mechanical
+//! functions of it, [`header`] the C header, [`page`] the documentation; [`check`] compares the functions
+//! that are written by hand with it.
 
 mod check;
 pub mod header;
@@ -25,8 +26,8 @@ fn generated(abi: &Abi) -> Result<Vec<(String, String)>, String> {
     Ok(files)
 }
 
-/// Checks that what is generated is what the table says, and that every function is there as it says. A tree without the table
-/// needs nothing.
+/// Checks that what is generated is what the table says, and that every function is there as it says. A tree
+/// without the table needs nothing.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let Some(text) = tree.get(TABLE) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! The page that says of each function what it does.
+//! The page that describes each function.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! The mechanical part of the exported functions: knobs, objects of nothing but knobs, and what fails by name.
+//! The mechanical part of the exported functions: fields, objects of nothing but fields, and what fails by
+//! name.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,7 +21,7 @@ const HEAD: &str = "//! Written by `cargo xtask abi --write` from `abi.toml`; do
 pub fn files(abi: &Abi) -> Result<Vec<(String, String)>, String> {
     let mut parts: Vec<(String, Vec<String>)> = Vec::new();
     for object in abi.objects.iter().filter(|object| object.is_own && !object.has_values) {
-        parts.push((module(&object.rust), knobs(abi, object)?));
+        parts.push((module(&object.rust), fields(abi, object)?));
     }
     let mut small = Vec::new();
     for object in abi.objects.iter().filter(|object| !object.is_own && !object.has_values) {
@@ -81,7 +82,7 @@ fn head(rows: &[String]) -> String {
         [one] => drop(writeln!(head, "use crate::ffi::types::{one};")),
         many => drop(writeln!(head, "use crate::ffi::types::{{{}}};", many.join(", "))),
     }
-    let owned = rows.iter().filter_map(|row| row.strip_prefix("knobs! { own ")?.split(' ').next());
+    let owned = rows.iter().filter_map(|row| row.strip_prefix("option_fields! { own ")?.split(' ').next());
     let objects: std::collections::BTreeSet<&str> = owned.collect();
     for name in &objects {
         let _ = writeln!(head, "use crate::options::{name};");
@@ -107,45 +108,47 @@ fn module(rust: &str) -> String {
     name
 }
 
-/// What is known of one knob.
+/// What is known of one field.
 #[derive(Default)]
-struct Knob<'a> {
+struct Field<'a> {
     set: Option<&'a Function>,
     get: Option<&'a Function>,
 }
 
-fn knobs(abi: &Abi, object: &Object) -> Result<Vec<String>, String> {
-    let mut found: BTreeMap<&str, Knob<'_>> = BTreeMap::new();
+fn fields(abi: &Abi, object: &Object) -> Result<Vec<String>, String> {
+    let mut found: BTreeMap<&str, Field<'_>> = BTreeMap::new();
     for function in abi.functions() {
-        let Source::Knob(name) = &function.source else { continue };
+        let Source::Field(name) = &function.source else { continue };
         let first = function.arguments.first().and_then(|first| abi.object(first));
         if first.is_none_or(|first| first.c != object.c) {
             continue;
         }
-        let knob = found.entry(name).or_default();
+        let field = found.entry(name).or_default();
         let is_set = function.arguments.len() == 2;
-        *(if is_set { &mut knob.set } else { &mut knob.get }) = Some(function);
+        *(if is_set { &mut field.set } else { &mut field.get }) = Some(function);
     }
     if found.is_empty() {
         return Ok(Vec::new());
     }
     let kind = if object.is_own { "own" } else { "plain" };
-    let mut rows = vec![format!("knobs! {{ {kind} {} {}Knobs {{\n", object.rust, object.rust)];
-    for (name, knob) in found {
-        rows.push(row(name, &knob)?);
+    let mut rows = vec![format!("option_fields! {{ {kind} {} {}Fields {{\n", object.rust, object.rust)];
+    for (name, field) in found {
+        rows.push(row(name, &field)?);
     }
     rows.push("} }\n".into());
     Ok(rows)
 }
 
-fn row(name: &str, knob: &Knob<'_>) -> Result<String, String> {
+fn row(name: &str, field: &Field<'_>) -> Result<String, String> {
     let typed =
         |function: &Function, c: &str| rust_type(c).ok_or(format!("{}: unknown type {c}", function.name));
-    let set = knob.set.map(|set| Ok::<_, String>((&set.name, typed(set, &set.arguments[1])?))).transpose()?;
-    let get = knob.get.map(|get| Ok::<_, String>((&get.name, typed(get, &get.result)?))).transpose()?;
+    let set =
+        field.set.map(|set| Ok::<_, String>((&set.name, typed(set, &set.arguments[1])?))).transpose()?;
+    let get = field.get.map(|get| Ok::<_, String>((&get.name, typed(get, &get.result)?))).transpose()?;
     let kind = set.or(get).ok_or(format!("{name}: neither set nor got"))?.1;
-    let default = [knob.set, knob.get].into_iter().flatten().find_map(|function| function.default.as_deref());
-    let default = default.ok_or(format!("knob {name}: no default"))?;
+    let default =
+        [field.set, field.get].into_iter().flatten().find_map(|function| function.default.as_deref());
+    let default = default.ok_or(format!("field {name}: no default"))?;
     let mut row = format!("    {}: {kind} = {default}", name.to_lowercase());
     if let Some((function, kind)) = set {
         let _ = write!(row, ", set {function} {kind}");
@@ -159,9 +162,9 @@ fn row(name: &str, knob: &Knob<'_>) -> Result<String, String> {
     Ok(row)
 }
 
-/// An object of nothing but knobs, with what makes and frees it.
+/// An object of nothing but fields, with what makes and frees it.
 fn plain_object(abi: &Abi, object: &Object) -> Result<Vec<String>, String> {
-    let mut rows = knobs(abi, object)?;
+    let mut rows = fields(abi, object)?;
     rows.extend(made_and_freed(abi, object));
     Ok(rows)
 }

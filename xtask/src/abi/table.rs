@@ -36,13 +36,13 @@ impl State {
 pub enum Source {
     /// Written by hand.
     Hand,
-    /// Sets or gets this knob of its first argument.
-    Knob(String),
+    /// Sets or gets this field of its first argument.
+    Field(String),
     /// Reads this field of its first argument, an object of values.
     Value(String),
     /// Counts what is in this field of its first argument, an object of values.
     Count(String),
-    /// Makes an object of nothing but knobs.
+    /// Makes an object of nothing but fields.
     Create,
     /// Frees one.
     Destroy,
@@ -67,7 +67,7 @@ pub struct Function {
     pub result: String,
     /// C types of the arguments.
     pub arguments: Vec<String>,
-    /// What its knob has in a new object.
+    /// What its field has in a new object.
     pub default: Option<String>,
     /// Where it is not as in RocksDB.
     pub differs: Option<String>,
@@ -93,7 +93,7 @@ pub struct Area {
     pub functions: Vec<Function>,
 }
 
-/// An object with knobs.
+/// An object with fields.
 #[derive(Clone, Debug)]
 pub struct Object {
     /// Its C type.
@@ -102,7 +102,7 @@ pub struct Object {
     pub rust: String,
     /// Whether the Rust type is written by hand.
     pub is_own: bool,
-    /// Whether it has values that are only read, instead of knobs.
+    /// Whether it has values that are only read, instead of fields.
     pub has_values: bool,
 }
 
@@ -111,7 +111,7 @@ pub struct Object {
 pub struct Abi {
     /// The version of RocksDB that the interface is of.
     pub version: String,
-    /// Objects with knobs.
+    /// Objects with fields.
     pub objects: Vec<Object>,
     /// Types that are only pointed at.
     pub opaque: Vec<String>,
@@ -183,8 +183,8 @@ fn area(value: &Value) -> Result<Area, String> {
     Ok(Area { functions: functions.collect::<Result<_, _>>()?, name })
 }
 
-/// Gives other names of functions what these have. A name with a C type of its own keeps that, its state and its remark; the
-/// type must pass as that of the function does.
+/// Gives other names of functions what these have. A name with a C type of its own keeps that, its state and
+/// its remark; the type must pass as that of the function does.
 fn resolve_names(areas: &mut [Area]) -> Result<(), String> {
     let known: Vec<Function> = areas.iter().flat_map(|area| &area.functions).cloned().collect();
     for function in areas.iter_mut().flat_map(|area| &mut area.functions) {
@@ -222,8 +222,11 @@ fn function(name: &str, row: &Value) -> Result<Function, String> {
     let bad = |what: &str| format!("{name}: {what}");
     let word = text("is").ok_or(bad("no `is`"))?;
     let state = State::ALL.into_iter().find(|state| state.word() == word).ok_or(bad("unknown state"))?;
-    let fields =
-        [("knob", Source::Knob as fn(String) -> Source), ("value", Source::Value), ("count", Source::Count)];
+    let fields = [
+        ("field", Source::Field as fn(String) -> Source),
+        ("value", Source::Value),
+        ("count", Source::Count),
+    ];
     let mut fields = fields.into_iter().filter_map(|(key, source)| Some(source(text(key)?)));
     let source = match (fields.next(), text("by").as_deref()) {
         (None, None) if text("of").is_some() => Source::Name(text("of").unwrap_or_default()),
@@ -234,10 +237,10 @@ fn function(name: &str, row: &Value) -> Result<Function, String> {
         (None, Some("hand")) => Source::Hand,
         (None, None) if matches!(state, State::Refused | State::Missing) => Source::Failure,
         (None, None) => Source::Hand,
-        _ => return Err(bad("`knob`, `value` or `count` does not go with `by`, or `by` is unknown")),
+        _ => return Err(bad("`field`, `value` or `count` does not go with `by`, or `by` is unknown")),
     };
     if fields.next().is_some() {
-        return Err(bad("more than one of `knob`, `value` and `count`"));
+        return Err(bad("more than one of `field`, `value` and `count`"));
     }
     let c = text("c").ok_or(bad("no `c`"))?;
     let (result, arguments) = signature(&c).ok_or(bad("`c` is no type of a function"))?;

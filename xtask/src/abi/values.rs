@@ -1,4 +1,5 @@
-//! Objects of values that are only read: a struct, and a function for each field. The type of the function says what the field is.
+//! Objects of values that are only read: a struct, and a function for each field. The type of the function
+//! says what the field is.
 
 use std::fmt::Write as _;
 

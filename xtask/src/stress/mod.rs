@@ -4,8 +4,8 @@
 //! 1. [`select`]: which test targets take part. 2. They are built once, with the feature `schedule` of each
 //!    package that has it. 3. [`plan`]: order and seeds of the runs, from one number. 4. Some loops take the
 //!    next run each and do it to its end ([`crate::child`]), until the time is over or one fails. 5. A
-//!    failure is told with the tests that [`crate::outcome`] finds and a line that repeats it; [`tally`] sums
-//!    up.
+//!    failure is reported with the tests that [`crate::outcome`] finds and a line that repeats it; [`tally`]
+//!    sums up.
 //!
 //! Files of output are below the target directory of cargo, in a folder with the seed's number; those of runs
 //! that passed are removed, and so are temporary files.
@@ -275,7 +275,7 @@ impl<'p> Shared<'p> {
     }
 }
 
-/// What is told of a run that failed.
+/// The report of a run that failed.
 fn failure(ended: &Ended<'_>, outcome: &Outcome) -> String {
     let run = &ended.run;
     let output = std::fs::read(&ended.output).unwrap_or_default();

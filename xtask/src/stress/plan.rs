@@ -153,7 +153,7 @@ impl Run<'_> {
         format!("{:06}-{}-{}.txt", self.number, self.program.target.package, self.program.target.name())
     }
 
-    /// What the program is told, for the whole run or for those tests of it.
+    /// The arguments of the program, for all its tests or for `tests`.
     #[must_use]
     pub fn arguments(&self, tests: &[String]) -> Vec<String> {
         let mut arguments =

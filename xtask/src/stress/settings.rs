@@ -1,4 +1,4 @@
-//! What the command is told.
+//! Settings of `cargo xtask stress`, from its arguments.
 
 use std::ops::RangeInclusive;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,7 +21,7 @@ cores, other cases in each run, and random delays of threads at locks, atomic va
   --list            name the programs and end; with --only those that it chooses
 ";
 
-/// What the command is told.
+/// Settings of one call of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// How long runs are begun.

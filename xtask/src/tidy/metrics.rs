@@ -1,5 +1,5 @@
-//! `docs/metrics.md`: every metric that there is. It is read from the rows of the three tables that are its only source, each
-//! on one line: `name, kind, "unit", "sentence";`.
+//! `docs/metrics.md`: every metric that there is. It is read from the rows of the three tables that are its
+//! only source, each on one line: `name, kind, "unit", "sentence";`.
 
 use std::fmt::Write as _;
 

@@ -9,7 +9,8 @@
 //!   [`names`]: options, metrics, functions and tests that pages name. [`inventory`]: the page of unsafe
 //!   code.
 //! * [`parts`]: the parts of the engine import downwards only.
-//! * [`words`]: what a reader must read twice, with a ratchet. [`width`]: columns of comments, with a ratchet.
+//! * [`words`]: what a reader must read twice, with a ratchet. [`width`]: columns of comments, with a
+//!   ratchet.
 //! * [`metrics`]: the page of metrics. [`crate::abi`]: what is made of the table of the C interface.
 
 pub mod bans;

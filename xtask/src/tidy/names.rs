@@ -2,7 +2,8 @@
 //! must be in the code.
 //!
 //! A name is lower-case words joined by underscores; one that ends in two dots stands for every name that
-//! begins so. Design pages and logs are not checked: they name what was tried and removed.
+//! begins so. An experiment is named with its prefix, `experiments.NAME`. Design pages and logs are not
+//! checked: they name what was tried and removed.
 
 use std::collections::BTreeSet;
 
@@ -20,6 +21,8 @@ const PAGES: [&str; 8] = [
     "docs/tuning.md",
 ];
 const OPTIONS: &str = "crates/terrane-base/src/options.rs";
+const EXPERIMENTS: &str = "crates/terrane-base/src/options/experiments.rs";
+const PREFIX: &str = "experiments.";
 const TUNING: &str = "docs/tuning.md";
 
 /// Checks the names of each page, and the defaults of options.
@@ -29,19 +32,40 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     if pages.is_empty() {
         return Vec::new();
     }
-    let (code, mut findings) = (identifiers(tree), Vec::new());
+    let (code, experiments, mut findings) = (identifiers(tree), experiments(tree), Vec::new());
     for (page, text) in pages {
         for (index, line) in text.lines().enumerate() {
-            let names = line.split('`').skip(1).step_by(2).filter(|span| is_name(span));
-            for name in names.filter(|name| !is_known(&code, name)) {
-                let why =
-                    format!("`{name}` is no option, metric, function or test: it was renamed or removed");
-                findings.push(Finding::new(page, index + 1, why));
+            for span in line.split('`').skip(1).step_by(2) {
+                findings
+                    .extend(wrong(span, &code, &experiments).map(|why| Finding::new(page, index + 1, why)));
             }
         }
     }
     findings.extend(defaults(tree));
     findings
+}
+
+/// What is wrong with the text in back quotes, if it is a name.
+fn wrong(span: &str, code: &BTreeSet<&str>, experiments: &BTreeSet<&str>) -> Option<String> {
+    match span.strip_prefix(PREFIX) {
+        Some(name) if is_name(name) && !experiments.contains(name) => {
+            Some(format!("there is no experiment `{span}`: it was renamed or removed"))
+        }
+        None if experiments.contains(span) => {
+            Some(format!("`{span}` is an experiment: call it `{PREFIX}{span}`"))
+        }
+        None if is_name(span) && !is_known(code, span) => {
+            Some(format!("`{span}` is no option, metric, function or test: it was renamed or removed"))
+        }
+        _ => None,
+    }
+}
+
+/// Names of the rows of the list of experiments.
+fn experiments(tree: &Tree) -> BTreeSet<&str> {
+    let rows = tree.get(EXPERIMENTS).unwrap_or_default().lines();
+    let names = rows.filter_map(|row| Some(row.strip_prefix("    ")?.split_once(": ")?.0));
+    names.filter(|name| is_name(name)).collect()
 }
 
 /// Every word of the Rust files and of their paths, which name test targets.

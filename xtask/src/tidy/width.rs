@@ -1,6 +1,6 @@
 //! Width of comments: at most 110 columns, as the code. rustfmt wraps code and leaves comments alone, so this
-//! check counts the wider comment lines of each package. `xtask/width.txt` says how many a package may have; the
-//! counts only fall.
+//! check counts the wider comment lines of each package. `xtask/width.txt` says how many a package may have;
+//! the counts only fall.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

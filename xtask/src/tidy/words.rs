@@ -1,8 +1,8 @@
-//! Words that a reader from another country must read twice, counted over code and pages. `xtask/words.txt` says how often each
-//! may stand in the tree; the counts only fall.
+//! Words that a reader from another country must read twice, counted over code and pages. `xtask/words.txt`
+//! says how often each may stand in the tree; the counts only fall.
 //!
-//! A word counts where it stands alone: between characters that are neither letters nor digits, so that parts of names
-//! count, too.
+//! A word counts where it stands alone: between characters that are neither letters nor digits, so that parts
+//! of names count, too.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn items_come_in_order_and_those_of_one_key_stay_in_theirs() {
+    fn items_are_sorted_and_items_of_one_key_keep_their_order() {
         let backward = Collation::by(Arc::new(Odd { is_order: true }));
         for count in [0, 1, 2, 3, 7, 64, 65, 300] {
             let mut sorted = items(count);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comparator_that_contradicts_itself_loses_nothing() {
+    fn a_contradictory_comparator_loses_no_item() {
         let odd = Collation::by(Arc::new(Odd { is_order: false }));
         for count in 0..600 {
             let mut sorted = items(count);

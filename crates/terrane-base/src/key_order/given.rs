@@ -1,4 +1,4 @@
-//! The orders that a program gives, and those that are always at hand, by name.
+//! The key orders by name: those that a program registers, and the built-in ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::{Collation, Comparator, Error, Result};
 pub struct KeyOrders {
     by_name: BTreeMap<String, Given>,
     sourced: Option<Arc<Sourced>>,
-    /// True if a comparator of any name is taken for one that is not at hand.
+    /// True if a stand-in replaces a comparator that is not registered.
     takes_any: bool,
 }
 
@@ -47,7 +47,7 @@ impl Sourced {
     }
 }
 
-/// What a program gave under a name.
+/// An order that a program registered under a name.
 #[derive(Clone, Debug)]
 enum Given {
     Encoding(Arc<dyn KeyOrder>),
@@ -80,15 +80,16 @@ impl KeyOrders {
         self.add(name, Given::Comparator(Collation::by(comparator)))
     }
 
-    /// Has comparators with names that are not given looked for in `source`, at any time while the database
-    /// is open.
+    /// Searches `source` for comparators whose names are not registered, at any time while the database is
+    /// open.
     #[must_use]
     pub fn with_source(self, source: Arc<dyn ComparatorSource>) -> Self {
         KeyOrders { sourced: Some(Sourced::of(source)), ..self }
     }
 
-    /// Orders to look at what a database has beside rows: one that has no comparator is opened all the same,
-    /// with keys in any order. Only to be read, or done away with.
+    /// Orders for tools that inspect a database without its rows: a table whose comparator is not registered
+    /// is opened all the same, with its keys in some order. Such a database may only be inspected, or
+    /// removed.
     #[must_use]
     pub fn with_any(self) -> Self {
         KeyOrders { takes_any: true, ..self }
@@ -103,7 +104,7 @@ impl KeyOrders {
         Ok(self)
     }
 
-    /// Returns true if the order with this name is at hand, not one that is taken for it
+    /// Returns true if the order with this name is registered; a stand-in does not count
     /// ([`KeyOrders::with_any`]).
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
@@ -133,8 +134,8 @@ impl KeyOrders {
     }
 
     /// The order with this name of a table that was made with functions that encode and decode. Where none is
-    /// at hand and any is taken ([`KeyOrders::with_any`]), its keys are seen as they are kept, which is in
-    /// their order.
+    /// registered and a stand-in is allowed ([`KeyOrders::with_any`]), callers see the stored keys, which are
+    /// in that order.
     ///
     /// # Errors
     /// As [`KeyOrders::find`].
@@ -146,7 +147,7 @@ impl KeyOrders {
         self.find(name)
     }
 
-    /// Returns true if a table is taken whose order is not at hand.
+    /// Returns true if tables whose key order is not registered are accepted.
     #[must_use]
     pub fn takes_any(&self) -> bool {
         self.takes_any
@@ -165,7 +166,7 @@ impl KeyOrders {
         KeyOrders { by_name: by_name.collect(), sourced, takes_any: self.takes_any }
     }
 
-    /// How the keys of a table compare whose order is the comparator `name`, at hand or not.
+    /// The collation of a table with the comparator `name`, registered or not.
     #[must_use]
     pub fn collation(&self, name: &str) -> Collation {
         match self.by_name.get(name) {

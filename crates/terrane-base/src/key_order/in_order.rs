@@ -33,6 +33,10 @@ impl MergeOperator for OperatorInOrder {
         self.operator.partial(&self.order.decode(key)?, operands, out)
     }
 
+    fn check_operand(&self, operand: &[u8]) -> Result<()> {
+        self.operator.check_operand(operand)
+    }
+
     fn joins_first(&self) -> bool {
         self.operator.joins_first()
     }

@@ -5,7 +5,8 @@
 //! | `counter` | [`counter::encode`]: 8 bytes, little-endian, signed | the sum modulo 2^64; no base counts as 0 |
 //! | `append`, `append:SEPARATOR` | any bytes | all of them, oldest first, the separator in between |
 //! | `max`, `min` | any bytes | the greatest or least as unsigned bytes, as keys are ordered |
-//! | `json_merge_patch` | JSON | RFC 7396; with the feature `json` |
+//!
+//! The library adds `json_merge_patch` (RFC 7396) with its feature `json`.
 //!
 //! The sum wraps around: saturation would depend on the order in which parts are folded, and it would be
 //! unknown later which sums were cut.
@@ -42,8 +43,6 @@ pub fn built_in(name: &str) -> Option<Arc<dyn MergeOperator>> {
         "counter" => Some(Arc::new(Counter)),
         "max" => Some(Arc::new(Extreme { name: "max", is_max: true })),
         "min" => Some(Arc::new(Extreme { name: "min", is_max: false })),
-        #[cfg(feature = "json")]
-        "json_merge_patch" => Some(Arc::new(super::json::JsonMergePatch)),
         _ => {
             let separator = if name == "append" { "" } else { name.strip_prefix("append:")? };
             super::check_name(name).ok()?;
@@ -71,6 +70,10 @@ impl MergeOperator for Counter {
 
     fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Result<bool> {
         self.full(key, None, operands, out).map(|()| true)
+    }
+
+    fn check_operand(&self, operand: &[u8]) -> Result<()> {
+        counter::decode(operand).map(drop)
     }
 }
 

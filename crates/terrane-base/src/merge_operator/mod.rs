@@ -14,8 +14,6 @@
 //!    one, is refused ([`crate::callback`]).
 
 mod built_in;
-#[cfg(feature = "json")]
-mod json;
 
 pub use built_in::{built_in, counter};
 
@@ -27,6 +25,9 @@ use crate::{Error, Result};
 
 /// Longest name of an operator, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
+
+/// Name that is reserved for an operator of the library, which has it with its feature `json`.
+pub const JSON_MERGE_PATCH: &str = "json_merge_patch";
 
 /// Folds the operands of a key. See the [module](self) for the contract.
 pub trait MergeOperator: Send + Sync + fmt::Debug {
@@ -48,6 +49,16 @@ pub trait MergeOperator: Send + Sync + fmt::Debug {
     fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Result<bool> {
         let _ = (key, operands, out);
         Ok(false)
+    }
+
+    /// Refuses an operand that no value can be made of, when it is written: what is accepted once fails every
+    /// later read of its key. By default every operand is accepted.
+    ///
+    /// # Errors
+    /// What is wrong with it; the writer gets it as `Invalid`.
+    fn check_operand(&self, operand: &[u8]) -> Result<()> {
+        let _ = operand;
+        Ok(())
     }
 
     /// Returns true if a flush or compaction that finds operands and their base first asks for one operand
@@ -96,6 +107,19 @@ impl MergeOperators {
         Ok(self)
     }
 
+    /// Adds an operator that the library has beside those of this crate, under the name that is reserved for
+    /// it.
+    ///
+    /// # Panics
+    /// If its name is not [`JSON_MERGE_PATCH`].
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_reserved(mut self, operator: Arc<dyn MergeOperator>) -> Self {
+        assert_eq!(operator.name(), JSON_MERGE_PATCH, "the one reserved name");
+        self.by_name.insert(JSON_MERGE_PATCH.to_owned(), operator);
+        self
+    }
+
     /// Has `source` asked for operators that are neither given by name nor built in.
     #[must_use]
     pub fn with_source(mut self, source: Arc<dyn OperatorSource>) -> Self {
@@ -112,7 +136,7 @@ impl MergeOperators {
         let found = found.or_else(|| self.source.as_ref()?.operator(name));
         found.ok_or_else(|| {
             let remedy = match name {
-                "json_merge_patch" => "build the program with the feature json",
+                JSON_MERGE_PATCH => "build the program with the feature json",
                 _ => "give it at opening, or use one of counter, append, append:SEPARATOR, max, min, json_merge_patch",
             };
             Error::invalid(format!("there is no merge operator {name:?}: {remedy}"))
@@ -130,5 +154,5 @@ pub(crate) fn check_name(name: &str) -> std::result::Result<(), String> {
 
 /// Returns true if a name means a built-in operator, or none.
 fn is_reserved(name: &str) -> bool {
-    matches!(name, "none" | "json_merge_patch") || built_in(name).is_some()
+    matches!(name, "none" | JSON_MERGE_PATCH) || built_in(name).is_some()
 }

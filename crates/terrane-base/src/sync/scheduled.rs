@@ -49,7 +49,7 @@ fn until_taken<G>(on: usize, attempt: impl Fn() -> Option<G>, wait: impl FnOnce(
     }
 }
 
-/// What is blocked on `on` can try again.
+/// Threads that are blocked on `on` can try again.
 fn wake(on: usize, all: bool) {
     if let Some(explorer) = explorer() {
         explorer.wake(on, all);

@@ -1,4 +1,4 @@
-//! Nobody passes a watch unseen.
+//! A watcher sees every thread that passes.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use terrane_base::watch::Watch;
 
 use crate::explore;
 
-/// What a watcher must know of those who pass: each has a number, and each that came after the watcher began
-/// is noted.
+/// The passes that a watcher must see: each pass has a number, and each that begins after the watcher is
+/// recorded.
 #[derive(Default)]
 struct Passed {
     next: AtomicU64,
@@ -33,7 +33,7 @@ impl Passed {
         watch.passed();
     }
 
-    /// Watches for a while, and knows everybody who passed meanwhile.
+    /// Watches for a while, and checks that it saw every pass of that time.
     fn watch(&self, watch: &Watch) {
         watch.begin();
         let first = self.next.load(Ordering::SeqCst);
@@ -48,7 +48,7 @@ impl Passed {
     }
 }
 
-/// Found, when it was tried: no waiting for those who passed unseen.
+/// Finds a watcher that does not wait for passes that began before it (tried).
 #[test]
 fn no_pass_misses_a_watcher() {
     explore(|| {

@@ -1,6 +1,7 @@
 //! Every engine runs in a process of its own, so that memory, CPU, I/O and crashes are that engine's alone.
 //!
-//! * [`protocol`]: what parent and child say. [`serve`]: the child. [`parent`]: starts one, listens, ends it.
+//! * [`protocol`]: the messages between parent and child. [`serve`]: the child. [`parent`]: starts one,
+//!   listens, ends it.
 //! * [`limit`]: holds the child, its page cache included, to a ceiling of memory.
 
 pub mod limit;

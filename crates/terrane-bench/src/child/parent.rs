@@ -1,4 +1,4 @@
-//! Starts a child, gives it its job, passes on what it tells, and ends it.
+//! Starts a child, sends its job, passes on its events, and ends it.
 //!
 //! Two threads read its two streams, so that neither a silent child delays an interruption nor a talkative
 //! one waits for room in a pipe. They end with the streams, that is with the child.

@@ -1,5 +1,5 @@
-//! What parent and child tell each other: one job as JSON on the child's standard input, events as JSON lines
-//! on its standard output.
+//! The protocol of parent and child: one job as JSON on the child's standard input, events as JSON lines on
+//! its standard output.
 
 use std::path::PathBuf;
 

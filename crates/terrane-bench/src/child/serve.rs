@@ -1,4 +1,4 @@
-//! The child: opens one engine, does the steps of one scenario in order, tells what it measured.
+//! The child: opens one engine, does the steps of one scenario in order, and sends its measurements.
 
 use std::cell::Cell as Slot;
 use std::io::{BufRead, Write};
@@ -25,7 +25,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 /// Reads a job from `input`, does it and tells `output`.
 ///
 /// # Errors
-/// `Io` if the job cannot be read or the parent has gone; what an engine does wrong is told as an event.
+/// `Io` if the job cannot be read or the parent has gone; a failure of an engine is sent as an event.
 pub fn serve(input: &mut dyn BufRead, output: &mut (dyn Write + Send)) -> Result<()> {
     let mut text = String::new();
     input.read_line(&mut text).map_err(|error| Error::Io(format!("cannot read the job: {error}")))?;

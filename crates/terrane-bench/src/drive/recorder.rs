@@ -1,4 +1,4 @@
-//! What one worker measured: a histogram per kind of operation and counts that the sampler reads.
+//! The measurements of one worker: a histogram per kind of operation, and counts that the sampler reads.
 //!
 //! The histograms belong to the worker alone; only [`Tally`] is shared, one cache line per worker, written by
 //! its owner without read-modify-write.

@@ -1,4 +1,5 @@
-//! Point requests that are at hand at once: bytes in one buffer, done together, recorded one by one.
+//! Point requests that one thread has at the same time: their bytes lie in one buffer; they are done together
+//! and recorded one by one.
 
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ struct Entry {
     value_len: usize,
 }
 
-/// The requests at hand.
+/// The requests that wait to be done together.
 #[derive(Debug)]
 pub(super) struct Window {
     key_bytes: usize,

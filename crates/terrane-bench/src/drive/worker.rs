@@ -40,7 +40,7 @@ pub(super) struct Shared<'r> {
 pub(super) struct Manner {
     pub(super) sync: bool,
     pub(super) batch: usize,
-    /// Point requests at hand at once.
+    /// Number of point requests that the worker does together.
     pub(super) window: usize,
     pub(super) verify: bool,
     /// True if every key that is read must be there: nothing was deleted, and no trace asks for keys of its

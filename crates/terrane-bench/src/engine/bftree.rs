@@ -1,7 +1,7 @@
 //! Bf-Tree of Microsoft Research: a B-tree whose hot records live in a circular buffer of small pages. A tree
 //! per table.
 //!
-//! What it lacks, and the report says: it keeps no log here, so nothing survives before its pages are
+//! Its limits, which the report names: it keeps no log here, so nothing survives before its pages are
 //! evicted, and a database cannot be opened again; it writes record by record, so a batch is not atomic; it
 //! scans forward only; it takes no empty values. Its write-ahead log is left out: the crate cannot recover
 //! from it yet, and a commit waits a whole flush interval.

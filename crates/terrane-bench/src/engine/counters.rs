@@ -1,4 +1,4 @@
-//! What an engine counts about itself.
+//! The counters of an engine.
 
 use serde::{Deserialize, Serialize};
 

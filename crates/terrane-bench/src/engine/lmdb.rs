@@ -50,8 +50,8 @@ impl Lmdb {
         flags.set(EnvFlags::NO_READ_AHEAD, !read_ahead);
         let mut builder = EnvOpenOptions::new();
         builder.map_size(usize::try_from(map_bytes).unwrap_or(usize::MAX)).max_dbs(options.tables.max(1));
-        // SAFETY: the flags weaken durability only, as the report says; locking stays on. Nobody else changes
-        // the file: the bench makes the directory for this database.
+        // SAFETY: the flags weaken durability only, as the report says; locking stays on. No other program
+        // changes the file: the bench makes the directory for this database.
         let env = unsafe { builder.flags(flags).open(&options.directory) };
         let env = env.map_err(|error| said("open", &error))?;
         let tables = (0..options.tables.max(1)).map(|table| create(&env, table)).collect::<Result<_>>()?;

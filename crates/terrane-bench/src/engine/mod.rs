@@ -1,10 +1,11 @@
-//! The adapter trait: what the bench asks of every engine, and nothing that only one of them has.
+//! The adapter trait: the operations that the bench needs of every engine, and none that only one of them
+//! has.
 //!
 //! * [`Engine`]: an open database. [`Session`]: what one thread does with it. [`open`]: chooses by name.
 //! * A value is lent to a [`Visit`] instead of being copied out, so that an engine that can lend (LMDB,
 //!   pinned reads) shows it, and one that cannot pays for its copy. The bench reads what it is lent.
-//! * An operation that an engine lacks answers `Unsupported`; it is never emulated by something much dearer
-//!   or cheaper without saying so in [`Opened::settings`].
+//! * An operation that an engine lacks answers `Unsupported`; it is never emulated by an operation that costs
+//!   much more or less without saying so in [`Opened::settings`].
 //!
 //! To add a peer: one file here that implements the two traits, one arm in [`open`], one name in [`NAMES`],
 //! one feature in `Cargo.toml`; the suite `tests/conformance` runs it. See `docs/benchmarks/peers.md`.
@@ -100,7 +101,7 @@ pub struct Change<'c> {
     pub value: &'c [u8],
 }
 
-/// One of several requests that are at hand at once.
+/// One of several requests that are done together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'r> {
     /// The table.
@@ -258,9 +259,9 @@ pub trait Session {
         Err(Error::unsupported("this engine, as it was opened,", "transactions that the bench knows"))
     }
 
-    /// Does several requests that are at hand at once, as a server has them from its connections; lends the
-    /// values that are found. Requests about one key take effect in their order, others in any. The default
-    /// does one after the other.
+    /// Does several requests together, as a server has them from its connections; lends the values that are
+    /// found. Requests about one key take effect in their order, others in any. The default does one after
+    /// the other.
     ///
     /// # Errors
     /// As [`Session::get`] and [`Session::write`].

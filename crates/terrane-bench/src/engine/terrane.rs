@@ -1,7 +1,7 @@
 //! Terrane behind the bench's adapter, through its public library only.
 //!
 //! Threads use the database, or, with the option `cores`, give their requests to the cores that own the
-//! tables. What the adapter's own options are stands in `mode.rs`.
+//! tables. `mode.rs` describes the adapter's own options.
 
 mod cores;
 mod mode;

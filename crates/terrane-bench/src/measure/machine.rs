@@ -200,7 +200,7 @@ broken line";
     }
 
     #[test]
-    fn options_are_not_told_twice() {
+    fn options_are_shown_once() {
         let mount = Mount::find(MOUNTS, Path::new("/")).expect("the root is mounted");
         assert_eq!(mount.file_system(), "ext4 (rw,relatime,discard)");
     }

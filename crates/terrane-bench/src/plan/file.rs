@@ -132,7 +132,7 @@ overlay! {
         batch: u32,
         /// Keys per multi-get.
         multi_get: u32,
-        /// Point requests that a thread has at hand at once.
+        /// Number of point requests that a thread does together.
         window: u32,
         /// Keys that a transaction reads for update and writes.
         transaction_keys: u32,

@@ -172,8 +172,8 @@ pub struct Run {
     pub batch: u32,
     /// Keys per multi-get.
     pub multi_get: u32,
-    /// Point requests that each thread has at hand at once, as a server has them from its connections; 1: one
-    /// after the other.
+    /// Number of point requests that each thread does together, as a server has them from its connections; 1:
+    /// one after the other.
     #[serde(default = "one")]
     pub window: u32,
     /// Keys that a transaction reads for update and writes.

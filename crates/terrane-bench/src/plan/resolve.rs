@@ -130,14 +130,20 @@ impl EngineText {
             EngineText::Table(table) => EngineChoice {
                 engine: table.engine.clone(),
                 label: table.label.clone().unwrap_or_else(|| table.engine.clone()),
-                options: table
-                    .options
-                    .iter()
-                    .map(|(name, value)| (name.clone(), option_text(value)))
-                    .collect(),
+                options: table.options.iter().flat_map(|(name, value)| option_texts(name, value)).collect(),
                 library: table.library.clone(),
             },
         })
+    }
+}
+
+/// An option of an engine by name; TOML reads `experiments.NAME` as a table `experiments` that has NAME.
+fn option_texts(name: &str, value: &toml::Value) -> Vec<(String, String)> {
+    match value {
+        toml::Value::Table(parts) => {
+            parts.iter().map(|(part, value)| (format!("{name}.{part}"), option_text(value))).collect()
+        }
+        value => vec![(name.to_owned(), option_text(value))],
     }
 }
 

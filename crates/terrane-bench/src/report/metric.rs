@@ -112,7 +112,7 @@ metrics! {
     LONGEST: "max", "max", "Longest latency, in microseconds.", short, |cell| latency(cell, cell.latency.max);
 }
 
-/// Intervals of a timeline from which on its evenness is told.
+/// Least number of intervals of a timeline for which its evenness is reported.
 const WINDOWS_MIN: usize = 20;
 
 /// The latency percentiles, in order.

@@ -1,5 +1,5 @@
-//! What is tried before anything is measured: whether each engine opens as the plan wants it, and whether
-//! each trace can be read. A run of hours must not find out at its end.
+//! Checks before the measurement: each engine opens with the options of the plan, and each trace can be read.
+//! A run of hours must not fail at its end for such a reason.
 
 use std::collections::BTreeSet;
 use std::path::Path;

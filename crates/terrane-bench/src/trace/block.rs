@@ -1,7 +1,7 @@
 //! Operations to bytes and back, inside one block.
 //!
-//! Keys, times and lengths are told by their difference from the operation before, beginning anew with each
-//! block, so that blocks can be read alone.
+//! Keys, times and lengths are stored as the difference from the operation before. Each block begins anew, so
+//! that it can be read alone.
 
 use crate::engine::Direction;
 use crate::generate::operation::Operation;
@@ -22,7 +22,7 @@ const SAME_TIME: u8 = 1 << 3;
 const SAME_EXTENT: u8 = 1 << 4;
 const BACKWARD: u8 = 1 << 5;
 
-/// What the next operation of a block is told by.
+/// The values from which the next operation of a block stores its differences.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct State {
     key: u64,

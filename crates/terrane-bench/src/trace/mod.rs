@@ -1,4 +1,4 @@
-//! Recorded operations: written by any run that is told to, done again by the workload `replay`.
+//! Recorded operations: any run writes them if its plan says so, and the workload `replay` does them again.
 //!
 //! * [`Writer`] owns the file. Each thread has a [`Recorder`] with a buffer of its own; only whole blocks are
 //!   handed over, so that an operation costs no lock. [`Writer::finish`] writes the end; a file without it is

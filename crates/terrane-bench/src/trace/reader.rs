@@ -1,7 +1,7 @@
 //! Reads a trace: its header and the places of its blocks at once, its operations block by block.
 //!
 //! Every length is checked against the file before memory is taken, every block against its checksum before
-//! it is decoded. What is wrong is told with the file and the offset.
+//! it is decoded. An error names the file and the offset.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;

@@ -1,4 +1,4 @@
-//! What every engine of the bench must do alike; run for each engine of this build.
+//! The contract of the adapters, run for each engine of this build.
 //!
 //! An engine may answer `Unsupported` where [`Promises`] says so, and nowhere else. RocksDB is run if a
 //! library is found (`TERRANE_ROCKSDB`, or the system's loader); otherwise its tests say that they were not

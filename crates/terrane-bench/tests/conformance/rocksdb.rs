@@ -131,7 +131,7 @@ fn refused(library: &str) -> String {
 }
 
 #[test]
-fn a_library_that_is_not_there_is_named_with_the_ways_to_get_one() {
+fn a_missing_library_is_named_with_the_ways_to_get_one() {
     let text = refused("/no/such/librocksdb.so");
     for part in
         ["/no/such/librocksdb.so", "librocksdb-dev", "org.rocksdb:rocksdbjni", "unzip -p", "TERRANE_ROCKSDB"]

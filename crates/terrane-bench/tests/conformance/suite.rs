@@ -141,7 +141,7 @@ fn multi_gets(session: &mut dyn Session) {
     assert_eq!(seen, [0, 10, 10, 3998]);
 }
 
-/// Requests at hand, over two tables: about one key in their order.
+/// Requests that are done together, over two tables: those about one key take effect in their order.
 fn requests(session: &mut dyn Session) {
     let request = |table, key, ask| Request { table, key, ask };
     let mut asked = vec![

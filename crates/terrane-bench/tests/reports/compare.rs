@@ -38,7 +38,7 @@ fn verdicts_respect_noise() {
 }
 
 #[test]
-fn few_pairs_are_told() {
+fn few_pairs_are_reported_as_unsure() {
     let few = compare(&noisy(1, 4, 1e5, 0.01), &noisy(2, 4, 1e5, 0.01), 0.05);
     assert_eq!(few.rows[0].interval.coverage, None);
     assert!(few.to_string().contains("noise cannot be judged"), "{few}");
@@ -74,7 +74,7 @@ fn times_of_shape_steps_are_better_when_shorter() {
 }
 
 #[test]
-fn what_the_second_lacks_is_a_regression_and_told_with_the_reason() {
+fn a_cell_missing_in_the_second_run_is_a_regression_with_a_reason() {
     let mut a = noisy(1, 5, 1e5, 0.01);
     let b = a.clone();
     a.cells.push(cell("s", "scan", "terrane", 0, 1e5));

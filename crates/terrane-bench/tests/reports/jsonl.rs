@@ -20,7 +20,7 @@ fn text(report: &RunReport) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn written_lines_are_read_back() {
     let report = large(1, 2);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("result.jsonl");

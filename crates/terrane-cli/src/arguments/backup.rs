@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::Consent;
+
 pub(super) const CHECKPOINT_HELP: &str = "\
 Example:
   terrane checkpoint data.terrane monday.terrane
@@ -25,11 +27,11 @@ pub struct Checkpoint {
 
 pub(super) const BACKUP_HELP: &str = "\
 Examples:
-  terrane backup create /backups/people people.terrane --rate 100MiB
+  terrane backup create people.terrane /backups/people --rate 100MiB
   terrane backup list /backups/people
   terrane backup verify /backups/people
   terrane backup restore /backups/people restored.terrane
-  terrane backup purge /backups/people --keep 7
+  terrane backup purge /backups/people --keep 7 --yes
 
 A place is a directory, best on another disk, that one or several databases are backed up to. Each backup copies only what
 no earlier one in the place has; each is whole by itself, and any may be removed. Everything has a checksum that each
@@ -66,10 +68,10 @@ pub enum BackupCommand {
 /// `backup create`.
 #[derive(Clone, Debug, Args)]
 pub struct Create {
-    /// Directory of the backups; made if missing
-    pub place: PathBuf,
     /// Directory of the database
     pub database: PathBuf,
+    /// Directory of the backups; made if missing
+    pub place: PathBuf,
     /// Bring what is in memory into extents first, instead of copying the journal
     #[arg(long)]
     pub flush: bool,
@@ -129,6 +131,9 @@ pub struct Purge {
     /// How many stay
     #[arg(long, value_name = "BACKUPS")]
     pub keep: usize,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub consent: Consent,
 }
 
 /// `backup delete`.
@@ -138,4 +143,7 @@ pub struct Delete {
     pub place: PathBuf,
     /// Number of the backup
     pub id: u64,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub consent: Consent,
 }

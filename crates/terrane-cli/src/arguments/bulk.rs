@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Place, Range};
+use super::{Consent, Place, Range};
 
 pub(super) const INGEST_HELP: &str = "\
 Example:
   terrane ingest data.terrane --table people people-1.extents people-2.extents
 
 The files are those of ExtentFileWriter. They come in as one commit, newer than all before. On one file system they become
-data files of the database by another name, so nothing is copied; nobody may write to them any more.
+data files of the database by another name, so nothing is copied; no program may write to them any more.
 ";
 
 /// `ingest`.
@@ -43,6 +43,9 @@ pub struct DropExtents {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
     pub range: Range,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub consent: Consent,
 }
 
 /// `inspect`.

@@ -11,10 +11,16 @@ Examples:
   terrane import people.terrane people.jsonl --key id
   terrane import people.terrane people.csv.gz --key country,id --table people
   zcat log.tsv.gz | terrane import log.terrane - --format tsv --key 2,1 --name log
+  terrane export old.terrane - | terrane import new.terrane - --format jsonl
   terrane import new.terrane /var/lib/app/db --from rocksdb --library /usr/lib/librocksdb.so
 
+What `terrane export` wrote is read back byte for byte: give no --key then. Tab-separated lines of `terrane scan` are
+read back with --escaped.
+
 The position in the input is stored in the same atomic batch as the records, in the table terrane.import. After a
-kill or a signal the same command goes on right after the last batch that was acknowledged.
+kill or a signal the same command goes on right after the last batch that was acknowledged. When a file has grown since
+it was imported, the same command imports what was appended. Each pipe is an input of its own; with --name it is one
+that begins as the last pipe of that name did, and what is new behind it is imported.
 
 With --from rocksdb the input is the directory of a database that RocksDB wrote, and the database to make is a new one. All
 column families become tables of their names. The rows are read by RocksDB's own library, which is opened for reading and
@@ -37,7 +43,8 @@ pub struct Import {
     #[arg(long, value_enum)]
     pub format: Option<import::Format>,
     /// Fields that make the key, in order: a field of the object (a.b for a nested one), a column of the
-    /// header, a field of the stanza (Package if left out), the number of a column (1 if left out)
+    /// header, a field of the stanza (Package if left out), the number of a column (1 if left out). If left
+    /// out for JSON Lines and CSV, the input is what `terrane export` wrote
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
     pub key: Vec<String>,
     /// What stands between the fields in the key
@@ -67,6 +74,13 @@ pub struct Import {
     /// Skip tab-separated lines that start with this character
     #[arg(long, value_name = "CHARACTER")]
     pub comment: Option<String>,
+    /// Tab-separated lines have the escapes of `terrane scan`: \n \r \t \0 \\ \xNN, or 0x and digits
+    #[arg(long, conflicts_with = "key")]
+    pub escaped: bool,
+    /// Do not look whether a key is there already: faster where the table is much larger than memory, but
+    /// what is replaced is not counted
+    #[arg(long)]
+    pub blind: bool,
     /// Append the count of acknowledged records to this file after each batch
     #[arg(long, value_name = "FILE")]
     pub ack_file: Option<PathBuf>,
@@ -84,7 +98,7 @@ pub struct Import {
 }
 
 /// Arguments that have no meaning when a database is copied.
-const RECORDS_ONLY: [&str; 12] = [
+const RECORDS_ONLY: [&str; 14] = [
     "format",
     "key",
     "key_separator",
@@ -96,6 +110,8 @@ const RECORDS_ONLY: [&str; 12] = [
     "name",
     "delimiter",
     "comment",
+    "escaped",
+    "blind",
     "ack_file",
 ];
 

@@ -5,16 +5,18 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use terrane::{BackupInfo, BackupOptions, BackupProgress, Backups, Options, Removed, RestoreOptions};
+use terrane::{BackupInfo, BackupOptions, BackupProgress, Backups, Kind, Options, Removed, RestoreOptions};
 
-use super::store::{Access, open};
+use super::consent;
+use super::store::{Access, close, open};
 use crate::arguments::backup::BackupCommand;
 use crate::arguments::{Engine, backup};
 use crate::exit::{Code, Failure};
-use crate::signals::stop_on_signals;
-use crate::text::{count, size, utc};
+use crate::files;
+use crate::progress::{Meter, Unit, ticking};
+use crate::signals::{exit_on_signal, stop_on_signals};
+use crate::text::{count, path, size, utc};
 
 pub(super) fn checkpoint(
     engine: &Engine,
@@ -22,17 +24,25 @@ pub(super) fn checkpoint(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let db = open(engine, &command.database, Access::Write)?;
-    let made = db.checkpoint(&command.target)?;
+    let target = path(&command.target);
+    let stopped = exit_on_signal(format!("remove {target}, which is not complete"))?;
+    let written = command.target.clone();
+    let made = ticking(
+        "checkpoint",
+        move || (files::tree_bytes(&written), None),
+        || db.checkpoint(&command.target),
+    )??;
+    drop(stopped);
     writeln!(
         out,
         "{} has every commit up to {}: {} data files linked, {} of extents copied, {} of journal written",
-        made.path.display(),
+        path(&made.path),
         made.last_seq,
         count(made.files_linked),
         size(made.bytes_copied),
         size(made.journal_bytes),
     )?;
-    Ok(db.close()?)
+    close(engine, db)
 }
 
 pub(super) fn run(engine: &Engine, command: &BackupCommand, out: &mut dyn Write) -> Result<(), Failure> {
@@ -41,37 +51,40 @@ pub(super) fn run(engine: &Engine, command: &BackupCommand, out: &mut dyn Write)
         BackupCommand::List(command) => list(command, out),
         BackupCommand::Verify(command) => verify(command, out),
         BackupCommand::Restore(command) => restore(command, out),
-        BackupCommand::Purge(command) => removed(&Backups::open(&command.place).purge(command.keep)?, out),
-        BackupCommand::Delete(command) => removed(&Backups::open(&command.place).delete(command.id)?, out),
+        BackupCommand::Purge(command) => purge(command, out),
+        BackupCommand::Delete(command) => delete(command, out),
     }
 }
 
-/// Shows how far it is on a terminal, and ends it at a signal.
-struct Bar {
-    bar: ProgressBar,
+/// Shows how far a backup is, and ends it at a signal.
+struct Watch {
+    meter: Meter,
     stop: Arc<AtomicBool>,
+    what: &'static str,
 }
 
-impl Bar {
-    fn new() -> Result<Bar, Failure> {
-        let style =
-            ProgressStyle::with_template("{bar:30} {percent}% {bytes} of {total_bytes}, {eta} left {msg}");
-        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-        Ok(Bar { bar: ProgressBar::new(0).with_style(style), stop: stop_on_signals()? })
+impl Watch {
+    fn new(what: &'static str) -> Result<Watch, Failure> {
+        Ok(Watch { meter: Meter::new(what, Unit::Bytes), stop: stop_on_signals()?, what })
     }
 
-    fn show(&self, progress: &BackupProgress) -> ControlFlow<()> {
-        self.bar.set_length(progress.bytes);
-        self.bar.set_position(progress.bytes_done);
-        self.bar.set_message(format!("({} of {} objects)", progress.objects_done, progress.objects));
-        // Acquire: what the handler did before is done.
+    fn show(&mut self, progress: &BackupProgress) -> ControlFlow<()> {
+        self.meter.set_total(Some(progress.bytes));
+        self.meter.show(progress.bytes_done, None);
+        // Acquire: pairs with the store of the thread that waits for signals.
         if self.stop.load(Ordering::Acquire) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
-}
 
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
+    /// The result of the work, or that a signal stopped it.
+    fn finish<T>(mut self, done: terrane::Result<T>) -> Result<T, Failure> {
+        self.meter.clear();
+        match done {
+            Err(error) if error.kind() == Kind::Cancelled && self.stop.load(Ordering::Acquire) => {
+                let why = format!("stopped by a signal: the next {} removes what this one left", self.what);
+                Err(Failure::new(Code::Stopped, why))
+            }
+            done => Ok(done?),
+        }
     }
 }
 
@@ -91,11 +104,18 @@ fn create(engine: &Engine, command: &backup::Create, out: &mut dyn Write) -> Res
     let rate = rate(command.rate.as_ref())?;
     let options =
         BackupOptions::default().flush(command.flush).recheck(command.recheck).bytes_per_second(rate);
+    let before = files::kind(&command.place.join("CURRENT")).ok().flatten();
+    if before.is_some() {
+        let why = format!(
+            "{} is a database, not a place for backups: the order is `terrane backup create DATABASE PLACE`",
+            path(&command.place)
+        );
+        return Err(Failure::new(Code::Usage, why));
+    }
     let db = open(engine, &command.database, Access::Write)?;
-    let bar = Bar::new()?;
-    let made = Backups::open(&command.place).create_with(&db, &options, &mut |progress| bar.show(progress));
-    drop(bar);
-    let made = made?;
+    let mut watch = Watch::new("backup")?;
+    let made = Backups::open(&command.place).create_with(&db, &options, &mut |progress| watch.show(progress));
+    let made = watch.finish(made)?;
     writeln!(
         out,
         "backup {} has every commit up to {}: {} extents with {}, {} of journal; {} are new",
@@ -106,7 +126,7 @@ fn create(engine: &Engine, command: &backup::Create, out: &mut dyn Write) -> Res
         size(made.journal_bytes),
         size(made.copied_bytes),
     )?;
-    Ok(db.close()?)
+    close(engine, db)
 }
 
 fn list(command: &backup::List, out: &mut dyn Write) -> Result<(), Failure> {
@@ -131,7 +151,7 @@ fn list(command: &backup::List, out: &mut dyn Write) -> Result<(), Failure> {
     }
     let Some((id, error)) = list.damaged.first() else { return Ok(()) };
     out.flush()?;
-    let (place, found) = (command.place.display(), list.damaged.len());
+    let (place, found) = (path(&command.place), list.damaged.len());
     let message = format!("{found} backups of {place} are damaged, the first is {id}: {error}");
     Err(Failure::new(Code::Corrupt, message))
 }
@@ -163,10 +183,9 @@ fn verify(command: &backup::Verify, out: &mut dyn Write) -> Result<(), Failure> 
     };
     let mut found = 0;
     for id in ids {
-        let bar = Bar::new()?;
-        let report = backups.verify_with(id, rate, &mut |progress| bar.show(progress));
-        drop(bar);
-        let report = report?;
+        let mut watch = Watch::new("verify")?;
+        let report = backups.verify_with(id, rate, &mut |progress| watch.show(progress));
+        let report = watch.finish(report)?;
         for finding in &report.findings {
             writeln!(out, "{}: {}: {}", finding.error.kind().as_str(), finding.object, finding.error)?;
         }
@@ -180,7 +199,7 @@ fn verify(command: &backup::Verify, out: &mut dyn Write) -> Result<(), Failure> 
     out.flush()?;
     let message = format!(
         "{found} objects of {} are damaged: `terrane backup create --recheck` copies anew what the database still has",
-        command.place.display()
+        path(&command.place)
     );
     Err(Failure::new(Code::Corrupt, message))
 }
@@ -189,24 +208,47 @@ fn restore(command: &backup::Restore, out: &mut dyn Write) -> Result<(), Failure
     let options = RestoreOptions::default().bytes_per_second(rate(command.rate.as_ref())?);
     let backups = Backups::open(&command.place);
     let id = command.id.map_or_else(|| backups.newest(), Ok)?;
-    let bar = Bar::new()?;
-    let restored = backups.restore_with(id, &command.target, &options, &mut |progress| bar.show(progress));
-    drop(bar);
-    let restored = restored?;
+    let mut watch = Watch::new("restore")?;
+    let restored = backups.restore_with(id, &command.target, &options, &mut |progress| watch.show(progress));
+    let restored = watch.finish(restored)?;
     Ok(writeln!(
         out,
         "{} is backup {id} with every commit up to {}: {} extents, {} in all",
-        restored.path.display(),
+        path(&restored.path),
         restored.last_seq,
         count(restored.extents),
         size(restored.bytes),
     )?)
 }
 
+fn purge(command: &backup::Purge, out: &mut dyn Write) -> Result<(), Failure> {
+    let backups = Backups::open(&command.place);
+    let mut ids: Vec<u64> = backups.list()?.backups.iter().map(|backup| backup.id).collect();
+    ids.sort_unstable();
+    ids.truncate(ids.len().saturating_sub(command.keep));
+    let remove = format!("remove {} backups of {}: {}", ids.len(), path(&command.place), listed(&ids));
+    // Nothing to remove needs no consent; what an unfinished backup left is removed all the same.
+    if ids.is_empty() && !command.consent.dry_run || consent::is_given(&command.consent, &remove, out)? {
+        removed(&backups.purge(command.keep)?, out)?;
+    }
+    Ok(())
+}
+
+fn delete(command: &backup::Delete, out: &mut dyn Write) -> Result<(), Failure> {
+    let remove = format!("remove backup {} of {}", command.id, path(&command.place));
+    if consent::is_given(&command.consent, &remove, out)? {
+        removed(&Backups::open(&command.place).delete(command.id)?, out)?;
+    }
+    Ok(())
+}
+
+fn listed(ids: &[u64]) -> String {
+    let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
+    if ids.is_empty() { "none".to_owned() } else { ids.join(", ") }
+}
+
 fn removed(removed: &Removed, out: &mut dyn Write) -> Result<(), Failure> {
-    let ids: Vec<String> = removed.backups.iter().map(u64::to_string).collect();
-    let ids = if ids.is_empty() { "none".to_owned() } else { ids.join(", ") };
-    writeln!(out, "removed backups: {ids}; objects: {}", count(removed.objects))?;
+    writeln!(out, "removed backups: {}; objects: {}", listed(&removed.backups), count(removed.objects))?;
     if let Some(id) = removed.kept_for {
         writeln!(out, "no object was removed, since backup {id} is damaged and may need them: delete it")?;
     }

@@ -2,14 +2,19 @@
 
 use std::io::Write;
 
-use terrane::{IngestOptions, inspect_extent_file};
+use terrane::{ExtentInfo, IngestOptions, inspect_extent_file};
 
-use super::store::{Access, bounds, end, open_table, start};
+use super::consent;
+use super::store::{Access, bounds, close, end, open_table, start};
 use crate::arguments::{Engine, bulk};
 use crate::exit::Failure;
-use crate::text::{count, size};
+use crate::files;
+use crate::text::{count, path, size};
 
 pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Write) -> Result<(), Failure> {
+    for file in &command.files {
+        files::open(file).map_err(|error| Failure::file(&path(file), &error))?;
+    }
     let (db, table) = open_table(engine, &command.place, Access::Write)?;
     let options = IngestOptions {
         copy: command.copy,
@@ -32,7 +37,7 @@ pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Writ
     if ingested.files_left > 0 {
         writeln!(out, "{} files could not be removed", count(ingested.files_left))?;
     }
-    Ok(db.close()?)
+    close(engine, db)
 }
 
 pub(super) fn drop_extents(
@@ -42,13 +47,31 @@ pub(super) fn drop_extents(
 ) -> Result<(), Failure> {
     let (db, table) = open_table(engine, &command.place, Access::Write)?;
     let (from, to) = bounds(&command.range)?;
-    let dropped = table.delete_files_in_range((start(from.as_deref()), end(to.as_deref())))?;
-    let (extents, entries) = (count(dropped.extents), count(dropped.entries));
-    writeln!(out, "{extents} extents dropped: {entries} versions, {}", size(dropped.bytes))?;
-    Ok(db.close()?)
+    let within = |extent: &&ExtentInfo| {
+        from.as_ref().is_none_or(|from| extent.smallest >= *from)
+            && to.as_ref().is_none_or(|to| extent.largest < *to)
+    };
+    let extents = table.extents()?;
+    let extents: Vec<_> = extents.iter().filter(within).collect();
+    let sum = |amount: fn(&ExtentInfo) -> u64| extents.iter().map(|extent| amount(extent)).sum();
+    let remove = format!(
+        "drop {} of table {:?}: up to {} extents with {} versions, {}",
+        if from.is_none() && to.is_none() { "every extent" } else { "the extents within the range" },
+        command.place.table,
+        count(extents.len() as u64),
+        count(sum(|extent| extent.summary.entries)),
+        size(sum(|extent| extent.summary.bytes)),
+    );
+    if consent::is_given(&command.consent, &remove, out)? {
+        let dropped = table.delete_files_in_range((start(from.as_deref()), end(to.as_deref())))?;
+        let (extents, entries) = (count(dropped.extents), count(dropped.entries));
+        writeln!(out, "{extents} extents dropped: {entries} versions, {}", size(dropped.bytes))?;
+    }
+    close(engine, db)
 }
 
 pub(super) fn inspect(command: &bulk::Inspect, out: &mut dyn Write) -> Result<(), Failure> {
+    files::open(&command.file).map_err(|error| Failure::file(&path(&command.file), &error))?;
     let info = inspect_extent_file(&command.file, true)?;
     for (name, value) in &info.options {
         writeln!(out, "{name}={value}")?;

@@ -2,22 +2,22 @@
 
 use std::io::Write;
 
-use indicatif::{ProgressBar, ProgressStyle};
-
 use super::store::open_any;
 use crate::arguments::{Check, Engine};
 use crate::exit::{Code, Failure};
-use crate::text::{count, size};
+use crate::progress::{Meter, Unit};
+use crate::signals::exit_on_signal;
+use crate::text::{count, path, size};
 
 pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Result<(), Failure> {
     let db = open_any(engine, &command.database)?;
-    let style = ProgressStyle::with_template("{bar:30} {percent}% {binary_bytes_per_sec} {eta} left");
-    let bar = ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let stopped = exit_on_signal("the check is not complete".to_owned())?;
+    let mut meter = Meter::new("check", Unit::Bytes);
     let report = db.check(&mut |done, all| {
-        bar.set_length(all);
-        bar.set_position(done);
+        meter.set_total(Some(all));
+        meter.show(done, None);
     });
-    bar.finish_and_clear();
+    drop((meter, stopped));
     let report = report?;
     // The open has read the journal already, every checksum of it, or there would be no open database.
     let replayed = db.stats().records_recovered;
@@ -46,7 +46,7 @@ pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Resu
         0 => Ok(()),
         found => {
             out.flush()?;
-            let message = format!("{} has {found} faults: restore from a backup", command.database.display());
+            let message = format!("{} has {found} faults: restore from a backup", path(&command.database));
             Err(Failure::new(Code::Corrupt, message))
         }
     }

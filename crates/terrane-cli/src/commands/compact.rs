@@ -1,25 +1,56 @@
-//! `compact`: merge a range down.
+//! `compact`: merges a range of a table into its deepest level.
 
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::store::{Access, bounds, end, open_table, start};
+use super::store::{Access, bounds, close, end, open_table, start};
 use crate::arguments::{Compact, Engine};
-use crate::exit::Failure;
-use crate::text::size;
+use crate::exit::{Code, Failure};
+use crate::progress::ticking;
+use crate::signals::act_on_signal;
+use crate::text::{path, size};
 
 pub(super) fn run(engine: &Engine, command: &Compact, out: &mut dyn Write) -> Result<(), Failure> {
     let (from, to) = bounds(&command.range)?;
     let (db, table) = open_table(engine, &command.place, Access::Write)?;
-    db.compact_range(&table, (start(from.as_deref()), end(to.as_deref())))?;
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    let (seen, cancelled) = (is_stopped.clone(), db.clone());
+    let acting = act_on_signal(move || {
+        // Release: pairs with the load behind the compaction.
+        seen.store(true, Ordering::Release);
+        // What waits for the compaction is told, and nothing begins it again.
+        cancelled.hold_range_compactions();
+        cancelled.cancel_compactions();
+    })?;
+    let (watched, total) =
+        (db.clone(), table.approximate_size((start(from.as_deref()), end(to.as_deref())))?);
+    let before = db.stats().compaction_bytes_read;
+    let amount = move || {
+        let under_way: u64 = watched.progress().iter().map(|job| job.bytes_in).sum();
+        (watched.stats().compaction_bytes_read - before + under_way, Some(total.value))
+    };
+    let work = || db.compact_range(&table, (start(from.as_deref()), end(to.as_deref())));
+    let done = ticking("compact", amount, work)?;
+    drop(acting);
+    if is_stopped.load(Ordering::Acquire) && done.is_err() {
+        db.allow_range_compactions();
+        close(engine, db)?;
+        return Err(Failure::new(
+            Code::Stopped,
+            "stopped by a signal: the table is sound, and partly compacted",
+        ));
+    }
+    done?;
     let stats = db.stats();
     writeln!(
         out,
         "compacted {} in table {:?}: read {}, wrote {}, took over {} as they were",
-        command.place.database.display(),
+        path(&command.place.database),
         table.name(),
         size(stats.compaction_bytes_read),
         size(stats.compaction_bytes_written),
         size(stats.bytes_reused),
     )?;
-    Ok(db.close()?)
+    close(engine, db)
 }

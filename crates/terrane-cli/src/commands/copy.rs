@@ -15,7 +15,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use terrane::{Db, Table, TableOptions};
 use terrane_base::env::Env;
 use terrane_base::key::{check_key, check_value};
@@ -28,6 +27,8 @@ use super::store::{Access, options};
 use crate::arguments::Engine;
 use crate::arguments::import::Import;
 use crate::exit::{Code, Failure};
+use crate::files;
+use crate::progress::{Meter, Unit};
 use crate::signals::stop_on_signals;
 use crate::text::{count, size};
 
@@ -40,8 +41,14 @@ const BAR_ROWS: u64 = 1024;
 
 pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Result<(), Failure> {
     let directory = Path::new(&command.input);
+    files::require(directory)?;
     let given = command.source_options.as_deref().unwrap_or_default();
-    let source = Source::open(directory, command.library.as_deref(), given).map_err(failure)?;
+    let source = Source::open(directory, command.library.as_deref(), given).map_err(|error| {
+        let failure = failure(error);
+        // What is missing has one code, and the error of the library says where to get one.
+        let is_missing = command.library.as_ref().is_some_and(|library| files::require(library).is_err());
+        Failure { code: if is_missing { Code::NotFound } else { failure.code }, ..failure }
+    })?;
     if source.families().iter().any(|family| family.name == TABLE) {
         let why =
             format!("{}: column family {TABLE}: tables of that name are kept for positions", command.input);
@@ -62,7 +69,7 @@ pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Res
     };
     let before = copy.state.rows();
     let done = copy.copy_all().and_then(|()| copy.compare());
-    copy.bar.finish_and_clear();
+    copy.meter.clear();
     let state = copy.state.clone();
     drop(copy);
     db.sync()?;
@@ -136,7 +143,7 @@ struct Copy<'d> {
     positions: Table,
     state: State,
     stop: Arc<AtomicBool>,
-    bar: ProgressBar,
+    meter: Meter,
 }
 
 impl<'d> Copy<'d> {
@@ -173,9 +180,10 @@ impl<'d> Copy<'d> {
         // Before anything is merged by its operators.
         state.write(db, &positions)?;
         let expected = source.families().iter().map(|family| family.keys_estimated).sum();
-        let bar = progress_bar(expected);
-        bar.set_position(state.rows());
-        Ok(Some(Copy { db, source, positions, state, stop, bar }))
+        let mut meter = Meter::new("copy", Unit::Rows);
+        meter.set_total(Some(expected));
+        meter.begin_at(state.rows());
+        Ok(Some(Copy { db, source, positions, state, stop, meter }))
     }
 
     fn copy_all(&mut self) -> Result<(), Failure> {
@@ -198,6 +206,7 @@ impl<'d> Copy<'d> {
     fn load_rows(&mut self, index: usize, table: &Table, rows: &mut dyn Scan) -> Result<(), Failure> {
         loop {
             let copied = &self.state.families[index];
+            let rows_before = self.state.rows() - copied.tally.rows;
             let mut load = Load {
                 family: &copied.name,
                 rows,
@@ -207,7 +216,8 @@ impl<'d> Copy<'d> {
                 room: LOAD_BYTES,
                 ended: None,
                 stop: &self.stop,
-                bar: &self.bar,
+                rows_before,
+                meter: &mut self.meter,
             };
             let loaded = self.db.bulk_load(table, &mut load);
             let (tally, last, ended) = (load.tally, load.last, load.ended);
@@ -238,15 +248,17 @@ impl<'d> Copy<'d> {
 
     /// Reads every table and compares it with what the source gave.
     fn compare(&mut self) -> Result<(), Failure> {
-        self.bar.set_position(0);
-        self.bar.set_length(self.state.rows());
+        self.meter = Meter::new("compare", Unit::Rows);
+        self.meter.set_total(Some(self.state.rows()));
+        let mut compared = 0;
         for family in &self.state.families {
             let mut tally = Tally::default();
             for row in self.db.table(&family.name)?.iter() {
                 let (key, value) = row?;
                 tally.add(&key, &value);
                 if tally.rows.is_multiple_of(BAR_ROWS) {
-                    self.bar.inc(BAR_ROWS);
+                    compared += BAR_ROWS;
+                    self.meter.show(compared, None);
                     if self.stop.load(Ordering::Relaxed) {
                         return Err(self.stopped());
                     }
@@ -330,7 +342,9 @@ struct Load<'l> {
     /// How the family ended, if it did.
     ended: Option<Result<(), Failure>>,
     stop: &'l AtomicBool,
-    bar: &'l ProgressBar,
+    /// Rows of the families before.
+    rows_before: u64,
+    meter: &'l mut Meter,
 }
 
 impl Iterator for Load<'_> {
@@ -368,7 +382,7 @@ impl Load<'_> {
             self.room = self.room.saturating_sub((key.len() + value.len()) as u64);
             self.last = Some(key.to_vec());
             if self.tally.rows.is_multiple_of(BAR_ROWS) {
-                self.bar.set_position(self.bar.position() + BAR_ROWS);
+                self.meter.show(self.rows_before + self.tally.rows, None);
             }
             return Ok(Some((key.to_vec(), value.to_vec())));
         }
@@ -378,16 +392,6 @@ impl Load<'_> {
 /// Says where a row is that no table can have.
 fn unfit(error: terrane::Error, family: &str, key: &[u8]) -> Failure {
     error.context(format!("column family {family:?}, key {} of {} bytes", dump::text(key), key.len())).into()
-}
-
-/// A bar of rows; on standard error, and only if a person watches.
-fn progress_bar(expected: u64) -> ProgressBar {
-    let bar = ProgressBar::new(expected);
-    bar.set_draw_target(ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template(
-        "{bar:30} {percent}%  {human_pos} of about {human_len} rows  {per_sec}  {eta} left",
-    );
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 #[cfg(test)]

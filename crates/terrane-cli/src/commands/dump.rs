@@ -98,7 +98,7 @@ struct Found {
 
 /// Every extent whose footer is sound: of those that start at the same slot the shortest, since the end of a
 /// longer one that was there before may still stand behind it. Extents may lie over others for the same
-/// reason; but where they add up to more than [`OVERLAP_MAX`] times the file, somebody has made the file up,
+/// reason; but where they add up to more than [`OVERLAP_MAX`] times the file, the file was made up by hand,
 /// and the rest is left out.
 fn find_extents(file: &mut (impl Read + Seek)) -> std::io::Result<Found> {
     let len = file.seek(SeekFrom::End(0))?;

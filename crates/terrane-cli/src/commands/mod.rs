@@ -6,19 +6,26 @@ mod bulk;
 mod changes;
 mod check;
 mod compact;
+mod consent;
 #[cfg(feature = "rocksdb")]
 mod copy;
 #[cfg(feature = "rocksdb")]
 mod copy_state;
+mod copy_tables;
 mod dump;
+mod export;
+mod follow;
 mod generate;
 mod import;
+mod importer;
 mod options;
 mod point;
 mod position;
 mod repair;
+mod rows;
 mod scan;
 mod shape;
+mod shell;
 mod sim;
 mod stats;
 mod store;
@@ -40,11 +47,14 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let engine = &arguments.engine;
     match &arguments.command {
         Command::Import(command) => import::run(engine, command, out),
+        Command::Export(command) => export::run(engine, command, out),
+        Command::Copy(command) => copy_tables::run(engine, command, out),
+        Command::Shell(command) => shell::run(engine, command, out),
         Command::Get(command) => point::get(engine, command, out),
         Command::Put(command) => point::put(engine, command),
         Command::Merge(command) => point::merge(engine, command),
         Command::Delete(command) => point::delete(engine, command),
-        Command::DeleteRange(command) => point::delete_range(engine, command),
+        Command::DeleteRange(command) => point::delete_range(engine, command, out),
         Command::Scan(command) => scan::scan(engine, command, out),
         Command::Count(command) => scan::count(engine, command, out),
         Command::Estimate(command) => scan::estimate(engine, command, out),
@@ -63,7 +73,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Checkpoint(command) => backup::checkpoint(engine, command, out),
         Command::Backup(command) => backup::run(engine, &command.command, out),
         Command::Changes(command) => changes::run(command, out),
-        Command::Options => options::run(out),
+        Command::Options(list) => options::run(list, out),
         Command::Completions { shell } => generate::completions(*shell, out),
         Command::Man { directory } => generate::manual(directory.as_deref(), out),
         Command::Tour { database } => tour::run(engine, database, out),

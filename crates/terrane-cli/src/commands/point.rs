@@ -4,20 +4,34 @@ use std::io::{IsTerminal, Read, Write};
 
 use std::time::Duration;
 
-use terrane::{Batch, Options, Sync, counter};
+use terrane::{Batch, Kind, Options, Sync, counter};
 
-use super::store::{Access, open_table};
+use super::consent;
+use super::store::{self, Access, close, end, open_table, start};
 use crate::arguments::{Delete, DeleteRange, Engine, Get, Merge, Put};
 use crate::exit::{Code, Failure};
 use crate::text::{self, Format, key_argument};
 
+/// How often a follower is opened anew because the writer merged what was being read.
+const RETRIES_MAX: u32 = 20;
+
 pub(super) fn get(engine: &Engine, command: &Get, out: &mut dyn Write) -> Result<(), Failure> {
     let key = key_argument(&command.key)?;
-    let (_db, table) = open_table(engine, &command.place, Access::Read)?;
-    let Some(value) = table.get(&key)? else {
+    let mut retries = 0;
+    let found = loop {
+        let (_db, table) = open_table(engine, &command.place, Access::Read)?;
+        match table.get(&key) {
+            Err(gone) if gone.kind() == Kind::Gone && retries < RETRIES_MAX => retries += 1,
+            found => break found?,
+        }
+    };
+    let Some(value) = found else {
         let message = format!("there is no key {:?} in table {:?}", command.key, command.place.table);
         return Err(Failure::new(Code::NotFound, message));
     };
+    if command.number {
+        return Ok(writeln!(out, "{}", counter::decode(&value)?)?);
+    }
     let mut shown = Vec::new();
     text::write_value(command.format, &value, &mut shown);
     // A person sees a prompt after it; a program gets the bytes and nothing else.
@@ -48,8 +62,8 @@ pub(super) fn put(engine: &Engine, command: &Put) -> Result<(), Failure> {
         Some(ttl) => batch.put_with_ttl(&table, &key, &value, time(ttl)?)?,
         None => batch.put(&table, &key, &value)?,
     }
-    db.write(&batch, sync(command.sync))?;
-    Ok(db.close()?)
+    store::write(&db, &batch, sync(command.sync))?;
+    close(engine, db)
 }
 
 pub(super) fn merge(engine: &Engine, command: &Merge) -> Result<(), Failure> {
@@ -66,9 +80,16 @@ pub(super) fn merge(engine: &Engine, command: &Merge) -> Result<(), Failure> {
     };
     let (db, table) = open_table(engine, &command.place, Access::Create)?;
     let mut batch = Batch::new();
-    batch.merge(&table, &key, &operand)?;
-    db.write(&batch, sync(command.sync))?;
-    Ok(db.close()?)
+    if let Err(error) = batch.merge(&table, &key, &operand) {
+        let mut failure = Failure::from(error);
+        let counts = table.kept_options().iter().any(|(_, value)| value == "counter");
+        if counts && !command.number {
+            failure.message += "; with --number the operand is a number";
+        }
+        return Err(failure);
+    }
+    store::write(&db, &batch, sync(command.sync))?;
+    close(engine, db)
 }
 
 /// A time as the option `time_to_live` takes it.
@@ -86,15 +107,29 @@ pub(super) fn delete(engine: &Engine, command: &Delete) -> Result<(), Failure> {
     let (db, table) = open_table(engine, &command.place, Access::Write)?;
     let mut batch = Batch::new();
     batch.delete(&table, &key)?;
-    db.write(&batch, sync(command.sync))?;
-    Ok(db.close()?)
+    store::write(&db, &batch, sync(command.sync))?;
+    close(engine, db)
 }
 
-pub(super) fn delete_range(engine: &Engine, command: &DeleteRange) -> Result<(), Failure> {
+pub(super) fn delete_range(
+    engine: &Engine,
+    command: &DeleteRange,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     let (from, to) = (key_argument(&command.from)?, key_argument(&command.to)?);
     let (db, table) = open_table(engine, &command.place, Access::Write)?;
-    table.delete_range_with(&from, &to, sync(command.sync))?;
-    Ok(db.close()?)
+    let rows = table.approximate_count((start(Some(&from)), end(Some(&to))))?;
+    let remove = format!(
+        "delete every key from {:?} to before {:?} of table {:?}, about {} versions",
+        command.from,
+        command.to,
+        command.place.table,
+        text::count(rows.value)
+    );
+    if consent::is_given(&command.consent, &remove, out)? {
+        table.delete_range_with(&from, &to, sync(command.sync))?;
+    }
+    close(engine, db)
 }
 
 fn sync(wanted: bool) -> Sync {

@@ -5,11 +5,27 @@ use std::io::Write;
 use super::store::{Access, any_order, options};
 use crate::arguments::{Engine, Repair};
 use crate::exit::{Code, Failure};
-use crate::text::count;
+use crate::files::{self, Occupied};
+use crate::progress::ticking;
+use crate::signals::exit_on_signal;
+use crate::text::{count, path};
 
 pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Result<(), Failure> {
     let options = options(engine, Access::Create)?;
-    let report = terrane::repair_with_functions(&command.database, &command.target, &options, any_order())?;
+    let target = path(&command.target);
+    let kind = files::kind(&command.target).map_err(|error| Failure::file(&target, &error))?;
+    if kind == Some(Occupied::Filled) {
+        let why = format!(
+            "{target} is not empty: remove what a stopped repair or another program left there, or name another directory"
+        );
+        return Err(Failure::new(Code::Usage, why));
+    }
+    let stopped = exit_on_signal(format!("remove {target}, which is not complete, and repair again"))?;
+    let (total, written) = (files::tree_bytes(&command.database), command.target.clone());
+    let amount = move || (files::tree_bytes(&written), Some(total));
+    let work = || terrane::repair_with_functions(&command.database, &command.target, &options, any_order());
+    let report = ticking("repair", amount, work)??;
+    drop(stopped);
     for loss in &report.losses {
         let table = loss.table.as_ref().map_or(String::new(), |name| format!("table {name:?}: "));
         let keys = loss.keys.as_ref().map_or(String::new(), |(first, last)| {
@@ -42,6 +58,6 @@ pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Res
         return Ok(());
     }
     out.flush()?;
-    let message = format!("not everything of {} could be read: see the losses", command.database.display());
+    let message = format!("not everything of {} could be read: see the losses", path(&command.database));
     Err(Failure::new(Code::Corrupt, message))
 }

@@ -2,26 +2,30 @@
 
 use std::io::Write;
 
-use super::store::{Access, bounds, end, open_table, rows, start};
+use terrane::counter;
+
+use super::rows::Rows;
+use super::store::{Access, bounds, end, open_table, start};
 use crate::arguments::{Count, Engine, Scan};
 use crate::exit::Failure;
 use crate::text;
 
 pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Result<(), Failure> {
-    let (_db, table) = open_table(engine, &command.place, Access::Read)?;
-    let rows = rows(&table, &command.range)?;
-    let rows: Box<dyn Iterator<Item = _>> =
-        if command.reverse { Box::new(rows.rev()) } else { Box::new(rows) };
-    let limit = command.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let mut rows = Rows::open(engine, &command.place, &command.range, command.reverse)?;
+    let mut left = command.limit.unwrap_or(u64::MAX);
     let mut shown = Vec::new();
-    for row in rows.take(limit) {
-        let (key, value) = row?;
+    while left > 0 {
+        let Some((key, value)) = rows.next()? else { break };
+        left -= 1;
         shown.clear();
         if command.keys {
             text::write_value(command.format, &key, &mut shown);
             if command.format == text::Format::Raw {
                 shown.push(b'\n');
             }
+        } else if command.number {
+            let number = counter::decode(&value)?.to_string();
+            text::write_row(command.format, &key, number.as_bytes(), &mut shown);
         } else {
             text::write_row(command.format, &key, &value, &mut shown);
         }
@@ -31,10 +35,9 @@ pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Resu
 }
 
 pub(super) fn count(engine: &Engine, command: &Count, out: &mut dyn Write) -> Result<(), Failure> {
-    let (_db, table) = open_table(engine, &command.place, Access::Read)?;
+    let mut rows = Rows::open(engine, &command.place, &command.range, false)?;
     let mut count = 0u64;
-    for row in rows(&table, &command.range)? {
-        row?;
+    while rows.next()?.is_some() {
         count += 1;
     }
     Ok(writeln!(out, "{count}")?)

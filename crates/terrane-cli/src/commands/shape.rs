@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use terrane::{LevelShape, TableShape};
+use terrane::{Db, LevelShape, TableShape};
 
-use super::store::{Access, open};
+use super::follow;
 use crate::arguments::{Engine, Shape};
 use crate::exit::Failure;
 use crate::text::{count, size};
@@ -14,7 +14,10 @@ use crate::text::{count, size};
 const BAR_COLUMNS: usize = 48;
 
 pub(super) fn run(engine: &Engine, command: &Shape, out: &mut dyn Write) -> Result<(), Failure> {
-    let db = open(engine, &command.database, Access::Read)?;
+    follow::each_second(engine, &command.database, command.follow, out, &mut |db, out| show(db, out))
+}
+
+fn show(db: &Db, out: &mut dyn Write) -> Result<(), Failure> {
     let shape = db.shape();
     for table in &shape.tables {
         out.write_all(table_text(table).as_bytes())?;

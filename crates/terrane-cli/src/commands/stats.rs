@@ -3,14 +3,17 @@
 use std::io::Write;
 
 use serde_json::{Map, Value, json};
-use terrane::{MetricValue, Sample, Statistics};
+use terrane::{Db, MetricValue, Sample, Statistics};
 
-use super::store::{Access, open};
+use super::follow;
 use crate::arguments::{Engine, Stats};
 use crate::exit::Failure;
 
 pub(super) fn run(engine: &Engine, command: &Stats, out: &mut dyn Write) -> Result<(), Failure> {
-    let db = open(engine, &command.database, Access::Read)?;
+    follow::each_second(engine, &command.database, command.follow, out, &mut |db, out| show(db, command, out))
+}
+
+pub(super) fn show(db: &Db, command: &Stats, out: &mut dyn Write) -> Result<(), Failure> {
     let statistics = db.statistics();
     if command.prometheus {
         return Ok(out.write_all(statistics.to_prometheus().as_bytes())?);

@@ -1,17 +1,20 @@
-//! Opening a database as the command line says.
+//! Opening a database as the command line says, and writing to it.
 
 use std::path::Path;
 
-use terrane::{Db, Functions, KeyOrders, Options};
+use terrane::{Batch, Db, Functions, KeyOrders, Kind, Options, Sync, Table, TableOptions};
 
 use crate::arguments::{Engine, Place, Range};
 use crate::exit::{Code, Failure};
-use crate::text::key_argument;
+use crate::text::{self, key_argument};
+
+/// One batch may take this part of the memory of writers.
+const BATCH_SHARE: u64 = 4;
 
 /// What a command does to the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Reads: beside other readers, not beside a writer; writes nothing.
+    /// Reads: beside other readers, and beside a writer by a view of its state; writes nothing.
     Read,
     /// Writes what exists.
     Write,
@@ -39,9 +42,9 @@ pub(super) fn options(engine: &Engine, access: Access) -> Result<Options, Failur
     Ok(options)
 }
 
-/// Opens the database in `path`.
+/// Opens the database in `path`. For reading, a database that another process writes is opened as a follower.
 pub(super) fn open(engine: &Engine, path: &Path, access: Access) -> Result<Db, Failure> {
-    Ok(Db::open_with(path, &options(engine, access)?)?)
+    open_with(path, &engine.opened, &options(engine, access)?, Functions::default())
 }
 
 /// Opens the database in `path` for reading, also where tables have orders of keys that are not at hand.
@@ -54,7 +57,37 @@ pub(super) fn open_any(engine: &Engine, path: &Path) -> Result<Db, Failure> {
             "option read_only=false: this command only reads; leave it out",
         ));
     }
-    Ok(Db::open_with_functions(path, &options, any_order())?)
+    open_with(path, &engine.opened, &options, any_order())
+}
+
+fn open_with(
+    path: &Path,
+    opened: &Option<Db>,
+    options: &Options,
+    functions: Functions,
+) -> Result<Db, Failure> {
+    if let Some(db) = opened {
+        return Ok(db.clone());
+    }
+    match Db::open_with_functions(path, options, functions.clone()) {
+        Err(busy) if busy.kind() == Kind::Busy && options.read_only => {
+            let follower = Db::open_follower_with(path, options, functions)?;
+            // The remedy of the error is for writers.
+            let why = text::shown(busy.message().trim_end_matches(": close it there first"));
+            let seq = follower.stats().seq;
+            eprintln!("terrane: {why}: reading it beside its writer, as it is at commit {seq}");
+            Ok(follower.view())
+        }
+        opened => Ok(opened?),
+    }
+}
+
+/// Closes a database that [`open`] gave, unless it is that of a shell.
+pub(super) fn close(engine: &Engine, db: Db) -> Result<(), Failure> {
+    match engine.opened {
+        Some(_) => Ok(()),
+        None => Ok(db.close()?),
+    }
 }
 
 /// No functions, and whatever the order of keys of a table is.
@@ -63,23 +96,60 @@ pub(super) fn any_order() -> Functions {
 }
 
 /// Opens a database and one of its tables.
-pub(super) fn open_table(
-    engine: &Engine,
-    place: &Place,
-    access: Access,
-) -> Result<(Db, terrane::Table), Failure> {
+pub(super) fn open_table(engine: &Engine, place: &Place, access: Access) -> Result<(Db, Table), Failure> {
     let db = open(engine, &place.database, access)?;
     let table = db.table(&place.table)?;
     Ok((db, table))
 }
 
-/// The rows of a range of a table.
-pub(super) fn rows(table: &terrane::Table, range: &Range) -> Result<terrane::Iter, Failure> {
-    if let Some(prefix) = &range.prefix {
-        return Ok(table.prefix(&key_argument(prefix)?));
+/// The table `name` with these options; made if it is missing.
+pub(super) fn table_as(db: &Db, name: &str, options: &[(String, String)]) -> Result<Table, Failure> {
+    match db.table(name) {
+        Ok(table) => {
+            let found = table.kept_options();
+            if found.iter().all(|option| options.contains(option)) && found.len() == options.len() {
+                return Ok(table);
+            }
+            let shown = |options: &[(String, String)]| match options {
+                [] => "no options".to_owned(),
+                some => {
+                    some.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+                }
+            };
+            let remedy = match name {
+                "default" => "give them with -o when the database is made",
+                _ => "take another database, or drop that table",
+            };
+            let (found, wanted) = (shown(&found), shown(options));
+            let why =
+                format!("table {name:?} has {found} here, and {wanted} where the rows come from: {remedy}");
+            Err(Failure::new(Code::Usage, why))
+        }
+        Err(error) if error.kind() == Kind::NotFound => {
+            let set = |made: TableOptions, (name, value): &(String, String)| made.set(name, value);
+            Ok(db.create_table(name, &options.iter().try_fold(TableOptions::new(), set)?)?)
+        }
+        Err(error) => Err(error.into()),
     }
-    let (from, to) = bounds(range)?;
-    Ok(table.range((start(from.as_deref()), end(to.as_deref()))))
+}
+
+/// Writes a batch; where it is too large for the memory that the command gives the engine, the error says how
+/// much memory is enough.
+pub(super) fn write(db: &Db, batch: &Batch, sync: Sync) -> Result<(), Failure> {
+    let Err(error) = db.write(batch, sync) else { return Ok(()) };
+    let options = db.options();
+    let most = options.write_memory_bytes / BATCH_SHARE;
+    let bytes = batch.bytes() as u64;
+    if error.kind() != Kind::Invalid || bytes <= most {
+        return Err(error.into());
+    }
+    // In proportion to what is too little, and some more, since the engine needs memory for other things.
+    let enough = (options.memory_bytes / (1 << 20) + 1) * (bytes / most.max(1) + 2);
+    let (bytes, most, memory) = (text::size(bytes), text::size(most), text::size(options.memory_bytes));
+    let why = format!(
+        "{bytes} are to be written at once, and with {memory} of memory the most is {most}: give --memory {enough}MiB"
+    );
+    Err(Failure::new(Code::Usage, why))
 }
 
 /// A key at which a range starts or before which it ends, or none.

@@ -2,29 +2,75 @@
 
 use std::io::Write;
 
-use terrane::TableOptions;
+use terrane::{Db, TableOptions, TableShape};
 
-use super::store::{Access, open};
+use super::follow;
+use super::store::{Access, close, open};
+use super::{consent, position};
 use crate::arguments::{Engine, Tables};
 use crate::exit::{Code, Failure};
+use crate::text::{count, shown, size};
 
 pub(super) fn run(engine: &Engine, command: &Tables, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(name) = &command.create {
         let options = table_options(&command.set)?;
         let db = open(engine, &command.database, Access::Create)?;
         db.create_table(name, &options)?;
-        return Ok(db.close()?);
+        return close(engine, db);
     }
     if let Some(name) = &command.drop {
         let db = open(engine, &command.database, Access::Write)?;
-        db.drop_table(name)?;
-        return Ok(db.close()?);
+        db.table(name)?;
+        let shape = db.shape();
+        let table = shape.tables.iter().find(|table| table.name == *name);
+        let (entries, bytes) = table.map_or((0, 0), amounts);
+        let remove = format!("drop table {name:?}: {} versions, {}", count(entries), size(bytes));
+        if consent::is_given(&command.consent, &remove, out)? {
+            db.drop_table(name)?;
+        }
+        return close(engine, db);
     }
-    let db = open(engine, &command.database, Access::Read)?;
-    for name in db.tables() {
-        writeln!(out, "{name}")?;
+    if !command.long {
+        let db = open(engine, &command.database, Access::Read)?;
+        return db.tables().into_iter().try_for_each(|name| Ok(writeln!(out, "{}", shown(name))?));
+    }
+    follow::each_second(engine, &command.database, command.follow, out, &mut |db, out| list(db, out))
+}
+
+/// Name, versions, bytes and options of each table.
+pub(super) fn list(db: &Db, out: &mut dyn Write) -> Result<(), Failure> {
+    let shape = db.shape();
+    let names = db.tables();
+    let width = names.iter().map(|name| shown(name).chars().count()).max().unwrap_or(0).max("table".len());
+    writeln!(out, "{:<width$}  {:>14}  {:>10}  options", "table", "versions", "bytes")?;
+    for name in names {
+        let (entries, bytes) = shape.tables.iter().find(|table| table.name == name).map_or((0, 0), amounts);
+        let options = db.table(&name)?.kept_options();
+        let mut options: Vec<_> = options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        if name == position::TABLE {
+            options.push("(positions of imports)".to_owned());
+        }
+        let line = format!(
+            "{:<width$}  {:>14}  {:>10}  {}",
+            shown(&name),
+            count(entries),
+            size(bytes),
+            shown(options.join(" "))
+        );
+        writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
+}
+
+/// Versions and bytes of a table, in memory and in extents.
+fn amounts(table: &TableShape) -> (u64, u64) {
+    let levels = || table.runs.iter().chain(&table.levels);
+    let entries = table.memtable_entries + table.frozen_entries + table.generation_entries;
+    let bytes = table.memtable_bytes + table.frozen_bytes + table.generation_bytes;
+    (
+        entries + levels().map(|level| level.entries).sum::<u64>(),
+        bytes + levels().map(|level| level.bytes).sum::<u64>(),
+    )
 }
 
 fn table_options(settings: &[String]) -> Result<TableOptions, Failure> {

@@ -1,5 +1,5 @@
-//! `tour`: imports a data set that every machine has and asks it a few questions, by the commands that
-//! anybody would type.
+//! `tour`: imports a data set that every machine has and asks it a few questions, by commands that a
+//! user would type.
 
 use std::io::Write;
 use std::path::Path;

@@ -27,7 +27,7 @@ impl<R: Source> Csv<R> {
             let shown = char::from(delimiter).escape_default();
             return Err(invalid(format!("{shown} cannot separate columns: it quotes them or ends lines")));
         }
-        let mut rows = RawRows::new(input, delimiter);
+        let mut rows = RawRows::new(input, delimiter, ROW_BYTES_MAX);
         match rows.next()? {
             Found::Row => {}
             Found::TooLong => return Err(invalid(format!("line 1: the header is {}", too_long()))),
@@ -46,7 +46,7 @@ impl<R: Source> Csv<R> {
         let key_columns = keys.fields.iter().map(column_of).collect::<Result<_, _>>()?;
         let start = rows.lines.position();
         if position > start {
-            rows.lines.input_mut().skip(position.offset - start.offset)?;
+            super::skip_lines(rows.lines.input_mut(), position.offset - start.offset)?;
             rows.lines.set_position(position);
         }
         Ok(Csv { rows, header, key_columns, keys })
@@ -104,7 +104,7 @@ impl<R: Source> Records for Csv<R> {
     }
 }
 
-enum Found {
+pub(super) enum Found {
     Row,
     TooLong,
     OpenQuote,
@@ -113,8 +113,8 @@ enum Found {
 
 /// Rows as columns of bytes. Input goes to the state machine line by line, so that a row always ends where a
 /// line ends and its position is known.
-struct RawRows<R> {
-    lines: Lines<R>,
+pub(super) struct RawRows<R> {
+    pub(super) lines: Lines<R>,
     machine: csv_core::Reader,
     line: Vec<u8>,
     /// Columns of the row, unquoted, back to back.
@@ -123,12 +123,14 @@ struct RawRows<R> {
     /// Where each column ends in `text`.
     ends: Vec<usize>,
     end_count: usize,
-    first_line: u64,
+    pub(super) first_line: u64,
+    row_bytes_max: usize,
 }
 
 impl<R: BufRead> RawRows<R> {
-    fn new(input: R, delimiter: u8) -> Self {
+    pub(super) fn new(input: R, delimiter: u8, row_bytes_max: usize) -> Self {
         RawRows {
+            row_bytes_max,
             lines: Lines::new(input, Position::default()),
             machine: csv_core::ReaderBuilder::new()
                 .delimiter(delimiter)
@@ -143,7 +145,7 @@ impl<R: BufRead> RawRows<R> {
         }
     }
 
-    fn columns(&self) -> impl Iterator<Item = &[u8]> {
+    pub(super) fn columns(&self) -> impl Iterator<Item = &[u8]> {
         let ends = &self.ends[..self.end_count];
         ends.iter().enumerate().map(|(index, &end)| {
             let start = if index == 0 { 0 } else { ends[index - 1] };
@@ -151,14 +153,14 @@ impl<R: BufRead> RawRows<R> {
         })
     }
 
-    fn next(&mut self) -> io::Result<Found> {
+    pub(super) fn next(&mut self) -> io::Result<Found> {
         self.machine.reset();
         (self.text_len, self.end_count) = (0, 0);
         self.first_line = self.lines.position().line + 1;
         let mut row_bytes = 0;
         loop {
             self.line.clear();
-            let found = self.lines.next(&mut self.line, ROW_BYTES_MAX - row_bytes)?;
+            let found = self.lines.next(&mut self.line, self.row_bytes_max - row_bytes)?;
             if found == Line::TooLong {
                 return Ok(Found::TooLong);
             }

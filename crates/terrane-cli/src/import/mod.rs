@@ -2,7 +2,7 @@
 //! store, hold one record at a time, and go on after a bad one.
 //!
 //! * [`jsonl`]: JSON Lines. [`csv`]: comma-separated rows with a header. [`deb`]: Debian control stanzas.
-//!   [`tsv`]: tab-separated lines.
+//!   [`tsv`]: tab-separated lines. [`rows`]: rows of tables, as `export` and `scan` write them.
 //! * `lines`: lines with numbers and offsets. [`Keys`]: how a key is made of fields.
 //!
 //! Every parser can start at a position at which it (or another of the same kind) ended a record, and then
@@ -12,6 +12,7 @@ pub mod csv;
 pub mod deb;
 pub mod jsonl;
 mod lines;
+pub mod rows;
 pub mod tsv;
 
 use std::io::{self, BufRead, Read};
@@ -23,6 +24,8 @@ pub struct Row {
     pub key: Vec<u8>,
     /// Value as it will be stored.
     pub value: Vec<u8>,
+    /// The table that the input names for it, if it does.
+    pub table: Option<String>,
 }
 
 /// What a parser found next.
@@ -30,6 +33,8 @@ pub struct Row {
 pub enum Step {
     /// A record is in the row.
     Row,
+    /// The input says that there is a table, and with which options it was made.
+    Table(String, Vec<(String, String)>),
     /// A record was malformed and skipped.
     Bad(BadRow),
     /// The input is at its end.
@@ -77,6 +82,15 @@ pub enum Format {
     Deb,
     /// Tab-separated lines; the value is the columns that are not in the key
     Tsv,
+    /// JSON Lines of rows, as `export` and `scan` write them.
+    #[value(skip)]
+    JsonRows,
+    /// Comma-separated rows, as `export` writes them.
+    #[value(skip)]
+    CsvRows,
+    /// Tab-separated rows with escapes, as `export` and `scan` write them.
+    #[value(skip)]
+    TsvRows,
 }
 
 impl Format {
@@ -101,10 +115,10 @@ impl Format {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Format::Jsonl => "jsonl",
-            Format::Csv => "csv",
+            Format::Jsonl | Format::JsonRows => "jsonl",
+            Format::Csv | Format::CsvRows => "csv",
             Format::Deb => "deb",
-            Format::Tsv => "tsv",
+            Format::Tsv | Format::TsvRows => "tsv",
         }
     }
 }
@@ -201,12 +215,41 @@ pub fn open(mut input: Box<dyn Source>, syntax: &Syntax, position: Position) -> 
     if syntax.format == Format::Csv {
         return Ok(Box::new(csv::Csv::open(input, keys, syntax.delimiter, position)?));
     }
-    input.skip(position.offset)?;
+    if syntax.format == Format::CsvRows {
+        return Ok(Box::new(rows::CsvRows::open(input, position)?));
+    }
+    skip_lines(&mut input, position.offset)?;
     Ok(match syntax.format {
         Format::Jsonl => Box::new(jsonl::JsonLines::new(input, keys, position)),
         Format::Deb => Box::new(deb::Stanzas::new(input, keys, position)),
-        Format::Tsv | Format::Csv => Box::new(tsv::Tsv::new(input, keys, syntax.comment, position)?),
+        Format::JsonRows => Box::new(rows::Lined::new(input, rows::json, position)),
+        Format::TsvRows => Box::new(rows::Lined::new(input, rows::tsv, position)),
+        Format::Tsv | Format::Csv | Format::CsvRows => {
+            Box::new(tsv::Tsv::new(input, keys, syntax.comment, position)?)
+        }
     })
+}
+
+/// Goes `count` bytes forward, to where a line ended when it was read before.
+///
+/// # Errors
+/// As [`Source::skip`]; `InvalidData` if the line had no end then, and goes on now: it was read as a whole
+/// record.
+pub(crate) fn skip_lines(input: &mut impl Source, count: u64) -> io::Result<()> {
+    let Some(before) = count.checked_sub(1) else { return Ok(()) };
+    input.skip(before)?;
+    let mut last = [0];
+    match input.read_exact(&mut last) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(ends_early()),
+        read => read?,
+    }
+    let next = input.fill_buf()?;
+    if last == *b"\n" || next.is_empty() || next[0] == b'\n' || next.starts_with(b"\r\n") {
+        return Ok(());
+    }
+    Err(invalid(
+        "its last line had no end when it was imported, and is longer now: import it from the start with --restart",
+    ))
 }
 
 fn invalid(why: impl Into<String>) -> io::Error {

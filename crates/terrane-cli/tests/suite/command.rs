@@ -41,9 +41,14 @@ fn merges_and_times_to_live() {
     shell.ok("merge db page -2 --number --table visits");
     assert_eq!(shell.run("get db page --table visits").stdout, 38i64.to_le_bytes());
     shell.fails("merge db page x --number --table visits", 2, &["whole number"]);
+    // What no value can be made of is refused, or every later read of the key would fail.
+    shell.fails("merge db page 7 --table visits", 2, &["expected 8", "--number"]);
+    assert_eq!(shell.ok("get db page --number --table visits"), "38\n");
+    assert_eq!(shell.ok("scan db --number --table visits"), "page\t38\n");
     shell.ok("tables db --create people --set merge_operator=json_merge_patch");
     shell.ok("merge db ada {\"a\":1,\"b\":2} --table people");
     shell.ok("merge db ada {\"a\":null} --table people");
+    shell.fails("merge db ada {\"a\": --table people", 2, &["not JSON"]);
     assert_eq!(shell.ok("get db ada --table people"), "{\"b\":2}");
 }
 
@@ -74,7 +79,13 @@ fn tables() {
     shell.ok("put db k v --table users");
     assert_eq!(shell.ok("tables db"), "default\nusers\n");
     shell.fails("get db k --table others", 1, &["others", "default, users"]);
-    shell.ok("tables db --drop users");
+    shell.fails("tables db --drop users", 2, &["drop table \"users\"", "--yes", "--dry-run"]);
+    assert!(
+        shell.ok("tables db --drop users --dry-run").starts_with("would drop table \"users\": 1 versions")
+    );
+    shell.fails("tables db --drop nothing --yes", 1, &["nothing"]);
+    assert_eq!(shell.ok("tables db"), "default\nusers\n");
+    shell.ok("tables db --drop users --yes");
     assert_eq!(shell.ok("tables db"), "default\n");
 }
 
@@ -129,12 +140,13 @@ fn only_file(directory: &Path) -> std::path::PathBuf {
 fn dump_tells_every_kind_of_file() {
     let shell = Shell::new();
     shell.file("p.jsonl", people(2000));
-    shell.ok("import db p.jsonl --key id");
-    // Nothing is flushed yet, so the records are in the journal.
+    shell.ok("put db p000000 first");
+    // Nothing is flushed yet, so the record is in the journal.
     let journal = std::fs::read_dir(shell.path("db/journal")).unwrap();
     let dumps: Vec<String> =
         journal.map(|entry| shell.ok(&format!("dump {}", entry.unwrap().path().display()))).collect();
     assert!(dumps.iter().any(|dump| dump.contains("Put t") && dump.contains("key p000000")), "{dumps:.200?}");
+    shell.ok("import db p.jsonl --key id");
     shell.ok("compact db");
     let extents = shell.ok(&format!("dump {}", only_file(&shell.path("db/data")).display()));
     assert!(extents.contains("block[0] = checksum holds") && extents.contains("footer.entries = 2000"));
@@ -149,7 +161,7 @@ fn errors_name_the_thing_and_return_their_code() {
     let shell = Shell::new();
     shell.fails("get none k", 1, &["none"]);
     shell.file("p.jsonl", people(1));
-    shell.fails("import db p.jsonl", 2, &["--key"]);
+    shell.fails("import db p.jsonl", 2, &["p.jsonl line 1", "--key"]);
     shell.fails("import db none.jsonl --key id", 1, &["none.jsonl"]);
     shell.fails("import db - --key id", 2, &["--format"]);
     shell.fails("import db p.jsonl --key id --table terrane.import", 2, &["terrane.import"]);
@@ -183,7 +195,17 @@ fn help_options_completions_manual() {
     for part in ["Examples:", "Exit codes:", "  3  stored bytes", "import"] {
         assert!(help.contains(part), "{part}: {help}");
     }
+    let (_, commands) = help.split_once("Commands:").unwrap();
+    let names = commands.lines().skip(1).take_while(|line| !line.is_empty());
+    for name in names.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
+        if !name.is_empty() && name != "help" {
+            let help = shell.ok(&format!("{name} --help"));
+            assert!(help.contains("Example") && help.contains(&format!("terrane {name}")), "{name}: {help}");
+        }
+    }
     assert!(shell.ok("options").contains("memory_bytes = 536870912"));
+    assert!(!shell.ok("options").contains("hot_cold"));
+    assert!(shell.ok("options --experiments").contains("experiments.hot_cold = false"));
     assert!(shell.ok("completions bash").contains("_terrane"));
     assert!(shell.ok("man").contains(".TH terrane 1"));
     assert!(shell.ok("man pages").contains("terrane-import.1"));
@@ -250,9 +272,9 @@ fn a_checkpoint_is_a_second_database() {
 fn backups_are_made_verified_restored_and_purged() {
     let shell = Shell::new();
     shell.ok("put db k monday");
-    assert!(shell.ok("backup create place db --rate 100MiB").contains("backup 1 has every commit up to #1"));
+    assert!(shell.ok("backup create db place --rate 100MiB").contains("backup 1 has every commit up to #1"));
     shell.ok("put db k tuesday");
-    shell.ok("backup create place db --flush --recheck");
+    shell.ok("backup create db place --flush --recheck");
     let list = shell.ok("backup list place");
     assert_eq!(list.lines().count(), 2, "{list}");
     assert!(shell.ok("backup list place --json").contains("\"last_seq\":2"));
@@ -268,12 +290,16 @@ fn backups_are_made_verified_restored_and_purged() {
     shell.ok("check newest");
     shell.fails("backup restore place db", 2, &["db", "exists"]);
     shell.fails("backup restore place other --id 9", 1, &["no backup 9", "[1, 2]"]);
-    shell.fails("backup create place db --rate fast", 2, &["--rate fast"]);
-    shell.fails("backup create db db", 2, &["no place of backups"]);
+    shell.fails("backup create db place --rate fast", 2, &["--rate fast"]);
+    shell.fails("backup create place db", 2, &["db is a database", "create DATABASE PLACE"]);
     shell.fails("backup list nowhere", 1, &["nowhere"]);
-    assert!(shell.ok("backup purge place --keep 1").contains("removed backups: 1"));
+    shell.fails("backup purge place --keep 1", 2, &["remove 1 backups of place: 1", "--yes"]);
+    assert_eq!(shell.ok("backup purge place --keep 1 --dry-run"), "would remove 1 backups of place: 1\n");
+    assert!(shell.ok("backup purge place --keep 1 --yes").contains("removed backups: 1"));
+    assert!(shell.ok("backup purge place --keep 1").contains("removed backups: none"));
     shell.ok("backup verify place");
-    shell.ok("backup delete place 2");
+    shell.fails("backup delete place 2", 2, &["remove backup 2 of place", "--yes"]);
+    shell.ok("backup delete place 2 --yes");
     shell.fails("backup verify place", 1, &["no whole backup"]);
 }
 

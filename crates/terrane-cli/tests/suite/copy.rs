@@ -247,10 +247,12 @@ fn a_signal_stops_a_copy_which_then_goes_on() {
 fn what_cannot_be_copied_is_refused_with_the_reason() {
     let (shell, library) = (Shell::new(), ours());
     native_source(&shell, 3);
-    shell.fails(&import("new", "missing", &library), 2, &["missing", "no database of RocksDB"]);
+    shell.fails(&import("new", "missing", &library), 1, &["missing", "No such file"]);
+    std::fs::create_dir(shell.path("bare")).unwrap();
+    shell.fails(&import("new", "bare", &library), 2, &["bare", "no database of RocksDB"]);
     shell.fails(
         "import new old --from rocksdb --library no/such.so",
-        2,
+        1,
         &["no/such.so", "rocksdbjni", "--library"],
     );
     shell.file("text.so", "no library");

@@ -80,9 +80,96 @@ fn a_complete_import_is_not_repeated_and_a_changed_input_is_refused() {
     shell.ok("import db p.jsonl --key id");
     assert!(shell.ok("import db p.jsonl --key id").contains("imported already: 5 records"));
     shell.fails("import db p.jsonl --key name", 2, &["format or key fields", "--restart"]);
-    shell.file("p.jsonl", people(6));
-    shell.fails("import db p.jsonl --key id", 2, &["p.jsonl", "--restart"]);
-    assert!(shell.ok("import db p.jsonl --key id --restart").starts_with("imported 6 records"));
+    shell.file("p.jsonl", people(4));
+    shell.fails(
+        "import db p.jsonl --key id",
+        2,
+        &["p.jsonl", "shorter", "complete with 5 records", "--restart"],
+    );
+    shell.file("p.jsonl", people(9).replace("name 0", "NAME 0"));
+    shell.fails("import db p.jsonl --key id", 2, &["first bytes", "--restart"]);
+    assert!(shell.ok("import db p.jsonl --key id --restart").starts_with("imported 9 records"));
+}
+
+#[test]
+fn a_file_that_grew_is_gone_on_with() {
+    let shell = Shell::new();
+    shell.file("p.jsonl", people(5));
+    shell.ok("import db p.jsonl --key id");
+    shell.file("p.jsonl", people(8));
+    let said = shell.ok("import db p.jsonl --key id");
+    assert!(said.starts_with("imported 3 records") && said.contains("with the import before 8"), "{said}");
+    assert!(!said.contains("replaced"), "{said}");
+    assert_eq!(shell.ok("count db"), "8\n");
+    // A last line without an end was a record; when it goes on, it was not.
+    shell.file("t.tsv", "a\t1\nb\t2");
+    shell.ok("import db t.tsv --table t");
+    shell.file("t.tsv", "a\t1\nb\t23\nc\t4\n");
+    shell.fails("import db t.tsv --table t", 2, &["last line had no end", "--restart"]);
+    shell.file("t.tsv", "a\t1\nb\t2\nc\t4\n");
+    assert!(shell.ok("import db t.tsv --table t").starts_with("imported 1 records"));
+    assert_eq!(shell.ok("scan db --table t"), "a\t1\nb\t2\nc\t4\n");
+}
+
+#[test]
+fn each_pipe_is_an_input_of_its_own_and_a_named_one_goes_on() {
+    let shell = Shell::new();
+    let import = |line: &str, text: &str| {
+        let output = shell.with_input(line, text.as_bytes());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let plain = "import db - --format tsv";
+    assert!(import(plain, "a\t1\n").starts_with("imported 1 records"));
+    assert!(import(plain, "b\t2\nc\t3\n").starts_with("imported 2 records"));
+    let again = import(plain, "b\t2\nc\t3\n");
+    assert!(again.contains("2 replaced a row of the same key"), "{again}");
+    let named = "import db - --format tsv --table log --name log";
+    assert!(import(named, "a\t1\n").starts_with("imported 1 records"));
+    let said = import(named, "a\t1\nb\t2\n");
+    assert!(said.starts_with("imported 1 records") && said.contains("with the import before 2"), "{said}");
+    let output = shell.with_input(named, b"other\t1\n");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("--name log") && error.contains("first bytes"), "{error}");
+}
+
+#[test]
+fn keys_that_meet_again_are_counted() {
+    let shell = Shell::new();
+    shell.file("t.tsv", "a\t1\nb\t2\na\t3\n");
+    let said = shell.ok("import db t.tsv");
+    assert!(said.contains("; 1 replaced a row of the same key"), "{said}");
+    shell.file("u.tsv", "a\t4\nc\t5\n");
+    let said = shell.ok("import db u.tsv --batch 1");
+    assert!(said.contains("; 1 replaced a row of the same key"), "{said}");
+    let said = shell.ok("import db u.tsv --restart --blind");
+    assert!(!said.contains("replaced"), "{said}");
+    assert_eq!(shell.ok("scan db"), "a\t4\nb\t2\nc\t5\n");
+}
+
+#[test]
+fn a_batch_that_fails_is_not_counted_and_takes_no_other_row_with_it() {
+    let shell = Shell::new();
+    shell.file("t.tsv", format!("a\t1\nb\t2\nc\t{}\nd\t4\n", "x".repeat(6 << 20)));
+    let output = shell.run("import db t.tsv --memory 16MiB --ack-file acks");
+    let (said, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("give --memory"), "{error}");
+    assert!(said.starts_with("imported 2 records"), "{said}");
+    assert_eq!(std::fs::read_to_string(shell.path("acks")).unwrap(), "2\n");
+    assert_eq!(shell.ok("count db"), "2\n");
+    let said = shell.ok("import db t.tsv --memory 128MiB");
+    assert!(said.starts_with("imported 2 records") && said.contains("with the import before 4"), "{said}");
+}
+
+#[test]
+fn an_import_leaves_nothing_to_replay() {
+    let shell = Shell::new();
+    shell.file("p.jsonl", people(2000));
+    shell.ok("import db p.jsonl --key id");
+    let check = shell.ok("check db");
+    assert!(check.contains(" 0 journaled records"), "{check}");
 }
 
 #[test]
@@ -121,7 +208,7 @@ fn a_killed_import_goes_on_after_its_last_batch() {
 }
 
 #[test]
-fn a_signal_stops_an_import_between_batches() {
+fn a_signal_stops_an_import_that_waits_for_input() {
     let shell = Shell::new();
     // The input never ends by itself: it is a pipe that stays open.
     let mut child = shell
@@ -132,23 +219,65 @@ fn a_signal_stops_an_import_between_batches() {
         .spawn()
         .unwrap();
     let mut input = child.stdin.take().unwrap();
-    let wait_for_acks = || {
-        while std::fs::metadata(shell.path("acks")).map_or(0, |acks| acks.len()) == 0 {
-            std::thread::yield_now();
-        }
-    };
-    // More than the head that identifies the input and the buffer, or nothing is read yet.
-    input.write_all(&b"key\tvalue\n".repeat(60_000)).unwrap();
-    wait_for_acks();
-    let killed = Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    // A read that waits for the pipe goes on when something comes.
-    let _ = input.write_all(&b"key\tvalue\n".repeat(60_000));
-    drop(input);
+    input.write_all(&b"key\tvalue\n".repeat(2000)).unwrap();
+    // All that came is committed: the import waits for more.
+    while !std::fs::read_to_string(shell.path("acks")).is_ok_and(|acks| acks.ends_with("\n2000\n")) {
+        std::thread::yield_now();
+    }
+    kill(&child);
+    // The pipe stays open, and nothing comes: the import waits for input, and ends all the same.
     let output = child.wait_with_output().unwrap();
+    drop(input);
     assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stderr).contains("stopped by a signal"));
     assert_eq!(shell.ok("get db key"), "value");
+}
+
+fn kill(child: &std::process::Child) {
+    let killed = Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+}
+
+/// The first signal says that it waits, the second one that it does not. The command is held up by a pipe
+/// that is opened for writing and has no reader.
+#[test]
+fn a_second_signal_ends_the_command_and_says_so() {
+    let shell = Shell::new();
+    shell.file("t.tsv", "a\t1\n");
+    assert!(Command::new("mkfifo").arg(shell.path("acks")).status().unwrap().success());
+    let mut child = shell
+        .command("import db t.tsv --ack-file acks")
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let status = || std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let catches_term = || {
+        let caught =
+            status().lines().find_map(|line| line.strip_prefix("SigCgt:").map(str::to_owned)).unwrap();
+        u64::from_str_radix(caught.trim(), 16).unwrap() & 1 << 14 != 0
+    };
+    while !catches_term() {
+        std::thread::yield_now();
+    }
+    kill(&child);
+    let mut error = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut error, &mut line).unwrap();
+    assert!(line.contains("a second signal ends at once"), "{line}");
+    // Signals that come directly behind the first one are taken as one with it: they are sent until it is
+    // over.
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        kill(&child);
+        std::thread::yield_now();
+    };
+    line.clear();
+    std::io::BufRead::read_line(&mut error, &mut line).unwrap();
+    assert!(line.contains("second signal: ended at once"), "{line}");
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15));
 }
 
 #[test]
@@ -171,17 +300,22 @@ fn a_second_writer_is_refused() {
     shell.ok("put db k v");
 }
 
-/// The journal shows it: each batch holds its records and the position behind them.
+/// The history of changes shows it: each batch holds its records and the position behind them.
 #[test]
 fn records_and_position_are_in_one_batch() {
     let shell = Shell::new();
     shell.file("p.jsonl", people(35));
-    shell.ok("import db p.jsonl --key id --batch 10");
-    let dump = shell.ok("dump db/journal/000001.seg");
-    let batches: Vec<[usize; 2]> = dump
-        .split("batch of ")
-        .skip(1)
-        .map(|batch| ["t0", "t1"].map(|table| batch.matches(&format!(" Put {table} key ")).count()))
-        .collect();
-    assert_eq!(batches, [[10, 1], [10, 1], [10, 1], [5, 1]], "{dump}");
+    shell.ok("import db p.jsonl --key id --batch 10 -o history_bytes=64MiB");
+    let changes = shell.ok("changes db");
+    let mut batches: Vec<(&str, [usize; 2])> = Vec::new();
+    for line in changes.lines() {
+        let columns: Vec<&str> = line.split('\t').collect();
+        if batches.last().is_none_or(|(last, _)| *last != columns[1]) {
+            batches.push((columns[1], [0, 0]));
+        }
+        let (_, counts) = batches.last_mut().unwrap();
+        counts[usize::from(columns[2] == "terrane.import")] += 1;
+    }
+    let counts: Vec<[usize; 2]> = batches.iter().map(|(_, counts)| *counts).collect();
+    assert_eq!(counts, [[10, 1], [10, 1], [10, 1], [5, 1]], "{changes}");
 }

@@ -3,10 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
 mod bench;
+mod beside;
+mod care;
 mod command;
 mod common;
 mod copy;
 mod import;
+mod interchange;
 mod kill_import;
 mod orders;
 mod parsers;

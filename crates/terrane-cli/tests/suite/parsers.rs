@@ -18,6 +18,7 @@ fn run(syntax: &Syntax, text: &[u8]) -> Vec<String> {
     let line = |(step, row, _): (Step, Row, Position)| match step {
         Step::Row => format!("{} => {}", show(&row.key), show(&row.value)),
         Step::Bad(bad) => format!("line {}: {}", bad.line, bad.reason),
+        Step::Table(name, _) => format!("table {name}"),
         Step::End => unreachable!("the end is not kept"),
     };
     steps.into_iter().map(line).collect()
@@ -220,6 +221,11 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
         "Package: x\n",
         "{\"id\":1}\n",
         "{\"id\":",
+        "{\"key\":\"k\",\"value_hex\":\"00ff\"}\n",
+        "{\"table\":\"t\",\"options\":{\"key_order\":\"reverse\"}}\n",
+        "0x",
+        "k\tv\n",
+        "k,v,\nff,v,k\n",
         " ",
         "#",
         "}",
@@ -238,6 +244,9 @@ fn any_syntax() -> impl Strategy<Value = (Syntax, &'static str)> {
         (syntax(Format::Csv, &["id"]), "id,x\n"),
         (syntax(Format::Deb, &["Package"]), ""),
         (syntax(Format::Tsv, &["1"]), ""),
+        (syntax(Format::JsonRows, &[]), ""),
+        (syntax(Format::TsvRows, &[]), "#terrane-rows\n"),
+        (syntax(Format::CsvRows, &[]), "key,value,hex\n"),
     ])
 }
 

@@ -1,12 +1,13 @@
-//! Which source of a merge goes first: a tournament over the keys at which the sources stand.
+//! Which source of a merge goes first: a tournament over the current keys of the sources.
 //!
-//! Only the source that goes first moves, so only its matches are played again: one against the runner-up
-//! while it stays before that one, else as many as the tree is high. A match compares the eight bytes behind
-//! the prefix that all keys share; only where these are equal does it look at the sources.
+//! Only the first source moves, so only its matches are repeated: one against the runner-up while it stays
+//! before that one, otherwise as many as the tree is high. A match compares the eight bytes behind the prefix
+//! that all keys share; only where these are equal does it look at the sources.
 //!
 //! Invariants between two moves:
-//! 1. `heads[s]` is of the key at which source `s` stands, `u64::MAX` at its end.
-//! 2. `runner_up` is the source that would go first without the winner; none if there is one source only.
+//! 1. `heads[s]` is the head of the current key of source `s`, `u64::MAX` at its end.
+//! 2. `runner_up` is the source that would go first if the winner did not exist; none if there is one source
+//!    only.
 
 use std::cmp::Ordering;
 
@@ -83,7 +84,7 @@ impl Order {
     }
 }
 
-/// What a match looks at.
+/// The inputs of a match.
 struct Field<'f, 's, 'a, 'c, C> {
     heads: &'f [u64],
     sources: &'s [Source<'a, 'c, C>],
@@ -113,11 +114,11 @@ impl<C: Cursor> Contest for Field<'_, '_, '_, '_, C> {
     }
 }
 
-/// What orders sources that have a key.
+/// The values by which sources with a key are ordered.
 pub(super) struct Rank<'k> {
     pub(super) head: u64,
     pub(super) key: &'k [u8],
-    /// Number of the entry, if the source stands at one.
+    /// Number of the entry, if the source is at an entry.
     pub(super) seq: Option<SeqNo>,
     pub(super) index: usize,
 }

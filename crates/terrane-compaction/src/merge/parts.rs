@@ -6,7 +6,7 @@
 use terrane_base::{Cursor, Result};
 
 use super::output::Committed;
-use super::source::{RunSource, Source, Stand};
+use super::source::{RunSource, Source, SourceState};
 use super::{Merge, reuse};
 use crate::job::{JobResult, Removed, Work};
 
@@ -27,8 +27,9 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             return false;
         }
         let is_late = written >= self.part_end.saturating_add(self.spec.part_bytes);
-        let is_inside =
-            self.target_run().is_some_and(|run| matches!(run.stand(), Stand::Block | Stand::Entry));
+        let is_inside = self
+            .target_run()
+            .is_some_and(|run| matches!(run.state(), SourceState::Block | SourceState::Entry));
         (open_bytes == 0 || reuse::is_nearly_a_slot(open_bytes) || is_late)
             && (!is_inside || terrane_base::planted!(PartWithinExtent))
             && self.sources[winner].key().is_some_and(|key| !self.sink.is_at(key))

@@ -29,7 +29,7 @@ pub(super) fn chunk_bytes_of(inputs: usize) -> u32 {
 
 /// The state of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stand {
+pub(super) enum SourceState {
     /// Before an extent that is not open.
     Extent,
     /// Before a block that is not decoded.
@@ -79,12 +79,12 @@ impl<'a> RunSource<'a> {
         self.at
     }
 
-    pub(super) fn stand(&self) -> Stand {
+    pub(super) fn state(&self) -> SourceState {
         match (&self.block, &self.scanner) {
-            (Some(_), _) => Stand::Entry,
-            (None, Some(_)) => Stand::Block,
-            (None, None) if self.at < self.input.extents.len() => Stand::Extent,
-            (None, None) => Stand::End,
+            (Some(_), _) => SourceState::Entry,
+            (None, Some(_)) => SourceState::Block,
+            (None, None) if self.at < self.input.extents.len() => SourceState::Extent,
+            (None, None) => SourceState::End,
         }
     }
 
@@ -120,13 +120,13 @@ impl<'a> RunSource<'a> {
 
     /// Skips an extent that is re-linked.
     pub(super) fn skip_extent(&mut self) {
-        debug_assert_eq!(self.stand(), Stand::Extent);
+        debug_assert_eq!(self.state(), SourceState::Extent);
         self.at += 1;
     }
 
     /// Opens the next extent.
     pub(super) fn open_extent(&mut self, extents: &dyn ExtentSource, work: &mut Work) -> Result<()> {
-        debug_assert_eq!(self.stand(), Stand::Extent);
+        debug_assert_eq!(self.state(), SourceState::Extent);
         let scanner = ExtentScanner::new(extents.extent(self.meta())?, self.chunk_bytes)?;
         work.bytes_read += u64::from(self.meta().index.len);
         self.block_index = 0;
@@ -139,7 +139,7 @@ impl<'a> RunSource<'a> {
 
     /// Decodes the next block.
     pub(super) fn open_block(&mut self, work: &mut Work) -> Result<()> {
-        debug_assert_eq!(self.stand(), Stand::Block);
+        debug_assert_eq!(self.state(), SourceState::Block);
         let row = self.row();
         work.bytes_read += u64::from(row.stored_len);
         work.entries_in += u64::from(row.entries);
@@ -183,7 +183,7 @@ impl<'a> RunSource<'a> {
 
     /// Skips a block that was copied.
     pub(super) fn skip_block(&mut self) {
-        debug_assert_eq!(self.stand(), Stand::Block);
+        debug_assert_eq!(self.state(), SourceState::Block);
         self.end_block();
     }
 
@@ -280,11 +280,11 @@ pub(super) enum Source<'a, 'c, C> {
 
 impl<'a, C: Cursor> Source<'a, '_, C> {
     #[inline]
-    pub(super) fn stand(&self) -> Stand {
+    pub(super) fn state(&self) -> SourceState {
         match self {
-            Source::Memory(memory) if memory.is_within => Stand::Entry,
-            Source::Memory(_) => Stand::End,
-            Source::Run(run) => run.stand(),
+            Source::Memory(memory) if memory.is_within => SourceState::Entry,
+            Source::Memory(_) => SourceState::End,
+            Source::Run(run) => run.state(),
         }
     }
 
@@ -293,11 +293,11 @@ impl<'a, C: Cursor> Source<'a, '_, C> {
     pub(super) fn key(&self) -> Option<&[u8]> {
         match self {
             Source::Memory(memory) => memory.entry().map(|entry| entry.key),
-            Source::Run(run) => match run.stand() {
-                Stand::Entry => run.entry().map(|entry| entry.key),
-                Stand::Block => Some(run.row().first_key),
-                Stand::Extent => Some(&run.meta().smallest),
-                Stand::End => None,
+            Source::Run(run) => match run.state() {
+                SourceState::Entry => run.entry().map(|entry| entry.key),
+                SourceState::Block => Some(run.row().first_key),
+                SourceState::Extent => Some(&run.meta().smallest),
+                SourceState::End => None,
             },
         }
     }
@@ -343,7 +343,7 @@ impl<'a, C: Cursor> Source<'a, '_, C> {
 
     /// Returns true if a part of an extent was yielded, so that the rest must be, too.
     pub(super) fn is_inside_extent(&self) -> bool {
-        matches!(self, Source::Run(run) if matches!(run.stand(), Stand::Block | Stand::Entry))
+        matches!(self, Source::Run(run) if matches!(run.state(), SourceState::Block | SourceState::Entry))
     }
 }
 

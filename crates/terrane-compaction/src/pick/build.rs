@@ -72,7 +72,7 @@ impl<'a> Picker<'a> {
             place: slice.place,
             extents: slice.range.clone().map(|index| slice.level.meta(index).clone()).collect(),
         };
-        // What was gathered must not be divided again.
+        // Range deletes that were collected must not be divided again.
         let is_gather = draft.kind == JobKind::Gather;
         let grandparents = if is_gather { Vec::new() } else { self.grandparents(&draft, &range) };
         Some(JobSpec {

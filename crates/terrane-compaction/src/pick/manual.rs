@@ -12,7 +12,7 @@ use crate::limits::Limits;
 use crate::range::KeyRange;
 use crate::shape::{TableShape, bytes_of, overlapping_range};
 
-/// What to compact, and the progress.
+/// The requested range, and the progress.
 #[derive(Clone, Debug)]
 pub struct RangeRequest {
     range: KeyRange,

@@ -1,5 +1,5 @@
-//! Range deletes over much data: they are cut into pieces, and jobs take these down beside each other and
-//! before their turn.
+//! Range deletes over much data: they are cut into pieces, which concurrent jobs move down before the level
+//! is due.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use crate::support;
@@ -108,7 +108,7 @@ fn a_snapshot_that_sees_what_is_deleted_keeps_it() {
 }
 
 #[test]
-fn it_waits_for_its_turn_where_that_is_switched_off() {
+fn no_range_delete_job_is_picked_early_when_switched_off() {
     let mut world = world();
     world.limits.early_range_deletes = false;
     world.puts_off = true;

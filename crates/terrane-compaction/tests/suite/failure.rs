@@ -1,5 +1,5 @@
-//! Jobs that end early: cancelled, out of space, on damaged inputs, with a failing device. Inputs stay as
-//! they are, and nothing that was written stays in the store.
+//! Jobs that end early: cancelled, out of space, on damaged inputs, with a failing device. Their inputs stay
+//! unchanged, and their output is removed from the store.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use crate::support;

@@ -1,5 +1,5 @@
 //! Operands, single deletes and expiry in merges: every short history of a key under every snapshot, in one
-//! flush or in two levels, against a fold by hand.
+//! flush or in two levels, against a simple fold.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
 use crate::support;
@@ -51,7 +51,7 @@ fn control() -> JobControl {
     control
 }
 
-/// What a reader at `seq` makes of rows, newest first, at a moment.
+/// The value that a reader at `seq` gets from rows, newest first, at a moment.
 fn read(rows: &[Row], seq: SeqNo, now: Moment) -> Option<Vec<u8>> {
     let mut chain = Chain::new();
     for row in rows.iter().filter(|row| row.seq_kind.seq() <= seq) {

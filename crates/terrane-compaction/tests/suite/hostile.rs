@@ -1,6 +1,6 @@
-//! Inputs whose every checksum is right and which say what no writer says: indexes and descriptions that
-//! contradict the blocks. A job ends with `Corrupt`, or with an output that a store can hold; it never
-//! panics, and after an error nothing of it stays.
+//! Inputs with right checksums and contents that no writer makes: indexes and metas that contradict the
+//! blocks. A job ends with `Corrupt`, or with a sound output; it never panics, and after an error none of its
+//! output stays.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use crate::support;

@@ -1,5 +1,4 @@
-//! More overflow runs than one job may take: those that waited longest sink first, and what is read stays the
-//! same.
+//! More overflow runs than one job may take: the oldest runs move down first, and reads give the same rows.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use crate::support;
@@ -34,7 +33,7 @@ fn runs(keys: Range<u64>) -> World {
         world.remember(&rows);
         world.dump(&rows);
     }
-    assert_eq!(world.picture.runs.len() as u64, RUNS);
+    assert_eq!(world.metasnapshot.runs.len() as u64, RUNS);
     world
 }
 
@@ -42,7 +41,7 @@ fn runs(keys: Range<u64>) -> World {
 fn check(world: &World, spec: &JobSpec) -> usize {
     let taken: Vec<_> = spec.inputs.iter().filter(|input| matches!(input.place, Place::Run(_))).collect();
     assert!((1..=RUNS_MAX).contains(&taken.len()), "{} runs in one job", taken.len());
-    let oldest = world.picture.runs.iter().rev().take(taken.len()).map(|run| Place::Run(run.id));
+    let oldest = world.metasnapshot.runs.iter().rev().take(taken.len()).map(|run| Place::Run(run.id));
     assert!(taken.iter().rev().map(|input| input.place).eq(oldest), "the oldest sink first");
     taken.len()
 }
@@ -56,7 +55,7 @@ fn next(world: &World, request: &RangeRequest) -> Option<Box<JobSpec>> {
 }
 
 #[test]
-fn what_is_asked_for_takes_so_many_at_once() {
+fn requested_compactions_take_at_most_runs_max_at_once() {
     let mut world = runs(0..100);
     world.limits.automatic = false;
     assert!(world.pick().is_none());
@@ -70,7 +69,7 @@ fn what_is_asked_for_takes_so_many_at_once() {
         world.check_content();
     }
     assert_eq!(sizes, [RUNS_MAX, RUNS_MAX, RUNS as usize - 2 * RUNS_MAX], "no more jobs than it takes");
-    assert!(world.picture.runs.is_empty());
+    assert!(world.metasnapshot.runs.is_empty());
 }
 
 #[test]
@@ -84,7 +83,7 @@ fn a_part_of_the_keys_takes_so_many_at_once() {
         request.advance(&spec);
     }
     world.check_content();
-    assert!(world.picture.runs.is_empty());
+    assert!(world.metasnapshot.runs.is_empty());
 }
 
 #[test]
@@ -102,6 +101,6 @@ fn the_background_takes_so_many_at_once() {
             world.check_content();
         }
         assert!(jobs >= 3, "{jobs} jobs");
-        assert!(world.picture.runs.is_empty());
+        assert!(world.metasnapshot.runs.is_empty());
     }
 }

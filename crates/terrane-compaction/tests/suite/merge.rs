@@ -182,7 +182,7 @@ fn versions_of_a_key_stay_in_one_extent() {
 }
 
 #[test]
-fn what_a_dropped_delete_hides_is_not_taken_over_with_its_block() {
+fn versions_hidden_by_a_dropped_delete_are_not_reused_with_their_block() {
     // Versions of one key over several blocks, the newest a delete, all of them seen by someone once.
     let mut below = puts(0..500, 1, 1);
     below.extend((0..60).map(|index| Row::put(key(250), 10_000 + index, vec![b'w'; 2000])));
@@ -226,7 +226,7 @@ fn a_flush_goes_in_steps_that_cover_everything() {
         assert!((8..=16).contains(&written), "a step wrote {written} extents");
     }
     world.check_content();
-    assert!(world.picture.runs.is_empty());
+    assert!(world.metasnapshot.runs.is_empty());
 }
 
 #[test]
@@ -285,12 +285,12 @@ fn runs_sink_in_order() {
         world.remember(&rows);
         world.dump(&rows);
     }
-    assert_eq!(world.picture.runs.len(), 4);
+    assert_eq!(world.metasnapshot.runs.len(), 4);
     while let Some(spec) = world.pick() {
         world.run(&spec);
         world.check_content();
     }
-    assert!(world.picture.runs.is_empty());
+    assert!(world.metasnapshot.runs.is_empty());
 }
 
 #[test]

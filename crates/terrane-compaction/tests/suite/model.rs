@@ -139,7 +139,7 @@ fn run(seed: u64, steps: usize) {
     run.world.puts_off = false;
     run.world.settle();
     run.world.check_content();
-    assert!(run.world.picture.runs.is_empty(), "nothing overflows in the end");
+    assert!(run.world.metasnapshot.runs.is_empty(), "nothing overflows in the end");
     // Without snapshots a rewrite of everything leaves one version of each key and no delete.
     run.world.snapshots.clear();
     let mut request = RangeRequest::new(KeyRange::all(), 0..=u8::MAX, true);

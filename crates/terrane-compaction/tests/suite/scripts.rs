@@ -1,7 +1,7 @@
 //! Runs the text scripts in `tests/scripts`: levels in, jobs and levels out.
 //!
-//! A script is a sequence of steps, parted by blank lines: comment lines, a command with what it reads,
-//! `----`, and what it prints. `UPDATE=1` rewrites what is printed. Printed levels are read back by `define`.
+//! A script is a sequence of steps, separated by blank lines: comment lines, a command with its input,
+//! `----`, and its output. `UPDATE=1` rewrites the outputs. Printed levels are read back by `define`.
 //!
 //! Commands: `define [limit=value ..]` with levels, `levels`, `scores`, `debt`, `space`, `pick`, `claim`,
 //! `apply [n]`, `drop n`, `run`, `manual range levels [rewrite]`, `down level`, `flush start bytes`; `load

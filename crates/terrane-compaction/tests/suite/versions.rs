@@ -5,7 +5,7 @@ use terrane_compaction::versions::{Verdict, VersionFilter, in_one_stripe};
 
 const LEN_MAX: usize = 5;
 
-/// What stays of `versions`, newest first.
+/// The versions that stay, newest first.
 fn survivors(versions: &[SeqKind], snapshots: &[SeqNo], is_bottom: bool) -> Vec<SeqKind> {
     let mut filter = VersionFilter::new(snapshots);
     filter.start_key();
@@ -83,7 +83,7 @@ fn readers_see_the_same_in_the_bottom() {
 }
 
 #[test]
-fn nothing_stays_that_no_reader_finds() {
+fn versions_that_no_reader_sees_are_dropped() {
     each_case(|versions, snapshots, readers| {
         for is_bottom in [false, true] {
             let kept = survivors(versions, snapshots, is_bottom);

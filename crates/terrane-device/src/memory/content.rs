@@ -107,7 +107,7 @@ impl Content {
         let region = Region::heap(pages as usize * PAGE_BYTES);
         let beyond = self.pages.split_off(&pages);
         for (page, bytes) in std::mem::replace(&mut self.pages, beyond) {
-            // SAFETY: the page is below `pages`, and nobody else has the new region yet.
+            // SAFETY: the page is below `pages`, and no other thread has the new region yet.
             unsafe { region.write(page as usize * PAGE_BYTES, bytes.as_slice()) };
         }
         let region = Arc::new(region);
@@ -303,8 +303,8 @@ impl Content {
 
     fn store(&mut self, page: u64, at: usize, bytes: &[u8]) {
         match &self.mapped {
-            // SAFETY: the page is in the region; by the rules of regions nobody else uses bytes being
-            // written.
+            // SAFETY: the page is in the region; by the rules of regions no other thread uses bytes that are
+            // being written.
             Some(mapped) if page < mapped.pages => unsafe {
                 mapped.region.write(page as usize * PAGE_BYTES + at, bytes);
             },
@@ -318,7 +318,8 @@ impl Content {
     fn page(&self, page: u64) -> &Page {
         match &self.mapped {
             Some(mapped) if page < mapped.pages => {
-                // SAFETY: the page is in the region; the device requires that nobody stores to it meanwhile.
+                // SAFETY: the page is in the region; the device requires that no thread stores to it
+                // meanwhile.
                 let bytes = unsafe { mapped.region.slice(page as usize * PAGE_BYTES, PAGE_BYTES) };
                 bytes.try_into().expect("a slice of a page's length")
             }

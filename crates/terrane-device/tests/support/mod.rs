@@ -1,4 +1,4 @@
-//! What the suites of all devices share.
+//! Helpers of the suites of all devices.
 
 use std::path::Path;
 use std::sync::Arc;

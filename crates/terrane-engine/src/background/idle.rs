@@ -80,7 +80,8 @@ impl Engine {
         if !self.background.idle_watch.is_idle(bytes_written, self.env.clock.now()) {
             return None;
         }
-        let reclaims = || self.options.idle_reclaim && self.background.idle_watch.begins_reclaim();
+        let reclaims =
+            || self.options.experiments.idle_reclaim && self.background.idle_watch.begins_reclaim();
         self.idle_flush(schedule).or_else(|| reclaims().then_some(Job::Reclaim))
     }
 
@@ -98,7 +99,7 @@ impl Engine {
 
     /// The next step of flushing what idle writers left, if reads would gain by it.
     fn idle_flush(&self, schedule: &Schedule) -> Option<Job> {
-        if !self.options.idle_flush || !self.is_cache_full() {
+        if !self.options.experiments.idle_flush || !self.is_cache_full() {
             return None;
         }
         let remains = |table: &Arc<Table>| {

@@ -1,15 +1,16 @@
 //! Whole extents of a range are dropped at once, by one edit: no merge, and no record.
 //!
-//! 1. Choose: extents that lie within the range. One is left that has anything older beneath it that is left
-//!    too: were it dropped, older versions of its keys would come to light. So places are looked through from
-//!    the oldest to the newest.
-//! 2. Claim them, as a job does, so that no job reads or replaces them; with what is claimed the choice is
-//!    made again.
-//! 3. The journal is made durable, then one edit, the next picture, and their slots are free once their last
+//! 1. Choose: extents that lie within the range. An extent stays if an older extent that stays lies below it;
+//!    without it, older versions of its keys would reappear. So places are searched from the oldest to the
+//!    newest.
+//! 2. Claim them, as a job does, so that no job reads or replaces them; then choose again among the claimed
+//!    ones.
+//! 3. Sync the journal, append one edit and publish the next read view; the slots are free once their last
 //!    reader has left (`background/compaction/install.rs`).
 //!
-//! A snapshot that sees anything of a chosen extent would lose it: then nothing is dropped. Iterators that go
-//! on keep their picture, but they are snapshots as well, and cannot be told from those that will look again.
+//! A snapshot that sees anything of a chosen extent would lose it: then nothing is dropped. Open iterators
+//! keep their read view, but they count as snapshots, too, because the engine cannot know which of them will
+//! read again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use crate::observe::stats::add;
 use crate::read::scan::Bounds;
 use crate::table::Table;
 
-/// What was dropped.
+/// The dropped extents and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DroppedExtents {
@@ -44,7 +45,7 @@ type Chosen = Vec<(Place, Arc<Extent>)>;
 
 impl Engine {
     /// Drops every extent of `table` that lies within `bounds` and has nothing older beneath it that stays,
-    /// at once and durably. What is in memory stays, and so does what shares an extent with keys outside.
+    /// at once and durably. Rows in memory stay, and so do rows that share an extent with keys outside.
     ///
     /// # Errors
     /// `Busy` while a snapshot, an iterator or a transaction sees anything of these extents: nothing is
@@ -68,18 +69,18 @@ impl Engine {
         });
         self.background.scheduler.resume_flushes(&held);
         let dropped = dropped?;
-        // What only waits for its epoch goes now, so that the space is back on return if nobody reads it.
+        // Frees what only waits for its epoch now, so that the space is free on return if no reader needs it.
         crate::table::epoch_cell::forget_garbage();
         self.store.reclaim()?;
         Ok(dropped)
     }
 
-    /// Chooses what can be dropped and claims it, waiting for jobs that hold some of it; `None` if there is
-    /// nothing.
+    /// Chooses and claims the extents that can be dropped, and waits for jobs that hold some of them; `None`
+    /// if there are none.
     fn claim_within(&self, table: &Table, bounds: &Bounds) -> Result<Option<(Chosen, ClaimId)>> {
         let mut claimed = None;
         self.background.scheduler.wait_until(|schedule| {
-            // Work that panicked keeps its claim.
+            // A job that panicked keeps its claim.
             table.refuse_if_stopped()?;
             if let Some(error) = schedule.quarantine.of(table.id) {
                 return Err(error.clone());
@@ -130,8 +131,8 @@ impl Engine {
             work: JobWork::default(),
             next: None,
         };
-        // Were the edit durable and the journal behind, a loss of power could take a delete of the range and
-        // leave this.
+        // If the edit were durable before the journal, a loss of power could remove a range delete and keep
+        // this edit.
         let seq = self.journal.visible();
         self.journal.sync_through(seq)?;
         self.install(table, &result, vec![EditOp::Durable { seq }])?;
@@ -145,12 +146,13 @@ impl Engine {
         Ok(dropped)
     }
 
-    /// Makes sure that no row of the row cache is of a key that these extents cover. Requires: the table's
-    /// picture is as it will be.
+    /// Removes rows of keys that these extents cover from the row cache. Requires: the table has its new read
+    /// view.
     pub(crate) fn forget_rows_within<'m>(&self, table: &Table, metas: impl Iterator<Item = &'m ExtentMeta>) {
         let Some(rows) = &self.rows else { return };
         if !table.sense.collation().is_bytes() {
-            // Rows are found by the bytes of their keys, which say nothing of what lies within.
+            // Rows are found by the bytes of their keys, which do not show whether a key lies within the
+            // range.
             rows.raise_stamp();
             return rows.forget_where(|of, _| of == table.id);
         }
@@ -173,13 +175,14 @@ impl Engine {
     }
 }
 
-/// What lies within the bounds and has nothing beneath it that stays; places from the oldest to the newest.
+/// The extents within the bounds without an older extent below them that stays; places from the oldest to the
+/// newest.
 fn choose(tree: &Metasnapshot, bounds: &Bounds) -> Chosen {
     let places: Vec<_> = tree.places().collect();
     let (lower, upper) = bounds.as_slices();
     let mut chosen: Chosen = Vec::new();
-    // What stays of older places, as far as it may lie beneath something within the bounds: smallest and
-    // largest keys.
+    // The smallest and largest keys of extents of older places that stay and may lie below an extent within
+    // the bounds.
     let mut stays: Vec<(&[u8], &[u8])> = Vec::new();
     for (place, level) in places.into_iter().rev() {
         let mut kept = Vec::new();

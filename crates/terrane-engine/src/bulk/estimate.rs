@@ -1,12 +1,12 @@
-//! How much there is in a range, without reading it.
+//! Estimates the size of a range without reading its data.
 //!
-//! * Levels and runs: an extent that lies within the range counts by its meta; the two at most that each
-//!   sorted run has at the ends of the range are looked at block by block, by their index blocks.
+//! * Levels and runs: an extent within the range counts by its meta; the extents at the ends of the range, at
+//!   most two in each sorted run, are estimated by their index blocks.
 //! * Memory: by walks of [`WALK_KEYS`] keys from the ends of the range, inward and outward
 //!   ([`terrane_memtable::Measured`]).
 //!
-//! What is counted are versions: deletes, and what newer versions or range deletes hide, count until a
-//! compaction drops them. How far the truth can be off is part of the answer.
+//! The count is of versions: deletes, and versions that newer ones or range deletes hide, count until a
+//! compaction drops them. The answer includes a bound of its error.
 
 use std::ops::Bound;
 
@@ -24,9 +24,9 @@ const WALK_KEYS: usize = 4096;
 /// A number that is not known exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
-    /// About so many.
+    /// The estimate.
     pub value: u64,
-    /// The truth is not further off than this, for what was there all the time.
+    /// Bound of the error, for data that did not change meanwhile.
     pub error: u64,
 }
 
@@ -42,14 +42,14 @@ impl Estimate {
         self.error = self.error.saturating_add(error);
     }
 
-    /// Something between two numbers.
+    /// An estimate from a lower and an upper bound.
     fn add_between(&mut self, least: u64, greatest: u64) {
         let error = (greatest - least).div_ceil(2);
         self.add(least + (greatest - least) / 2, error);
     }
 }
 
-/// How much there is in a range.
+/// The estimated size of a range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RangeEstimate {
@@ -62,7 +62,7 @@ pub struct RangeEstimate {
 }
 
 impl Shared {
-    /// How much of `table` lies within `bounds`. Reads no data block, and an index block only for extents
+    /// Estimates the size of `bounds` in `table`. Reads no data block, and an index block only for extents
     /// that lie across the ends of the range and are not in the cache.
     ///
     /// # Errors

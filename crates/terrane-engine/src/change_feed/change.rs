@@ -1,4 +1,4 @@
-//! What a committed batch changed, decoded where it lies.
+//! The changes of a committed batch, decoded in place.
 
 use std::sync::Arc;
 
@@ -9,13 +9,14 @@ use terrane_journal::ReadBatch;
 
 use crate::ingest_mark;
 
-/// A committed batch: whole, with all that it changed in tables that users have.
+/// A committed batch: complete, with all its changes of the user's tables.
 #[derive(Clone, Debug)]
 pub struct ChangeBatch {
     batch: ReadBatch,
-    /// For each record the keys as the user knows them, if they are not so in the journal; none if all are.
+    /// For each record the keys of the user, if the journal has encoded ones; empty if no table of the batch
+    /// encodes keys.
     decoded: Arc<[Option<Decoded>]>,
-    /// The tables that it names; no name for one that was dropped since.
+    /// The tables of the batch; a table that was dropped since has no name.
     tables: Arc<[(TableId, TableName)]>,
 }
 
@@ -33,7 +34,7 @@ pub(super) enum TableName {
     Known(Arc<str>, Option<Arc<Order>>),
     /// It was dropped.
     Dropped,
-    /// It is one of the engine's own.
+    /// A table of the engine itself.
     Hidden,
 }
 
@@ -47,14 +48,14 @@ pub struct Change<'b> {
     pub table_id: u32,
     /// Name of the table; `None` if it was dropped since, and for log data.
     pub table: Option<&'b str>,
-    /// What was done.
+    /// The kind of the change.
     pub kind: ChangeKind<'b>,
     /// From when on it is as if deleted, in milliseconds since 1970; `None` for what lives for ever, and for
     /// deletes.
     pub expires_at: Option<u64>,
 }
 
-/// What a change did.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeKind<'b> {
@@ -89,10 +90,10 @@ pub enum ChangeKind<'b> {
         /// The first key behind it.
         end: &'b [u8],
     },
-    /// Extents came into the table, by [`ingest`](crate::IngestFile) or a bulk load: no record tells what is
-    /// in them. Who follows the table takes the files in as well, or begins anew with a copy.
+    /// Extents came into the table, by [`ingest`](crate::IngestFile) or a bulk load: no record says what is
+    /// in them. A program that follows the table ingests the same files, or begins anew with a copy.
     Ingest,
-    /// Changed nothing: data that stands in the batch for who reads changes.
+    /// Changed nothing: data that a batch carries for readers of changes.
     LogData {
         /// The data, as it was given.
         data: &'b [u8],
@@ -116,7 +117,7 @@ impl ChangeKind<'_> {
 }
 
 impl ChangeBatch {
-    /// `None` if all that it changed is the engine's own.
+    /// `None` if the batch changed only tables of the engine itself.
     ///
     /// # Errors
     /// `Corrupt` for a key that its table's order does not know.
@@ -142,7 +143,7 @@ impl ChangeBatch {
         self.batch.first_seq()
     }
 
-    /// Number of its last record: whoever has applied the batch goes on behind it.
+    /// Number of its last record: a reader that has applied the batch goes on behind it.
     #[must_use]
     pub fn last_seq(&self) -> SeqNo {
         self.batch.last_seq()
@@ -200,7 +201,7 @@ pub(crate) fn change_of<'b>(
 }
 
 impl TableName {
-    /// Whether readers are told of it.
+    /// Whether readers of changes see the table.
     fn shows(&self) -> bool {
         !matches!(self, TableName::Hidden) || terrane_base::planted!(TellPrepared)
     }
@@ -234,7 +235,7 @@ fn decode(batch: &ReadBatch, tables: &[(TableId, TableName)]) -> Result<Arc<[Opt
     decoded.collect()
 }
 
-/// The records of a batch whose checksum holds.
+/// The records of a batch with a right checksum.
 fn records(mut rest: &[u8]) -> impl Iterator<Item = Record<'_>> {
     std::iter::from_fn(move || {
         let (record, len) = Record::decode(rest).ok()?;

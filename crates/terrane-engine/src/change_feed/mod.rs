@@ -1,14 +1,14 @@
 //! Readers of changes: every committed batch from a number on, in the order of commits, whole, each once.
 //!
-//! 1. up to which number may be told: what is visible, or what is known to survive the loss of power
+//! 1. the limit: the last visible number, or the last one that is known to survive a loss of power
 //! 2. the next batch from the segments (`trail.rs`), through their files: a reader takes no lock that a
 //!    commit takes, and keeps no segment
-//! 3. its records, without those of the engine's own tables (`change.rs`): what is prepared shows when it is
-//!    committed, and extents that were announced show if they came in (`ingest_mark.rs`)
-//! 4. nothing there: wait until a commit says so.
+//! 3. its records, without those of the engine's own tables (`change.rs`): changes of a prepared transaction
+//!    show at its commit, and announced extents show if they were ingested (`ingest_mark.rs`)
+//! 4. if there is no next batch: wait until a commit wakes the reader.
 //!
-//! A reader needs no open database: beside a process that writes it reads what that has brought into its
-//! segments.
+//! A reader needs no open database: beside another process that writes, it reads the segments of that
+//! process.
 
 mod change;
 mod trail;
@@ -38,17 +38,17 @@ pub(crate) use change::change_of;
 pub use change::{Change, ChangeBatch, ChangeKind};
 use trail::Trail;
 
-/// How long a reader sleeps before it looks by itself.
+/// How long a reader of an open database sleeps before it looks without being woken.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
-/// How long one beside a process that writes sleeps: nobody wakes it.
+/// How long a reader of another process's database sleeps: no commit wakes it.
 const POLL: Duration = Duration::from_millis(20);
 
-/// What a reader of changes is told.
+/// The changes that a reader gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeedOptions {
     /// Only what is known to survive the loss of power: behind a sync of any writer. Otherwise all that is
-    /// visible, of which a loss of power may take away the end; whoever was told of it is then ahead of the
+    /// visible. A loss of power may take away the end of that; a reader that got it is then ahead of the
     /// database.
     pub durable_only: bool,
 }
@@ -94,7 +94,7 @@ impl Files {
         Ok(Arc::new(state))
     }
 
-    /// What the manifest knows of a table, read again if it is one that was not there.
+    /// The name of a table by the manifest, which is read again if it does not have the table.
     fn name_of(&mut self, id: TableId) -> Result<TableName> {
         if !self.names.contains_key(&id) {
             // A table that was dropped since may have gone by its name before.
@@ -108,7 +108,7 @@ impl Files {
 }
 
 impl Files {
-    /// What the manifest says of a table. Functions of a program are not at hand here.
+    /// The name of a table by the manifest. Functions of the program are not registered here.
     fn named(table: &terrane_levels::Table) -> Result<TableName> {
         match table.name.as_str() {
             name if name.starts_with(HIDDEN_PREFIX) => Ok(TableName::Hidden),
@@ -125,7 +125,7 @@ impl Files {
 }
 
 impl Shared {
-    /// What the open database knows of a table.
+    /// The name of a table by the open database.
     fn table_named(&self, id: TableId) -> TableName {
         match self.catalog.get(id, &epoch::pin()) {
             None => TableName::Dropped,
@@ -176,7 +176,7 @@ impl Feed {
             ));
         }
         let mut trail = Trail::new(shared.disk.clone(), shared.dir.join(JOURNAL), from);
-        // Told at once, not when the first batch is asked for.
+        // The error comes at once, not with the first batch.
         trail.check(visible, &|| Ok(shared.manifest.state()))?;
         let env = shared.env.clone();
         Ok(Feed { trail, source: Source::Open(shared, options), env })
@@ -196,7 +196,7 @@ impl Feed {
         Ok(Feed { trail, source: Source::Files(files), env })
     }
 
-    /// The number behind all that was told: where to go on.
+    /// The number after the last batch that the reader got: where to go on.
     #[must_use]
     pub fn position(&self) -> SeqNo {
         self.trail.next()
@@ -229,7 +229,7 @@ impl Feed {
         }
     }
 
-    /// The next batch of the journal, whatever it changed.
+    /// The next batch of the journal, also one without changes for the user.
     fn next_batch(&mut self) -> Result<Option<ReadBatch>> {
         match &self.source {
             Source::Open(shared, options) => {
@@ -255,7 +255,7 @@ impl Feed {
             }
             Source::Files(files) => ingest_mark::fate_in(seen.insert(files.state()?), seq),
         };
-        // A state that has forgotten the segment has forgotten what was void in it.
+        // A state without the segment no longer lists the void marks of that segment.
         let is_known = fate != Fate::CameIn || seen.is_none_or(|state| self.trail.is_listed(&state));
         if is_known || terrane_base::planted!(BelieveForgotten) {
             return Ok(fate);

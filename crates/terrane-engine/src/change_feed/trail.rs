@@ -1,11 +1,13 @@
-//! Finding the segments that hold history, and reading them one after the other.
+//! The position of a reader of changes: finds the segment of the next number, and reads segments one after
+//! the other.
 //!
-//! 1. the segment that has the next number: among the live ones, newest first, then in history
-//! 2. its groups, up to the last number that may be told
-//! 3. where it ends, the segment with the number behind.
+//! 1. find the segment with the next number: among the live ones, newest first, then in history
+//! 2. read its groups, up to the last number that the reader may get
+//! 3. at its end, find the segment with the following number.
 //!
-//! Nothing keeps a segment for a reader: it may go from the live ones to history and from there away at any
-//! time. So what is not found is looked for again if the manifest has changed meanwhile, and only then gone.
+//! A reader keeps no segment alive: a live segment may become history, and history may be removed, at any
+//! time. So if a segment is not found and the manifest has changed meanwhile, the search is repeated; only
+//! then the number is gone.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -17,7 +19,7 @@ use terrane_format::manifest;
 use terrane_journal::{ReadBatch, SegmentReader, SegmentSpec};
 use terrane_levels::State;
 
-/// How often what is not found is looked for in a state that has changed again.
+/// How often a search is repeated because the state has changed.
 const LOOKS_MAX: usize = 100;
 
 /// A position in the order of commits.
@@ -26,10 +28,10 @@ pub(super) struct Trail {
     disk: Arc<dyn Disk>,
     /// Directory of the segments.
     dir: PathBuf,
-    /// The number behind all that was told.
+    /// The number after the last batch that the reader got.
     next: SeqNo,
     reader: Option<SegmentReader>,
-    /// Batches of the present group that were not told.
+    /// Batches of the present group that the reader has not got yet.
     group: VecDeque<ReadBatch>,
 }
 
@@ -47,7 +49,7 @@ impl Trail {
         Trail { disk, dir, next: SeqNo(from.0.max(1)), reader: None, group: VecDeque::new() }
     }
 
-    /// The number behind all that was told.
+    /// The number after the last batch that the reader got.
     pub(super) fn next(&self) -> SeqNo {
         self.next
     }
@@ -102,7 +104,7 @@ impl Trail {
         self.reader.as_ref().is_some_and(|reader| listed(reader.id()))
     }
 
-    /// Takes back a batch that was not told after all.
+    /// Puts a batch back that the reader did not get.
     pub(super) fn put_back(&mut self, batch: ReadBatch) {
         self.next = batch.first_seq();
         self.group.push_front(batch);

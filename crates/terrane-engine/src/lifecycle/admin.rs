@@ -1,5 +1,5 @@
-//! What a user asks of the background: flush, compact a range or a level, wait until it is quiescent, pause,
-//! cancel, look.
+//! Requests of a user to the background: flush, compact a range or a level, wait until it is quiescent,
+//! pause, cancel, look.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::table::Table;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// What it does.
+    /// The kind of the job.
     pub work: JobKind,
     /// Name of the table it works on, if it works on one.
     pub table: Option<String>,
@@ -211,7 +211,7 @@ impl Engine {
     }
 
     /// Waits until nothing runs and nothing wants to: no full memtable, no generation to flush, no level over
-    /// its size, no segment to trim. With the option `idle_reclaim` spare space is given back to the device
+    /// its size, no segment to trim. With `experiments.idle_reclaim` spare space is given back to the device
     /// then.
     ///
     /// # Errors
@@ -223,7 +223,7 @@ impl Engine {
             return Ok(());
         }
         // It asks what the workers ask, under the same lock: if there is nothing and nothing runs, no worker
-        // can find anything until somebody writes or asks.
+        // can find a job until a caller writes or requests one.
         let seen = self.background.scheduler.ask(JobKinds::AWAITED, &self.catalog.all());
         let done = |schedule: &mut Schedule| {
             self.report_failure_or_pause(schedule, None, seen)?;
@@ -236,8 +236,8 @@ impl Engine {
             self.background.scheduler.wake();
             self.background.scheduler.wait_until(done)
         })?;
-        if self.options.idle_reclaim {
-            // It endangers nothing: what cannot be given back now is tried again when somebody wrote.
+        if self.options.experiments.idle_reclaim {
+            // A failure does no harm: the engine tries again after the next writes.
             let _ = self.reclaim_idle();
         }
         Ok(())
@@ -270,7 +270,7 @@ impl Engine {
         self.background.scheduler.cancel(JobKinds::MERGES, CancelCause::Asked);
     }
 
-    /// What runs now.
+    /// The running jobs.
     #[must_use]
     pub fn progress(&self) -> Vec<Progress> {
         let name = |id| crate::table::catalog::name_of(&self.catalog, id);

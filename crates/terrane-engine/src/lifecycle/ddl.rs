@@ -103,7 +103,7 @@ impl Engine {
         table.sense.set_time_to_live(settings.time_to_live);
         table.sense.set_extractor(extractor);
         *table.settings.write() = Arc::new(settings);
-        // What was within the limits may be due now.
+        // Jobs that were within the old limits may be due now.
         table.note_changed();
         self.refresh_debt();
         self.background.scheduler.wake();

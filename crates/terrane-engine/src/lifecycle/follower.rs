@@ -39,13 +39,13 @@ use crate::segment_files::refuse_unfinished;
 
 /// How often a view is tried while the primary moves on under it.
 const ATTEMPTS_MAX: u32 = 40;
-/// What passes between two attempts.
+/// The time between two attempts.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Extents that a view before has.
 pub(crate) type KnownExtents = HashMap<ExtentId, Arc<Extent>>;
 
-/// What opening a view takes beside what every opening does.
+/// The inputs of opening a view, beside those of every opening.
 pub(crate) struct Following<'a> {
     disk: &'a Arc<dyn Disk>,
     dir: &'a Path,

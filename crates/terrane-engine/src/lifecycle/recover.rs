@@ -33,7 +33,7 @@ use crate::shared::Shared;
 use crate::table::Table;
 use crate::write::index;
 
-/// What a recovery works on.
+/// The inputs of a recovery.
 pub(crate) struct Recovery<'a> {
     pub(crate) disk: &'a Arc<dyn Disk>,
     /// Directory of the segments.
@@ -45,15 +45,16 @@ pub(crate) struct Recovery<'a> {
     /// Tables with empty memtables; replayed records go there.
     pub(crate) tables: &'a [Arc<Table>],
     pub(crate) counters: &'a Counters,
-    /// Somebody writes meanwhile: what the journal knows of later edits is no loss.
+    /// True if another process writes meanwhile: if the journal names edits that the manifest does not have
+    /// yet, they are not lost.
     pub(crate) follows: bool,
 }
 
-/// What a recovery found.
+/// The result of a recovery.
 pub(crate) struct Recovered {
     /// The journal that goes on.
     pub(crate) journal: Box<dyn Journal>,
-    /// Marks of extents that did not come in, which no edit tells of.
+    /// Ingest marks without extents that no edit lists as void.
     pub(crate) void_marks: Vec<SeqNo>,
 }
 
@@ -208,7 +209,7 @@ impl Recovery<'_> {
 
     /// Makes durable where each segment ends, so that bytes behind that never count again. Segments that were
     /// overtaken by the levels go, and so do those that were never used.
-    /// What is announced by `open_marks` did not come in.
+    /// The ingests of `open_marks` are void.
     fn close_epoch(
         &self,
         replayed: &Replayed,
@@ -238,7 +239,7 @@ impl Recovery<'_> {
         self.manifest.append(&Edit { ops })
     }
 
-    /// The number after that of a file in the directory: whoever made the name may have chosen the last one.
+    /// The number after that of a file in the directory: a foreign file may have the last number.
     pub(crate) fn file_after(&self, file: u32, name: &str) -> Result<u32> {
         file.checked_add(1).filter(|next| *next <= i32::MAX as u32).ok_or_else(|| {
             let path = self.dir.join(name).display().to_string();
@@ -261,7 +262,8 @@ impl Recovery<'_> {
             next_file = next_file.max(self.file_after(file, &name)?);
             if !used(file) {
                 let opened = self.disk.open(&self.dir.join(&name), terrane_device::OpenMode::Read, false)?;
-                // Who made it may have died before that was durable, and a segment is used only when it is.
+                // The process that made the file may have died before it was durable, and a segment is used
+                // only after that.
                 if !terrane_base::planted!(ForgetSpareFiles) {
                     opened.sync()?;
                 }

@@ -20,7 +20,7 @@ impl MemoryArbiter {
     /// Gives freed memory back to the system if the cache gave up enough of it. For the background: takes
     /// milliseconds.
     pub(crate) fn return_freed(&self, options: &Options) {
-        if options.return_freed_memory && self.takes_trim() {
+        if options.experiments.return_freed_memory && self.takes_trim() {
             terrane_device::return_freed_memory();
         }
     }

@@ -18,8 +18,7 @@ pub struct Finding {
 pub struct CheckReport {
     /// What is wrong; empty if nothing is.
     pub findings: Vec<Finding>,
-    /// Names of tables in which the order of keys was not checked, for it is not at hand: keys of such tables
-    /// are compared with nothing.
+    /// Names of tables whose key order is not registered: the order of their keys was not checked.
     pub unordered: Vec<String>,
     /// Tables looked at.
     pub tables: u64,

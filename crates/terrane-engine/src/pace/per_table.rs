@@ -1,4 +1,4 @@
-//! What the backlog of one table does to its writers.
+//! The throttle of one table: the rate of its writers, by its backlog.
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ pub(crate) const SHARE_END: f64 = 0.7;
 /// How far the writers of one table are held back, and why.
 #[derive(Debug)]
 pub(crate) struct TablePressure {
-    /// The pace that its backlog allows.
+    /// The token bucket with the rate that its backlog allows.
     pub(crate) pace: TokenBucket,
     /// Rate at which its overflow runs sink, in bytes per second.
     pub(crate) sink_rate: AtomicU64,

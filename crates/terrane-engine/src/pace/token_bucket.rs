@@ -1,10 +1,10 @@
-//! A token bucket: the rate at which some writers may go, all together, and what they are charged to keep to
+//! A token bucket: the rate at which a group of writers may write together, and the charges that keep them to
 //! it.
 //!
-//! There is one for memory, which all tables share, and one for each table, for what its levels owe
-//! ([`crate::write::throttle`]). Writers pay one after the other, for many bytes at once: what is left of a
-//! payment is for all of them. Writes that do not wait run on credit: one is admitted at once if earlier
-//! credit is repaid, and time repays its own ([`crate::write::throttle::admit`]).
+//! There is one for memory, which all tables share, and one for each table, for the debt of its levels
+//! ([`crate::write::throttle`]). Writers pay one after the other, for many bytes at once; bytes that a
+//! payment does not use are credit for all of them. Writes that do not wait run on credit: one is admitted at
+//! once if earlier credit is repaid, and time repays its own ([`crate::write::throttle::admit`]).
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
@@ -30,10 +30,10 @@ const PRICE_MAX: Duration = Duration::from_secs(1);
 /// Stands for a rate without a limit.
 const FREE: u64 = u64::MAX;
 
-/// How fast some writers may go.
+/// The rate, and the credit and debt of its writers.
 #[derive(Debug)]
 pub(crate) struct TokenBucket {
-    /// The rate that is allowed, in bytes per second, or [`FREE`]; set by whoever looks at what is owed.
+    /// The rate that is allowed, in bytes per second, or [`FREE`]; set when the debt is computed.
     rate: AtomicU64,
     /// Bytes that writers may still bring before they pay again.
     credit: AtomicU64,
@@ -41,10 +41,9 @@ pub(crate) struct TokenBucket {
     /// for their own work since then is a part of the next one, or they would go slower than the rate that is
     /// meant.
     turn: Mutex<Duration>,
-    /// Until when, in microseconds of the clock, what impatient writers brought is not paid.
+    /// The moment, in microseconds of the clock, at which the writes on credit are repaid.
     unpaid: AtomicU64,
-    /// Bytes of writers that had waited long enough before it was their turn: whoever pays next pays for
-    /// them, too.
+    /// Bytes of writers whose wait ended before their turn: the next writer that pays pays for them, too.
     left_over: AtomicU64,
 }
 
@@ -79,14 +78,15 @@ impl TokenBucket {
         (rate != FREE).then_some(rate as f64)
     }
 
-    /// Takes `bytes` of what others have paid too much.
+    /// Takes `bytes` of the credit that other writers paid.
     pub(crate) fn take_credit(&self, bytes: u64) -> bool {
         let take = |credit: u64| credit.checked_sub(bytes);
         self.credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
     /// Pays for `bytes` that a writer is about to bring: pauses as long as that takes at the rate, its turn
-    /// included, for `longest` at most. Whoever does not get a turn by then leaves it to the next one to pay.
+    /// included, for `longest` at most. If a writer does not get its turn by then, the next writer pays for
+    /// it.
     pub(crate) fn charge(&self, bytes: u64, longest: Duration, clock: &dyn Clock) {
         if self.rate().is_none() || self.take_credit(bytes) {
             return;
@@ -104,7 +104,7 @@ impl TokenBucket {
             let owed;
             (*turn, owed) = self.pause_for(bought.saturating_add(left_over), *turn, end, clock);
             if let Some(rate) = self.rate() {
-                // Behind a rate that was very low nobody pays for long.
+                // After a very low rate no writer pays long for the bytes of others.
                 let most = left_over.min((rate * PRICE_MAX.as_secs_f64()) as u64);
                 self.left_over.fetch_add(most.min(owed), Ordering::Relaxed);
             }
@@ -117,7 +117,8 @@ impl TokenBucket {
     fn pause_for(&self, bytes: u64, last: Duration, end: Duration, clock: &dyn Clock) -> (Duration, u64) {
         let (mut owed, mut now) = (bytes as f64, clock.now());
         if let Some(rate) = self.rate() {
-            // Who comes back after a while has no more in hand than who always writes.
+            // Idle time earns at most `EARNED_BYTES_MAX`: a writer that returns has no advantage over one
+            // that always writes.
             owed -= (rate * now.saturating_sub(last).as_secs_f64()).min(EARNED_BYTES_MAX);
         }
         while owed >= 1.0
@@ -183,7 +184,7 @@ mod tests {
 
     /// Did it wait for its turn to the end, this test would not end.
     #[test]
-    fn who_gets_no_turn_goes_on_and_the_next_one_pays() {
+    fn a_writer_without_a_turn_goes_on_and_the_next_one_pays() {
         const BYTES: u64 = 1_000_000;
         let (pace, clock) = (TokenBucket::default(), SleepClock::default());
         pace.set(Some(10e6));
@@ -195,12 +196,13 @@ mod tests {
         drop(turn);
         pace.charge(BYTES, PRICE_MAX, &clock);
         assert_eq!(clock.now(), Duration::from_millis(300), "for all three");
-        // What others left is paid in parts by whoever comes, none of them longer than it may take.
+        // The bytes that others left are paid in parts by the writers that come, each within its own longest
+        // wait.
         pace.left_over.store(5 * BYTES, Ordering::Relaxed);
         pace.charge(BYTES, Duration::from_millis(200), &clock);
         assert_eq!(clock.now(), Duration::from_millis(500));
         assert_eq!(pace.left_over.load(Ordering::Relaxed), 4 * BYTES);
         pace.set(None);
-        assert_eq!(pace.left_over.load(Ordering::Relaxed), 0, "nobody has to pay any more");
+        assert_eq!(pace.left_over.load(Ordering::Relaxed), 0, "no writer has to pay any more");
     }
 }

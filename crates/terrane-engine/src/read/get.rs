@@ -189,7 +189,7 @@ impl Shared {
     pub(crate) fn asking(&self, table: &Table, mode: ReadMode, hash: u64) -> Asking {
         if !mode.filters {
             Asking::NONE
-        } else if self.options.adaptive_filters {
+        } else if self.options.experiments.adaptive_filters {
             table.filter_use.asking(hash)
         } else {
             Asking::ALL

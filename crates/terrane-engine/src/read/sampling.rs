@@ -69,7 +69,7 @@ impl Shared {
     /// Whether anybody wants to know.
     fn samples(&self) -> bool {
         let options = &self.options;
-        !options.read_only && (options.hot_cold || options.adaptive_shape != AdaptiveShape::Off)
+        !options.read_only && (options.experiments.hot_cold || options.adaptive_shape != AdaptiveShape::Off)
     }
 
     /// A read of `keys` that is looked at.
@@ -86,7 +86,7 @@ impl Shared {
         let done = Done::so_far().since(before);
         table.load.add_reads(done.reads, done.runs);
         // Which of several keys searched which extents is not known; one is as good a sample as many.
-        if let ([key], true) = (keys, self.options.hot_cold && done.extents > 0) {
+        if let ([key], true) = (keys, self.options.experiments.hot_cold && done.extents > 0) {
             let epoch = terrane_table::enter();
             self.warm(&table.picture(epoch.guard()).tree, key, mode, done.extents);
         }
@@ -122,7 +122,7 @@ impl Shared {
     /// How hot the extents of each level are now, for the picker; nothing where nobody counts, or where the
     /// level is not too large.
     pub(crate) fn heats(&self, tree: &Metasnapshot, limits: &Limits) -> Vec<Heats> {
-        if !self.options.hot_cold {
+        if !self.options.experiments.hot_cold {
             return Vec::new();
         }
         let sizes: Vec<u64> = tree.levels.iter().map(|level| level.totals().bytes).collect();
@@ -139,7 +139,7 @@ impl Shared {
 
     /// Hands the heat of extents that a job replaced to those that it wrote, which are in `tree` now.
     pub(crate) fn pass_heat_on(&self, tree: &Metasnapshot, result: &JobResult, replaced: &[Arc<Extent>]) {
-        if !self.options.hot_cold || replaced.is_empty() || terrane_base::planted!(ForgetHeat) {
+        if !self.options.experiments.hot_cold || replaced.is_empty() || terrane_base::planted!(ForgetHeat) {
             return;
         }
         let moment = self.moment();

@@ -16,21 +16,21 @@ pub(crate) struct FeedWaiters {
 }
 
 impl FeedWaiters {
-    /// Wakes those who wait, if there are any. Called behind each commit, once it is visible.
+    /// Wakes the readers that wait, if there are any. Called after each commit, once it is visible.
     #[inline]
     pub(crate) fn wake_if_waiting(&self) {
-        // Pairs with the fence in `wait`: either that one sees what became visible before, or this one sees
-        // who waits.
+        // Pairs with the fence in `wait`: either the reader sees what became visible before, or this thread
+        // sees that the reader waits.
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::Relaxed) > 0 {
             self.wake();
         }
     }
 
-    /// Wakes all who wait.
+    /// Wakes all readers that wait.
     #[cold]
     pub(crate) fn wake(&self) {
-        // Whoever has found nothing but does not sleep yet holds the lock.
+        // A reader that has found nothing but does not sleep yet holds the lock.
         drop(self.turn.lock());
         self.changed.notify_all();
     }

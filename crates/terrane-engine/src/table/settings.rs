@@ -109,7 +109,7 @@ impl TableSettings {
             limits: Limits::from_options(&options),
             level_base_bytes: options.level_base_bytes,
             overflow_runs_max: options.overflow_runs_max,
-            memtable_filter: options.memtable_filter,
+            memtable_filter: options.experiments.memtable_filter,
             merge_operator: options.merge_operator,
             key_order: options.key_order,
             is_by_comparator: overrides.iter().any(|(name, _)| name == COMPARATOR),
@@ -316,7 +316,7 @@ impl MemoryPlan {
             cache_bytes,
             lent_bytes: job_bytes / LENT_SHARE,
             slack_bytes: options.segment_bytes + index_bytes,
-            adaptive: options.adaptive_memory,
+            adaptive: options.experiments.adaptive_memory,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The way of a commit while transactions live: locks, window, journal, window, locks.
+//! The path of a commit while transactions live: locks, conflict window, journal, conflict window, locks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::txn::Transactions;
 use crate::txn::conflict_window::{ConflictWindow, FlightId, Footprint, Look, Stale, Verdict};
 use crate::txn::key_range::{KeyRange, deletes_of};
 use crate::txn::lock_table::{LockKey, LockMode, LockTable, LockWait, Owner, Refusal, Waited};
-use crate::txn::range_locks::{Ground, RangeLock};
+use crate::txn::range_locks::{LockTarget, RangeLock};
 use crate::write::commit::LOCK_TIMEOUT;
 use crate::write::deadline::WriteWait;
 use crate::write::throttle::Throttle;
 
-/// Locks that go with the value.
+/// Locks that are released when the value is dropped.
 pub(crate) struct Held<'l> {
     locks: &'l LockTable,
     owner: Owner,
@@ -51,7 +51,7 @@ impl Drop for Held<'_> {
     }
 }
 
-/// What a batch that belongs to no transaction has locked: keys, or all of it by a fence.
+/// The locks of a batch that belongs to no transaction: locks of keys, or one range lock for all of it.
 pub(crate) type PlainLocks<'l> = (Held<'l>, Option<RangeLock<'l>>);
 
 /// A pass of a plain batch from the gate to the end of its commit.
@@ -86,7 +86,7 @@ impl PlainGate<'_> {
     }
 }
 
-/// A flight that ends with the value: without a commit, unless it is told of one.
+/// A flight that ends when the value is dropped: without a commit, unless [`InFlight::land`] gave its number.
 pub(crate) struct InFlight<'w> {
     window: &'w ConflictWindow,
     id: Option<FlightId>,
@@ -114,8 +114,8 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// The keys that a batch writes, ascending, each once. All who lock several keys do it in this order. Log
-/// data is no key: two who have some do not meet in it.
+/// The keys that a batch writes, ascending, each once. Every owner that locks several keys does so in this
+/// order. Log data is no key: two batches with log data do not conflict by it.
 pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
     let points = batch
         .records()
@@ -127,9 +127,9 @@ pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
 }
 
 impl Transactions {
-    /// Lets a batch that belongs to no transaction pass to its commit: at once where no transaction lives;
-    /// otherwise with locks on what it changes, and past the window. `wait` bounds how long it waits for
-    /// locks and for extents that come in; for these it waits to the end where nothing is said.
+    /// The gate of a batch that belongs to no transaction: it passes at once if no transaction lives;
+    /// otherwise it takes locks on its keys and enters the window. `wait` bounds its waits for locks and for
+    /// ingests; without a bound it waits until the ingest ends.
     ///
     /// # Errors
     /// `TimedOut`, `Busy`, `Cancelled`.
@@ -155,43 +155,43 @@ impl Transactions {
     ) -> Result<PlainGate<'e>> {
         let passed = Passed(&self.watch);
         let (writes, deletes) = (keys_of(batch), deletes_of(batch, |table| shared.collation_of(table)));
-        let ground = Ground { keys: writes.clone(), ranges: deletes.clone(), is_alone: false };
+        let target = LockTarget { keys: writes.clone(), ranges: deletes.clone(), is_exclusive: false };
         let (locks, patience) =
-            self.lock_plain((shared, throttle), &ground, wait.locks_until, wait.ingest_until)?;
+            self.lock_plain((shared, throttle), &target, wait.locks_until, wait.ingest_until)?;
         let footprint = Footprint { writes, deletes, ..Footprint::default() };
         let flight = self.enter_window(shared, &footprint, false, &patience)?;
         Ok(PlainGate::Watched { flight, _locks: locks, _passed: passed })
     }
 
-    /// Locks what a plain batch changes; also returns what is left of its patience.
+    /// Locks the keys and ranges of a plain batch; also returns the rest of its wait.
     fn lock_plain<'e>(
         &'e self,
         (shared, throttle): (&'e Shared, &Throttle),
-        ground: &Ground,
+        target: &LockTarget,
         until: Option<Duration>,
-        let_in_by: Option<Duration>,
+        ingest_by: Option<Duration>,
     ) -> Result<(PlainLocks<'e>, LockWait<'e>)> {
         let owner = self.new_owner();
-        // What holds it back by ingests ends with the option, if not sooner; what does by locks does not.
-        let mut let_in_by = let_in_by;
+        // The option bounds the wait for ingests, but not the wait for locks.
+        let mut ingest_by = ingest_by;
         let mut patience = shared.patience(LOCK_TIMEOUT);
         loop {
             let lock_end = until.unwrap_or(patience.until);
-            patience.until = let_in_by.map_or(lock_end, |let_in_by| let_in_by.min(lock_end));
-            let (refusal, key) = match self.try_lock_plain(owner, ground, &patience) {
+            patience.until = ingest_by.map_or(lock_end, |ingest_by| ingest_by.min(lock_end));
+            let (refusal, key) = match self.try_lock_plain(owner, target, &patience) {
                 Ok(locks) => {
                     patience.until = lock_end;
                     return Ok((locks, patience));
                 }
                 Err(refused) => refused,
             };
-            let is_late = let_in_by.is_some_and(|let_in_by| shared.env.clock.now() >= let_in_by);
+            let is_late = ingest_by.is_some_and(|ingest_by| shared.env.clock.now() >= ingest_by);
             match refusal {
-                Refusal::ComingIn if is_late => return Err(kept_out((shared, throttle), &key)),
-                // Nobody can have that done sooner: it ends as soon as the device lets it.
-                Refusal::ComingIn if until.is_none() => patience = shared.patience(LOCK_TIMEOUT),
+                Refusal::Ingest if is_late => return Err(kept_out((shared, throttle), &key)),
+                // Nothing makes an ingest end sooner: it lasts as long as the device needs.
+                Refusal::Ingest if until.is_none() => patience = shared.patience(LOCK_TIMEOUT),
                 Refusal::TimedOut(_) if is_late && shared.env.clock.now() < lock_end => {
-                    let_in_by = None;
+                    ingest_by = None;
                     patience.until = lock_end;
                 }
                 refusal => return Err(shared.refused(refusal, Some(&key))),
@@ -199,27 +199,28 @@ impl Transactions {
         }
     }
 
-    /// All at once where there are ranges; keys alone one by one, in an order that all keep.
+    /// Takes one range lock for everything where there are ranges, and single keys one by one, in the order
+    /// that all owners keep.
     fn try_lock_plain(
         &self,
         owner: Owner,
-        ground: &Ground,
+        target: &LockTarget,
         patience: &LockWait<'_>,
     ) -> std::result::Result<PlainLocks<'_>, (Refusal, LockKey)> {
         let mut held = Held::new(&self.locks, owner);
-        if !ground.ranges.is_empty() {
-            let fence = self.locks.fence(owner, ground, patience);
-            let in_range =
-                |refusal| (refusal, ground.ranges.first().map_or_else(|| ground.first(), KeyRange::first));
-            return fence.map_err(in_range).map(|fence| (held, Some(fence)));
+        if !target.ranges.is_empty() {
+            let range_lock = self.locks.lock_ranges(owner, target, patience);
+            let named =
+                |refusal| (refusal, target.ranges.first().map_or_else(|| target.first(), KeyRange::first));
+            return range_lock.map_err(named).map(|range_lock| (held, Some(range_lock)));
         }
-        for key in ground.keys.iter() {
+        for key in target.keys.iter() {
             held.acquire(key, LockMode::Exclusive, patience).map_err(|refusal| (refusal, key.clone()))?;
         }
         Ok((held, None))
     }
 
-    /// Enters the window once nobody in flight is in the way.
+    /// Enters the window once no commit in flight conflicts.
     pub(crate) fn enter_window(
         &self,
         shared: &Shared,
@@ -233,7 +234,7 @@ impl Transactions {
         Ok(InFlight { window, id: Some(id) })
     }
 
-    /// Asks the window something on behalf of transaction `owner`.
+    /// Validates something against the window on behalf of transaction `owner`.
     pub(crate) fn validate(
         &self,
         shared: &Shared,
@@ -246,7 +247,7 @@ impl Transactions {
 }
 
 impl Shared {
-    /// Patience that ends after `timeout`.
+    /// A wait that ends after `timeout`.
     pub(crate) fn patience(&self, timeout: Duration) -> LockWait<'_> {
         LockWait {
             env: &self.env,
@@ -264,7 +265,7 @@ impl Shared {
         format!("key \"{}\" of table {:?}", key.key.escape_ascii(), self.table_name(key.table))
     }
 
-    /// The error of a wait that came to nothing; `key` is whose lock was waited for, if it was one.
+    /// The error of a wait that failed; `key` is the key whose lock was waited for, if there is one.
     #[cold]
     pub(crate) fn refused(&self, refusal: Refusal, key: Option<&LockKey>) -> Error {
         match refusal {
@@ -293,10 +294,11 @@ impl Shared {
                 };
                 Error::new(Kind::TimedOut, format!("{what}: try again later or raise the lock timeout"))
             }
-            Refusal::ComingIn => {
+            Refusal::Ingest => {
                 add(&self.counters.transaction_timeouts, 1);
                 let place = key.map_or_else(String::new, |key| format!(" around {}", self.place_of(key)));
-                let message = format!("extents come in{place}: try again later or raise the lock timeout");
+                let message =
+                    format!("an ingest holds keys{place}: try again later or raise the lock timeout");
                 Error::new(Kind::TimedOut, message)
             }
             Refusal::Closing => Error::new(Kind::Cancelled, "the database is closing"),
@@ -324,9 +326,9 @@ impl Shared {
     }
 }
 
-/// The error of a write that extents that come in held back for too long.
+/// The error of a write that an ingest held back for too long.
 #[cold]
 fn kept_out((shared, throttle): (&Shared, &Throttle), key: &LockKey) -> Error {
-    let why = format!("extents come in around {}", shared.place_of(key));
+    let why = format!("an ingest holds the keys around {}", shared.place_of(key));
     throttle.held_back(shared.write_wait_max().unwrap_or_default(), &why)
 }

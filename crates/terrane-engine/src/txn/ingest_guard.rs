@@ -1,5 +1,5 @@
-//! What comes in without being written key by key, as transactions and writers meet it: like a delete of its
-//! ranges, but alone on them.
+//! An ingest as transactions and writers see it: like a delete of its ranges that also excludes other deletes
+//! there.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::txn::Transactions;
 use crate::txn::commit::InFlight;
 use crate::txn::conflict_window::Footprint;
 use crate::txn::key_range::KeyRange;
-use crate::txn::range_locks::{Ground, RangeLock};
+use crate::txn::range_locks::{LockTarget, RangeLock};
 
 /// Keys from a first to a last one, both inclusive.
 #[derive(Clone, Debug)]
@@ -37,20 +37,20 @@ impl Drop for Watched<'_> {
     }
 }
 
-/// Nobody writes into some ranges, until dropped.
-pub(crate) struct Fenced<'e> {
+/// No writer writes into some ranges, until dropped.
+pub(crate) struct SpanLock<'e> {
     spans: Vec<Span>,
     flight: InFlight<'e>,
-    _fence: RangeLock<'e>,
+    _range_lock: RangeLock<'e>,
 }
 
-impl<'e> Fenced<'e> {
-    /// Lets writers in again.
-    pub(crate) fn take_down(self) -> Vec<Span> {
+impl<'e> SpanLock<'e> {
+    /// Releases the ranges: writers go on.
+    pub(crate) fn release(self) -> Vec<Span> {
         self.spans
     }
 
-    /// Lets writers in again, and notes that all of the ranges have changed with `seq`, which is visible.
+    /// Releases the ranges, and notes that all of them have changed with `seq`, which is visible.
     pub(crate) fn land(self, seq: SeqNo) {
         self.flight.land(seq);
     }
@@ -67,21 +67,21 @@ impl Transactions {
     /// watched.
     ///
     /// # Errors
-    /// `TimedOut` if somebody keeps a lock there for longer, `Cancelled` when the database closes.
-    pub(crate) fn fence_spans<'e>(
+    /// `TimedOut` if another owner keeps a lock there for longer, `Cancelled` when the database closes.
+    pub(crate) fn lock_spans<'e>(
         &'e self,
         shared: &'e Shared,
         spans: Vec<Span>,
         timeout: Duration,
-    ) -> Result<Fenced<'e>> {
+    ) -> Result<SpanLock<'e>> {
         let ranges: Arc<[KeyRange]> = spans.iter().map(|Span(range)| range.clone()).collect();
         let patience = shared.patience(timeout);
-        let ground = Ground { ranges: ranges.clone(), is_alone: true, ..Ground::default() };
-        let fence = self.locks.fence(self.new_owner(), &ground, &patience);
-        let fence =
-            fence.map_err(|refusal| shared.refused(refusal, ranges.first().map(KeyRange::first).as_ref()))?;
+        let target = LockTarget { ranges: ranges.clone(), is_exclusive: true, ..LockTarget::default() };
+        let range_lock = self.locks.lock_ranges(self.new_owner(), &target, &patience);
+        let range_lock = range_lock
+            .map_err(|refusal| shared.refused(refusal, ranges.first().map(KeyRange::first).as_ref()))?;
         let footprint = Footprint { deletes: ranges, ..Footprint::default() };
         let flight = self.enter_window(shared, &footprint, false, &patience)?;
-        Ok(Fenced { spans, flight, _fence: fence })
+        Ok(SpanLock { spans, flight, _range_lock: range_lock })
     }
 }

@@ -27,8 +27,8 @@ impl KeyRange {
         key.table == self.table && self.bounds.above_lower(&key.key) && self.bounds.below_upper(&key.key)
     }
 
-    /// Whether every key of the other range is in this one. Ranges with ends as deletes have them; of others
-    /// it says no.
+    /// Whether every key of the other range is in this one. Works for ranges with the ends of range deletes;
+    /// for others it returns false.
     pub(crate) fn covers(&self, other: &KeyRange) -> bool {
         let collation = self.ordered_as(other);
         match (&self.bounds.lower, &self.bounds.upper, &other.bounds.lower, &other.bounds.upper) {
@@ -65,7 +65,7 @@ impl KeyRange {
         self.table == other.table && begins_before_end(self, other) && begins_before_end(other, self)
     }
 
-    /// How the keys of both are ordered: a range of all keys does not say it.
+    /// The key order of both ranges; a range of all keys does not have it.
     fn ordered_as<'r>(&'r self, other: &'r KeyRange) -> &'r Collation {
         if self.bounds.collation.is_bytes() { &other.bounds.collation } else { &self.bounds.collation }
     }

@@ -1,8 +1,8 @@
-//! Transactions that may take so long and no longer: afterwards their commits fail, and who wants a key takes
-//! their lock of it.
+//! Transactions with a timeout: after it their commits fail, and an owner that waits for one of their locks
+//! takes it.
 //!
-//! Invariant: of a transaction whose commit has begun no lock is taken; one of which a lock was taken never
-//! commits.
+//! Invariant: no lock is taken from a transaction whose commit has begun; a transaction that lost a lock
+//! never commits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ enum Stage {
     Running,
     /// Its commit has begun.
     Ending,
-    /// Somebody may have taken a lock of it.
+    /// Another owner may have taken one of its locks.
     Lost,
 }
 
@@ -47,7 +47,7 @@ impl Expiry {
         stage == Stage::Lost || stage == Stage::Running && now >= self.at
     }
 
-    /// Whether somebody may have taken a lock of it.
+    /// Whether another owner may have taken one of its locks.
     pub(crate) fn is_lost(&self) -> bool {
         *self.stage.lock() == Stage::Lost
     }
@@ -74,8 +74,8 @@ impl Expiry {
 /// The transactions that expire, by their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct LockExpiries {
-    /// How many there are, to see without a mutex that there are none. Relaxed: who meets a lock of one has
-    /// met the shard's mutex after it was counted.
+    /// How many there are, to see without a mutex that there are none. Relaxed: a thread that finds a lock of
+    /// one took the shard's mutex after it was counted.
     count: AtomicUsize,
     by_owner: Mutex<BTreeMap<Owner, Arc<Expiry>>>,
 }

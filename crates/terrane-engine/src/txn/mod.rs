@@ -3,8 +3,8 @@
 //! * `transaction.rs`: one transaction, from begin to commit, prepare or rollback; `options.rs`: its
 //!   settings.
 //! * `lock_table/`: locks on keys, for transactions and for every commit beside one; `wait_graph.rs`: which
-//!   transaction waits for which; `key_range.rs`: ranges of keys; `range_locks.rs`: ranges without locks of
-//!   others while they are deleted; `lock_expiry.rs`: transactions with a timeout.
+//!   transaction waits for which; `key_range.rs`: ranges of keys; `range_locks.rs`: locks of ranges, which
+//!   exclude locks of keys in them; `lock_expiry.rs`: transactions with a timeout.
 //! * `conflict_window/`: which commit changed a key last, commits in flight; `window_keys.rs`: the same in
 //!   the order of a comparator.
 //! * `ingest_guard.rs`: ranges into which extents come. `commit.rs`: a commit through locks and window.
@@ -48,13 +48,13 @@ use prepared::Entry;
 /// Of the write memory, the share that the window takes at most.
 const WINDOW_SHARE: u64 = 16;
 
-/// What the transactions of a database share.
+/// The shared state of the transactions of a database.
 pub(crate) struct Transactions {
     /// Whether any lives.
     pub(crate) watch: Watch,
     /// Locks of keys.
     locks: LockTable,
-    /// Who changed what since the oldest of them began.
+    /// The keys and ranges that commits changed since the oldest of them began.
     window: ConflictWindow,
     /// The last number given to a transaction or a plain write.
     owners: AtomicU64,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// What a transaction may see of others that run beside it. Each includes what the weaker ones promise.
+/// The effects of concurrent transactions that a transaction may see. Each level includes the promises of the
+/// weaker ones.
 ///
 /// | | dirty, aborted, intermediate and cyclic reads and writes | lost updates, changing reads, read skew | write skew, phantoms |
 /// |---|---|---|---|
@@ -14,8 +15,8 @@ pub enum Isolation {
     /// Each read sees what is committed when it begins. What must not change until the commit is read for
     /// update.
     ReadCommitted,
-    /// All reads see one moment, and nobody else has changed since what the transaction writes or reads for
-    /// update.
+    /// All reads see one moment, and no other commit has changed since then what the transaction writes or
+    /// reads for update.
     Snapshot,
     /// As if all transactions that change something had run one after the other, in the order of their
     /// commits, and those that only read at the moment that they see. The default: the one level at which a
@@ -27,7 +28,8 @@ pub enum Isolation {
 /// When conflicts are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Concurrency {
-    /// At the commit: nobody waits before, nor for each other in a circle. For transactions that seldom meet.
+    /// At the commit: no transaction waits before it, and there are no deadlocks. For transactions that
+    /// seldom conflict.
     #[default]
     Optimistic,
     /// At each write and each read for update (when serializable, each read of a key): they lock the key
@@ -46,7 +48,7 @@ pub enum Concurrency {
 pub struct TransactionOptions {
     /// When conflicts are found.
     pub concurrency: Concurrency,
-    /// What it may see of others.
+    /// The level of isolation.
     pub isolation: Isolation,
     /// The longest wait for one lock; by default a second. 0 never waits.
     pub lock_timeout: Duration,
@@ -55,16 +57,15 @@ pub struct TransactionOptions {
     pub keys_max: u64,
     /// Most bytes of changes, and of keys that are kept for the commit; by default 256 MiB.
     pub bytes_max: u64,
-    /// Whether a wait that closes a circle of waiters is refused at once; by default it is. Without it such a
+    /// Whether a wait that closes a cycle of waiters is refused at once; by default it is. Without it such a
     /// wait ends as any other, after `lock_timeout`.
     pub finds_deadlocks: bool,
     /// Whether it sees the moment of its beginning in any case. By default it does not: as long as it has
-    /// seen nothing, what it sees moves on with its first lock, so who waited for a lock does not fail by
-    /// what its holder wrote.
+    /// read nothing, its snapshot moves on with its first lock, so a transaction that waited for a lock does
+    /// not fail because of what the holder wrote.
     pub keeps_snapshot: bool,
     /// How long it may take; by default any time. Afterwards it fails to commit or prepare with `TooOld`, and
-    /// who wants a key that it has locked takes the lock from it. A range that it deletes stays kept from
-    /// others until it is dropped.
+    /// an owner that waits for one of its locks takes the lock. Its range locks stay until it is dropped.
     pub expires_after: Option<Duration>,
 }
 

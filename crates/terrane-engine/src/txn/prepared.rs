@@ -1,5 +1,5 @@
-//! Two-phase commit: transactions that are prepared under a name can be committed whatever happens, also
-//! after a reopening, until they are rolled back.
+//! Two-phase commit: a transaction that is prepared under a name can be committed after any failure and any
+//! reopening, until it is rolled back.
 //!
 //! 1. Prepare: lock and validate as a commit does, then write changes, locks and ranges as one record of the
 //!    hidden table, synced (`docs/format/prepared.md`). Locks and ranges stay held.
@@ -7,8 +7,8 @@
 //! 3. Open: each record of the hidden table takes its locks and ranges again.
 //!
 //! Invariants: a name is in the map from before its record is written until after its record is deleted;
-//! whoever changes the record has set the entry busy. Two prepared transactions never exclude each other, so
-//! all of their locks can be taken again in any order.
+//! a thread that changes the record has set the entry busy. Two prepared transactions never exclude each
+//! other, so all of their locks can be taken again in any order.
 
 use std::collections::btree_map;
 use std::sync::Arc;
@@ -29,17 +29,17 @@ use crate::txn::commit::{Held, InFlight, keys_of};
 use crate::txn::conflict_window::{FlightId, Footprint};
 use crate::txn::key_range::{KeyRange, deletes_of};
 use crate::txn::lock_table::{LockKey, LockMode, Owner};
-use crate::txn::range_locks::Ground;
+use crate::txn::range_locks::LockTarget;
 use crate::txn::transaction::Transaction;
 use crate::write::commit::LOCK_TIMEOUT;
 
-/// How long the commit of a prepared transaction waits for commits that are under way.
+/// How long the commit of a prepared transaction waits for running commits.
 const RESUME_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What is known of a name.
+/// The state of a name.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    /// Somebody is preparing, committing or rolling it back.
+    /// A thread is preparing it, committing it or rolling it back.
     Busy,
     /// It waits to be resolved.
     Ready(Waiting),
@@ -80,14 +80,14 @@ impl Transaction {
     fn prepare_reserved(&mut self, name: &str, batch: &Batch, table: &Table) -> Result<Waiting> {
         let engine = self.engine().clone();
         let (locks, flight) = self.in_time(|| {
-            let (held, fence, footprint) = self.lock_for_commit(batch)?;
+            let (held, range_lock, footprint) = self.lock_for_commit(batch)?;
             let patience = engine.patience(self.options().lock_timeout);
             let flight = engine.txn.enter_window(&engine, &footprint, true, &patience)?;
             self.validate(&footprint)?;
             let record = self.stored(&footprint, batch)?;
             engine.put(table.id, name.as_bytes(), &record, true)?;
-            if let Some(fence) = fence {
-                fence.keep();
+            if let Some(range_lock) = range_lock {
+                range_lock.keep();
             }
             Ok((held.keep(), flight.keep()))
         })?;
@@ -97,7 +97,7 @@ impl Transaction {
 
     /// The record of the hidden table.
     fn stored(&self, footprint: &Footprint, batch: &Batch) -> Result<Vec<u8>> {
-        // What is written is locked for that.
+        // Locks of written keys follow from the batch, which the record has.
         let claims = self.claims().filter(|(key, _)| footprint.writes.binary_search(key).is_err());
         let claims = claims.map(|(key, mode)| Claim {
             table: key.table,
@@ -172,7 +172,7 @@ impl Engine {
     /// are locked for it as far as they are not yet. Returns its position in the order of commits.
     ///
     /// # Errors
-    /// `NotFound` if nothing is prepared under the name, `Busy` while somebody else resolves it; `TimedOut`,
+    /// `NotFound` if nothing is prepared under the name, `Busy` while another thread resolves it; `TimedOut`,
     /// `Deadlock` where more is locked; `Invalid` for more range deletes. As [`Engine::write`] besides: it
     /// stays prepared then.
     pub fn commit_prepared(&self, name: &str, more: &Batch, sync: bool) -> Result<SeqNo> {
@@ -202,13 +202,13 @@ impl Engine {
         Ok(committed.expect("a commit has a number"))
     }
 
-    /// Lets a prepared transaction pass to its commit, past commits that are under way.
+    /// Enters the commit of a prepared transaction into the window, behind running commits.
     fn resume(&self, waiting: &Waiting) -> Result<()> {
         let resumed = self.txn.window.resume(waiting.flight, &self.patience(RESUME_TIMEOUT));
         resumed.map_err(|refusal| self.refused(refusal, None))
     }
 
-    /// What the commit of a prepared transaction writes.
+    /// The changes of a prepared transaction's commit.
     fn prepared_with(&self, name: &str, more: &Batch, table: &Table) -> Result<Batch> {
         let mut record = Vec::new();
         if !self.get(table, name.as_bytes(), ReadMode::default(), &mut record)? {
@@ -258,7 +258,7 @@ impl Engine {
         batch_of(&Stored::decode(&record)?)
     }
 
-    /// Gives a prepared transaction up, durably.
+    /// Rolls a prepared transaction back, durably.
     ///
     /// # Errors
     /// As [`Engine::commit_prepared`].
@@ -270,7 +270,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes a prepared transaction, does `step` with it, and forgets it if that worked.
+    /// Takes a prepared transaction, runs `step` on it, and removes it if that succeeds.
     fn resolve(
         &self,
         name: &str,
@@ -282,7 +282,7 @@ impl Engine {
         match step(&waiting, &table) {
             Ok(seq) => {
                 self.txn.window.leave(waiting.flight, seq);
-                self.txn.locks.take_down(waiting.owner);
+                self.txn.locks.release_ranges(waiting.owner);
                 self.txn.locks.release(waiting.owner, &waiting.locks);
                 self.txn.prepared.lock().remove(name);
                 self.txn.watch.end();
@@ -361,8 +361,8 @@ impl Engine {
             taken.map_err(|_| exclude())?;
         }
         if !deletes.is_empty() && !terrane_base::planted!(ForgetPreparedLocks) {
-            let ground = Ground { ranges: deletes, ..Ground::default() };
-            self.txn.locks.fence(owner, &ground, &patience).map_err(|_| exclude())?.keep();
+            let target = LockTarget { ranges: deletes, ..LockTarget::default() };
+            self.txn.locks.lock_ranges(owner, &target, &patience).map_err(|_| exclude())?.keep();
         }
         let entered: Result<InFlight<'_>> = self.txn.enter_window(self, &footprint, true, &patience);
         let flight = entered.map_err(|error| error.with_kind(Kind::Corrupt))?.keep();

@@ -1,20 +1,28 @@
-//! Fences: what a batch with range deletes changes, as one piece of ground where nobody else gets a lock
-//! meanwhile.
+//! Range locks: while one is held, no other owner gets a lock of a key that it covers.
 //!
-//! A fence is put up around the deleted ranges and the single keys of the batch together, and stands if
-//! nobody holds a lock behind it ([`crate::txn::lock_table::LockTable::fence`]); else it is taken down, and
-//! put up again when some lock was released. Who wants a lock behind a fence waits in front of it, with no
-//! place in the lock's queue. A plain batch, and an optimistic transaction at its commit, has nothing until
-//! it has everything, so no circle goes through its fence. A pessimistic transaction holds locks and fences
-//! while it wants another: whoever waits for it, or it for others, is in the graph of waiters as those are
-//! who wait for locks. A fence that is only tried stands in nobody's way for long, and has no edge.
+//! A range lock covers what a batch with range deletes changes: the deleted ranges and the single keys of the
+//! batch, together.
+//!
+//! 1. The entry of the range lock is added to the list, so that no other owner is granted a new lock of a
+//!    covered key.
+//! 2. If no other owner holds a lock of a covered key, the range lock is granted
+//!    ([`crate::txn::lock_table::LockTable::lock_ranges`]).
+//! 3. Otherwise the entry is removed, and the owner tries again after some lock was released.
+//!
+//! An owner that wants the lock of a covered key waits for the range lock, without a place in the queue of
+//! the key's lock. A plain batch, or an optimistic transaction at its commit, holds no other locks while it
+//! waits for its range lock, so no deadlock goes through it. A pessimistic transaction holds locks while it
+//! wants more: its waits for range locks are edges of the wait graph, as waits for locks of keys are. An
+//! entry that is not granted lasts for a moment only, and gives no edge.
 //!
 //! # Ordering
-//! Whoever grants a lock looks for fences under the mutex of the lock's shard; a fence is put up before the
-//! shards are looked through under their mutexes. So one of the two sees the other, and `count` may be read
-//! relaxed: the shard's mutex orders it. A fence keeps out another one that has a single key behind it; of
-//! two deletes of a range either may come first. Where extents come in, no delete may come in between: that
-//! fence is alone on its ranges.
+//! The lock table looks for range locks under the mutex of a lock's shard before it grants the lock. An entry
+//! is added before the shards are searched under their mutexes. So one of the two sees the other, and `count`
+//! may be read relaxed: the shard's mutex orders it.
+//!
+//! # Which range locks exclude each other
+//! Two of them do if a single key of one is covered by the other; of two deletes of a range either may come
+//! first. An ingest excludes deletes, too: its range lock is exclusive on its ranges.
 
 use std::sync::Arc;
 
@@ -24,78 +32,83 @@ use terrane_base::sync::{Condvar, Mutex};
 use crate::txn::key_range::KeyRange;
 use crate::txn::lock_table::{LockKey, LockWait, Owner, Refusal, Waited};
 
+/// One range lock, granted or being tried.
 #[derive(Debug)]
-struct Post {
+struct Entry {
     number: u64,
     owner: Owner,
-    ground: Ground,
-    /// Nobody else holds a lock behind it, so it stays.
-    stands: bool,
+    target: LockTarget,
+    /// True once no other owner holds a lock of a covered key: the entry stays until it is released.
+    is_granted: bool,
 }
 
-impl Post {
-    fn in_front(&self) -> InFront {
-        InFront::RangeLock { owner: self.owner, stands: self.stands, is_alone: self.ground.is_alone }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Standing {
-    fences: Vec<Post>,
-    next_number: u64,
-    marks: Marks,
-}
-
-/// How often something happened that somebody may wait for who wants a fence.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Marks {
-    /// A lock was released.
-    releases: u64,
-    /// A fence was taken down, or stands now. Apart: who finds a lock behind its fence takes it down again,
-    /// and wakes nobody but those whom the fence kept out.
-    moved: u64,
-}
-
-/// What keeps somebody from a lock or a fence.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum InFront {
-    /// Locks of these behind it.
-    Holders(Vec<Owner>),
-    /// The fence of this one.
-    RangeLock {
-        /// Who has put it up.
-        owner: Owner,
-        /// Whether it stands.
-        stands: bool,
-        /// Whether extents come in behind it.
-        is_alone: bool,
-    },
-}
-
-impl InFront {
-    /// For whom one waits, until that has ended.
-    pub(super) fn owners(&self) -> Vec<Owner> {
-        match self {
-            InFront::Holders(owners) => owners.clone(),
-            InFront::RangeLock { owner, stands: true, .. } => vec![*owner],
-            InFront::RangeLock { .. } => Vec::new(),
+impl Entry {
+    fn as_blocker(&self) -> Blocker {
+        Blocker::RangeLock {
+            owner: self.owner,
+            is_granted: self.is_granted,
+            is_exclusive: self.target.is_exclusive,
         }
     }
 }
 
-/// What a fence is put up around.
+#[derive(Debug, Default)]
+struct State {
+    entries: Vec<Entry>,
+    next_number: u64,
+    changes: ChangeCounts,
+}
+
+/// Counts of the events for which an owner that wants a range lock waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ChangeCounts {
+    /// Locks of keys that were released.
+    releases: u64,
+    /// Entries that were removed or granted. Counted apart from `releases`: an owner that finds a holder
+    /// removes its entry at once, which must wake only owners that waited for that entry.
+    entry_changes: u64,
+}
+
+/// The reason why an owner does not get a lock or a range lock.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Blocker {
+    /// Owners that hold locks of covered keys.
+    Holders(Vec<Owner>),
+    /// A range lock.
+    RangeLock {
+        /// Its owner.
+        owner: Owner,
+        /// True if it is granted.
+        is_granted: bool,
+        /// True if it belongs to an ingest.
+        is_exclusive: bool,
+    },
+}
+
+impl Blocker {
+    /// The owners for which a waiter waits: the edges of the wait graph.
+    pub(super) fn owners(&self) -> Vec<Owner> {
+        match self {
+            Blocker::Holders(owners) => owners.clone(),
+            Blocker::RangeLock { owner, is_granted: true, .. } => vec![*owner],
+            Blocker::RangeLock { .. } => Vec::new(),
+        }
+    }
+}
+
+/// The keys and ranges that a range lock covers.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ground {
-    /// Ascending.
+pub(crate) struct LockTarget {
+    /// Single keys, ascending.
     pub(crate) keys: Arc<[LockKey]>,
     /// Ranges.
     pub(crate) ranges: Arc<[KeyRange]>,
-    /// Whether nobody else may delete keys in the ranges meanwhile.
-    pub(crate) is_alone: bool,
+    /// True if no other owner may delete keys in the ranges meanwhile.
+    pub(crate) is_exclusive: bool,
 }
 
-impl Ground {
-    /// Whether the key lies there.
+impl LockTarget {
+    /// Whether the key is covered.
     pub(crate) fn holds(&self, key: &LockKey) -> bool {
         self.deletes(key) || self.keys.binary_search(key).is_ok()
     }
@@ -105,63 +118,63 @@ impl Ground {
         self.ranges.iter().any(|range| range.holds(key))
     }
 
-    /// A key to name it by.
+    /// A key by which errors name it.
     pub(super) fn first(&self) -> LockKey {
         let range = || self.ranges.first().map(KeyRange::first);
-        self.keys.first().cloned().or_else(range).expect("a fence is put up around something")
+        self.keys.first().cloned().or_else(range).expect("a range lock covers something")
     }
 
-    /// Whether a single key of one lies in the other, or ranges meet of which one must be alone.
-    fn excludes(&self, other: &Ground) -> bool {
+    /// Whether a single key of one is covered by the other, or ranges meet of which one is exclusive.
+    fn excludes(&self, other: &LockTarget) -> bool {
         let meet = || self.ranges.iter().any(|range| other.ranges.iter().any(|other| range.meets(other)));
-        if (self.is_alone || other.is_alone) && meet() {
+        if (self.is_exclusive || other.is_exclusive) && meet() {
             return true;
         }
         self.keys.iter().any(|key| other.holds(key)) || other.keys.iter().any(|key| self.holds(key))
     }
 }
 
-/// All fences of a database.
+/// All range locks of a database.
 #[derive(Debug, Default)]
 pub(super) struct RangeLocks {
-    standing: Mutex<Standing>,
-    /// How many there are.
+    state: Mutex<State>,
+    /// Number of entries.
     count: AtomicUsize,
-    /// How many wait for locks to be released.
+    /// Number of owners that wait for locks of keys to be released.
     waiting: AtomicUsize,
-    /// One of the marks was set.
+    /// Notified when one of the change counts rises.
     changed: Condvar,
 }
 
-/// Somebody who wants a fence: whoever releases a lock tells.
+/// Registration of an owner that wants a range lock: while it exists, releases of locks are counted.
 #[derive(Debug)]
-pub(super) struct Wanting<'f>(&'f RangeLocks);
+pub(super) struct Waiter<'f>(&'f RangeLocks);
 
-impl Drop for Wanting<'_> {
+impl Drop for Waiter<'_> {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// A fence. It goes with the value.
+/// A range lock, which is released when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct RangeLock<'f> {
-    fences: &'f RangeLocks,
+    range_locks: &'f RangeLocks,
     number: u64,
 }
 
 impl RangeLock<'_> {
-    /// Nobody else holds a lock behind it.
-    pub(super) fn stand(&self) {
-        let mut standing = self.fences.standing.lock();
-        let own = standing.fences.iter_mut().find(|post| post.number == self.number);
-        own.expect("a fence is there until it is dropped").stands = true;
-        // Those in front of it wait for its owner from now on, and have to say so.
-        standing.marks.moved += 1;
-        self.fences.changed.notify_all();
+    /// Grants it: no other owner holds a lock of a covered key.
+    pub(super) fn grant(&self) {
+        let mut state = self.range_locks.state.lock();
+        let own = state.entries.iter_mut().find(|entry| entry.number == self.number);
+        own.expect("an entry exists until its range lock is dropped").is_granted = true;
+        // Owners that it blocks wait for its owner from now on, and add that edge to the wait graph.
+        state.changes.entry_changes += 1;
+        self.range_locks.changed.notify_all();
     }
 
-    /// Leaves it standing until its owner's are taken down.
+    /// Keeps it until [`RangeLocks::release_all`] releases those of its owner.
     pub(crate) fn keep(self) {
         std::mem::forget(self);
     }
@@ -169,123 +182,123 @@ impl RangeLock<'_> {
 
 impl Drop for RangeLock<'_> {
     fn drop(&mut self) {
-        self.fences.remove(|post| post.number == self.number);
+        self.range_locks.remove(|entry| entry.number == self.number);
     }
 }
 
 impl RangeLocks {
-    /// Puts a fence up around `ground`, or names who has one that keeps it out.
-    pub(super) fn put_up(&self, owner: Owner, ground: &Ground) -> Result<RangeLock<'_>, InFront> {
-        let mut standing = self.standing.lock();
-        let mut others = standing.fences.iter().filter(|post| post.owner != owner);
-        if let Some(other) = others.find(|post| post.ground.excludes(ground)) {
-            return Err(other.in_front());
+    /// Adds an entry for `target`, or returns the range lock that excludes it.
+    pub(super) fn try_add(&self, owner: Owner, target: &LockTarget) -> Result<RangeLock<'_>, Blocker> {
+        let mut state = self.state.lock();
+        let mut others = state.entries.iter().filter(|entry| entry.owner != owner);
+        if let Some(other) = others.find(|entry| entry.target.excludes(target)) {
+            return Err(other.as_blocker());
         }
-        standing.next_number += 1;
-        let number = standing.next_number;
-        standing.fences.push(Post { number, owner, ground: ground.clone(), stands: false });
+        state.next_number += 1;
+        let number = state.next_number;
+        state.entries.push(Entry { number, owner, target: target.clone(), is_granted: false });
         self.count.fetch_add(1, Ordering::Relaxed);
-        Ok(RangeLock { fences: self, number })
+        Ok(RangeLock { range_locks: self, number })
     }
 
-    /// Takes down every fence of `owner`.
-    pub(super) fn take_down(&self, owner: Owner) {
-        self.remove(|post| post.owner == owner);
+    /// Releases every range lock of `owner`.
+    pub(super) fn release_all(&self, owner: Owner) {
+        self.remove(|entry| entry.owner == owner);
     }
 
-    fn remove(&self, is_meant: impl Fn(&Post) -> bool) {
-        let mut standing = self.standing.lock();
-        let before = standing.fences.len();
-        standing.fences.retain(|post| !is_meant(post));
-        standing.marks.moved += 1;
-        self.count.fetch_sub(before - standing.fences.len(), Ordering::Relaxed);
+    fn remove(&self, is_meant: impl Fn(&Entry) -> bool) {
+        let mut state = self.state.lock();
+        let before = state.entries.len();
+        state.entries.retain(|entry| !is_meant(entry));
+        state.changes.entry_changes += 1;
+        self.count.fetch_sub(before - state.entries.len(), Ordering::Relaxed);
         self.changed.notify_all();
     }
 
-    /// Whether `key` is behind a fence that `owner` has not put up.
+    /// Whether a range lock of another owner covers `key`.
     #[inline]
-    pub(super) fn keeps_out(&self, owner: Owner, key: &LockKey) -> bool {
-        self.count.load(Ordering::Relaxed) > 0 && self.in_front_of(owner, key).is_some()
+    pub(super) fn blocks(&self, owner: Owner, key: &LockKey) -> bool {
+        self.count.load(Ordering::Relaxed) > 0 && self.blocker_of(owner, key).is_some()
     }
 
-    /// The fence that keeps `owner` from `key`.
-    pub(super) fn in_front_of(&self, owner: Owner, key: &LockKey) -> Option<InFront> {
-        Self::find(&self.standing.lock(), owner, key)
+    /// The range lock that keeps `owner` from `key`.
+    pub(super) fn blocker_of(&self, owner: Owner, key: &LockKey) -> Option<Blocker> {
+        Self::find(&self.state.lock(), owner, key)
     }
 
-    fn find(standing: &Standing, owner: Owner, key: &LockKey) -> Option<InFront> {
-        let mut others = standing.fences.iter().filter(|post| post.owner != owner && post.ground.holds(key));
-        others.next().map(Post::in_front)
+    fn find(state: &State, owner: Owner, key: &LockKey) -> Option<Blocker> {
+        let mut others = state.entries.iter().filter(|entry| entry.owner != owner && entry.target.holds(key));
+        others.next().map(Entry::as_blocker)
     }
 
-    /// Waits while the fence that was `seen` keeps `owner` from `key`.
+    /// Waits while the range lock `seen` keeps `owner` from `key`.
     #[cold]
-    pub(super) fn wait_outside(
+    pub(super) fn wait_while_blocked(
         &self,
         owner: Owner,
         key: &LockKey,
-        seen: &InFront,
+        seen: &Blocker,
         patience: &LockWait<'_>,
     ) -> Waited {
-        let mut standing = self.standing.lock();
-        while Self::find(&standing, owner, key).as_ref() == Some(seen) {
-            let waited = patience.wait(&self.changed, &mut standing);
-            waited.map_err(|refusal| refusal.in_front_of(seen))?;
+        let mut state = self.state.lock();
+        while Self::find(&state, owner, key).as_ref() == Some(seen) {
+            let waited = patience.wait(&self.changed, &mut state);
+            waited.map_err(|refusal| refusal.naming_blocker(seen))?;
         }
         Ok(())
     }
 
-    /// Announces that somebody wants a fence. What is released from now on shows in [`RangeLocks::marks`].
-    pub(super) fn want(&self) -> Wanting<'_> {
-        // Before the shards are looked through under their mutexes: who releases a lock that was seen there
-        // sees this.
+    /// Registers an owner that wants a range lock. [`RangeLocks::changes`] counts every release from now on.
+    pub(super) fn register_waiter(&self) -> Waiter<'_> {
+        // Before the shards are searched under their mutexes: the thread that releases a lock which was seen
+        // there sees the new count.
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        Wanting(self)
+        Waiter(self)
     }
 
-    /// To be taken before a try to put up a fence.
-    pub(super) fn marks(&self) -> Marks {
-        self.standing.lock().marks
+    /// The change counts; to be taken before [`RangeLocks::try_add`].
+    pub(super) fn changes(&self) -> ChangeCounts {
+        self.state.lock().changes
     }
 
-    /// Waits until what was in front may have gone since `seen`.
-    pub(super) fn wait_behind(&self, in_front: &InFront, seen: Marks, patience: &LockWait<'_>) -> Waited {
-        let mut standing = self.standing.lock();
-        let is_there = |now: Marks| match in_front {
-            InFront::Holders(_) => now.releases == seen.releases,
-            InFront::RangeLock { .. } => now.moved == seen.moved,
+    /// Waits until `blocker` may have gone since `seen`.
+    pub(super) fn wait_for(&self, blocker: &Blocker, seen: ChangeCounts, patience: &LockWait<'_>) -> Waited {
+        let mut state = self.state.lock();
+        let is_unchanged = |now: ChangeCounts| match blocker {
+            Blocker::Holders(_) => now.releases == seen.releases,
+            Blocker::RangeLock { .. } => now.entry_changes == seen.entry_changes,
         };
-        while is_there(standing.marks) {
-            let waited = patience.wait(&self.changed, &mut standing);
-            waited.map_err(|refusal| refusal.in_front_of(in_front))?;
+        while is_unchanged(state.changes) {
+            let waited = patience.wait(&self.changed, &mut state);
+            waited.map_err(|refusal| refusal.naming_blocker(blocker))?;
         }
         Ok(())
     }
 
-    /// Tells those who want a fence that a lock was released.
+    /// Wakes owners that wait for the release of a lock.
     #[inline]
-    pub(super) fn released(&self) {
+    pub(super) fn note_release(&self) {
         if self.waiting.load(Ordering::Relaxed) > 0 {
-            self.standing.lock().marks.releases += 1;
+            self.state.lock().changes.releases += 1;
             self.changed.notify_all();
         }
     }
 }
 
 impl Refusal {
-    /// The same, where it is patience that ended while these were in front.
-    pub(super) fn in_front(self, owners: Vec<Owner>) -> Refusal {
+    /// The same; a timeout names the owners for which the caller waited.
+    pub(super) fn naming(self, owners: Vec<Owner>) -> Refusal {
         match self {
             Refusal::TimedOut(_) => Refusal::TimedOut(owners),
             other => other,
         }
     }
 
-    fn in_front_of(self, in_front: &InFront) -> Refusal {
-        match (self, in_front) {
-            (Refusal::TimedOut(_), InFront::RangeLock { is_alone: true, .. }) => Refusal::ComingIn,
-            (refusal, InFront::Holders(owners)) => refusal.in_front(owners.clone()),
-            (refusal, InFront::RangeLock { owner, .. }) => refusal.in_front(vec![*owner]),
+    fn naming_blocker(self, blocker: &Blocker) -> Refusal {
+        match (self, blocker) {
+            (Refusal::TimedOut(_), Blocker::RangeLock { is_exclusive: true, .. }) => Refusal::Ingest,
+            (refusal, Blocker::Holders(owners)) => refusal.naming(owners.clone()),
+            (refusal, Blocker::RangeLock { owner, .. }) => refusal.naming(vec![*owner]),
         }
     }
 }
@@ -305,7 +318,7 @@ mod tests {
     use crate::txn::lock_table::{LockMode, LockTable};
 
     #[test]
-    fn nobody_else_gets_a_lock_behind_a_fence() {
+    fn a_range_lock_excludes_other_owners() {
         let (env, closing) = (Env::real(), AtomicBool::new(false));
         let impatient =
             LockWait { env: &env, until: Duration::ZERO, closing: &closing, finds_deadlocks: true };
@@ -316,39 +329,39 @@ mod tests {
             ..Bounds::all()
         };
         let ranges: Arc<[KeyRange]> = [KeyRange { table: TableId(1), bounds }].into();
-        let ranges = Ground { ranges, ..Ground::default() };
+        let ranges = LockTarget { ranges, ..LockTarget::default() };
         let table = LockTable::new();
         let exclusive = LockMode::Exclusive;
 
         table.acquire(1, &key("c"), exclusive, &impatient).unwrap();
-        let refused = table.fence(2, &ranges, &impatient).map(drop);
-        assert_eq!(refused, Err(Refusal::TimedOut(vec![1])), "somebody holds a key there");
+        let refused = table.lock_ranges(2, &ranges, &impatient).map(drop);
+        assert_eq!(refused, Err(Refusal::TimedOut(vec![1])), "owner 1 holds a key there");
         table.acquire(1, &key("b"), exclusive, &impatient).unwrap();
         table.release(1, &[key("b"), key("c")]);
 
-        let fence = table.fence(2, &ranges, &impatient).unwrap();
+        let range_lock = table.lock_ranges(2, &ranges, &impatient).unwrap();
         assert_eq!(table.acquire(1, &key("c"), exclusive, &impatient), Err(Refusal::TimedOut(vec![2])));
         table.acquire(1, &key("d"), exclusive, &impatient).unwrap();
         table.acquire(2, &key("c"), exclusive, &impatient).unwrap();
         table.release(2, &[key("c")]);
-        let second = table.fence(3, &ranges, &impatient).unwrap();
-        drop(fence);
+        let second = table.lock_ranges(3, &ranges, &impatient).unwrap();
+        drop(range_lock);
         assert_eq!(table.acquire(1, &key("c"), exclusive, &impatient), Err(Refusal::TimedOut(vec![3])));
         drop(second);
         table.acquire(1, &key("c"), exclusive, &impatient).unwrap();
         table.release(1, &[key("c")]);
 
-        let alone = Ground { is_alone: true, ..ranges.clone() };
-        let fence = table.fence(4, &alone, &impatient).unwrap();
-        let refused = table.fence(5, &ranges, &impatient).map(drop);
-        assert_eq!(refused, Err(Refusal::ComingIn), "one must be alone there");
-        assert_eq!(table.acquire(1, &key("c"), exclusive, &impatient), Err(Refusal::ComingIn));
-        drop(fence);
-        let replaced = Ground { keys: [key("c")].into(), ..ranges.clone() };
-        let fence = table.fence(4, &replaced, &impatient).unwrap();
-        let refused = table.fence(5, &replaced, &impatient).map(drop);
+        let exclusive_range = LockTarget { is_exclusive: true, ..ranges.clone() };
+        let range_lock = table.lock_ranges(4, &exclusive_range, &impatient).unwrap();
+        let refused = table.lock_ranges(5, &ranges, &impatient).map(drop);
+        assert_eq!(refused, Err(Refusal::Ingest), "one of them is exclusive");
+        assert_eq!(table.acquire(1, &key("c"), exclusive, &impatient), Err(Refusal::Ingest));
+        drop(range_lock);
+        let replaced = LockTarget { keys: [key("c")].into(), ..ranges.clone() };
+        let range_lock = table.lock_ranges(4, &replaced, &impatient).unwrap();
+        let refused = table.lock_ranges(5, &replaced, &impatient).map(drop);
         assert_eq!(refused, Err(Refusal::TimedOut(vec![4])), "both have the same key");
-        drop(fence);
-        drop(table.fence(5, &replaced, &impatient).unwrap());
+        drop(range_lock);
+        drop(table.lock_ranges(5, &replaced, &impatient).unwrap());
     }
 }

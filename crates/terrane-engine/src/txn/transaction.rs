@@ -1,14 +1,15 @@
-//! One transaction: what it sees, what it has locked, and what must be as it was when it commits.
+//! One transaction: its snapshot, its locks, and the reads that must still be valid at its commit.
 //!
-//! It knows keys, not values: whoever drives it keeps the changes as a batch and reads through the engine at
-//! the position that the transaction gives.
+//! It knows keys, not values: its caller keeps the changes as a batch, and reads through the engine at the
+//! position that the transaction gives.
 //!
-//! * Begin: from now on every write is watched; take a snapshot. As long as nothing was read or locked, the
-//!   snapshot moves on with the first lock: who waited for it sees what the holder wrote.
+//! * Begin: from now on every write is watched; take a snapshot. If nothing was read or locked before the
+//!   first lock, that lock moves the snapshot on: a transaction that waited for the lock sees what the holder
+//!   wrote.
 //! * Optimistic: keep what was read; lock and validate it at the commit, in the order of keys.
 //! * Pessimistic: lock at once, and fail at once if the key was changed after the snapshot. Ranges that a
-//!   serializable one scans are kept and validated at the commit in both modes. A range that it deletes is
-//!   fenced at once, or at the commit where that is the first to know of it.
+//!   serializable one scans are kept and validated at the commit in both modes. It takes the range lock of a
+//!   range that it deletes at once, or at the commit if the commit is the first call that knows of the range.
 
 mod commit;
 mod keys;
@@ -28,7 +29,7 @@ use crate::txn::key_range::KeyRange;
 use crate::txn::lock_expiry::Expiry;
 use crate::txn::lock_table::{LockKey, LockMode, Owner};
 use crate::txn::options::{Concurrency, Isolation, TransactionOptions};
-use crate::txn::range_locks::Ground;
+use crate::txn::range_locks::LockTarget;
 use commit::check_delete;
 
 pub use keys::LockMark;
@@ -45,16 +46,16 @@ pub struct Transaction {
     engine: Arc<Engine>,
     id: Owner,
     options: TransactionOptions,
-    /// Where it comes from.
+    /// The origin, for the list of live readers.
     origin: Origin,
-    /// What all reads see; `None` where each sees its own moment.
+    /// The snapshot of all reads; `None` if each read sees its own moment.
     snapshot: Option<Arc<Snapshot>>,
-    /// Registered with the window: what is committed above is kept there.
+    /// Registered with the window, which keeps the commits above it.
     since: SeqNo,
     /// Whether anything was read or locked.
     has_begun: bool,
-    /// Ranges that it deletes, with a fence around each.
-    fenced: Vec<KeyRange>,
+    /// Ranges that it deletes; it holds a range lock on each.
+    locked_ranges: Vec<KeyRange>,
     /// Locks that it has taken.
     held: BTreeMap<LockKey, LockMode>,
     /// Since the first mark: the keys that were locked, or kept for the commit, in order.
@@ -63,10 +64,10 @@ pub struct Transaction {
     reads: BTreeMap<LockKey, SeqNo>,
     /// Some of the reads were for update: they are checked even if nothing is written.
     has_claims: bool,
-    /// Ranges that must be as they were seen.
+    /// Scanned ranges that must not have changed at the commit.
     scans: Vec<Option<KeyRange>>,
     kept_bytes: u64,
-    /// When it is over, if it may not take any time.
+    /// Its timeout, if it has one.
     expiry: Option<Arc<Expiry>>,
     /// Whether locks and watch belong to a prepared transaction now.
     is_handed_over: bool,
@@ -100,7 +101,7 @@ impl Transaction {
             snapshot,
             since,
             has_begun: false,
-            fenced: Vec::new(),
+            locked_ranges: Vec::new(),
             held: BTreeMap::new(),
             noted: None,
             reads: BTreeMap::new(),
@@ -124,13 +125,13 @@ impl Transaction {
         &self.options
     }
 
-    /// The engine that it is of.
+    /// Its engine.
     #[must_use]
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
 
-    /// What its reads see; `None`: each sees what is visible when it begins.
+    /// The snapshot of its reads; `None`: each read sees the commits that are visible when it begins.
     #[must_use]
     pub fn snapshot(&self) -> Option<&Arc<Snapshot>> {
         self.snapshot.as_ref().filter(|_| !terrane_base::planted!(ReadBesideSnapshot))
@@ -144,7 +145,7 @@ impl Transaction {
         self.options.concurrency == Concurrency::Pessimistic
     }
 
-    /// Refuses what would pass the limits: `changes` in `bytes` are in its batch.
+    /// Refuses a call that would pass the limits: its batch has `changes` of `bytes`.
     ///
     /// # Errors
     /// `Full`, naming the limit.
@@ -175,7 +176,7 @@ impl Transaction {
         self.claim(table, key, LockMode::Shared)
     }
 
-    /// To be called before `key` is read with the intent that nobody changes it until this transaction has
+    /// To be called before a read of `key` that no other writer may invalidate until this transaction has
     /// ended.
     ///
     /// # Errors
@@ -209,10 +210,10 @@ impl Transaction {
         let (lower, upper) = (Bound::Included(start.to_vec()), Bound::Excluded(end.to_vec()));
         let collation = self.engine.collation_of(table);
         let range = KeyRange { table, bounds: Bounds { lower, upper, collation } };
-        let ground = Ground { ranges: [range.clone()].into(), ..Ground::default() };
+        let target = LockTarget { ranges: [range.clone()].into(), ..LockTarget::default() };
         let engine = self.engine.clone();
-        let fence = engine.txn.locks.fence(self.id, &ground, &self.patience(&engine));
-        fence.map_err(|refusal| engine.refused(refusal, Some(&range.first())))?.keep();
+        let range_lock = engine.txn.locks.lock_ranges(self.id, &target, &self.patience(&engine));
+        range_lock.map_err(|refusal| engine.refused(refusal, Some(&range.first())))?.keep();
         self.kept_bytes += bounds_bytes(&range.bounds);
         self.begin_with_lock();
         let checked = match &self.snapshot {
@@ -221,7 +222,7 @@ impl Transaction {
             }
             None => Ok(()),
         };
-        self.fenced.push(range);
+        self.locked_ranges.push(range);
         checked
     }
 
@@ -235,7 +236,7 @@ impl Transaction {
         }
     }
 
-    /// Moves what it sees to this moment. Requires: it has seen nothing.
+    /// Moves its snapshot to this moment. Requires: it has read nothing.
     fn renew(&mut self) {
         let window = &self.engine.txn.window;
         let take = || take_snapshot(&self.engine, self.options.isolation, self.origin.clone());
@@ -257,7 +258,7 @@ impl Transaction {
         Some(ScanId(self.scans.len() - 1))
     }
 
-    /// Only these parts of the range were seen.
+    /// Notes that only these parts of the range were read.
     pub fn after_scan(&mut self, scan: ScanId, parts: Vec<Bounds>) {
         let Some(range) = self.scans[scan.0].take() else { return };
         self.kept_bytes -= bounds_bytes(&range.bounds);
@@ -288,7 +289,7 @@ impl Transaction {
 
     fn commit_in_time(&self, batch: &Batch, sync: bool) -> Result<SeqNo> {
         if batch.is_empty() && !self.has_claims {
-            // What it saw is one moment in the order of commits.
+            // All its reads are of one moment in the order of commits.
             if sync {
                 self.engine.sync()?;
             }
@@ -302,12 +303,12 @@ impl Transaction {
         let mut probe = engine.slow_log.probe_write(batch);
         let permit = engine.write_control().admit(batch, engine.admission_deadline())?;
         probe.note_admitted();
-        let (held, fence, footprint) = self.lock_for_commit(batch)?;
+        let (held, range_lock, footprint) = self.lock_for_commit(batch)?;
         let flight = engine.txn.enter_window(engine, &footprint, false, &self.patience(engine))?;
         self.validate(&footprint)?;
         let committed = engine.commit_batch(batch, sync)?;
         flight.land(committed.seq);
-        drop((held, fence));
+        drop((held, range_lock));
         probe.note_committed();
         permit.spend();
         add(&engine.counters.transactions_committed, 1);
@@ -318,22 +319,22 @@ impl Transaction {
     /// Commits a transaction that changes nothing and has locks or checks.
     fn commit_reads(&self, sync: bool) -> Result<SeqNo> {
         let engine = &*self.engine;
-        let (held, fence, footprint) = self.lock_for_commit(&Batch::new())?;
+        let (held, range_lock, footprint) = self.lock_for_commit(&Batch::new())?;
         let flight = engine.txn.enter_window(engine, &footprint, false, &self.patience(engine))?;
         self.validate(&footprint)?;
         let seq = engine.visible();
         flight.land(seq);
-        drop((held, fence));
+        drop((held, range_lock));
         if sync {
-            // As where nothing is checked: what it saw is durable.
+            // As for a transaction without checks: the commits that it read are durable.
             engine.sync()?;
         }
         add(&engine.counters.transactions_committed, 1);
         Ok(seq)
     }
 
-    /// Leaves the locks to a prepared transaction: all that it holds, and its number, under which its fences
-    /// stand. Then it is over.
+    /// Leaves the locks to a prepared transaction: all that it holds, and its number, which owns its range
+    /// locks. Then it is over.
     pub(super) fn hand_over(&mut self, mut locks: Vec<LockKey>) -> (Owner, Vec<LockKey>) {
         self.is_handed_over = true;
         let held = std::mem::take(&mut self.held);
@@ -341,7 +342,7 @@ impl Transaction {
         (self.id, locks)
     }
 
-    /// What is locked only because it was read, with the mode.
+    /// Keys that are locked only because they were read, with the mode.
     pub(super) fn claims(&self) -> impl Iterator<Item = (&LockKey, LockMode)> {
         let reads = self.reads.keys().map(|key| (key, LockMode::Shared));
         self.held.iter().map(|(key, mode)| (key, *mode)).chain(reads)
@@ -373,8 +374,8 @@ impl Drop for Transaction {
             txn.locks.expiries.remove(self.id);
         }
         if !self.is_handed_over {
-            if !self.fenced.is_empty() {
-                txn.locks.take_down(self.id);
+            if !self.locked_ranges.is_empty() {
+                txn.locks.release_ranges(self.id);
             }
             txn.locks.release(self.id, self.held.keys());
             txn.watch.end();

@@ -1,8 +1,9 @@
-//! Who waits for whom. Searched when somebody begins to wait: the edge that closes a cycle is always the last
-//! one, and whoever adds it is refused. A cycle stands only where who closed it wants to wait for its time
-//! all the same.
+//! The wait graph: which owner waits for which. It is searched when an owner begins to wait: the edge that
+//! closes a cycle is always the last one, and its waiter is refused. A cycle can exist only if its last
+//! waiter has turned deadlock detection off; it ends by a timeout.
 //!
-//! Invariant: the edges of a waiter name everybody who must go before it is granted, and nobody who need not.
+//! Invariant: the edges of a waiter name exactly the owners that must release or withdraw before it is
+//! granted.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +12,9 @@ use crate::txn::lock_table::{LockKey, Owner};
 /// One edge of a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
-    /// Who waits.
+    /// The owner that waits.
     pub(crate) waiter: Owner,
-    /// For whom.
+    /// The owner for which it waits.
     pub(crate) holder: Owner,
     /// At which key.
     pub(crate) key: LockKey,
@@ -50,7 +51,7 @@ impl WaitGraph {
         cycle
     }
 
-    /// Whom a waiter waits for now.
+    /// Replaces the owners for which a waiter waits.
     pub(crate) fn update(&mut self, waiter: Owner, on: Vec<Owner>) {
         if let Some(wait) = self.by_waiter.get_mut(&waiter) {
             wait.on = on;

@@ -30,7 +30,7 @@ impl WindowKeys {
         WindowKeys { keys: OrderedMap::new(collation), commits: 0 }
     }
 
-    /// Memory that it takes, about.
+    /// Its approximate memory.
     pub(super) fn bytes(&self) -> u64 {
         self.keys.len() as u64 * KEY_BYTES
     }
@@ -52,7 +52,7 @@ impl WindowKeys {
         }
     }
 
-    /// A key within bounds that a commit above `since` wrote. Looks at the keys of the range alone.
+    /// A key within bounds that a commit above `since` wrote. Searches the keys of the range only.
     pub(super) fn changed(&self, bounds: &Bounds, since: SeqNo) -> Option<(&Arc<[u8]>, SeqNo)> {
         let as_slice = |bound| Bound::as_ref(bound).map(Vec::as_slice);
         let mut within = self.keys.range(as_slice(&bounds.lower), as_slice(&bounds.upper));

@@ -1,6 +1,6 @@
-//! The write path: permit (limits, pacing, memory) → gate (locks of transactions, extents that come in) →
-//! commit (the journal numbers, places and persists) and index (each writer its own records, in parallel;
-//! published in order) → account.
+//! The write path: permit (limits, throttle, memory) → gate (locks of transactions, ingests) → commit (the
+//! journal numbers, places and persists) and index (each writer its own records, in parallel; published in
+//! order) → account.
 //!
 //! Every write takes these steps in this order: plain batches here, transactions in `txn/transaction.rs` and
 //! `txn/prepared.rs`, which validate at the gate.
@@ -100,7 +100,7 @@ impl Engine {
         Ok(Committed { seq, end })
     }
 
-    /// Counts a committed batch; each time a quantum of bytes has come together, the debt is computed anew.
+    /// Counts a committed batch; after each quantum of bytes the debt is computed anew.
     #[inline]
     pub(crate) fn account(&self, batch: &Batch, committed: Committed) {
         self.written.add(u64::from(batch.record_count()), batch.bytes().len() as u64);

@@ -1,5 +1,5 @@
-//! How long a write may be held back: by pacing and for memory, by locks of transactions, and by extents that
-//! come in.
+//! Write deadlines: how long a write may be held back by the throttle and for memory, by locks of
+//! transactions, and by ingests.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) struct WriteWait {
     /// By when it must have the locks of transactions; without it a write waits as long as writes do by
     /// default.
     pub(crate) locks_until: Option<Duration>,
-    /// By when extents that come in must let it pass, if that is bounded.
+    /// By when ingests must release its keys, if that is bounded.
     pub(crate) ingest_until: Option<Duration>,
 }
 

@@ -37,7 +37,8 @@ struct World {
     journal: Journal,
 }
 
-/// What one does: the keys that it reads and writes, each of one letter, and the range that it scans.
+/// The operations of one owner: the keys that it reads and writes, each of one letter, and the range that it
+/// scans.
 #[derive(Clone, Copy)]
 struct Plan {
     reads: &'static [u8],
@@ -184,9 +185,9 @@ fn two_that_scan_what_the_other_writes_do_not_wait_for_each_other() {
     });
 }
 
-/// What is prepared commits later, and keeps others from what it has scanned until then.
+/// A prepared transaction commits later; until then no other writer may change the ranges that it scanned.
 #[test]
-fn what_is_prepared_commits_beside_others() {
+fn a_prepared_commit_runs_beside_others() {
     explore(|| {
         let prepared = Plan { scans: Some((b'a', b'b')), writes: b"x", prepares: true, ..NOTHING };
         let plain = Plan { writes: b"a", ..NOTHING };

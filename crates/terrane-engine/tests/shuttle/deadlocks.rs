@@ -1,4 +1,4 @@
-//! The lock table: exclusion, circles, upgrades, patience that ends.
+//! The lock table: exclusion, deadlocks, upgrades, timeouts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::{ENDLESS, explore, key, patience, surroundings};
 
 const KEYS: usize = 3;
 
-/// The locks, and who holds each, as the holders say.
+/// The holders of each lock, as the holders themselves report.
 #[derive(Default)]
 struct Room {
     alone: [AtomicU64; KEYS],
@@ -27,7 +27,7 @@ impl Room {
             }
             LockMode::Shared => {
                 self.shared[name].fetch_add(1, Ordering::SeqCst);
-                assert_eq!(self.alone[name].load(Ordering::SeqCst), 0, "not beside who is alone");
+                assert_eq!(self.alone[name].load(Ordering::SeqCst), 0, "not beside an exclusive holder");
             }
         }
     }
@@ -66,7 +66,7 @@ fn take(
     done
 }
 
-/// A circle names each of its members once, and begins with who was refused.
+/// A cycle names each of its members once, and begins with the owner that was refused.
 fn assert_circle(edges: &[Edge], refused: Owner) {
     assert_eq!(edges[0].waiter, refused);
     for (edge, next) in edges.iter().zip(edges.iter().cycle().skip(1)) {
@@ -96,7 +96,7 @@ fn run(plans: &[Vec<(usize, LockMode)>], readings: &[u64]) -> Vec<Result<(), Ref
             assert_circle(edges, index as Owner + 1);
         }
     }
-    // Nothing is left behind: everybody can have everything at once.
+    // Nothing is left behind: one owner can lock everything at once.
     let all: Vec<_> = (0..KEYS).map(|name| (name, LockMode::Exclusive)).collect();
     assert_eq!(take(&table, &room, 99, &all, 0), Ok(()));
     ends
@@ -105,7 +105,7 @@ fn run(plans: &[Vec<(usize, LockMode)>], readings: &[u64]) -> Vec<Result<(), Ref
 use LockMode::{Exclusive, Shared};
 
 #[test]
-fn every_circle_is_found_and_one_goes_on() {
+fn every_deadlock_is_found_and_one_owner_goes_on() {
     explore(|| {
         let plans: Vec<_> =
             (0..KEYS).map(|own| vec![(own, Exclusive), ((own + 1) % KEYS, Exclusive)]).collect();
@@ -115,7 +115,7 @@ fn every_circle_is_found_and_one_goes_on() {
 }
 
 #[test]
-fn no_circle_is_invented_where_all_take_the_same_way() {
+fn owners_that_lock_in_one_order_get_no_deadlock() {
     explore(|| {
         let plan = vec![(0, Shared), (1, Exclusive), (2, Shared)];
         let other = vec![(0, Exclusive), (2, Exclusive)];
@@ -124,7 +124,7 @@ fn no_circle_is_invented_where_all_take_the_same_way() {
     });
 }
 
-/// Two who share a lock and both want it alone exclude each other; one of them gets it.
+/// Two owners that share a lock and both want it exclusively block each other; one of them gets it.
 #[test]
 fn of_two_upgrades_one_is_refused() {
     explore(|| {
@@ -149,9 +149,9 @@ fn of_two_upgrades_one_is_refused() {
     });
 }
 
-/// Who gives up lets those behind it go on: they would wait for ever otherwise.
+/// An owner that gives up wakes the owners behind it, which would wait for ever otherwise.
 #[test]
-fn who_has_no_patience_left_holds_nobody_up() {
+fn an_owner_that_times_out_blocks_no_other_owner() {
     explore(|| {
         let plans = [
             vec![(0, Shared), (1, Shared)],

@@ -1,4 +1,4 @@
-//! The modules that are explored.
+//! The modules of the crate that the explorer runs.
 
 #[path = "../../src/txn/conflict_window/mod.rs"]
 pub(crate) mod conflict_window;

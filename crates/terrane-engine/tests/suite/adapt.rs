@@ -1,5 +1,5 @@
-//! The shape follows the load: a tree that is mostly read comes to one sorted run, writes end that; what is
-//! read often is known as hot, under whatever name it is written anew.
+//! The shape follows the load: a tree that is mostly read is merged into one sorted run, and writes stop
+//! that. Extents that are read often count as hot, also after they were rewritten.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test may panic, and look at the clock")]
 
 use crate::support;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use support::{DIR, get, open, small_options};
 use terrane_base::Rng;
 use terrane_base::env::{Env, SleepClock};
-use terrane_base::options::{AdaptiveShape, Compression, Options};
+use terrane_base::options::{AdaptiveShape, Compression, Experiments, Options};
 use terrane_device::MemDisk;
 use terrane_engine::{Bounds, Engine, Table, TableShape};
 
@@ -36,7 +36,8 @@ fn put(engine: &Engine, table: &Table, numbers: impl Iterator<Item = u64>, round
 }
 
 fn options(policy: AdaptiveShape) -> Options {
-    Options { adaptive_shape: policy, hot_cold: true, ..small_options() }
+    let experiments = Experiments { hot_cold: true, ..Experiments::default() };
+    Options { adaptive_shape: policy, experiments, ..small_options() }
 }
 
 /// A tree with rows in memory, in level 1 and in level 2.
@@ -143,7 +144,7 @@ fn writers_stop_a_merge_that_they_do_not_need() {
     let before = shape(&engine);
     assert_eq!(before.sorted_runs(), 3, "{before}");
     engine.close().unwrap();
-    // So slow that a merge of 8 MiB is under way whenever somebody looks.
+    // So slow that every check finds the merge of 8 MiB running.
     let slow = Options { adaptive_shape: AdaptiveShape::Eager, io_bytes_per_second: 1 << 20, ..big };
     let engine = open(disk, &slow).unwrap();
     let table = engine.catalog().require("default").unwrap();
@@ -185,9 +186,9 @@ fn scans_alone_are_reads_too() {
 }
 
 #[test]
-fn what_is_read_often_stays_hot_when_it_is_written_anew() {
+fn hot_extents_stay_hot_when_they_are_rewritten() {
     let options = Options {
-        // So much that nobody sleeps for want of it.
+        // So much that no writer waits for memory.
         memory_bytes: 64 << 20,
         write_memory_bytes: 32 << 20,
         level_base_bytes: 1 << 20,

@@ -1,5 +1,5 @@
-//! Extents that the journal announces, and that come in or do not: views, readers of changes and openings
-//! agree on it, whenever the process dies, and whichever call fails.
+//! Ingests that the journal announces, and that succeed or fail: views, readers of changes and openings agree
+//! on the result, after a crash at any call, and whichever call fails.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -53,7 +53,7 @@ fn holds(engine: &Arc<Engine>) -> (bool, bool) {
     (loaded == ROWS, rows.iter().any(|(key, _)| key == b"later"))
 }
 
-/// Whether a reader is told of extents, once, and whether of the row `later`.
+/// Whether a reader of changes gets the ingest, once, and whether it gets the row `later`.
 fn told(feed: &mut Feed) -> Result<(bool, bool)> {
     let (mut ingests, mut is_later) = (0, false);
     while let Some(batch) = feed.try_next()? {
@@ -72,7 +72,7 @@ fn follow(disk: &MemDisk) -> Arc<Engine> {
     Engine::follow_on(&disk, Path::new(DIR), &options(), &Env::real(), &functions, None).unwrap().0
 }
 
-/// What those see who read beside the process that has it open: a view, and a reader of changes.
+/// The results of readers in another process: a view, and a reader of changes.
 fn beside(disk: &MemDisk, mark: SeqNo) -> (bool, bool) {
     let view = follow(disk);
     let seen = holds(&view);
@@ -103,7 +103,7 @@ fn reopened(disk: &MemDisk, mark: SeqNo, is_there: bool) {
 }
 
 #[test]
-fn what_is_announced_is_told_if_it_came_in() {
+fn readers_of_changes_get_an_announced_ingest_if_it_succeeded() {
     let disk = GateDisk::new(MemDisk::new());
     let engine = open(disk.clone(), &options()).unwrap();
     put(&engine, b"first");
@@ -157,7 +157,7 @@ fn failed(fault: &Fault, kind: Kind) -> (MemDisk, FaultyDisk, Arc<Engine>, SeqNo
 }
 
 #[test]
-fn what_was_refused_is_told_to_nobody() {
+fn readers_of_changes_do_not_see_a_refused_ingest() {
     for is_lasting in [false, true] {
         let fault = Fault::new(Call::Write, Failure::Full);
         let fault = if is_lasting { fault.lasting() } else { fault };
@@ -165,7 +165,8 @@ fn what_was_refused_is_told_to_nobody() {
         put(&engine, b"later");
         let mut feed = Feed::open(engine.clone(), SeqNo(1), FeedOptions::new()).unwrap();
         assert_eq!(told(&mut feed).unwrap(), (false, true));
-        // While nobody can be told, those beside stay in front of it.
+        // While the manifest cannot say that the mark is void, readers in other processes stop in front of
+        // it.
         let view = follow(&disk);
         assert_eq!((view.visible() < mark, holds(&view)), (is_lasting, (false, !is_lasting)));
         faulty.heal();
@@ -184,10 +185,10 @@ fn what_was_refused_is_told_to_nobody() {
     }
 }
 
-/// Who has a mark in hand that was not decided yet, and whose segment is given up meanwhile, is told so: what
-/// was void in it nobody knows any more.
+/// A reader has an undecided mark, and the segment of that mark is trimmed meanwhile: it gets an error,
+/// because the manifest no longer lists the void marks of that segment.
 #[test]
-fn what_was_void_is_told_to_nobody_whose_segment_was_given_up() {
+fn void_marks_of_a_trimmed_segment_are_an_error_for_readers() {
     let fault = Fault::new(Call::Write, Failure::Full).lasting();
     let (disk, faulty, engine, mark) = failed(&fault, Kind::Full);
     let mut feed = Feed::beside(Arc::new(disk), Path::new(DIR), Env::real(), SeqNo(1)).unwrap();
@@ -208,9 +209,10 @@ fn what_was_void_is_told_to_nobody_whose_segment_was_given_up() {
     engine.close().unwrap();
 }
 
-/// Nobody knows whether the edit is there: a reader of changes is told so, and the next opening decides.
+/// After a failed sync it is not known whether the edit is durable: a reader of changes gets an error, and
+/// the next opening decides.
 #[test]
-fn what_nobody_knows_is_told_to_nobody() {
+fn readers_get_an_error_for_an_undecided_ingest() {
     let (disk, _, engine, mark) = failed(&Fault::new(Call::Sync, Failure::Broken), Kind::Poisoned);
     let mut feed = Feed::open(engine.clone(), SeqNo(1), FeedOptions::new()).unwrap();
     assert_eq!(told(&mut feed).unwrap_err().kind(), Kind::Poisoned);
@@ -250,15 +252,15 @@ impl Clock for Looks {
     }
 }
 
-/// However long the device takes: who writes where extents come in has a second for locks, and waits for
-/// these to the end.
+/// However long the device takes: a writer to the range of an ingest waits a second for locks, and waits for
+/// the ingest to its end.
 #[test]
-fn writers_wait_for_extents_that_come_in() {
+fn writers_wait_for_an_ingest() {
     const STOPS_MAX: usize = 300;
     let (disk, clock) = (GateDisk::new(MemDisk::new()), Arc::new(Looks::default()));
     let env = Env { clock: clock.clone(), ..Env::real() };
     let engine = Engine::open_on(Arc::new(disk.clone()), Path::new(DIR), &options(), env).unwrap();
-    // The first segment is there: no writer holds its lock until somebody lets it be made.
+    // The first segment is there: no writer holds its lock until the test lets the device make it.
     put(&engine, b"first");
     let ((event, events), (go, gone)) = (channel(), channel());
     let ended = event.clone();
@@ -290,10 +292,10 @@ fn writers_wait_for_extents_that_come_in() {
         writers.push(writer);
         go.send(writers.len() < STOPS_MAX).unwrap();
     }
-    // Work of the background's own may still be stopped: nobody answers it any more.
+    // Background jobs may still stand at the gate; dropping the sender lets them go on.
     drop(go);
     loader.join().unwrap().unwrap();
-    assert!(waited > 0, "nobody had to wait");
+    assert!(waited > 0, "no writer had to wait");
     for writer in writers {
         writer.join().unwrap().unwrap();
     }

@@ -1,5 +1,5 @@
-//! What is asked for by name beside a background that is paused, caught on the way, cancelled, or failing. A
-//! gate at the device holds jobs where the test wants them.
+//! Requested flushes and compactions while the background is paused, stopped in the middle of a job,
+//! cancelled, or failing. A gate at the device holds jobs where the test needs them.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -74,7 +74,7 @@ impl CompactionFilter for AtFirstRow {
 }
 
 #[test]
-fn work_that_a_pause_caught_is_reported_instead_of_waited_for() {
+fn a_job_that_a_pause_holds_is_reported_instead_of_waited_for() {
     let engine = open(MemDisk::new(), &small_options()).unwrap();
     let table = with_two_runs(&engine);
     let at_first_row = Arc::new(AtFirstRow { meets: Barrier::new(2), was_shown: AtomicBool::new(false) });
@@ -93,7 +93,7 @@ fn work_that_a_pause_caught_is_reported_instead_of_waited_for() {
 }
 
 #[test]
-fn a_level_whose_jobs_are_cancelled_is_begun_again() {
+fn a_requested_level_begins_again_after_its_jobs_were_cancelled() {
     let disk = GateDisk::new(MemDisk::new());
     let engine = open(disk.clone(), &small_options()).unwrap();
     let table = with_two_runs(&engine);
@@ -113,7 +113,7 @@ fn a_level_whose_jobs_are_cancelled_is_begun_again() {
 }
 
 #[test]
-fn a_range_that_is_held_back_ends_who_waits_and_who_comes_later() {
+fn disabling_manual_compactions_ends_running_and_later_requests() {
     let disk = GateDisk::new(MemDisk::new());
     let engine = open(disk.clone(), &small_options()).unwrap();
     let table = with_two_runs(&engine);
@@ -126,7 +126,7 @@ fn a_range_that_is_held_back_ends_who_waits_and_who_comes_later() {
             let asked = scope.spawn(|| engine.compact_range(&table, &all));
             until("a compaction", || is_compacting(&engine));
             engine.hold_range_compactions();
-            // Whoever was refused is told so though it is allowed again by then.
+            // A refused caller gets the error, though such compactions are allowed again by then.
             engine.allow_range_compactions();
             asked
         });
@@ -156,16 +156,16 @@ fn a_run_that_cannot_be_written_is_reported_and_written_later() {
     assert_eq!(engine.flush_to_run(&table).unwrap_err().kind(), Kind::Io);
     disk.heal();
     engine.set_background_paused(false);
-    engine.flush_to_run(&table).expect("the attempt that it is told of began after the device healed");
+    engine.flush_to_run(&table).expect("the attempt whose result it gets began after the device healed");
     assert_eq!(get(&engine, &table, b"one more").unwrap().as_deref(), Some(&b"v"[..]));
     engine.compact_level(&table, 0).unwrap();
     assert_whole(&engine, &table);
     engine.close().unwrap();
 }
 
-/// After so many failures work is held back for five seconds, which nobody who asks has to wait for.
+/// After so many failures jobs are retried only after five seconds; a request does not wait for that time.
 #[test]
-fn who_asks_hears_of_an_attempt_that_began_after_that() {
+fn a_request_gets_the_result_of_an_attempt_that_began_after_it() {
     let disk = FaultyDisk::new(Arc::new(MemDisk::new()));
     let engine = open(disk.clone(), &small_options()).unwrap();
     let table = engine.catalog().require("default").unwrap();

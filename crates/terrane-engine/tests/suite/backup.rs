@@ -1,5 +1,5 @@
-//! Backups: what is restored is what was there; what backups share survives each of them; no crash, failure
-//! or flipped bit makes a wrong one.
+//! Backups: a restore has the same rows as the database had; shared objects survive the removal of other
+//! backups; no crash, failure or flipped bit makes a wrong backup.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
 #[path = "backup/refused.rs"]
@@ -77,7 +77,7 @@ fn check(engine: &Arc<Engine>) -> Vec<Row> {
     all.pop().unwrap()
 }
 
-/// What the database in `dir` holds, which is whole.
+/// The rows of the database in `dir`, which is sound.
 fn rows_of(disk: &MemDisk, dir: &str) -> Vec<Row> {
     let engine = reopen(disk.clone(), dir).unwrap();
     let rows = check(&engine);
@@ -85,7 +85,7 @@ fn rows_of(disk: &MemDisk, dir: &str) -> Vec<Row> {
     rows
 }
 
-/// What backup `id` holds.
+/// The rows of backup `id`.
 fn rows_in(backups: &Backups, id: u64) -> Vec<Row> {
     let elsewhere = MemDisk::new();
     restore(backups, &elsewhere, id, TARGET).unwrap();
@@ -137,7 +137,7 @@ fn a_backup_is_restored_as_a_database_of_its_own() {
 }
 
 #[test]
-fn what_backups_share_is_copied_once_and_kept_as_long_as_one_needs_it() {
+fn shared_objects_are_copied_once_and_kept_while_a_backup_needs_them() {
     let disk = MemDisk::new();
     let engine = filled(disk.clone(), &small_options());
     let backups = backups(disk.clone());
@@ -210,7 +210,7 @@ fn a_cut_at_any_call_leaves_older_backups_whole_and_no_half_one() {
                     "at {cut_after}: {id}"
                 );
             }
-            // It goes on, and nothing stays that nobody needs.
+            // It goes on, and no object stays that no backup needs.
             create(&place, &engine).unwrap();
             place.purge(1).unwrap();
             assert!(rows_in(&place, ids.last().unwrap() + 1) == after);

@@ -1,4 +1,4 @@
-//! Checkpoints: a whole database of their own, of one moment, whatever goes on meanwhile and whatever fails.
+//! Checkpoints: each is a complete database of one moment, beside any other work and after any failure.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
 use crate::support;
@@ -111,7 +111,7 @@ fn a_checkpoint_is_a_database_of_its_own() {
 }
 
 #[test]
-fn a_checkpoint_of_a_checkpoint_and_of_nothing() {
+fn checkpoints_of_a_checkpoint_and_of_an_empty_database() {
     let disk = MemDisk::new();
     let engine = open(disk.clone(), &small_options()).unwrap();
     let made = checkpoint(&engine, COPY).unwrap();
@@ -131,7 +131,7 @@ fn a_checkpoint_of_a_checkpoint_and_of_nothing() {
 }
 
 #[test]
-fn it_is_of_one_moment_while_others_write_and_the_background_works() {
+fn a_checkpoint_is_of_one_moment_beside_writers_and_background() {
     for options in journals() {
         let disk = MemDisk::new();
         let engine = filled(disk.clone(), &options).unwrap();
@@ -269,7 +269,7 @@ fn check_copy(disk: &MemDisk, dir: &str, expected: &[Row]) {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_places_are_refused() {
     let disk = MemDisk::new();
     let engine = filled(disk.clone(), &small_options()).unwrap();
     let kind = |made: Result<Checkpoint>| made.unwrap_err().kind();

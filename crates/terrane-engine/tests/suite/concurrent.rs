@@ -105,7 +105,7 @@ fn write(shared: &Shared, writer: u64) {
     *shared.bulk[writer as usize].lock() = bulk;
 }
 
-/// What was acknowledged is there, however long ago, and nothing older in its place.
+/// Acknowledged values exist, however old they are, and no older value is in their place.
 fn assert_bulk(engine: &Arc<Engine>, bulk: &Bulk) {
     let tables = TABLES.map(|name| engine.catalog().require(name).unwrap());
     for ((name, key), seed) in bulk {
@@ -115,7 +115,7 @@ fn assert_bulk(engine: &Arc<Engine>, bulk: &Bulk) {
     }
 }
 
-/// What one snapshot sees of one writer: the same stamp everywhere, or nothing anywhere.
+/// One snapshot of the keys of one writer: the same stamp everywhere, or no key at all.
 fn stamp_in_snapshot(shared: &Shared, writer: u64, snapshot: &Snapshot) -> u64 {
     let mut seen = None;
     for table in &shared.tables {
@@ -297,7 +297,7 @@ fn everything_at_once_in_memory_and_after_reopening() {
         let disk = MemDisk::new();
         let engine = open(disk.clone(), &options).unwrap();
         let (stamps, bulk) = run(engine.clone(), batches);
-        // At rest: nobody may store through a mapping while an image is taken.
+        // At rest: no thread may store through a mapping while an image is taken.
         engine.wait_until_quiescent().unwrap();
         assert_bulk(&engine, &bulk);
         let again = open(disk.kill(), &options).unwrap();

@@ -1,5 +1,5 @@
-//! What still works after a fault: one test per rule of `docs/degradation.md` that is not about a device that
-//! refuses (those are in `faults.rs`).
+//! The operations that still work after a fault: one test per rule of `docs/degradation.md`, except the rules
+//! about failing calls of the device (those are in `faults.rs`).
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -78,7 +78,7 @@ fn beside_a_damaged_block_everything_else_is_read() {
     let error = get(&engine, &table, &key(first)).unwrap_err();
     assert_eq!(error.kind(), Kind::Corrupt);
     assert!(error.place().is_some_and(|place| place.file.ends_with(".ext")), "{error}");
-    // A scan up to the block and one from behind it; one across it is told.
+    // A scan up to the block and a scan from behind it succeed; a scan across it gets the error.
     let upper = std::ops::Bound::Excluded(key(first));
     let below = Bounds { upper, ..Bounds::all() };
     assert_eq!(engine.range(&table, below, engine.visible()).filter(|row| row.is_ok()).count() as u64, first);
@@ -112,7 +112,7 @@ fn a_compaction_that_meets_damage_is_left_alone_and_writers_go_on() {
     assert!(!errors.is_empty() && errors.iter().all(|found| found.table.as_deref() == Some("default")));
     assert!(errors.iter().all(|found| found.error.place().is_some()), "{errors:?}");
     engine.compact_range(&other, &Bounds::all()).unwrap();
-    // It is not tried again and again: each wait wakes who looks for work, and is over when there is none.
+    // It is not tried again and again: each wait wakes the workers, and ends when they find no job.
     let before = engine.stats().background_errors;
     for _ in 0..20 {
         assert_eq!(engine.wait_until_quiescent().unwrap_err().kind(), Kind::Corrupt);
@@ -124,7 +124,7 @@ fn a_compaction_that_meets_damage_is_left_alone_and_writers_go_on() {
         assert_eq!(get(&engine, &other, &key(number)).unwrap(), Some(vec![11; 100]));
     }
     engine.close().unwrap();
-    // What went on is there after an opening.
+    // Writes after the fault exist after an opening.
     let engine = open(disk, &small_options()).unwrap();
     let table = default_table(&engine);
     assert_eq!(get(&engine, &table, &key(4242)).unwrap(), Some(vec![11; 100]));
@@ -209,7 +209,7 @@ fn a_lost_file_is_named_when_opening() {
 }
 
 #[test]
-fn scrubbing_finds_rot_once_and_disturbs_nobody() {
+fn scrubbing_finds_rot_once_and_blocks_no_other_work() {
     let options = Options { scrub_bytes_per_second: 64 << 20, ..small_options() };
     let disk = MemDisk::new();
     let engine = open(disk.clone(), &options).unwrap();
@@ -240,7 +240,7 @@ fn scrubbing_finds_rot_once_and_disturbs_nobody() {
     assert_eq!(places.len(), 2, "each once: {findings:?}");
     assert!(places[0] <= 100 && places[1] > 3000 && places[1] <= 5000, "{places:?}");
     assert_eq!(engine.stats().scrub_findings, 2);
-    // Nobody waits for it.
+    // No caller waits for it.
     engine.wait_until_quiescent().unwrap();
     write(&engine, &table, 600..700, b'b');
     engine.flush().unwrap();

@@ -38,7 +38,7 @@ const CALLS: [Call; 15] = [
 /// Tries, 5 ms and more apart, in which work that has failed is begun again: its pause is 5 s at most.
 const TRIES_MAX: u64 = 6000;
 
-/// What a history met.
+/// The errors of a history.
 #[derive(Debug, Default)]
 struct Met {
     errors: Vec<Error>,
@@ -337,7 +337,7 @@ fn background_work_that_fails_is_tried_again() {
 }
 
 #[test]
-fn background_work_that_keeps_failing_is_reported_to_who_waits() {
+fn background_work_that_keeps_failing_is_reported_to_waiting_callers() {
     let disk = FaultyDisk::new(Arc::new(MemDisk::new()));
     let engine = open(disk.clone(), &small_options()).unwrap();
     // As above.

@@ -1,4 +1,5 @@
-//! Followers: every view is one moment of the primary and stays it, whatever the primary does with its files.
+//! Followers: every view shows one moment of the primary and does not change, whatever the primary does with
+//! its files.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
 use crate::support;
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use support::{DIR, get, number_from_env, open, small_options};
 use terrane_base::env::Env;
-use terrane_base::options::Options;
+use terrane_base::options::{Experiments, Options};
 use terrane_base::{Batch, Functions, Kind, Result, Rng, SegmentId, SeqNo};
 use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk, PosixDisk};
 use terrane_engine::{Bounds, Engine, Row, last_commit};
@@ -69,7 +70,7 @@ fn a_view_has_what_the_primary_had_and_the_next_one_more() {
     write(&engine, 0, 300, 1);
     engine.flush().unwrap();
     engine.wait_until_quiescent().unwrap();
-    // What it merges away is gone for the view: that is another test.
+    // No merge, since it would remove extents of the view: that is another test.
     engine.set_background_paused(true);
     write(&engine, 200, 200, 2);
     let view = follow(disk.clone(), dir, None).unwrap();
@@ -99,13 +100,13 @@ fn a_view_has_what_the_primary_had_and_the_next_one_more() {
 }
 
 #[test]
-fn it_writes_nothing_and_takes_no_lock() {
+fn a_follower_writes_nothing_and_takes_no_lock() {
     let memory = MemDisk::new();
     let engine = primary(memory.clone());
     write(&engine, 0, 300, 1);
     engine.flush().unwrap();
     engine.wait_until_quiescent().unwrap();
-    // What it merges away is gone for the view: that is another test.
+    // No merge, since it would remove extents of the view: that is another test.
     engine.set_background_paused(true);
     write(&engine, 0, 30, 2);
     let disk = FaultyDisk::new(Arc::new(memory.clone()));
@@ -124,7 +125,8 @@ fn it_writes_nothing_and_takes_no_lock() {
 fn a_view_stays_while_segments_are_written_and_used_again() {
     let disk = MemDisk::new();
     // Files of segments are used again, and not removed at each rest.
-    let engine = primary_with(disk.clone(), &Options { idle_reclaim: false, ..small_options() });
+    let experiments = Experiments { idle_reclaim: false, ..Experiments::default() };
+    let engine = primary_with(disk.clone(), &Options { experiments, ..small_options() });
     // As many fill a memtable: were it flushed first, the view would have extents, which are given up, and no
     // segments.
     engine.set_background_paused(true);
@@ -162,7 +164,7 @@ fn a_view_stays_while_segments_are_written_and_used_again() {
 }
 
 #[test]
-fn what_the_primary_gave_up_is_refused_as_such_and_never_answered_wrongly() {
+fn extents_that_the_primary_removed_are_refused_and_never_read_wrongly() {
     let disk = MemDisk::new();
     let engine = primary(disk.clone());
     write(&engine, 0, 400, 1);
@@ -200,7 +202,7 @@ fn what_the_primary_gave_up_is_refused_as_such_and_never_answered_wrongly() {
     assert!(behind > 100, "{right} right, {behind} behind");
     let next = follow(disk.clone(), Path::new(DIR), Some(&view)).unwrap();
     assert!(all_rows(&next).unwrap() == all_rows(&engine).unwrap());
-    // Damage is told as damage: the primary has not given the extent up.
+    // Damage is reported as `Corrupt`: the primary has not removed the extent.
     engine.close().unwrap();
     let damaged = disk.kill();
     let is_found = (0..200).any(|seed| {
@@ -227,7 +229,7 @@ fn beside_a_primary_that_writes_flushes_and_compacts() {
             let mut numbers = Rng::new(seed);
             while !is_over.load(Ordering::Relaxed) {
                 let round = rounds.load(Ordering::Relaxed) + 1;
-                // Key 0 first: whoever sees the others of a round sees it.
+                // Key 0 first: a reader that sees another key of a round sees key 0 of it.
                 write(&engine, 0, 300, round);
                 rounds.store(round, Ordering::Relaxed);
                 match numbers.below(4) {

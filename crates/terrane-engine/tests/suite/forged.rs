@@ -1,5 +1,5 @@
-//! Bytes made to be taken for something: values that hold groups of the segment in which they will lie, and
-//! segments made up to cost a repair without end.
+//! Forged bytes: values that contain groups of the segment in which they will lie, and segments that are made
+//! to let a repair run without end.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -33,9 +33,9 @@ fn used_segment(disk: &MemDisk) -> (PathBuf, SegmentHeader, Vec<u8>) {
     files.max_by_key(|(_, _, bytes)| bytes.iter().filter(|byte| **byte != 0).count()).unwrap()
 }
 
-/// A group at `offset` of segment `id` with one record, as somebody writes it who knows format and segment
-/// but has never seen the files: `seq` is its number, and it claims that everything up to the one before is
-/// durable.
+/// A group at `offset` of segment `id` with one record, as an attacker writes it that knows format and
+/// segment but has never seen the files: `seq` is its number, and it claims that everything up to the one
+/// before is durable.
 fn forged(id: SegmentId, offset: usize, seq: u64) -> Vec<u8> {
     let mut batch = terrane_base::Batch::new();
     batch.put(TableId::DEFAULT, b"forged", b"never written").unwrap();
@@ -101,7 +101,7 @@ fn repaired(disk: &MemDisk) -> RepairReport {
     repair_on(&door, Path::new(DIR), Path::new(TARGET), &small_options(), Env::real()).unwrap()
 }
 
-/// What was never durable is cut; a value in it does not say otherwise.
+/// Groups that were never durable are cut, also if a value in them looks like a durable group.
 #[test]
 fn a_value_in_a_torn_group_is_no_durable_mark() {
     let (disk, path, value_at) = database();

@@ -65,7 +65,7 @@ fn assert_value(disk: &MemDisk, place: &str) {
 
 /// A sync failed in an earlier life, the system took the pages for clean, and the process died.
 #[test]
-fn what_a_recovery_found_is_durable_even_if_an_earlier_sync_failed() {
+fn recovered_commits_are_durable_even_if_an_earlier_sync_failed() {
     let disk = MemDisk::new();
     let engine = open(disk.clone(), &small_options()).unwrap();
     let table = engine.catalog().require("default").unwrap();
@@ -100,7 +100,7 @@ fn a_mark_that_a_close_could_not_make_durable_is_written_again() {
 
 /// The flush itself was done: what failed was the removal of a segment's file after it.
 #[test]
-fn a_failure_behind_the_last_step_of_a_flush_keeps_nobody_waiting() {
+fn a_failure_behind_the_last_step_of_a_flush_blocks_no_waiter() {
     let disk = FaultyDisk::new(Arc::new(MemDisk::new()));
     let engine = open(disk.clone(), &small_options()).unwrap();
     let table = engine.catalog().require("default").unwrap();
@@ -114,7 +114,7 @@ fn a_failure_behind_the_last_step_of_a_flush_keeps_nobody_waiting() {
     engine.set_background_paused(false);
     let ((done, is_done), waiting) = (channel(), engine.clone());
     std::thread::spawn(move || done.send(waiting.flush().and_then(|()| waiting.wait_until_quiescent())));
-    awaited(&is_done).expect("it waits for what nobody wants any more").unwrap();
+    awaited(&is_done).expect("it waits for a flush that is not due any more").unwrap();
     assert!(engine.stats().background_errors > 0, "the fault was met");
     assert!(get(&engine, &table, b"large").unwrap() == Some(vec![1; 80_000]));
     assert!(get(&engine, &table, b"key").unwrap() == Some(vec![2; 60_000]));

@@ -1,6 +1,5 @@
-//! Stored bytes that are not what was written: every file of a small store, damaged in every region. Opening,
-//! reading everything and checking either gives the right data or an error that names the file; never a
-//! panic, never wrong data.
+//! Damaged bytes: every file of a small database, damaged in every region. Opening, reading everything and
+//! checking either gives the right data or an error that names the file; never a panic, never wrong data.
 //!
 //! `TERRANE_HOSTILE_STEP` is the distance between damaged bytes of a data file (small files are sampled
 //! denser).
@@ -55,7 +54,7 @@ fn writable(disk: &MemDisk, path: &Path) -> Arc<dyn File> {
     disk.open(path, OpenMode::Write, false).unwrap()
 }
 
-/// What came of a damaged store.
+/// The outcomes of damaged databases.
 #[derive(Debug, Default)]
 struct Outcomes {
     right: u64,
@@ -226,18 +225,18 @@ fn a_foreign_directory_is_refused_and_left_alone() {
         disk.create_dir(Path::new(DIR)).unwrap();
         let path = Path::new(DIR).join(name);
         let file = disk.open(&path, OpenMode::Create, false).unwrap();
-        file.write_at(0, b"somebody else's").unwrap();
+        file.write_at(0, b"of another program").unwrap();
         let error = open(disk.clone(), &small_options()).map(drop).unwrap_err();
         assert!([Kind::Invalid, Kind::Corrupt].contains(&error.kind()), "{name}: {error}");
         assert!(error.to_string().contains(DIR), "{error}");
-        assert_eq!(contents(&disk, &path), b"somebody else's");
+        assert_eq!(contents(&disk, &path), b"of another program");
         let left: Vec<_> = disk.list(Path::new(DIR)).unwrap();
         assert_eq!(left, vec![name.to_owned()], "nothing was made beside it");
     }
 }
 
 #[test]
-fn a_second_opener_is_told_who_has_it() {
+fn a_second_opening_is_refused_with_the_process_of_the_first() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let open = || Engine::open_on(Arc::new(PosixDisk::new()), &path, &small_options(), Env::real());
@@ -263,10 +262,10 @@ fn a_read_only_open_writes_nothing_and_refuses_writes() {
     engine.close().unwrap();
     let read_only = Options { read_only: true, ..small_options() };
     for (disk, expected) in [(closed, expected), (dead, expected_dead)] {
-        let picture = |disk: &MemDisk| -> BTreeMap<PathBuf, Vec<u8>> {
+        let contents_of = |disk: &MemDisk| -> BTreeMap<PathBuf, Vec<u8>> {
             files(disk).into_iter().map(|path| (path.clone(), contents(disk, &path))).collect()
         };
-        let before = picture(&disk);
+        let before = contents_of(&disk);
         let engine = open(disk.clone(), &read_only).unwrap();
         // Another reader beside it.
         open(disk.clone(), &read_only).unwrap().close().unwrap();
@@ -285,12 +284,12 @@ fn a_read_only_open_writes_nothing_and_refuses_writes() {
             assert!(refusal.to_string().contains("read_only"), "{refusal}");
         }
         engine.close().unwrap();
-        assert!(picture(&disk) == before, "a read-only open changed something");
+        assert!(contents_of(&disk) == before, "a read-only open changed something");
     }
 }
 
 #[test]
-fn a_read_only_open_of_nothing_makes_nothing() {
+fn a_read_only_opening_without_a_database_creates_no_file() {
     let disk = MemDisk::new();
     let error = open(disk.clone(), &Options { read_only: true, ..small_options() }).map(drop).unwrap_err();
     assert!([Kind::NotFound, Kind::Invalid].contains(&error.kind()), "{error}");

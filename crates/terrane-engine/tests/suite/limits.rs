@@ -1,4 +1,5 @@
-//! A database that claims what no database reaches: refused with an error, before a number overflows.
+//! A database whose numbers are larger than any real one: it is refused with an error, before a number
+//! overflows.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;

@@ -1,5 +1,5 @@
-//! What is older than what was built on it: a manifest without its last edits, a segment behind the end that
-//! a recovery recorded. It is refused or does not count; nothing is read from a mixture of two moments.
+//! Files that are older than the rest of the database: a manifest without its last edits, a segment behind
+//! the end that a recovery recorded. The opening is refused or ignores them; reads never mix two moments.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -132,7 +132,7 @@ fn a_manifest_cut_anywhere_is_noticed_by_the_journal() {
 
 /// A group that a recovery could not read is cut for ever, also if its bytes become readable again.
 #[test]
-fn what_a_recovery_gave_up_does_not_come_back() {
+fn groups_that_a_recovery_cut_do_not_come_back() {
     let disk = MemDisk::new();
     let engine = open(disk.clone(), &small_options()).unwrap();
     for number in 1..=5u8 {

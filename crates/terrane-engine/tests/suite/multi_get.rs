@@ -1,5 +1,5 @@
-//! A multi-get answers as a get for each of its keys would, whatever part of the data is cached, and reads
-//! what it lacks in batches.
+//! A multi-get answers as a get for each of its keys would, whichever part of the data is cached, and reads
+//! missing blocks in batches.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -51,7 +51,7 @@ fn ask(engine: &Engine, table: &Arc<Table>, keys: &[Vec<u8>]) -> Vec<Option<Vec<
 }
 
 #[test]
-fn it_answers_as_single_gets_do() {
+fn a_multi_get_answers_as_single_gets_do() {
     let disk = filled();
     // The one whose cache is cold and small answers; the other, read key by key, says what is right.
     let expected = open(disk.kill(), &options()).unwrap();
@@ -74,7 +74,7 @@ fn it_answers_as_single_gets_do() {
 }
 
 #[test]
-fn one_batch_reads_what_many_keys_lack() {
+fn one_batch_reads_the_missing_blocks_of_many_keys() {
     let engine = open(filled(), &Options { memory_bytes: 64 << 20, ..options() }).unwrap();
     let table = engine.catalog().require("default").unwrap();
     // The second time all filters and index blocks are here, and of these keys only the blocks are lacking.

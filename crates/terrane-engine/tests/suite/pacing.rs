@@ -1,4 +1,4 @@
-//! Who is slowed: the writers of the table whose levels are behind, and no others.
+//! The throttle is per table: only writers of the table whose levels have debt are slowed.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -33,14 +33,14 @@ fn behind(options: &Options) -> (Arc<Engine>, Arc<Table>, Arc<Table>) {
         engine.write(&batch(&[&owing], run, b"value"), false).unwrap();
         engine.flush_to_run(&owing).unwrap();
     }
-    // It is known to be flushed a little before the flush ends, and until then it slows everybody.
+    // The table counts as flushed shortly before the flush ends; until the end the flush slows all writers.
     until("the last flush to end", || engine.stats().flushes >= 60);
     (engine, owing, free)
 }
 
 #[test]
-fn who_owes_nothing_is_not_slowed() {
-    // So much memory that nobody has to pay for it.
+fn the_throttle_is_per_table() {
+    // So much memory that no writer is slowed for it.
     let options = Options {
         memory_bytes: 128 << 20,
         write_memory_bytes: 64 << 20,
@@ -52,8 +52,8 @@ fn who_owes_nothing_is_not_slowed() {
     assert!(owing.stats().table_backlog_permille >= 1000, "its levels are far behind");
     assert_eq!(free.stats().table_write_rate, 0, "those of the other table are not");
 
-    // Who may not wait is refused in the one table, and never in the other; a batch of both is held back as
-    // the first is.
+    // A write that does not wait is refused in the table with debt, and never in the other; a batch of both
+    // is refused like the first.
     let value = [7; 1000];
     let is_refused = |tables: &[&Table], number| match engine.write_within(
         &batch(tables, number, &value),
@@ -67,7 +67,7 @@ fn who_owes_nothing_is_not_slowed() {
         }
     };
     let refused = (0..100_000).find(|number| is_refused(&[&owing], *number));
-    assert!(refused.is_some(), "nobody was refused");
+    assert!(refused.is_some(), "no write was refused");
     assert!((0..500).all(|number| !is_refused(&[&free], number)));
     assert!((0..100_000).any(|number| is_refused(&[&free, &owing], number)));
     assert!(
@@ -75,7 +75,7 @@ fn who_owes_nothing_is_not_slowed() {
         "what was refused cost the other table nothing"
     );
 
-    // Who may wait pays in the one table only.
+    // A write that may wait is slowed in the table with debt only.
     let before = engine.stats().writes_paused_micros;
     for number in 0..500 {
         engine.write(&batch(&[&free], number, &value), false).unwrap();
@@ -97,7 +97,7 @@ fn who_owes_nothing_is_not_slowed() {
 }
 
 #[test]
-fn who_has_little_in_memory_does_not_pay_for_who_fills_it() {
+fn a_table_with_little_in_memory_is_not_charged_for_memory() {
     // The time that a slow machine takes for a write would pay for the next one, until memory is full.
     let env = Env { clock: Arc::new(SleepClock::default()), ..Env::real() };
     let disk = Arc::new(MemDisk::new());
@@ -120,7 +120,7 @@ fn who_has_little_in_memory_does_not_pay_for_who_fills_it() {
 }
 
 #[test]
-fn a_flush_that_has_ended_slows_nobody() {
+fn a_flush_that_has_ended_slows_no_writer() {
     let options = Options { memory_bytes: 128 << 20, write_memory_bytes: 64 << 20, ..small_options() };
     let engine = open(MemDisk::new(), &options).unwrap();
     let flushed = engine.catalog().require("default").unwrap();

@@ -1,6 +1,6 @@
-//! Power loss and process death at every kind of moment: whatever call of whatever thread is next, also those
-//! of a recovery. Everything acknowledged must be there, and what is there is a prefix of the commits over
-//! all tables.
+//! Losses of power and crashes of the process before every kind of call of every thread, also during a
+//! recovery. Every acknowledged commit must exist, and the existing rows must be those of a prefix of the
+//! commits over all tables.
 //!
 //! `TERRANE_POWER_HISTORIES` scales it, `TERRANE_POWER_SEED` repeats one history.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -200,14 +200,14 @@ fn judge_image(oracle: &Oracle, options: &Options, image: &Image, numbers: &mut 
     let found = reopen_and_judge(oracle, options, &image.disk, image.span, place);
     let again = Span { least: found, most: found, ..image.span };
     for (index, cut) in cuts.iter().enumerate() {
-        // What a dead process left in the page cache is promised only until the power goes.
+        // Bytes of a dead process in the page cache survive only until a loss of power.
         let span = if image.power_loss { again } else { image.span_after_power_loss };
         let place = format!("{place}, cut {index} in recovery");
         let found = reopen_and_judge(oracle, options, cut, span, &place);
         let again = Span { least: found, most: found, ..span };
         reopen_and_judge(oracle, options, &cut.crash(numbers.next_u64()), again, &format!("{place}, again"));
     }
-    // What an opening has shown, no later loss of power takes away.
+    // Rows that an opening has shown survive every later loss of power.
     let later = image.disk.crash(numbers.next_u64());
     reopen_and_judge(oracle, options, &later, again, &format!("{place}, opened again"));
     go_on(options, &image.disk.kill(), numbers, place);
@@ -273,7 +273,7 @@ fn a_table_created_after_unsynced_writes_does_not_promise_them() {
 
 /// With the journal off only what was flushed is promised, and there may be more.
 #[test]
-fn without_a_journal_what_was_flushed_is_there() {
+fn without_a_journal_flushed_writes_survive() {
     let options = Options { journal: JournalMode::Off, ..small_options() };
     for seed in 0..number_from_env("TERRANE_POWER_HISTORIES", 25) {
         let mut numbers = Rng::new(seed);
@@ -327,7 +327,7 @@ fn check_flushed(disk: &MemDisk, options: &Options, flushed: &[u64], written: &[
 /// A process dies at each call of a short life; the next one goes on in whatever files that left, and then
 /// the power goes.
 #[test]
-fn what_a_dead_process_left_is_durable_once_it_is_used() {
+fn bytes_of_a_dead_process_are_durable_before_they_are_used() {
     let images: Arc<Mutex<Vec<MemDisk>>> = Arc::default();
     let gate = GateDisk::new(MemDisk::new());
     let taken = images.clone();

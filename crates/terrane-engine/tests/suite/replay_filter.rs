@@ -1,5 +1,5 @@
-//! A filter of replay whose opening dies at any call to the device: the next opening, without a filter, finds
-//! everything as it was, or everything as the filter decided, over all tables; never a part of it.
+//! A replay filter whose opening crashes at any call of the device: the next opening, without a filter, finds
+//! all tables either unchanged or as the filter decided; never a part of that.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -81,7 +81,7 @@ fn filtered(disk: impl Disk + 'static) -> terrane_base::Result<Arc<Engine>> {
 }
 
 #[test]
-fn a_death_at_any_call_leaves_all_or_nothing_of_what_a_filter_decides() {
+fn a_crash_at_any_call_leaves_all_or_none_of_the_decisions_of_a_filter() {
     let image = loaded();
     let before = state(&open(image.kill(), &small_options()).unwrap());
     let after = state(&filtered(image.kill()).unwrap());
@@ -129,7 +129,7 @@ fn read_only() -> Options {
 
 /// A reader cannot end what a writer began; it says what to do.
 #[test]
-fn a_reader_of_an_opening_that_died_is_told() {
+fn a_reader_beside_an_opening_that_died_gets_an_error() {
     let image = loaded();
     let mut told = 0;
     for disk in images_of_an_opening(&image) {
@@ -164,7 +164,7 @@ fn keeping_history() -> Options {
 
 /// Neither followers nor readers of changes take it for damage, or for changes that are no longer kept.
 #[test]
-fn who_reads_beside_an_opening_that_died_is_told_to_try_again() {
+fn a_read_beside_an_opening_that_died_gets_busy() {
     let image = loaded();
     let mut told = 0;
     for (call, disk) in images_of_an_opening(&image).into_iter().enumerate() {
@@ -197,7 +197,7 @@ fn who_reads_beside_an_opening_that_died_is_told_to_try_again() {
     assert!(told > 0, "the names come behind the edit");
 }
 
-/// What is listed and has not got its name yet is not lost to a repair.
+/// A repair finds a segment that is listed but not renamed yet.
 #[test]
 fn a_repair_reads_segments_that_have_not_got_their_names() {
     let image = loaded();
@@ -226,7 +226,7 @@ fn files_of_segments_that_were_written_anew_go() {
     let disk = image.kill();
     let engine = filtered(disk.clone()).unwrap();
     let left: Vec<_> = before.iter().filter(|name| disk.exists(&journal.join(name)).unwrap()).collect();
-    // What was made ready and never used stays.
+    // Only files that were prepared and never used stay.
     assert!(left.len() + 2 < before.len(), "{left:?} of {before:?}");
     drop(engine);
 }
@@ -253,7 +253,7 @@ fn open_ignoring(disk: MemDisk, key: &'static [u8]) -> Arc<Engine> {
         .unwrap()
 }
 
-/// How often readers of changes are told that extents came in, and of which keys.
+/// How often readers of changes get an ingest, and the keys that they get.
 fn told(engine: &Arc<Engine>) -> (u64, Vec<Vec<u8>>) {
     let (mut ingests, mut keys) = (0, Vec::new());
     let mut feed = Feed::open(engine.clone(), SeqNo(1), FeedOptions::new()).unwrap();
@@ -272,7 +272,7 @@ fn told(engine: &Arc<Engine>) -> (u64, Vec<Vec<u8>>) {
 /// The journal announces extents whose edit a death prevents: that they did not come in is known behind a
 /// rewriting, too.
 #[test]
-fn what_is_void_stays_void_in_segments_that_are_written_anew() {
+fn void_marks_stay_void_in_rewritten_segments() {
     let gate = GateDisk::new(MemDisk::new());
     let engine = open(gate.clone(), &small_options()).unwrap();
     engine.put(TableId::DEFAULT, b"first", b"1", true).unwrap();

@@ -1,11 +1,10 @@
-//! A database at rest: the device has back what only waited to be used again, and nobody misses it
-//! afterwards.
+//! A database at rest: spare space goes back to the device, and later work does not suffer from it.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
 
 use support::{open, rows, small_options, until};
-use terrane_base::options::Options;
+use terrane_base::options::{Experiments, Options};
 use terrane_device::MemDisk;
 
 const ROWS: u64 = 4000;
@@ -14,7 +13,8 @@ const ROWS: u64 = 4000;
 /// soon as it is less than half of `kept`.
 fn used_at_rest(idle_reclaim: bool, kept: u64) -> u64 {
     let disk = MemDisk::new();
-    let options = Options { idle_reclaim, ..small_options() };
+    let experiments = Experiments { idle_reclaim, ..Experiments::default() };
+    let options = Options { experiments, ..small_options() };
     let engine = open(disk.clone(), &options).unwrap();
     let table = engine.catalog().require("default").unwrap();
     let mut expected = Vec::new();
@@ -31,14 +31,14 @@ fn used_at_rest(idle_reclaim: bool, kept: u64) -> u64 {
         engine.wait_until_quiescent().unwrap();
         assert!(rows(&engine, &table).unwrap() == expected, "round {round}");
     }
-    // What somebody may still see is not given back: for a moment that is what any thread of the process
-    // does.
+    // Space that a reader may still see is not given back; any thread of the process can be such a reader for
+    // a moment.
     let is_back = || engine.wait_until_quiescent().is_ok() && disk.used_bytes() * 2 < kept;
     if idle_reclaim {
         until("half of it comes back", is_back);
     }
     let used = disk.used_bytes();
-    // What was given back without being in use: a cut right now finds every row.
+    // The freed space was not in use: after a power cut right now every row is found.
     let cut = open(disk.crash(1), &options).unwrap();
     let table = cut.catalog().require("default").unwrap();
     assert_eq!(rows(&cut, &table).unwrap().len(), expected.len());
@@ -55,7 +55,7 @@ fn at_rest_the_device_has_back_what_is_not_in_use() {
 }
 
 #[test]
-fn the_space_of_a_dropped_table_comes_back_though_nobody_writes() {
+fn the_space_of_a_dropped_table_comes_back_without_writes() {
     let disk = MemDisk::new();
     let engine = open(disk.clone(), &small_options()).unwrap();
     let table = engine.create_table("dropped", &[]).unwrap();

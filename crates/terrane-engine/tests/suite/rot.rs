@@ -1,6 +1,6 @@
 //! Every byte of every file of a small database, with every option that changes stored bytes: a bit of it
-//! flipped, the file cut there, the file removed. Whatever is read afterwards is right, or an error that
-//! names the file; never wrong data, never a panic.
+//! flipped, the file cut there, the file removed. Afterwards every read gives the right rows, or an error
+//! that names the file; never wrong rows, never a panic.
 //!
 //! The database is opened for reading only, so that one image serves all flips; files that an opening writes
 //! to are opened for writing as well, on a copy. Sampled by default; `TERRANE_ROT=all` takes every byte in
@@ -93,7 +93,7 @@ fn writable(disk: &MemDisk, path: &Path) -> Arc<dyn File> {
     disk.open(path, OpenMode::Write, false).unwrap()
 }
 
-/// What came of damaged databases.
+/// The outcomes of damaged databases.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcomes {
     tried: u64,
@@ -110,7 +110,7 @@ struct Outcomes {
 #[derive(Default)]
 struct Table(BTreeMap<(&'static str, &'static str), Outcomes>);
 
-/// What kinds of file there are.
+/// The kinds of files.
 const KINDS: [&str; 5] = ["data", "CURRENT", "LOCK", "manifest", "segment"];
 
 impl Table {
@@ -231,7 +231,7 @@ fn places(bytes: &[u8], numbers: &mut Rng) -> Vec<u64> {
 }
 
 #[test]
-fn no_byte_is_believed() {
+fn no_changed_byte_gives_wrong_rows() {
     let mut table = Table::default();
     for (name, options) in formats() {
         let (disk, expected) = database(&options);
@@ -263,7 +263,7 @@ fn no_byte_is_believed() {
 }
 
 #[test]
-fn no_length_is_believed() {
+fn no_changed_file_length_gives_wrong_rows() {
     let mut table = Table::default();
     for (name, options) in formats() {
         let (disk, expected) = database(&options);

@@ -1,4 +1,4 @@
-//! The row cache in the engine: it answers, and never with what a flush has replaced.
+//! The row cache in the engine: it answers reads, and never with a value that a flush has replaced.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;

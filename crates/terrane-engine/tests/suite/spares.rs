@@ -1,5 +1,5 @@
-//! Segment files that a dead process made and did not register: whoever opens the database next uses them,
-//! and what it promises must not hang on names and lengths that the dead process never made durable.
+//! Segment files that a dead process made and did not register: the next opening uses them, and its promises
+//! must not depend on names and lengths that the dead process never made durable.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -45,7 +45,7 @@ fn next_life(image: &MemDisk) -> (MemDisk, Option<Arc<Engine>>) {
 }
 
 #[test]
-fn what_was_synced_into_a_spare_survives_the_loss_of_power() {
+fn commits_synced_into_a_spare_survive_a_loss_of_power() {
     let mut used = 0;
     for image in left_by_the_dead() {
         let (mem, Some(engine)) = next_life(&image) else { continue };

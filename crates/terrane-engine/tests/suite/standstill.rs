@@ -1,6 +1,6 @@
-//! Background work that stands still in a call of the device, whichever it is: point reads, scans and writes
-//! go on, since they take no lock that is held across I/O. What needs memory waits for the flush that brings
-//! it back.
+//! A background job that is stuck in a call of the device, for every kind of call: point reads, scans and
+//! writes go on, since they take no lock that is held across I/O. A write that needs memory waits for the
+//! flush that frees it.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -111,8 +111,8 @@ fn reads_and_writes_go_on_while_the_background_stands_still() {
 }
 
 /// Flushes have failed until the write memory was full and writers were refused. Then the device heals, and
-/// the next attempt stands still on its way, until the sender says that it goes on. The number is how many
-/// keys were written.
+/// the next attempt stands still in a device call until the sender lets it go on. The number is how many keys
+/// were written.
 fn flush_stands_after_failures() -> (Arc<Engine>, Sender<bool>, u64) {
     let gate = GateDisk::new(MemDisk::new());
     let disk = FaultyDisk::new(Arc::new(gate.clone()));
@@ -123,7 +123,7 @@ fn flush_stands_after_failures() -> (Arc<Engine>, Sender<bool>, u64) {
     });
     let written = written.count() as u64;
     assert!(written < 2000, "the write memory fills up");
-    // One that failed already and is still under way would be an attempt that fails while somebody waits.
+    // A job that met the failure and still runs would be an attempt that fails while the caller waits.
     engine.set_background_paused(true);
     until("nothing runs", || engine.progress().is_empty());
     let ((event, events), (go, gone)) = (channel(), channel());
@@ -163,7 +163,7 @@ fn assert_there(engine: &Arc<Engine>, written: u64) {
 }
 
 #[test]
-fn a_writer_waits_for_the_attempt_that_may_succeed_and_is_not_told_of_older_failures() {
+fn a_writer_waits_for_the_running_attempt_and_ignores_older_failures() {
     let (engine, go, written) = flush_stands_after_failures();
     going_on_while(go, || engine.put(TableId::DEFAULT, b"waits", b"for the flush", false)).unwrap();
     engine.flush().unwrap();
@@ -172,7 +172,7 @@ fn a_writer_waits_for_the_attempt_that_may_succeed_and_is_not_told_of_older_fail
 }
 
 #[test]
-fn who_asks_for_a_flush_waits_for_the_attempt_that_may_succeed_and_is_not_told_of_older_failures() {
+fn a_flush_request_waits_for_its_own_attempt_and_ignores_older_failures() {
     let (engine, go, written) = flush_stands_after_failures();
     going_on_while(go, || engine.flush()).unwrap();
     engine.wait_until_quiescent().unwrap();

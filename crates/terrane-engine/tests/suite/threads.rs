@@ -1,4 +1,4 @@
-//! Threads of a database: a close joins every one, however it goes; a handle dropped without a close ends
+//! Threads of a database: a close joins every one, also if it fails; a handle dropped without a close ends
 //! them, too.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test may panic and wait")]
 
@@ -104,7 +104,7 @@ fn a_close_that_fails_joins_every_thread() {
         let _ = engine.flush();
         let closed = engine.close();
         threads.assert_all_joined(&format!("{call:?} fails"));
-        assert!(call != Call::Sync || closed.is_err(), "what is not durable is told");
+        assert!(call != Call::Sync || closed.is_err(), "a close reports what is not durable");
     }
     let (threads, disk) = (Counting::new(), FaultyDisk::new(Arc::new(MemDisk::new())));
     let engine = threads.open(disk.clone(), &small_options()).unwrap();
@@ -116,7 +116,7 @@ fn a_close_that_fails_joins_every_thread() {
 }
 
 #[test]
-fn what_is_dropped_without_a_close_ends_its_threads() {
+fn a_database_dropped_without_a_close_ends_its_threads() {
     let threads = Counting::new();
     let engine = threads.open(MemDisk::new(), &small_options()).unwrap();
     fill(&engine);
@@ -128,5 +128,5 @@ fn what_is_dropped_without_a_close_ends_its_threads() {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    panic!("threads of a database that nobody has live for ever");
+    panic!("threads of a dropped database live for ever");
 }

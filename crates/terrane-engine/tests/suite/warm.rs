@@ -1,5 +1,5 @@
-//! Index blocks and filters of what flush and compaction wrote are there before the first read, while
-//! somebody reads.
+//! While there are reads, index blocks and filters that flush and compaction wrote are in the cache before
+//! the first read of them.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -7,7 +7,7 @@ use crate::support;
 use support::{open, small_options};
 use terrane_base::TableId;
 use terrane_base::counters::read_counters;
-use terrane_base::options::Options;
+use terrane_base::options::{Experiments, Options};
 use terrane_device::MemDisk;
 use terrane_engine::{Engine, ReadMode};
 
@@ -34,17 +34,16 @@ fn loads_of_a_read(engine: &Engine, number: u64, version: u64) -> u64 {
     (read_counters() - before).blocks_missed
 }
 
-/// The most that one read loads after everything was written again, with somebody reading before or nobody.
+/// The most that one read loads after everything was written again, with reads before (`is_read`) or without.
 fn loads_after_rewriting(warm_outputs: bool, is_read: bool) -> u64 {
-    let options = Options {
+    let experiments = Experiments {
         warm_outputs,
         // The blocks, too, would be there.
         incremental_replacement: false,
-        row_cache: 0,
         adaptive_filters: false,
-        filter_bits_per_key: 20,
-        ..small_options()
+        ..Experiments::default()
     };
+    let options = Options { row_cache: 0, filter_bits_per_key: 20, experiments, ..small_options() };
     let engine = open(MemDisk::new(), &options).unwrap();
     write_all(&engine, 1);
     if is_read {
@@ -57,7 +56,7 @@ fn loads_after_rewriting(warm_outputs: bool, is_read: bool) -> u64 {
 }
 
 #[test]
-fn a_read_of_what_was_just_written_loads_a_block_and_nothing_else() {
+fn a_read_of_new_extents_loads_one_block_only() {
     assert_eq!(loads_after_rewriting(true, true), 1);
 }
 

@@ -29,6 +29,31 @@ pub fn inspect_ordered(bytes: &[u8], id: ExtentId, slots: u32, collation: &Colla
     Ok(ExtentMeta { id, slots, ..meta_of(&footer, &index, &ranges, collation) })
 }
 
+/// [`inspect_ordered`] of an extent that is too large to be in memory as a whole: `read` returns the bytes of
+/// a part.
+///
+/// # Errors
+/// As [`inspect`], and those of `read`.
+pub fn inspect_parts(
+    footer: &Footer,
+    id: ExtentId,
+    slots: u32,
+    collation: &Collation,
+    read: &mut dyn FnMut(Handle) -> Result<Vec<u8>>,
+) -> Result<ExtentMeta> {
+    let mut part = |handle: Handle| {
+        let bytes = read(handle)?;
+        handle.check(&bytes).map(|()| bytes)
+    };
+    let index = IndexBlock::decode_ordered(part(footer.index)?, collation)?;
+    let ranges = match footer.range_deletes {
+        handle if handle.is_empty() => Fragments::default(),
+        handle => Fragments::decode_ordered(&part(handle)?, collation)?,
+    };
+    check_sums(footer, &index, &ranges)?;
+    Ok(ExtentMeta { id, slots, ..meta_of(footer, &index, &ranges, collation) })
+}
+
 /// Checks every byte of an extent: checksums, structure, order, sums, and that the filter contains every key.
 /// Returns its meta, as [`inspect`] does.
 ///

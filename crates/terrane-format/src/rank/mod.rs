@@ -37,7 +37,7 @@ pub fn choose(kernel: SearchKernel) -> Result<SearchKernel> {
     let chosen = if kernel == SearchKernel::Auto { best() } else { kernel };
     if !is_available(chosen) {
         return Err(Error::invalid(format!(
-            "option search_kernel={}: this processor does not have its instructions; auto takes the best it has",
+            "option experiments.search_kernel={}: this processor does not have its instructions; auto takes the best it has",
             terrane_base::options::Setting::show(&kernel)
         )));
     }

@@ -1,4 +1,4 @@
-//! What is compressed comes back; what does not shrink by an eighth stays as it is.
+//! Compressed bytes are restored; bytes that do not shrink by an eighth are stored uncompressed.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use proptest::collection::vec;
@@ -16,7 +16,7 @@ fn noise(len: usize) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn what_goes_in_comes_out(raws in vec(vec(prop_oneof![Just(0u8), any::<u8>()], 0..3000), 1..4)) {
+    fn compressed_bytes_are_restored(raws in vec(vec(prop_oneof![Just(0u8), any::<u8>()], 0..3000), 1..4)) {
         for compression in ALL {
             // Without the cargo feature there is no such encoder: the test below says how it is refused.
             let Ok(mut encoder) = Encoder::new(compression) else { continue };

@@ -191,7 +191,7 @@ fn range_deletes_and_extents_lie_in_the_comparators_order() {
     assert_eq!(turned.ordered(&collation).unwrap_err().kind(), Kind::Corrupt);
 }
 
-/// Whoever looks at an extent offline knows no comparator: what is not in the order of bytes is no damage.
+/// An offline tool has no comparator: an order that is not that of bytes is no damage to it.
 #[test]
 fn extents_in_a_comparators_order_are_described_in_full() {
     let names = |fields: &[Field]| fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();

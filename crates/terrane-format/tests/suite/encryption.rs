@@ -1,4 +1,4 @@
-//! The place that is kept for encryption: what uses it is refused by name, with right checksums around it.
+//! The reserved fields for encryption: bytes that use them are refused by name, also with right checksums.
 //! The page is `docs/format/encryption.md`.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 

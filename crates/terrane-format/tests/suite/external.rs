@@ -1,4 +1,4 @@
-//! Contents of external files: of both versions there and back, and what is refused.
+//! Contents of external files: encoding and decoding of both versions, and refused contents.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -8,7 +8,7 @@ use terrane_format::external::{BYTEWISE, Contents, KEY_ORDER, describe};
 
 const SLOT_BYTES: u64 = 2 << 20;
 
-/// What is said of an extent with a block.
+/// The description of an extent with a block.
 fn of_entries(slot: u32, first: &[u8], last: &[u8]) -> ExtentMeta {
     ExtentMeta {
         id: ExtentId { file: 0, slot },
@@ -25,7 +25,7 @@ fn of_entries(slot: u32, first: &[u8], last: &[u8]) -> ExtentMeta {
     }
 }
 
-/// What is said of an extent with range deletes alone.
+/// The description of an extent with range deletes only.
 fn of_deletes(slot: u32, start: &[u8], end: &[u8]) -> ExtentMeta {
     let part = Handle { offset: 16, len: 60, checksum: 2 };
     let section = RangeSection { part, fragments: 1, start: start.to_vec(), end: end.to_vec() };
@@ -49,7 +49,7 @@ fn decode(contents: &Contents) -> terrane_base::Result<Contents> {
 }
 
 #[test]
-fn contents_with_and_without_range_deletes_come_back() {
+fn contents_with_and_without_range_deletes_are_decoded() {
     let entries = || vec![of_entries(0, b"a", b"c"), of_entries(1, b"d", b"f")];
     let deletes = |slot| vec![of_deletes(slot, b"a", b"b"), of_deletes(slot + 1, b"c", b"z")];
     let files = [

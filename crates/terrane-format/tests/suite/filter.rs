@@ -1,4 +1,4 @@
-//! What a filter promises: no key is denied, few strangers are let in.
+//! The promise of a filter: it has no false negatives, and few false positives.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use terrane_format::filter::{self, Filter};

@@ -1,5 +1,5 @@
-//! The worked examples of `docs/format` are the bytes that the code writes: whoever changes a format by
-//! accident fails here, and whoever changes it on purpose raises its version and changes the page.
+//! The worked examples of `docs/format` are the bytes that the code writes. An accidental change of a format
+//! fails here; an intended one raises the version and changes the page.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use crate::common;

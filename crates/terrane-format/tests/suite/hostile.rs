@@ -1,4 +1,4 @@
-//! Bytes that nobody vouches for: every decoder answers with a value or `Corrupt`, whatever they are.
+//! Untrusted bytes: every decoder answers with a value or `Corrupt`, whatever the bytes are.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use crate::common;

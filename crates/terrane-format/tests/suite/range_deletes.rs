@@ -1,4 +1,4 @@
-//! Range deletes in an extent: there and back, hostile bytes, and an extent that holds nothing else.
+//! Range deletes in an extent: encoding and decoding, hostile bytes, and an extent with nothing else.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -109,7 +109,7 @@ fn numbers_of_an_extent_that_is_numbered_as_a_whole() {
 }
 
 #[test]
-fn what_contradicts_itself_is_refused() {
+fn contradictory_fragments_are_refused() {
     let long = vec![b'k'; key::KEY_BYTES_MAX + 2];
     for (what, fragments) in [
         ("none", vec![]),

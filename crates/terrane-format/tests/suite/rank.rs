@@ -1,7 +1,7 @@
-//! The contract of the search kernels: each of them counts what a plain loop counts.
+//! The contract of the search kernels: each of them returns the same count as a plain loop.
 //!
 //! 1. The count of numbers at most the target, in a root and in a leaf, for sorted numbers.
-//! 2. Never more than there are numbers, whatever they are.
+//! 2. Never more than the count of numbers, also for unsorted numbers.
 //! 3. Every kernel that the processor has is tried; the others are refused by name.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 

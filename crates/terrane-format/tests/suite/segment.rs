@@ -96,7 +96,7 @@ fn sample() -> Builder {
 }
 
 #[test]
-fn what_was_built_is_read() {
+fn built_groups_are_read_back() {
     let builder = sample();
     let read = rows(&builder.bytes);
     let keys: Vec<_> = read.iter().map(|(seq, key, _)| (*seq, key.as_slice())).collect();
@@ -222,9 +222,9 @@ proptest! {
         prop_assert!(rows(&sample().bytes).starts_with(&rows(&bytes)));
     }
 
-    /// Right checksums over wrong fields: whoever can write a group may lie in it.
+    /// Right checksums over wrong fields: an attacker that can write a group can also set its checksums.
     #[test]
-    fn lies_with_right_checksums_do_not_panic(
+    fn wrong_fields_with_right_checksums_do_not_panic(
         len in 0u32..2048, first_seq in prop_oneof![Just(42u64), any::<u64>()], durable: u64,
         record_count in prop_oneof![0u32..4, any::<u32>()], batch_count in prop_oneof![0u32..4, any::<u32>()],
         batch_len in prop_oneof![0u32..200, any::<u32>()], batch_records in prop_oneof![0u32..9, any::<u32>()],

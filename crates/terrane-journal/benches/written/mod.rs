@@ -70,7 +70,7 @@ impl Medium for WrittenMedium {
     }
 
     fn write(&self, segment: &SegmentMemory, offset: usize, len: usize) -> Result<()> {
-        // SAFETY: the leader hands over a range that nobody writes any more.
+        // SAFETY: the leader hands over a range that no thread writes any more.
         let bytes = unsafe { segment.region.slice(offset, len) };
         let state = self.state.lock().unwrap();
         state.active.as_ref().expect("rotated").write_at(offset as u64, bytes)

@@ -1,5 +1,5 @@
 //! Scans one segment.
-#![expect(unsafe_code, reason = "reads segment memory that nobody writes")]
+#![expect(unsafe_code, reason = "reads segment memory that no thread writes")]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -66,9 +66,9 @@ impl Scan {
 
 fn counted<'a>(memory: &'a SegmentMemory, listed: &ListedSegment) -> &'a [u8] {
     let len = listed.seal.map_or(memory.region.len(), |seal| seal.end as usize);
-    // SAFETY: `len` is within the region: `open` has checked the seal. During replay nobody writes segments
-    // but `Scan::make_durable`, which writes the bytes that are there, and the part up to a sealed end is never
-    // written again.
+    // SAFETY: `len` is within the region: `open` has checked the seal. During replay only
+    // `Scan::make_durable` writes segments; it writes the bytes that are there, and the part up to a sealed
+    // end is never written again.
     unsafe { memory.region.slice(0, len) }
 }
 
@@ -251,7 +251,7 @@ impl SegmentBytes {
     /// The bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the whole region; by the requirement of `open` nobody writes to it.
+        // SAFETY: the whole region; by the requirement of `open` no thread writes to it.
         unsafe { self.0.slice(0, self.0.len()) }
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests of the file journal share: a manifest in memory, and opening as the engine does it.
+//! Helpers of the tests of the file journal: a manifest in memory, and an opening like the engine's.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test binary uses a part of it")]
 
 use std::path::{Path, PathBuf};

@@ -14,6 +14,7 @@
 
 mod create;
 mod read;
+mod remains;
 mod salvage;
 mod tail;
 mod window;
@@ -35,6 +36,7 @@ use terrane_format::manifest::{Edit, EditOp};
 use crate::directory;
 use crate::state::State;
 use read::Loaded;
+pub use remains::{LastKnown, Remains};
 pub use salvage::{Salvaged, salvage};
 pub use tail::{ManifestSettings, ManifestSize};
 use tail::{Tail, size_of};

@@ -80,18 +80,19 @@ fn read_whole(file: Arc<dyn File>, number: u32) -> Result<Loaded> {
     Ok(Loaded { file, header, state, link, snapshot_end, last, end, marked, torn })
 }
 
-/// Reads the valid front of a manifest file that [`load`] refuses: the state there, and the error after it.
+/// Reads the valid front of a manifest file that [`load`] refuses: the state there, the number of its last
+/// edit, and the error after it.
 ///
 /// # Errors
 /// As [`load`], if not even the snapshot is valid.
-pub(crate) fn load_sound(disk: &dyn Disk, path: &Path, number: u32) -> Result<(State, Error)> {
+pub(crate) fn load_sound(disk: &dyn Disk, path: &Path, number: u32) -> Result<(State, u64, Error)> {
     let mut reader = Reader::new(disk.open(path, OpenMode::Read, false)?, number)?;
     let mut state = State::empty(reader.header.database, reader.header.format_version);
     reader.read_snapshot(&mut state)?;
     loop {
-        let before = state.clone();
+        let (before, number) = (state.clone(), reader.link.number);
         if let Err(error) = reader.read_edit(&mut state) {
-            return Ok((before, error));
+            return Ok((before, number, error));
         }
     }
 }
@@ -296,10 +297,10 @@ impl Reader {
 }
 
 /// Bytes searched at once.
-const SCAN_BYTES: u64 = 64 << 10;
+pub(super) const SCAN_BYTES: u64 = 64 << 10;
 
 /// Offset of the first valid record header in `bytes`.
-fn find_header(seed: u32, bytes: &[u8]) -> Option<usize> {
+pub(super) fn find_header(seed: u32, bytes: &[u8]) -> Option<usize> {
     bytes.windows(RECORD_HEADER_BYTES).position(|bytes| {
         // The tag and the reserved bytes exclude most offsets before a checksum is computed.
         let plausible = (1..=4).contains(&bytes[20]) && bytes[21..24] == [0; 3];

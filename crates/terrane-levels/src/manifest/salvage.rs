@@ -1,4 +1,8 @@
 //! Recovers the readable part of a damaged manifest: for repair, never for opening.
+//!
+//! A manifest that is damaged within has two readings. The first one ends at the damage: a state that was
+//! valid once. The second one, [`Remains`], goes on behind the damage, record by record, as long as checksums
+//! hold: no state that ever was, but what is known of tables, segments and extents all the same.
 
 use std::path::Path;
 
@@ -7,6 +11,7 @@ use terrane_device::{Disk, OpenMode};
 use terrane_format::manifest::file::{file_name, parse_file_name};
 
 use super::read::{self, Loaded};
+use super::remains::{self, Remains};
 use crate::directory;
 use crate::state::State;
 
@@ -19,6 +24,10 @@ pub struct Salvaged {
     pub errors: Vec<Error>,
     /// The reason why later edits may be missing although nothing is damaged.
     pub doubt: Option<Error>,
+    /// Number of the last edit in `state`; 0 without a state.
+    pub edit_number: u64,
+    /// All that is readable, if `state` is not proven to be the last state; `None` if it is.
+    pub remains: Option<Remains>,
 }
 
 /// Reads the valid part of the manifest of the database in `dir`: of the file that `CURRENT` names, or else
@@ -37,20 +46,27 @@ pub fn salvage(disk: &dyn Disk, dir: &Path) -> Result<Salvaged> {
         }
         Err(error) => errors.push(error),
     }
-    for number in numbers {
-        match load_sound(disk, dir, number) {
-            Ok((state, Ended::Sound)) => return Ok(Salvaged { state: Some(state), errors, doubt: None }),
-            Ok((state, Ended::Unmarked(doubt))) => {
-                return Ok(Salvaged { state: Some(state), errors, doubt: Some(doubt) });
-            }
-            Ok((state, Ended::Damaged(error))) => {
+    let newest = numbers.first().copied();
+    for number in &numbers {
+        let (state, edit_number, ended) = match load_sound(disk, dir, *number) {
+            Ok(loaded) => loaded,
+            Err(error) => {
                 errors.push(error);
-                return Ok(Salvaged { state: Some(state), errors, doubt: None });
+                continue;
             }
-            Err(error) => errors.push(error),
+        };
+        let is_last = matches!(ended, Ended::Sound) && Some(*number) == newest;
+        let remains = (!is_last).then(|| remains::read(disk, dir, &numbers));
+        let mut doubt = None;
+        match ended {
+            Ended::Sound => {}
+            Ended::Unmarked(error) => doubt = Some(error),
+            Ended::Damaged(error) => errors.push(error),
         }
+        return Ok(Salvaged { state: Some(state), errors, doubt, edit_number, remains });
     }
-    Ok(Salvaged { state: None, errors, doubt: None })
+    let remains = Some(remains::read(disk, dir, &numbers));
+    Ok(Salvaged { state: None, errors, doubt: None, edit_number: 0, remains })
 }
 
 /// Why an edit is the last one of a file.
@@ -63,19 +79,19 @@ enum Ended {
     Damaged(Error),
 }
 
-/// The state after the last valid edit of a file, and why it is the last.
-fn load_sound(disk: &dyn Disk, dir: &Path, number: u32) -> Result<(State, Ended)> {
+/// The state after the last valid edit of a file, the number of that edit, and why it is the last.
+fn load_sound(disk: &dyn Disk, dir: &Path, number: u32) -> Result<(State, u64, Ended)> {
     match read::load(disk, dir, number, OpenMode::Read) {
-        Ok(Loaded { state, marked: true, .. }) => Ok((state, Ended::Sound)),
+        Ok(Loaded { state, link, marked: true, .. }) => Ok((state, link.number, Ended::Sound)),
         // An append writes its mark at once; only a loss of power or a truncated file removes it.
-        Ok(Loaded { state, file, end, .. }) => {
+        Ok(Loaded { state, link, file, end, .. }) => {
             let error = Error::corrupt("the manifest ends without its mark: its last edits may be missing");
-            Ok((state, Ended::Unmarked(error.at(file.path().display().to_string(), end))))
+            Ok((state, link.number, Ended::Unmarked(error.at(file.path().display().to_string(), end))))
         }
         Err(_) => {
             let path = dir.join(file_name(number));
-            let (state, error) = read::load_sound(disk, &path, number)?;
-            Ok((state, Ended::Damaged(error)))
+            let (state, edit_number, error) = read::load_sound(disk, &path, number)?;
+            Ok((state, edit_number, Ended::Damaged(error)))
         }
     }
 }

@@ -1,4 +1,5 @@
-//! A manifest whose table a comparator orders: without it at hand, with it, and against it.
+//! A manifest of a table with a comparator: opened without the comparator, with it, and with extents that
+//! contradict it.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common;
@@ -42,7 +43,7 @@ fn numbers(state: &State) -> Vec<u32> {
 }
 
 #[test]
-fn a_manifest_sorts_extents_by_the_comparator_once_it_is_at_hand() {
+fn a_manifest_sorts_extents_once_the_comparator_is_registered() {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let options = vec![("comparator".to_owned(), "shortest".to_owned())];
@@ -67,7 +68,7 @@ fn a_manifest_sorts_extents_by_the_comparator_once_it_is_at_hand() {
     manifest.close().unwrap();
     drop(manifest);
 
-    // Nobody knows how they lie, but they can be read, and named.
+    // Without the comparator the order of the extents is unknown, but they can be read and named.
     let (manifest, state) = Manifest::open(shared.clone(), dir()).unwrap();
     state.check().unwrap();
     let mut found = numbers(&state);
@@ -94,7 +95,7 @@ fn a_manifest_sorts_extents_by_the_comparator_once_it_is_at_hand() {
 }
 
 #[test]
-fn extents_that_do_not_lie_as_the_comparator_says_are_damage() {
+fn extents_out_of_the_comparators_order_are_damage() {
     #[derive(Debug)]
     struct Turned;
     impl Comparator for Turned {

@@ -85,7 +85,7 @@ fn a_power_cut_anywhere_in_a_creation_leaves_all_or_nothing() {
     }
 }
 
-/// Whoever made the directory beforehand need not have made its entry durable.
+/// The program that made the directory beforehand need not have made its entry durable.
 #[test]
 fn a_database_does_not_vanish_with_its_directory() {
     for seed in 0..32 {
@@ -257,7 +257,7 @@ fn opening_cleans_up_after_a_roll_and_touches_nothing_else() {
 }
 
 /// A roll was refused between the rename of `CURRENT` and the sync of the directory, and the process died.
-/// What the next one builds on the new name must not go when the name goes.
+/// Edits of the next opening must not disappear with a name that is not durable.
 #[test]
 fn a_name_that_an_opening_found_is_durable() {
     let disk = MemDisk::new();

@@ -1,5 +1,5 @@
-//! The worked example of `docs/format/manifest.md` is what the code writes: whoever changes the format by
-//! accident fails here, and whoever changes it on purpose raises its version and changes the page.
+//! The worked example of `docs/format/manifest.md` is what the code writes. An accidental change of the
+//! format fails here; an intended one raises the version and changes the page.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;

@@ -1,5 +1,5 @@
-//! What a hostile manifest may cost: numbers that would bound an array or overflow are refused, and the time
-//! to read one grows with its length only.
+//! Bounds for a hostile manifest: numbers that would bound an array or overflow are refused, and the time to
+//! read one grows with its length only.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;

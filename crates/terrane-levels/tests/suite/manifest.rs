@@ -71,7 +71,7 @@ fn described(bytes: &[u8]) -> Vec<terrane_format::dump::Field> {
 }
 
 #[test]
-fn what_was_appended_is_there_after_reopening() {
+fn appended_edits_are_there_after_reopening() {
     let disk = MemDisk::new();
     let (manifest, states) = database(&disk, &every_edit());
     assert_eq!(manifest.edit_number(), every_edit().len() as u64);
@@ -176,7 +176,7 @@ fn any_later_edit_takes_the_clean_close_off() {
 }
 
 #[test]
-fn it_rolls_by_size_under_load() {
+fn the_manifest_rolls_by_size_under_load() {
     let disk = MemDisk::new();
     let settings = ManifestSettings { roll_bytes_min: 2000, roll_factor: 3, roll_bytes_max: u64::MAX };
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
@@ -396,7 +396,7 @@ fn journal_files_without_current_are_not_taken_for_leftovers() {
 
 /// The real device, also a relative path and parents that do not exist.
 #[test]
-fn it_works_on_files() {
+fn the_manifest_works_on_files() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("a/b/db");
     let disk: Arc<dyn Disk> = Arc::new(PosixDisk::new());

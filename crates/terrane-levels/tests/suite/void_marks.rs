@@ -1,5 +1,5 @@
-//! Marks of extents that did not come in: known as long as somebody may read them in the journal, and no
-//! longer.
+//! Void marks, of extents that were announced and not ingested: known as long as a reader may meet them in
+//! the journal, and no longer.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -48,9 +48,10 @@ fn known_after(edits: Vec<Vec<EditOp>>) -> Vec<Vec<u64>> {
 fn without_history_a_mark_goes_with_its_segment() {
     let known = known_after(vec![vec![remove(1)], vec![remove(2)]]);
     assert_eq!(known, [vec![12, 21], vec![21]]);
-    // One behind an older one stays for whoever reads that, and goes with it or with the next.
+    // A segment behind an older one keeps its marks for readers of the older one; they go with it or with the
+    // next.
     assert_eq!(known_after(vec![vec![remove(2)], vec![remove(1)]]), [vec![3, 12, 21], vec![12, 21]]);
-    // Nobody knows where the last one ended.
+    // The end of the last segment is not known.
     assert_eq!(known_after(vec![vec![remove(1), remove(2), remove(3)]]), [vec![21]]);
 }
 

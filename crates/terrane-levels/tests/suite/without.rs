@@ -39,7 +39,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn what_stays_is_found_and_nothing_else(
+    fn remaining_extents_are_found_and_hidden_ones_are_not(
         count in 1u32..700,
         hidden in prop::collection::btree_set(0usize..700, 0..300),
     ) {
@@ -61,7 +61,7 @@ fn whole_chunks_and_whole_levels_go() {
 }
 
 #[test]
-fn a_metasnapshot_lets_go_of_empty_runs_and_deepest_levels_and_of_slots() {
+fn a_metasnapshot_drops_empty_runs_deepest_levels_and_slots() {
     let add = |place, extent: &Extents| Change::Add { place, extent: extent.clone() };
     let all = extents(5);
     let places = [Place::Run(1), Place::Run(2), Place::Level(1), Place::Level(3), Place::Level(3)];
@@ -99,7 +99,7 @@ impl Comparator for Counting {
 }
 
 #[test]
-fn a_comparator_is_not_asked() {
+fn a_comparator_is_not_called() {
     let comparator = Arc::new(Counting::default());
     let orders = KeyOrders::new().with_comparator(comparator.clone()).unwrap();
     let collation = orders.collation("counting");

@@ -27,7 +27,7 @@ pub struct Placed {
 
 impl Placed {
     pub fn insert_into(&self, memtable: &Memtable) {
-        // SAFETY: `Segments::append` wrote the record there and nobody writes it again.
+        // SAFETY: `Segments::append` wrote the record there and no thread writes it again.
         unsafe { memtable.insert(&self.segment, self.offset, self.seq) }
     }
 }

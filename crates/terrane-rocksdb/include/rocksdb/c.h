@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifndef ROCKSDB_LIBRARY_API
+#define ROCKSDB_LIBRARY_API
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -22,6 +22,8 @@ use crate::ffi::failure::{Failure, Result};
 /// Bytes before the first record.
 pub(crate) const HEADER_BYTES: usize = 12;
 const COUNT_AT: usize = 8;
+/// Most bytes of a length.
+const VARINT_BYTES_MAX: usize = 5;
 
 const DELETE: u8 = 0;
 const PUT: u8 = 1;
@@ -117,6 +119,25 @@ impl Layout {
     /// Adds a record of a family.
     #[inline]
     pub(crate) fn push(&mut self, family: u32, change: Change<'_>) {
+        // Numbers of one byte, as nearly always: a look at the room for all that stands before the key.
+        if let Change::Put(key, value) = change
+            && family < 0x80
+            && key.len() < 0x80
+        {
+            let head = [FAMILY_PUT, family as u8, key.len() as u8];
+            let head = if family == 0 { &[PUT, key.len() as u8][..] } else { &head[..] };
+            self.bytes.reserve(head.len() + key.len() + VARINT_BYTES_MAX + value.len());
+            self.bytes.extend_from_slice(head);
+            self.bytes.extend_from_slice(key);
+            self.push_field(value);
+            self.set_count(self.count().wrapping_add(1));
+            return;
+        }
+        self.push_any(family, change);
+    }
+
+    #[inline(never)]
+    fn push_any(&mut self, family: u32, change: Change<'_>) {
         let (plain, with_family, first, second) = match change {
             Change::Put(key, value) => (PUT, FAMILY_PUT, key, Some(value)),
             Change::Merge(key, operand) => (MERGE, FAMILY_MERGE, key, Some(operand)),
@@ -128,16 +149,11 @@ impl Layout {
         let is_log_data = plain == LOG_DATA;
         if family == 0 || is_log_data {
             self.bytes.push(plain);
-            self.push_field(first);
-        } else if family < 0x80 && first.len() < 0x80 {
-            // Numbers of one byte, as nearly always: one look at the room for all of them.
-            self.bytes.extend_from_slice(&[with_family, family as u8, first.len() as u8]);
-            self.bytes.extend_from_slice(first);
         } else {
             self.bytes.push(with_family);
             push_varint(&mut self.bytes, family);
-            self.push_field(first);
         }
+        self.push_field(first);
         if let Some(second) = second {
             self.push_field(second);
         }

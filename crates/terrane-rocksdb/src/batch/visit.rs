@@ -22,14 +22,14 @@ pub(crate) fn walk(batch: &WriteBatch, state: *mut c_void, put: OnPut, deleted: 
 }
 
 /// The user's functions that get changes with column family numbers.
-struct Told {
+struct FieldValue {
     put: OnFamilyPut,
     deleted: OnFamilyKey,
     merged: OnFamilyPut,
     log_data: OnBytes,
 }
 
-fn walk_families(batch: &WriteBatch, state: *mut c_void, told: &Told) {
+fn walk_families(batch: &WriteBatch, state: *mut c_void, told: &FieldValue) {
     let listener = Listener(state);
     for record in batch.layout.records() {
         match record {
@@ -77,7 +77,7 @@ export! {
         merged: OnFamilyPut,
     ) {
         if let Some(batch) = batch {
-            walk_families(batch, state, &Told { put, deleted, merged, log_data: None });
+            walk_families(batch, state, &FieldValue { put, deleted, merged, log_data: None });
         }
     }
 
@@ -90,7 +90,7 @@ export! {
         log_data: OnBytes,
     ) {
         if let Some(batch) = batch {
-            walk_families(batch, state, &Told { put, deleted, merged, log_data });
+            walk_families(batch, state, &FieldValue { put, deleted, merged, log_data });
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::batch::write_batch::WriteBatch;
 use crate::callbacks::{Destructor, Name, State};
 use crate::ffi::failure::{Failure, Result};
 
-/// Told of the column families: their numbers and the first log with records of each; their names, the
+/// FieldValue of the column families: their numbers and the first log with records of each; their names, the
 /// lengths of these, and whose they are.
 type OnFamilies = Option<
     unsafe extern "C" fn(

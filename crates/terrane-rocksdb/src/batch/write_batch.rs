@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use crate::batch::layout::{Change, Layout};
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::{Bytes, Out, put};
+use crate::ffi::types::{Out, put};
 
 /// A write batch.
 pub(crate) struct WriteBatch {
@@ -218,7 +218,7 @@ export! {
     }
 
     fn rocksdb_writebatch_create_from(bytes: Bytes<'_>, len: usize) -> Option<Box<WriteBatch>> {
-        Some(Box::new(WriteBatch::new(Layout::of(bytes.of(len)))))
+        Some(Box::new(WriteBatch::new(Layout::of(bytes))))
     }
 
     fn rocksdb_writebatch_create_with_params(

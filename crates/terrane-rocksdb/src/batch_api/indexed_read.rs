@@ -10,7 +10,7 @@ use crate::db::cf_variants::Target;
 use crate::db::plain::get::Pinned;
 use crate::db::plain::get::read;
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::{Bytes, Out, lasting, put};
+use crate::ffi::types::{Out, lasting, put};
 use crate::iterator::Iter;
 use crate::options::database::Options;
 use crate::options::read_write::ReadOptions;
@@ -27,7 +27,7 @@ fn own_of(batch: &IndexedHandle, id: u32, order: Option<&Order>, key: &[u8]) -> 
 
 /// What the batch alone says of a key: a value, or none.
 fn from_batch(
-    batch: Option<&IndexedHandle>,
+    batch: Option<&IndexedHandle<'_>>,
     options: Option<&Options>,
     target: Target<'_>,
     key: &[u8],
@@ -46,7 +46,7 @@ fn from_batch(
 
 /// What a key has, once the batch were written.
 fn from_both(
-    batch: Option<&IndexedHandle>,
+    batch: Option<&IndexedHandle<'_>>,
     database: Option<&Database>,
     options: Option<&ReadOptions>,
     target: Target<'_>,
@@ -73,7 +73,7 @@ pub(crate) fn pinned(value: Result<Option<Vec<u8>>>) -> Result<Option<Box<Pinned
 /// An iterator of the batch over `base`, which stays the caller's where there is no batch or no handle.
 fn over(
     base: Option<Box<Iter>>,
-    batch: Option<&IndexedHandle>,
+    batch: Option<&IndexedHandle<'_>>,
     target: Target<'_>,
     options: Option<&ReadOptions>,
 ) -> Option<Box<Iter>> {
@@ -86,7 +86,7 @@ fn over(
 
 cf_variants! {
     fn rocksdb_writebatch_wi_create_iterator_with_base_readopts | rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(
-        batch: Option<&IndexedHandle>,
+        batch: Option<&IndexedHandle<'_>>,
         base: Option<Box<Iter>>;
         options: Option<&ReadOptions>,
     ) -> Option<Box<Iter>> as target {
@@ -94,18 +94,18 @@ cf_variants! {
     }
 
     fn rocksdb_writebatch_wi_get_from_batch | rocksdb_writebatch_wi_get_from_batch_cf(
-        batch: Option<&IndexedHandle>,
+        batch: Option<&IndexedHandle<'_>>,
         options: Option<&Options>;
         key: Bytes<'_>,
         key_len: usize,
         len: Out<'_, usize>,
         error: ErrPtr<'_>,
     ) -> *mut c_char as target {
-        given_out(from_batch(batch, options, target, key.of(key_len)), len)
+        given_out(from_batch(batch, options, target, key), len)
     }
 
     fn rocksdb_writebatch_wi_get_from_batch_and_db | rocksdb_writebatch_wi_get_from_batch_and_db_cf(
-        batch: Option<&IndexedHandle>,
+        batch: Option<&IndexedHandle<'_>>,
         database: Option<&Database>,
         options: Option<&ReadOptions>;
         key: Bytes<'_>,
@@ -113,22 +113,22 @@ cf_variants! {
         len: Out<'_, usize>,
         error: ErrPtr<'_>,
     ) -> *mut c_char as target {
-        given_out(from_both(batch, database, options, target, key.of(key_len)), len)
+        given_out(from_both(batch, database, options, target, key), len)
     }
 
     fn rocksdb_writebatch_wi_get_pinned_from_batch_and_db | rocksdb_writebatch_wi_get_pinned_from_batch_and_db_cf(
-        batch: Option<&IndexedHandle>,
+        batch: Option<&IndexedHandle<'_>>,
         database: Option<&Database>,
         options: Option<&ReadOptions>;
         key: Bytes<'_>,
         key_len: usize,
         error: ErrPtr<'_>,
     ) -> Option<Box<Pinned>> as target {
-        pinned(from_both(batch, database, options, target, key.of(key_len)))
+        pinned(from_both(batch, database, options, target, key))
     }
 
     fn rocksdb_writebatch_wi_create_iterator_with_base | rocksdb_writebatch_wi_create_iterator_with_base_cf(
-        batch: Option<&IndexedHandle>,
+        batch: Option<&IndexedHandle<'_>>,
         base: Option<Box<Iter>>;
     ) -> Option<Box<Iter>> as target {
         over(base, batch, target, None)

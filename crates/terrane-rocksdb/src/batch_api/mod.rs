@@ -6,5 +6,4 @@ pub(crate) mod apply;
 pub(crate) mod fill;
 pub(crate) mod indexed;
 pub(crate) mod indexed_read;
-pub(crate) mod parts;
 pub(crate) mod timestamps;

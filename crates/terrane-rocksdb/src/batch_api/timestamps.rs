@@ -7,7 +7,6 @@ use crate::batch::write_batch::WriteBatch;
 use crate::callbacks::comparator::TimestampBytes;
 use crate::db::FamilyHandle;
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::Bytes;
 
 impl WriteBatch {
     /// Adds a change of a family whose keys have timestamps. There is no way to say that this one is of
@@ -58,8 +57,6 @@ export! {
         value_len: usize,
     ) {
         if let (Some(batch), Some(handle)) = (batch, handle) {
-            let (key, timestamp) = (key.of(key_len), timestamp.of(timestamp_len));
-            let value = value.of(value_len);
             batch.add_at(handle, (key, timestamp), Change::Put(key, value));
         }
     }
@@ -73,7 +70,6 @@ export! {
         timestamp_len: usize,
     ) {
         if let (Some(batch), Some(handle)) = (batch, handle) {
-            let (key, timestamp) = (key.of(key_len), timestamp.of(timestamp_len));
             batch.add_at(handle, (key, timestamp), Change::Delete(key));
         }
     }
@@ -87,7 +83,6 @@ export! {
         timestamp_len: usize,
     ) {
         if let (Some(batch), Some(handle)) = (batch, handle) {
-            let (key, timestamp) = (key.of(key_len), timestamp.of(timestamp_len));
             batch.add_at(handle, (key, timestamp), Change::SingleDelete(key));
         }
     }
@@ -101,6 +96,6 @@ export! {
         error: ErrPtr<'_>,
     ) {
         let batch = batch.given()?;
-        batch.update_timestamps(timestamp.of(timestamp_len), |family| size_of.of(state, family))
+        batch.update_timestamps(timestamp, |family| size_of.of(state, family))
     }
 }

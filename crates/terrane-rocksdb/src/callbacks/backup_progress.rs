@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-/// Told that the backup went on.
+/// FieldValue that the backup went on.
 pub(crate) type OnProgress = Option<unsafe extern "C" fn(*mut c_void)>;
 /// Asked whether a file may be left out.
 pub(crate) type MayExclude = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> u8>;

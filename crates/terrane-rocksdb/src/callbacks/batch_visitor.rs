@@ -2,14 +2,14 @@
 
 use std::ffi::{c_char, c_void};
 
-/// Told of a key and a value.
+/// FieldValue of a key and a value.
 pub(crate) type OnPut = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;
-/// Told of a key, or of data.
+/// FieldValue of a key, or of data.
 pub(crate) type OnBytes = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>;
-/// Told of a column family, a key and a value.
+/// FieldValue of a column family, a key and a value.
 pub(crate) type OnFamilyPut =
     Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>;
-/// Told of a column family and a key.
+/// FieldValue of a column family and a key.
 pub(crate) type OnFamilyKey = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>;
 
 /// The user's pointer, for the time of one walk.

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::callbacks::{Destructor, State};
 use crate::ffi::failure::Failure;
-use crate::ffi::types::Bytes;
 use crate::generated::values::{
     CompactionJobInfo, FlushJobInfo, IngestionInfo, MemtableInfo, SubcompactionJobInfo, TableProperties,
     WriteStallInfo,
@@ -151,7 +150,7 @@ export! {
     ) -> *const TableProperties {
         let Some(info) = info else { return std::ptr::null() };
         let mut files = info.table_properties_keys.iter().zip(&info.table_properties_values);
-        let found = files.find(|(key, _)| key.bytes() == name.of(len));
+        let found = files.find(|(key, _)| key.bytes() == name);
         found.map_or(std::ptr::null(), |(_, properties)| properties)
     }
 

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use terrane::{JobEnded, Listener, StallBegan, StallEnded, WorkFailed};
 
-use crate::ffi::types::Text;
 use crate::files::info_log::Lines;
 
 /// Levels of lines, as RocksDB counts them.
+const DEBUG: c_int = 0;
 const INFO: c_int = 1;
 const WARN: c_int = 2;
 const ERROR: c_int = 3;
 
-/// Told of the user's pointer, the level, the line and its length.
+/// FieldValue of the user's pointer, the level, the line and its length.
 pub(crate) type OnLine = Option<unsafe extern "C" fn(*mut c_void, c_uint, *mut c_char, usize)>;
 
 /// A handle of a logger; databases that were opened with it hold the logger itself.
@@ -85,6 +85,11 @@ impl Logger {
     pub(crate) fn opened(&self, path: &str) {
         let version = env!("CARGO_PKG_VERSION");
         self.say(INFO, &format!("Terrane {version} opened {path}"));
+    }
+
+    /// Says what a column family has at the opening.
+    pub(crate) fn found(&self, name: &str, extent_count: u64, bytes: u64) {
+        self.say(DEBUG, &format!("[{name}] {extent_count} extents with {bytes} bytes"));
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::callbacks::order::Order;
-use crate::db::{Database, Family, FamilyHandle};
+use crate::db::{Database, Family, FamilyHandle, families};
 use crate::ffi::failure::{Given, Result};
 
 /// Which column family a function is about.
@@ -69,6 +69,56 @@ macro_rules! cf_variants {
                 $($first: $kind,)+ handle: Option<&$crate::db::FamilyHandle>, $($rest)*
             ) $(-> $result)? {
                 let $target = $crate::db::cf_variants::Target::Handle(handle);
+                $body
+            }
+        }
+    )* };
+}
+
+/// Which column families the keys of a function belong to.
+#[derive(Clone, Copy)]
+pub(crate) enum Targets<'a> {
+    /// All of them to the default one.
+    Default,
+    /// Each to that of its handle.
+    Handles(&'a [Option<&'a FamilyHandle>]),
+}
+
+impl<'a> Targets<'a> {
+    /// The column family of each of so many keys.
+    pub(crate) fn families(self, database: &'a Database, key_count: usize) -> Result<Vec<&'a Family>> {
+        match self {
+            Targets::Default => {
+                let family: &Family = database.default_family();
+                Ok(vec![family; key_count])
+            }
+            Targets::Handles(handles) => families(handles),
+        }
+    }
+}
+
+/// Exports pairs of functions with one body for many keys, as [`cf_variants!`] does for one: `NAME_cf` takes
+/// a list of handles behind FIRST, one for each of COUNT keys. REST begins with COUNT.
+macro_rules! cf_list_variants {
+    ($(
+        fn $name:ident | $cf_name:ident (
+            $($first:ident : $kind:ty),+ ; $count:ident : usize, $($rest:tt)*
+        ) as $targets:ident $body:block
+    )*) => { $(
+        export! {
+            fn $name($($first: $kind,)+ $count: usize, $($rest)*) {
+                let $targets = $crate::db::cf_variants::Targets::Default;
+                $body
+            }
+        }
+        export! {
+            fn $cf_name(
+                $($first: $kind,)+
+                handles: List<'_, Option<&$crate::db::FamilyHandle>>[$count],
+                $count: usize,
+                $($rest)*
+            ) {
+                let $targets = $crate::db::cf_variants::Targets::Handles(handles);
                 $body
             }
         }

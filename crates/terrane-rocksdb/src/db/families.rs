@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::db::open::{Access, Wanted, opened_family, refuse_ttl_of_timestamps};
 use crate::db::{DEFAULT, Database, Family, FamilyHandle};
+use crate::ffi::arguments::Text;
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::{Given as GivenBack, List, Out, Text, lasting, lasting_list, put};
+use crate::ffi::types::{Out, lasting, lasting_list, put};
 use crate::options::database::Options;
 use crate::options::ignored::{refuse_if_strict, warnings};
 use crate::options::to_engine::table_options;
@@ -84,14 +85,14 @@ export! {
         database: Option<&Database>,
         options: Option<&Options>,
         count: i32,
-        names: List<'_, Text<'_>>,
+        names: List<'_, Text<'_>>[count],
         made: Out<'_, usize>,
         error: ErrPtr<'_>,
     ) -> *mut *mut FamilyHandle {
         let (database, options) = (database.given()?, options.given()?);
         let mut handles: Vec<*mut FamilyHandle> = Vec::new();
         let mut failure = None;
-        for name in names.of(usize::try_from(count).unwrap_or(0)) {
+        for name in names {
             match name.utf8().and_then(|name| database.create(name, options, 0)) {
                 Ok(family) => handles.push(Box::into_raw(Box::new(FamilyHandle { family }))),
                 Err(why) => {
@@ -108,7 +109,7 @@ export! {
         }
     }
 
-    fn rocksdb_create_column_families_destroy(list: GivenBack<*mut FamilyHandle>) {
+    fn rocksdb_create_column_families_destroy(list: Returned<*mut FamilyHandle>) {
         list.free();
     }
 

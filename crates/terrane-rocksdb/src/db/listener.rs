@@ -18,7 +18,7 @@ use crate::extents::levels::{Levels, deepest_in};
 use crate::extents::merged::Merged;
 use crate::extents::{Owner, extent_name, extent_number};
 use crate::ffi::failure::Failure;
-use crate::ffi::value_objects::Words;
+use crate::ffi::value_objects::LentText;
 use crate::generated::values::{
     CompactionJobInfo, FlushJobInfo, IngestionInfo, MemtableInfo, TableProperties, WriteStallInfo,
 };
@@ -65,6 +65,11 @@ impl DatabaseListener {
         self.families.named(family).map_or_else(Levels::default, |family| family.levels(deepest))
     }
 
+    /// Why a compaction from this level runs; unknown where the column family is gone.
+    fn compaction_reason(&self, family: &str, from: u8) -> u32 {
+        self.families.named(family).map_or(0, |family| family.asked.compaction_reason(from))
+    }
+
     /// The number of a column family; 0 if it is gone.
     fn family_id(&self, name: &str) -> u32 {
         self.db.table(name).map_or(0, |table| table.number())
@@ -87,7 +92,7 @@ impl DatabaseListener {
         let info = IngestionInfo {
             cf_name: family.into(),
             external_file_path: path.into(),
-            internal_file_path: Words::default(),
+            internal_file_path: LentText::default(),
             global_seqno: seq,
             table_properties: TableProperties {
                 num_entries: entries + range_deletes,
@@ -102,7 +107,7 @@ impl DatabaseListener {
     fn stalled(&self, cause: Option<&StallCause>, (before, now): (StallCondition, StallCondition)) {
         let cf_name = match cause {
             Some(StallCause::Backlog(table)) => table.as_str().into(),
-            _ => Words::default(),
+            _ => LentText::default(),
         };
         let info = WriteStallInfo { cf_name, prev: before, cur: now };
         self.listener.stalled(&info);
@@ -118,6 +123,7 @@ impl terrane::Listener for DatabaseListener {
             cf_id: self.family_id(&job.table),
             cf_name: job.table.as_str().into(),
             job_id: job_number(job.id),
+            flush_reason: self.families.named(&job.table).map_or(0, |family| family.asked.flush_reason()),
             ..FlushJobInfo::default()
         };
         self.listener.flush_began(&self.database, &info);
@@ -127,7 +133,9 @@ impl terrane::Listener for DatabaseListener {
         // What had nothing to do, or was given up, is no flush of RocksDB.
         if let (Some(_), None, false) = (&job.flushed, &job.error, is_own(&job.table)) {
             let order = self.order(&job.table);
-            let info = flush_info(job, self.owner(&job.table, &order));
+            let family = self.families.named(&job.table);
+            let flush_reason = family.map_or(0, |family| family.asked.take_flush_reason());
+            let info = FlushJobInfo { flush_reason, ..flush_info(job, self.owner(&job.table, &order)) };
             self.listener.flush_ended(&self.database, &info);
         }
     }
@@ -161,6 +169,7 @@ impl terrane::Listener for DatabaseListener {
             output_level: levels.told(to.into()) as c_int,
             input_files: job.inputs.iter().map(name).collect(),
             num_input_files: job.inputs.len(),
+            compaction_reason: self.compaction_reason(&job.table, from),
             ..CompactionJobInfo::default()
         };
         self.listener.compaction_began(&self.database, &info);
@@ -173,9 +182,12 @@ impl terrane::Listener for DatabaseListener {
         if is_own(&job.table) || is_ended {
             return;
         }
-        let (_, to) = job.levels.unwrap_or_default();
+        let (from, to) = job.levels.unwrap_or_default();
         let order = self.order(&job.table);
-        let info = compaction_info(job, self.owner(&job.table, &order), self.levels(&job.table, to));
+        let info = CompactionJobInfo {
+            compaction_reason: self.compaction_reason(&job.table, from),
+            ..compaction_info(job, self.owner(&job.table, &order), self.levels(&job.table, to))
+        };
         self.listener.compaction_ended(&self.database, &info);
     }
 
@@ -227,7 +239,7 @@ fn flush_info(job: &JobEnded, owner: Owner<'_>) -> FlushJobInfo {
     }
 }
 
-fn name(extent: &ExtentSummary) -> Words {
+fn name(extent: &ExtentSummary) -> LentText {
     extent_name(extent.id).into()
 }
 

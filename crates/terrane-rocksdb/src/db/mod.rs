@@ -7,8 +7,10 @@
 //! * [`copies`]: checkpoints, backups, exports, files of rows. [`metadata`], [`observe`]: what a database
 //!   consists of and reports.
 //! * [`cf_variants`]: functions that exist with and without a column family handle. [`listener`]: calls event
-//!   listeners. [`transaction_registry`], [`lock_count`]: what a database keeps for its transactions.
+//!   listeners; [`asked`]: for which jobs callers asked. [`transaction_registry`], [`lock_count`]: what a
+//! database keeps for its transactions.
 
+pub(crate) mod asked;
 #[macro_use]
 pub(crate) mod cf_variants;
 pub(crate) mod copies;
@@ -36,12 +38,12 @@ use terrane::Table;
 use crate::callbacks::operator_registry::{Slot, Slots};
 use crate::callbacks::order::Order;
 use crate::callbacks::transform::Transform;
+use crate::db::asked::Asked;
 use crate::db::timestamps::History;
 use crate::db::transaction_registry::Transactions;
 use crate::extents::Owner;
 use crate::extents::levels::Levels;
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::List;
 use crate::options::database::Options;
 use crate::options::objects::statistics::Statistics;
 
@@ -72,6 +74,7 @@ pub(crate) struct Family {
     pub(crate) order: Order,
     /// Its versions, if its keys have timestamps.
     pub(crate) history: Option<Arc<History>>,
+    pub(crate) asked: Asked,
     name: CString,
     /// The options that it was opened with, and what was changed of them since.
     options: Mutex<Options>,
@@ -130,7 +133,7 @@ impl Family {
 
     /// How its levels are numbered for callers while the deepest one that has extents is `deepest`.
     pub(crate) fn levels(&self, deepest: usize) -> Levels {
-        Levels::new(&self.options.lock().unwrap_or_else(PoisonError::into_inner).knobs, deepest)
+        Levels::new(&self.options.lock().unwrap_or_else(PoisonError::into_inner).fields, deepest)
     }
 
     fn set_options(&self, options: Options) {
@@ -206,9 +209,6 @@ pub(crate) fn family(handle: Option<&FamilyHandle>) -> Result<&Family> {
 }
 
 /// The families of a list of handles.
-pub(crate) fn families<'a>(
-    handles: List<'a, Option<&'a FamilyHandle>>,
-    count: i32,
-) -> Result<Vec<&'a Family>> {
-    handles.of(usize::try_from(count).unwrap_or(0)).iter().map(|handle| family(*handle)).collect()
+pub(crate) fn families<'a>(handles: &[Option<&'a FamilyHandle>]) -> Result<Vec<&'a Family>> {
+    handles.iter().map(|handle| family(*handle)).collect()
 }

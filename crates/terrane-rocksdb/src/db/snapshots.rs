@@ -4,15 +4,15 @@ use crate::db::Database;
 use crate::options::snapshot::SnapshotHandle;
 
 export! {
-    fn rocksdb_create_snapshot(database: Option<&Database>) -> Option<Box<SnapshotHandle>> {
+    fn rocksdb_create_snapshot(database: Option<&Database>) -> Option<Box<SnapshotHandle<'static>>> {
         Some(Box::new(SnapshotHandle::Own(database?.view().snapshot())))
     }
 
-    fn rocksdb_release_snapshot(_database: Option<&Database>, snapshot: Option<Box<SnapshotHandle>>) {
+    fn rocksdb_release_snapshot(_database: Option<&Database>, snapshot: Option<Box<SnapshotHandle<'_>>>) {
         drop(snapshot);
     }
 
-    fn rocksdb_snapshot_get_sequence_number(snapshot: Option<&SnapshotHandle>) -> u64 {
+    fn rocksdb_snapshot_get_sequence_number(snapshot: Option<&SnapshotHandle<'_>>) -> u64 {
         snapshot.and_then(SnapshotHandle::snapshot).map_or(0, |snapshot| snapshot.seq().0)
     }
 

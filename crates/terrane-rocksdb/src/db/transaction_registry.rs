@@ -31,12 +31,12 @@ pub(crate) struct Limits {
 
 impl Limits {
     pub(crate) fn of(options: &TransactionDbOptions) -> Limits {
-        let knobs = &options.knobs;
+        let fields = &options.fields;
         Limits {
-            lock_timeout: knobs.transaction_lock_timeout,
-            beside_timeout: knobs.default_lock_timeout,
-            keys_max: knobs.max_num_locks,
-            is_uncontrolled: knobs.skip_concurrency_control != 0,
+            lock_timeout: fields.transaction_lock_timeout,
+            beside_timeout: fields.default_lock_timeout,
+            keys_max: fields.max_num_locks,
+            is_uncontrolled: fields.skip_concurrency_control != 0,
         }
     }
 }

@@ -8,7 +8,7 @@
 
 use terrane::{ExtentInfo, TableShape};
 
-use crate::generated::options::OptionsKnobs;
+use crate::generated::options::OptionsFields;
 
 /// Levels that are told of, at most: lists are made of all of them.
 const COUNT_MAX: usize = 256;
@@ -21,11 +21,11 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// Of a column family with these knobs whose deepest level with extents is `deepest`. More levels than
+    /// Of a column family with these fields whose deepest level with extents is `deepest`. More levels than
     /// `num_levels` says are told by their own numbers: none are told as one.
-    pub(crate) fn new(knobs: &OptionsKnobs, deepest: usize) -> Levels {
-        let last = usize::try_from(knobs.num_levels).unwrap_or(0).min(COUNT_MAX).saturating_sub(1);
-        let is_dynamic = knobs.level_compaction_dynamic_level_bytes != 0;
+    pub(crate) fn new(fields: &OptionsFields, deepest: usize) -> Levels {
+        let last = usize::try_from(fields.num_levels).unwrap_or(0).min(COUNT_MAX).saturating_sub(1);
+        let is_dynamic = fields.level_compaction_dynamic_level_bytes != 0;
         Levels { lead: if is_dynamic { last.saturating_sub(deepest.max(1)) } else { 0 } }
     }
 
@@ -58,9 +58,9 @@ mod tests {
     use super::*;
 
     fn levels(is_dynamic: u8, count: i32, deepest: usize) -> Levels {
-        let mut knobs = OptionsKnobs::default();
-        (knobs.level_compaction_dynamic_level_bytes, knobs.num_levels) = (is_dynamic, count);
-        Levels::new(&knobs, deepest)
+        let mut fields = OptionsFields::default();
+        (fields.level_compaction_dynamic_level_bytes, fields.num_levels) = (is_dynamic, count);
+        Levels::new(&fields, deepest)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use terrane::ExtentSummary;
 
 use crate::extents::levels::Levels;
 use crate::extents::{Owner, codec_number, extent_name, extent_number};
-use crate::ffi::value_objects::Words;
+use crate::ffi::value_objects::LentText;
 use crate::generated::values::{CompactionFileInfo, CompactionJobInfo, CompactionJobStats, TableProperties};
 
 /// What a compaction merged.
@@ -90,6 +90,6 @@ impl Merged<'_> {
     }
 }
 
-fn name_of(extent: &ExtentSummary) -> Words {
+fn name_of(extent: &ExtentSummary) -> LentText {
     extent_name(extent.id).into()
 }

@@ -2,30 +2,35 @@
 
 use terrane::{Error, Kind};
 
-/// The result of what can fail at the border.
+/// The result of an exported function that can fail.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 /// The message of our own operators when the user's operator fails. Such errors are recognised by it.
 pub(crate) const MERGE_FAILED: &str = "the merge operator of the column family failed";
 
-/// An error, as the caller gets it.
+/// An error, as the caller gets it. One pointer, so that a result with one passes in registers.
 #[derive(Clone, Debug)]
-pub(crate) struct Failure(String);
+pub(crate) struct Failure(Box<Message>);
+
+#[derive(Clone, Debug)]
+struct Message {
+    text: String,
+}
 
 impl Failure {
     /// The text.
     pub(crate) fn text(&self) -> &str {
-        &self.0
+        &self.0.text
     }
 
     /// The text without the kind.
     pub(crate) fn reason(&self) -> &str {
-        self.0.split_once(": ").map_or(&self.0, |(_, reason)| reason)
+        self.text().split_once(": ").map_or(self.text(), |(_, reason)| reason)
     }
 
     #[cold]
     pub(crate) fn new(kind: &str, what: impl std::fmt::Display) -> Failure {
-        Failure(format!("{kind}: {what}"))
+        Failure(Box::new(Message { text: format!("{kind}: {what}") }))
     }
 
     #[cold]
@@ -51,7 +56,7 @@ impl Failure {
     /// A panic was caught: a defect of this library.
     #[cold]
     pub(crate) fn panicked() -> Failure {
-        Failure::new("Aborted", "internal error: a panic was caught at the border of the library")
+        Failure::new("Aborted", "internal error: the library caught a panic")
     }
 }
 
@@ -78,8 +83,17 @@ impl From<Error> for Failure {
                 "Merge operator failed: Could not perform merge. ({error})"
             ));
         }
+        if is_of_device(&error) && error.kind() == Kind::NotFound {
+            // Callers read NotFound as a key that is not there.
+            return Failure::io(format_args!("No such file or directory: {error}"));
+        }
         Failure::new(word(error.kind()), error)
     }
+}
+
+/// Whether a call of the device failed: then a kind such as `NotFound` is about a file, and about no table.
+pub(crate) fn is_of_device(error: &Error) -> bool {
+    std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
 }
 
 /// A handle that must be there.
@@ -92,5 +106,19 @@ impl<T> Given<T> for Option<T> {
     #[inline]
     fn given(self) -> Result<T> {
         self.ok_or_else(|| Failure::invalid("a handle is null"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_file_is_no_missing_key() {
+        let error = Error::io("making a segment", std::io::ErrorKind::NotFound.into());
+        let failure = Failure::from(error);
+        assert!(failure.text().starts_with("IO error: No such file or directory: "), "{}", failure.text());
+        let failure = Failure::from(Error::new(Kind::NotFound, "there is no table \"x\""));
+        assert!(failure.text().starts_with("NotFound: "), "{}", failure.text());
     }
 }

@@ -1,33 +1,33 @@
-//! The macros that generated modules are made of: knobs of objects, objects of nothing but knobs, stubs, and
-//! other names.
+//! The macros that generated modules are made of: fields of objects, objects of nothing but fields, stubs,
+//! and other names.
 
 use crate::ffi::failure::{Failure, Result};
 
-/// Knobs that can be set by name, from text, and told.
+/// Fields that can be set by name, from text, and told.
 pub(crate) trait Named {
-    /// Sets the knob `name`, in lower case; none if there is no such knob.
+    /// Sets the field `name`, in lower case; none if there is no such field.
     fn set_text(&mut self, name: &str, text: &str) -> Option<Result<()>>;
 
-    /// All knobs, in the order of their names.
-    fn told(&self) -> Vec<(&'static str, Told)>;
+    /// All fields, in the order of their names.
+    fn told(&self) -> Vec<(&'static str, FieldValue)>;
 }
 
 /// The value of an option field.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum FieldValue {
     /// Of a type that flags have.
     Byte(u8),
     Whole(i128),
     Real(f64),
 }
 
-/// A value of a knob as text has it.
+/// A value of a field as text has it.
 pub(crate) trait FromText: Sized {
     /// The value, if the text is one.
     fn from_text(text: &str) -> Option<Self>;
 
     /// The value, by its kind.
-    fn told(self) -> Told;
+    fn told(self) -> FieldValue;
 
     /// The value as the setter of `name` keeps it.
     fn kept(self, _name: &str) -> Self {
@@ -39,7 +39,7 @@ pub(crate) trait FromText: Sized {
 pub(crate) const SMALL_NUMBERS: [&str; 3] =
     ["block_protection_bytes_per_key", "bottommost_level_compaction", "memtable_protection_bytes_per_key"];
 
-/// The value that `text` is for the knob `name`.
+/// The value that `text` is for the field `name`.
 pub(crate) fn parsed<T: FromText>(name: &str, text: &str) -> Result<T> {
     T::from_text(text).ok_or_else(|| Failure::invalid(format_args!("option {name}={text}: no value of it")))
 }
@@ -68,8 +68,8 @@ macro_rules! whole_numbers {
                 whole(text)?.try_into().ok()
             }
 
-            fn told(self) -> Told {
-                Told::Whole(self as i128)
+            fn told(self) -> FieldValue {
+                FieldValue::Whole(self as i128)
             }
         }
     )* };
@@ -82,8 +82,8 @@ impl FromText for u8 {
         whole(text)?.try_into().ok()
     }
 
-    fn told(self) -> Told {
-        Told::Byte(self)
+    fn told(self) -> FieldValue {
+        FieldValue::Byte(self)
     }
 
     /// As in RocksDB a flag that is set is 1, whatever it was set to.
@@ -97,34 +97,34 @@ impl FromText for f64 {
         text.parse().ok()
     }
 
-    fn told(self) -> Told {
-        Told::Real(self)
+    fn told(self) -> FieldValue {
+        FieldValue::Real(self)
     }
 }
 
 /// Values of an object by name, each with what a new object has, and the functions that set and get it. A
 /// null object takes nothing and has zeros.
-macro_rules! knobs {
-    (plain $object:ident $knobs:ident { $($rows:tt)* }) => {
-        /// An object of nothing but knobs.
+macro_rules! option_fields {
+    (plain $object:ident $fields:ident { $($rows:tt)* }) => {
+        /// An object of nothing but fields.
         #[derive(Clone, Debug, Default)]
         pub(crate) struct $object {
-            pub(crate) knobs: $knobs,
+            pub(crate) fields: $fields,
         }
 
-        knobs! { own $object $knobs { $($rows)* } }
+        option_fields! { own $object $fields { $($rows)* } }
     };
-    (own $object:ident $knobs:ident { $( $field:ident : $kind:ty = $default:expr
+    (own $object:ident $fields:ident { $( $field:ident : $kind:ty = $default:expr
         $(, set $set:ident $set_kind:ty)?
         $(, get $get:ident $get_kind:ty)?
         $(, get_as $as:ident $as_kind:ty)? ; )* }) => {
         /// What is set and got by name.
         #[derive(Clone, Debug)]
-        pub(crate) struct $knobs {
+        pub(crate) struct $fields {
             $( pub(crate) $field: $kind, )*
         }
 
-        impl $crate::ffi::option_fields::Named for $knobs {
+        impl $crate::ffi::option_fields::Named for $fields {
             fn set_text(&mut self, name: &str, text: &str) -> Option<$crate::ffi::failure::Result<()>> {
                 match name {
                     $( stringify!($field) => {
@@ -134,14 +134,14 @@ macro_rules! knobs {
                 }
             }
 
-            fn told(&self) -> Vec<(&'static str, $crate::ffi::option_fields::Told)> {
+            fn told(&self) -> Vec<(&'static str, $crate::ffi::option_fields::FieldValue)> {
                 vec![$( (stringify!($field), $crate::ffi::option_fields::FromText::told(self.$field)), )*]
             }
         }
 
-        impl Default for $knobs {
+        impl Default for $fields {
             fn default() -> Self {
-                $knobs { $( $field: $default, )* }
+                $fields { $( $field: $default, )* }
             }
         }
 
@@ -149,26 +149,26 @@ macro_rules! knobs {
             #[unsafe(no_mangle)]
             extern "C" fn $set(object: Option<&mut $object>, value: $set_kind) {
                 if let Some(object) = object {
-                    object.knobs.$field = $crate::ffi::option_fields::FromText::kept(value, stringify!($field));
+                    object.fields.$field = $crate::ffi::option_fields::FromText::kept(value, stringify!($field));
                 }
             }
         )?
         $(
             #[unsafe(no_mangle)]
             extern "C" fn $get(object: Option<&$object>) -> $get_kind {
-                object.map_or(<$get_kind>::default(), |object| object.knobs.$field)
+                object.map_or(<$get_kind>::default(), |object| object.fields.$field)
             }
         )?
         $(
             #[unsafe(no_mangle)]
             extern "C" fn $as(object: Option<&$object>) -> $as_kind {
-                object.map_or(0, |object| object.knobs.$field as $as_kind)
+                object.map_or(0, |object| object.fields.$field as $as_kind)
             }
         )? )*
     };
 }
 
-/// Makes an object of nothing but knobs.
+/// Makes an object of nothing but fields.
 macro_rules! create {
     ($name:ident $object:ident) => {
         #[unsafe(no_mangle)]
@@ -178,7 +178,7 @@ macro_rules! create {
     };
 }
 
-/// Frees an object of nothing but knobs.
+/// Frees an object of nothing but fields.
 macro_rules! destroy {
     ($name:ident $object:ident) => {
         #[unsafe(no_mangle)]
@@ -194,7 +194,9 @@ macro_rules! destroy {
 macro_rules! stub {
     (failing $name:ident ( $($kind:ty),* ) $(-> $result:ty)?) => {
         #[unsafe(no_mangle)]
-        extern "C" fn $name($( _: $kind, )* error: $crate::ffi::types::ErrPtr<'_>) $(-> $result)? {
+        unsafe extern "C" fn $name($( _: $kind, )* error: *mut *mut std::ffi::c_char) $(-> $result)? {
+            // SAFETY: the C caller keeps to the header.
+            let error = unsafe { $crate::ffi::arguments::ErrPtr::from_c(error) };
             error.report(|| Err($crate::ffi::failure::Failure::not_implemented(stringify!($name))))
         }
     };

@@ -1,9 +1,9 @@
 //! The words that RocksDB's option files use for the values of options, and the numbers they stand for.
 
-/// Words for values, in the order of their numbers, and the option that each stands for.
-type Words = &'static [(i128, &'static str)];
+/// LentText for values, in the order of their numbers, and the option that each stands for.
+type LentText = &'static [(i128, &'static str)];
 
-const CODECS: Words = &[
+const CODECS: LentText = &[
     (0, "kNoCompression"),
     (1, "kSnappyCompression"),
     (2, "kZlibCompression"),
@@ -14,18 +14,18 @@ const CODECS: Words = &[
     (7, "kZSTD"),
     (255, "kDisableCompressionOption"),
 ];
-const STYLES: Words =
+const STYLES: LentText =
     &[(0, "kCompactionStyleLevel"), (1, "kCompactionStyleUniversal"), (2, "kCompactionStyleFIFO")];
-const PRIORITIES: Words = &[
+const PRIORITIES: LentText = &[
     (0, "kByCompensatedSize"),
     (1, "kOldestLargestSeqFirst"),
     (2, "kOldestSmallestSeqFirst"),
     (3, "kMinOverlappingRatio"),
     (4, "kRoundRobin"),
 ];
-const TEMPERATURES: Words =
+const TEMPERATURES: LentText =
     &[(0, "kUnknown"), (4, "kHot"), (8, "kWarm"), (10, "kCool"), (12, "kCold"), (16, "kIce")];
-const LEVELS: Words = &[
+const LEVELS: LentText = &[
     (0, "DEBUG_LEVEL"),
     (1, "INFO_LEVEL"),
     (2, "WARN_LEVEL"),
@@ -33,28 +33,28 @@ const LEVELS: Words = &[
     (4, "FATAL_LEVEL"),
     (5, "HEADER_LEVEL"),
 ];
-const RECOVERY: Words = &[
+const RECOVERY: LentText = &[
     (0, "kTolerateCorruptedTailRecords"),
     (1, "kAbsoluteConsistency"),
     (2, "kPointInTimeRecovery"),
     (3, "kSkipAnyCorruptedRecords"),
 ];
-const PREPOPULATION: Words = &[(0, "kDisable"), (1, "kFlushOnly")];
-const TIERS: Words = &[(0, "kVolatileTier"), (1, "kVolatileCompressedTier"), (2, "kNonVolatileBlockTier")];
-const CHECKSUMS: Words =
+const PREPOPULATION: LentText = &[(0, "kDisable"), (1, "kFlushOnly")];
+const TIERS: LentText = &[(0, "kVolatileTier"), (1, "kVolatileCompressedTier"), (2, "kNonVolatileBlockTier")];
+const CHECKSUMS: LentText =
     &[(0, "kNoChecksum"), (1, "kCRC32c"), (2, "kxxHash"), (3, "kxxHash64"), (4, "kXXH3")];
-const INDEXES: Words = &[
+const INDEXES: LentText = &[
     (0, "kBinarySearch"),
     (1, "kHashSearch"),
     (2, "kTwoLevelIndexSearch"),
     (3, "kBinarySearchWithFirstKey"),
 ];
-const BLOCK_INDEXES: Words = &[(0, "kDataBlockBinarySearch"), (1, "kDataBlockBinaryAndHash")];
-const SHORTENINGS: Words =
+const BLOCK_INDEXES: LentText = &[(0, "kDataBlockBinarySearch"), (1, "kDataBlockBinaryAndHash")];
+const SHORTENINGS: LentText =
     &[(0, "kNoShortening"), (1, "kShortenSeparators"), (2, "kShortenSeparatorsAndSuccessor")];
-const SEARCHES: Words = &[(0, "kBinary"), (1, "kInterpolation")];
+const SEARCHES: LentText = &[(0, "kBinary"), (1, "kInterpolation")];
 
-const WORDS: [Words; 13] = [
+const WORDS: [LentText; 13] = [
     CODECS,
     STYLES,
     PRIORITIES,
@@ -70,7 +70,7 @@ const WORDS: [Words; 13] = [
     SEARCHES,
 ];
 
-fn words_of(option: &str) -> Words {
+fn words_of(option: &str) -> LentText {
     match option {
         "compression" | "bottommost_compression" | "blob_compression_type" | "wal_compression" => CODECS,
         "compaction_style" => STYLES,

@@ -8,36 +8,36 @@ use crate::ffi::types::{Out, Slice};
 
 /// A text that callers borrow: bytes with a length, and a zero behind them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Words(Vec<u8>);
+pub(crate) struct LentText(Vec<u8>);
 
-impl Default for Words {
+impl Default for LentText {
     fn default() -> Self {
-        Words(vec![0])
+        LentText(vec![0])
     }
 }
 
-impl From<&[u8]> for Words {
+impl From<&[u8]> for LentText {
     fn from(bytes: &[u8]) -> Self {
         let mut words = Vec::with_capacity(bytes.len() + 1);
         words.extend_from_slice(bytes);
         words.push(0);
-        Words(words)
+        LentText(words)
     }
 }
 
-impl From<&str> for Words {
+impl From<&str> for LentText {
     fn from(text: &str) -> Self {
         text.as_bytes().into()
     }
 }
 
-impl From<String> for Words {
+impl From<String> for LentText {
     fn from(text: String) -> Self {
         text.as_bytes().into()
     }
 }
 
-impl Words {
+impl LentText {
     /// The bytes, without the zero.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0[..self.0.len() - 1]
@@ -52,8 +52,8 @@ impl Words {
 /// The type of a field.
 macro_rules! value_type {
     (number $kind:ty) => { $kind };
-    (text) => { $crate::ffi::value_objects::Words };
-    (texts) => { Vec<$crate::ffi::value_objects::Words> };
+    (text) => { $crate::ffi::value_objects::LentText };
+    (texts) => { Vec<$crate::ffi::value_objects::LentText> };
     (failure) => { Option<$crate::ffi::failure::Failure> };
     (part $of:ty) => { $of };
     (parts $of:ty) => { Vec<$of> };
@@ -87,9 +87,10 @@ macro_rules! value_getter {
         }
     };
     ($object:ident $field:ident $name:ident failure) => {
-        #[unsafe(no_mangle)]
-        extern "C" fn $name(object: Option<&$object>, error: $crate::ffi::types::ErrPtr<'_>) {
-            error.report(|| object.and_then(|object| object.$field.clone()).map_or(Ok(()), Err))
+        export! {
+            fn $name(object: Option<&$object>, error: ErrPtr<'_>) {
+                object.and_then(|object| object.$field.clone()).map_or(Ok(()), Err)
+            }
         }
     };
     ($object:ident $field:ident $name:ident part $of:ty) => {
@@ -130,7 +131,7 @@ macro_rules! count {
 }
 
 /// A text that is there, or null and no length.
-pub(crate) fn lent(words: Option<&Words>, len: Out<'_, usize>) -> *const c_char {
+pub(crate) fn lent(words: Option<&LentText>, len: Out<'_, usize>) -> *const c_char {
     match words {
         Some(words) => words.lend(len),
         None => {

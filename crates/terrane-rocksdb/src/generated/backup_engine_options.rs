@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use crate::options::BackupEngineOptions;
 
-knobs! { own BackupEngineOptions BackupEngineOptionsKnobs {
+option_fields! { own BackupEngineOptions BackupEngineOptionsFields {
     backup_log_files: u8 = 1, set rocksdb_backup_engine_options_set_backup_log_files u8, get rocksdb_backup_engine_options_get_backup_log_files u8;
     backup_rate_limit: u64 = 0, set rocksdb_backup_engine_options_set_backup_rate_limit u64, get rocksdb_backup_engine_options_get_backup_rate_limit u64;
     callback_trigger_interval_size: u64 = 4194304, set rocksdb_backup_engine_options_set_callback_trigger_interval_size u64, get rocksdb_backup_engine_options_get_callback_trigger_interval_size u64;

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use crate::options::CompactRangeOptions;
 
-knobs! { own CompactRangeOptions CompactRangeOptionsKnobs {
+option_fields! { own CompactRangeOptions CompactRangeOptionsFields {
     allow_write_stall: u8 = 0, set rocksdb_compactoptions_set_allow_write_stall u8, get rocksdb_compactoptions_get_allow_write_stall u8;
     blob_garbage_collection_age_cutoff: f64 = -1.0, set rocksdb_compactoptions_set_blob_garbage_collection_age_cutoff f64, get rocksdb_compactoptions_get_blob_garbage_collection_age_cutoff f64;
     blob_garbage_collection_policy: c_int = 2, set rocksdb_compactoptions_set_blob_garbage_collection_policy c_int, get rocksdb_compactoptions_get_blob_garbage_collection_policy c_int;

@@ -9,10 +9,14 @@ name! { rocksdb_get_pinned_v2 of rocksdb_get_pinned(a0: Pointer, a1: Pointer, a2
 name! { rocksdb_pinnable_handle_destroy of rocksdb_pinnableslice_destroy(a0: Pointer) }
 name! { rocksdb_pinnable_handle_get_value of rocksdb_pinnableslice_value(a0: Pointer, a1: Pointer) -> Pointer }
 name! { rocksdb_sstfilewriter_add of rocksdb_sstfilewriter_put(a0: Pointer, a1: Pointer, a2: usize, a3: Pointer, a4: usize, a5: Pointer) }
-name! { rocksdb_optimistictransactiondb_close of rocksdb_transactiondb_close(a0: Pointer) }
+name! { rocksdb_optimistictransactiondb_checkpoint_object_create of rocksdb_transactiondb_checkpoint_object_create(a0: Pointer, a1: Pointer) -> Pointer }
+name! { rocksdb_optimistictransactiondb_close of rocksdb_close(a0: Pointer) }
+name! { rocksdb_optimistictransactiondb_close_base_db of rocksdb_transactiondb_close_base_db(a0: Pointer) }
+name! { rocksdb_optimistictransactiondb_get_base_db of rocksdb_transactiondb_get_base_db(a0: Pointer) -> Pointer }
 name! { rocksdb_optimistictransactiondb_property_int of rocksdb_property_int(a0: Pointer, a1: Pointer, a2: Pointer) -> c_int }
 name! { rocksdb_optimistictransactiondb_property_value of rocksdb_property_value(a0: Pointer, a1: Pointer) -> Pointer }
 name! { rocksdb_optimistictransactiondb_write of rocksdb_write(a0: Pointer, a1: Pointer, a2: Pointer, a3: Pointer) }
+name! { rocksdb_transactiondb_close of rocksdb_close(a0: Pointer) }
 name! { rocksdb_transactiondb_create_iterator of rocksdb_create_iterator(a0: Pointer, a1: Pointer) -> Pointer }
 name! { rocksdb_transactiondb_create_iterator_cf of rocksdb_create_iterator_cf(a0: Pointer, a1: Pointer, a2: Pointer) -> Pointer }
 name! { rocksdb_transactiondb_flush of rocksdb_flush(a0: Pointer, a1: Pointer, a2: Pointer) }

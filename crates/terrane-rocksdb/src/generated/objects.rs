@@ -2,17 +2,17 @@
 
 use std::ffi::{c_int, c_uint};
 
-knobs! { plain BlockCacheTraceOptions BlockCacheTraceOptionsKnobs {
+option_fields! { plain BlockCacheTraceOptions BlockCacheTraceOptionsFields {
     sampling_frequency: u64 = 1, set rocksdb_block_cache_trace_options_set_sampling_frequency u64, get rocksdb_block_cache_trace_options_get_sampling_frequency u64;
 } }
 create! { rocksdb_block_cache_trace_options_create BlockCacheTraceOptions }
 destroy! { rocksdb_block_cache_trace_options_destroy BlockCacheTraceOptions }
-knobs! { plain BlockCacheTraceWriterOptions BlockCacheTraceWriterOptionsKnobs {
+option_fields! { plain BlockCacheTraceWriterOptions BlockCacheTraceWriterOptionsFields {
     max_trace_file_size: u64 = 68719476736, set rocksdb_block_cache_trace_writer_options_set_max_trace_file_size u64, get rocksdb_block_cache_trace_writer_options_get_max_trace_file_size u64;
 } }
 create! { rocksdb_block_cache_trace_writer_options_create BlockCacheTraceWriterOptions }
 destroy! { rocksdb_block_cache_trace_writer_options_destroy BlockCacheTraceWriterOptions }
-knobs! { plain CompactFilesOptions CompactFilesOptionsKnobs {
+option_fields! { plain CompactFilesOptions CompactFilesOptionsFields {
     allow_trivial_move: u8 = 0, set rocksdb_compaction_options_set_allow_trivial_move u8, get rocksdb_compaction_options_get_allow_trivial_move u8;
     compression: c_int = 255, set rocksdb_compaction_options_set_compression c_int, get rocksdb_compaction_options_get_compression c_int;
     max_subcompactions: c_uint = 0, set rocksdb_compaction_options_set_max_subcompactions c_uint, get rocksdb_compaction_options_get_max_subcompactions c_uint;
@@ -21,7 +21,7 @@ knobs! { plain CompactFilesOptions CompactFilesOptionsKnobs {
 } }
 create! { rocksdb_compaction_options_create CompactFilesOptions }
 destroy! { rocksdb_compaction_options_destroy CompactFilesOptions }
-knobs! { plain CuckooOptions CuckooOptionsKnobs {
+option_fields! { plain CuckooOptions CuckooOptionsFields {
     cuckoo_block_size: c_uint = 5, set rocksdb_cuckoo_options_set_cuckoo_block_size c_uint, get rocksdb_cuckoo_options_get_cuckoo_block_size c_uint;
     hash_table_ratio: f64 = 0.9, set rocksdb_cuckoo_options_set_hash_table_ratio f64, get rocksdb_cuckoo_options_get_hash_table_ratio f64;
     identity_as_first_hash: u8 = 0, set rocksdb_cuckoo_options_set_identity_as_first_hash u8, get rocksdb_cuckoo_options_get_identity_as_first_hash u8;
@@ -30,7 +30,7 @@ knobs! { plain CuckooOptions CuckooOptionsKnobs {
 } }
 create! { rocksdb_cuckoo_options_create CuckooOptions }
 destroy! { rocksdb_cuckoo_options_destroy CuckooOptions }
-knobs! { plain EnvOptions EnvOptionsKnobs {
+option_fields! { plain EnvOptions EnvOptionsFields {
     allow_fallocate: u8 = 1, set rocksdb_envoptions_set_allow_fallocate u8, get rocksdb_envoptions_get_allow_fallocate u8;
     bytes_per_sync: u64 = 0, set rocksdb_envoptions_set_bytes_per_sync u64, get rocksdb_envoptions_get_bytes_per_sync u64;
     compaction_readahead_size: usize = 2097152, set rocksdb_envoptions_set_compaction_readahead_size usize, get rocksdb_envoptions_get_compaction_readahead_size usize;
@@ -45,7 +45,7 @@ knobs! { plain EnvOptions EnvOptionsKnobs {
 } }
 create! { rocksdb_envoptions_create EnvOptions }
 destroy! { rocksdb_envoptions_destroy EnvOptions }
-knobs! { plain FifoCompactionOptions FifoCompactionOptionsKnobs {
+option_fields! { plain FifoCompactionOptions FifoCompactionOptionsFields {
     age_for_warm: u64 = 0, set rocksdb_fifo_compaction_options_set_age_for_warm u64, get rocksdb_fifo_compaction_options_get_age_for_warm u64;
     allow_compaction: u8 = 0, set rocksdb_fifo_compaction_options_set_allow_compaction u8, get rocksdb_fifo_compaction_options_get_allow_compaction u8;
     allow_trivial_copy_when_change_temperature: u8 = 0, set rocksdb_fifo_compaction_options_set_allow_trivial_copy_when_change_temperature u8, get rocksdb_fifo_compaction_options_get_allow_trivial_copy_when_change_temperature u8;
@@ -56,7 +56,7 @@ knobs! { plain FifoCompactionOptions FifoCompactionOptionsKnobs {
 } }
 create! { rocksdb_fifo_compaction_options_create FifoCompactionOptions }
 destroy! { rocksdb_fifo_compaction_options_destroy FifoCompactionOptions }
-knobs! { plain FlushOptions FlushOptionsKnobs {
+option_fields! { plain FlushOptions FlushOptionsFields {
     allow_write_stall: u8 = 0, set rocksdb_flushoptions_set_allow_write_stall u8, get rocksdb_flushoptions_get_allow_write_stall u8;
     force_atomic_flush: u8 = 0, set rocksdb_flushoptions_set_force_atomic_flush u8, get rocksdb_flushoptions_get_force_atomic_flush u8;
     listener_wait: u8 = 0, set rocksdb_flushoptions_set_listener_wait u8, get rocksdb_flushoptions_get_listener_wait u8;
@@ -64,22 +64,22 @@ knobs! { plain FlushOptions FlushOptionsKnobs {
 } }
 create! { rocksdb_flushoptions_create FlushOptions }
 destroy! { rocksdb_flushoptions_destroy FlushOptions }
-knobs! { plain FlushWalOptions FlushWalOptionsKnobs {
+option_fields! { plain FlushWalOptions FlushWalOptionsFields {
     rate_limiter_priority: c_int = 4, set rocksdb_flushwaloptions_set_rate_limiter_priority c_int, get rocksdb_flushwaloptions_get_rate_limiter_priority c_int;
     sync: u8 = 0, set rocksdb_flushwaloptions_set_sync u8, get rocksdb_flushwaloptions_get_sync u8;
 } }
 create! { rocksdb_flushwaloptions_create FlushWalOptions }
 destroy! { rocksdb_flushwaloptions_destroy FlushWalOptions }
-knobs! { plain HyperClockCacheOptions HyperClockCacheOptionsKnobs {
+option_fields! { plain HyperClockCacheOptions HyperClockCacheOptionsFields {
     capacity: usize = 0, set rocksdb_hyper_clock_cache_options_set_capacity usize;
 } }
 destroy! { rocksdb_hyper_clock_cache_options_destroy HyperClockCacheOptions }
-knobs! { plain ImportColumnFamilyOptions ImportColumnFamilyOptionsKnobs {
+option_fields! { plain ImportColumnFamilyOptions ImportColumnFamilyOptionsFields {
     move_files: u8 = 0, set rocksdb_import_column_family_options_set_move_files u8, get rocksdb_import_column_family_options_get_move_files u8;
 } }
 create! { rocksdb_import_column_family_options_create ImportColumnFamilyOptions }
 destroy! { rocksdb_import_column_family_options_destroy ImportColumnFamilyOptions }
-knobs! { plain IngestOptions IngestOptionsKnobs {
+option_fields! { plain IngestOptions IngestOptionsFields {
     allow_blocking_flush: u8 = 1, set rocksdb_ingestexternalfileoptions_set_allow_blocking_flush u8, get rocksdb_ingestexternalfileoptions_get_allow_blocking_flush u8;
     allow_db_generated_files: u8 = 0, set rocksdb_ingestexternalfileoptions_set_allow_db_generated_files u8, get rocksdb_ingestexternalfileoptions_get_allow_db_generated_files u8;
     allow_global_seqno: u8 = 1, set rocksdb_ingestexternalfileoptions_set_allow_global_seqno u8, get rocksdb_ingestexternalfileoptions_get_allow_global_seqno u8;
@@ -99,47 +99,47 @@ knobs! { plain IngestOptions IngestOptionsKnobs {
 } }
 create! { rocksdb_ingestexternalfileoptions_create IngestOptions }
 destroy! { rocksdb_ingestexternalfileoptions_destroy IngestOptions }
-knobs! { plain LivefilesStorageInfoOptions LivefilesStorageInfoOptionsKnobs {
+option_fields! { plain LivefilesStorageInfoOptions LivefilesStorageInfoOptionsFields {
     atomic_flush: u8 = 0, set rocksdb_livefiles_storage_info_options_set_atomic_flush u8, get rocksdb_livefiles_storage_info_options_get_atomic_flush u8;
     include_checksum_info: u8 = 0, set rocksdb_livefiles_storage_info_options_set_include_checksum_info u8, get rocksdb_livefiles_storage_info_options_get_include_checksum_info u8;
     wal_size_for_flush: u64 = 0, set rocksdb_livefiles_storage_info_options_set_wal_size_for_flush u64, get rocksdb_livefiles_storage_info_options_get_wal_size_for_flush u64;
 } }
 create! { rocksdb_livefiles_storage_info_options_create LivefilesStorageInfoOptions }
 destroy! { rocksdb_livefiles_storage_info_options_destroy LivefilesStorageInfoOptions }
-knobs! { plain LruCacheOptions LruCacheOptionsKnobs {
+option_fields! { plain LruCacheOptions LruCacheOptionsFields {
     capacity: usize = 0, set rocksdb_lru_cache_options_set_capacity usize;
 } }
 create! { rocksdb_lru_cache_options_create LruCacheOptions }
 destroy! { rocksdb_lru_cache_options_destroy LruCacheOptions }
-knobs! { plain OpenAndCompactOptions OpenAndCompactOptionsKnobs {
+option_fields! { plain OpenAndCompactOptions OpenAndCompactOptionsFields {
     allow_resumption: u8 = 0, set rocksdb_open_and_compact_options_set_allow_resumption u8, get rocksdb_open_and_compact_options_get_allow_resumption u8;
 } }
 create! { rocksdb_open_and_compact_options_create OpenAndCompactOptions }
 destroy! { rocksdb_open_and_compact_options_destroy OpenAndCompactOptions }
-knobs! { plain OptimisticTransactionOptions OptimisticTransactionOptionsKnobs {
+option_fields! { plain OptimisticTransactionOptions OptimisticTransactionOptionsFields {
     set_snapshot: u8 = 0, set rocksdb_optimistictransaction_options_set_set_snapshot u8, get rocksdb_optimistictransaction_options_get_set_snapshot u8;
 } }
 create! { rocksdb_optimistictransaction_options_create OptimisticTransactionOptions }
 destroy! { rocksdb_optimistictransaction_options_destroy OptimisticTransactionOptions }
-knobs! { plain OptimisticTransactionDbOptions OptimisticTransactionDbOptionsKnobs {
+option_fields! { plain OptimisticTransactionDbOptions OptimisticTransactionDbOptionsFields {
     occ_lock_buckets: c_uint = 1048576, set rocksdb_optimistictransactiondb_options_set_occ_lock_buckets c_uint, get rocksdb_optimistictransactiondb_options_get_occ_lock_buckets c_uint;
     validate_policy: c_int = 1, set rocksdb_optimistictransactiondb_options_set_validate_policy c_int, get rocksdb_optimistictransactiondb_options_get_validate_policy c_int;
 } }
 create! { rocksdb_optimistictransactiondb_options_create OptimisticTransactionDbOptions }
 destroy! { rocksdb_optimistictransactiondb_options_destroy OptimisticTransactionDbOptions }
-knobs! { plain ReplayOptions ReplayOptionsKnobs {
+option_fields! { plain ReplayOptions ReplayOptionsFields {
     fast_forward: f64 = 1.0, set rocksdb_replay_options_set_fast_forward f64, get rocksdb_replay_options_get_fast_forward f64;
     num_threads: c_uint = 1, set rocksdb_replay_options_set_num_threads c_uint, get rocksdb_replay_options_get_num_threads c_uint;
 } }
 create! { rocksdb_replay_options_create ReplayOptions }
 destroy! { rocksdb_replay_options_destroy ReplayOptions }
-knobs! { plain RestoreOptions RestoreOptionsKnobs {
+option_fields! { plain RestoreOptions RestoreOptionsFields {
     keep_log_files: c_int = 0, set rocksdb_restore_options_set_keep_log_files c_int, get_as rocksdb_restore_options_get_keep_log_files u8;
     mode: c_int = 65535, set rocksdb_restore_options_set_mode c_int, get rocksdb_restore_options_get_mode c_int;
 } }
 create! { rocksdb_restore_options_create RestoreOptions }
 destroy! { rocksdb_restore_options_destroy RestoreOptions }
-knobs! { plain SizeApproximationOptions SizeApproximationOptionsKnobs {
+option_fields! { plain SizeApproximationOptions SizeApproximationOptionsFields {
     files_size_error_margin: f64 = -1.0, set rocksdb_size_approximation_options_set_files_size_error_margin f64, get rocksdb_size_approximation_options_get_files_size_error_margin f64;
     include_blob_files: u8 = 0, set rocksdb_size_approximation_options_set_include_blob_files u8, get rocksdb_size_approximation_options_get_include_blob_files u8;
     include_files: u8 = 1, set rocksdb_size_approximation_options_set_include_files u8, get rocksdb_size_approximation_options_get_include_files u8;
@@ -147,7 +147,7 @@ knobs! { plain SizeApproximationOptions SizeApproximationOptionsKnobs {
 } }
 create! { rocksdb_size_approximation_options_create SizeApproximationOptions }
 destroy! { rocksdb_size_approximation_options_destroy SizeApproximationOptions }
-knobs! { plain TraceOptions TraceOptionsKnobs {
+option_fields! { plain TraceOptions TraceOptionsFields {
     filter: u64 = 0, set rocksdb_trace_options_set_filter u64, get rocksdb_trace_options_get_filter u64;
     max_trace_file_size: u64 = 68719476736, set rocksdb_trace_options_set_max_trace_file_size u64, get rocksdb_trace_options_get_max_trace_file_size u64;
     preserve_write_order: u8 = 0, set rocksdb_trace_options_set_preserve_write_order u8, get rocksdb_trace_options_get_preserve_write_order u8;
@@ -155,7 +155,7 @@ knobs! { plain TraceOptions TraceOptionsKnobs {
 } }
 create! { rocksdb_trace_options_create TraceOptions }
 destroy! { rocksdb_trace_options_destroy TraceOptions }
-knobs! { plain TransactionOptions TransactionOptionsKnobs {
+option_fields! { plain TransactionOptions TransactionOptionsFields {
     commit_bypass_memtable: u8 = 0, set rocksdb_transaction_options_set_commit_bypass_memtable u8, get rocksdb_transaction_options_get_commit_bypass_memtable u8;
     deadlock_detect: u8 = 0, set rocksdb_transaction_options_set_deadlock_detect u8, get rocksdb_transaction_options_get_deadlock_detect u8;
     deadlock_detect_depth: i64 = 50, set rocksdb_transaction_options_set_deadlock_detect_depth i64, get rocksdb_transaction_options_get_deadlock_detect_depth i64;
@@ -174,7 +174,7 @@ knobs! { plain TransactionOptions TransactionOptionsKnobs {
 } }
 create! { rocksdb_transaction_options_create TransactionOptions }
 destroy! { rocksdb_transaction_options_destroy TransactionOptions }
-knobs! { plain TransactionDbOptions TransactionDbOptionsKnobs {
+option_fields! { plain TransactionDbOptions TransactionDbOptionsFields {
     default_lock_timeout: i64 = 1000, set rocksdb_transactiondb_options_set_default_lock_timeout i64, get rocksdb_transactiondb_options_get_default_lock_timeout i64;
     default_write_batch_flush_threshold: i64 = 0, set rocksdb_transactiondb_options_set_default_write_batch_flush_threshold i64, get rocksdb_transactiondb_options_get_default_write_batch_flush_threshold i64;
     enable_udt_validation: u8 = 1, set rocksdb_transactiondb_options_set_enable_udt_validation u8, get rocksdb_transactiondb_options_get_enable_udt_validation u8;
@@ -190,7 +190,7 @@ knobs! { plain TransactionDbOptions TransactionDbOptionsKnobs {
 } }
 create! { rocksdb_transactiondb_options_create TransactionDbOptions }
 destroy! { rocksdb_transactiondb_options_destroy TransactionDbOptions }
-knobs! { plain UniversalCompactionOptions UniversalCompactionOptionsKnobs {
+option_fields! { plain UniversalCompactionOptions UniversalCompactionOptionsFields {
     allow_trivial_move: u8 = 0, set rocksdb_universal_compaction_options_set_allow_trivial_move u8, get rocksdb_universal_compaction_options_get_allow_trivial_move u8;
     compression_size_percent: c_int = -1, set rocksdb_universal_compaction_options_set_compression_size_percent c_int, get rocksdb_universal_compaction_options_get_compression_size_percent c_int;
     incremental: u8 = 0, set rocksdb_universal_compaction_options_set_incremental u8, get rocksdb_universal_compaction_options_get_incremental u8;
@@ -204,7 +204,7 @@ knobs! { plain UniversalCompactionOptions UniversalCompactionOptionsKnobs {
 } }
 create! { rocksdb_universal_compaction_options_create UniversalCompactionOptions }
 destroy! { rocksdb_universal_compaction_options_destroy UniversalCompactionOptions }
-knobs! { plain WaitForCompactOptions WaitForCompactOptionsKnobs {
+option_fields! { plain WaitForCompactOptions WaitForCompactOptionsFields {
     abort_on_pause: u8 = 0, set rocksdb_wait_for_compact_options_set_abort_on_pause u8, get rocksdb_wait_for_compact_options_get_abort_on_pause u8;
     close_db: u8 = 0, set rocksdb_wait_for_compact_options_set_close_db u8, get rocksdb_wait_for_compact_options_get_close_db u8;
     flush: u8 = 0, set rocksdb_wait_for_compact_options_set_flush u8, get rocksdb_wait_for_compact_options_get_flush u8;
@@ -213,7 +213,7 @@ knobs! { plain WaitForCompactOptions WaitForCompactOptionsKnobs {
 } }
 create! { rocksdb_wait_for_compact_options_create WaitForCompactOptions }
 destroy! { rocksdb_wait_for_compact_options_destroy WaitForCompactOptions }
-knobs! { plain WalReadOptions WalReadOptionsKnobs {
+option_fields! { plain WalReadOptions WalReadOptionsFields {
     verify_checksums: u8 = 1, set rocksdb_wal_readoptions_set_verify_checksums u8, get rocksdb_wal_readoptions_get_verify_checksums u8;
 } }
 create! { rocksdb_wal_readoptions_create WalReadOptions }

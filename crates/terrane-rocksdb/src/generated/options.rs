@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_uint};
 
 use crate::options::Options;
 
-knobs! { own Options OptionsKnobs {
+option_fields! { own Options OptionsFields {
     wal_size_limit_mb: u64 = 0, set rocksdb_options_set_WAL_size_limit_MB u64, get rocksdb_options_get_WAL_size_limit_MB u64;
     wal_ttl_seconds: u64 = 0, set rocksdb_options_set_WAL_ttl_seconds u64, get rocksdb_options_get_WAL_ttl_seconds u64;
     access_hint_on_compaction_start: c_int = 1, set rocksdb_options_set_access_hint_on_compaction_start c_int, get rocksdb_options_get_access_hint_on_compaction_start c_int;

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use crate::options::ReadOptions;
 
-knobs! { own ReadOptions ReadOptionsKnobs {
+option_fields! { own ReadOptions ReadOptionsFields {
     adaptive_readahead: u8 = 0, set rocksdb_readoptions_set_adaptive_readahead u8, get rocksdb_readoptions_get_adaptive_readahead u8;
     allow_unprepared_value: u8 = 0, set rocksdb_readoptions_set_allow_unprepared_value u8, get rocksdb_readoptions_get_allow_unprepared_value u8;
     async_io: u8 = 0, set rocksdb_readoptions_set_async_io u8, get rocksdb_readoptions_get_async_io u8;

@@ -77,7 +77,6 @@ stub! { nothing rocksdb_hyper_clock_cache_options_set_memory_allocator(Pointer, 
 stub! { nothing rocksdb_hyper_clock_cache_options_set_num_shard_bits(Pointer, c_int) }
 stub! { nothing rocksdb_lru_cache_options_set_memory_allocator(Pointer, Pointer) }
 stub! { nothing rocksdb_lru_cache_options_set_num_shard_bits(Pointer, c_int) }
-stub! { nothing rocksdb_sst_file_manager_get_total_size(Pointer) -> u64 }
 stub! { nothing rocksdb_sst_file_manager_get_total_trash_size(Pointer) -> u64 }
 stub! { nothing rocksdb_sst_file_manager_is_max_allowed_space_reached(Pointer) -> u8 }
 stub! { nothing rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compactions(Pointer) -> u8 }

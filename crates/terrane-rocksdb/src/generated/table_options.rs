@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_uint};
 
 use crate::options::TableOptions;
 
-knobs! { own TableOptions TableOptionsKnobs {
+option_fields! { own TableOptions TableOptionsFields {
     block_align: u8 = 0, set rocksdb_block_based_options_set_block_align u8, get rocksdb_block_based_options_get_block_align u8;
     block_restart_interval: c_int = 16, set rocksdb_block_based_options_set_block_restart_interval c_int, get rocksdb_block_based_options_get_block_restart_interval c_int;
     block_size: usize = 4096, set rocksdb_block_based_options_set_block_size usize, get_as rocksdb_block_based_options_get_block_size u64;

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use crate::options::WriteOptions;
 
-knobs! { own WriteOptions WriteOptionsKnobs {
+option_fields! { own WriteOptions WriteOptionsFields {
     disable_wal: u8 = 0, get rocksdb_writeoptions_get_disable_WAL u8;
     ignore_missing_column_families: u8 = 0, set rocksdb_writeoptions_set_ignore_missing_column_families u8, get rocksdb_writeoptions_get_ignore_missing_column_families u8;
     io_activity: c_int = 255, set rocksdb_writeoptions_set_io_activity c_int, get rocksdb_writeoptions_get_io_activity c_int;

@@ -18,14 +18,14 @@ use std::ffi::c_char;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use terrane::Table;
+use terrane::{Table, read_counters};
 
 use crate::callbacks::operator_registry::Slot;
 use crate::callbacks::order::Order;
 use crate::db::timestamps::versions::{Motion, Versions};
 use crate::db::{Database, Family, FamilyHandle, family};
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::{Absent, Bytes, List, Out, OutList, Slice};
+use crate::ffi::types::{Absent, Out, Slice};
 use crate::iterator::live_count::Counted;
 use crate::iterator::prefix::WithinPrefix;
 use crate::iterator::source::Source;
@@ -72,14 +72,36 @@ impl Shown {
 }
 
 impl Iter {
-    pub(crate) fn new(family: &Family, options: Option<&ReadOptions>) -> Iter {
-        Iter::of(family, &family.seen(), options)
+    pub(crate) fn new(family: &Family, options: Option<&ReadOptions>) -> Box<Iter> {
+        match options {
+            Some(options) => Iter::of(family, &family.seen(), options),
+            None => Iter::of(family, &family.seen(), &ReadOptions::default()),
+        }
     }
 
     /// An iterator over a table of a family, as it is seen at one moment.
-    fn of(family: &Family, table: &Table, options: Option<&ReadOptions>) -> Iter {
-        let default = ReadOptions::default();
-        let options = options.unwrap_or(&default);
+    fn of(family: &Family, table: &Table, options: &ReadOptions) -> Box<Iter> {
+        let transform = family.transform.clone().filter(|_| options.fields.prefix_same_as_start != 0);
+        let mut iter = Box::new(Iter {
+            source: Source::Nothing,
+            shown: Shown::nothing(),
+            failure: None,
+            is_tailing: options.fields.tailing != 0 && options.snapshot.is_none(),
+            prefix: transform.map(|transform| WithinPrefix { transform, current: None }),
+            statistics: family.statistics.clone(),
+            pinned: (options.fields.pin_data != 0).then(RefCell::default),
+            slot: family.slot.clone(),
+            order: family.order.clone(),
+            _counted: Some(Counted::new(&family.iterators)),
+        });
+        if let Err(failure) = iter.begin(family, table, options) {
+            iter.failure = Some(failure);
+        }
+        iter
+    }
+
+    /// Gets the source of the rows. It is large, so it goes to its place at once.
+    fn begin(&mut self, family: &Family, table: &Table, options: &ReadOptions) -> Result<()> {
         let lower = options.lower.as_deref().map_or(Bound::Unbounded, Bound::Included);
         let upper = options.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let bounds = options.lower.as_deref().zip(options.upper.as_deref());
@@ -91,39 +113,25 @@ impl Iter {
             }
         });
         let range = (lower, upper);
-        let source = options.refuse_start().and_then(|()| {
-            if let Some((history, timestamp)) = family.read_by(Some(options))? {
-                options.more.refuse_filter()?;
-                let versions = Versions::new(family, table, options, history, timestamp)?;
-                return Ok(Source::Versions(Box::new(versions)));
-            }
-            Ok(Source::Cursor(
-                match (&options.snapshot, options.more.extent_filter(&family.table, &family.order)) {
+        options.refuse_start()?;
+        if let Some((history, timestamp)) = family.read_by(Some(options))? {
+            options.objects.refuse_filter()?;
+            let versions = Versions::new(family, table, options, history, timestamp)?;
+            self.source = Source::Versions(Box::new(versions));
+        } else {
+            self.source = Source::Cursor(
+                match (&options.snapshot, options.objects.extent_filter(&family.table, &family.order)) {
                     (Some(snapshot), Some(shows)) => snapshot.filtered_cursor(table, range, shows)?,
                     (Some(snapshot), None) => snapshot.range_cursor(table, range)?,
                     (None, Some(shows)) => table.filtered_cursor(range, shows)?,
                     (None, None) => table.range_cursor(range)?,
                 },
-            ))
-        });
-        let (source, failure) = match source {
-            Ok(source) if !is_empty => (source, None),
-            Ok(_) => (Source::Nothing, None),
-            Err(failure) => (Source::Nothing, Some(failure)),
-        };
-        let transform = family.transform.clone().filter(|_| options.knobs.prefix_same_as_start != 0);
-        Iter {
-            source,
-            shown: Shown::nothing(),
-            failure,
-            is_tailing: options.knobs.tailing != 0 && options.snapshot.is_none(),
-            prefix: transform.map(|transform| WithinPrefix { transform, current: None }),
-            statistics: family.statistics.clone(),
-            pinned: (options.knobs.pin_data != 0).then(RefCell::default),
-            slot: family.slot.clone(),
-            order: family.order.clone(),
-            _counted: Some(Counted::new(&family.iterators)),
+            );
         }
+        if is_empty {
+            self.source = Source::Nothing;
+        }
+        Ok(())
     }
 
     /// The row at the position, if there is one that may be shown.
@@ -154,9 +162,10 @@ impl Iter {
         if self.is_tailing {
             self.source.refresh();
         }
-        let began = self.statistics.as_ref().map(|_| moment());
+        let began = self.statistics.as_ref().map(|_| (moment(), read_counters()));
         self.failure = self.source.go(motion).err();
-        if let (Some(statistics), Some(began)) = (&self.statistics, began) {
+        if let (Some(statistics), Some((began, counters))) = (&self.statistics, began) {
+            statistics.found_blocks(counters);
             statistics.sought(moment().saturating_sub(began));
         }
         if let Some(prefix) = &mut self.prefix {
@@ -273,7 +282,7 @@ cf_variants! {
         database: Option<&Database>,
         options: Option<&ReadOptions>;
     ) -> Option<Box<Iter>> as target {
-        Some(Box::new(Iter::new(target.family(database).ok()?, options)))
+        Some(Iter::new(target.family(database).ok()?, options))
     }
 }
 
@@ -281,20 +290,20 @@ export! {
     fn rocksdb_create_iterators(
         database: Option<&Database>,
         options: Option<&ReadOptions>,
-        handles: List<'_, Option<&FamilyHandle>>,
-        iterators: OutList<'_, Option<Box<Iter>>>,
+        handles: List<'_, Option<&FamilyHandle>>[count],
+        iterators: OutList<'_, Option<Box<Iter>>>[count],
         count: usize,
         error: ErrPtr<'_>,
     ) {
         // All of them see one moment.
         let mut options = options.given()?.clone();
         let sight = database.given()?.sight();
-        if options.knobs.tailing == 0 {
+        if options.fields.tailing == 0 {
             options.snapshot.get_or_insert_with(|| sight.snapshot());
         }
-        let families = handles.of(count).iter().map(|handle| family(*handle)).collect::<Result<Vec<_>>>()?;
-        for (place, family) in iterators.of(count).iter_mut().zip(families) {
-            place.write(Some(Box::new(Iter::of(family, &sight.table(family), Some(&options)))));
+        let families = handles.iter().map(|handle| family(*handle)).collect::<Result<Vec<_>>>()?;
+        for (place, family) in iterators.iter_mut().zip(families) {
+            place.write(Some(Iter::of(family, &sight.table(family), &options)));
         }
         Ok(())
     }
@@ -321,13 +330,13 @@ export! {
 
     fn rocksdb_iter_seek(iter: Option<&mut Iter>, key: Bytes<'_>, len: usize) {
         if let Some(iter) = iter {
-            iter.place(Motion::Seek(key.of(len)));
+            iter.place(Motion::Seek(key));
         }
     }
 
     fn rocksdb_iter_seek_for_prev(iter: Option<&mut Iter>, key: Bytes<'_>, len: usize) {
         if let Some(iter) = iter {
-            iter.place(Motion::SeekBack(key.of(len)));
+            iter.place(Motion::SeekBack(key));
         }
     }
 

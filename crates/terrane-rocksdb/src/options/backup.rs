@@ -3,18 +3,19 @@
 use std::ffi::{c_char, c_void};
 
 use crate::callbacks::backup_progress::{MayExclude, OnProgress, ProgressListener};
-use crate::ffi::types::{Out, Text};
-use crate::ffi::value_objects::{Words, lent};
-use crate::generated::backup_engine_options::BackupEngineOptionsKnobs;
-use crate::generated::create_backup_options::CreateBackupOptionsKnobs;
+use crate::ffi::arguments::Text;
+use crate::ffi::types::Out;
+use crate::ffi::value_objects::{LentText, lent};
+use crate::generated::backup_engine_options::BackupEngineOptionsFields;
+use crate::generated::create_backup_options::CreateBackupOptionsFields;
 use crate::options::objects::env::Environment;
 use crate::options::objects::rate_limiter::RateLimiter;
 
 /// Options of a backup engine: where it keeps backups, and how fast it goes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BackupEngineOptions {
-    pub(crate) knobs: BackupEngineOptionsKnobs,
-    pub(crate) directory: Words,
+    pub(crate) fields: BackupEngineOptionsFields,
+    pub(crate) directory: LentText,
     pub(crate) environment: Option<Environment>,
     backup_rate: Option<RateLimiter>,
     restore_rate: Option<RateLimiter>,
@@ -22,18 +23,18 @@ pub(crate) struct BackupEngineOptions {
 
 impl BackupEngineOptions {
     /// Those of backups in a directory.
-    pub(crate) fn in_directory(directory: Words) -> BackupEngineOptions {
+    pub(crate) fn in_directory(directory: LentText) -> BackupEngineOptions {
         BackupEngineOptions { directory, ..BackupEngineOptions::default() }
     }
 
     /// Bytes per second of backups; 0 for any.
     pub(crate) fn backup_rate(&self) -> u64 {
-        rate(self.backup_rate.as_ref(), self.knobs.backup_rate_limit)
+        rate(self.backup_rate.as_ref(), self.fields.backup_rate_limit)
     }
 
     /// Bytes per second of restores; 0 for any.
     pub(crate) fn restore_rate(&self) -> u64 {
-        rate(self.restore_rate.as_ref(), self.knobs.restore_rate_limit)
+        rate(self.restore_rate.as_ref(), self.fields.restore_rate_limit)
     }
 }
 
@@ -45,11 +46,11 @@ fn rate(limiter: Option<&RateLimiter>, limit: u64) -> u64 {
 /// Options of one backup.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CreateBackupOptions {
-    pub(crate) knobs: CreateBackupOptionsKnobs,
+    pub(crate) fields: CreateBackupOptionsFields,
     pub(crate) progress: ProgressListener,
 }
 
-fn directory(directory: Text<'_>) -> Words {
+fn directory(directory: Text<'_>) -> LentText {
     directory.get().map(|directory| directory.to_bytes().into()).unwrap_or_default()
 }
 

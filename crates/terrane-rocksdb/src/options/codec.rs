@@ -8,7 +8,6 @@
 use std::ffi::c_int;
 
 use crate::ffi::failure::{Failure, Result};
-use crate::ffi::types::List;
 use crate::options::database::Options;
 
 const FAST: &str = "lz4";
@@ -20,11 +19,11 @@ const AS_OTHERS: c_int = 255;
 /// The codecs of a column family: of all levels but the last, and of the last.
 pub(crate) fn codecs(family: &Options) -> Result<(&'static str, &'static str)> {
     let (others, last) = match family.codec_of_levels[..] {
-        [] => (family.knobs.compression, family.knobs.compression),
+        [] => (family.fields.compression, family.fields.compression),
         [one] => (one, one),
         [.., others, last] => (others, last),
     };
-    let last = match family.knobs.bottommost_compression {
+    let last = match family.fields.bottommost_compression {
         AS_OTHERS => last,
         bottommost => bottommost,
     };
@@ -56,11 +55,11 @@ pub(crate) fn of_levels(text: &str) -> Result<Vec<c_int>> {
 export! {
     fn rocksdb_options_set_compression_per_level(
         options: Option<&mut Options>,
-        codecs: List<'_, c_int>,
+        codecs: List<'_, c_int>[count],
         count: usize,
     ) {
         if let Some(options) = options {
-            options.codec_of_levels = codecs.of(count).to_vec();
+            options.codec_of_levels = codecs.to_vec();
         }
     }
 }
@@ -71,8 +70,8 @@ mod tests {
 
     fn both(compression: c_int, bottommost: c_int, levels: &[c_int]) -> (&'static str, &'static str) {
         let mut options = Options { codec_of_levels: levels.to_vec(), ..Options::default() };
-        options.knobs.compression = compression;
-        options.knobs.bottommost_compression = bottommost;
+        options.fields.compression = compression;
+        options.fields.bottommost_compression = bottommost;
         codecs(&options).expect("all are known")
     }
 

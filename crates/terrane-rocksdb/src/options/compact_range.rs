@@ -1,12 +1,11 @@
 //! Options of compactions of ranges.
 
-use crate::ffi::types::Bytes;
-use crate::generated::compact_range_options::CompactRangeOptionsKnobs;
+use crate::generated::compact_range_options::CompactRangeOptionsFields;
 
 /// Options of a compaction of a range.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CompactRangeOptions {
-    pub(crate) knobs: CompactRangeOptionsKnobs,
+    pub(crate) fields: CompactRangeOptionsFields,
     /// Versions of keys below this timestamp are not read any more.
     pub(crate) history_low: Option<Vec<u8>>,
 }
@@ -26,7 +25,7 @@ export! {
         len: usize,
     ) {
         if let Some(options) = options {
-            options.history_low = (!low.is_null() && len > 0).then(|| low.of(len).to_vec());
+            options.history_low = (!low.is_empty()).then(|| low.to_vec());
         }
     }
 }

@@ -8,10 +8,10 @@ use crate::callbacks::comparator::{Comparator, UserComparator};
 use crate::callbacks::listener::EventListener;
 use crate::callbacks::merge::MergeOperator;
 use crate::callbacks::transform::Transform;
-use crate::ffi::types::{Out, Text, put};
-use crate::generated::options::OptionsKnobs;
+use crate::ffi::types::{Out, put};
+use crate::generated::options::OptionsFields;
 use crate::options::ignored::note;
-use crate::options::object_options::More;
+use crate::options::object_options::ObjectOptions;
 use crate::options::objects::env::Environment;
 use crate::options::objects::rate_limiter::RateLimiter;
 use crate::options::objects::statistics::Statistics;
@@ -21,7 +21,7 @@ use crate::options::table::TableOptions;
 /// Options of a database, or of a column family.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
-    pub(crate) knobs: OptionsKnobs,
+    pub(crate) fields: OptionsFields,
     pub(crate) table: TableOptions,
     pub(crate) merge_operator: Option<Arc<MergeOperator>>,
     pub(crate) filter: Option<Arc<UserFilter>>,
@@ -36,7 +36,7 @@ pub(crate) struct Options {
     /// A comparator that orders otherwise than by bytes.
     pub(crate) comparator: Option<Arc<UserComparator>>,
     /// What is neither a number nor decides how rows are stored.
-    pub(crate) more: More,
+    pub(crate) objects: ObjectOptions,
     /// What is counted of databases that are opened with the options.
     pub(crate) statistics: Option<Arc<Statistics>>,
     /// Event listeners of databases that are opened with the options.
@@ -45,6 +45,8 @@ pub(crate) struct Options {
     pub(crate) log_directory: CString,
     pub(crate) wal_directory: CString,
 }
+
+impl crate::ffi::arguments::Handle for Options {}
 
 /// A text that is lent for as long as its object lives and it is not set again.
 fn text(text: Option<&CStr>, len: Out<'_, usize>) -> *const c_char {

@@ -39,8 +39,8 @@ macro_rules! ignored_options {
 pub(crate) fn note(options: Option<&mut Options>, function: &'static str, is_set: bool) {
     if let Some(options) = options {
         match is_set {
-            true => options.more.noted.insert(function),
-            false => options.more.noted.remove(function),
+            true => options.objects.noted.insert(function),
+            false => options.objects.noted.remove(function),
         };
     }
 }
@@ -48,7 +48,7 @@ pub(crate) fn note(options: Option<&mut Options>, function: &'static str, is_set
 impl Options {
     /// Whether [`note`] was called for this setter.
     pub(crate) fn is_noted(&self, function: &str) -> bool {
-        self.more.noted.contains(function)
+        self.objects.noted.contains(function)
     }
 }
 
@@ -99,8 +99,8 @@ mod tests {
     #[test]
     fn an_ignored_option_is_named_once_and_refused() {
         let (mut one, mut other) = (Options::default(), Options::default());
-        one.knobs.compaction_style = 2;
-        other.knobs.compaction_style = 2;
+        one.fields.compaction_style = 2;
+        other.fields.compaction_style = 2;
         note(Some(&mut other), "rocksdb_options_set_db_paths", true);
         let lines = warnings(&[&one, &other]);
         assert_eq!(lines.len(), 2, "{lines:?}");
@@ -109,8 +109,8 @@ mod tests {
             assert!(refused.text().contains(name), "{}", refused.text());
         }
         note(Some(&mut other), "rocksdb_options_set_db_paths", false);
-        one.knobs.compaction_style = 1;
-        other.knobs.compaction_style = 0;
+        one.fields.compaction_style = 1;
+        other.fields.compaction_style = 0;
         assert_eq!(warnings(&[&one, &other]), Vec::<String>::new());
     }
 

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use crate::batch::wal_filter::{LogFilter, WalFilter};
 use crate::callbacks::filter_factory::FilterFactory;
 use crate::callbacks::logger::{Logger, LoggerHandle};
-use crate::ffi::types::{Out, Text, put};
+use crate::ffi::types::{Out, put};
 use crate::options::database::Options;
 use crate::options::ignored::note;
 use crate::options::objects::inert::{ChecksumFactory, FileManager, PartitionerFactory};
 
 /// What options have beside numbers and the objects that decide how rows are stored.
 #[derive(Clone, Debug)]
-pub(crate) struct More {
+pub(crate) struct ObjectOptions {
     pub(crate) filter_factory: Option<Arc<FilterFactory>>,
     /// Asked for what is replayed when a database is opened.
     pub(crate) wal_filter: Option<Arc<LogFilter>>,
-    /// Told of what the background does.
+    /// FieldValue of what the background does.
     pub(crate) logger: Option<Arc<Logger>>,
     /// Asked for its limit when a database is opened.
     pub(crate) file_manager: Option<FileManager>,
@@ -36,9 +36,9 @@ pub(crate) struct More {
     pub(crate) noted: BTreeSet<&'static str>,
 }
 
-impl Default for More {
+impl Default for ObjectOptions {
     fn default() -> Self {
-        More {
+        ObjectOptions {
             filter_factory: None,
             wal_filter: None,
             logger: None,
@@ -59,7 +59,7 @@ impl Options {
     pub(crate) fn compaction_filter(&self) -> Option<Arc<dyn terrane::CompactionFilter>> {
         match &self.filter {
             Some(filter) => Some(filter.clone() as _),
-            None => self.more.filter_factory.clone().map(|factory| factory as _),
+            None => self.objects.filter_factory.clone().map(|factory| factory as _),
         }
     }
 }
@@ -81,12 +81,12 @@ fn collect_deletions(
     let shown = format!(
         "CompactOnDeletionCollector (Sliding window size = {window} Deletion trigger = {trigger} Deletion ratio = {ratio})"
     );
-    change(options, |more| more.collectors.push(shown));
+    change(options, |objects| objects.collectors.push(shown));
 }
 
-fn change(options: Option<&mut Options>, change: impl FnOnce(&mut More)) {
+fn change(options: Option<&mut Options>, change: impl FnOnce(&mut ObjectOptions)) {
     if let Some(options) = options {
-        change(&mut options.more);
+        change(&mut options.objects);
     }
 }
 
@@ -96,36 +96,36 @@ export! {
         factory: Option<Box<FilterFactory>>,
     ) {
         if let Some(options) = options {
-            options.more.filter_factory = factory.map(Arc::from);
+            options.objects.filter_factory = factory.map(Arc::from);
         }
     }
 
     fn rocksdb_options_set_info_log(options: Option<&mut Options>, logger: Option<&LoggerHandle>) {
         if let Some(options) = options {
-            options.more.logger = logger.map(|logger| logger.logger.clone());
+            options.objects.logger = logger.map(|logger| logger.logger.clone());
         }
     }
 
     fn rocksdb_options_get_info_log(options: Option<&Options>) -> Option<Box<LoggerHandle>> {
-        let logger = options?.more.logger.clone()?;
+        let logger = options?.objects.logger.clone()?;
         Some(Box::new(LoggerHandle { logger }))
     }
 
     fn rocksdb_options_set_wal_filter(options: Option<&mut Options>, filter: Option<&WalFilter>) {
         if let Some(options) = options {
-            options.more.wal_filter = filter.map(|filter| filter.filter.clone());
+            options.objects.wal_filter = filter.map(|filter| filter.filter.clone());
         }
     }
 
     fn rocksdb_options_clear_wal_filter(options: Option<&mut Options>) {
         if let Some(options) = options {
-            options.more.wal_filter = None;
+            options.objects.wal_filter = None;
         }
     }
 
     fn rocksdb_options_set_sst_file_manager(options: Option<&mut Options>, manager: Option<&FileManager>) {
         if let Some(options) = options {
-            options.more.file_manager = manager.cloned();
+            options.objects.file_manager = manager.cloned();
         }
     }
 
@@ -134,7 +134,7 @@ export! {
         factory: Option<&ChecksumFactory>,
     ) {
         let mut options = options;
-        change(options.as_deref_mut(), |more| more.has_file_checksums = factory.is_some());
+        change(options.as_deref_mut(), |objects| objects.has_file_checksums = factory.is_some());
         note(options, "rocksdb_options_set_file_checksum_gen_factory", factory.is_some());
     }
 
@@ -177,17 +177,17 @@ export! {
 
     fn rocksdb_options_set_db_host_id(options: Option<&mut Options>, name: Text<'_>) {
         if let Some(options) = options {
-            options.more.host = name.get().map(CStr::to_owned).unwrap_or_default();
+            options.objects.host = name.get().map(CStr::to_owned).unwrap_or_default();
         }
     }
 
     fn rocksdb_options_get_db_host_id(options: Option<&Options>, len: Out<'_, usize>) -> *const c_char {
-        lent(options.map(|options| &options.more.host), len)
+        lent(options.map(|options| &options.objects.host), len)
     }
 
     fn rocksdb_options_set_daily_offpeak_time_utc(options: Option<&mut Options>, time: Text<'_>) {
         if let Some(options) = options {
-            options.more.offpeak = time.get().map(CStr::to_owned).unwrap_or_default();
+            options.objects.offpeak = time.get().map(CStr::to_owned).unwrap_or_default();
         }
     }
 
@@ -195,56 +195,56 @@ export! {
         options: Option<&Options>,
         len: Out<'_, usize>,
     ) -> *const c_char {
-        lent(options.map(|options| &options.more.offpeak), len)
+        lent(options.map(|options| &options.objects.offpeak), len)
     }
 }
 
 export! {
     fn rocksdb_options_checksum_handoff_file_types_clear(options: Option<&mut Options>) {
-        change(options, |more| more.handoff.clear());
+        change(options, |objects| objects.handoff.clear());
     }
 
     fn rocksdb_options_checksum_handoff_file_types_add(options: Option<&mut Options>, number: c_int) {
-        change(options, |more| {
-            more.handoff.insert(number);
+        change(options, |objects| {
+            objects.handoff.insert(number);
         });
     }
 
     fn rocksdb_options_checksum_handoff_file_types_remove(options: Option<&mut Options>, number: c_int) {
-        change(options, |more| {
-            more.handoff.remove(&number);
+        change(options, |objects| {
+            objects.handoff.remove(&number);
         });
     }
 
     fn rocksdb_options_checksum_handoff_file_types_contains(options: Option<&Options>, number: c_int) -> u8 {
-        u8::from(options.is_some_and(|options| options.more.handoff.contains(&number)))
+        u8::from(options.is_some_and(|options| options.objects.handoff.contains(&number)))
     }
 
     fn rocksdb_options_checksum_handoff_file_types_count(options: Option<&Options>) -> usize {
-        options.map_or(0, |options| options.more.handoff.len())
+        options.map_or(0, |options| options.objects.handoff.len())
     }
 
     fn rocksdb_options_calculate_sst_write_lifetime_hint_set_clear(options: Option<&mut Options>) {
-        change(options, |more| more.lifetime.clear());
+        change(options, |objects| objects.lifetime.clear());
     }
 
     fn rocksdb_options_calculate_sst_write_lifetime_hint_set_add(options: Option<&mut Options>, number: c_int) {
-        change(options, |more| {
-            more.lifetime.insert(number);
+        change(options, |objects| {
+            objects.lifetime.insert(number);
         });
     }
 
     fn rocksdb_options_calculate_sst_write_lifetime_hint_set_remove(options: Option<&mut Options>, number: c_int) {
-        change(options, |more| {
-            more.lifetime.remove(&number);
+        change(options, |objects| {
+            objects.lifetime.remove(&number);
         });
     }
 
     fn rocksdb_options_calculate_sst_write_lifetime_hint_set_contains(options: Option<&Options>, number: c_int) -> u8 {
-        u8::from(options.is_some_and(|options| options.more.lifetime.contains(&number)))
+        u8::from(options.is_some_and(|options| options.objects.lifetime.contains(&number)))
     }
 
     fn rocksdb_options_calculate_sst_write_lifetime_hint_set_count(options: Option<&Options>) -> usize {
-        options.map_or(0, |options| options.more.lifetime.len())
+        options.map_or(0, |options| options.objects.lifetime.len())
     }
 }

@@ -10,13 +10,13 @@ use crate::callbacks::table_filter::{ShowsTable, TableFilter};
 use crate::callbacks::{Destructor, State};
 use crate::extents::Owner;
 use crate::ffi::failure::{Failure, Result};
-use crate::ffi::types::{Bytes, Out, put};
+use crate::ffi::types::{Out, put};
 use crate::options::objects::index_factory::IndexName;
 use crate::options::read_write::ReadOptions;
 
 /// What options of reads have beside numbers.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct MoreOfReads {
+pub(crate) struct ReadObjectOptions {
     /// A filter of files.
     pub(crate) table_filter: Option<Arc<TableFilter>>,
     request: Option<Box<[u8]>>,
@@ -24,7 +24,7 @@ pub(crate) struct MoreOfReads {
     pub(crate) index: IndexName,
 }
 
-impl MoreOfReads {
+impl ReadObjectOptions {
     /// The filter of extents of a column family, as the engine asks it.
     pub(crate) fn extent_filter(&self, table: &Table, order: &Order) -> Option<Arc<ExtentFilter>> {
         let filter = self.table_filter.clone()?;
@@ -54,18 +54,18 @@ export! {
     ) {
         let filter = TableFilter::new(State::new(state, destructor), filter);
         if let Some(options) = options {
-            options.more.table_filter = filter.map(Arc::new);
+            options.objects.table_filter = filter.map(Arc::new);
         }
     }
 
     fn rocksdb_readoptions_clear_table_filter(options: Option<&mut ReadOptions>) {
         if let Some(options) = options {
-            options.more.table_filter = None;
+            options.objects.table_filter = None;
         }
     }
 
     fn rocksdb_readoptions_has_table_filter(options: Option<&ReadOptions>) -> u8 {
-        u8::from(options.is_some_and(|options| options.more.table_filter.is_some()))
+        u8::from(options.is_some_and(|options| options.objects.table_filter.is_some()))
     }
 
     fn rocksdb_readoptions_set_merge_operand_count_threshold(
@@ -73,38 +73,38 @@ export! {
         count: usize,
     ) {
         if let Some(options) = options {
-            options.more.operand_count = Some(count);
+            options.objects.operand_count = Some(count);
         }
     }
 
     fn rocksdb_readoptions_get_merge_operand_count_threshold(options: Option<&ReadOptions>) -> usize {
-        options.and_then(|options| options.more.operand_count).unwrap_or(0)
+        options.and_then(|options| options.objects.operand_count).unwrap_or(0)
     }
 
     fn rocksdb_readoptions_has_merge_operand_count_threshold(options: Option<&ReadOptions>) -> u8 {
-        u8::from(options.is_some_and(|options| options.more.operand_count.is_some()))
+        u8::from(options.is_some_and(|options| options.objects.operand_count.is_some()))
     }
 
     fn rocksdb_readoptions_clear_merge_operand_count_threshold(options: Option<&mut ReadOptions>) {
         if let Some(options) = options {
-            options.more.operand_count = None;
+            options.objects.operand_count = None;
         }
     }
 
-    fn rocksdb_readoptions_set_request_id(options: Option<&mut ReadOptions>, name: Bytes<'_>, len: usize) {
+    fn rocksdb_readoptions_set_request_id(options: Option<&mut ReadOptions>, name: BytesOrNull<'_>, len: usize) {
         if let Some(options) = options {
-            options.more.request = (!name.is_null()).then(|| name.of(len).into());
+            options.objects.request = name.map(Into::into);
         }
     }
 
     fn rocksdb_readoptions_clear_request_id(options: Option<&mut ReadOptions>) {
         if let Some(options) = options {
-            options.more.request = None;
+            options.objects.request = None;
         }
     }
 
     fn rocksdb_readoptions_get_request_id(options: Option<&ReadOptions>, len: Out<'_, usize>) -> *const c_char {
-        let request = options.and_then(|options| options.more.request.as_deref());
+        let request = options.and_then(|options| options.objects.request.as_deref());
         put(len, request.map_or(0, <[u8]>::len));
         request.map_or(std::ptr::null(), |request| request.as_ptr().cast())
     }

@@ -1,20 +1,19 @@
 //! Options of reads and writes.
 
 use crate::ffi::failure::{Failure, Result};
-use crate::ffi::types::Bytes;
-use crate::generated::read_options::ReadOptionsKnobs;
-use crate::generated::write_options::WriteOptionsKnobs;
-use crate::options::read_object_options::MoreOfReads;
+use crate::generated::read_options::ReadOptionsFields;
+use crate::generated::write_options::WriteOptionsFields;
+use crate::options::read_object_options::ReadObjectOptions;
 use crate::options::snapshot::SnapshotHandle;
 
 /// Options of reads. Bounds are copied when they are set.
 #[derive(Clone, Default)]
 pub(crate) struct ReadOptions {
-    pub(crate) knobs: ReadOptionsKnobs,
+    pub(crate) fields: ReadOptionsFields,
     pub(crate) snapshot: Option<terrane::Snapshot>,
     pub(crate) lower: Option<Vec<u8>>,
     pub(crate) upper: Option<Vec<u8>>,
-    pub(crate) more: MoreOfReads,
+    pub(crate) objects: ReadObjectOptions,
     /// The newest timestamp of the user that is seen.
     pub(crate) timestamp: Option<Vec<u8>>,
     /// For iterators: the oldest one, all versions from which on show.
@@ -35,7 +34,7 @@ impl ReadOptions {
         if self.timestamp.is_none() {
             return Err(Failure::invalid("iter_start_ts without a timestamp: set it too"));
         }
-        if self.knobs.tailing != 0 {
+        if self.fields.tailing != 0 {
             return Err(Failure::not_implemented("tailing with iter_start_ts: refresh the iterator"));
         }
         Ok(())
@@ -45,12 +44,7 @@ impl ReadOptions {
 /// Options of writes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteOptions {
-    pub(crate) knobs: WriteOptionsKnobs,
-}
-
-/// A bound as it is set: none for null.
-fn bound(key: Bytes<'_>, len: usize) -> Option<Vec<u8>> {
-    (!key.is_null()).then(|| key.of(len).to_vec())
+    pub(crate) fields: WriteOptionsFields,
 }
 
 export! {
@@ -64,7 +58,7 @@ export! {
 
     fn rocksdb_readoptions_set_snapshot(
         options: Option<&mut ReadOptions>,
-        snapshot: Option<&SnapshotHandle>,
+        snapshot: Option<&SnapshotHandle<'_>>,
     ) {
         if let Some(options) = options {
             options.snapshot = snapshot.and_then(SnapshotHandle::snapshot);
@@ -73,41 +67,41 @@ export! {
 
     fn rocksdb_readoptions_set_iterate_upper_bound(
         options: Option<&mut ReadOptions>,
-        key: Bytes<'_>,
+        key: BytesOrNull<'_>,
         len: usize,
     ) {
         if let Some(options) = options {
-            options.upper = bound(key, len);
+            options.upper = key.map(<[u8]>::to_vec);
         }
     }
 
     fn rocksdb_readoptions_set_iterate_lower_bound(
         options: Option<&mut ReadOptions>,
-        key: Bytes<'_>,
+        key: BytesOrNull<'_>,
         len: usize,
     ) {
         if let Some(options) = options {
-            options.lower = bound(key, len);
+            options.lower = key.map(<[u8]>::to_vec);
         }
     }
 
     fn rocksdb_readoptions_set_timestamp(
         options: Option<&mut ReadOptions>,
-        timestamp: Bytes<'_>,
+        timestamp: BytesOrNull<'_>,
         len: usize,
     ) {
         if let Some(options) = options {
-            options.timestamp = bound(timestamp, len);
+            options.timestamp = timestamp.map(<[u8]>::to_vec);
         }
     }
 
     fn rocksdb_readoptions_set_iter_start_ts(
         options: Option<&mut ReadOptions>,
-        timestamp: Bytes<'_>,
+        timestamp: BytesOrNull<'_>,
         len: usize,
     ) {
         if let Some(options) = options {
-            options.start_timestamp = bound(timestamp, len);
+            options.start_timestamp = timestamp.map(<[u8]>::to_vec);
         }
     }
 
@@ -121,7 +115,7 @@ export! {
 
     fn rocksdb_writeoptions_disable_WAL(options: Option<&mut WriteOptions>, disable: i32) {
         if let Some(options) = options {
-            options.knobs.disable_wal = u8::from(disable != 0);
+            options.fields.disable_wal = u8::from(disable != 0);
         }
     }
 }

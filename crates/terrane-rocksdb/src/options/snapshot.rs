@@ -3,14 +3,14 @@
 use crate::ffi::types::Lent;
 
 /// A handle of a snapshot. Options of reads that it was set in hold the snapshot itself.
-pub(crate) enum SnapshotHandle {
+pub(crate) enum SnapshotHandle<'a> {
     /// One by itself.
     Own(terrane::Snapshot),
     /// That of a transaction, if it has one; callers free the handle as plain memory.
-    Lent(Option<Lent<terrane::Snapshot>>),
+    Lent(Option<Lent<'a, terrane::Snapshot>>),
 }
 
-impl SnapshotHandle {
+impl SnapshotHandle<'_> {
     /// The snapshot.
     pub(crate) fn snapshot(&self) -> Option<terrane::Snapshot> {
         match self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::callbacks::table_filter::{DeleteFilter, KeyMayMatch, MakeKeyFilter};
 use crate::callbacks::{Destructor, Name, State};
-use crate::generated::table_options::TableOptionsKnobs;
+use crate::generated::table_options::TableOptionsFields;
 use crate::options::database::Options;
 use crate::options::objects::cache::Cache;
 use crate::options::objects::index_factory::IndexName;
@@ -13,7 +13,7 @@ use crate::options::objects::index_factory::IndexName;
 /// Options of block-based tables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TableOptions {
-    pub(crate) knobs: TableOptionsKnobs,
+    pub(crate) fields: TableOptionsFields,
     pub(crate) cache: Option<Cache>,
     /// Bits per key of the filter, if there was a policy.
     pub(crate) filter_bits: Option<f64>,
@@ -83,7 +83,7 @@ export! {
 
     fn rocksdb_block_based_options_set_data_block_hash_ratio(options: Option<&mut TableOptions>, ratio: f64) {
         if let Some(options) = options {
-            options.knobs.data_block_hash_table_util_ratio = ratio;
+            options.fields.data_block_hash_table_util_ratio = ratio;
         }
     }
 

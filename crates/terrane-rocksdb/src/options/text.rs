@@ -1,5 +1,5 @@
 //! Options as text: `name=value;name=value`, where a value may be such a text itself, in braces. A name that
-//! is no knob is refused: nothing is left out without a word.
+//! is no field is refused: nothing is left out without a word.
 
 use std::ffi::CString;
 use std::sync::Arc;
@@ -8,7 +8,6 @@ use crate::callbacks::merge::MergeOperator;
 use crate::callbacks::transform::Transform;
 use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::option_fields::{Named, parsed};
-use crate::ffi::types::Text;
 use crate::options::codec;
 use crate::options::database::Options;
 use crate::options::objects::cache::Cache;
@@ -63,7 +62,7 @@ impl Options {
 
     /// Sets one option.
     pub(crate) fn set_pair(&mut self, name: &str, value: &str) -> Result<()> {
-        if let Some(set) = self.knobs.set_text(&name.to_ascii_lowercase(), value) {
+        if let Some(set) = self.fields.set_text(&name.to_ascii_lowercase(), value) {
             return set;
         }
         match (name, value) {
@@ -144,7 +143,7 @@ impl TableOptions {
 
     /// Sets one option.
     pub(crate) fn set_pair(&mut self, name: &str, value: &str) -> Result<()> {
-        match (self.knobs.set_text(&name.to_ascii_lowercase(), value), name) {
+        match (self.fields.set_text(&name.to_ascii_lowercase(), value), name) {
             (Some(set), _) => return set,
             (None, "block_cache") => self.cache = Some(Cache::new(parsed(name, value)?)),
             (None, "filter_policy") => {
@@ -192,9 +191,9 @@ mod tests {
         let text = "write_buffer_size=8M; WAL_ttl_seconds=60;create_if_missing=true;compression=kNoCompression;\
                     block_based_table_factory={block_size=16K;block_cache=1G;filter_policy=bloomfilter:12:false}";
         let options = set(text).expect("all is known");
-        assert_eq!((options.knobs.write_buffer_size, options.knobs.wal_ttl_seconds), (8 << 20, 60));
-        assert_eq!((options.knobs.create_if_missing, options.knobs.compression), (1, 0));
-        assert_eq!((options.table.knobs.block_size, options.table.filter_bits), (16 << 10, Some(12.0)));
+        assert_eq!((options.fields.write_buffer_size, options.fields.wal_ttl_seconds), (8 << 20, 60));
+        assert_eq!((options.fields.create_if_missing, options.fields.compression), (1, 0));
+        assert_eq!((options.table.fields.block_size, options.table.filter_bits), (16 << 10, Some(12.0)));
         assert_eq!(options.table.cache.map(|cache| cache.capacity_bytes()), Some(1 << 30));
         set("").expect("nothing is fine");
     }

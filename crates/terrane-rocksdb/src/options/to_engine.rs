@@ -41,14 +41,14 @@ pub(crate) fn database_options(
     let (write_bytes, memory_bytes) = memory(database, family);
     let mut options =
         terrane::Options { memory_bytes, write_memory_bytes: write_bytes, ..Default::default() };
-    if database.knobs.max_background_jobs != JOBS {
-        options.background_threads = database.knobs.max_background_jobs.clamp(2, THREADS_MAX) as u64;
+    if database.fields.max_background_jobs != JOBS {
+        options.background_threads = database.fields.max_background_jobs.clamp(2, THREADS_MAX) as u64;
     }
     if let Some(rate) = database.rate.as_ref().filter(|rate| rate.bytes_per_second > 0) {
         options.io_bytes_per_second = rate.bytes_per_second.unsigned_abs().max(RATE_BYTES_MIN);
     }
     keep_history(database, &mut options);
-    options.direct_io = database.knobs.use_direct_reads != 0;
+    options.direct_io = database.fields.use_direct_reads != 0;
     for (name, value) in overrides(family, slot)? {
         options.set(name, &value)?;
     }
@@ -67,7 +67,7 @@ pub(crate) fn table_options(family: &Options, slot: &Slot) -> Result<EngineTable
 
 /// Has the journal kept for readers of changes, as RocksDB keeps its log: by size, by age, or both.
 fn keep_history(database: &Options, options: &mut terrane::Options) {
-    let (seconds, mib) = (database.knobs.wal_ttl_seconds, database.knobs.wal_size_limit_mb);
+    let (seconds, mib) = (database.fields.wal_ttl_seconds, database.fields.wal_size_limit_mb);
     let (bytes, age) = match (mib, seconds) {
         (0, 0) => (0, TimeToLive::NONE),
         (0, seconds) => (MEMORY_BYTES_MAX, TimeToLive::of(Duration::from_secs(seconds))),
@@ -81,12 +81,12 @@ fn keep_history(database: &Options, options: &mut terrane::Options) {
 
 /// Memory of writers, and all memory: theirs and the cache's, of which they may take three quarters.
 fn memory(database: &Options, family: &Options) -> (u64, u64) {
-    let knobs = &database.knobs;
-    let buffers = family.knobs.max_write_buffer_number.max(1) as u64;
+    let fields = &database.fields;
+    let buffers = family.fields.max_write_buffer_number.max(1) as u64;
     let managed = database.write_buffers.as_ref().filter(|managed| managed.bytes() > 0);
-    let wanted = match (managed, knobs.db_write_buffer_size) {
+    let wanted = match (managed, fields.db_write_buffer_size) {
         (Some(managed), _) => managed.bytes() as u64,
-        (None, 0) => (family.knobs.write_buffer_size as u64).saturating_mul(buffers),
+        (None, 0) => (family.fields.write_buffer_size as u64).saturating_mul(buffers),
         (None, bytes) => bytes as u64,
     };
     let write_bytes = wanted.clamp(WRITE_BYTES_MIN, MEMORY_BYTES_MAX / 2);
@@ -98,7 +98,7 @@ fn memory(database: &Options, family: &Options) -> (u64, u64) {
 
 /// Refuses what was set and cannot be done.
 fn refuse(options: &Options) -> Result<()> {
-    if options.more.file_manager.as_ref().is_some_and(FileManager::is_limited) {
+    if options.objects.file_manager.as_ref().is_some_and(FileManager::is_limited) {
         return Err(Failure::not_implemented(
             "max_allowed_space_usage of an SST file manager: not supported",
         ));
@@ -125,7 +125,7 @@ pub(crate) fn order_of(family: &Options) -> &str {
 }
 
 fn overrides(family: &Options, slot: &Slot) -> Result<Vec<(&'static str, String)>> {
-    let knobs = &family.knobs;
+    let fields = &family.fields;
     let (codec, last) = codecs(family)?;
     let mut overrides = vec![
         ("merge_operator", slot.name().to_owned()),
@@ -133,21 +133,21 @@ fn overrides(family: &Options, slot: &Slot) -> Result<Vec<(&'static str, String)
         ("prefix_extractor", extractor(family)),
         ("compression", codec.to_owned()),
         ("compression_last", last.to_owned()),
-        (AUTO_COMPACTION, (knobs.disable_auto_compactions == 0).to_string()),
+        (AUTO_COMPACTION, (fields.disable_auto_compactions == 0).to_string()),
     ];
-    let block_bytes = family.table.knobs.block_size;
+    let block_bytes = family.table.fields.block_size;
     if block_bytes != BLOCK_BYTES {
         overrides.push(("block_bytes", block_bytes.clamp(1 << 10, 1 << 20).to_string()));
     }
     if let Some(bits) = family.table.filter_bits {
         overrides.push(("filter_bits_per_key", (bits.round().clamp(0.0, 30.0) as u64).to_string()));
     }
-    if knobs.max_bytes_for_level_base != LEVEL_BYTES {
-        let bytes = knobs.max_bytes_for_level_base.clamp(LEVEL_BYTES_MIN, MEMORY_BYTES_MAX);
+    if fields.max_bytes_for_level_base != LEVEL_BYTES {
+        let bytes = fields.max_bytes_for_level_base.clamp(LEVEL_BYTES_MIN, MEMORY_BYTES_MAX);
         overrides.push(("level_base_bytes", bytes.to_string()));
     }
-    if knobs.max_bytes_for_level_multiplier != FANOUT {
-        let fanout = knobs.max_bytes_for_level_multiplier.round().clamp(2.0, 100.0);
+    if fields.max_bytes_for_level_multiplier != FANOUT {
+        let fanout = fields.max_bytes_for_level_multiplier.round().clamp(2.0, 100.0);
         overrides.push(("level_fanout", (fanout as u64).to_string()));
     }
     Ok(overrides)

@@ -7,7 +7,6 @@ use crate::batch_api::indexed::IndexedHandle;
 use crate::db::Family;
 use crate::db::cf_variants::Target;
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::Bytes;
 use crate::transactions::handle::Transaction;
 use crate::transactions::state::State;
 
@@ -68,8 +67,8 @@ cf_variants! {
         value_len: usize,
         error: ErrPtr<'_>,
     ) as target {
-        let key = key.of(key_len);
-        change(transaction, target, key, Change::Put(key, value.of(value_len)))
+        let key = key;
+        change(transaction, target, key, Change::Put(key, value))
     }
 
     fn rocksdb_transaction_merge | rocksdb_transaction_merge_cf(
@@ -80,8 +79,8 @@ cf_variants! {
         operand_len: usize,
         error: ErrPtr<'_>,
     ) as target {
-        let key = key.of(key_len);
-        change(transaction, target, key, Change::Merge(key, operand.of(operand_len)))
+        let key = key;
+        change(transaction, target, key, Change::Merge(key, operand))
     }
 
     fn rocksdb_transaction_delete | rocksdb_transaction_delete_cf(
@@ -90,7 +89,7 @@ cf_variants! {
         key_len: usize,
         error: ErrPtr<'_>,
     ) as target {
-        let key = key.of(key_len);
+        let key = key;
         change(transaction, target, key, Change::Delete(key))
     }
 }
@@ -99,7 +98,7 @@ export! {
     fn rocksdb_transaction_put_log_data(transaction: Option<&Transaction>, data: Bytes<'_>, len: usize) {
         if let Some(transaction) = transaction {
             // There is no way to report that it is too much.
-            let _ = transaction.state().add(0, Change::LogData(data.of(len)));
+            let _ = transaction.state().add(0, Change::LogData(data));
         }
     }
 
@@ -114,7 +113,7 @@ export! {
 
     fn rocksdb_transaction_rebuild_from_writebatch_wi(
         transaction: Option<&Transaction>,
-        batch: Option<&IndexedHandle>,
+        batch: Option<&IndexedHandle<'_>>,
         error: ErrPtr<'_>,
     ) {
         // A copy: it may be the batch of the transaction itself.

@@ -2,11 +2,11 @@
 
 use crate::db::copies::checkpoint::Checkpoint;
 use crate::db::open::Access;
-use crate::db::open::handles::{Listed, close as close_handle, open_default, open_listed};
+use crate::db::open::handles::{Listed, open_default, open_listed};
 use crate::db::transaction_registry::Transactions;
 use crate::db::{Database, FamilyHandle};
+use crate::ffi::arguments::Text;
 use crate::ffi::failure::{Given, Result};
-use crate::ffi::types::{List, OutList, Text};
 use crate::generated::objects::{OptimisticTransactionDbOptions, TransactionDbOptions};
 use crate::options::database::Options;
 
@@ -43,17 +43,6 @@ fn open_families(
     open_listed(options, path, listed, Access::Write, with(kind))
 }
 
-/// A handle of the database as a plain one.
-fn base(database: Option<&Database>) -> Option<Box<Database>> {
-    Some(Box::new(database?.clone()))
-}
-
-fn close(database: Option<Box<Database>>) {
-    if let Some(database) = database {
-        close_handle(&database);
-    }
-}
-
 export! {
     fn rocksdb_transactiondb_open(
         options: Option<&Options>,
@@ -69,12 +58,12 @@ export! {
         transaction_options: Option<&TransactionDbOptions>,
         path: Text<'_>,
         count: i32,
-        names: List<'_, Text<'_>>,
-        family_options: List<'_, Option<&Options>>,
-        handles: OutList<'_, Option<Box<FamilyHandle>>>,
+        names: List<'_, Text<'_>>[count],
+        family_options: List<'_, Option<&Options>>[count],
+        handles: OutList<'_, Option<Box<FamilyHandle>>>[count],
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
-        let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
+        let listed = Listed { names, options: family_options, ttls: &[], handles };
         open_families(options, path, listed, Kind::pessimistic(transaction_options)?)
     }
 
@@ -99,12 +88,12 @@ export! {
         options: Option<&Options>,
         path: Text<'_>,
         count: i32,
-        names: List<'_, Text<'_>>,
-        family_options: List<'_, Option<&Options>>,
-        handles: OutList<'_, Option<Box<FamilyHandle>>>,
+        names: List<'_, Text<'_>>[count],
+        family_options: List<'_, Option<&Options>>[count],
+        handles: OutList<'_, Option<Box<FamilyHandle>>>[count],
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
-        let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
+        let listed = Listed { names, options: family_options, ttls: &[], handles };
         open_families(options, path, listed, Kind::Optimistic)
     }
 
@@ -113,43 +102,24 @@ export! {
         _transaction_options: Option<&OptimisticTransactionDbOptions>,
         path: Text<'_>,
         count: i32,
-        names: List<'_, Text<'_>>,
-        family_options: List<'_, Option<&Options>>,
-        handles: OutList<'_, Option<Box<FamilyHandle>>>,
+        names: List<'_, Text<'_>>[count],
+        family_options: List<'_, Option<&Options>>[count],
+        handles: OutList<'_, Option<Box<FamilyHandle>>>[count],
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
-        let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
+        let listed = Listed { names, options: family_options, ttls: &[], handles };
         open_families(options, path, listed, Kind::Optimistic)
     }
 
-    fn rocksdb_transactiondb_close(database: Option<Box<Database>>) {
-        close(database);
-    }
-
     fn rocksdb_transactiondb_get_base_db(database: Option<&Database>) -> Option<Box<Database>> {
-        base(database)
-    }
-
-    fn rocksdb_optimistictransactiondb_get_base_db(database: Option<&Database>) -> Option<Box<Database>> {
-        base(database)
+        Some(Box::new(database?.clone()))
     }
 
     fn rocksdb_transactiondb_close_base_db(base: Option<Box<Database>>) {
         drop(base);
     }
 
-    fn rocksdb_optimistictransactiondb_close_base_db(base: Option<Box<Database>>) {
-        drop(base);
-    }
-
     fn rocksdb_transactiondb_checkpoint_object_create(
-        database: Option<&Database>,
-        error: ErrPtr<'_>,
-    ) -> Option<Box<Checkpoint>> {
-        Ok(Some(Box::new(Checkpoint::of(database.given()?)?)))
-    }
-
-    fn rocksdb_optimistictransactiondb_checkpoint_object_create(
         database: Option<&Database>,
         error: ErrPtr<'_>,
     ) -> Option<Box<Checkpoint>> {

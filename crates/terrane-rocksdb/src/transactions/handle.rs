@@ -8,7 +8,7 @@ use crate::db::Database;
 use crate::db::plain::write::Mode;
 use crate::db::transaction_registry::Kind;
 use crate::ffi::failure::Given;
-use crate::ffi::types::{Lent, lasting_handle};
+use crate::ffi::types::{Lent, Pointer, lasting_handle};
 use crate::generated::objects::{OptimisticTransactionOptions, TransactionOptions};
 use crate::options::read_write::WriteOptions;
 use crate::options::snapshot::SnapshotHandle;
@@ -110,14 +110,16 @@ export! {
         transaction.given()?.state().roll_back_to_save_point()
     }
 
-    fn rocksdb_transaction_get_writebatch_wi(transaction: Option<&Transaction>) -> *mut IndexedHandle {
+    fn rocksdb_transaction_get_writebatch_wi(transaction: Option<&Transaction>) -> Pointer {
         let Some(transaction) = transaction else { return std::ptr::null_mut() };
-        lasting_handle(IndexedHandle::lent(&transaction.state().batch))
+        let state = transaction.state();
+        lasting_handle(IndexedHandle::lent(&state.batch))
     }
 
-    fn rocksdb_transaction_get_snapshot(transaction: Option<&Transaction>) -> *const SnapshotHandle {
-        let Some(transaction) = transaction else { return std::ptr::null() };
-        let lent = transaction.state().snapshot.as_ref().map(Lent::of);
-        lasting_handle(SnapshotHandle::Lent(lent)).cast_const()
+    fn rocksdb_transaction_get_snapshot(transaction: Option<&Transaction>) -> Pointer {
+        let Some(transaction) = transaction else { return std::ptr::null_mut() };
+        let state = transaction.state();
+        let lent = state.snapshot.as_ref().map(Lent::of);
+        lasting_handle(SnapshotHandle::Lent(lent))
     }
 }

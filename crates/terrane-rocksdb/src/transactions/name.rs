@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::{Bytes, Out, lasting, put};
+use crate::ffi::types::{Out, lasting, put};
 use crate::transactions::handle::Transaction;
 use crate::transactions::state::{Phase, State};
 
@@ -91,7 +91,7 @@ export! {
         len: usize,
         error: ErrPtr<'_>,
     ) {
-        set_name(transaction.given()?, name.of(len))
+        set_name(transaction.given()?, name)
     }
 
     fn rocksdb_transaction_get_name(transaction: Option<&Transaction>, len: Out<'_, usize>) -> *mut c_char {

@@ -11,11 +11,11 @@ use crate::batch_api::indexed_read::{given_out, pinned};
 use crate::db::cf_variants::Target;
 use crate::db::plain::get::Pinned;
 use crate::db::plain::get::read;
-use crate::db::plain::write::{Mode, gone};
+use crate::db::plain::write::{Mode, write_failure};
 use crate::db::transaction_registry::Kind;
 use crate::db::{Database, FamilyHandle};
 use crate::ffi::failure::{Given, Result};
-use crate::ffi::types::{Bytes, Out, Text};
+use crate::ffi::types::Out;
 use crate::options::database::Options;
 use crate::options::read_write::{ReadOptions, WriteOptions};
 use crate::options::snapshot::SnapshotHandle;
@@ -49,7 +49,9 @@ impl Database {
             ..Default::default()
         };
         let mut transaction = self.db.bare_transaction(&options)?;
-        batch.as_engine_batch(self, mode, |batch| transaction.commit(batch, mode.sync()).map_err(gone))?;
+        batch.as_engine_batch(self, mode, |batch| {
+            transaction.commit(batch, mode.sync()).map_err(write_failure)
+        })?;
         Ok(())
     }
 
@@ -96,7 +98,7 @@ cf_variants! {
         value_len: usize,
         error: ErrPtr<'_>,
     ) as target {
-        let change = Change::Put(key.of(key_len), value.of(value_len));
+        let change = Change::Put(key, value);
         database.given()?.change_beside(options, target, change)
     }
 
@@ -109,7 +111,7 @@ cf_variants! {
         operand_len: usize,
         error: ErrPtr<'_>,
     ) as target {
-        let change = Change::Merge(key.of(key_len), operand.of(operand_len));
+        let change = Change::Merge(key, operand);
         database.given()?.change_beside(options, target, change)
     }
 
@@ -120,7 +122,7 @@ cf_variants! {
         key_len: usize,
         error: ErrPtr<'_>,
     ) as target {
-        database.given()?.change_beside(options, target, Change::Delete(key.of(key_len)))
+        database.given()?.change_beside(options, target, Change::Delete(key))
     }
 
     fn rocksdb_transactiondb_get | rocksdb_transactiondb_get_cf(
@@ -131,7 +133,7 @@ cf_variants! {
         len: Out<'_, usize>,
         error: ErrPtr<'_>,
     ) -> *mut c_char as target {
-        given_out(get(database, options, target, key.of(key_len)), len)
+        given_out(get(database, options, target, key), len)
     }
 
     fn rocksdb_transactiondb_get_pinned | rocksdb_transactiondb_get_pinned_cf(
@@ -141,7 +143,7 @@ cf_variants! {
         key_len: usize,
         error: ErrPtr<'_>,
     ) -> Option<Box<Pinned>> as target {
-        pinned(get(database, options, target, key.of(key_len)))
+        pinned(get(database, options, target, key))
     }
 }
 
@@ -165,7 +167,7 @@ export! {
         Ok(Some(Box::new(FamilyHandle { family })))
     }
 
-    fn rocksdb_transactiondb_create_snapshot(database: Option<&Database>) -> Option<Box<SnapshotHandle>> {
+    fn rocksdb_transactiondb_create_snapshot(database: Option<&Database>) -> Option<Box<SnapshotHandle<'static>>> {
         Some(Box::new(SnapshotHandle::Own(database?.db.snapshot())))
     }
 }

@@ -3,13 +3,13 @@
 use std::ffi::c_char;
 
 use crate::batch_api::indexed_read::{given_out, pinned};
-use crate::db::cf_variants::Target;
+use crate::db::Family;
+use crate::db::cf_variants::{Target, Targets};
 use crate::db::plain::get::Pinned;
 use crate::db::plain::get::read;
 use crate::db::plain::multi_get::{Places, read_families};
-use crate::db::{Family, FamilyHandle, family};
 use crate::ffi::failure::{Given, Result};
-use crate::ffi::types::{Bytes, List, Out, OutList, caught};
+use crate::ffi::types::{Out, caught};
 use crate::iterator::Iter;
 use crate::options::read_write::ReadOptions;
 use crate::transactions::handle::Transaction;
@@ -83,28 +83,16 @@ fn get(
     transaction.given()?.state().get(target, options, key, hold)
 }
 
-/// The column families of several reads.
-#[derive(Clone, Copy)]
-enum Families<'a> {
-    Default,
-    Handles(List<'a, Option<&'a FamilyHandle>>),
-}
-
 fn get_many(
     transaction: Option<&Transaction>,
     options: Option<&ReadOptions>,
-    families: Families<'_>,
+    targets: Targets<'_>,
     keys: &[&[u8]],
     hold: Hold,
 ) -> Result<Vec<Option<Vec<u8>>>> {
     let mut state = transaction.given()?.state();
     let database = state.database.clone();
-    let families: Vec<&Family> = match families {
-        Families::Default => vec![database.default_family(); keys.len()],
-        Families::Handles(handles) => {
-            handles.of(keys.len()).iter().map(|handle| family(*handle)).collect::<Result<_>>()?
-        }
-    };
+    let families = targets.families(&database, keys.len())?;
     state.get_many(&families, options, keys, hold)
 }
 
@@ -117,7 +105,7 @@ cf_variants! {
         len: Out<'_, usize>,
         error: ErrPtr<'_>,
     ) -> *mut c_char as target {
-        given_out(get(transaction, options, target, key.of(key_len), Hold::None), len)
+        given_out(get(transaction, options, target, key, Hold::None), len)
     }
 
     fn rocksdb_transaction_get_pinned | rocksdb_transaction_get_pinned_cf(
@@ -127,7 +115,7 @@ cf_variants! {
         key_len: usize,
         error: ErrPtr<'_>,
     ) -> Option<Box<Pinned>> as target {
-        pinned(get(transaction, options, target, key.of(key_len), Hold::None))
+        pinned(get(transaction, options, target, key, Hold::None))
     }
 
     fn rocksdb_transaction_get_for_update | rocksdb_transaction_get_for_update_cf(
@@ -139,7 +127,7 @@ cf_variants! {
         exclusive: u8,
         error: ErrPtr<'_>,
     ) -> *mut c_char as target {
-        given_out(get(transaction, options, target, key.of(key_len), Hold::of(exclusive)), len)
+        given_out(get(transaction, options, target, key, Hold::of(exclusive)), len)
     }
 
     fn rocksdb_transaction_get_pinned_for_update | rocksdb_transaction_get_pinned_for_update_cf(
@@ -150,7 +138,7 @@ cf_variants! {
         exclusive: u8,
         error: ErrPtr<'_>,
     ) -> Option<Box<Pinned>> as target {
-        pinned(get(transaction, options, target, key.of(key_len), Hold::of(exclusive)))
+        pinned(get(transaction, options, target, key, Hold::of(exclusive)))
     }
 
     fn rocksdb_transaction_create_iterator | rocksdb_transaction_create_iterator_cf(
@@ -159,72 +147,36 @@ cf_variants! {
     ) -> Option<Box<Iter>> as target {
         let state = transaction?.state();
         let base = Iter::new(target.family(Some(&state.database)).ok()?, options);
-        Some(Box::new(Iter::over(Box::new(base), state.batch.clone(), target, options)?))
+        Some(Box::new(Iter::over(base, state.batch.clone(), target, options)?))
     }
 }
 
-export! {
-    fn rocksdb_transaction_multi_get(
+cf_list_variants! {
+    fn rocksdb_transaction_multi_get | rocksdb_transaction_multi_get_cf(
         transaction: Option<&Transaction>,
-        options: Option<&ReadOptions>,
+        options: Option<&ReadOptions>;
         count: usize,
-        keys: List<'_, Bytes<'_>>,
+        keys: List<'_, Bytes<'_>>[count],
         key_lens: List<'_, usize>,
-        values: OutList<'_, *mut c_char>,
-        value_lens: OutList<'_, usize>,
-        errors: OutList<'_, *mut c_char>,
-    ) {
-        let keys = keys.with(key_lens, count);
-        let read = caught(|| get_many(transaction, options, Families::Default, &keys, Hold::None));
-        Places::of(count, values, value_lens, errors).fill_with(&read);
+        values: OutList<'_, *mut c_char>[count],
+        value_lens: OutList<'_, usize>[count],
+        errors: OutList<'_, *mut c_char>[count],
+    ) as targets {
+        let read = caught(|| get_many(transaction, options, targets, &keys, Hold::None));
+        Places::new(values, value_lens, errors).fill_with(&read);
     }
 
-    fn rocksdb_transaction_multi_get_for_update(
+    fn rocksdb_transaction_multi_get_for_update | rocksdb_transaction_multi_get_for_update_cf(
         transaction: Option<&Transaction>,
-        options: Option<&ReadOptions>,
+        options: Option<&ReadOptions>;
         count: usize,
-        keys: List<'_, Bytes<'_>>,
+        keys: List<'_, Bytes<'_>>[count],
         key_lens: List<'_, usize>,
-        values: OutList<'_, *mut c_char>,
-        value_lens: OutList<'_, usize>,
-        errors: OutList<'_, *mut c_char>,
-    ) {
-        let keys = keys.with(key_lens, count);
-        let read = caught(|| get_many(transaction, options, Families::Default, &keys, Hold::Exclusive));
-        Places::of(count, values, value_lens, errors).fill_with(&read);
-    }
-
-    fn rocksdb_transaction_multi_get_cf(
-        transaction: Option<&Transaction>,
-        options: Option<&ReadOptions>,
-        handles: List<'_, Option<&FamilyHandle>>,
-        count: usize,
-        keys: List<'_, Bytes<'_>>,
-        key_lens: List<'_, usize>,
-        values: OutList<'_, *mut c_char>,
-        value_lens: OutList<'_, usize>,
-        errors: OutList<'_, *mut c_char>,
-    ) {
-        let keys = keys.with(key_lens, count);
-        let families = Families::Handles(handles);
-        let read = caught(|| get_many(transaction, options, families, &keys, Hold::None));
-        Places::of(count, values, value_lens, errors).fill_with(&read);
-    }
-
-    fn rocksdb_transaction_multi_get_for_update_cf(
-        transaction: Option<&Transaction>,
-        options: Option<&ReadOptions>,
-        handles: List<'_, Option<&FamilyHandle>>,
-        count: usize,
-        keys: List<'_, Bytes<'_>>,
-        key_lens: List<'_, usize>,
-        values: OutList<'_, *mut c_char>,
-        value_lens: OutList<'_, usize>,
-        errors: OutList<'_, *mut c_char>,
-    ) {
-        let keys = keys.with(key_lens, count);
-        let families = Families::Handles(handles);
-        let read = caught(|| get_many(transaction, options, families, &keys, Hold::Exclusive));
-        Places::of(count, values, value_lens, errors).fill_with(&read);
+        values: OutList<'_, *mut c_char>[count],
+        value_lens: OutList<'_, usize>[count],
+        errors: OutList<'_, *mut c_char>[count],
+    ) as targets {
+        let read = caught(|| get_many(transaction, options, targets, &keys, Hold::Exclusive));
+        Places::new(values, value_lens, errors).fill_with(&read);
     }
 }

@@ -36,18 +36,18 @@ impl Settings {
     /// Of a transaction that locks.
     pub(crate) fn pessimistic(limits: &Limits, options: Option<&TransactionOptions>) -> Settings {
         let default = TransactionOptions::default();
-        let knobs = &options.unwrap_or(&default).knobs;
-        let lock_timeout = if knobs.lock_timeout >= 0 { knobs.lock_timeout } else { limits.lock_timeout };
+        let fields = &options.unwrap_or(&default).fields;
+        let lock_timeout = if fields.lock_timeout >= 0 { fields.lock_timeout } else { limits.lock_timeout };
         Settings {
             is_pessimistic: true,
-            has_snapshot: knobs.set_snapshot != 0,
-            skips_prepare: knobs.skip_prepare != 0,
-            is_uncontrolled: knobs.skip_concurrency_control != 0 || limits.is_uncontrolled,
-            bytes_max: knobs.max_write_batch_size,
+            has_snapshot: fields.set_snapshot != 0,
+            skips_prepare: fields.skip_prepare != 0,
+            is_uncontrolled: fields.skip_concurrency_control != 0 || limits.is_uncontrolled,
+            bytes_max: fields.max_write_batch_size,
             keys_max: limits.keys_max,
-            expires_after: u64::try_from(knobs.expiration).ok().map(Duration::from_millis),
+            expires_after: u64::try_from(fields.expiration).ok().map(Duration::from_millis),
             lock_timeout: timeout(lock_timeout),
-            finds_deadlocks: knobs.deadlock_detect != 0,
+            finds_deadlocks: fields.deadlock_detect != 0,
         }
     }
 
@@ -55,7 +55,7 @@ impl Settings {
     pub(crate) fn optimistic(options: Option<&OptimisticTransactionOptions>) -> Settings {
         Settings {
             is_pessimistic: false,
-            has_snapshot: options.is_some_and(|options| options.knobs.set_snapshot != 0),
+            has_snapshot: options.is_some_and(|options| options.fields.set_snapshot != 0),
             skips_prepare: true,
             is_uncontrolled: false,
             bytes_max: 0,

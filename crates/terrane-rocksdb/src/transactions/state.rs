@@ -10,7 +10,7 @@ use terrane::{BareTransaction, Kind, LockMark, Snapshot};
 use crate::batch::indexed::{Own, SharedBatch};
 use crate::batch::layout::Change;
 use crate::db::lock_count::Locked;
-use crate::db::plain::write::{Mode, gone};
+use crate::db::plain::write::{Mode, write_failure};
 use crate::db::{Database, Family};
 use crate::ffi::failure::{Failure, Result};
 use crate::transactions::name::as_engine_has_it;
@@ -198,7 +198,7 @@ impl State {
         }
         let mut more = shared.get().batch().since(self.prepared_bytes)?;
         more.as_engine_batch(&database, mode, |more| {
-            database.db.commit_prepared_with(&name, more, mode.sync()).map_err(gone)
+            database.db.commit_prepared_with(&name, more, mode.sync()).map_err(write_failure)
         })?;
         self.end(Phase::Committed);
         Ok(())
@@ -261,7 +261,7 @@ impl Claims {
                 Failure::new("Operation timed out", format_args!("Timeout waiting to lock key ({error})"))
             }
             Kind::Deadlock => Failure::new("Resource busy", format_args!("Deadlock ({error})")),
-            _ => gone(error),
+            _ => write_failure(error),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 typedef struct State {
   rocksdb_t** db;
-  int flushes_begun, flushes, compactions_begun, compactions, ingested, sealed, destroyed;
+  int flushes_begun, flushes, compactions_begun, compactions, asked_compactions, ingested, sealed, destroyed;
   uint64_t entries_flushed, entries_sealed;
   char path[256];
 } State;
@@ -34,7 +34,11 @@ static void flushed(void* state, rocksdb_t* db, const rocksdb_flushjobinfo_t* in
   CHECK(rocksdb_flushjobinfo_cf_id(info) == 0 && rocksdb_flushjobinfo_job_id(info) > 0);
   CHECK(rocksdb_flushjobinfo_file_number(info) > 0);
   CHECK(strstr(rocksdb_flushjobinfo_file_path(info, &len), ".sst") != NULL);
+  CHECK(rocksdb_flushjobinfo_smallest_seqno(info) > 0);
   CHECK(rocksdb_flushjobinfo_smallest_seqno(info) <= rocksdb_flushjobinfo_largest_seqno(info));
+  /* By a call of flush; that of a compaction may come behind. */
+  const uint32_t reason = rocksdb_flushjobinfo_flush_reason(info);
+  CHECK(reason == 10 || (told->flushes >= 3 && (reason == 4 || reason == 6)));
   CHECK(rocksdb_flushjobinfo_blob_file_addition_infos_count(info) == 0);
   CHECK(rocksdb_flushjobinfo_blob_file_addition_info_at(info, 0) == NULL);
   told->flushes++;
@@ -43,6 +47,8 @@ static void flushed(void* state, rocksdb_t* db, const rocksdb_flushjobinfo_t* in
 static void compaction_begun(void* state, rocksdb_t* db, const rocksdb_compactionjobinfo_t* info) {
   State* told = state;
   CHECK(db == *told->db && rocksdb_compactionjobinfo_input_files_count(info) > 0);
+  CHECK(rocksdb_compactionjobinfo_compaction_reason(info) > 0);
+  told->asked_compactions += rocksdb_compactionjobinfo_compaction_reason(info) == 9;
   told->compactions_begun++;
 }
 
@@ -198,6 +204,7 @@ int main(int count, char** arguments) {
     CHECK(state.sealed == round && state.entries_sealed == written);
   }
   rocksdb_compact_range(db, NULL, 0, NULL, 0);
+  CHECK(state.asked_compactions > 0);
   ingest(options, db, file);
   CHECK(state.ingested == 1);
   pinned(db, reading);

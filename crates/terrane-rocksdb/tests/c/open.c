@@ -94,6 +94,33 @@ static void readers(const char* directory) {
   free(path);
 }
 
+/* A reader keeps no writer from opening, and goes on showing what there was. */
+static void writer_beside_reader(const char* directory) {
+  char* error = NULL;
+  char* path = path_in(directory, "shared");
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_readoptions_t* reading = rocksdb_readoptions_create();
+  rocksdb_t* db = open_new(options, path);
+  put(db, "k", "v");
+  rocksdb_close(db);
+  rocksdb_t* reader = rocksdb_open_for_read_only(options, path, 0, &error);
+  CHECK_OK(error);
+  db = open_new(options, path);
+  put(db, "k", "later");
+  CHECK_GET(db, reading, "k", "later");
+  CHECK_GET(reader, reading, "k", "v");
+  size_t count = 0;
+  char** names = rocksdb_list_column_families(options, path, &count, &error);
+  CHECK_OK(error);
+  CHECK(count == 1);
+  rocksdb_list_column_families_destroy(names, count);
+  rocksdb_close(reader);
+  rocksdb_close(db);
+  rocksdb_readoptions_destroy(reading);
+  rocksdb_options_destroy(options);
+  free(path);
+}
+
 /* Is a file there? */
 static int has_file(const char* path) {
   FILE* file = fopen(path, "r");
@@ -173,6 +200,7 @@ int main(int count, char** arguments) {
   CHECK(count == 2);
   refusals(arguments[1]);
   readers(arguments[1]);
+  writer_beside_reader(arguments[1]);
   beside_others(arguments[1]);
   in_memory();
   return 0;

@@ -3,7 +3,7 @@
 
 #include "check.h"
 
-enum { CACHE_MISS = 0, KEYS_WRITTEN = 58, KEYS_READ = 59, BYTES_WRITTEN = 61, BYTES_READ = 62, SEEKS = 63, NEXTS = 64, FLUSH_BYTES = 96 };
+enum { CACHE_MISS = 0, CACHE_HIT = 1, KEYS_WRITTEN = 58, KEYS_READ = 59, BYTES_WRITTEN = 61, BYTES_READ = 62, SEEKS = 63, NEXTS = 64, FLUSH_BYTES = 96 };
 enum { DB_GET = 0, DB_WRITE = 1, DB_SEEK = 15, FLUSH_TIME = 50 };
 
 static uint64_t histogram(rocksdb_options_t* options, uint32_t number) {
@@ -75,6 +75,10 @@ int main(int count, char** arguments) {
     CHECK_GET(follower, reading, "k", "some value");
   }
   CHECK(ticker(options, KEYS_READ) == read + 3);
+  /* The block was brought by the reads before. */
+  const uint64_t hits = ticker(options, CACHE_HIT);
+  CHECK_GET(follower, reading, "k", "some value");
+  CHECK(ticker(options, CACHE_HIT) > hits);
   rocksdb_close(follower);
   CHECK(ticker(options, CACHE_MISS) >= missed + once);
   put(db, "k", "v");
@@ -86,6 +90,7 @@ int main(int count, char** arguments) {
   CHECK(ticker(options, KEYS_WRITTEN) == 13);
   char* text = rocksdb_options_statistics_get_string(options);
   CHECK(strstr(text, "rocksdb.number.keys.written COUNT : 13\n") != NULL);
+  CHECK(strstr(text, "rocksdb.block.cache.hit COUNT : ") != NULL);
   CHECK(strstr(text, "rocksdb.db.write.micros P50 : ") != NULL && strstr(text, "COUNT : 13 SUM : ") != NULL);
   rocksdb_free(text);
   rocksdb_options_destroy(options);

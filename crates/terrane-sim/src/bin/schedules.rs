@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_ignored_is_refused() {
+    fn arguments_without_effect_are_refused() {
         for (line, why) in [
             (
                 "--replay 1:2 --histories 5",

@@ -1,9 +1,9 @@
 //! Transactions in a history: each runs from its beginning to its end with plain writes in between, and then
-//! commits if and only if its level of isolation lets it, is rolled back, or is prepared and resolved some
-//! steps or lives later.
+//! commits if and only if its level of isolation allows it, is rolled back, or is prepared and ended some
+//! steps or restarts later.
 //!
-//! They have keys of their own: those of one *ring*, a group of few keys. What is prepared keeps its ring to
-//! itself, so that no plain write of the history waits for its locks.
+//! Each uses the keys of one *ring*, a small group of keys. No plain write of the history uses the ring of a
+//! prepared transaction, so none waits for its locks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,11 +19,11 @@ const KEYS: u64 = 6;
 /// Rings, and so the most that is prepared at once, and one.
 const RINGS: u64 = 4;
 
-/// What a running transaction has seen and done.
+/// A running transaction, with its reads and changes.
 struct Attempt {
     running: Transaction,
     options: TransactionOptions,
-    /// What it sees.
+    /// The moment that it reads.
     moment: u64,
     ring: u64,
     changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
@@ -57,7 +57,7 @@ impl History {
         let free: Vec<u64> =
             (0..RINGS).filter(|ring| !self.prepared.contains_key(&ring.to_string())).collect();
         let ring = free[self.numbers.below(free.len() as u64) as usize];
-        let options = crate::attempt::random_options(&mut self.numbers);
+        let options = crate::transactions::random_options(&mut self.numbers);
         let mut attempt = Attempt {
             running: self.db().transaction(&options)?,
             options,
@@ -69,7 +69,7 @@ impl History {
             locked: BTreeSet::new(),
             has_scanned: false,
         };
-        // What it sees is fixed by the first read, also where it moves on with a first lock.
+        // The first read fixes its snapshot, also if a first lock would move the snapshot.
         let mut goes_on = self.read_in(&mut attempt)?;
         for _ in 0..self.numbers.below(8) {
             if !goes_on {
@@ -220,7 +220,7 @@ impl History {
                 }
             }
             _ => {
-                // What only reads is of the moment that it saw.
+                // A read-only transaction is of the moment that it read.
                 let is_stale = is_stale && !changes.is_empty();
                 let committed = attempt.running.commit(Sync::No);
                 if self.judge("a commit", committed, is_stale)?.is_some() && !changes.is_empty() {

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::ops::Bound;
 
-use crate::attempt;
 use crate::bulk;
 use crate::fault::{Crash, Harm};
 use crate::op::{Edit, Op, Span, Value, Way};
+use crate::transactions;
 
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -31,7 +31,7 @@ impl fmt::Display for Op {
                 f.write_str(mark(*sync, "sync"))
             }
             op if bulk::is_one(op) => bulk::show(op, f),
-            Op::Transact { .. } | Op::Indexed { .. } => attempt::show(self, f),
+            Op::Transact { .. } | Op::Indexed { .. } => transactions::show(self, f),
             Op::Create { table, options: 0 } => write!(f, "create {table}"),
             Op::Create { table, options } => write!(f, "create {table} {options}"),
             Op::Drop { table } => write!(f, "drop {table}"),

@@ -1,4 +1,4 @@
-//! What a caller asks of the whole database, or does with whole ranges of its keys.
+//! Operations of a caller on the whole database, or on whole ranges of its keys.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -163,7 +163,7 @@ impl Caller {
 
     fn checkpoint(&self) -> Result<()> {
         if !self.has_journal {
-            // What is in memory alone does not come along.
+            // Rows that are only in memory are not copied.
             self.db.flush()?;
         }
         let path = format!("/checkpoint-{}-{}", self.number, self.turn);

@@ -2,8 +2,7 @@
 //! knows.
 //!
 //! A caller writes only keys that begin with its own number, so it knows what they must be. A wrong answer is
-//! a panic, which ends the exploration. What an operation may be refused for, because of what other callers
-//! do, is listed with it.
+//! a panic, which ends the exploration. Each operation lists the errors that other callers may cause.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -12,7 +11,7 @@ use terrane::{Batch, Db, Error, Kind, Result, Snapshot, Sync, Table, TableOption
 use terrane_base::Rng;
 
 use super::history::{At, KEYS, Op, TABLES};
-use super::special::{DOOMED, own_options};
+use super::other_ops::{DOOMED, own_options};
 
 /// The place of the caller's own table among the tables.
 pub(super) const OWN: usize = TABLES.len();
@@ -43,7 +42,7 @@ pub(super) struct Caller {
     snapshots: Vec<Held>,
 }
 
-/// What a caller leaves behind.
+/// The final state of a caller.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Left {
     pub(super) number: usize,
@@ -140,7 +139,7 @@ impl Caller {
         }
     }
 
-    /// What a write of this database can ask for.
+    /// The sync setting of a write: without a journal no write can ask for a sync.
     pub(super) fn sync(&self, wants: bool) -> Sync {
         if wants && self.has_journal { Sync::Yes } else { Sync::No }
     }
@@ -272,7 +271,7 @@ impl Caller {
         Ok(())
     }
 
-    /// What a snapshot shows never changes.
+    /// The rows of a snapshot never change.
     fn read_snapshots(&self) -> Result<()> {
         for held in &self.snapshots {
             for (place, name) in TABLES.iter().enumerate() {

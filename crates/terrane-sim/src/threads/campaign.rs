@@ -12,7 +12,7 @@ use terrane_device::MemDisk;
 use super::caller::{Caller, Left, OWN, difference, own_name, rows_of};
 use super::controller::Explored;
 use super::history::{History, Op, TABLES};
-use super::special::set_filters;
+use super::other_ops::set_filters;
 use super::strategy::{Kind, Strategy};
 use super::world::{World, explore};
 use super::{Doors, Log};
@@ -20,10 +20,10 @@ use crate::trace::Trace;
 
 /// Where the database lies on its device.
 pub(super) const PATH: &str = "/db";
-/// What the world may store.
+/// Most bytes that the world may store.
 const CAPACITY_BYTES: u64 = 1 << 30;
 
-/// What a campaign does.
+/// The settings of a campaign.
 #[derive(Clone, Debug)]
 pub struct Campaign {
     /// Seed of the first history; the others follow.
@@ -36,7 +36,7 @@ pub struct Campaign {
     pub time: Option<Duration>,
 }
 
-/// What a campaign did.
+/// The result of a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Done {
     /// Histories of which all schedules ran.
@@ -75,11 +75,11 @@ pub struct Failed {
     pub history: u64,
     /// Number of the schedule.
     pub schedule: u64,
-    /// What went wrong.
+    /// The failure.
     pub why: String,
-    /// What the strategy was.
+    /// The strategy.
     pub strategy: String,
-    /// What callers had begun, in order.
+    /// The operations that callers had begun, in order.
     pub begun: Vec<String>,
 }
 
@@ -121,7 +121,7 @@ pub fn run(campaign: &Campaign, progress: &mut dyn FnMut(&Done)) -> Result<Done,
 /// Returns the hash of its choices.
 ///
 /// # Errors
-/// What it failed with.
+/// The failure.
 pub fn replay(seed: u64, schedule: u64) -> Result<Trace, Box<Failed>> {
     let history = Arc::new(History::of(seed));
     let mut length = 0;
@@ -138,7 +138,7 @@ pub fn replay(seed: u64, schedule: u64) -> Result<Trace, Box<Failed>> {
     }
 }
 
-/// What a history does, for people.
+/// A history as text for people.
 #[must_use]
 pub fn show(seed: u64) -> String {
     let history = History::of(seed);
@@ -165,8 +165,8 @@ fn run_one(history: &Arc<History>, seed: u64, schedule: u64, length: u64) -> (Ki
     (kind, explored, log)
 }
 
-/// What the first thread does: opens the database, starts the callers, waits for them, compares everything,
-/// opens it again and compares once more.
+/// The first thread: opens the database, starts the callers, waits for them, compares everything, opens it
+/// again and compares once more.
 fn program(history: &History, world: Arc<World>, log: Arc<Mutex<Log>>) {
     let disk = MemDisk::new();
     disk.set_capacity(CAPACITY_BYTES);
@@ -194,7 +194,7 @@ fn program(history: &History, world: Arc<World>, log: Arc<Mutex<Log>>) {
     db.close().expect("closing again");
 }
 
-/// What the callers leave behind once all have ended.
+/// The final states of the callers, once all have ended.
 fn call(history: &History, db: &Db, doors: &Doors) -> Vec<Left> {
     let before = Caller::new(db.clone(), doors.clone(), 0, Left::default());
     let left = before.run(&history.before);
@@ -202,7 +202,7 @@ fn call(history: &History, db: &Db, doors: &Doors) -> Vec<Left> {
     let ended: Arc<Mutex<Vec<Left>>> = Arc::default();
     let mut joiners = Vec::new();
     for (number, operations) in history.callers.iter().enumerate() {
-        // What was done before belongs to the first.
+        // Earlier operations belong to the first.
         let left = if number == 0 { left.clone() } else { Left { number, ..Left::default() } };
         let caller = Caller::new(db.clone(), doors.clone(), first_turn, left);
         let (operations, ended) = (operations.clone(), ended.clone());

@@ -13,8 +13,8 @@
 //! 3. A failure stops everything: the thread that finds it tells the harness and parks for ever, as all
 //!    others are parked. Their memory is not given back: a campaign ends at its first failure.
 //!
-//! What a thread does behind its last turn, destructors of thread-local variables, runs beside the others;
-//! nothing of an explored program is left to them.
+//! Code of a thread after its last turn, such as destructors of thread-local variables, runs beside the
+//! others; nothing of an explored program is left to them.
 //!
 //! Time is virtual: a look at the clock takes a microsecond, and where every thread waits for the time it
 //! moves on to the earliest of them.
@@ -33,15 +33,15 @@ use terrane_base::Rng;
 /// No point is passed for so long, by the system's clock: a thread waits where the explorer does not see it.
 const STILL: Duration = Duration::from_secs(60);
 /// Stands for no thread.
-const NOBODY: usize = usize::MAX;
-/// What a look at the clock takes.
+const NO_THREAD: usize = usize::MAX;
+/// The time that a reading of the clock takes.
 const LOOK_NANOS: u64 = 1_000;
 /// A timed wait ends before its time once in this many choices: other threads were slow.
 const EARLY: u64 = 16;
 /// Choices after which a program counts as endless.
 const CHOICES_MAX: u64 = 2_000_000;
 
-/// What a thread is doing.
+/// The state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     /// It could run.
@@ -92,7 +92,7 @@ pub(crate) struct Controller {
 
 /// How an exploration ended.
 pub(crate) struct Explored {
-    /// What went wrong, or nothing.
+    /// The failure, if there is one.
     pub(crate) outcome: Result<(), String>,
     /// A hash of all choices.
     pub(crate) trace: Trace,
@@ -117,7 +117,7 @@ impl Controller {
                 outcome: None,
             }),
             ended: Condvar::new(),
-            current: AtomicUsize::new(NOBODY),
+            current: AtomicUsize::new(NO_THREAD),
             left: AtomicU64::new(0),
             turn: AtomicU64::new(0),
             passed: AtomicU64::new(0),
@@ -194,7 +194,7 @@ impl Controller {
             state.outcome = Some(Err(why));
         }
         // Release: as in `hand_over`.
-        self.current.store(NOBODY, Ordering::Release);
+        self.current.store(NO_THREAD, Ordering::Release);
         self.ended.notify_all();
         drop(state);
         loop {

@@ -1,8 +1,8 @@
-//! What the callers of a history do, as values drawn from a seed.
+//! The operations of the callers of a history, as values drawn from a seed.
 //!
 //! Every caller writes keys of its own and knows at any time what they must be; it may read everything. So
-//! every answer can be compared exactly, whatever the schedule. Maintenance is of the whole database, and any
-//! caller asks for it.
+//! every answer can be compared exactly, whatever the schedule. Maintenance concerns the whole database, and
+//! any caller requests it.
 
 use std::fmt;
 use terrane_base::Rng;
@@ -170,14 +170,14 @@ impl Op {
     }
 }
 
-/// What all callers of a history do.
+/// The operations of all callers of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct History {
     /// Options of the database, by name and value.
     pub(super) options: Vec<(String, String)>,
-    /// What the first thread does before there are others.
+    /// The operations of the first thread before there are others.
     pub(super) before: Vec<Op>,
-    /// What each caller does.
+    /// The operations of each caller.
     pub(super) callers: Vec<Vec<Op>>,
 }
 

@@ -3,7 +3,7 @@
 //! device a seed chooses which of them runs next.
 //!
 //! * `controller`: one thread at a time. `strategy`: which one. `world`: clock, randomness and threads.
-//! * `history`: what the callers do, drawn from a seed. `caller`, `transactions`, `special`,
+//! * `history`: what the callers do, drawn from a seed. `caller`, `transactions`, `other_ops`,
 //!   `bulk`: do it and compare every answer.
 //! * [`campaign`]: many histories under many schedules, and the repetition of one.
 //!
@@ -15,7 +15,7 @@ mod caller;
 pub mod campaign;
 mod controller;
 mod history;
-mod special;
+mod other_ops;
 mod strategy;
 #[cfg(test)]
 mod tests;
@@ -27,21 +27,21 @@ use std::sync::Arc;
 use terrane_base::env::Env;
 use terrane_device::{Disk, MemDisk};
 
-/// What callers have of the world.
+/// The handles of the world that callers use.
 #[derive(Clone)]
 struct Doors {
     world: Arc<world::World>,
     disk: MemDisk,
-    /// What was done.
+    /// The operations that were done.
     log: Arc<parking_lot::Mutex<Log>>,
     /// True if a caller has begun to close the database.
     is_closing: Arc<std::sync::atomic::AtomicBool>,
 }
 
-/// What the callers of one schedule did.
+/// The operations of the callers of one schedule.
 #[derive(Clone, Debug, Default)]
 struct Log {
-    /// What was begun, in order.
+    /// The operations that were begun, in order.
     begun: Vec<String>,
     /// How often each kind of operation was done, and how often it was refused because of what another caller
     /// did.

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn pct_runs_the_greatest_priority_and_lowers_who_gives_way() {
+    fn pct_runs_the_thread_of_highest_priority_and_lowers_a_thread_that_yields() {
         let mut strategy = Strategy::new(Kind::Pct { depth: 1 }, 1000, Rng::new(9));
         (0..3).for_each(|id| strategy.add_thread(id));
         let first = strategy.choose(&[0, 1, 2], 0, false, 0);

@@ -218,7 +218,7 @@ impl Space {
 
     fn tail(&mut self, bytes: &[u8]) -> Tail {
         let start = self.take(bytes.len());
-        // SAFETY: the range was taken for this, and nobody else knows it.
+        // SAFETY: the range was taken for this, and no other thread has it.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), start.as_ptr(), bytes.len()) };
         Tail { start, len: bytes.len() }
     }
@@ -248,7 +248,7 @@ fn build(bytes: usize, charge: Option<Charge>, payload: impl FnOnce(&mut Space) 
     let mut space = Space { next: start, left: len };
     let object = space.take(HEAD_BYTES).cast::<Object>();
     let payload = payload(&mut space);
-    // SAFETY: room for a header, aligned to a cache line, which nobody else knows.
+    // SAFETY: room for a header, aligned to a cache line, which no other thread has.
     unsafe { object.write(Object::new(payload, charge, heap_bytes)) };
     ObjectRef(object)
 }

@@ -181,7 +181,7 @@ impl Cache {
         self.shrink_to(0);
     }
 
-    /// What the cache holds and did.
+    /// The contents and the counts of the cache.
     #[must_use]
     pub fn usage(&self) -> CacheUsage {
         CacheUsage {

@@ -72,7 +72,8 @@ struct Entry {
     previous: u32,
 }
 
-// SAFETY: `SwipSlot` and `Object` are `Sync`, and invariant 2 keeps them alive from any thread's point of view.
+// SAFETY: `SwipSlot` and `Object` are `Sync`, and invariant 2 keeps them alive from any thread's point of
+// view.
 unsafe impl Send for Entry {}
 
 #[derive(Debug)]

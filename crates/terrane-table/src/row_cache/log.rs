@@ -9,7 +9,7 @@
 //! A *position* counts words since the log was made; the word lies at the position modulo the log's length. A
 //! row never wraps around the log's end.
 //!
-//! # Who may touch what
+//! # Which thread may touch what
 //! 1. Words, index and `end` are written under the shard's lock only. All are atomics, so a reader that the
 //!    writer overtakes reads garbage, but without undefined behaviour.
 //! 2. `end` advances before the words of a new row are written. A reader copies a row and checks `end`

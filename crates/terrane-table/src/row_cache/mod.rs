@@ -13,23 +13,23 @@
 //! 1. Before the records of a full memtable, all visible, can move, the [stamp](RowCache::stamp) is raised
 //!    and then every key of the memtable is [forgotten](RowCache::forget), or every row of such a key
 //!    ([`RowCache::forget_where`]).
-//! 2. A read takes the stamp before it loads the table's picture, and fills only if the stamp is unchanged,
+//! 2. A read takes the stamp before it loads the table's read view, and fills only if the stamp is unchanged,
 //!    which it checks under the lock of the row's shard.
 //! 3. If a read with the old stamp fills before the key is forgotten, the forgetting removes the row; if it
 //!    fills later, the raised stamp refuses it. A read with the new stamp finds the key in memory and fills
-//!    nothing, as long as its picture has the memtable; once its picture has not, runs and levels have the
-//!    version.
-//! 4. So when a picture without the memtable is published, no row is older than the memtable's version. A
-//!    reader of that picture sees the forgetting, which happened before.
+//!    nothing, as long as its read view has the memtable; once its read view has not, runs and levels have
+//!    the version.
+//! 4. So when a read view without the memtable is published, no row is older than the memtable's version. A
+//!    reader of that read view sees the forgetting, which happened before.
 //!
-//! 5. Extents of an ingest are in a picture before their number is visible: a read with that picture and an
-//!    older number finds what was newest before. So such reads fill nothing
-//!    ([`RowCache::refuse_fills_below`]), and after the picture the stamp is raised and the keys are
-//!    forgotten: what a read found in an older picture is refused or removed.
+//! 5. Extents of an ingest are in a read view before their number is visible: a read with that read view and
+//!    an older number finds what was newest before. So such reads fill nothing
+//!    ([`RowCache::refuse_fills_below`]), and after the read view the stamp is raised and the keys are
+//!    forgotten: what a read found in an older read view is refused or removed.
 //!
-//! Readers of older pictures and snapshots find their versions in memory, or skip a row whose number is above
-//! theirs. Only reads of newest versions fill, because a snapshot may find an older one. Merges of levels
-//! change no newest version, and deletes are not cached.
+//! Readers of older read views and snapshots find their versions in memory, or skip a row whose number is
+//! above theirs. Only reads of newest versions fill, because a snapshot may find an older one. Merges of
+//! levels change no newest version, and deletes are not cached.
 //!
 //! # How much it is worth
 //! Only reads that had to read the store fill: a row whose block is cached gains nothing, and while
@@ -136,11 +136,11 @@ impl RowCache {
         (shard_bytes >= SHARD_BYTES_MIN).then_some(rows)
     }
 
-    /// The stamp that a read takes before it loads its picture.
+    /// The stamp that a read takes before it loads its read view.
     #[inline]
     #[must_use]
     pub fn stamp(&self) -> Stamp {
-        // Acquire: pairs with the Release in `raise_stamp`; a picture loaded after it is not older than the
+        // Acquire: pairs with the Release in `raise_stamp`; a read view loaded after it is not older than the
         // raise.
         Stamp(self.stamp.load(Ordering::Acquire))
     }
@@ -219,8 +219,8 @@ impl RowCache {
     }
 
     /// The first step before records leave memory: from now on no read that began before fills. Requires: all
-    /// of the records are visible, and every picture that is loaded from now on contains them, until they are
-    /// in runs or levels.
+    /// of the records are visible, and every read view that is loaded from now on contains them, until they
+    /// are in runs or levels.
     pub fn raise_stamp(&self) {
         self.stamp.fetch_add(1, Ordering::AcqRel);
     }

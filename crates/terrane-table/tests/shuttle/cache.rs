@@ -1,9 +1,9 @@
 //! The cache with an arena under explored schedules: readers that miss and publish, a limit that falls and
-//! rises, objects that are moved to empty chunks, extents that go. Every value read is right, no lock is
-//! waited for in a circle, and in the end all memory comes back.
+//! rises, objects that are moved to empty chunks, extents that go. Every value read is right, there is no
+//! deadlock, and in the end all memory is free.
 //!
 //! Epochs are real here, one collector for each schedule, and all explored threads are one to them: memory is
-//! freed late, never early. What comes too early, the model of a swip above sees.
+//! freed late, never early. The model of a swip above finds memory that is freed too early.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl World {
         old.iter().for_each(|extent| extent.mark_obsolete());
     }
 
-    /// Nobody is left: all memory comes back.
+    /// No thread is left: all memory comes back.
     fn end(&self) {
         *self.extents.lock().unwrap() = Arc::default();
         for _ in 0..16 {

@@ -15,17 +15,17 @@ const TABLE: TableId = TableId(0);
 
 /// A table of one key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Picture {
+struct View {
     memory: Option<u64>,
     levels: u64,
-    /// What lies under it in the levels.
+    /// The next older version in the levels.
     below: u64,
 }
 
 struct World {
     rows: RowCache,
     key: Vec<u8>,
-    picture: Mutex<Picture>,
+    view: Mutex<View>,
     visible: AtomicU64,
 }
 
@@ -33,22 +33,22 @@ impl World {
     fn read(&self) {
         let began = self.visible.load(Ordering::SeqCst);
         let stamp = self.rows.stamp();
-        // Nothing that the number sees has come in behind the picture.
-        let (picture, seq) = loop {
-            let picture = *self.picture.lock().unwrap();
+        // Nothing that the number sees has come in behind the view.
+        let (view, seq) = loop {
+            let view = *self.view.lock().unwrap();
             let seq = SeqNo(self.visible.load(Ordering::SeqCst));
-            if picture == *self.picture.lock().unwrap() {
-                break (picture, seq);
+            if view == *self.view.lock().unwrap() {
+                break (view, seq);
             }
         };
         let (name, hash) = ((TABLE, &self.key[..]), hash(&self.key));
         let mut value = Vec::new();
-        let found = if let Some(version) = picture.memory.filter(|version| *version <= seq.0) {
+        let found = if let Some(version) = view.memory.filter(|version| *version <= seq.0) {
             version
         } else if self.rows.get(&enter(), name, hash, seq, &mut value).is_some() {
             u64::from_le_bytes(value[..].try_into().unwrap())
         } else {
-            let version = if picture.levels <= seq.0 { picture.levels } else { picture.below };
+            let version = if view.levels <= seq.0 { view.levels } else { view.below };
             let kind = SeqKind::new(SeqNo(version), RecordKind::Put);
             self.rows.fill(&enter(), (stamp, seq), name, hash, (kind, &version.to_le_bytes()));
             version
@@ -57,18 +57,18 @@ impl World {
     }
 
     fn write_and_flush(&self, version: u64) {
-        self.picture.lock().unwrap().memory = Some(version);
+        self.view.lock().unwrap().memory = Some(version);
         self.visible.store(version, Ordering::SeqCst);
         self.rows.raise_stamp();
         self.rows.forget(&enter(), (TABLE, &self.key), hash(&self.key));
-        let mut picture = self.picture.lock().unwrap();
-        *picture = Picture { memory: None, levels: version, below: picture.levels };
+        let mut view = self.view.lock().unwrap();
+        *view = View { memory: None, levels: version, below: view.levels };
     }
 
     fn come_in(&self, version: u64) {
-        let mut picture = self.picture.lock().unwrap();
-        *picture = Picture { memory: None, levels: version, below: picture.levels };
-        drop(picture);
+        let mut view = self.view.lock().unwrap();
+        *view = View { memory: None, levels: version, below: view.levels };
+        drop(view);
         self.rows.refuse_fills_below(SeqNo(version));
         self.rows.raise_stamp();
         self.rows.forget(&enter(), (TABLE, &self.key), hash(&self.key));
@@ -83,7 +83,7 @@ fn world() -> Arc<World> {
     Arc::new(World {
         rows: RowCache::new(Cache::new(16 << 20), 1 << 20).unwrap(),
         key,
-        picture: Mutex::new(Picture { memory: None, levels: 1, below: 0 }),
+        view: Mutex::new(View { memory: None, levels: 1, below: 0 }),
         visible: AtomicU64::new(1),
     })
 }
@@ -116,6 +116,6 @@ fn no_reader_gets_an_old_version() {
 }
 
 #[test]
-fn no_reader_gets_what_was_newest_before_something_came_in() {
+fn no_reader_gets_a_row_that_an_ingest_replaced() {
     check(2, |world| world.come_in(2));
 }

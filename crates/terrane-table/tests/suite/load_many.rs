@@ -40,7 +40,7 @@ fn probe(extent: &Extent, key: &[u8]) -> Probe {
 }
 
 #[test]
-fn what_is_lacked_comes_in_few_batches_and_once() {
+fn missing_blocks_come_in_few_batches_and_once() {
     let store = TestStore::new();
     let extents = extents(&store);
     let cache = Cache::new(64 << 20);
@@ -96,5 +96,5 @@ fn a_damaged_part_is_left_out() {
     }
     let first = &extents[1].meta.smallest;
     let error = extents[1].get(&cache, first, SeqNo::MAX, &mut Vec::new()).unwrap_err();
-    assert_eq!(error.kind(), terrane_base::Kind::Corrupt, "who reads it alone is told: {error}");
+    assert_eq!(error.kind(), terrane_base::Kind::Corrupt, "a single read gets the error: {error}");
 }

@@ -2,12 +2,12 @@
 //! running them. What counts for a whole process, or needs a feature, is a program of its own beside it.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
+mod cache_transfer;
 mod hostile;
 mod load_many;
 mod merge;
 mod model;
 mod probe_many;
-mod replace;
 mod row_cache;
 mod support;
 mod writer;

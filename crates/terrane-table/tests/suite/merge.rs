@@ -89,7 +89,7 @@ fn steps_from_key_to_key_meet_the_newest_version_of_each() {
         merge.seek_first().unwrap();
         for rows in model.rows.chunk_by(|a, b| a.key == b.key) {
             assert_eq!(merge.entry().map(Row::of).as_ref(), Some(&rows[0]), "seed {seed}");
-            // Now and then there and back again: what was passed by is there for who turns.
+            // Sometimes the merge turns around: the entries that it skipped are there on the way back.
             if rng.index(4) == 0 && rows.len() > 1 {
                 merge.next_key().unwrap();
                 if let Some(at) = merge.entry().map(Row::of) {
@@ -114,7 +114,7 @@ fn steps_from_key_to_key_meet_the_newest_version_of_each() {
 struct Waiting {
     inner: RowCursor,
     waits: bool,
-    /// What was begun and must be asked for again.
+    /// Seeks that were begun and must be repeated.
     begun: Option<(Vec<u8>, SeqNo)>,
 }
 

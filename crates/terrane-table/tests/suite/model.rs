@@ -172,7 +172,7 @@ fn a_cached_read_touches_no_store_and_an_absent_key_no_block() {
 }
 
 #[test]
-fn scans_read_ahead_and_leave_the_cache_alone_if_told_to() {
+fn scans_read_ahead_and_do_not_fill_the_cache_on_request() {
     let store = TestStore::new();
     let rows = plain_rows(10_000);
     let extent = write_extent(&rows, WriterSettings::default(), &store);

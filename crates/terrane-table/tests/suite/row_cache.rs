@@ -64,7 +64,7 @@ fn memory_of_any_size_is_used_and_not_passed() {
 }
 
 #[test]
-fn reads_that_ask_no_store_wake_nothing() {
+fn reads_without_a_load_activate_no_shard() {
     let cache = Cache::new(64 << 20);
     let rows = RowCache::new(cache.clone(), 4 << 20).unwrap();
     (0..100_000).for_each(|number| assert_eq!(get(&rows, number, SeqNo::MAX), None));
@@ -72,10 +72,10 @@ fn reads_that_ask_no_store_wake_nothing() {
 }
 
 #[test]
-fn it_rests_while_blocks_are_read_and_no_rows() {
+fn the_row_cache_rests_while_only_blocks_are_read() {
     let rows = awake(4 << 20);
     rows.rest(1_000_000);
-    assert_eq!(rows.awake(), SHARDS / 2, "nobody asked");
+    assert_eq!(rows.awake(), SHARDS / 2, "no read asked");
     rows.rest(1_000_100);
     assert_eq!(rows.awake(), SHARDS / 2, "too soon to tell");
     // Fewer of the first shard than are judged by what they found.
@@ -89,7 +89,7 @@ fn it_rests_while_blocks_are_read_and_no_rows() {
 }
 
 #[test]
-fn it_answers_what_was_filled_last_or_nothing() {
+fn the_row_cache_answers_the_last_fill_or_nothing() {
     let rows = awake(1 << 20);
     let mut newest: HashMap<u64, u64> = HashMap::new();
     let (mut hits, mut rng) = (0, Rng::new(1));
@@ -145,7 +145,7 @@ fn a_fill_that_comes_late_is_refused() {
 }
 
 #[test]
-fn a_read_that_does_not_see_what_came_in_fills_nothing() {
+fn a_read_that_does_not_see_an_ingest_fills_no_row() {
     let rows = awake(1 << 20);
     for number in 0..100 {
         let (key, comes) = (key(number), SeqNo(10 * number + 9));
@@ -165,7 +165,7 @@ fn a_read_that_does_not_see_what_came_in_fills_nothing() {
 
 /// A tiny log that turns over all the time, under readers: whatever they get is whole.
 #[test]
-fn readers_that_are_overtaken_get_nothing() {
+fn overtaken_readers_get_no_row() {
     let rows = awake(600 << 10);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -201,7 +201,7 @@ fn readers_that_are_overtaken_get_nothing() {
 
 /// Another set of rows is asked for: it takes the place of the former one, however often that was asked for.
 #[test]
-fn what_is_asked_for_now_takes_the_place_of_what_was() {
+fn rows_read_now_replace_rows_read_before() {
     let rows = awake(1 << 20);
     let ask = |from: u64| {
         let is_missing = |number: &u64| get(&rows, *number, SeqNo::MAX).is_none();
@@ -215,7 +215,7 @@ fn what_is_asked_for_now_takes_the_place_of_what_was() {
 }
 
 #[test]
-fn it_sleeps_while_no_row_comes_back_and_gives_memory_back() {
+fn shards_without_hits_become_inactive_and_free_their_memory() {
     let cache = Cache::new(64 << 20);
     let rows = RowCache::new(cache.clone(), 4 << 20).unwrap();
     wake(&rows);

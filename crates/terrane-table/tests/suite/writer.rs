@@ -85,7 +85,7 @@ fn codec() -> impl Strategy<Value = Compression> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(entries in entries(), codec in codec()) {
+    fn written_entries_are_read_back(entries in entries(), codec in codec()) {
         let (bytes, meta) = write(small_blocks(codec), &entries);
         prop_assert_eq!(&check::verify(&bytes, meta.id, meta.slots).unwrap(), &meta);
         prop_assert_eq!(extent::locate(&bytes), Some(bytes.len()));
@@ -179,7 +179,7 @@ fn a_block_is_copied_only_if_it_is_the_rows_and_comes_next() {
 }
 
 #[test]
-fn what_expires_in_blocks_that_are_taken_over_is_told() {
+fn expiries_in_copied_blocks_are_counted() {
     let entries: Vec<Owned> = (0..100u8)
         .map(|number| {
             let until = if number % 3 == 0 { Moment::NEVER } else { Moment(1000 + u64::from(number) * 7) };

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use terrane_base::env::Step;
-use terrane_base::lane::Desk;
 use terrane_base::sync::Mutex;
 use terrane_base::{Error, Result};
 
+use super::lane::Desk;
 use super::load::Load;
 use super::owner::Owner;
 use super::ownership::Ownership;
@@ -63,9 +63,9 @@ impl CoresBuilder {
         self
     }
 
-    /// Requests that a session may have on their way, or uncollected, at one core: a power of two from 2 to
-    /// 65,536. Default: 256. Slots keep their buffers up to 4 KiB each; beyond that requests and answers take
-    /// what their bytes take.
+    /// Requests of a session at one core that may be unanswered or not yet collected: a power of two from 2
+    /// to 65,536. Default: 256. Slots keep their buffers up to 4 KiB each; beyond that requests and answers
+    /// take what their bytes take.
     #[must_use]
     pub fn slots(mut self, slots: usize) -> Self {
         self.slots = slots;

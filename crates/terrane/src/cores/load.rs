@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_more_than_its_share_is_spread_until_it_has_less() {
+    fn a_partition_above_its_share_is_spread_until_it_is_below() {
         let load = Load::new(3, 2);
         ask(&load, 0, 80);
         ask(&load, 1, 88);

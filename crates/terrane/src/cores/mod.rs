@@ -1,6 +1,9 @@
 //! Per-core ownership: an optional mode in which tables, or ranges of their keys, belong to cores, for a
 //! server that embeds Terrane.
 //!
+//! Experimental: on two processors [`multi_get`](crate::Table::multi_get_into) was faster in every
+//! measurement; machines with many were not measured. This interface may change or go in any version.
+//!
 //! ```text
 //! thread of the server ── Session ──lane──► core 0: owner thread, partitions 0, 2, ..
 //!                            │                │ gets of a round: one multi_get for each table
@@ -8,10 +11,10 @@
 //!                                             │ writes of a round: one commit
 //! ```
 //!
-//! A [`Session`] belongs to one thread: it *submits* requests, each of which gets a [`Ticket`], and *collects*
-//! answers, many at a time. Requests go through rings, one for each session and core, without a lock or an
-//! allocation; the core that owns a key answers in the slot of the request. All requests that have arrived
-//! when a core checks are done together: reads as one interleaved
+//! A [`Session`] belongs to one thread: it *submits* requests, each of which gets a [`Ticket`], and
+//! *collects* answers, many at a time. Requests go through rings, one for each session and core, without a
+//! lock or an allocation; the core that owns a key answers in the slot of the request. All requests that have
+//! arrived when a core checks are done together: reads as one interleaved
 //! [`multi_get`](crate::Table::multi_get_into), writes as one commit. So the mode is for servers with many
 //! concurrent requests (`docs/design/0014-cores.md` has measurements, and says where it loses: a caller that
 //! waits for each answer should use the [`Table`] itself).
@@ -60,6 +63,7 @@
 //! [`Kind::Poisoned`] once a core has panicked: then it is unknown whether its unanswered requests were done.
 
 mod builder;
+mod lane;
 mod load;
 mod owner;
 mod ownership;
@@ -70,11 +74,11 @@ mod submit;
 use std::sync::Arc;
 
 use terrane_base::env::Joiner;
-use terrane_base::lane::{Bell, Desk};
 use terrane_base::sync::Mutex;
 use terrane_base::{Error, Kind, Result};
 
 use crate::{Db, Table};
+use lane::{Bell, Desk};
 use load::Load;
 use owner::Owner;
 use ownership::Ownership;

@@ -13,9 +13,9 @@
 use std::sync::Arc;
 
 use terrane_base::key_order::Order;
-use terrane_base::lane::{Serve, Server};
 use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo};
 
+use super::lane::{Serve, Server};
 use super::ownership::Ownership;
 use super::request::{Ask, SCAN_BYTES_MAX, Slot};
 use crate::{Cursor, Db, Table, Values};
@@ -35,7 +35,7 @@ struct At {
     index: u32,
 }
 
-/// What serves a core. See the head of the file.
+/// The server of a core. See the head of the file.
 pub(super) struct Owner {
     db: Db,
     ownership: Arc<Ownership>,

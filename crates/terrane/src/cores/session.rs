@@ -8,10 +8,10 @@
 
 use std::sync::Arc;
 
-use terrane_base::lane::{Bell, Client, Taken};
 use terrane_base::sync::spin;
 use terrane_base::{Error, Kind, Result, SeqNo};
 
+use super::lane::{Bell, Client, Taken};
 use super::ownership::Home;
 use super::request::{Answer, Ask, Slot};
 use super::{Shared, closed};

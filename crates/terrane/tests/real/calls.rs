@@ -2,10 +2,10 @@
 //! that it may give, the n-th one of each thread fails, for each n until nothing is left to fail; then every
 //! one from some n on.
 //!
-//! Whatever fails, the child neither panics nor dies nor hangs (but where the allocator gets no memory at
-//! all: then the process ends as by a kill, which the language's allocation leaves no other way for); it
-//! tells a clear error or meets none, and reads the rows that it wrote, to the end or to an error; and
-//! afterwards the database opens, holds everything that was acknowledged, and `check` finds nothing.
+//! After each failure the child neither panics nor dies nor hangs, with one exception: if the allocator gets
+//! no memory at all, the process is aborted, because Rust's allocation has no other answer. The child reports
+//! a clear error or none, and reads the rows that it wrote, to the end or to an error. Afterwards the
+//! database opens, has every acknowledged row, and `check` finds no damage.
 //!
 //! By default one place of each call is tried; `TERRANE_CALLS=all` tries all of them and prints the table.
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// What came of a life with a fault.
+/// The outcome of a life with a fault.
 pub(crate) enum Seen {
     /// The script met no error: the engine went on by itself.
     Unmoved,

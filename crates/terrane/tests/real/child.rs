@@ -1,11 +1,11 @@
-//! The process that suffers. It tells its parent through a pipe what was acknowledged, one line each.
+//! The child process, in which the faults happen. It writes a line to a pipe for each acknowledged operation.
 //!
 //! * `writers`: several threads write batches over three tables, every eighth durable, while another flushes
-//!   and compacts, until somebody kills it.
+//!   and compacts, until the parent kills it.
 //! * `script`: says that it is ready, waits for a line, then does one thing after the other, each phase
-//!   announced; an error is told and the script goes on where a careful program would. What it reads it
-//!   compares with the rows that its operations leave: a read that fails may end early with an error, and
-//!   never with other rows or without one.
+//!   announced; an error is printed and the script goes on where a careful program would. It compares what it
+//!   reads with the rows that its operations leave: a read that fails may end early, but then it returns an
+//!   error, and it never returns other rows.
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use terrane::{Db, Error, Sync, Table, TableOptions};
 use crate::number_from_env;
 use crate::workload::{Rows, TABLES, batch, changes, counter, is_view, tables, tiny_options};
 
-/// Longest life of a child that nobody kills.
+/// Longest life of a child that is not killed.
 const LIFE: Duration = Duration::from_secs(60);
 /// Operations of the script in each of its phases of writing.
 const SCRIPT_OPS: u64 = 30;
@@ -48,7 +48,7 @@ fn writers(dir: &std::path::Path) -> Result<(), Error> {
     let db = Db::open_with(dir, &tiny_options())?;
     let tables = Arc::new(tables(&db)?);
     say("open");
-    // What is there now was recovered: no later recovery may lose it.
+    // The present rows were recovered: no later recovery may lose them.
     for writer in 0..count {
         say(&format!("a {writer} {}", counter(&tables[0], writer)?));
     }
@@ -145,7 +145,8 @@ fn work(db: &Db, tables: &[Table]) {
     read_all(tables, &mut book);
 }
 
-/// What this life must read: how far its writer is, once it has read that, and the rows up to there.
+/// The expected rows of this life: the number of its writer's operations, once it has read that, and the rows
+/// up to there.
 #[derive(Default)]
 struct Book {
     done: Option<u64>,
@@ -188,7 +189,7 @@ fn read_all(tables: &[Table], book: &mut Book) {
     }
 }
 
-/// Compares rows up to an error, which is told; what ends without one has all of them.
+/// Compares rows up to an error, which is printed; a scan that ends without an error has all rows.
 fn compare<'r>(
     what: &str,
     found: impl Iterator<Item = Result<terrane::Row, Error>>,

@@ -18,7 +18,7 @@ const WRITERS: usize = 4;
 /// Kills of one database; then a new one is begun.
 const KILLS_PER_DATABASE: u64 = 25;
 
-/// What the kills hit.
+/// Counts of the phases that the kills hit.
 #[derive(Debug, Default)]
 struct Seen {
     kills: u64,

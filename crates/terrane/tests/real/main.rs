@@ -1,8 +1,9 @@
 //! Real faults on real files: a process that is killed, a device that is really full, system calls that fail.
 //!
-//! The binary is its own child: with `TERRANE_REAL_CHILD` set it is the process that suffers. It has a main
-//! of its own so that the child runs nothing but the workload, and so that a case which cannot run here says
-//! so: a tool or a right that is missing makes a case *not run*, which is printed and counted, never passed.
+//! The program starts itself as its child: with `TERRANE_REAL_CHILD` set it is the process in which the
+//! faults happen. It has a main function of its own for two reasons: the child runs nothing but the workload,
+//! and a case that cannot run here, because a tool or a permission is missing, is printed and counted as *not
+//! run*, never as passed.
 //!
 //! `cargo test -p terrane --test real -- [PART OF A NAME]`. Scaled by `TERRANE_KILLS` (SIGKILL cycles),
 //! `TERRANE_CALLS=all` (every system call, every place), `TERRANE_SEED`.

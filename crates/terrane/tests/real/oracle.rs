@@ -1,9 +1,9 @@
-//! What must be in a database, by how far each writer was acknowledged.
+//! The oracle: the rows that must exist, given the last acknowledged operation of each writer.
 //!
-//! A writer's operations are one after the other, so what is there of it is a prefix, one operation longer
-//! than what was acknowledged at most. Contents must equal the model replayed that far: nothing lost, nothing
-//! half there. Each batch says how far its writer saw the others: what it saw came before it in the order of
-//! commits and must be there as well.
+//! A writer does its operations one after the other, so a prefix of them exists, at most one operation longer
+//! than the acknowledged ones. The rows must equal the model replayed to that point: no row is lost, no batch
+//! exists partly. Each batch stores which operations of the other writers it saw: those precede it in the
+//! order of commits and must exist as well.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -169,7 +169,7 @@ fn fill(at: &Path, resize: &dyn Fn(Room)) -> Outcome {
         let (again, refusal) = put_until_full(&db, next);
         next = again;
         assert_eq!(refusal.kind(), Kind::Full, "{place}: {refusal}");
-        // On the full device itself readers get in; and a writer, or it is told that the device is full.
+        // On the full device a reader can open the database; a writer can, or is refused with `Full`.
         let _ = db.close();
         let readers = Db::open_with(&dir, &Options { read_only: true, ..tiny_options() }).unwrap();
         read_all(&readers, next, &format!("{place}, read only on the full device"));

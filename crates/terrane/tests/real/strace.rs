@@ -7,12 +7,12 @@ use std::time::Duration;
 
 /// After so many looks a child hangs: a minute on a machine that never stands still.
 const LOOKS_MAX: u32 = 30_000;
-/// What passes between them.
+/// The time between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// What a child under strace did.
+/// The outcome of a child under strace.
 pub(crate) struct Life {
-    /// What it told, line by line.
+    /// Its output, line by line.
     pub(crate) said: Vec<String>,
     /// Standard error: empty unless it panicked.
     pub(crate) complaint: String,
@@ -96,7 +96,7 @@ pub(crate) fn finish(mut child: Child) -> Life {
         match child.try_wait().unwrap() {
             Some(status) => break Some(status),
             None if looks == LOOKS_MAX && is_stopped(child.id()) => {
-                // By somebody outside: the script stops nobody.
+                // Another program stopped it: the script sends no such signal.
                 let _ = Command::new("kill").args(["-s", "CONT", &child.id().to_string()]).status();
                 looks = 0;
             }
@@ -123,7 +123,7 @@ fn is_stopped(process: u32) -> bool {
     status.lines().any(|line| line.starts_with("State:") && line.contains("T (stopped)"))
 }
 
-/// Each thread's name, state and system call, for whoever looks into a hang.
+/// Each thread's name, state and system call, printed to diagnose a hang.
 fn threads(process: u32) -> Vec<String> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let told = tasks.map(|task| {

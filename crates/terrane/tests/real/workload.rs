@@ -1,5 +1,5 @@
-//! What writers write: every operation follows from its writer and number, so that the contents of a database
-//! follow from how far each writer came.
+//! The operations of the writers: each follows from its writer and number, so that the rows of a database
+//! follow from the number of operations of each writer.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use terrane_base::Rng;
 pub(crate) const TABLES: [&str; 3] = ["default", "left", "right"];
 /// Keys of one writer in one table.
 const KEYS: u64 = 2000;
-/// What one writer sees of the others before it writes, in the default table.
+/// The counters of the other writers that one writer sees before it writes, in the default table.
 const SAW: &str = "saw/";
 /// How far a writer came, in every table.
 const COUNTER: &str = "counter/";

@@ -1,5 +1,5 @@
-//! Tables that are not compacted by themselves: each flush is an overflow run that stays, in order, until
-//! somebody asks.
+//! Tables without automatic compaction: each flush becomes an overflow run, which stays, in order, until a
+//! caller requests a compaction.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -100,11 +100,11 @@ fn hundreds_of_runs_stay_until_a_compaction_is_requested() {
     assert_rows(&table, &rows);
     let statistics = db.statistics();
     let metric = |name| statistics.table("manual").unwrap().get(name).unwrap().number();
-    assert_eq!(metric("table_backlog_permille"), 0, "nobody is slowed by what nobody merges");
+    assert_eq!(metric("table_backlog_permille"), 0, "no writer is slowed by runs that no job merges");
     assert_eq!(metric("table_write_rate"), 0);
     db.wait_for_listeners().unwrap();
     let counted = (counts.flushes.load(Ordering::Relaxed), counts.compactions.load(Ordering::Relaxed));
-    assert_eq!(counted, (ROUNDS, 0), "a flush is told of each, and no compaction");
+    assert_eq!(counted, (ROUNDS, 0), "an event for each flush, none for a compaction");
 
     // They are the same in another process.
     drop((table, db));

@@ -118,7 +118,7 @@ fn few_keys_in_memory_are_counted() {
     assert!(middle.error > 0 && middle.admits(6_000), "{middle:?}");
     table.delete(&key(200)).unwrap();
     assert_eq!(count(100, 1_100).value, 1_001, "a delete is a version more");
-    // What fills memtables leaves memory with all its rows.
+    // Full memtables leave memory with all their rows.
     db.resume_background();
     db.compact_range(table, ..).unwrap();
     assert_eq!(table.iter().count(), 19_999);
@@ -161,7 +161,7 @@ fn extents_of_a_range_go_at_once() {
     assert!((0..100_000).any(look), "their slots are free, and nothing was written for it");
     assert_eq!(table.iter().count() as u64, rows as u64 - dropped.entries);
     assert!(table.get(&key(50)).unwrap().is_some() && table.get(&key(KEYS - 50)).unwrap().is_some());
-    // What is cut by an end of the range stays.
+    // An extent that an end of the range cuts stays.
     assert!(table.get(&key(101)).unwrap().is_some());
     let left = table.iter().map(|row| row.unwrap().0).collect::<Vec<_>>();
     drop(table);
@@ -202,7 +202,7 @@ fn a_snapshot_keeps_what_it_sees() {
 }
 
 #[test]
-fn nothing_older_comes_to_light() {
+fn dropping_extents_reveals_no_older_version() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(dir.path());
     let table = db.default_table();

@@ -1,5 +1,5 @@
-//! Callbacks that meddle: what would change the database, or wait for it, is refused at once wherever they
-//! run, and reads are answered.
+//! Callbacks that call the database: a change, or a wait for the background, is refused at once on every
+//! thread; reads are answered.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -15,7 +15,7 @@ use terrane::{
     Table, TableOptions, TransactionOptions,
 };
 
-/// What was answered, by callback, thread (`own` for one of the database's) and call; `None` is no error.
+/// The answers, by callback, thread (`own` for one of the database's) and call; `None` is no error.
 type Answers = BTreeMap<(&'static str, &'static str, &'static str), Vec<Option<Kind>>>;
 
 /// The database that callbacks meddle with, once there is one.
@@ -205,7 +205,7 @@ impl MergeOperator for LetsGo {
 }
 
 #[test]
-fn a_database_whose_last_handle_goes_in_a_callback_is_closed() {
+fn a_database_whose_last_handle_a_callback_drops_is_closed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let operator = Arc::new(LetsGo::default());

@@ -1,5 +1,5 @@
-//! The memory ceiling, and that waiting for room always ends: options at the edge of what is accepted, one
-//! idle table among busy ones, live iterators, several large batches at once.
+//! The memory ceiling holds, and every wait for memory ends: with options at their limits, one idle table
+//! among busy ones, live iterators, several large batches at once.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -146,7 +146,7 @@ fn memory_moves_between_readers_and_writers_under_the_ceiling() {
 }
 
 #[test]
-fn a_codec_that_the_build_lacks_is_refused_when_it_is_asked_for() {
+fn a_codec_that_is_not_compiled_in_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = Options::default();
     options.set("compression_last", "zstd").unwrap();

@@ -118,7 +118,7 @@ fn a_replica_goes_on_where_it_was() {
 
 /// From any number on, from history and live segments: numbers without a gap, each batch whole.
 #[test]
-fn batches_are_told_whole_and_in_order() {
+fn readers_of_changes_get_whole_batches_in_order() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), &options(Some("4MiB"))).unwrap();
     make_counters(&db);
@@ -150,7 +150,7 @@ fn batches_are_told_whole_and_in_order() {
 }
 
 #[test]
-fn what_is_flushed_is_gone_without_history() {
+fn flushed_changes_are_gone_without_history() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), &options(None)).unwrap();
     fill(&db, 300);
@@ -166,7 +166,7 @@ fn what_is_flushed_is_gone_without_history() {
     assert_eq!(all.first().unwrap().first_seq(), oldest);
     assert_eq!(all.last().unwrap().last_seq(), SeqNo(301));
     assert_eq!(db.changes(SeqNo(oldest.0 - 1)).unwrap_err().oldest(), Some(oldest));
-    // A reader that falls behind is told so, and where it was.
+    // A reader that falls behind gets an error with its position.
     let mut slow = db.changes(SeqNo(301)).unwrap();
     fill(&db, 300);
     db.flush().unwrap();
@@ -178,9 +178,9 @@ fn what_is_flushed_is_gone_without_history() {
     assert_eq!(ahead.kind(), Kind::Invalid);
 }
 
-/// What was prepared shows as one batch, when it is committed; rolled back, not at all.
+/// A prepared transaction shows as one batch at its commit; after a rollback it does not show.
 #[test]
-fn what_is_prepared_shows_when_it_is_committed() {
+fn a_prepared_transaction_shows_at_its_commit() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), &options(Some("1MiB"))).unwrap();
     let mut changes = db.changes(SeqNo(1)).unwrap();
@@ -213,7 +213,7 @@ fn what_is_prepared_shows_when_it_is_committed() {
 }
 
 #[test]
-fn who_waits_is_woken_by_a_commit_and_by_the_close() {
+fn a_waiting_reader_is_woken_by_a_commit_and_by_the_close() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), &options(None)).unwrap();
     let (send, receive) = std::sync::mpsc::channel();
@@ -235,7 +235,7 @@ fn who_waits_is_woken_by_a_commit_and_by_the_close() {
 }
 
 #[test]
-fn only_what_is_durable_is_told_on_request() {
+fn durable_only_readers_get_only_durable_changes() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), &options(None)).unwrap();
     let mut all = db.changes(SeqNo(1)).unwrap();
@@ -301,7 +301,7 @@ fn a_checkpoint_begins_without_history_and_can_follow_its_source() {
     assert_eq!(rows(&db, "default"), rows(&second, "default"));
 }
 
-/// Readers beside writers and flushes see every number once, whoever is faster.
+/// Readers beside writers and flushes see every number once, whichever thread is faster.
 #[test]
 fn readers_keep_up_with_writers() {
     let dir = tempfile::tempdir().unwrap();
@@ -330,9 +330,9 @@ fn readers_keep_up_with_writers() {
     });
 }
 
-/// A table keeps its keys encoded; who is told of changes knows nothing of that.
+/// A table stores encoded keys; readers of changes get the keys of the user.
 #[test]
-fn keys_are_told_as_the_user_knows_them() {
+fn readers_of_changes_get_the_keys_of_the_user() {
     let dir = tempfile::tempdir().unwrap();
     let reverse = || TableOptions::new().set("key_order", "reverse").unwrap();
     let (db, replica) =
@@ -361,7 +361,7 @@ fn keys_are_told_as_the_user_knows_them() {
 
 /// No record says what came in as extents, but that it came in, and where.
 #[test]
-fn what_comes_in_as_extents_is_told_by_table() {
+fn an_ingest_shows_as_one_change_for_each_table() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(dir.path().join("db")).unwrap();
     let table = db.create_table("t", &TableOptions::new()).unwrap();

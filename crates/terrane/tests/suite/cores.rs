@@ -70,7 +70,7 @@ fn sessions_beside_each_other_keep_to_their_own_order() {
 }
 
 #[test]
-fn what_comes_together_is_done_together() {
+fn requests_that_arrive_together_are_done_together() {
     let (_dir, db) = open();
     let cores = Cores::builder(&db).cores(1).table(db.default_table()).build().unwrap();
     let mut session = cores.session().unwrap();
@@ -98,7 +98,7 @@ fn a_session_that_writes_much_holds_up_no_other() {
     let value = [7; 4100];
     while busy.put(db.default_table(), b"busy", &value, Sync::No).is_ok() {}
     other.put(db.default_table(), b"other", &value, Sync::No).unwrap();
-    // What became visible until the put was seen counts for nobody, however late this thread hands over and
+    // What became visible before the put was seen counts for no session, however late this thread submits and
     // looks.
     other.flush();
     let before = db.snapshot().seq().0;
@@ -114,7 +114,7 @@ fn a_session_that_writes_much_holds_up_no_other() {
 }
 
 #[test]
-fn batches_over_several_cores_come_behind_what_was_asked_before() {
+fn batches_over_several_cores_follow_earlier_requests() {
     let (_dir, db) = open();
     let other = db.table_or_create("other").unwrap();
     let cores = Cores::builder(&db).cores(2).table(db.default_table()).table(&other).build().unwrap();
@@ -190,7 +190,7 @@ fn without_spreading_a_hot_partition_stays_where_it_is() {
 }
 
 #[test]
-fn what_was_accepted_is_done_at_a_close() {
+fn accepted_requests_are_done_at_a_close() {
     for round in 0..50u64 {
         let (_dir, db) = open();
         let cores = Cores::builder(&db).cores(2).ranges(db.default_table(), &[&[128]]).build().unwrap();

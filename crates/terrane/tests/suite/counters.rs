@@ -1,4 +1,4 @@
-//! What reads count by thread, what the device counts by stream, and reads past the filters.
+//! Counters of reads for each thread, counters of the device for each stream, and reads without filters.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -39,7 +39,7 @@ fn load(db: &Db, runs: u64) {
     }
 }
 
-/// What `read` counted.
+/// The counts of `read`.
 fn counted(read: impl FnOnce()) -> ReadCounters {
     let before = read_counters();
     read();
@@ -79,7 +79,7 @@ fn a_point_read_counts_each_run_filter_and_block_once() {
 }
 
 #[test]
-fn reads_past_the_filters_ask_none_and_answer_alike() {
+fn reads_without_filters_give_the_same_answers() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir, &[]);
     load(&db, 2);

@@ -1,4 +1,4 @@
-//! Cursors that look only into some extents.
+//! Cursors with an extent filter, which skip extents.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -44,7 +44,7 @@ fn runs(db: &Db) -> Table {
 }
 
 #[test]
-fn a_hidden_extent_is_as_if_it_were_not_there_and_each_is_asked_for_once() {
+fn a_filtered_extent_is_skipped_and_the_filter_is_called_once_for_each() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(dir.path().join("db")).unwrap();
     let table = runs(&db);
@@ -58,11 +58,11 @@ fn a_hidden_extent_is_as_if_it_were_not_there_and_each_is_asked_for_once() {
     let expected = rows(&[("a", "1"), ("d", "1"), ("e", "1"), ("f", "1")]);
     assert_eq!(keys(&mut cursor), expected);
     assert_eq!(calls.load(Ordering::Relaxed), 3, "once for each extent, whatever is sought");
-    // A refresh that finds nothing else asks nobody.
+    // A refresh that finds no new extents does not call the filter.
     cursor.refresh();
     assert_eq!(keys(&mut cursor), expected);
     assert_eq!(calls.load(Ordering::Relaxed), 3);
-    // What is in memory shows, and another flush is asked for like the others.
+    // Rows in memory show; the filter is called for the extents of another flush, too.
     table.put(b"g", b"1").unwrap();
     cursor.refresh();
     assert_eq!(keys(&mut cursor).len(), 5);
@@ -70,7 +70,7 @@ fn a_hidden_extent_is_as_if_it_were_not_there_and_each_is_asked_for_once() {
     cursor.refresh();
     assert_eq!(keys(&mut cursor).len(), 5);
     assert!(calls.load(Ordering::Relaxed) >= 7);
-    // Outside of the bounds nobody is asked.
+    // For extents outside of the bounds the filter is not called.
     calls.store(0, Ordering::Relaxed);
     let mut cursor = table.filtered_cursor(b"b".as_slice()..b"d".as_slice(), shows.clone()).unwrap();
     assert!(keys(&mut cursor).is_empty());
@@ -85,7 +85,7 @@ fn a_hidden_extent_is_as_if_it_were_not_there_and_each_is_asked_for_once() {
 }
 
 #[test]
-fn what_a_hidden_extent_hides_shows() {
+fn versions_below_a_filtered_extent_show() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(dir.path().join("db")).unwrap();
     let table = runs(&db);

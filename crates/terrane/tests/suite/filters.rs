@@ -1,4 +1,5 @@
-//! Compaction filters: what they are shown, what becomes of it, and what snapshots keep.
+//! Compaction filters: the rows that they get, the effect of their decisions, and the rows that snapshots
+//! keep.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -91,7 +92,7 @@ fn rows_are_taken_out_and_changed() {
         assert_eq!(table.get(key).unwrap().as_deref(), Some(expected));
     }
     assert_eq!(db.stats().entries_filtered, 100);
-    // What it took out brings nothing older to light, also where it had to leave something in its place.
+    // Removed rows reveal no older version, also where the compaction had to leave a delete.
     table.set_compaction_filter(None);
     fill(table, 0..200, b"old");
     db.compact_range(table, ..).unwrap();
@@ -108,7 +109,7 @@ fn rows_are_taken_out_and_changed() {
 }
 
 #[test]
-fn a_stretch_goes_unasked() {
+fn a_removed_range_is_skipped_without_calls() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(dir.path());
     let table = db.default_table();
@@ -136,7 +137,8 @@ fn a_snapshot_keeps_what_it_sees() {
     db.compact_range(table, ..).unwrap();
     assert_eq!(snapshot.iter(table).count(), 100);
     assert_eq!(snapshot.get(table, &key(70)).unwrap().as_deref(), Some(&b"before"[..]));
-    // What it does not see is gone, and what it sees of those keys does not come to light.
+    // Rows that the snapshot does not see are gone, and older versions of their keys do not reappear for
+    // later readers.
     assert_eq!(table.iter().count(), 50);
     assert_eq!(table.get(&key(70)).unwrap(), None);
     drop(snapshot);
@@ -145,7 +147,7 @@ fn a_snapshot_keeps_what_it_sees() {
 }
 
 #[test]
-fn values_that_were_folded_are_shown_whole() {
+fn a_filter_gets_completely_folded_values() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(dir.path());
     let table = db.create_table("n", &TableOptions::new().set("merge_operator", "counter").unwrap()).unwrap();
@@ -160,7 +162,7 @@ fn values_that_were_folded_are_shown_whole() {
     });
     table.set_compaction_filter(Some(filter.clone()));
     db.compact_range(&table, ..).unwrap();
-    // What a flush folded is a value by then; the other compaction sees it, too.
+    // Operands that a flush folded are a value now; the other compaction passes it to the filter, too.
     db.compact_range(&table, ..).unwrap();
     assert_eq!(table.iter().count(), 10);
     assert_eq!(counter::decode(&table.get(&key(15)).unwrap().unwrap()).unwrap(), 15);

@@ -1,4 +1,4 @@
-//! Databases in memory: all of the API works, nothing is written anywhere, the limit holds.
+//! Databases in memory: all of the API works, no file is written, the memory limit holds.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -52,7 +52,7 @@ fn everything_works_and_no_file_is_touched() {
 }
 
 #[test]
-fn it_is_opened_again_copied_and_backed_up() {
+fn a_database_in_memory_is_reopened_copied_and_backed_up() {
     let device = MemoryDevice::new(64 << 20);
     let options = Options::in_memory();
     let db = device.open("/data", &options).unwrap();
@@ -79,7 +79,7 @@ fn it_is_opened_again_copied_and_backed_up() {
 }
 
 #[test]
-fn the_limit_holds_and_what_is_there_can_be_read() {
+fn at_the_memory_limit_writes_fail_and_rows_can_be_read() {
     let device = MemoryDevice::new(24 << 20);
     let db = device.open("/data", &Options::in_memory()).unwrap();
     let mut written = 0;
@@ -106,7 +106,7 @@ fn the_limit_holds_and_what_is_there_can_be_read() {
 }
 
 #[test]
-fn what_asks_for_a_device_or_for_what_is_there_is_refused_by_name() {
+fn options_that_need_a_device_are_refused_by_name() {
     let refused = |options: Options, name: &str| {
         let error = Db::open_in_memory_with(&options).unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid, "{error}");

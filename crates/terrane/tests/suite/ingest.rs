@@ -142,8 +142,8 @@ fn check(table: &Table, snapshot: Option<&Snapshot>, model: &Model) {
     }
 }
 
-/// What `take_in` does; once more between two pauses if a pause has caught work of the background on its way,
-/// as one does that comes when the machine was slow and the background has just found something to do.
+/// The result of `take_in`. If a pause stopped a background job in the middle, the background goes on and
+/// `take_in` runs once more: on a slow machine a job may begin just before the pause.
 fn unless_held<T>(db: &Db, take_in: impl Fn() -> terrane::Result<T>) -> T {
     match take_in() {
         Err(error) if error.kind() == Kind::Busy => {
@@ -286,7 +286,7 @@ fn a_file_is_linked_and_its_space_is_given_back() {
 }
 
 #[test]
-fn many_files_come_into_many_tables_as_one() {
+fn many_files_are_ingested_into_many_tables_atomically() {
     let place = Place::new();
     let db = &place.db;
     let (one, other) = (db.default_table(), &db.create_table("other", &TableOptions::new()).unwrap());

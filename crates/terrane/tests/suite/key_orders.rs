@@ -1,5 +1,5 @@
-//! Tables with orders of their own against a model that compares: reverse, numbers with the least byte first,
-//! and letters whose case means nothing, so that different bytes are one key.
+//! Tables with other key orders against a model that compares keys: reverse, little-endian numbers, and
+//! letters without case, so that different bytes are one key.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -14,7 +14,7 @@ use orders::{Key, WhichOrder, functions};
 use proptest::prelude::*;
 use terrane::{Batch, Db, IndexedBatch, Options, Result, Row, Sync, Table, TableOptions, TransactionOptions};
 
-/// What a table holds, in its order; keys as they are shown.
+/// The rows of a table, in its order; keys as they are shown.
 type Model = BTreeMap<Key, Vec<u8>>;
 
 #[derive(Clone, Debug)]

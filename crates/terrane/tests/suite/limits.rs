@@ -1,5 +1,5 @@
-//! The limits that the documentation states: what is within them works, also through the levels and a
-//! reopening; what is beyond them is refused by name and changes nothing.
+//! The documented limits: sizes within them work, also after a flush and a reopening; sizes beyond them are
+//! refused by name and change nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -52,7 +52,7 @@ fn the_longest_keys_and_values_go_through_every_part() {
 }
 
 #[test]
-fn what_is_beyond_a_limit_is_refused_and_changes_nothing() {
+fn writes_beyond_a_limit_are_refused_and_change_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir, 16 * MIB);
     let table = db.default_table();
@@ -201,7 +201,7 @@ fn puts_added_at_once_are_those_added_one_by_one() {
         assert_eq!(table.get(b"a").unwrap().as_deref(), Some(&b"2"[..]), "{}", table.name());
         assert_eq!(table.get(b"b").unwrap().as_deref(), Some(&b""[..]), "{}", table.name());
     }
-    // What fails leaves what is in front of it.
+    // A failed call leaves the changes before it.
     let too_long = vec![0; 64 * KIB + 1];
     let mut batch = Batch::new();
     let mixed: [(&[u8], &[u8]); 3] = [(b"front", b"1"), (&too_long, b"2"), (b"behind", b"3")];

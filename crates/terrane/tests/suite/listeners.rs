@@ -1,4 +1,4 @@
-//! Listeners: what they hear, and that they hurt nobody.
+//! Listeners: the events that they get, and that they block no other thread.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic and wait")]
 
 use std::sync::{Arc, Mutex};
@@ -112,9 +112,9 @@ fn listeners_hear_what_happens_in_its_order() {
     db.drop_table("users").unwrap();
     assert!(db.create_table("default", &TableOptions::new()).is_err());
     db.close().unwrap();
-    // A close waits until everything is told. A job is told to have ended a moment after its result is there,
-    // for which the caller waited: so events of one kind are in order, and those of another kind may come
-    // between them. Compactions of the background's own may, too.
+    // A close waits until listeners got every event. The event that a job ended comes a moment after its
+    // result, for which the caller waited: so events of one kind are in order, and those of another kind may
+    // come between them. Compactions of the background's own may, too.
     let heard = recorder.heard();
     let of = |kinds: &[&str]| -> Vec<&str> {
         let is_of = |text: &&String| kinds.iter().any(|kind| text.starts_with(kind));
@@ -192,7 +192,7 @@ fn a_listener_cannot_change_the_database_and_may_close_it() {
     db.add_listener(meddles.clone()).unwrap();
     db.put(b"k", b"v").unwrap();
     db.flush().unwrap();
-    until("a flush is told", || !meddles.1.lock().unwrap().is_empty());
+    until("the listener gets the flush", || !meddles.1.lock().unwrap().is_empty());
     assert_eq!(*meddles.1.lock().unwrap(), [Kind::Invalid; 4]);
     assert_eq!(db.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
     db.create_table("last", &TableOptions::new()).unwrap();

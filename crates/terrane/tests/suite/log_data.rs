@@ -1,4 +1,4 @@
-//! Log data: told in its place with its batch, to every reader of changes and nobody else.
+//! Log data: every reader of changes gets it at its place in its batch; no other reader sees it.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -31,7 +31,7 @@ fn word(kind: ChangeKind<'_>) -> String {
     }
 }
 
-/// What is told from the first number on: for each batch its first number and its changes.
+/// The changes from the first number on: for each batch its first number and its changes.
 fn told(changes: &mut Changes) -> Vec<(u64, String)> {
     let batches = changes.by_ref().map(Result::unwrap);
     let line = |batch: terrane::ChangeBatch| {
@@ -86,7 +86,7 @@ fn load(db: &Db) {
 }
 
 #[test]
-fn it_is_told_in_its_place_and_outlives_reopening_and_flush() {
+fn log_data_is_read_at_its_place_after_reopening_and_flush() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir);
     load(&db);
@@ -103,7 +103,7 @@ fn it_is_told_in_its_place_and_outlives_reopening_and_flush() {
 }
 
 #[test]
-fn followers_and_readers_beside_the_process_pass_by_it_or_are_told() {
+fn followers_skip_log_data_and_readers_of_changes_get_it() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir);
     let path = dir.path().join("db");
@@ -140,7 +140,7 @@ fn copies_and_repairs_open_with_the_same_rows() {
 
 /// Nothing but log data: the journal gives its segments back all the same.
 #[test]
-fn it_keeps_no_segment_for_itself() {
+fn log_data_keeps_no_segment_alive() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { memory_bytes: 16 << 20, segment_bytes: 64 << 10, ..Options::default() };
     let db = Db::open_with(dir.path().join("db"), &options).unwrap();
@@ -176,7 +176,7 @@ fn a_batch_belongs_to_no_database_by_it_and_is_bounded_with_it() {
 }
 
 #[test]
-fn a_change_that_was_told_is_added_elsewhere() {
+fn log_data_of_a_reader_is_added_to_another_database() {
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let [source, copy] = [open(&dirs[0]), open(&dirs[1])];
     load(&source);
@@ -204,7 +204,7 @@ fn transactions_have_it_and_do_not_meet_in_it() {
         one.rollback_to_savepoint().unwrap();
         two.log_data(b"two").unwrap();
         one.prepare("prepared").unwrap();
-        assert!(all_told(&db).is_empty(), "nothing of what is prepared is told");
+        assert!(all_told(&db).is_empty(), "readers get nothing of a prepared transaction");
         assert_eq!(write(&db, "#plain"), 2);
         two.commit(Sync::No).unwrap();
         let mut prepared = Vec::new();

@@ -11,6 +11,7 @@ mod cores;
 mod counters;
 mod cursors;
 mod examples;
+mod experiments;
 mod extent_filter;
 mod filters;
 mod golden;

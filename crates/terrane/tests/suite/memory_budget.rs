@@ -9,7 +9,7 @@ use terrane_base::env::Env;
 
 const MIB: u64 = 1 << 20;
 const ROWS: u64 = 60_000;
-/// What is on its way when somebody looks comes to it.
+/// The budget, and 15 % for memory that is being allocated or freed at the moment of a look.
 const CEILING: u64 = 24 * MIB / 100 * 115;
 
 fn open(dir: &tempfile::TempDir, memory_bytes: u64) -> Db {
@@ -17,7 +17,7 @@ fn open(dir: &tempfile::TempDir, memory_bytes: u64) -> Db {
     let mut options = Options { memory_bytes, segment_bytes: MIB / 4, ..Options::default() };
     options.set("block_memory", "heap").unwrap();
     // A machine that is slow enough is idle now and then.
-    options.set("idle_flush", "false").unwrap();
+    options.set("experiments.idle_flush", "false").unwrap();
     Db::open_with(dir.path().join("data"), &options).unwrap()
 }
 
@@ -102,7 +102,7 @@ fn a_changed_ceiling_holds_with_chunks_of_huge_pages() {
 }
 
 #[test]
-fn it_may_change_while_others_read_and_write() {
+fn the_memory_ceiling_changes_beside_readers_and_writers() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir, 64 * MIB);
     put_all(&db, 1);
@@ -128,7 +128,7 @@ fn it_may_change_while_others_read_and_write() {
 }
 
 #[test]
-fn what_contradicts_is_refused_and_changes_nothing() {
+fn contradictory_sizes_are_refused_and_change_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let options = Options { memory_bytes: 256 * MIB, ..Options::default() };

@@ -77,7 +77,7 @@ fn after_a_close() {
     refused(transaction.commit(Sync::No), Kind::Cancelled, "clos");
     refused(other.transaction(&TransactionOptions::default()), Kind::Cancelled, "clos");
     refused(other.create_table("t", &TableOptions::new()), Kind::Cancelled, "clos");
-    // What is open keeps reading: nothing is taken from under it.
+    // Open readers keep reading: their files stay.
     assert_eq!(table.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
     assert_eq!(snapshot.get(&table, b"k").unwrap().as_deref(), Some(&b"v"[..]));
     assert!(iter.next().unwrap().is_ok() && iter.next().is_none());

@@ -1,4 +1,4 @@
-//! Notes with tables: what a program keeps there is there after every way to another opening.
+//! Table comments: a comment of the program survives every kind of reopening and copy.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Who may read a database: its owner alone, in whatever directory and under whatever mask it was made.
+//! Only the owner may read the files of a database, in every directory and under every mask.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic, and looks at files")]
 
 use std::os::unix::fs::PermissionsExt;

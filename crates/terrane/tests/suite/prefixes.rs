@@ -1,4 +1,4 @@
-//! Scans within prefixes against a model, with extractors that change, and what filters spare them.
+//! Scans within prefixes against a model, with extractors that change, and the reads that filters save.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -12,7 +12,7 @@ use terrane::{
     Db, Functions, Kind, Options, PrefixExtractor, PrefixExtractors, ReadCounters, Table, TableOptions,
 };
 
-/// What a key space holds.
+/// The rows of a key space.
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -208,7 +208,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn scans_within_prefixes_show_what_is_there(
+    fn scans_within_prefixes_return_every_row(
         ops in proptest::collection::vec(op(), 20..100),
         probes in proptest::collection::vec(key(), 4..10),
         first in 0..EXTRACTORS.len(),
@@ -267,7 +267,7 @@ fn missing_prefixes_cost_a_filter_and_no_block() {
 }
 
 #[test]
-fn filters_of_another_extractor_are_not_asked() {
+fn filters_of_another_extractor_are_not_used() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let db = open(&path);
@@ -287,7 +287,7 @@ fn filters_of_another_extractor_are_not_asked() {
 }
 
 #[test]
-fn names_that_mean_nothing_are_refused() {
+fn unknown_extractors_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let db = open(&path);
@@ -304,7 +304,7 @@ fn names_that_mean_nothing_are_refused() {
     table.set_option("prefix_extractor", "test.told").unwrap();
     drop(table);
     db.close().unwrap();
-    // A table that names an extractor that is not at hand is not opened.
+    // A table whose prefix extractor is not registered is not opened.
     let error = Db::open_with(&path, &options()).err().unwrap();
     assert!(error.kind() == Kind::Invalid, "{error}");
     assert!(error.to_string().contains("test.told") && error.to_string().contains("\"t\""), "{error}");

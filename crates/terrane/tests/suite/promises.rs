@@ -1,4 +1,4 @@
-//! What docs/promises.md promises and no other test shows.
+//! The promises of docs/promises.md that no other test checks.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
 use terrane::{Db, Kind, Options};

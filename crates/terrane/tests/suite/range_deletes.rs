@@ -9,7 +9,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use terrane::{Batch, Db, Kind, Options, Snapshot, Sync, Table};
 
-/// What a key space holds.
+/// The rows of a key space.
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
 #[derive(Clone, Debug)]
@@ -190,7 +190,7 @@ proptest! {
 }
 
 #[test]
-fn ranges_that_are_none_are_refused() {
+fn empty_and_inverted_ranges_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir.path().join("data"));
     let table = db.default_table();
@@ -222,8 +222,8 @@ fn fill(db: &Db, count: u64) {
     db.compact_range(db.default_table(), ..).unwrap();
 }
 
-/// What a scan over a deleted range steps over does not depend on how many keys it had, be the range delete
-/// in memory, in an overflow run, or in a level; and in the end nothing of it is left.
+/// The work of a scan over a deleted range does not depend on the number of its keys, be the range delete in
+/// memory, in an overflow run, or in a level; and in the end nothing of it is left.
 #[test]
 fn a_deleted_range_is_passed_by_at_once_and_its_space_comes_back() {
     let dir = tempfile::tempdir().unwrap();
@@ -298,11 +298,11 @@ fn a_hundred_thousand_range_deletes() {
 
 /// A queue: what was taken is deleted in the memtable that it was put into.
 #[test]
-fn what_scans_step_over_in_memory_is_flushed() {
+fn tombstones_that_scans_skip_in_memory_are_flushed() {
     for is_on in [true, false] {
         let dir = tempfile::tempdir().unwrap();
         let mut options = Options { memory_bytes: 64 << 20, ..Options::default() };
-        options.set("scan_flush", if is_on { "true" } else { "false" }).unwrap();
+        options.set("experiments.scan_flush", if is_on { "true" } else { "false" }).unwrap();
         let db = Db::open_with(dir.path().join("db"), &options).unwrap();
         let table = db.default_table();
         for number in 0..20_000 {

@@ -1,4 +1,4 @@
-//! Live readers: who they are, what they keep, and the greatest age that they may reach.
+//! The list of live readers: their kinds, what each keeps alive, and their greatest age.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -79,7 +79,7 @@ impl World {
         let _ = self.db.stats();
     }
 
-    /// Everything into the levels, without a version that nobody sees.
+    /// Moves everything into the levels, without versions that no reader sees.
     fn settle(&self) {
         self.db.flush().unwrap();
         self.db.compact_range(self.table(), ..).unwrap();
@@ -130,8 +130,8 @@ fn readers_are_listed_with_what_they_keep() {
     assert_eq!((first.seq, first.records_since, first.extent_bytes), (snapshot.seq(), 0, 0));
     assert_eq!(world.reader(ReaderKind::Scan).tables, ["default"]);
 
-    // What is rewritten while a scan is on it stays, and is told; the snapshot has no scan, so it holds no
-    // extent.
+    // Extents that are rewritten while a scan reads them stay, and the list counts them; the snapshot has no
+    // scan, so it holds no extent.
     world.fill(b"new");
     let stored = world.db.shape().tables[0].levels.iter().map(|level| level.bytes).sum::<u64>();
     world.settle();
@@ -149,7 +149,7 @@ fn readers_are_listed_with_what_they_keep() {
 }
 
 #[test]
-fn what_a_scan_holds_in_memory_is_told() {
+fn memory_that_a_scan_holds_is_counted() {
     let world = World::with(Options::default());
     world.fill(b"value");
     let mut cursor = world.table().cursor();
@@ -226,7 +226,7 @@ fn a_forgotten_scan_holds_nothing_once_it_is_too_old() {
     let before = world.db.stats().store_live_bytes;
     world.pass(2 * HOUR);
     world.until_expired(1);
-    // The iterator lives, and nobody has touched it.
+    // The iterator is still there, and no call has used it.
     let is_given_back = || world.db.stats().store_live_bytes + held / 2 <= before;
     until(&*world.hand.real, "what the iterator held is given back", is_given_back);
     let holds_nothing = || world.reader(ReaderKind::Scan).extent_bytes == 0;
@@ -333,7 +333,7 @@ fn a_view_of_a_follower_has_readers_that_expire_and_slow_reads() {
     let heard = Arc::new(Flushes::default());
     view.add_listener(heard.clone()).unwrap();
 
-    // Nobody works for a view: a reader finds out by itself.
+    // A view has no background: a reader finds by itself that it is too old.
     hand.ahead_ms.fetch_add(2 * HOUR, Ordering::SeqCst);
     assert_eq!(snapshot.get(table, &[0; 4]).unwrap_err().kind(), Kind::TooOld);
     assert_eq!(iter.next().unwrap().unwrap_err().kind(), Kind::TooOld);
@@ -378,5 +378,5 @@ fn a_database_in_memory_has_readers_listeners_and_slow_operations() {
     assert_eq!(snapshot.get(db.default_table(), b"k").unwrap_err().kind(), Kind::TooOld);
     assert!(iter.last().unwrap().is_err());
     db.close().unwrap();
-    assert!(heard.0.load(Ordering::SeqCst) > 0, "a close waits until everything is told");
+    assert!(heard.0.load(Ordering::SeqCst) > 0, "a close waits until listeners got every event");
 }

@@ -1,4 +1,5 @@
-//! Filters of replay: what they ignore, replace and stop stays so, for whole batches, over all tables.
+//! Replay filters: their decisions to skip, replace and stop are permanent, for whole batches, over all
+//! tables.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -107,7 +108,7 @@ fn reopened(path: &Path) -> (String, String) {
 }
 
 #[test]
-fn every_batch_is_shown_once_in_the_order_of_commits_and_kept_ones_change_nothing() {
+fn the_filter_gets_every_batch_once_in_the_order_of_commits() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     load(&path);
@@ -121,7 +122,7 @@ fn every_batch_is_shown_once_in_the_order_of_commits_and_kept_ones_change_nothin
     assert_eq!(names, [("default", 1), ("other", 1)]);
     assert_eq!(both(&db).0, "k1=1 k2=2 k3=3 k4=4 k5=5");
     assert_eq!(db.segments()[0].id.0, 1, "nothing was written anew");
-    // What is in the levels is not asked for.
+    // The filter is not called for batches that are in the levels.
     db.flush().unwrap();
     drop(db);
     let filter = Filter::new(|_: &ReplayedBatch<'_>| ReplayDecision::Stop);
@@ -159,7 +160,7 @@ fn an_ignored_batch_is_gone_from_all_tables_for_good() {
 }
 
 #[test]
-fn behind_a_stop_nothing_is_replayed_ever() {
+fn batches_behind_a_stop_are_never_replayed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     load(&path);
@@ -176,7 +177,7 @@ fn behind_a_stop_nothing_is_replayed_ever() {
 }
 
 #[test]
-fn what_takes_the_place_of_a_batch_is_as_durable_and_has_its_numbers() {
+fn a_replaced_batch_is_durable_and_keeps_its_numbers() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     load(&path);
@@ -280,9 +281,9 @@ fn a_long_journal_keeps_what_was_kept() {
     assert!(rows(Db::open_with(&path, &options()).unwrap().default_table()) == expected);
 }
 
-/// What is prepared is not shown; a transaction whose commit is ignored is prepared still.
+/// The filter is not called for a prepare; a transaction whose commit is ignored stays prepared.
 #[test]
-fn a_prepared_transaction_is_asked_for_when_it_is_committed() {
+fn the_filter_gets_a_prepared_transaction_at_its_commit() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let db = Db::open_with(&path, &options()).unwrap();

@@ -1,5 +1,5 @@
-//! Trees of a given shape on request: overflow runs that stay, levels merged one by one, and what a pause
-//! holds.
+//! Trees of a given shape on request: overflow runs that stay, levels that are merged one by one, and the
+//! jobs that a pause stops.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -13,7 +13,9 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn open(dir: &tempfile::TempDir) -> Db {
     let mut options = Options::default();
-    for (name, value) in [("memory_bytes", "64MiB"), ("compression_last", "none"), ("idle_flush", "false")] {
+    for (name, value) in
+        [("memory_bytes", "64MiB"), ("compression_last", "none"), ("experiments.idle_flush", "false")]
+    {
         options.set(name, value).unwrap();
     }
     Db::open_with(dir.path().join("db"), &options).unwrap()
@@ -71,7 +73,7 @@ fn each_level_in_turn_is_empty_after_it_was_merged_into_the_next() {
     assert_eq!(before.levels[0].entries, KEYS, "the flushes left level 1 alone");
     assert_rows(&db, &rows);
 
-    // What is in memory stays there.
+    // Rows in memory stay there.
     put(&db, &mut rows, 7, 100, 7);
     db.compact_level(db.default_table(), 0).unwrap();
     let after = table(&db);
@@ -96,7 +98,7 @@ fn each_level_in_turn_is_empty_after_it_was_merged_into_the_next() {
 }
 
 #[test]
-fn where_there_is_nothing_to_do_nothing_is_done() {
+fn a_request_without_work_changes_no_extent() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir);
     db.pause_background();
@@ -109,7 +111,7 @@ fn where_there_is_nothing_to_do_nothing_is_done() {
     assert_eq!(table(&db).sorted_runs(), 1);
     let error = db.compact_level(db.default_table(), 63).unwrap_err();
     assert_eq!(error.kind(), Kind::Invalid);
-    // What follows the shape or waits for the background is still refused.
+    // Calls that follow the shape or wait for the background are still refused.
     assert_eq!(db.flush().unwrap_err().kind(), Kind::Invalid);
     let gone = db.create_table("gone", &terrane::TableOptions::new()).unwrap();
     db.drop_table("gone").unwrap();
@@ -118,7 +120,7 @@ fn where_there_is_nothing_to_do_nothing_is_done() {
 }
 
 #[test]
-fn a_background_that_goes_on_is_no_hindrance() {
+fn requests_work_beside_a_running_background() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir);
     let mut rows = Rows::new();
@@ -191,7 +193,7 @@ fn a_flush_of_some_tables_leaves_the_others_in_memory() {
     one.flush().unwrap();
     assert_eq!(in_memory(), [1, 0, 1]);
 
-    // What cannot be flushed keeps the others of the list from being flushed.
+    // A table that cannot be flushed stops the flush of the others in the list.
     db.drop_table("dropped").unwrap();
     assert_eq!(db.flush_tables(&[&two, &dropped]).unwrap_err().kind(), Kind::NotFound);
     assert_eq!(db.begin_flush(&[&two, other.default_table()]).unwrap_err().kind(), Kind::Invalid);

@@ -15,7 +15,7 @@ fn number(db: &Db, table: Option<&str>, name: &str) -> u64 {
 }
 
 #[test]
-fn every_metric_of_a_database_is_told_and_no_other() {
+fn the_statistics_have_every_metric_once() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(dir.path().join("data")).unwrap();
     let statistics = db.statistics();
@@ -31,13 +31,13 @@ fn every_metric_of_a_database_is_told_and_no_other() {
 }
 
 #[test]
-fn tables_are_told_apart() {
+fn statistics_separate_tables() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(dir.path().join("data")).unwrap();
     let users = db.create_table("users", &TableOptions::new()).unwrap();
     (0..100u32).for_each(|key| users.put(&key.to_be_bytes(), b"value").unwrap());
     db.put(b"one", b"value").unwrap();
-    users.delete(b"nobody").unwrap();
+    users.delete(b"absent").unwrap();
     let memory = |table| number(&db, Some(table), "table_memory_entries");
     assert_eq!((memory("users"), memory("default")), (101, 1));
     db.flush().unwrap();
@@ -91,7 +91,7 @@ fn parsed(text: &str) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn prometheus_can_read_what_is_told() {
+fn prometheus_can_parse_the_text() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { memory_bytes: 16 << 20, ..Options::default() };
     let db = Db::open_with(dir.path().join("data"), &options).unwrap();

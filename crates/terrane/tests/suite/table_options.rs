@@ -29,7 +29,7 @@ fn number(db: &Db, table: &Table, name: &str) -> u64 {
 }
 
 #[test]
-fn what_is_written_later_is_as_the_options_say_then() {
+fn later_writes_follow_changed_options() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let db = Db::open_with(&path, &small()).unwrap();
@@ -67,7 +67,7 @@ fn levels_follow_their_limits_at_once() {
     db.wait_until_quiescent().unwrap();
     let level_1 = || db.shape().tables.iter().find(|shape| shape.name == "rows").unwrap().levels[0].bytes;
     assert!(level_1() > u64::from(ROWS) * 1000);
-    // Nobody writes any more: what is due now is due because of the options alone.
+    // There are no more writes: what is due now is due because of the options alone.
     table.set_option("level_fanout", "2").unwrap();
     table.set_option("level_base_bytes", "256KiB").unwrap();
     db.wait_until_quiescent().unwrap();
@@ -76,7 +76,7 @@ fn levels_follow_their_limits_at_once() {
 }
 
 #[test]
-fn what_a_table_keeps_cannot_be_changed() {
+fn permanent_options_of_a_table_cannot_be_changed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let db = Db::open_with(&path, &small()).unwrap();

@@ -60,7 +60,7 @@ impl World {
     }
 }
 
-/// What is there, by every way of reading; all must agree.
+/// The rows by every way of reading; all must agree.
 fn seen(table: &Table, keys: &[&[u8]]) -> Vec<bool> {
     let by_get: Vec<bool> = keys.iter().map(|key| table.get(key).unwrap().is_some()).collect();
     let by_many: Vec<bool> = table.multi_get(keys).unwrap().iter().map(Option::is_some).collect();
@@ -88,7 +88,7 @@ fn entries(db: &Db) -> u64 {
 const KEYS: [&[u8]; 4] = [b"a", b"b", b"c", b"d"];
 
 #[test]
-fn what_has_expired_is_gone_for_every_read() {
+fn expired_values_are_gone_for_every_read() {
     for place in ["memory", "run", "level", "bottom"] {
         let world = World::new();
         let db = world.open();
@@ -141,7 +141,7 @@ fn what_has_expired_is_gone_for_every_read() {
 }
 
 #[test]
-fn nothing_older_comes_back_when_a_value_expires() {
+fn an_expired_value_reveals_no_older_one() {
     let world = World::new();
     let db = world.open();
     let table = db.default_table();
@@ -265,13 +265,13 @@ fn a_scan_is_of_one_moment() {
     assert!(cursor.row().is_none());
 }
 
-/// Nothing is written and nobody asks: time passes.
+/// There are no writes and no requests; only time passes.
 #[test]
-fn the_space_of_what_has_expired_comes_back_by_itself() {
+fn the_space_of_expired_values_is_freed_without_writes() {
     for is_on in [true, false] {
         let world = World::new();
         let mut options = Options { memory_bytes: 16 << 20, ..Options::default() };
-        options.set("expiry_compaction", if is_on { "true" } else { "false" }).unwrap();
+        options.set("experiments.expiry_compaction", if is_on { "true" } else { "false" }).unwrap();
         options.set("compression_last", "none").unwrap();
         let env = Env { clock: world.hand.clone(), ..Env::real() };
         let db = Db::open_in(world.dir.path().join("db"), &options, env).unwrap();
@@ -302,7 +302,7 @@ fn the_space_of_what_has_expired_comes_back_by_itself() {
         } else {
             assert_eq!(entries(&db), 20_000);
         }
-        assert_eq!(db.stats().bytes_written, written, "nobody wrote");
+        assert_eq!(db.stats().bytes_written, written, "no writer wrote");
         assert_eq!(table.iter().count(), 200);
         assert_eq!(db.check(&mut |_, _| ()).unwrap().findings.len(), 0);
         db.close().unwrap();

@@ -52,7 +52,7 @@ fn value(key: u64, version: u64) -> Vec<u8> {
 /// The version in a value, which must be whole and of this key.
 fn version_of(key: u64, bytes: &[u8]) -> u64 {
     let version = u64::from_be_bytes(bytes[8..16].try_into().unwrap());
-    assert!(bytes == value(key, version), "key {key}: a value that nobody wrote");
+    assert!(bytes == value(key, version), "key {key}: a value that no writer wrote");
     version
 }
 
@@ -134,9 +134,11 @@ fn tend(db: &Db, shift: &Shift, ceiling: u64) -> u64 {
 fn every_value_is_right_while_everything_moves() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = Options::default();
-    for (name, value) in
-        [("memory_bytes", "16MiB"), ("write_memory_bytes", "8MiB"), ("incremental_replacement", "on")]
-    {
+    for (name, value) in [
+        ("memory_bytes", "16MiB"),
+        ("write_memory_bytes", "8MiB"),
+        ("experiments.incremental_replacement", "on"),
+    ] {
         options.set(name, value).unwrap();
     }
     let db = Db::open_with(dir.path().join("db"), &options).unwrap();

@@ -67,7 +67,8 @@ fn locks_exclude_each_other() {
 fn a_deadlock_names_its_cycle() {
     let (_dir, db) = open();
     let table = db.default_table();
-    // Who goes on after the holder has committed must not be refused for another reason.
+    // A transaction that waited for the holder must not be refused for another reason after the holder's
+    // commit.
     let isolation = Isolation::ReadCommitted;
     let options = TransactionOptions { isolation, ..pessimistic(Duration::from_secs(600)) };
     let keys: [&[u8]; 3] = [b"a", b"b", b"c"];
@@ -221,7 +222,7 @@ fn a_transaction_that_waited_for_its_first_lock_sees_what_the_holder_wrote() {
     assert_eq!(late.get_for_update(table, b"k", true).unwrap().as_deref(), Some(&b"1"[..]));
     late.put(table, b"k", b"2").unwrap();
     late.commit(Sync::No).unwrap();
-    // Who has seen something stays at that moment.
+    // A transaction that has read something stays at that moment.
     let mut early = db.transaction(&pessimistic(Duration::ZERO)).unwrap();
     early.get(table, b"other").unwrap();
     db.put(b"k", b"3").unwrap();
@@ -229,7 +230,7 @@ fn a_transaction_that_waited_for_its_first_lock_sees_what_the_holder_wrote() {
 }
 
 #[test]
-fn what_outlives_the_window_is_too_old() {
+fn a_transaction_older_than_the_window_is_too_old() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { memory_bytes: 16 << 20, write_memory_bytes: 4 << 20, ..Options::default() };
     let db = Db::open_with(dir.path().join("db"), &options).unwrap();
@@ -340,7 +341,7 @@ fn transactions_read_their_own_writes_and_take_them_back() {
 }
 
 #[test]
-fn transact_runs_again_until_every_count_is_there() {
+fn transact_retries_until_every_count_is_committed() {
     for mode in MODES {
         let (_dir, db) = open();
         let options = TransactionOptions { concurrency: mode, ..Default::default() };

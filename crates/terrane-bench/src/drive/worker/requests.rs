@@ -1,4 +1,4 @@
-//! A worker that has several point requests at hand at once.
+//! A worker that collects several point requests and does them together.
 
 use std::time::Duration;
 

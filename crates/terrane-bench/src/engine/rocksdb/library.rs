@@ -45,13 +45,13 @@ pub(super) fn find(named: Option<&Path>, by: &str) -> Result<Arc<Api>> {
     }
 }
 
-fn load_named(path: &Path, who: &str) -> Result<Arc<Api>> {
+fn load_named(path: &Path, asked_by: &str) -> Result<Arc<Api>> {
     // The loader looks for a bare name in its own directories only, and people mean the one that lies here.
     let here = || std::path::absolute(path).ok().and_then(|path| Api::load(&path).ok());
     match Api::load(path).or_else(|why| here().ok_or(why)) {
         Ok(api) => api.map(Arc::new),
         Err(why) => Err(Error::plan(format!(
-            "{who} the RocksDB library {}, which cannot be loaded: {why}\n{WAYS}",
+            "{asked_by} the RocksDB library {}, which cannot be loaded: {why}\n{WAYS}",
             path.display()
         ))),
     }

@@ -1,8 +1,7 @@
-//! What a database writes down of its options: the newest file `OPTIONS-NUMBER` of its directory, text in
-//! sections.
+//! The options file of a database: the newest file `OPTIONS-NUMBER` of its directory, text in sections.
 //!
-//! Only what decides how rows are read is looked at: the comparator and the merge operator of each column
-//! family.
+//! Only the options that decide how rows are read are used: the comparator and the merge operator of each
+//! column family.
 #![expect(clippy::disallowed_methods, reason = "a file of RocksDB's, in a directory of its own")]
 
 use std::collections::BTreeMap;

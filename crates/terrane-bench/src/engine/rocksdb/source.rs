@@ -8,8 +8,7 @@
 //! 3. [`Source::rows`] reads a family in its order, merged, past the block cache.
 //!
 //! A family whose operator the library does not have gets one that refuses every merge (`operators`), and so
-//! does one without an operator: opened with none at all, RocksDB passes by operands in its log without a
-//! word.
+//! does one without an operator: if it is opened without any, RocksDB silently skips operands in its log.
 //!
 //! Unsafe code: calls of the C interface. Pointers given to it are of objects that [`Source`] or [`Rows`]
 //! own, or of buffers alive for the call. Field order is drop order.
@@ -266,8 +265,8 @@ struct Operator {
     missing: Option<String>,
 }
 
-/// The options of a family. `given` are a merge operator for where none that is recorded is at hand, and all
-/// other options.
+/// The options of a family. `given` holds all other options, and the merge operator for a family whose
+/// recorded operator is not registered.
 fn family_options(
     api: &Arc<Api>,
     name: &str,

@@ -2,7 +2,7 @@
 //!
 //! | option | meaning |
 //! |---|---|
-//! | `requests` | `apart` (default): requests that are at hand at once are done one after the other; `together`: reads as one multi-get for each table, writes as one batch |
+//! | `requests` | `apart` (default): requests of one window are done one after the other; `together`: reads as one multi-get for each table, writes as one batch |
 //! | `cores` | 0 (default): threads use the database; more: its tables belong to so many cores (`terrane::cores`) |
 //! | `transactions` | how transactions find conflicts: `optimistic` (default), `pessimistic` |
 //! | `isolation` | what transactions promise: `serializable` (default), `snapshot`, `read_committed` |
@@ -33,7 +33,7 @@ const NAMES: [&str; 8] = [
 /// See the head of the file.
 #[derive(Clone, Debug)]
 pub(super) struct Mode {
-    /// True if requests at hand are done together.
+    /// True if the requests of one window are done together.
     pub(super) together: bool,
     /// How transactions are run.
     pub(super) transactions: TransactionOptions,

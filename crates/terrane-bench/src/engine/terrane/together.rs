@@ -1,5 +1,4 @@
-//! Requests that are at hand at once, done together in the calling thread: what the cores are measured
-//! against.
+//! Does the requests of one window together in the calling thread. The cores are measured against this.
 //!
 //! Reads gather by table into one multi-get each, writes into one batch. A read of a key that was written
 //! before it comes behind these writes.

@@ -62,8 +62,7 @@ impl Frame {
             .collect()
     }
 
-    /// A chart: the grid with labels, then what `inner` draws. `about` is the description for readers who use
-    /// a screen reader.
+    /// A chart: the grid with labels, then what `inner` draws. `about` is the description for screen readers.
     pub(super) fn draw(
         &self,
         html: &mut Html,

@@ -1,5 +1,5 @@
 //! A whole scenario over time: each engine's lines of all steps, one behind the other, so that a change of
-//! the load, and what follows it, are in one picture.
+//! the load, and what follows it, are in one chart.
 //!
 //! A step begins where the longest line of the step before ends, for every engine alike.
 

@@ -40,6 +40,13 @@ pub(super) fn run(engine: &Engine, command: &Bench, out: &mut dyn Write) -> Resu
 }
 
 fn run_plan(engine: &Engine, flags: &RunFlags, out: &mut dyn Write) -> Result<(), Failure> {
+    // A name without an end is that of a ready plan.
+    if let Some(file) = flags.config.as_deref().filter(|file| file.extension().is_some()) {
+        crate::files::require(file).map_err(|mut failure| {
+            failure.message += "; a ready plan has a name without an end, such as quick";
+            failure
+        })?;
+    }
     let plan = plan::plan(engine, flags)?;
     let stop = stop_on_signals()?;
     let place = Place {
@@ -85,6 +92,8 @@ fn show(report: &RunReport, details: bool, page: Option<&Path>, out: &mut dyn Wr
 }
 
 fn run_compare(command: &Compare, out: &mut dyn Write) -> Result<(), Failure> {
+    crate::files::require(&command.before)?;
+    crate::files::require(&command.after)?;
     let comparison =
         compare::compare(&jsonl::read(&command.before)?, &jsonl::read(&command.after)?, command.bound);
     write!(out, "{comparison}")?;
@@ -105,6 +114,7 @@ fn run_compare(command: &Compare, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn redraw(command: &Redraw, out: &mut dyn Write) -> Result<(), Failure> {
+    crate::files::require(&command.result)?;
     show(&jsonl::read(&command.result)?, command.details, command.html.as_deref(), out)
 }
 

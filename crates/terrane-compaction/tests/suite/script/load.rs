@@ -1,4 +1,4 @@
-//! What a table is used for, as scripts tell it, and what its shape should be good for then.
+//! The use of a table, as scripts give it, and the goal for its shape that follows from it.
 
 use std::fmt::Write;
 

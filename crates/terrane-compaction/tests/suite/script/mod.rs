@@ -1,4 +1,4 @@
-//! What the commands of a script do: a table of extents without bytes, and jobs that are applied as if
+//! The commands of a script: they work on a table of extents without bytes, and apply jobs as if these had
 //! merged.
 
 mod load;
@@ -21,7 +21,7 @@ use terrane_levels::{Change, Metasnapshot};
 
 /// A table under test.
 pub(crate) struct World {
-    pub(crate) picture: Metasnapshot<Arc<ExtentMeta>>,
+    pub(crate) metasnapshot: Metasnapshot<Arc<ExtentMeta>>,
     pub(crate) limits: Limits,
     pub(crate) snapshots: Vec<SeqNo>,
     claims: Claims,
@@ -41,7 +41,7 @@ impl World {
         limits.compression = Compression::None;
         limits.merge_through = false;
         World {
-            picture: Metasnapshot::new(),
+            metasnapshot: Metasnapshot::new(),
             limits,
             snapshots: Vec::new(),
             claims: Claims::new(),
@@ -81,7 +81,7 @@ impl World {
     }
 
     fn shape(&self) -> TableShape<'_> {
-        let mut shape = TableShape::of(TableId(1), &self.picture, &self.snapshots);
+        let mut shape = TableShape::of(TableId(1), &self.metasnapshot, &self.snapshots);
         if shape.level(1).len() == self.heats.len() {
             shape.heats = vec![Heats::new(self.heats.clone())];
         }
@@ -112,13 +112,13 @@ impl World {
         }
         let extents = text::parse_levels(body, &mut self.next_slot);
         let add = |(place, meta)| Change::Add { place, extent: Arc::new(meta) };
-        self.picture = self.picture.apply(extents.into_iter().map(add).collect()).unwrap();
+        self.metasnapshot = self.metasnapshot.apply(extents.into_iter().map(add).collect()).unwrap();
         self.show()
     }
 
     fn show(&self) -> String {
-        let sizes: Vec<u64> = self.picture.levels.iter().map(|level| level.totals().bytes).collect();
-        text::show_levels(&self.picture, &Targets::new(&sizes, &self.limits))
+        let sizes: Vec<u64> = self.metasnapshot.levels.iter().map(|level| level.totals().bytes).collect();
+        text::show_levels(&self.metasnapshot, &Targets::new(&sizes, &self.limits))
     }
 
     fn scores(&self) -> String {
@@ -238,7 +238,7 @@ impl World {
         for meta in merged(spec, &mut self.next_slot) {
             changes.push(Change::Add { place: spec.target, extent: Arc::new(meta) });
         }
-        self.picture = self.picture.apply(changes).unwrap();
+        self.metasnapshot = self.metasnapshot.apply(changes).unwrap();
     }
 }
 

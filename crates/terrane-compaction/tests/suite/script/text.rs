@@ -115,14 +115,14 @@ pub(crate) fn slots_of(bytes: u32) -> u32 {
     (bytes as usize).div_ceil(SLOT_BYTES) as u32
 }
 
-pub(crate) fn show_levels(picture: &Metasnapshot<Arc<ExtentMeta>>, targets: &Targets) -> String {
+pub(crate) fn show_levels(metasnapshot: &Metasnapshot<Arc<ExtentMeta>>, targets: &Targets) -> String {
     let mut out = String::new();
-    for run in &picture.runs {
+    for run in &metasnapshot.runs {
         let bytes = run.level.totals().bytes.show_size();
         writeln!(out, "R{} x{} {bytes}", run.id, run.level.len()).unwrap();
         show_extents(&mut out, &run.level);
     }
-    for (index, level) in picture.levels.iter().enumerate() {
+    for (index, level) in metasnapshot.levels.iter().enumerate() {
         let number = index as u8 + 1;
         let (bytes, target) = (level.totals().bytes.show_size(), targets.of(number).show_size());
         writeln!(out, "L{number} x{} {bytes} of {target}", level.len()).unwrap();

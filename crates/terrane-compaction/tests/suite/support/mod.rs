@@ -108,7 +108,7 @@ pub(crate) struct World {
     pub(crate) disk: MemDisk,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) compactor: LocalCompactor,
-    pub(crate) picture: Metasnapshot<Arc<Extent>>,
+    pub(crate) metasnapshot: Metasnapshot<Arc<Extent>>,
     pub(crate) limits: Limits,
     pub(crate) snapshots: Vec<SeqNo>,
     pub(crate) cursors: Cursors,
@@ -139,7 +139,7 @@ impl World {
             disk,
             compactor: LocalCompactor::new(Arc::clone(&store)),
             store,
-            picture: Metasnapshot::new(),
+            metasnapshot: Metasnapshot::new(),
             limits,
             snapshots: Vec::new(),
             cursors: Cursors::new(),
@@ -157,7 +157,7 @@ impl World {
     }
 
     pub(crate) fn shape(&self) -> TableShape<'_> {
-        TableShape::of(TABLE, &self.picture, &self.snapshots)
+        TableShape::of(TABLE, &self.metasnapshot, &self.snapshots)
     }
 
     pub(crate) fn remember(&mut self, rows: &[Row]) {
@@ -249,7 +249,8 @@ impl World {
         results
     }
 
-    /// Does what the engine does with a result: a new picture, and free what nobody names.
+    /// Does what the engine does with a result: publishes a new read view and frees the extents that no view
+    /// has.
     pub(crate) fn publish(&mut self, result: &JobResult) {
         let old: BTreeMap<_, _> =
             self.extents().into_iter().map(|(_, extent)| (extent.meta.id, extent)).collect();
@@ -275,7 +276,7 @@ impl World {
             };
             changes.push(Change::Add { place: result.target, extent });
         }
-        self.picture = self.picture.apply(changes).unwrap();
+        self.metasnapshot = self.metasnapshot.apply(changes).unwrap();
         for removed in result.freed() {
             old[&removed.id].mark_obsolete();
         }
@@ -286,10 +287,10 @@ impl World {
     /// All extents, newest place first.
     pub(crate) fn extents(&self) -> Vec<(Place, Arc<Extent>)> {
         let mut extents = Vec::new();
-        for run in &self.picture.runs {
+        for run in &self.metasnapshot.runs {
             extents.extend(run.level.iter().map(|extent| (Place::Run(run.id), Arc::clone(extent))));
         }
-        for (index, level) in self.picture.levels.iter().enumerate() {
+        for (index, level) in self.metasnapshot.levels.iter().enumerate() {
             let place = Place::Level(index as u8 + 1);
             extents.extend(level.iter().map(|extent| (place, Arc::clone(extent))));
         }
@@ -300,7 +301,7 @@ impl World {
         self.extents().iter().map(|(_, extent)| u64::from(extent.meta.slots) * SLOT_BYTES as u64).sum()
     }
 
-    /// The store holds what the picture names and nothing else.
+    /// The store holds what the metasnapshot names and nothing else.
     pub(crate) fn check_space(&self) {
         assert_eq!(self.store.usage().live_bytes, self.named_bytes(), "slots leak or are missing");
     }
@@ -311,10 +312,10 @@ impl World {
         extents.flat_map(|(_, extent)| rows_of(&extent)).collect()
     }
 
-    /// What a reader at `seq` sees: newer places hide older ones.
+    /// The rows that a reader at `seq` sees: newer places hide older ones.
     pub(crate) fn content(&self, seq: SeqNo) -> Content {
-        let mut places: Vec<Place> = self.picture.runs.iter().map(|run| Place::Run(run.id)).collect();
-        places.extend((1..=self.picture.levels.len()).map(|number| Place::Level(number as u8)));
+        let mut places: Vec<Place> = self.metasnapshot.runs.iter().map(|run| Place::Run(run.id)).collect();
+        places.extend((1..=self.metasnapshot.levels.len()).map(|number| Place::Level(number as u8)));
         let mut found: BTreeMap<Vec<u8>, Row> = BTreeMap::new();
         for place in places {
             let mut of_place: BTreeMap<Vec<u8>, Row> = BTreeMap::new();
@@ -329,7 +330,7 @@ impl World {
         values.map(|(key, row)| (key, row.value)).collect()
     }
 
-    /// What a reader at `seq` should see.
+    /// The rows that a reader at `seq` should see.
     pub(crate) fn expected(&self, seq: SeqNo) -> Content {
         let newest = |versions: &Vec<(SeqKind, Vec<u8>)>| {
             let seen = versions.iter().filter(|(seq_kind, _)| seq_kind.seq() <= seq);

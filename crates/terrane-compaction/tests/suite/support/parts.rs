@@ -5,7 +5,7 @@ use terrane_compaction::{Compactor, JobResult, JobSpec};
 use super::World;
 
 impl World {
-    /// Runs a job and publishes what it hands over on the way, which nobody may see.
+    /// Runs a job and publishes each part that it hands over before its end; no reader may see a difference.
     pub(super) fn run_in_parts(&mut self, spec: &JobSpec) -> JobResult {
         let compactor = self.compactor.clone();
         let mut publish = |part: JobResult| {

@@ -1,6 +1,6 @@
 //! Incremental replacement, before the picture that shows the result of a job: what the job wrote has its
 //! index blocks and filters loaded, and takes the place of what was cached of its inputs
-//! ([`terrane_table::Inheritance`]).
+//! ([`terrane_table::CacheTransfer`]).
 //!
 //! A job in parts ([`terrane_compaction`]) gives up most of its inputs at its end: until then readers find
 //! the newest of them there. What is cached of these goes to all that the job wrote, earlier parts included.
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use terrane_base::{ExtentId, Result};
 use terrane_compaction::JobResult;
 use terrane_levels::Metasnapshot;
-use terrane_table::{Extent, Inheritance, ObjectKind};
+use terrane_table::{CacheTransfer, Extent, ObjectKind};
 
 use crate::background::compaction::install::find;
 use crate::observe::stats::add;
@@ -29,10 +29,10 @@ impl Shared {
         let extents = result.written().map(|meta| Extent::new(meta.clone(), self.store.clone()));
         let extents: Vec<_> = extents.collect();
         // A block that cannot be read is reported to whoever asks for it.
-        if self.options.warm_outputs {
+        if self.options.experiments.warm_outputs {
             let _ = self.warm_outputs(&extents);
         }
-        if self.options.incremental_replacement {
+        if self.options.experiments.incremental_replacement {
             let _ = self.replace_cached(&table.pinned().tree, result, &extents);
         }
         extents.into_iter().map(|extent| (extent.meta.id, extent)).collect()
@@ -50,9 +50,9 @@ impl Shared {
     fn replace_cached(&self, tree: &Metasnapshot, result: &JobResult, extents: &[Arc<Extent>]) -> Result<()> {
         let inputs: Vec<_> =
             result.freed().map(|removed| find(tree, result, removed.id)).collect::<Result<_>>()?;
-        let mut inheritance = Inheritance::of(inputs.iter(), &self.cache);
+        let mut transfer = CacheTransfer::of(inputs.iter(), &self.cache);
         for extent in successors_of(tree, result, &inputs).iter().chain(extents) {
-            let blocks = inheritance.pass_on(extent, &self.cache)?;
+            let blocks = transfer.pass_on(extent, &self.cache)?;
             add(&self.counters.blocks_replaced, blocks);
         }
         Ok(())

@@ -61,7 +61,7 @@ impl Engine {
         let limits = &settings.limits;
         shape.heats = self.heats(tree, limits);
         let expires = tree.levels.iter().any(|level| level.totals().expiring > 0);
-        if expires && self.options.expiry_compaction {
+        if expires && self.options.experiments.expiry_compaction {
             shape.now = table.sense.now();
         }
         let served = table.serve_requests(schedule.is_paused() || schedule.holds_ranges(), |request| {

@@ -20,7 +20,8 @@ impl Shared {
     pub(crate) fn flush_for_scans(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
         let is_free = |table: &&Arc<Table>| !schedule.holds_any(JobKinds::TO_LEVELS, table.id);
         let is_due = |table: &&Arc<Table>| table.passed.outweighs(|| records(&table.pinned()));
-        let table = tables.iter().filter(is_free).find(is_due).filter(|_| self.options.scan_flush)?;
+        let table =
+            tables.iter().filter(is_free).find(is_due).filter(|_| self.options.experiments.scan_flush)?;
         if table.flush_wanted() < self.journal.visible() {
             table.want_flush(self.journal.visible());
             add(&self.counters.scan_flushes, 1);

@@ -1,14 +1,14 @@
-//! How much the one edit of an ingest can say: a record of the manifest is bounded, and what is beyond it
-//! must be refused before anything is written or committed, not behind it.
+//! The size of the one edit of an ingest: a record of the manifest is bounded, and an ingest beyond the bound
+//! must be refused before anything is written or committed.
 
 use terrane_base::{Error, Result, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::record::PAYLOAD_BYTES_MAX;
 use terrane_format::manifest::{EditOp, Place};
 
-/// Bytes that are left for what else the edit says.
+/// Bytes that are reserved for the other parts of the edit.
 const RESERVE_BYTES: usize = 64 << 10;
-/// What a description may grow by when the extent has its place in the store.
+/// Most bytes by which a meta may grow when its extent has its place in the store.
 const SLACK_BYTES: usize = 8;
 
 /// See the [module](self).
@@ -20,7 +20,7 @@ pub(super) struct EditRoom {
 }
 
 impl EditRoom {
-    /// Has the edit name one more extent.
+    /// Adds an extent to the edit.
     ///
     /// # Errors
     /// `Invalid`, with `remedy`, if there is no room.
@@ -49,9 +49,9 @@ mod tests {
 
     use super::*;
 
-    /// Just before it is refused the edit can be written, and not much more could.
+    /// The last accepted edit can be written, and one that is a little larger could not.
     #[test]
-    fn what_is_let_in_fits_an_edit() {
+    fn accepted_extents_fit_one_edit() {
         let table = TableId(70_000);
         let bound = |number: u32, end: u8| [&number.to_be_bytes()[..], &vec![end; 60_000]].concat();
         let meta = |number: u32| ExtentMeta {

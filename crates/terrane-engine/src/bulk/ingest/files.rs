@@ -25,16 +25,16 @@ pub struct IngestFile {
     pub path: PathBuf,
 }
 
-/// How external files are taken in.
+/// Options of an ingest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IngestOptions {
-    /// Copy the extents instead of giving the file another name: for files that somebody may still write to.
+    /// Copy the extents instead of giving the file another name: for files that a program may still write to.
     pub copy: bool,
     /// Remove the files once they are in; [`Ingested::files_left`] counts those that cannot be removed.
     pub remove: bool,
-    /// Read everything before, check every checksum and what the file says of its extents; true unless it is
-    /// set otherwise. Without it the file is believed, and a block is checked when it is read: for files of
-    /// one's own.
+    /// Read all files first, and verify every checksum and the metas of the extents; true by default. Without
+    /// it the file is trusted, and a block is verified when it is read: for files that the program itself
+    /// wrote.
     pub verify: bool,
     /// How long to wait for transactions and writes that have locks on keys within the files.
     pub lock_timeout: Duration,
@@ -47,12 +47,12 @@ impl Default for IngestOptions {
 }
 
 impl Engine {
-    /// Takes external files in, all or none, as one commit: what they hold is newer than every commit before.
+    /// Ingests external files, all or none, as one commit: their entries are newer than every earlier commit.
     ///
     /// # Errors
     /// `Invalid` for a file that was written for another order of keys or another merge operator than its
     /// table has, for two files of a table that overlap, more extents than one commit can name (64 MiB of
-    /// their first and last keys), or no file; `Corrupt`, naming file and offset; `TimedOut` if somebody
+    /// their first and last keys), or no file; `Corrupt`, naming file and offset; `TimedOut` if a transaction
     /// keeps locks within the files; `NotFound` for a table that was dropped; `Full`, `Poisoned`, `Io`.
     pub fn ingest(&self, files: &[IngestFile], options: IngestOptions) -> Result<Ingested> {
         self.refuse_if_read_only()?;
@@ -75,7 +75,7 @@ impl Engine {
         ingested.seq = self.settle_in(&arrivals, options.lock_timeout)?;
         add(&self.counters.files_ingested, files.len() as u64);
         if options.remove {
-            // They are in: an error would say that they are not.
+            // The ingest is committed: an error would say that it is not.
             let left = files.iter().filter(|file| self.disk.remove(&file.path).is_err());
             ingested.files_left = left.count() as u64;
         }
@@ -112,7 +112,7 @@ impl Engine {
         Ok(opened)
     }
 
-    /// Has the extents of a file in the store.
+    /// Brings the extents of a file into the store.
     fn bring_in(
         &self,
         file: &IngestFile,
@@ -189,7 +189,7 @@ fn check_slots(file: &ExternalFile) -> Result<()> {
     Ok(())
 }
 
-/// A file is for tables that order keys as it does, and fold what it has to be folded.
+/// A file fits tables with its key order and with its merge operator, if it has operands.
 fn check_purpose(file: &ExternalFile, table: &Table) -> Result<()> {
     let refuse = |name: &str, found: &str, wanted: &str| {
         Err(Error::invalid(format!(

@@ -14,8 +14,8 @@ use crate::bulk::ingest::{Arrival, IngestOptions, Ingested};
 use crate::engine::Engine;
 use crate::table::Table;
 
-/// Takes sorted entries for one table. Nothing is seen of them until [`Loader::finish`]; dropped before,
-/// nothing stays.
+/// Takes sorted entries for one table. No reader sees them before [`Loader::finish`]; if it is dropped
+/// before, they are removed.
 pub struct Loader {
     engine: Arc<Engine>,
     writer: ExtentWriter,
@@ -125,8 +125,8 @@ impl Loader {
         fits
     }
 
-    /// Makes what was added part of the table, as one commit: all of it or nothing, durable on return. Of
-    /// nothing, nothing.
+    /// Makes the added entries a part of the table, as one commit: all or none, durable on return. Without
+    /// entries there is no commit.
     ///
     /// # Errors
     /// As [`Engine::ingest`].

@@ -1,9 +1,10 @@
 //! Extents that come in without passing through memory: those of external files, and those of a bulk load.
 //!
 //! 1. Prepare: files are opened and compared with their tables; their extents come into the store, linked
-//!    where that is possible (`files.rs`), or are written there (`load.rs`). Durable, and named by nobody
-//!    yet. What the one edit of the commit has no room for (`edit_room.rs`) is refused here.
-//! 2. Publish (`publish.rs`, places: `place.rs`): one commit, one edit, the next pictures.
+//!    where that is possible (`files.rs`), or are written there (`load.rs`). They are durable, and neither
+//!    manifest nor read view names them yet. What the one edit of the commit has no room for (`edit_room.rs`)
+//!    is refused here.
+//! 2. Publish (`publish.rs`, places: `place.rs`): one commit, one edit, the next read views.
 //!
 //! Until the edit is durable a crash leaves nothing, from then on all of it.
 
@@ -25,7 +26,7 @@ pub use load::Loader;
 use crate::engine::Engine;
 use crate::table::Table;
 
-/// What came in.
+/// The result of an ingest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ingested {

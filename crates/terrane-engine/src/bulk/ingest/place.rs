@@ -1,12 +1,12 @@
-//! Where extents that come in go: beneath all that is newer, above all that is older.
+//! The places of ingested extents: below all newer versions of their keys, above all older ones.
 //!
-//! That is the deepest level above which, and in which, nothing overlaps, or an overflow run. What comes in
-//! together has one number and does not overlap, with two exceptions, where one lies above the other:
-//! 1. The entries of a file lie above its range deletes: reads end at the first source that says something of
-//!    a key.
+//! That is the deepest level that has no overlap in itself or above it, or an overflow run. Extents of one
+//! ingest have one number and do not overlap, with two exceptions, where one extent lies above the other:
+//! 1. The entries of a file lie above its range deletes, because reads end at the first source that has the
+//!    key.
 //! 2. The bound of a range delete is the first key behind it, at which another file may begin. Entries that
-//!    begin there lie above as well. Of two range deletes that meet so it means nothing which is above, but
-//!    they cannot be in one level or run: those of many files side by side take turns between two runs.
+//!    begin there lie above as well. For two range deletes that touch, the order does not matter, but they
+//!    cannot be in one level or run: those of many neighbouring files alternate between two runs.
 
 use terrane_base::{Result, TableId};
 use terrane_compaction::{Claim, ClaimId, KeyRange as ClaimRange};
@@ -18,7 +18,7 @@ use crate::background::scheduler::Schedule;
 use crate::bulk::ingest::{Arrival, bounds_of};
 use crate::engine::Engine;
 
-/// Where the extents of an arrival go.
+/// The places of the extents of one file or load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placed {
     /// Those of entries.
@@ -27,7 +27,7 @@ pub(super) struct Placed {
     pub(super) deletes: Place,
 }
 
-/// How extents lie to those of this commit that they meet.
+/// How extents may overlap others of this ingest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Relation {
     /// Range deletes to range deletes.
@@ -49,10 +49,10 @@ impl Relation {
     }
 }
 
-/// What has its place already.
+/// Extents that have their places already.
 #[derive(Default)]
 struct Layers<'a> {
-    /// Whether what comes in may overlap.
+    /// Whether extents of this ingest may overlap.
     is_layered: bool,
     taken: Vec<Layer<'a>>,
     claims: Vec<ClaimId>,
@@ -68,7 +68,7 @@ struct Layer<'a> {
 }
 
 impl Engine {
-    /// Chooses the places and claims them. What a job is at work on is not waited for: a run is always free.
+    /// Chooses the places and claims them. It does not wait for running jobs: a new run is always free.
     pub(super) fn claim_places(&self, arrivals: &[Arrival]) -> Result<(Vec<Placed>, Vec<ClaimId>)> {
         let is_layered = arrivals.iter().any(|arrival| !arrival.deletes.is_empty());
         let mut layers = Layers { is_layered, ..Layers::default() };
@@ -107,7 +107,7 @@ impl Engine {
         arrival: &'a Arrival,
         extents: &'a [ExtentMeta],
     ) -> Place {
-        // Nothing goes anywhere.
+        // There are no extents.
         let Some((first, last)) = bounds_of(extents) else { return Place::Level(1) };
         let table = arrival.table.id;
         let met = layers.met(arrival, first, last);

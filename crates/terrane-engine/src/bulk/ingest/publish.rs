@@ -1,18 +1,19 @@
 //! Extents in the store become part of their tables.
 //!
-//! Reads look through sources from the newest to the oldest and end at the first that has the key. So what
-//! comes in must lie above everything older of its keys and below everything newer:
+//! Reads search the sources from the newest to the oldest and end at the first that has the key. So ingested
+//! extents must lie above every older version of their keys and below every newer one:
 //! 1. Memory that has keys of its ranges is flushed, while writers go on.
-//! 2. A fence (`txn/range_locks.rs`) around the ranges keeps writers out who would write there; others go on.
-//!    What came into memory since is flushed again.
+//! 2. A range lock (`txn/range_locks.rs`) stops writers that would write there; others go on. Records that
+//!    came into memory since step 1 are flushed again.
 //! 3. Places (`place.rs`): the deepest level above which, and in which, nothing overlaps, or an
 //!    overflow run of its own, range deletes beneath entries. Flushes of the table are held, so that runs
 //!    come in order, and the places are claimed as a job claims them.
 //! 4. A commit of one record that changes nothing (`mark.rs`), synced: its number is that of every entry. In
 //!    its turn, before it or any later commit is visible: one edit with all extents and the number up to
-//!    which the journal is durable, then the next pictures. So whoever sees the number, or a later one, has a
-//!    picture with the extents; whoever has an older number does not see them, whatever the picture.
-//! 5. Transactions that have read the ranges meet it in the window, as they would a delete of the range.
+//!    which the journal is durable, then the next read views. So a reader that sees the number, or a later
+//!    one, has a read view with the extents; a reader at an older number does not see them, in any read view.
+//! 5. Transactions that have read the ranges find the ingest in the conflict window, like a delete of the
+//!    range.
 //!
 //! A crash before the edit is durable leaves a record that changes nothing. The edit is durable only after
 //! the journal is up to its number, so what is recovered is a prefix.
@@ -37,7 +38,7 @@ use crate::table::read_view::ReadView;
 use crate::table::stopped::Left;
 use crate::txn::ingest_guard::Span;
 
-/// How often memory is flushed with writers let in again. Then it is flushed while they wait.
+/// How often writers are released for a flush of memory. After that, memory is flushed while they wait.
 const TRIES: u32 = 3;
 
 impl Engine {
@@ -49,7 +50,7 @@ impl Engine {
         }
         let spans = arrivals.iter().map(|arrival| Span::new(&arrival.table, arrival.bounds()));
         let watched = self.txn.watch_writes();
-        let mut fenced = self.txn.fence_spans(self, spans.collect(), lock_timeout)?;
+        let mut span_lock = self.txn.lock_spans(self, spans.collect(), lock_timeout)?;
         let mut tries = 0;
         while let Some(arrival) = arrivals.iter().find(|arrival| arrival.is_over_memory()) {
             tries += 1;
@@ -57,12 +58,12 @@ impl Engine {
                 self.flush_beneath(arrival)?;
                 continue;
             }
-            let spans = fenced.take_down();
+            let spans = span_lock.release();
             self.flush_beneath(arrival)?;
-            fenced = self.txn.fence_spans(self, spans, lock_timeout)?;
+            span_lock = self.txn.lock_spans(self, spans, lock_timeout)?;
         }
-        let seq = self.publish_fenced(arrivals)?;
-        fenced.land(seq);
+        let seq = self.publish_locked(arrivals)?;
+        span_lock.land(seq);
         drop(watched);
         self.feed_waiters.wake_if_waiting();
         add(
@@ -85,8 +86,8 @@ impl Engine {
         self.flush_and_wait(std::slice::from_ref(&arrival.table))
     }
 
-    /// Step 3 and 4. Requires: nobody writes into the ranges, and memory has nothing there.
-    fn publish_fenced(&self, arrivals: &[Arrival]) -> Result<SeqNo> {
+    /// Steps 3 and 4. Requires: no writer writes into the ranges, and memory has nothing there.
+    fn publish_locked(&self, arrivals: &[Arrival]) -> Result<SeqNo> {
         let mut tables: Vec<&Arc<Table>> = arrivals.iter().map(|arrival| &arrival.table).collect();
         tables.sort_by_key(|table| table.id);
         tables.dedup_by_key(|table| table.id);
@@ -134,7 +135,8 @@ impl Engine {
             entered = changes.and_then(|changes| self.show_arrivals(arrivals, tables, changes, seq));
         })?;
         if entered.as_ref().is_err_and(|error| error.kind() != Kind::Poisoned) {
-            // For those who read beside this process. If it cannot be told now, the next edit does.
+            // For readers in other processes: lists the mark as void. If this edit fails, the next one lists
+            // it.
             let _ = self.append_edit(Vec::new());
         }
         entered.map(|()| seq)

@@ -1,6 +1,7 @@
 //! Making a backup.
 //!
-//! 1. the place is made and locked; what nobody needs is removed 2. the moment, as for a checkpoint
+//! 1. the place is made and locked; objects that no backup needs are removed 2. the moment, as for a
+//!    checkpoint
 //! 3. segments, so that their memory is free again 4. the extents that no backup has, each verified
 //! 5. all of that durable 6. the manifest, durable.
 //!
@@ -18,21 +19,21 @@ use terrane_journal::Excerpt;
 use terrane_levels::State;
 
 use crate::copies::backup::objects::{Names, extents_of, object_name};
-use crate::copies::backup::pace::{TokenBucket, Watcher};
+use crate::copies::backup::progress::{ProgressReporter, Watcher};
 use crate::copies::backup::{BackupInfo, Backups, NOTE};
 use crate::copies::checkpoint::moment::Moment;
 use crate::engine::Engine;
 
-/// How a backup is made.
+/// Options of a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupOptions {
-    /// Bring what is in memory into extents first: the backup then has little journal, and opens faster. Off
-    /// by default: the journal is copied.
+    /// Flush memory first: the backup then has a small journal, and opens faster. Off by default: the journal
+    /// is copied.
     pub flush: bool,
     /// Ceiling for what is copied, in bytes per second; 0, the default, is none.
     pub bytes_per_second: u64,
-    /// Read and check what older backups have already, and copy anew what is damaged of it. Off by default.
+    /// Read and verify objects of older backups, and copy damaged ones again. Off by default.
     pub recheck: bool,
     /// Any text that is kept with the backup and shown with it, 64 KiB at most. None by default.
     pub note: Option<String>,
@@ -85,11 +86,11 @@ struct Making<'a, 'w> {
     backups: &'a Backups,
     engine: &'a Engine,
     options: &'a BackupOptions,
-    pace: TokenBucket<'w>,
+    reporter: ProgressReporter<'w>,
     /// Objects that whole backups name and that are there.
     extents: Names,
     segments: Names,
-    /// What was put that was not there.
+    /// Names of the objects that were new.
     made: Vec<String>,
 }
 
@@ -120,14 +121,14 @@ impl Backups {
             backups: self,
             engine,
             options,
-            pace: TokenBucket::new(&self.env, options.bytes_per_second, &mut watch),
+            reporter: ProgressReporter::new(&self.env, options.bytes_per_second, &mut watch),
             extents: there(ObjectKind::Extent, &needed.extents)?,
             segments: there(ObjectKind::Segment, &needed.segments)?,
             made: Vec::new(),
         };
         let id = self.ids()?.last().map_or(1, |last| last + 1);
         making.run(id).inspect_err(|_| {
-            // Removed by the next backup where it cannot be now.
+            // If they cannot be removed now, the next backup removes them.
             let _ = making.made.iter().try_for_each(|name| self.place.delete(name));
         })
     }
@@ -142,13 +143,13 @@ impl Making<'_, '_> {
         let extents = extents_of(&state);
         let extent_bytes: u64 = extents.values().map(|meta| u64::from(meta.bytes)).sum();
         let segment_count = excerpt.segments().count() as u64;
-        self.pace.begin(extents.len() as u64 + segment_count, extent_bytes + excerpt.bytes())?;
+        self.reporter.begin(extents.len() as u64 + segment_count, extent_bytes + excerpt.bytes())?;
         let last_seq = excerpt.last_seq();
         let segments = self.copy_segments(excerpt)?;
         for (name, meta) in &extents {
             self.check_open()?;
             self.copy_extent(*name, meta)?;
-            self.pace.done(meta.bytes.into())?;
+            self.reporter.done(meta.bytes.into())?;
         }
         if !terrane_base::planted!(NameUnsettledBackup) {
             self.backups.place.settle()?;
@@ -159,19 +160,19 @@ impl Making<'_, '_> {
             last_seq,
             extents: extents.len() as u64,
             extent_bytes,
-            copied_bytes: self.pace.progress().bytes_moved,
+            copied_bytes: self.reporter.progress().bytes_moved,
             options: shown_options(self.engine, self.options.note.as_deref()),
             segments,
             state: without_segments(&state).to_image()?,
         };
-        // From here on it may be there, whatever is returned: what it needs stays.
+        // From here on the backup may exist, also after an error: its objects stay.
         self.made.clear();
         self.backups.write(ObjectKind::Manifest, id.into(), &manifest.encode())?;
         self.backups.place.settle()?;
         Ok(BackupInfo::new(id, manifest))
     }
 
-    /// Copies what the journal had, and lets its memory go.
+    /// Copies the journal, and frees the memory of the excerpt.
     fn copy_segments(&mut self, excerpt: Excerpt) -> Result<Vec<BackupSegment>> {
         let mut segments = Vec::new();
         for (id, source) in excerpt.segments() {
@@ -180,11 +181,11 @@ impl Making<'_, '_> {
                 sound_end(source).map_err(|error| error.context(format!("segment {id} in memory")))?;
             let (name, bytes) = (bytes_name(source), source.len() as u64);
             if !self.has(ObjectKind::Segment, name, bytes) {
-                self.pace.spend(bytes)?;
+                self.reporter.spend(bytes)?;
                 self.put(ObjectKind::Segment, name, source)?;
             }
             segments.push(BackupSegment { id, bytes, last_seq, name });
-            self.pace.done(bytes)?;
+            self.reporter.done(bytes)?;
         }
         Ok(segments)
     }
@@ -193,7 +194,7 @@ impl Making<'_, '_> {
         if self.has(ObjectKind::Extent, name, meta.bytes.into()) {
             return Ok(());
         }
-        self.pace.spend(meta.bytes.into())?;
+        self.reporter.spend(meta.bytes.into())?;
         let mut bytes = vec![0; meta.bytes as usize];
         let store = &self.engine.store;
         store.read(meta.id, 0, &mut bytes)?;
@@ -231,7 +232,7 @@ impl Making<'_, '_> {
     }
 }
 
-/// Number of the last record of a segment of which `source` is the part that counts.
+/// Number of the last record of a segment; `source` is its used part.
 pub(super) fn sound_end(source: &[u8]) -> Result<SeqNo> {
     let (_, mut groups) = Groups::new(source)?;
     groups.by_ref().for_each(drop);
@@ -246,7 +247,7 @@ pub(super) fn sound_end(source: &[u8]) -> Result<SeqNo> {
     Ok(end.last_seq)
 }
 
-/// The state without its segments: those that a backup has stand beside it.
+/// The state without its segments: the manifest of a backup lists its segments itself.
 fn without_segments(state: &Arc<State>) -> State {
     state.detached(state.database, &[], SeqNo::default())
 }

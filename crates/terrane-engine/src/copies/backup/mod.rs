@@ -1,20 +1,20 @@
-//! Backups: whole databases of moments, in a place of their own, that share what they have in common.
+//! Backups: complete databases of single moments, in a backup place, which share equal objects.
 //!
 //! A place has three sorts of objects: extents and segments, each under a name that says what is in it, and
 //! manifests, each naming what its backup consists of. An extent never changes, so a backup copies only those
 //! that no earlier one has. A backup is there if and only if its manifest is, which is put last, when all
 //! else is durable.
 //!
-//! * `place.rs`: where objects are kept. `objects.rs`: which there are, and who needs them
-//! * `create.rs`, `restore.rs`, `verify.rs`, `remove.rs`; `pace.rs`: how far they are
+//! * `place.rs`: where objects are kept. `objects.rs`: which there are, and which backups need them
+//! * `create.rs`, `restore.rs`, `verify.rs`, `remove.rs`; `progress.rs`: their progress
 //!
 //! Invariants: an object that a whole backup names is never removed or written, but by one of the same
-//! content that was checked; whoever writes holds the place's lock.
+//! content that was checked; a process that writes holds the lock of the place.
 
 mod create;
 mod objects;
-mod pace;
 mod place;
+mod progress;
 mod remove;
 mod restore;
 mod verify;
@@ -26,8 +26,8 @@ use terrane_base::{Error, Result, SeqNo};
 use terrane_format::backup::BackupManifest;
 
 pub use create::BackupOptions;
-pub use pace::{BackupProgress, Watcher};
 pub use place::{BackupPlace, DirectoryPlace, FOLDERS};
+pub use progress::{BackupProgress, Watcher};
 pub use remove::Removed;
 pub use restore::{RestoreOptions, Restored};
 pub use verify::{BackupFinding, VerifyReport};
@@ -49,7 +49,7 @@ pub struct BackupInfo {
     pub created_millis: u64,
     /// The database that it was made of: 32 hexadecimal digits.
     pub database: String,
-    /// It has every commit up to this number and no other.
+    /// It has exactly the commits up to this number.
     pub last_seq: SeqNo,
     /// Extents in it.
     pub extents: u64,
@@ -57,7 +57,7 @@ pub struct BackupInfo {
     pub extent_bytes: u64,
     /// Bytes of the journal in it.
     pub journal_bytes: u64,
-    /// Bytes that were copied for it: what older backups had was not.
+    /// Bytes that were copied for it, without objects of older backups.
     pub copied_bytes: u64,
     /// The options that the database was open with, for [`terrane_base::options::Options::set`]: name and
     /// value.
@@ -69,7 +69,7 @@ pub struct BackupInfo {
 /// Under what name the options in a manifest have the note: no option has it.
 const NOTE: &str = ":note";
 
-/// What a place has.
+/// A listing of a place.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct BackupList {
@@ -86,7 +86,7 @@ impl Backups {
         Backups { place, env }
     }
 
-    /// Which backups there are.
+    /// Lists the backups.
     ///
     /// # Errors
     /// `NotFound` if there is no such place; `Invalid` if it is none; `Io`.

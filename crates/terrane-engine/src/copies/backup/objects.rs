@@ -20,18 +20,18 @@ const MANIFEST_BYTES_MAX: u64 = 4 << 30;
 /// Names of the objects of a folder, or of those that are needed there.
 pub(super) type Names = BTreeSet<u128>;
 
-/// What the backups of a place need.
+/// The objects that the backups of a place need.
 #[derive(Debug, Default)]
 pub(super) struct Needed {
     pub(super) extents: Names,
     pub(super) segments: Names,
     /// Numbers of the whole backups.
     pub(super) whole: Vec<u64>,
-    /// The first backup that cannot be read, and why: what it needs is not known.
+    /// The first backup that cannot be read, and its error: its objects are not known.
     pub(super) damaged: Option<(u64, Error)>,
 }
 
-/// Whether the error says that what was read is not what was written.
+/// Whether the error means damaged bytes.
 pub(super) fn is_damage(error: &Error) -> bool {
     matches!(error.kind(), Kind::Corrupt | Kind::Invalid)
 }
@@ -63,7 +63,7 @@ impl Backups {
         Ok(ids)
     }
 
-    /// The objects that there are in the folder of this kind.
+    /// The existing objects in the folder of this kind.
     pub(super) fn present(&self, kind: ObjectKind) -> Result<Names> {
         let folder = if kind == ObjectKind::Extent { EXTENTS } else { SEGMENTS };
         Ok(self.place.list(folder)?.iter().filter_map(|name| parse_name(name)).collect())
@@ -132,7 +132,7 @@ impl Backups {
         Error::new(Kind::NotFound, format!("no backup {id} in {}: {there}", self.place.shown()))
     }
 
-    /// What the backups need.
+    /// The objects that the backups need.
     ///
     /// # Errors
     /// `Io`.

@@ -26,7 +26,7 @@ const UNFINISHED: &str = ".unfinished";
 ///    crashed.
 /// 2. After [`BackupPlace::settle`] returned, everything that was put and deleted before survives the loss of
 ///    power.
-/// 3. Who has the lock is alone with it, also among processes.
+/// 3. The lock is exclusive, also between processes.
 ///
 /// No operation names two objects: a store that can only put, get, list and delete will do.
 pub trait BackupPlace: Send + Sync + Debug {
@@ -39,7 +39,7 @@ pub trait BackupPlace: Send + Sync + Debug {
     /// Keeps other writers out until it is dropped. What a writer left that died is collected.
     ///
     /// # Errors
-    /// `Busy`, naming who has it; `Io`.
+    /// `Busy`, naming the holder; `Io`.
     fn lock(&self) -> Result<Box<dyn DiskLock>>;
 
     /// Stores an object, in the place of one of that name: the pieces, one behind the other.
@@ -123,7 +123,7 @@ impl BackupPlace for DirectoryPlace {
                 self.disk.remove(&folder.join(name))?;
             }
         }
-        // Who put what is found may have died before it was durable.
+        // The process that put these objects may have died before they were durable.
         self.settle()?;
         Ok(lock)
     }
@@ -133,7 +133,7 @@ impl BackupPlace for DirectoryPlace {
         let aside = self.dir.join(format!("{name}{UNFINISHED}"));
         let written = self.write_aside(&aside, pieces).and_then(|()| self.disk.rename(&aside, &path));
         written.inspect_err(|_| {
-            // What stays the next writer removes.
+            // The next writer removes the rest.
             let _ = self.disk.remove(&aside);
         })
     }

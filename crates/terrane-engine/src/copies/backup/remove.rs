@@ -1,4 +1,4 @@
-//! Removing backups, and what nobody needs any more.
+//! Removing backups, and the objects that no backup needs any more.
 //!
 //! The manifest goes first, durably; then the objects that no other backup names.
 
@@ -8,16 +8,16 @@ use terrane_format::backup::ObjectKind;
 use crate::copies::backup::Backups;
 use crate::copies::backup::objects::{Names, Needed, object_name};
 
-/// What was removed.
+/// The result of a removal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Removed {
     /// Numbers of the backups.
     pub backups: Vec<u64>,
-    /// Extents and segments that only they needed, and what was left of backups that were not finished.
+    /// Extents and segments that only they needed, and objects of unfinished backups.
     pub objects: u64,
-    /// A backup that cannot be read: as long as it is there nobody knows what it needs, and no object is
-    /// removed.
+    /// A backup that cannot be read: its objects are not known, so no object is removed as long as it is
+    /// there.
     pub kept_for: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ impl Backups {
         self.remove(vec![id])
     }
 
-    /// Removes all backups but the newest `keep`, and the objects that nobody needs. Those that cannot be
+    /// Removes all backups but the newest `keep`, and the objects that no backup needs. Those that cannot be
     /// read do not count and stay: [`Backups::delete`] removes them.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Making a database of a backup: a new one, in a directory where nothing is.
+//! Restoring a backup: makes a new database in a directory that does not exist yet.
 //!
 //! The steps are those of a checkpoint: data files, then the journal with the checksums of the new id, then
 //! the manifest, then one rename. Every object is checked before a byte of it is written.
@@ -17,11 +17,11 @@ use terrane_storage::ExtentFiles;
 
 use crate::copies::backup::Backups;
 use crate::copies::backup::objects::extents_of;
-use crate::copies::backup::pace::{TokenBucket, Watcher};
+use crate::copies::backup::progress::{ProgressReporter, Watcher};
 use crate::copies::checkpoint::sealed;
 use crate::copies::checkpoint::unfinished::Unfinished;
 
-/// How a backup is restored.
+/// Options of a restore.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RestoreOptions {
@@ -44,7 +44,7 @@ impl RestoreOptions {
 pub struct Restored {
     /// Its directory.
     pub path: PathBuf,
-    /// It has every commit up to this number and no other.
+    /// It has exactly the commits up to this number.
     pub last_seq: SeqNo,
     /// Extents in it.
     pub extents: u64,
@@ -75,9 +75,9 @@ impl Backups {
     ) -> Result<Restored> {
         let (manifest, state) = self.load_state(id)?;
         let mut watch = |progress: &crate::copies::backup::BackupProgress| watcher(progress);
-        let pace = TokenBucket::new(&self.env, options.bytes_per_second, &mut watch);
+        let reporter = ProgressReporter::new(&self.env, options.bytes_per_second, &mut watch);
         let unfinished = Unfinished::begin(disk, target)?;
-        match self.fill(disk, unfinished.dir(), &manifest, &state, pace) {
+        match self.fill(disk, unfinished.dir(), &manifest, &state, reporter) {
             Ok(bytes) => unfinished.finish().map(|()| Restored {
                 path: target.to_owned(),
                 last_seq: manifest.last_seq,
@@ -97,7 +97,7 @@ impl Backups {
         dir: &Path,
         manifest: &BackupManifest,
         state: &State,
-        mut pace: TokenBucket<'_>,
+        mut reporter: ProgressReporter<'_>,
     ) -> Result<u64> {
         let (data, journal) = (dir.join(DATA), dir.join(JOURNAL));
         disk.create_dir(&data)?;
@@ -105,10 +105,10 @@ impl Backups {
         let extents = extents_of(state);
         let bytes = extents.values().map(|meta| u64::from(meta.bytes)).sum::<u64>()
             + manifest.segments.iter().map(|segment| segment.bytes).sum::<u64>();
-        pace.begin((extents.len() + manifest.segments.len()) as u64, bytes)?;
+        reporter.begin((extents.len() + manifest.segments.len()) as u64, bytes)?;
         let mut files = ExtentFiles::new(disk.clone(), &data);
         for (name, meta) in &extents {
-            pace.spend(meta.bytes.into())?;
+            reporter.spend(meta.bytes.into())?;
             let object = self.read(ObjectKind::Extent, *name, meta.bytes.into())?;
             let found = check::inspect_ordered(body(&object), meta.id, meta.slots, &meta.collation);
             match found.map(|found| check::is_as_said(found, meta)) {
@@ -118,7 +118,7 @@ impl Backups {
                 Err(error) => return Err(error.context(format!("object {name:032x}"))),
             }
             files.put(meta.id, meta.slots, body(&object))?;
-            pace.done(meta.bytes.into())?;
+            reporter.done(meta.bytes.into())?;
         }
         files.finish()?;
         let id = Manifest::draw_id(&self.env);
@@ -126,10 +126,10 @@ impl Backups {
         let mut writer = SegmentWriter::new(&**disk, &journal, id.segment_salt());
         let mut segments = Vec::new();
         for segment in &manifest.segments {
-            pace.spend(segment.bytes)?;
+            reporter.spend(segment.bytes)?;
             let object = self.read(ObjectKind::Segment, segment.name, segment.bytes)?;
             segments.push(sealed(&writer.put(segment.id, body(&object))?));
-            pace.done(segment.bytes)?;
+            reporter.done(segment.bytes)?;
         }
         writer.finish(manifest.last_seq)?;
         let state = state.detached(id, &segments, manifest.last_seq);

@@ -8,24 +8,24 @@ use terrane_format::extent::check;
 use crate::copies::backup::Backups;
 use crate::copies::backup::create::sound_end;
 use crate::copies::backup::objects::{extents_of, object_name};
-use crate::copies::backup::pace::{TokenBucket, Watcher};
+use crate::copies::backup::progress::{ProgressReporter, Watcher};
 use crate::copies::backup::restore::body;
 
-/// An object that is not what it should be.
+/// A damaged object.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BackupFinding {
     /// The object, by its name in the place.
     pub object: String,
-    /// What is wrong with it.
+    /// The error of this backup or object.
     pub error: Error,
 }
 
-/// What a verification looked at and found.
+/// The result of a verification.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct VerifyReport {
-    /// What is wrong; empty if nothing is.
+    /// The damage; empty if there is none.
     pub findings: Vec<BackupFinding>,
     /// Objects that were read.
     pub objects: u64,
@@ -51,14 +51,14 @@ impl Backups {
             loaded => loaded?,
         };
         let mut watch = |progress: &crate::copies::backup::BackupProgress| watcher(progress);
-        let mut pace = TokenBucket::new(&self.env, bytes_per_second, &mut watch);
+        let mut reporter = ProgressReporter::new(&self.env, bytes_per_second, &mut watch);
         let extents = extents_of(&state);
         let bytes = |of: &mut dyn Iterator<Item = u64>| of.sum::<u64>();
         let all = bytes(&mut extents.values().map(|meta| meta.bytes.into()))
             + bytes(&mut manifest.segments.iter().map(|segment| segment.bytes));
-        pace.begin((extents.len() + manifest.segments.len()) as u64, all)?;
+        reporter.begin((extents.len() + manifest.segments.len()) as u64, all)?;
         for (name, meta) in &extents {
-            pace.spend(meta.bytes.into())?;
+            reporter.spend(meta.bytes.into())?;
             let checked = self.read(ObjectKind::Extent, *name, meta.bytes.into()).and_then(|object| {
                 let found = check::verify_ordered(body(&object), meta.id, meta.slots, &meta.collation)?;
                 match check::is_as_said(found, meta) {
@@ -67,10 +67,10 @@ impl Backups {
                 }
             });
             report.note(ObjectKind::Extent, *name, meta.bytes.into(), checked)?;
-            pace.done(meta.bytes.into())?;
+            reporter.done(meta.bytes.into())?;
         }
         for segment in &manifest.segments {
-            pace.spend(segment.bytes)?;
+            reporter.spend(segment.bytes)?;
             let checked = self.read(ObjectKind::Segment, segment.name, segment.bytes).and_then(|object| {
                 let source = body(&object);
                 let is_same = bytes_name(source) == segment.name && source.len() as u64 == segment.bytes;
@@ -80,7 +80,7 @@ impl Backups {
                 }
             });
             report.note(ObjectKind::Segment, segment.name, segment.bytes, checked)?;
-            pace.done(segment.bytes)?;
+            reporter.done(segment.bytes)?;
         }
         Ok(report)
     }

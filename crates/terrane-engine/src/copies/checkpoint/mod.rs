@@ -1,7 +1,7 @@
-//! Checkpoints: a second database, writable and of its own, with what this one held at a moment.
+//! Checkpoints: a second, independent and writable database with the rows of this one at one moment.
 //!
 //! 1. a directory beside the target (`unfinished.rs`)
-//! 2. the moment: what is freed is held, then the state of the manifest, then the journal between two groups
+//! 2. the moment: hold freed slots, then take the state of the manifest, then the journal between two groups
 //!    (`moment.rs`)
 //! 3. data files are linked, or extents copied where that is not possible
 //! 4. the journal is written again for the new database's id

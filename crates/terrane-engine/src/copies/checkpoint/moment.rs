@@ -1,8 +1,7 @@
-//! A moment of a database that commits go past: what the levels and the journal held, kept until it is
-//! dropped.
+//! A moment of a database while commits go on: its levels and journal, kept until the value is dropped.
 //!
 //! The order is the invariant:
-//! 1. What is freed from now on is kept: every extent of the state that follows stays.
+//! 1. Freed slots are held from now on: every extent of the following state stays.
 //! 2. No segment is trimmed and no table comes or goes until the journal was looked at: what the state does
 //!    not have in its levels is in it, and every table that a record names is in the state.
 //! 3. The state. 4. The journal, whose last number is therefore not below any in the state.
@@ -24,7 +23,7 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// Takes the present one.
+    /// Takes the present moment.
     ///
     /// # Errors
     /// `Poisoned` if a sync of the journal failed before.
@@ -45,13 +44,13 @@ impl Moment {
         &self.excerpt
     }
 
-    /// Its parts: whoever is done with the journal need not keep its memory.
+    /// Its parts: a caller that has copied the journal can drop the excerpt and free its memory.
     pub(crate) fn split(self) -> (Arc<State>, Excerpt, Held) {
         (self.state, self.excerpt, self.held)
     }
 }
 
-/// Keeps what is freed, until it is dropped.
+/// Holds freed slots until it is dropped.
 pub(crate) struct Held(Arc<dyn Store>);
 
 impl Held {

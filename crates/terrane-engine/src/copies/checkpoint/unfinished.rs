@@ -1,8 +1,8 @@
 //! A database that is being made in a directory beside its place, `NAME.unfinished`, and gets its name by one
 //! rename.
 //!
-//! Its `LOCK` is held meanwhile, so that two do not make the same one. What an attempt left that ended with
-//! its process is removed by the next one to the same place; nothing else ever is.
+//! Its `LOCK` is held meanwhile, so that two attempts do not make the same database. The next attempt at the
+//! same place removes the files of one whose process died, and no other files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Unfinished {
         };
         disk.create_dir(&dir)?;
         let lock = disk.lock(&dir.join(LOCK)).inspect_err(|_| {
-            // Only where it is empty: whoever holds the lock has a file in it.
+            // This removes it only if it is empty: the holder of the lock has a file in it.
             let _ = disk.remove(&dir);
         })?;
         let unfinished = Unfinished { disk: disk.clone(), dir, target: target.to_owned(), _lock: lock };
@@ -75,8 +75,8 @@ impl Unfinished {
         self.disk.sync_dir(parent(&self.target))
     }
 
-    /// Removes what was made, as well as can be: the error that led here is the one to tell, and the next
-    /// attempt removes the rest.
+    /// Removes the files as far as possible: the caller returns the error that led here, and the next attempt
+    /// removes the rest.
     pub(crate) fn abandon(self) {
         let _ = clear(&*self.disk, &self.dir)
             .and_then(|()| self.disk.remove(&self.dir.join(LOCK)))
@@ -91,7 +91,7 @@ fn refuse_if_there(disk: &dyn Disk, target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes what an attempt makes. `CURRENT` goes first: what is left is then no database.
+/// Removes the files of an attempt. `CURRENT` goes first: the rest is then no database.
 fn clear(disk: &dyn Disk, dir: &Path) -> Result<()> {
     let names = disk.list(dir)?;
     let is_ours = |name: &String| {

@@ -1,10 +1,10 @@
 //! The levels of a damaged database: blocks whose checksums hold.
 //!
-//! A place's range deletes are written before its rows, so that they hide what deeper places had and nothing
-//! else.
+//! The range deletes of a place are written before its rows, so that they hide rows of deeper places and no
+//! others.
 //!
-//! Two passes, so that rows from deeper levels are known to be uncertain: one finds what cannot be read, one
-//! copies.
+//! There are two passes: the first finds the unreadable ranges, the second copies. So rows of deeper levels
+//! below such a range are known to be uncertain.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ use crate::table::settings::MERGE_OPERATOR;
 /// Reads each block by itself: its neighbours may lie beyond the end of a file that was cut.
 const ONE_BLOCK: u32 = 1;
 
-/// Holes of a table that are told apart; each row that is copied is compared with those that lie near it.
+/// Most holes of a table that are kept apart; each copied row is compared with the holes near it.
 const HOLES_MAX: usize = 1000;
-/// Bytes of their keys.
+/// Most bytes of their keys.
 const HOLE_BYTES_MAX: usize = 8 << 20;
 
 /// A key range of one place that cannot be read.
@@ -35,7 +35,7 @@ struct Hole {
     last: Vec<u8>,
 }
 
-/// The holes of a table, by place.
+/// The unreadable ranges (holes) of a table, by place.
 #[derive(Default)]
 struct Holes {
     list: Vec<Hole>,
@@ -143,7 +143,7 @@ impl Repair<'_> {
         }
     }
 
-    /// Copies what the range deletes of an extent hide from those who read now.
+    /// Copies the range deletes of an extent as far as they hide rows from present reads.
     fn copy_range_deletes(
         &mut self,
         table: TableId,
@@ -164,7 +164,7 @@ impl Repair<'_> {
                 (Some(start), Some(end)) if collation.lt(&start, &end) => {
                     self.delete_range(table, &start, &end)?
                 }
-                // No key that a user can name lies in it.
+                // No key of a user lies in it.
                 (Some(_), Some(_)) | (None, _) => {}
                 (Some(start), None) => {
                     let error =
@@ -201,7 +201,7 @@ impl Repair<'_> {
             cursor.seek_first(&block);
             while let Some(entry) = cursor.entry(&block) {
                 let hidden = range_deletes.covering(entry.key).and_then(|over| over.newest(SeqNo::MAX));
-                // What came in together has one number, and hides none of it.
+                // Entries of one ingest have one number, and its range deletes hide none of them.
                 let is_shown = hidden.is_none_or(|by| by <= entry.seq_kind.seq());
                 if copying.folds && is_shown {
                     if versions.key != entry.key {
@@ -245,7 +245,13 @@ impl Repair<'_> {
     }
 
     /// Writes a version, or tells that it is damaged although its block is not.
-    fn write_or_lose(&mut self, table: TableId, key: &[u8], kind: RecordKind, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write_or_lose(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        kind: RecordKind,
+        bytes: &[u8],
+    ) -> Result<()> {
         match self.write(table, key, kind, bytes) {
             Err(error) if error.kind() == Kind::Corrupt => {
                 self.report.lose(None, error);
@@ -256,7 +262,7 @@ impl Repair<'_> {
     }
 }
 
-/// What an extent is copied for.
+/// The source and the target of the extents that are copied.
 struct Copying<'h> {
     /// The table in the damaged database.
     old: TableId,

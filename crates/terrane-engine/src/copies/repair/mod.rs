@@ -4,14 +4,21 @@
 //! every sound block of the levels, deepest first (`levels.rs`) 4. copy every sound group of the journal, in
 //! order (`journal.rs`) 5. flush, check, close.
 //!
+//! If edits of the manifest are lost, the levels are not known. Step 3 then looks for extents by their
+//! footers (`found.rs`), asks what remains of the manifest about each, and copies the newest version of each
+//! key by its number (`by_number.rs`).
+//!
 //! The damaged database is only read. Unreadable data is a [`Loss`], by table and key range where these are
 //! known. Rows in such a range that come from deeper levels may be outdated: they count as uncertain.
 
+mod by_number;
+mod found;
 mod journal;
 mod levels;
 mod orders;
 mod prepared;
 mod reached;
+mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,111 +29,20 @@ use terrane_base::options::Options;
 use terrane_base::record::Record;
 use terrane_base::{Batch, Error, Functions, Kind, RecordKind, Result, Stored, TableId};
 use terrane_device::{Disk, PosixDisk};
-use terrane_levels::Misfit;
-use terrane_levels::directory::LOCK;
-use terrane_levels::manifest::{Salvaged, salvage};
+use terrane_levels::State;
+use terrane_levels::directory::{DATA, JOURNAL, LOCK};
+use terrane_levels::manifest::{Remains, Salvaged, salvage};
 
 use crate::engine::Engine;
-use crate::table::catalog::{DEFAULT_NAME, HIDDEN_NAME};
+use crate::table::catalog::{DEFAULT_NAME, HIDDEN_NAME, name_of};
 use crate::table::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, TABLE_NOTE, is_at_hand, known_as};
+use by_number::Member;
 use orders::{order_of, unordered_of};
 use reached::Reached;
+pub use report::{Loss, RepairReport};
 
 /// Bytes of the batches that fill the new database.
 const BATCH_BYTES: usize = 256 << 10;
-/// Bytes of losses, and of doubts, that a report names; the rest is counted.
-const NAMED_BYTES_MAX: usize = 16 << 20;
-
-/// Something that could not be brought over.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Loss {
-    /// Name of the table it belonged to, if that is known.
-    pub table: Option<String>,
-    /// First and last key of what is lost, if they are known.
-    pub keys: Option<(Vec<u8>, Vec<u8>)>,
-    /// Versions lost, if it is known how many.
-    pub entries: Option<u64>,
-    /// What is wrong, and where.
-    pub error: Error,
-}
-
-/// What a repair brought over and what it could not.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct RepairReport {
-    /// What is lost, up to some 16 MiB of it: a made-up file may hold losses without end.
-    pub losses: Vec<Loss>,
-    /// Losses that are not in the list.
-    pub losses_left_out: u64,
-    /// Places where a loss cannot be seen: the journal's end after a crash, a manifest without its end mark.
-    pub doubts: Vec<Error>,
-    /// Doubts that are not in the list.
-    pub doubts_left_out: u64,
-    /// Tables of the new database.
-    pub tables: u64,
-    /// Extents that something was read from.
-    pub extents: u64,
-    /// Versions from extents.
-    pub entries: u64,
-    /// Of those, versions in a range where newer ones are lost: they may be out of date.
-    pub uncertain: u64,
-    /// Records from the journal.
-    pub records: u64,
-    /// Bytes of the lists above.
-    named_bytes: usize,
-}
-
-impl RepairReport {
-    fn lose(&mut self, table: Option<&str>, error: Error) {
-        if terrane_base::planted!(SilentRepair) {
-            return;
-        }
-        self.lose_keys(Loss { table: table.map(str::to_owned), keys: None, entries: None, error });
-    }
-
-    fn lose_misfit(&mut self, Misfit { table, entries, error }: Misfit) {
-        if terrane_base::planted!(SilentRepair) {
-            return;
-        }
-        let error = error.context("its extents are left out: is this the comparator that it was made with?");
-        self.lose_keys(Loss { table: Some(table), keys: None, entries: Some(entries), error });
-    }
-
-    fn lose_keys(&mut self, loss: Loss) {
-        let keys = loss.keys.as_ref().map_or(0, |(first, last)| first.len() + last.len());
-        if self.may_name(&loss.error, keys + loss.table.as_ref().map_or(0, String::len)) {
-            self.losses.push(loss);
-        } else {
-            self.losses_left_out += 1;
-        }
-    }
-
-    fn doubt(&mut self, error: Error) {
-        if self.may_name(&error, 0) {
-            self.doubts.push(error);
-        } else {
-            self.doubts_left_out += 1;
-        }
-    }
-
-    /// Whether one more fits into the lists.
-    fn may_name(&mut self, error: &Error, bytes: usize) -> bool {
-        let file = error.place().map_or(0, |place| place.file.len());
-        let named = self.named_bytes + size_of::<Loss>() + error.message().len() + file + bytes;
-        let fits = named <= NAMED_BYTES_MAX || terrane_base::planted!(UnlimitedLosses);
-        if fits {
-            self.named_bytes = named;
-        }
-        fits
-    }
-
-    /// Whether everything was brought over, as far as that can be told.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        self.losses.is_empty() && self.losses_left_out == 0
-    }
-}
 
 /// A repair under way.
 struct Repair<'a> {
@@ -139,10 +55,16 @@ struct Repair<'a> {
     prepared: Option<TableId>,
     batch: Batch,
     reached: Reached,
-    /// Tables of the damaged database whose order of keys is not at hand.
+    /// Tables of the damaged database whose key order is not registered.
     unordered: BTreeSet<TableId>,
+    /// Tables that the manifest says were dropped.
+    dropped: BTreeSet<TableId>,
     /// Tables below this number that are not in `tables` were dropped.
     gone_below: TableId,
+    /// Extents by table, if the levels are not known.
+    found: BTreeMap<TableId, Arc<Vec<Vec<Member>>>>,
+    /// Whether edits of the manifest are lost: it does not tell what there is.
+    is_by_number: bool,
     /// What makes the groups of the database's segments its own, if that is known.
     salt: Option<u32>,
     report: RepairReport,
@@ -160,11 +82,11 @@ pub fn repair(source: &Path, target: &Path, options: &Options, env: Env) -> Resu
 }
 
 /// [`repair`], with functions that tables name and that are not built in. A table whose merge operator or
-/// prefix extractor is not at hand has none in the new database, and its operands cannot be read there: that
-/// is a loss.
+/// prefix extractor is not registered has none in the new database, and its operands cannot be read there:
+/// that is a loss.
 ///
 /// # Errors
-/// As [`repair`], and `Invalid` for a table whose key order is not at hand, unless any is taken
+/// As [`repair`], and `Invalid` for a table whose key order is not registered, unless any is accepted
 /// ([`KeyOrders::with_any`](terrane_base::KeyOrders::with_any)): such a table is left out, as a loss;
 /// `Poisoned` if a comparator panics.
 pub fn repair_with(
@@ -206,13 +128,21 @@ pub fn repair_with_on(
 ) -> Result<RepairReport> {
     let functions = functions.into();
     let lock = disk.lock_shared(&source.join(LOCK))?;
-    let Salvaged { state, errors, doubt } = salvage(&**disk, source)?;
-    let ordered = state.map(|state| state.with_orders_that_fit(&functions.orders)).transpose()?;
-    let (state, misfits) = ordered.map_or((None, Vec::new()), |(state, misfits)| (Some(state), misfits));
-    if state.is_none() && !disk.exists(&source.join(terrane_levels::directory::JOURNAL))? {
-        let message = format!("{} holds no database: there is no manifest and no journal", source.display());
+    let Salvaged { state, errors, doubt, edit_number, remains } = salvage(&**disk, source)?;
+    if state.is_none() && [JOURNAL, DATA].iter().all(|dir| !disk.exists(&source.join(dir)).unwrap_or(true)) {
+        let message =
+            format!("{} holds no database: there is no manifest, no journal and no data", source.display());
         return Err(Error::new(Kind::NotFound, message));
     }
+    let is_behind = may_lack_edits(disk, source, state.as_ref(), doubt.as_ref(), edit_number)?;
+    let remains = remains.filter(|_| is_behind);
+    let has_id = remains.as_ref().is_none_or(|remains| remains.has_id);
+    let state = match &remains {
+        Some(remains) => Some(remains.state.clone()),
+        None => state,
+    };
+    let ordered = state.map(|state| state.with_orders_that_fit(&functions.orders)).transpose()?;
+    let (state, misfits) = ordered.map_or((None, Vec::new()), |(state, misfits)| (Some(state), misfits));
     let options =
         Options { create_if_missing: true, error_if_exists: true, read_only: false, ..options.clone() };
     let unordered = state.as_ref().map(|state| unordered_of(state, &functions)).transpose()?;
@@ -228,7 +158,13 @@ pub fn repair_with_on(
         unordered,
         batch: Batch::new(),
         reached: Reached::new(),
-        gone_below: state.as_ref().map_or(TableId(0), |state| state.next.table),
+        dropped: remains.as_ref().map_or_else(BTreeSet::new, |remains| remains.dropped.clone()),
+        gone_below: match &state {
+            Some(state) if remains.is_none() => state.next.table,
+            _ => TableId(0),
+        },
+        found: BTreeMap::new(),
+        is_by_number: remains.is_some(),
         salt: None,
         report: RepairReport::default(),
     };
@@ -236,18 +172,33 @@ pub fn repair_with_on(
     missing.into_iter().for_each(|error| repair.report.lose(Some(DEFAULT_NAME), error));
     misfits.into_iter().for_each(|misfit| repair.report.lose_misfit(misfit));
     doubt.into_iter().for_each(|doubt| repair.report.doubt(doubt));
-    if let Some(state) = &state {
-        repair.lose_unordered(state);
-        repair.make_tables(state)?;
-        repair.copy_levels(state)?;
-    } else {
-        let message =
-            "no manifest can be read: whose the extents in data/ are is not known, they are left out";
-        repair.report.lose(None, Error::corrupt(message).at(source.display().to_string(), 0));
+    let state = state.expect("what remains of a manifest has a state");
+    repair.lose_unordered(&state);
+    repair.make_tables(&state)?;
+    match remains {
+        Some(remains) => repair.copy_found(&Remains { state: state.clone(), ..remains })?,
+        None => repair.copy_levels(&state)?,
     }
-    repair.copy_journal(state.as_ref())?;
+    repair.salt = has_id.then(|| state.database.segment_salt());
+    repair.copy_journal(&state)?;
     drop(lock);
     repair.finish()
+}
+
+/// Whether edits of a manifest that is not proven to be whole are lost: always if it is damaged, and if
+/// something proves it where it only lacks its end mark.
+fn may_lack_edits(
+    disk: &Arc<dyn Disk>,
+    source: &Path,
+    state: Option<&State>,
+    doubt: Option<&Error>,
+    edit_number: u64,
+) -> Result<bool> {
+    match state {
+        Some(state) if doubt.is_some() => Ok(journal::proves_more_edits(disk, source, state, edit_number)?
+            || found::names_what_is_gone(&**disk, source, state)?),
+        _ => Ok(true),
+    }
 }
 
 /// The options with the functions that the default table was made with, and why it lacks some.
@@ -269,8 +220,8 @@ fn with_functions_of_default(
     (options, missing)
 }
 
-/// What a table of the new database keeps as it was made: not that of the default table where it had none.
-/// Nothing in the place of a function that is not at hand, and an error for each.
+/// The permanent options of a table of the new database; not those of the default table if it had none. A
+/// function that is not registered is left out, with an error for each.
 fn kept_of(stored: &terrane_levels::Table, functions: &Functions) -> (Vec<(String, String)>, Vec<Error>) {
     let mut missing = Vec::new();
     let kept = KEPT.iter().map(|(kept, otherwise)| {
@@ -346,7 +297,14 @@ impl Repair<'_> {
 
     /// Whether a table of the old database was dropped there, or is left out.
     fn is_gone(&self, old: TableId) -> bool {
-        self.unordered.contains(&old) || old < self.gone_below && !self.tables.contains_key(&old)
+        self.unordered.contains(&old)
+            || self.dropped.contains(&old)
+            || old < self.gone_below && !self.tables.contains_key(&old)
+    }
+
+    /// The name of a table of the new database.
+    fn name_of(&self, table: TableId) -> Option<String> {
+        name_of(&self.target.catalog, table)
     }
 
     /// The table of the new database for one of the old; made if nothing is known of it but its id.

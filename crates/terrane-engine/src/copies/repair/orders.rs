@@ -1,4 +1,4 @@
-//! Tables whose order of keys is not at hand. Without it their rows cannot be written again, so they are left
+//! Tables whose key order is not registered. Without it their rows cannot be written again, so they are left
 //! out.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ pub(super) fn order_of(table: &Table) -> &str {
     stored.map_or(BYTEWISE, |(_, order)| order)
 }
 
-/// The tables whose key order is not at hand: without it a table would have other keys.
+/// The tables whose key order is not registered: without it a table would have other keys.
 ///
 /// # Errors
 /// `Invalid`, naming the first one, if orders are not to be taken as they come.

@@ -41,7 +41,7 @@ impl Reached {
     fn newest(&self, extents: &[Arc<Extent>], key: &[u8]) -> Option<SeqNo> {
         let at = extents.partition_point(|extent| extent.meta.collation.lt(&extent.meta.largest, key));
         let extent = extents.get(at).filter(|extent| extent.meta.collation.le(&extent.meta.smallest, key))?;
-        // What cannot be read was not copied.
+        // Extents that cannot be read were not copied.
         let found = extent.get(&self.cache, key, SeqNo::MAX, &mut Vec::new()).ok()?;
         found.map(|seq_kind| seq_kind.seq())
     }

@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::lifecycle::follower::Following;
 use crate::lifecycle::replay_filter::{ReplayFilter, refuse_to_read_only};
 
-/// What is special about an opening.
+/// The variants of an opening.
 #[derive(Clone, Copy)]
 pub(crate) enum Way<'w> {
     /// Nothing.
@@ -46,7 +46,7 @@ impl Engine {
     /// in.
     ///
     /// # Errors
-    /// As [`Engine::open`], and `Invalid` for a table that names a function that is not at hand.
+    /// As [`Engine::open`], and `Invalid` for a table that names a function that is not registered.
     pub fn open_with(
         dir: &Path,
         options: &Options,

@@ -151,10 +151,10 @@ impl Engine {
 
     /// Ends the opening that began at `start`.
     fn begin(self: &Arc<Self>, start: Duration) -> Result<()> {
-        // What a thread reads of this database is then sampled alike each time.
+        // So a thread's reads of this database are sampled in the same way each time.
         terrane_base::sampling::restart();
         self.readers.tick(self.env.clock.now());
-        // The workers must not hold the lock of a database that nobody has.
+        // After an error the caller has no database: its workers must not keep the lock.
         self.go_on().and_then(|()| self.restore_prepared()).inspect_err(|_| drop(self.close()))?;
         add(&self.counters.open_micros, (self.env.clock.now() - start).as_micros() as u64);
         Ok(())
@@ -264,7 +264,7 @@ fn settle(options: &Options, env: &Env, functions: &Functions) -> Result<Options
     options.merge_operator.get().map(|name| functions.operators.find(name)).transpose()?;
     options.key_order.get().map(|name| functions.orders.find(name)).transpose()?;
     options.prefix_extractor.get().map(|name| functions.extractors.find(name)).transpose()?;
-    terrane_format::rank::choose(options.search_kernel)?;
+    terrane_format::rank::choose(options.experiments.search_kernel)?;
     options.resolve(env.spawn.parallelism())
 }
 
@@ -279,7 +279,7 @@ fn divide_memory(
     let plan = budget.plan();
     let cache = shared
         .unwrap_or_else(|| Cache::with_memory(plan.cache_bytes_max(), plan.cache_bytes, plan.chunk_bytes));
-    MemoryArbiter::new(env.clock.clone(), budget, cache, writers, options.write_memory_yields)
+    MemoryArbiter::new(env.clock.clone(), budget, cache, writers, options.experiments.write_memory_yields)
 }
 
 /// Finishes what a drop of a table began: its extents leave the manifest.

@@ -40,7 +40,7 @@ pub trait ReplayFilter: Send + Sync {
     fn batch(&self, batch: &ReplayedBatch<'_>) -> ReplayDecision;
 }
 
-/// A table, as a filter of replay is told of it.
+/// A table, as a replay filter sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReplayedTable {
@@ -102,7 +102,7 @@ impl fmt::Debug for ReplayedBatch<'_> {
     }
 }
 
-/// What becomes of a batch.
+/// The decision about a batch.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ReplayDecision {
@@ -197,7 +197,7 @@ impl ReplayedChanges {
         self.0.push(terrane_base::record::Record { kind, table: TableId(table), key: start, value: end })
     }
 
-    /// Adds data for who reads changes, which changes nothing.
+    /// Adds data for readers of changes; it changes no row.
     ///
     /// # Errors
     /// As [`Self::put`].

@@ -3,6 +3,7 @@
 use terrane_base::SegmentId;
 use terrane_base::SeqNo;
 use terrane_base::env::SleepClock;
+use terrane_base::options::Experiments;
 use terrane_journal::{ChainLink, JournalSettings, JournalStart, NullJournal};
 
 use super::*;
@@ -17,7 +18,8 @@ struct World {
 }
 
 fn world(adaptive: bool) -> World {
-    let asked = Options { memory_bytes: 256 * MIB, adaptive_memory: adaptive, ..Options::default() };
+    let experiments = Experiments { adaptive_memory: adaptive, ..Experiments::default() };
+    let asked = Options { memory_bytes: 256 * MIB, experiments, ..Options::default() };
     let options = asked.resolve(2).expect("options");
     let start = JournalStart {
         next_segment: SegmentId(1),

@@ -8,7 +8,7 @@
 
 use std::fmt::Write;
 
-use terrane_base::options::Options;
+use terrane_base::options::{Experiments, Options};
 
 use super::*;
 
@@ -22,7 +22,8 @@ const SCRIPTS: [(&str, &str); 4] = [
 const MIB: u64 = 1 << 20;
 
 fn plan_of(memory_bytes: u64, adaptive: bool) -> MemoryPlan {
-    let options = Options { memory_bytes, adaptive_memory: adaptive, ..Options::default() };
+    let experiments = Experiments { adaptive_memory: adaptive, ..Experiments::default() };
+    let options = Options { memory_bytes, experiments, ..Options::default() };
     MemoryPlan::new(&options.resolve(2).expect("options"))
 }
 

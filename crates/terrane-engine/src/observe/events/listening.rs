@@ -10,14 +10,14 @@ use terrane_compaction::JobControl;
 
 use crate::observe::events::{Events, Listener, Queue};
 
-/// What somebody waits for: the ends of flushes, then what was put in by then.
+/// The goal of a caller that waits: the ends of flushes, then the events that were queued by then.
 struct Awaited {
     flushes: BTreeSet<u64>,
     upto: Option<u64>,
 }
 
 impl Awaited {
-    /// Everything of now.
+    /// All running flushes, and all queued events.
     fn of(queue: &Queue) -> Awaited {
         Awaited { flushes: queue.flushes.keys().copied().collect(), upto: None }
     }
@@ -34,19 +34,20 @@ impl Awaited {
 }
 
 impl Events {
-    /// A flush begins that will put in its end.
+    /// A flush begins that will queue an event at its end.
     pub(crate) fn begin_flush(&self, job: u64, control: &Arc<JobControl>) {
         self.queue.lock().flushes.insert(job, control.clone());
     }
 
-    /// Work was paused: who waits for a flush may wait for one that stands still.
+    /// The background was paused: wakes callers that wait for a flush, because it may be one that the pause
+    /// holds.
     pub(crate) fn look_again(&self) {
-        // Under the lock: nobody is between a look and the wait.
+        // Under the lock: no caller is between its check and its wait.
         let _queue = self.queue.lock();
         self.changed.notify_all();
     }
 
-    /// The end of a flush is put in.
+    /// The event of the end of a flush is queued.
     pub(crate) fn end_flush(&self, job: u64) {
         let was_there = self.queue.lock().flushes.remove(&job).is_some();
         if was_there {
@@ -54,7 +55,8 @@ impl Events {
         }
     }
 
-    /// Waits until flushes that run, and are not paused, have ended, and what was put in by then is told.
+    /// Waits until all running flushes that are not paused have ended, and listeners got the events that were
+    /// queued by then.
     fn wait_until_told(&self) {
         let mut queue = self.queue.lock();
         let mut awaited = Awaited::of(&queue);
@@ -65,7 +67,7 @@ impl Events {
 }
 
 impl Events {
-    /// Tells `listener` what happens from now on, by a thread that the first one starts.
+    /// Adds `listener`, which gets all events from now on; the first one starts the thread.
     ///
     /// # Errors
     /// `Cancelled` if the database is closing, `Io` if no thread can be started.
@@ -94,10 +96,10 @@ impl Events {
         Ok(())
     }
 
-    /// Waits until listeners were told what has happened so far, the ends of flushes that run included.
+    /// Waits until listeners got all events so far, including the ends of running flushes.
     pub(crate) fn wait_for_listeners(&self, (env, instance): (&Env, u64)) {
         match env.spawn.stepper() {
-            // Nobody else would tell them.
+            // No other thread would call the listeners.
             Some(_) => while self.step(instance) == Step::Worked {},
             None => self.wait_until_told(),
         }
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_flush_is_waited_for_before_what_was_told_counts() {
+    fn waiting_for_listeners_includes_the_ends_of_running_flushes() {
         let events = Events::default();
         events.begin_flush(7, &control());
         let mut queue = events.queue.lock();

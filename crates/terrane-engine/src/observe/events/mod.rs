@@ -1,10 +1,10 @@
-//! Listeners: what happens to a database, told to whoever wants to hear it.
+//! Events: what happens in a database, delivered to the listeners that the program added.
 //!
-//! Whoever meets an event puts it into a queue, which takes a short lock and waits for nothing. One thread of
-//! its own takes events out in order and calls the listeners, outside of every lock and epoch. So a listener
-//! that is slow delays nobody but the listeners; where it is too slow, events are left out and counted. One
-//! that panics is left out of that event alone. The thread counts as one of the background
-//! ([`crate::reentrancy`]): what would wait for the background is refused there.
+//! The thread that causes an event puts it into a queue, under a short lock and without a wait. A thread of
+//! their own takes events out in order and calls the listeners, outside of every lock and epoch. So a slow
+//! listener delays only the listeners; if the queue is full, events are dropped and counted. A panic of a
+//! listener loses only that call. The thread counts as a background thread ([`crate::reentrancy`]): calls
+//! that would wait for the background are refused there.
 
 pub(crate) mod checkpoint;
 mod listening;
@@ -115,13 +115,13 @@ pub struct MemtableFrozen {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StallCause {
-    /// What all tables have in memory.
+    /// The memory of all tables.
     Memory,
-    /// What the levels of the table of this name owe.
+    /// The debt of the levels of the table with this name.
     Backlog(String),
 }
 
-/// Writers begin to be held back, after nobody was for a second.
+/// Writers begin to be held back, after no writer was for a second.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StallBegan {
@@ -131,11 +131,11 @@ pub struct StallBegan {
     pub pressure: f64,
 }
 
-/// Nobody was held back for a second.
+/// No writer was held back for a second.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StallEnded {
-    /// From the first to the last moment at which somebody was held back.
+    /// From the first to the last moment at which a writer was held back.
     pub lasted: Duration,
     /// How long writers were held back in that time, added up.
     pub held_back: Duration,
@@ -157,7 +157,7 @@ pub struct WorkFailed {
 ///
 /// Methods are called one after the other, in the order of events, on one thread of the background. Reading
 /// the database is fine there; a call that changes it, or waits for its background, is refused with
-/// `Invalid`: hand it to a thread of your own. Whoever keeps the database in a listener keeps it open.
+/// `Invalid`: hand it to a thread of your own. A listener that keeps a handle of the database keeps it open.
 pub trait Listener: Send + Sync {
     /// A flush begins.
     fn flush_began(&self, _job: &JobBegan) {}
@@ -215,10 +215,10 @@ impl Event {
     }
 }
 
-/// Events that wait, and who hears them.
+/// The queue of events, and the listeners.
 #[derive(Default)]
 pub(crate) struct Events {
-    /// Whether anybody listens: all that an event costs where nobody does.
+    /// Whether there is a listener: the only check of an event if there is none.
     is_heard: AtomicBool,
     queue: Mutex<Queue>,
     changed: Condvar,
@@ -234,18 +234,18 @@ struct Queue {
     waiting: VecDeque<Event>,
     listeners: Vec<Arc<dyn Listener>>,
     is_closing: bool,
-    /// Events that were put in, and those of them that were told.
+    /// Events that were queued, and events that listeners got.
     put: u64,
     told: u64,
-    /// Flushes that run, by their numbers: who waits for one can see what it did before its end is put in.
+    /// Flushes that run, by their numbers: their results are visible before the event of their end is queued.
     flushes: BTreeMap<u64, Arc<JobControl>>,
 }
 
 impl Events {
-    /// Puts an event into the queue if anybody listens. May be called under locks: nothing is waited for.
+    /// Queues an event if there is a listener. May be called under locks: it does not wait.
     #[inline]
     pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
-        // Relaxed: a listener hears what happens after it was added, by the clock of whoever adds it.
+        // Relaxed: a listener gets the events after its addition, in the order that the adding thread sees.
         if self.is_heard.load(Ordering::Relaxed) {
             self.enqueue(event());
         }
@@ -263,7 +263,7 @@ impl Events {
         self.changed.notify_all();
     }
 
-    /// Whether anybody listens.
+    /// Whether there is a listener.
     pub(crate) fn are_heard(&self) -> bool {
         // Relaxed: as in `tell`.
         self.is_heard.load(Ordering::Relaxed)
@@ -320,7 +320,8 @@ impl Events {
         }
     }
 
-    /// Takes no more events, and waits until those that wait are told, unless a listener closes.
+    /// Takes no more events, and waits until listeners got those in the queue, unless a listener itself
+    /// closes.
     pub(crate) fn close(&self, instance: u64) {
         self.queue.lock().is_closing = true;
         self.changed.notify_all();
@@ -349,7 +350,7 @@ mod tests {
     #[test]
     fn what_waits_is_bounded_and_what_is_left_out_counts() {
         let (events, names) = (Events::default(), Arc::new(Names::default()));
-        events.tell(|| panic!("nobody listens"));
+        events.tell(|| panic!("there is no listener"));
         events.queue.lock().listeners.push(names.clone());
         events.is_heard.store(true, Ordering::Relaxed);
         for number in 0..QUEUE_MAX + 3 {
@@ -365,7 +366,7 @@ mod tests {
         assert_eq!(
             (events.step(u64::MAX), events.step(u64::MAX)),
             (Step::Worked, Step::Ended),
-            "what waits is told"
+            "listeners get what waits"
         );
     }
 }

@@ -156,7 +156,7 @@ numbers! {
     transactions_begun, counter, "transactions", "Transactions begun.";
     transactions_committed, counter, "transactions", "Transactions committed, prepared ones included.";
     transaction_conflicts, counter, "conflicts", "Checks of transactions that failed because of what others committed.";
-    transaction_deadlocks, counter, "circles", "Waits for a lock that were refused because they closed a circle.";
+    transaction_deadlocks, counter, "deadlocks", "Waits for a lock that were refused because they closed a cycle of waiters.";
     transaction_timeouts, counter, "waits", "Waits for a lock or for what is prepared that took too long, of plain writes included.";
     transactions_live, gauge, "transactions", "Transactions that are running or prepared now.";
     transactions_prepared, gauge, "transactions", "Transactions that are prepared now.";

@@ -79,7 +79,7 @@ impl Shared {
         values.begin(keys.len());
         let mut distinct = values.take_distinct();
         distinct.find(keys, key_hash);
-        if self.options.interleaved_multi_get {
+        if self.options.experiments.interleaved_multi_get {
             self.get_side_by_side(table, keys, mode, &distinct.keys, values)?;
         } else {
             self.get_in_turn(table, keys, mode, &distinct.keys, values)?;

@@ -3,11 +3,11 @@
 //! While a transaction lives, each commit passes through here:
 //! 1. Enter: wait until no commit or prepared transaction *in flight* scanned a range that this one writes
 //!    into, or writes into a range that this one scanned; then be in flight.
-//! 2. Validate: look up keys and ranges. Locks keep out commits of the same keys, step 1 those that meet
-//!    through ranges; every other commit is noted. No device is read.
+//! 2. Validate: look up keys and ranges. Locks exclude commits of the same keys, step 1 those with
+//!    overlapping ranges; every other commit is noted. No device is read.
 //! 3. Leave: note the written keys under the number of the commit, which is visible by then.
 //!
-//! Commits that every living transaction sees leave; a full window drops its oldest ([`Inner::lost`]).
+//! Commits that every living transaction sees are removed; a full window drops old ones ([`Inner::lost`]).
 //!
 //! Invariants:
 //! * A commit above `lost` that became visible behind the oldest registered position is noted or in flight.
@@ -32,7 +32,7 @@ use crate::txn::window_keys::WindowKeys;
 /// Memory of a noted key beside its bytes: an entry of each map, its header, its part of nodes.
 const KEY_OVERHEAD_BYTES: u64 = 176;
 
-/// What a commit writes and what it has scanned.
+/// The keys and ranges that a commit writes and has scanned.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Footprint {
     /// Written keys, ascending, each once.
@@ -89,7 +89,7 @@ struct Inner {
     sorted_commits: usize,
     /// Tables that a comparator orders, once a range of them was looked up: their keys in its order.
     compared: BTreeMap<TableId, WindowKeys>,
-    /// What is noted takes, but for `compared`.
+    /// Bytes of the noted keys and ranges, without `compared`.
     bytes: u64,
     /// Positions of living transactions, and how many have each.
     readers: BTreeMap<SeqNo, u64>,
@@ -106,7 +106,7 @@ pub(crate) struct ConflictWindow {
     /// Some flight has ended.
     left: Condvar,
     bytes_max: AtomicU64,
-    /// What it holds, for those who count memory.
+    /// Memory that it takes, for the memory arbiter.
     bytes: Arc<AtomicU64>,
 }
 
@@ -128,9 +128,9 @@ fn remove_if<K: Ord>(map: &mut BTreeMap<K, SeqNo>, key: K, seq: SeqNo) {
 }
 
 impl Inner {
-    /// Whether a commit with this footprint must wait for one that is in flight. Which of the two is numbered
-    /// first is open until it has left, except that a commit that is not prepared comes before what is
-    /// prepared now.
+    /// Whether a commit with this footprint must wait for one that is in flight. Which of the two gets the
+    /// lower number is open until it has left, but a commit that is not prepared precedes a transaction that
+    /// prepares now.
     fn must_wait(&self, own: Option<u64>, footprint: &Footprint, prepares: bool) -> bool {
         self.in_flight.iter().filter(|flight| Some(flight.number) != own).any(|flight| {
             let other = &flight.footprint;
@@ -187,7 +187,7 @@ impl Inner {
         }
     }
 
-    /// Sorts in what was noted since the last time.
+    /// Adds the keys that were noted since the last time to the sorted ones.
     fn sort(&mut self) {
         for (seq, keys) in self.order.range(self.sorted_commits..) {
             for key in keys.iter() {
@@ -221,7 +221,7 @@ impl Inner {
         self.order.push_back((seq, keys));
     }
 
-    /// Drops what every reader sees, and what is beyond `bytes_max`.
+    /// Drops commits that every reader sees, and the oldest ones beyond `bytes_max`.
     fn cut(&mut self, bytes_max: u64) {
         let seen = self.readers.keys().next().copied().unwrap_or(SeqNo::MAX);
         while let Some((seq, _)) = self.order.front() {
@@ -246,7 +246,7 @@ impl Inner {
             }
         }
         if self.order.is_empty() {
-            // With what a comparator that contradicts itself has hidden.
+            // Also the keys that a contradictory comparator has hidden.
             self.compared.clear();
         }
     }
@@ -262,13 +262,13 @@ impl Inner {
         self.compared.values_mut().for_each(|compared| compared.commits = compared.commits.saturating_sub(1));
     }
 
-    /// Memory that the window takes, about.
+    /// The approximate memory of the window.
     fn held_bytes(&self) -> u64 {
         self.bytes + self.compared.values().map(WindowKeys::bytes).sum::<u64>()
     }
 
     fn unregister(&mut self, at: SeqNo) {
-        let count = self.readers.get_mut(&at).expect("who leaves is registered");
+        let count = self.readers.get_mut(&at).expect("a reader that leaves is registered");
         *count -= 1;
         if *count == 0 {
             self.readers.remove(&at);
@@ -276,7 +276,7 @@ impl Inner {
     }
 }
 
-/// What was looked up is still under the mutex that it was looked up under.
+/// A view of the window under its mutex: answers stay true while it lives.
 pub(crate) struct Look<'w>(MutexGuard<'w, Inner>);
 
 impl Look<'_> {
@@ -333,7 +333,7 @@ impl ConflictWindow {
         self.tidy(&mut inner);
     }
 
-    /// Enters a commit, or what is being prepared. See the module for what is waited for.
+    /// Enters a commit, or a transaction that prepares; it waits as the head of the module says.
     pub(crate) fn enter(
         &self,
         footprint: &Footprint,

@@ -48,7 +48,7 @@ fn keys_and_ranges_are_found_above_a_position_only() {
 }
 
 #[test]
-fn what_all_readers_see_is_cut() {
+fn commits_that_all_readers_see_are_dropped() {
     let window = ConflictWindow::new(1 << 20);
     window.register(|| (SeqNo(5), ()));
     window.register(|| (SeqNo(7), ()));
@@ -64,7 +64,7 @@ fn what_all_readers_see_is_cut() {
 }
 
 #[test]
-fn what_is_beyond_the_bound_makes_old_readers_too_old() {
+fn dropping_commits_beyond_the_bound_makes_old_readers_too_old() {
     let window = ConflictWindow::new(3 * bytes_of(&[key("a")]));
     window.register(|| (SeqNo(1), ()));
     window.register(|| (SeqNo(2), ()));
@@ -191,7 +191,7 @@ impl terrane_base::Comparator for Odd {
 }
 
 #[test]
-fn a_comparator_that_contradicts_itself_leaves_nothing_and_ends_in_no_panic() {
+fn a_contradictory_comparator_leaves_no_keys_and_does_not_panic() {
     let orders =
         terrane_base::KeyOrders::new().with_comparator(Arc::new(Odd::default())).expect("a free name");
     let collation = orders.collation("odd");

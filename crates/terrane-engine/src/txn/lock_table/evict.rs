@@ -1,5 +1,4 @@
-//! Locks of transactions whose time is over ([`crate::txn::lock_expiry`]): taken by who finds them in the
-//! way.
+//! Locks of expired transactions ([`crate::txn::lock_expiry`]): an owner that is blocked by one takes it.
 
 use crate::txn::lock_table::{Lock, LockTable, LockWait, Owner};
 
@@ -25,7 +24,7 @@ impl LockTable {
                 let before = lock.holders.len();
                 lock.holders.retain(|(holder, _)| !over.contains(holder));
                 if lock.holders.len() < before {
-                    lock.settle(&mut self.waits.lock());
+                    lock.grant_waiting(&mut self.waits.lock());
                 }
             }
             locks.retain(|_, lock| !lock.is_idle());

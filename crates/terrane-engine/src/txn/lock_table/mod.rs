@@ -1,22 +1,21 @@
 //! Locks on single keys, with owners: shared and exclusive, upgrades, fair queues, timeouts, deadlock
 //! detection.
 //!
-//! 1. Look: the lock is granted at once if nobody holds it otherwise and nobody is in front.
+//! 1. Look: the lock is granted at once if no holder excludes it and its queue is empty.
 //! 2. Queue: behind all others, or, for an owner that holds it shared and wants it alone, in front of them.
-//! 3. Search the graph of who waits for whom ([`crate::txn::wait_graph`]); a waiter that would close a cycle
-//!    is refused.
+//! 3. Search the wait graph ([`crate::txn::wait_graph`]); a waiter that would close a cycle is refused.
 //! 4. Wait: until granted, out of patience, or the database closes.
 //!
-//! A *fence* ([`crate::txn::range_locks`]) keeps a range of keys free of holders while it is deleted: before
-//! step 1 one waits until none is around the key.
+//! A *range lock* ([`crate::txn::range_locks`]) keeps a range of keys free of other holders while it is
+//! deleted: before step 1 an owner waits until no other owner's range lock covers the key.
 //!
-//! Whoever releases or gives up settles the lock: grants what is at the front of the queue, and tells the
-//! graph whom the others wait for now.
+//! A thread that releases a lock or gives up its request grants the lock to the front of the queue, and
+//! updates the edges of the remaining waiters in the graph.
 //!
 //! Invariants: an exclusive holder is alone; a queue is not empty only while its front cannot be granted; a
-//! lock that nobody holds or waits for is not in the map. An owner waits for one lock at a time. A lock
-//! without holders has no queue, so behind a fence that stands only its owner is granted any. The order of
-//! mutexes is shard, then fences or graph.
+//! lock without holders and waiters is not in the map. An owner waits for one lock at a time. A lock without
+//! holders has no queue, so of keys under a granted range lock only its owner gets a lock. The order of
+//! mutexes is shard, then range locks or graph.
 
 mod evict;
 
@@ -30,7 +29,7 @@ use terrane_base::env::Env;
 use terrane_base::sync::{Condvar, Mutex, MutexGuard, unlocked};
 
 use crate::txn::lock_expiry::LockExpiries;
-use crate::txn::range_locks::{Ground, InFront, RangeLock, RangeLocks};
+use crate::txn::range_locks::{Blocker, LockTarget, RangeLock, RangeLocks};
 use crate::txn::wait_graph::{Edge, WaitGraph};
 
 /// Maps of locks, each under a mutex of its own.
@@ -39,7 +38,7 @@ const SHARDS: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
 /// How long a waiter sleeps before it looks whether the database closes.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
-/// Who holds a lock or waits for it: the number of a transaction, or of one plain write.
+/// A holder of a lock or a waiter for it: the number of a transaction, or of one plain write.
 pub(crate) type Owner = u64;
 
 /// A key of a table. Ordered by its hash first, so that looking one up among many compares numbers and not
@@ -70,15 +69,15 @@ pub enum LockMode {
     Exclusive,
 }
 
-/// How long somebody is ready to wait.
+/// How long an owner is ready to wait.
 pub(crate) struct LockWait<'e> {
-    /// Its clock, and who runs where there is one thread only.
+    /// The clock, and the work that runs during the wait in a world with one thread.
     pub(crate) env: &'e Env,
     /// The moment on that clock at which it ends.
     pub(crate) until: Duration,
-    /// Ends every patience.
+    /// Set when the database closes, which ends every wait.
     pub(crate) closing: &'e AtomicBool,
-    /// Whether a wait that closes a circle is refused.
+    /// Whether a wait that closes a cycle is refused.
     pub(crate) finds_deadlocks: bool,
 }
 
@@ -90,7 +89,7 @@ pub(crate) enum Refusal {
     /// Patience ended while these were in front.
     TimedOut(Vec<Owner>),
     /// Patience ended while extents came in there.
-    ComingIn,
+    Ingest,
     /// The database closes.
     Closing,
 }
@@ -141,7 +140,7 @@ impl Lock {
         self.holders.iter().any(|&(holder, held)| holder == owner && held >= mode)
     }
 
-    /// Whether the holders leave room for the request; who is in the queue is another question.
+    /// Whether no holder excludes the request; the queue is not looked at.
     fn has_room(&self, owner: Owner, mode: LockMode) -> bool {
         let others = self.holders.iter().filter(|(holder, _)| *holder != owner);
         others.clone().all(|&(_, held)| !exclude(held, mode)) || terrane_base::planted!(GrantToAll)
@@ -160,7 +159,8 @@ impl Lock {
             return true;
         }
         let is_upgrade = self.holds(owner, LockMode::Shared);
-        // An upgrade waits for the other holders only: whoever is in the queue waits for its owner already.
+        // An upgrade waits for the other holders only: every request in the queue waits for its owner
+        // already.
         let upgrades = self.queue.iter().take_while(|request| request.is_upgrade).count();
         let place = if is_upgrade { upgrades } else { self.queue.len() };
         if place == 0 && self.has_room(owner, mode) {
@@ -171,7 +171,7 @@ impl Lock {
         false
     }
 
-    /// Who must go before the request at `place` of the queue is granted.
+    /// The owners that must release or withdraw before the request at `place` of the queue is granted.
     fn blockers(&self, place: usize) -> Vec<Owner> {
         let Request { owner, mode, .. } = self.queue[place];
         let holders = self.holders.iter().copied();
@@ -185,7 +185,7 @@ impl Lock {
     }
 
     /// Grants what can be granted, and brings the graph up to date.
-    fn settle(&mut self, waits: &mut WaitGraph) {
+    fn grant_waiting(&mut self, waits: &mut WaitGraph) {
         while let Some(front) = self.queue.front().filter(|front| self.has_room(front.owner, front.mode)) {
             let (owner, mode) = (front.owner, front.mode);
             self.queue.pop_front();
@@ -207,7 +207,7 @@ type Locks = BTreeMap<LockKey, Lock>;
 #[derive(Debug, Default)]
 struct Shard {
     locks: Mutex<Locks>,
-    /// Some lock of the shard was granted to somebody who waited.
+    /// Notified when a lock of the shard was granted to a waiter.
     changed: Condvar,
 }
 
@@ -216,8 +216,8 @@ struct Shard {
 pub(crate) struct LockTable {
     shards: Vec<Shard>,
     waits: Mutex<WaitGraph>,
-    fences: RangeLocks,
-    /// Whose locks may be taken from some moment on.
+    range_locks: RangeLocks,
+    /// The owners whose locks others may take from some moment on.
     pub(crate) expiries: LockExpiries,
 }
 
@@ -225,8 +225,9 @@ impl LockTable {
     /// No locks.
     pub(crate) fn new() -> LockTable {
         let shards = (0..SHARDS).map(|_| Shard::default()).collect();
-        let (waits, fences, expiries) = (Mutex::default(), RangeLocks::default(), LockExpiries::default());
-        LockTable { shards, waits, fences, expiries }
+        let (waits, range_locks, expiries) =
+            (Mutex::default(), RangeLocks::default(), LockExpiries::default());
+        LockTable { shards, waits, range_locks, expiries }
     }
 
     fn shard(&self, key: &LockKey) -> &Shard {
@@ -243,14 +244,14 @@ impl LockTable {
     ) -> Waited {
         let shard = self.shard(key);
         let mut locks = shard.locks.lock();
-        while self.fences.keeps_out(owner, key) && !terrane_base::planted!(GoThroughFence) {
+        while self.range_locks.blocks(owner, key) && !terrane_base::planted!(IgnoreRangeLock) {
             drop(locks);
-            self.wait_outside(owner, key, patience)?;
+            self.wait_for_range_lock(owner, key, patience)?;
             locks = shard.locks.lock();
         }
         let lock = locks.entry(key.clone()).or_default();
         if self.evict(lock, owner, patience) {
-            lock.settle(&mut self.waits.lock());
+            lock.grant_waiting(&mut self.waits.lock());
             shard.changed.notify_all();
         }
         if lock.request(owner, mode) {
@@ -264,9 +265,9 @@ impl LockTable {
             return Err(Refusal::Deadlock(cycle));
         }
         loop {
-            let lock = locks.get_mut(key).expect("who waits keeps the lock in the map");
+            let lock = locks.get_mut(key).expect("a waiter keeps the lock in the map");
             if self.evict(lock, owner, patience) {
-                lock.settle(&mut self.waits.lock());
+                lock.grant_waiting(&mut self.waits.lock());
                 shard.changed.notify_all();
             }
             if lock.place_of(owner).is_none() {
@@ -274,28 +275,28 @@ impl LockTable {
             }
             if let Err(refusal) = patience.wait(&shard.changed, &mut locks) {
                 // It may have come while the guard was given up.
-                let lock = locks.get(key).expect("who waits keeps the lock in the map");
+                let lock = locks.get(key).expect("a waiter keeps the lock in the map");
                 let Some(place) = lock.place_of(owner) else { return Ok(()) };
                 let blockers = lock.blockers(place);
                 self.withdraw(shard, &mut locks, key, owner);
-                return Err(refusal.in_front(blockers));
+                return Err(refusal.naming(blockers));
             }
         }
     }
 
-    /// Waits until no fence keeps `owner` from `key`, or one that does has changed.
+    /// Waits until no range lock keeps `owner` from `key`, or the one that does has changed.
     #[cold]
-    fn wait_outside(&self, owner: Owner, key: &LockKey, patience: &LockWait<'_>) -> Waited {
-        let Some(in_front) = self.fences.in_front_of(owner, key) else { return Ok(()) };
-        self.enlist(owner, key.clone(), &in_front, patience)?;
-        let waited = self.fences.wait_outside(owner, key, &in_front, patience);
+    fn wait_for_range_lock(&self, owner: Owner, key: &LockKey, patience: &LockWait<'_>) -> Waited {
+        let Some(blocker) = self.range_locks.blocker_of(owner, key) else { return Ok(()) };
+        self.add_to_graph(owner, key.clone(), &blocker, patience)?;
+        let waited = self.range_locks.wait_while_blocked(owner, key, &blocker, patience);
         self.waits.lock().remove(owner);
         waited
     }
 
-    /// Notes for whom `owner` waits at a fence, unless that closes a circle.
-    fn enlist(&self, owner: Owner, key: LockKey, in_front: &InFront, patience: &LockWait<'_>) -> Waited {
-        match self.waits.lock().add(owner, key, in_front.owners(), patience.finds_deadlocks) {
+    /// Adds the wait of `owner` for a blocker to the wait graph, unless that closes a cycle.
+    fn add_to_graph(&self, owner: Owner, key: LockKey, blocker: &Blocker, patience: &LockWait<'_>) -> Waited {
+        match self.waits.lock().add(owner, key, blocker.owners(), patience.finds_deadlocks) {
             Some(cycle) => Err(Refusal::Deadlock(cycle)),
             None => Ok(()),
         }
@@ -303,57 +304,57 @@ impl LockTable {
 
     /// Takes a request out of the queue.
     fn withdraw(&self, shard: &Shard, locks: &mut Locks, key: &LockKey, owner: Owner) {
-        let lock = locks.get_mut(key).expect("who waits keeps the lock in the map");
+        let lock = locks.get_mut(key).expect("a waiter keeps the lock in the map");
         lock.queue.retain(|request| request.owner != owner);
         let mut waits = self.waits.lock();
         waits.remove(owner);
-        lock.settle(&mut waits);
+        lock.grant_waiting(&mut waits);
         if lock.is_idle() {
             locks.remove(key);
         }
         shard.changed.notify_all();
     }
 
-    /// Keeps everybody but `owner` from locks of keys in `ground` as long as the fence is there.
-    pub(crate) fn fence(
+    /// Takes a range lock for `owner`: until it is released no other owner gets a lock of a key in `target`.
+    pub(crate) fn lock_ranges(
         &self,
         owner: Owner,
-        ground: &Ground,
+        target: &LockTarget,
         patience: &LockWait<'_>,
     ) -> Result<RangeLock<'_>, Refusal> {
-        let _wanting = self.fences.want();
+        let _waiter = self.range_locks.register_waiter();
         loop {
-            let seen = self.fences.marks();
-            let in_front = match self.fences.put_up(owner, ground) {
-                Ok(fence) => {
-                    let holders = self.holders_in(owner, ground);
+            let seen = self.range_locks.changes();
+            let blocker = match self.range_locks.try_add(owner, target) {
+                Ok(range_lock) => {
+                    let holders = self.holders_in(owner, target);
                     if holders.is_empty() {
-                        fence.stand();
-                        return Ok(fence);
+                        range_lock.grant();
+                        return Ok(range_lock);
                     }
                     if self.evict_all(&holders, patience) {
                         continue;
                     }
-                    InFront::Holders(holders)
+                    Blocker::Holders(holders)
                 }
-                Err(in_front) => in_front,
+                Err(blocker) => blocker,
             };
-            self.enlist(owner, ground.first(), &in_front, patience)?;
-            let waited = self.fences.wait_behind(&in_front, seen, patience);
+            self.add_to_graph(owner, target.first(), &blocker, patience)?;
+            let waited = self.range_locks.wait_for(&blocker, seen, patience);
             self.waits.lock().remove(owner);
             waited?;
         }
     }
 
-    /// Takes down the fences that `owner` has kept.
-    pub(crate) fn take_down(&self, owner: Owner) {
-        self.fences.take_down(owner);
+    /// Releases the range locks that `owner` has kept.
+    pub(crate) fn release_ranges(&self, owner: Owner) {
+        self.range_locks.release_all(owner);
     }
 
-    /// Who else holds a lock there.
-    fn holders_in(&self, owner: Owner, ground: &Ground) -> Vec<Owner> {
+    /// The other owners that hold a lock in `target`.
+    fn holders_in(&self, owner: Owner, target: &LockTarget) -> Vec<Owner> {
         let mut holders = Vec::new();
-        for key in ground.keys.iter() {
+        for key in target.keys.iter() {
             let locks = self.shard(key).locks.lock();
             holders.extend(locks.get(key).iter().flat_map(|lock| &lock.holders).map(|(holder, _)| *holder));
         }
@@ -361,7 +362,7 @@ impl LockTable {
         for shard in &self.shards {
             let locks = shard.locks.lock();
             let held =
-                locks.iter().filter(|(key, _)| ground.deletes(key)).flat_map(|(_, lock)| &lock.holders);
+                locks.iter().filter(|(key, _)| target.deletes(key)).flat_map(|(_, lock)| &lock.holders);
             holders.extend(held.map(|(holder, _)| *holder));
         }
         holders.retain(|holder| *holder != owner);
@@ -383,9 +384,9 @@ impl LockTable {
                 }
                 continue;
             }
-            lock.settle(&mut self.waits.lock());
+            lock.grant_waiting(&mut self.waits.lock());
             shard.changed.notify_all();
         }
-        self.fences.released();
+        self.range_locks.note_release();
     }
 }

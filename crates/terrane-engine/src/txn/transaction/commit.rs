@@ -1,4 +1,5 @@
-//! What the commit of a transaction needs: locks that it has not yet, and that everything is as it saw it.
+//! The commit of a transaction: it takes the locks that the transaction does not hold yet, and validates that
+//! what it read has not changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use crate::txn::commit::{Held, keys_of};
 use crate::txn::conflict_window::{Footprint, Look, Verdict};
 use crate::txn::key_range::{KeyRange, deletes_of};
 use crate::txn::lock_table::{LockKey, LockMode, LockWait};
-use crate::txn::range_locks::{Ground, RangeLock};
+use crate::txn::range_locks::{LockTarget, RangeLock};
 use crate::txn::transaction::Transaction;
 
 impl Transaction {
@@ -28,7 +29,7 @@ impl Transaction {
         end().inspect_err(|_| expiry.go_on())
     }
 
-    /// Refuses more locks once somebody may have taken one.
+    /// Refuses more locks once another owner may have taken one.
     pub(super) fn refuse_if_lost(&self) -> Result<()> {
         match &self.expiry {
             Some(expiry) if expiry.is_lost() => Err(self.expired()),
@@ -47,8 +48,8 @@ impl Transaction {
     }
 
     /// Takes the locks that the commit needs and that are not held. Where an optimistic one deletes ranges it
-    /// holds nothing yet, and gets everything at once or waits: one fence around all that it changes or has
-    /// read. A pessimistic one fences the ranges that it has not fenced yet.
+    /// holds nothing yet, and gets everything at once or waits: one range lock covers all that it changes or
+    /// has read. A pessimistic one takes range locks for the ranges that it has not locked yet.
     pub(in crate::txn) fn lock_for_commit(
         &self,
         batch: &Batch,
@@ -59,13 +60,13 @@ impl Transaction {
             let mut keys: Vec<_> = writes.iter().chain(self.reads.keys()).cloned().collect();
             keys.sort_unstable();
             keys.dedup();
-            let ground = Ground { keys: keys.into(), ranges: deletes.clone(), is_alone: false };
+            let target = LockTarget { keys: keys.into(), ranges: deletes.clone(), is_exclusive: false };
             let patience = self.patience(&self.engine);
-            let fence = self.engine.txn.locks.fence(self.id, &ground, &patience);
+            let range_lock = self.engine.txn.locks.lock_ranges(self.id, &target, &patience);
             let first = deletes.first().map(KeyRange::first);
-            let fence = fence.map_err(|refusal| self.engine.refused(refusal, first.as_ref()))?;
+            let range_lock = range_lock.map_err(|refusal| self.engine.refused(refusal, first.as_ref()))?;
             let held = Held::new(&self.engine.txn.locks, self.id);
-            return Ok((held, Some(fence), Footprint { writes, deletes, ranges }));
+            return Ok((held, Some(range_lock), Footprint { writes, deletes, ranges }));
         }
         let mut wanted: BTreeMap<&LockKey, LockMode> =
             self.reads.keys().map(|key| (key, LockMode::Shared)).collect();
@@ -78,22 +79,27 @@ impl Transaction {
                 taken.map_err(|refusal| self.engine.refused(refusal, Some(key)))?;
             }
         }
-        let fence = self.fence_rest(&deletes, &patience)?;
-        Ok((held, fence, Footprint { writes, deletes, ranges }))
+        let range_lock = self.lock_other_ranges(&deletes, &patience)?;
+        Ok((held, range_lock, Footprint { writes, deletes, ranges }))
     }
 
-    /// A fence around those of the ranges that have none, if there are any.
-    fn fence_rest(&self, deletes: &[KeyRange], patience: &LockWait<'_>) -> Result<Option<RangeLock<'_>>> {
-        let rest: Arc<[KeyRange]> = deletes.iter().filter(|range| !self.has_fenced(range)).cloned().collect();
+    /// A range lock for those of the ranges that are not locked yet, if there are any.
+    fn lock_other_ranges(
+        &self,
+        deletes: &[KeyRange],
+        patience: &LockWait<'_>,
+    ) -> Result<Option<RangeLock<'_>>> {
+        let rest: Arc<[KeyRange]> =
+            deletes.iter().filter(|range| !self.has_range_lock(range)).cloned().collect();
         let Some(first) = rest.first().map(KeyRange::first) else { return Ok(None) };
-        let ground = Ground { ranges: rest, ..Ground::default() };
-        let fence = self.engine.txn.locks.fence(self.id, &ground, patience);
-        fence.map(Some).map_err(|refusal| self.engine.refused(refusal, Some(&first)))
+        let target = LockTarget { ranges: rest, ..LockTarget::default() };
+        let range_lock = self.engine.txn.locks.lock_ranges(self.id, &target, patience);
+        range_lock.map(Some).map_err(|refusal| self.engine.refused(refusal, Some(&first)))
     }
 
-    /// Whether one of its fences is around all of the range: nobody has changed it since.
-    fn has_fenced(&self, range: &KeyRange) -> bool {
-        self.fenced.iter().any(|fenced| fenced.covers(range))
+    /// Whether one of its range locks covers all of the range: no other writer has changed it since.
+    fn has_range_lock(&self, range: &KeyRange) -> bool {
+        self.locked_ranges.iter().any(|locked| locked.covers(range))
     }
 
     /// Whether everything is as the transaction saw it. Requires: it holds the locks, and is in the window.
@@ -103,7 +109,8 @@ impl Transaction {
     /// nothing.
     pub(in crate::txn) fn validate(&self, footprint: &Footprint) -> Result<()> {
         let seen = self.look_at(footprint);
-        // After the look, and after fence and window were asked: whatever failed there is seen here.
+        // After the validation, and after range locks and window were asked: a comparator that failed there
+        // is seen here.
         self.check_comparators(footprint)?;
         seen
     }
@@ -130,8 +137,8 @@ impl Transaction {
                 footprint.writes.iter().try_for_each(|key| check_write(look, key, at))?;
             }
             if let Some(at) = at {
-                // Those that were fenced before were looked at then.
-                let mut rest = footprint.deletes.iter().filter(|range| !self.has_fenced(range));
+                // Ranges that were locked before were validated then.
+                let mut rest = footprint.deletes.iter().filter(|range| !self.has_range_lock(range));
                 rest.try_for_each(|range| check_delete(look, range, at))?;
             }
             let is_skipped = terrane_base::planted!(ForgetClaims)
@@ -149,12 +156,12 @@ impl Transaction {
     }
 }
 
-/// Fails if somebody changed a key that is written.
+/// Fails if another commit changed a key that is written.
 pub(super) fn check_write(look: &Look<'_>, key: &LockKey, since: SeqNo) -> Verdict {
     if terrane_base::planted!(SkipWriteValidation) { Ok(()) } else { look.key(key, since) }
 }
 
-/// Fails if somebody changed a key of a range that is deleted.
+/// Fails if another commit changed a key of a range that is deleted.
 pub(super) fn check_delete(look: &mut Look<'_>, range: &KeyRange, since: SeqNo) -> Verdict {
     if terrane_base::planted!(SkipDeleteValidation) { Ok(()) } else { look.range(range, since) }
 }

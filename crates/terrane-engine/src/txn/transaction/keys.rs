@@ -25,7 +25,7 @@ impl Transaction {
             None => self.engine.visible(),
         };
         let bytes = kept_bytes(&key);
-        // What was read first is what must not have changed.
+        // The version that was read first must not have changed.
         if let Entry::Vacant(entry) = self.reads.entry(key) {
             if let Some(noted) = &mut self.noted {
                 noted.push(entry.key().clone());
@@ -57,7 +57,7 @@ impl Transaction {
             None => Ok(()),
         };
         match (&checked, &mut self.noted) {
-            // Who is refused has nothing of it.
+            // A refused call leaves no lock.
             (Err(_), _) if is_new => self.unlock(&key),
             (Ok(()), Some(noted)) if is_new => noted.push(key),
             _ => {}
@@ -65,7 +65,7 @@ impl Transaction {
         checked
     }
 
-    /// Gives back one lock.
+    /// Releases one lock.
     fn unlock(&mut self, key: &LockKey) {
         if self.held.remove(key).is_some() {
             self.kept_bytes -= kept_bytes(key);
@@ -83,8 +83,8 @@ impl Transaction {
         LockMark(self.noted.get_or_insert_default().len())
     }
 
-    /// Gives back locks of keys that were first locked after a mark, and no longer checks keys that were
-    /// first read for update after it. What was done with them must be taken back as well. A lock that became
+    /// Releases locks of keys that were first locked after a mark, and no longer checks keys that were first
+    /// read for update after it. The caller must undo its changes of them as well. A lock that became
     /// exclusive stays.
     pub fn release_since(&mut self, mark: LockMark) {
         let Some(noted) = &mut self.noted else { return };

@@ -1,4 +1,4 @@
-//! Writes that are held back on a clock that stands but for what waits.
+//! Writes that are held back, on a clock that only waiting threads move.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::txn::{Concurrency, Transaction, TransactionOptions};
 
 type Loop = Box<dyn FnMut() -> Step + Send>;
 
-/// The background in steps, on the thread of whoever waits; time passes where it has nothing to do.
+/// The background in steps, on the thread of the waiting caller; time passes when it has nothing to do.
 #[derive(Default)]
 struct Steps {
     clock: Arc<SleepClock>,
@@ -82,13 +82,13 @@ fn batch() -> Batch {
     batch
 }
 
-/// Were the patience counted anew for locks, this would wait on a clock that stands, without end.
+/// If the deadline began anew for locks, this test would wait without end, since its clock stands still.
 #[test]
-fn what_admission_took_is_gone_for_locks() {
+fn the_wait_for_locks_has_the_time_that_admission_left() {
     let (clock, engine) = open();
     let options = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
     let mut holder = Transaction::begin(engine.clone(), options).expect("begins");
-    holder.before_write(TableId::DEFAULT, b"k").expect("nobody has it");
+    holder.before_write(TableId::DEFAULT, b"k").expect("no other owner has it");
     let wait = WriteWait::within(&engine, Duration::from_millis(500));
     let permit = engine.write_control().admit(&batch(), wait.admission).expect("nothing is owed");
     clock.sleep(Duration::from_millis(500));
@@ -97,7 +97,7 @@ fn what_admission_took_is_gone_for_locks() {
     drop(permit);
     assert_eq!(engine.visible(), SeqNo(0), "nothing is written");
     drop(holder);
-    engine.write_within(&batch(), false, Duration::ZERO).expect("nobody has the lock");
+    engine.write_within(&batch(), false, Duration::ZERO).expect("no owner has the lock");
     engine.close().expect("closes");
 }
 
@@ -128,7 +128,7 @@ fn open_filled() -> Arc<Engine> {
 }
 
 #[test]
-fn who_is_refused_for_memory_has_paid_nothing() {
+fn a_write_refused_for_memory_is_not_charged() {
     let engine = open_filled();
     // So slow that one batch is charged for a quarter of a second.
     engine.throttle.owe_memory();
@@ -146,27 +146,26 @@ fn who_is_refused_for_memory_has_paid_nothing() {
 }
 
 #[test]
-fn who_is_refused_for_extents_that_come_in_has_paid_nothing() {
+fn a_write_refused_for_an_ingest_is_not_charged() {
     let engine = open_filled();
     let table = engine.catalog().require("default").expect("is always there");
     let watched = engine.txn.watch_writes();
-    let fenced = engine
-        .txn
-        .fence_spans(&engine, vec![Span::new(&table, (b"a", b"z"))], Duration::ZERO)
-        .expect("nobody writes");
+    let spans = vec![Span::new(&table, (b"a", b"z"))];
+    let span_lock = engine.txn.lock_spans(&engine, spans, Duration::ZERO).expect("no writer writes");
     engine.throttle.owe_memory();
     for number in 0..20 {
-        let error = engine.write_within(&large(60_000), false, Duration::ZERO).expect_err("extents come in");
+        let error =
+            engine.write_within(&large(60_000), false, Duration::ZERO).expect_err("an ingest holds the key");
         assert_eq!(error.kind(), Kind::TimedOut, "write {number}: {error}");
     }
-    drop(fenced.take_down());
+    drop(span_lock.release());
     drop(watched);
     engine.write_within(&large(60_000), false, Duration::ZERO).expect("nothing that came is unpaid");
     engine.close().expect("closes");
 }
 
 #[test]
-fn who_asks_for_one_table_is_not_told_what_fails_on_another() {
+fn a_request_for_one_table_does_not_fail_by_another_table() {
     let (_, engine) = open();
     let [one, other] = ["one", "other"].map(|name| engine.create_table(name, &[]).expect("is new"));
     let mut batch = Batch::new();
@@ -186,8 +185,8 @@ fn who_asks_for_one_table_is_not_told_what_fails_on_another() {
     fail((JobKind::Flush, Some(other.id)));
     engine.compact_range(&one, &Bounds::all()).expect("nothing failed on this table");
     let error = engine.compact_range(&other, &Bounds::all()).map_err(|error| error.kind());
-    assert_eq!(error, Err(Kind::Io), "who asks for the other one is told");
-    // What is for no table is for all.
+    assert_eq!(error, Err(Kind::Io), "a request for the other table fails");
+    // A failure without a table concerns all tables.
     fail((JobKind::Trim, None));
     let error = engine.compact_range(&one, &Bounds::all()).map_err(|error| error.kind());
     assert_eq!(error, Err(Kind::Io));
@@ -227,36 +226,37 @@ fn no_write_is_held_back_for_longer_than_the_option_says() {
     assert!(refused > 100, "memory is full at last");
     assert_eq!(longest, LONGEST, "some were held back as long as that");
     let waits = engine.statistics();
-    assert!(waits.get("write_wait_micros").expect("is told").number() > 0);
+    assert!(waits.get("write_wait_micros").expect("exists").number() > 0);
     engine.close().expect("closes");
 }
 
 #[test]
-fn a_write_waits_for_extents_that_come_in_no_longer_than_the_option_says() {
+fn a_write_waits_for_an_ingest_as_long_as_the_option_allows() {
     let (clock, engine) = bounded();
     let watched = engine.txn.watch_writes();
     let table = engine.catalog().require("default").expect("is always there");
     let span = || vec![Span::new(&table, (b"a", b"z"))];
-    let fenced = engine.txn.fence_spans(&engine, span(), Duration::ZERO).expect("nobody writes");
-    let error = engine.write(&batch(), false).expect_err("extents come in");
+    let span_lock = engine.txn.lock_spans(&engine, span(), Duration::ZERO).expect("no writer writes");
+    let error = engine.write(&batch(), false).expect_err("an ingest holds the key");
     assert_eq!((error.kind(), clock.now()), (Kind::Busy, LONGEST), "{error}");
-    assert!(error.to_string().contains("extents come in"), "{error}");
+    assert!(error.to_string().contains("an ingest holds the key"), "{error}");
     assert_eq!(engine.visible(), SeqNo(0), "nothing is written");
     // Patience of one's own does not go beyond it, and ends before it if it is shorter.
     let start = clock.now();
-    let error = engine.write_within(&batch(), false, Duration::from_secs(10)).expect_err("extents come in");
+    let error =
+        engine.write_within(&batch(), false, Duration::from_secs(10)).expect_err("an ingest holds the key");
     assert_eq!((error.kind(), clock.now() - start), (Kind::Busy, LONGEST), "{error}");
     let start = clock.now();
-    let error = engine.write_within(&batch(), false, LONGEST / 2).expect_err("extents come in");
+    let error = engine.write_within(&batch(), false, LONGEST / 2).expect_err("an ingest holds the key");
     assert_eq!((error.kind(), clock.now() - start), (Kind::TimedOut, LONGEST / 2), "{error}");
-    drop(fenced.take_down());
+    drop(span_lock.release());
     engine.write(&batch(), false).expect("nothing comes in any more");
     drop(watched);
 
     // For locks of transactions it waits as long as ever.
     let options = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
     let mut holder = Transaction::begin(engine.clone(), options).expect("begins");
-    holder.before_write(TableId::DEFAULT, b"k").expect("nobody has it");
+    holder.before_write(TableId::DEFAULT, b"k").expect("no other owner has it");
     let start = clock.now();
     let error = engine.write(&batch(), false).expect_err("it is locked");
     assert_eq!(

@@ -1,10 +1,10 @@
-//! The admission of a batch: it is within the limits, it is charged for the debt of the background, and
-//! memory is there for it.
+//! The admission of a batch: checks its limits, charges it for the debt of the background, and waits for
+//! memory.
 //!
 //! A batch without a deadline pauses first and is then admitted ([`super::charge`]). A batch with a deadline
-//! is admitted at once on credit, if what was admitted on credit before is paid by now; time pays for it
-//! afterwards. So batches that do not wait come at the rate that is allowed, too, and none is refused without
-//! end. What cannot be admitted by its deadline is refused at once, before anything was written.
+//! is admitted at once on credit, if earlier credit is repaid; time repays its credit afterwards. So batches
+//! that do not wait also keep to the allowed rate, and no batch is refused for ever. A batch that cannot be
+//! admitted by its deadline is refused at once, before anything is written.
 
 use std::time::Duration;
 
@@ -22,13 +22,13 @@ use crate::write::throttle::room::needs_room;
 const BATCH_SHARE: u64 = 4;
 
 impl<'e> WriteControl<'e> {
-    /// Refuses what cannot be committed, and holds back what the background cannot follow: until `deadline`,
-    /// or without one as long as it takes. The permit holds the write memory that is reserved for a large
-    /// batch before it comes.
+    /// Refuses a batch that cannot be committed, and holds it back while the background is behind: until
+    /// `deadline`, or as long as needed without one. The permit holds the write memory that is reserved for a
+    /// large batch.
     ///
     /// # Errors
-    /// `Invalid` for a batch beyond the limits, `Busy` where the deadline was too soon, `Cancelled` while the
-    /// database closes; the error of the background where no memory comes back.
+    /// `Invalid` for a batch beyond the limits, `Busy` if the deadline was too soon, `Cancelled` while the
+    /// database closes; the error of the background if no memory is freed.
     #[inline]
     pub(crate) fn admit(self, batch: &Batch, deadline: Option<Deadline>) -> Result<WritePermit<'e>> {
         self.check_size(batch)?;
@@ -55,7 +55,7 @@ impl<'e> WriteControl<'e> {
         }
     }
 
-    /// Holds a batch back as long as it takes.
+    /// Holds a batch back as long as needed.
     #[cold]
     fn admit_paused(self, batch: &Batch) -> Result<WritePermit<'e>> {
         let mut waited = self.charge(batch);
@@ -102,7 +102,7 @@ impl<'e> WriteControl<'e> {
 
     /// Notes how long pacing and the wait for memory held one write back.
     fn note_held_back(self, waited: Duration) {
-        // What is less than the shortest pause is the look at what is owed.
+        // A time below the shortest pause is only the cost of this check.
         if waited >= PAUSE_MIN {
             self.histograms.write_wait_micros.observe(waited.as_micros() as u64);
             timing::add(Part::HeldBack, waited);

@@ -1,5 +1,5 @@
-//! What a batch is charged: its bytes at the rate of each table that it changes, and at that of memory for
-//! tables that owe it.
+//! The charge of a batch: its bytes at the rate of each table that it changes, and at that of memory for
+//! tables that are charged for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,18 +19,18 @@ use crate::write::throttle::control::WriteControl;
 use crate::write::throttle::permit::{Prices, WritePermit};
 use crate::write::throttle::pressure::PAUSE_SUM_MAX;
 
-/// A table that has less than one part in so many of the mean of what tables have in memory does not owe it.
+/// A table that uses less than the mean of all tables divided by this is not charged for memory.
 const LIGHT_SHARE: u64 = 2;
 
-/// What a batch is charged: bytes at the rate of each table that slows, and at that of memory.
+/// The charge of a batch: bytes at the rate of each table that slows writers, and at that of memory.
 struct Charge {
     tables: Vec<(Arc<Table>, u64)>,
     memory_bytes: u64,
 }
 
 impl<'e> WriteControl<'e> {
-    /// Charges a batch that a writer is about to bring; pauses in proportion to what its tables owe. Returns
-    /// how long.
+    /// Charges a batch before its commit: pauses in proportion to the debt of its tables. Returns the length
+    /// of the pause.
     pub(super) fn charge(&self, batch: &Batch) -> Duration {
         let (clock, pressure) = (&*self.env.clock, &self.throttle.pressure);
         if !pressure.is_slowing() {
@@ -109,8 +109,8 @@ impl<'e> WriteControl<'e> {
         price
     }
 
-    /// Notes how long a charge for the backlog of a table took. What is less than the shortest pause is the
-    /// look at it.
+    /// Notes how long a charge for the backlog of a table took. A time below the shortest pause is only the
+    /// cost of the check.
     fn note_held_by(&self, table: &Table, took: Duration) {
         if took >= PAUSE_MIN {
             add(&table.counters.table_writes_paused_micros, took.as_micros() as u64);
@@ -135,17 +135,17 @@ impl Throttle {
 }
 
 impl Charge {
-    /// The charge of a batch. With `by_credit`, what other writers have paid too much for its tables is taken
+    /// The charge of a batch. With `by_credit`, the credit that other writers left for its tables is taken
     /// first.
     fn of(batch: &Batch, throttle: &Throttle, catalog: &Catalog, by_credit: bool) -> Charge {
         let guard = terrane_base::epoch::pin();
         let mut due = Charge { tables: Vec::new(), memory_bytes: 0 };
-        let owes_memory = throttle.pressure.memory.rate().is_some();
-        let in_memory = catalog.sums().now();
+        let has_memory_debt = throttle.pressure.memory.rate().is_some();
+        let sums = catalog.sums().now();
         let mut charge = |id, bytes: u64| {
             // A table that was dropped meanwhile takes no record.
             let Some(table) = catalog.get(id, &guard) else { return };
-            if owes_memory && !is_light(table.filled_bytes(), &in_memory) {
+            if has_memory_debt && !is_light(table.filled_bytes(), &sums) {
                 due.memory_bytes += bytes;
             }
             let pace = &table.pressure.pace;
@@ -175,7 +175,7 @@ impl Charge {
     }
 }
 
-/// Whether a table that has `bytes` in memory has so little of all there is that it does not owe it.
+/// Whether a table with `bytes` in memory has so little that it is not charged for memory.
 fn is_light(bytes: u64, all: &Amounts) -> bool {
     bytes.saturating_mul(all.filled_tables * LIGHT_SHARE) <= all.filled_bytes
 }

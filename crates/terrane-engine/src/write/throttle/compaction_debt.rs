@@ -1,13 +1,12 @@
-//! What the levels owe, as it changes while jobs run.
+//! Compaction debt: the debt of the levels, as it changes while jobs run.
 //!
-//! The unit is a full generation of the global index: so many of them lie in overflow runs and wait to be
-//! merged into level 1. A dump adds one and a merge takes several away, both at their end; writers that were
-//! slowed by the number of runs would go in jerks. So the share that a job has done so far counts already:
-//! what is owed moves little by little.
+//! The unit is a full generation of the global index: the debt is the number of generations in overflow runs
+//! that wait to be merged into level 1. A dump adds one and a merge removes several, both at their end; a
+//! rate that followed the number of runs would jump. So the finished share of a running job counts already,
+//! and the debt changes smoothly.
 //!
-//! All bytes here are bytes as writers brought them. A run of compressed blocks takes about half of them, and
-//! writers that were held to the rate at which *its* bytes sink would go half as fast as the levels can
-//! follow, until nothing is owed.
+//! All bytes here are bytes as writers brought them. A run of compressed blocks has about half as many bytes.
+//! A rate for writers in bytes of runs would be half of what the levels can take.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,14 +23,14 @@ use crate::write::throttle::control::WriteControl;
 const DEBT_BASES: f64 = 16.0;
 /// So many runs count as one generation, however small they are: each is searched.
 const SMALL_RUNS: f64 = 2.0;
-/// The backlog of a table that owes nothing. So does one that is not compacted by itself, whatever lies in
-/// its runs: no waiting would make them fewer.
+/// The backlog of a table without debt. A table without automatic compaction has none either, however many
+/// runs it has: waiting would not make them fewer.
 const NONE: f64 = -1.0;
-/// Bytes brought for a thousand bytes of a run are taken for so many at most: one that is nearly empty says
-/// little.
+/// Upper bound for the bytes brought for a thousand bytes of a run, because the ratio of a nearly empty run
+/// says little.
 const BROUGHT_PERMILLE_MAX: u64 = 20_000;
 
-/// Jobs under way that change what lies in overflow runs.
+/// Running jobs that change the overflow runs.
 #[derive(Debug, Default)]
 pub(crate) struct CompactionDebt {
     moving: Mutex<Vec<Moving>>,
@@ -42,7 +41,7 @@ pub(crate) struct CompactionDebt {
     brought_permille: AtomicU64,
 }
 
-/// One job under way.
+/// One running job.
 #[derive(Debug)]
 struct Moving {
     table: TableId,
@@ -171,7 +170,7 @@ impl WriteControl<'_> {
             }
         }
         let (most, slows) = throttle.table_debts.most();
-        if terrane_base::planted!(SlowEverybody) {
+        if terrane_base::planted!(SlowAllTables) {
             for table in self.catalog.all() {
                 table.pressure.set_backlog(most);
             }

@@ -1,25 +1,25 @@
 //! The debt of the background, for [`crate::write::throttle`]:
 //!
 //! * memory: segments and indexes against the write memory, or the share of it that is left to writers
-//!   ([`crate::memory`]). At 1 writers wait: the ceiling is hard. They wait as well while the cache has yet
-//!   to give back what was lent to it.
+//!   ([`crate::memory`]). At 1 writers wait: the ceiling is hard. They also wait while the cache has not
+//!   freed memory that was lent to it.
 //! * the backlog of the levels ([`crate::write::throttle::compaction_debt`]), of each table by itself:
-//!   overflow runs, and bytes that compaction has to move. Writers of the table get slower by it, they never
-//!   stop.
+//!   overflow runs, and bytes that compaction has to move. It slows the writers of the table and never stops
+//!   them.
 
 use crate::write::throttle::control::WriteControl;
 
-/// Bytes written between two looks at what memory is in use.
+/// Bytes written between two computations of the debt.
 pub(crate) const DEBT_QUANTUM_BYTES: u64 = 256 * 1024;
 
 impl WriteControl<'_> {
-    /// Computes the debt anew and tells the writers. Called when memory or levels changed. Writers call it,
-    /// too: nothing in it goes through all tables.
+    /// Computes the debt anew and sets the rates of writers. Called when memory or levels changed. Writers
+    /// call it, too, so no step goes through all tables.
     pub(crate) fn refresh_debt(&self) {
         self.background.stop_for_writers();
         self.look_at_stall();
         let balance = self.memory.balance(self.shared);
-        // What the cache has not given back yet is waited for like memory that is not flushed yet.
+        // Memory that the cache has not freed yet counts like memory that is not flushed yet.
         self.note_memory(balance.write_bytes + self.cache.used_bytes());
         let memory = if balance.is_over { 1.0 } else { self.memory.debt_of(balance.write_bytes) };
         let (backlog, slows) = self.refresh_backlogs();

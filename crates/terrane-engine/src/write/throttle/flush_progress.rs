@@ -1,10 +1,10 @@
-//! How far flushes are with the memory that waits for them.
+//! Flush progress: how much of the memory of running flushes is written, and at which rate.
 //!
-//! A flush gives its memory back at its end, a third or half of all that writers have, and writers fill the
-//! rest meanwhile. Told only what is in use, they would go freely, brake hard just before a flush ends, and
-//! go freely again. So they are told a rate, too: that at which the room there is lasts until what waits to
-//! be flushed is gone, by the speed of the flush under way. Who keeps to it keeps it: room and rest shrink
-//! alike, and the rate stays as it is.
+//! A flush frees its memory at its end, a third or half of the write memory, and writers fill the rest
+//! meanwhile. If the throttle looked at used memory only, writers would be free, then slowed hard just before
+//! a flush ends, and then free again. So there is a rate, too: the rate at which the free memory lasts until
+//! the memory that waits for flushes is written, at the speed of the running flush. Writers that keep to this
+//! rate see a constant rate: free memory and remaining work shrink in proportion.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl Flush {
     }
 }
 
-/// What flushes under way say together.
+/// The sum of the running flushes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Progress {
     /// Bytes of memory of which the records are still to be written.

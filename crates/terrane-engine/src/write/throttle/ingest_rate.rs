@@ -1,12 +1,12 @@
-//! Whether so much is being written that work which nothing asks for had better wait.
+//! Ingest rate: detects heavy writing, during which optional merges are deferred.
 //!
-//! A generation of the global index that is merged with level 1 at once rewrites all of it for a fraction of
-//! its size; several, kept as overflow runs until they are due, rewrite it once. So while the next generation
-//! is about to come, generations become runs and the picker is asked for what is due only. When writers have
-//! paused for a second, or somebody waits until nothing is left to do, the rest is done, too, and a tree at
-//! rest has no runs. A shorter pause is one between two bursts, and what is merged in it would be merged
-//! again after the next. As long as a generation is about to come one worker is kept for it, too
-//! ([`crate::background::scheduler`]): compactions take a second, in which writers fill their memory.
+//! A generation of the global index is a fraction of level 1, and merging it at once rewrites all of level 1.
+//! Several generations that wait as overflow runs until a merge is due rewrite it once. So while the next
+//! memtable is about to be full, generations become runs, and the picker returns only jobs that are due. When
+//! writers have paused for a second, or a caller waits until nothing is left to do, the optional jobs run,
+//! too; a tree at rest has no runs. A shorter pause lies between two bursts: what is merged in it would be
+//! merged again after the next burst. During heavy writing one worker is kept free for the next flush
+//! ([`crate::background::scheduler`]): a compaction takes a second, in which writers fill their memory.
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
@@ -22,11 +22,11 @@ const SOON: Duration = Duration::from_secs(10);
 /// Time for which the end of a strong inflow counts as a pause.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What is known of the rate at which writers bring bytes.
+/// The measured rate at which writers bring bytes.
 #[derive(Debug, Default)]
 pub(crate) struct IngestRate {
     seen: Mutex<Seen>,
-    /// Who waits until nothing is left to do.
+    /// Number of callers that wait until nothing is left to do.
     waiters: AtomicU64,
 }
 
@@ -55,7 +55,7 @@ impl IngestRate {
         seen.is_strong && self.waiters.load(Ordering::Relaxed) == 0
     }
 
-    /// Whether the inflow was strong a moment ago, and nobody waits until nothing is left to do.
+    /// Whether writing was heavy a moment ago, and no caller waits until nothing is left to do.
     fn was_strong(&self, now: Duration) -> bool {
         let strong_at = self.seen.lock().strong_at;
         let is_recent = strong_at.is_some_and(|at| now.saturating_sub(at) < PAUSE);
@@ -90,7 +90,7 @@ impl WriteControl<'_> {
     /// Whether what is not due is put off, because the next memtable will be full soon, or would if writers
     /// had not just paused.
     pub(crate) fn puts_off(&self) -> bool {
-        self.options.defer_merges
+        self.options.experiments.defer_merges
             && (self.is_filling() || self.throttle.ingest_rate.was_strong(self.env.clock.now()))
     }
 }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_put_off_while_somebody_waits() {
+    fn nothing_is_deferred_while_a_caller_waits() {
         let inflow = IngestRate::default();
         assert!(inflow.is_strong(at(1000), 10 * MIB, 16 * MIB));
         assert!(!inflow.without_delay(|| inflow.is_strong(at(1000), 10 * MIB, 16 * MIB)));

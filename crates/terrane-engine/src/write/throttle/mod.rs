@@ -1,25 +1,25 @@
-//! The throttle: what holds writers back. They are slowed in proportion to the debt of the background, so
-//! that the rate bends and never stops while space is left. All its state is private; a batch comes in by a
+//! The write throttle slows writers in proportion to the debt of the background, so that their rate falls
+//! steadily and never reaches zero while space is left. All its state is private; it admits a batch with a
 //! [`permit::WritePermit`].
 //!
-//! Two things are owed, each 0 when none is and 1 at its limit ([`debt`]):
+//! There are two debts, each 0 without debt and 1 at its limit ([`debt`]):
 //!
-//! * *Memory* comes back by whole generations, its limit is hard, and all tables share it. While something
-//!   waits to be flushed writers go at the rate at which the room lasts until it is ([`flush_progress`]).
-//!   Where nothing waits they run free below [`pressure::FREE_DEBT`]; above it their rate falls linearly from
-//!   twice the measured rate of flushes to zero at the limit, where they wait for memory ([`room`]). A table
-//!   that has less than half of its share of what is in use does not owe it: its writers go on until the
-//!   limit is reached, which writers that pay keep away from.
+//! * *Memory* is freed by whole generations, its limit is hard, and all tables share it. While flushes run or
+//!   wait, writers get the rate at which free memory lasts until those flushes end ([`flush_progress`]).
+//!   Without such flushes writers are free below [`pressure::FREE_DEBT`]; above it their rate falls linearly
+//!   from twice the measured rate of flushes to zero at the limit, where they wait for memory ([`room`]). A
+//!   table with less than half of its share of the used memory is not charged for it: its writers go on until
+//!   the limit, which the slowed writers of other tables rarely reach.
 //! * The *backlog* of the levels is soft, and each table has its own. From its start on the writers of the
-//!   table go at the rate at which its overflow runs sink into level 1, averaged over seconds, a little
-//!   faster at its start and a little slower at its end (`pace/per_table.rs`): while it stays between the
-//!   two, no moment is slower than half the average. Beyond its end the rate goes on falling, and before its
-//!   start it rises until there are no runs at all: writers that ran free up to the start would meet it with
-//!   more than a merge can take, and go to and fro between the two.
+//!   table get the rate at which its overflow runs are merged into level 1, averaged over seconds, a little
+//!   more at its start and a little less at its end (`pace/per_table.rs`). Between start and end the rate
+//!   is never below half of its average. Beyond the end the rate falls further; before the start it rises
+//!   until there are no runs. If writers were free up to the start, they would bring more there than a merge
+//!   can take, and the rate would oscillate.
 //!
-//! A batch is charged for its bytes at the rate of each table that it changes, and for those of tables that
-//! owe memory at that of memory, too (`pace/token_bucket.rs`). What writers need for one charge counts as
-//! work between two of the other, so both together take as long as the slower one.
+//! A batch is charged for its bytes at the rate of each table that it changes, and for bytes of tables with
+//! memory debt also at the rate of memory (`pace/token_bucket.rs`). The time of one charge counts as work between
+//! two charges of the other bucket, so both together take as long as the slower one.
 
 pub(crate) mod admit;
 mod charge;
@@ -65,20 +65,20 @@ impl JournalPlace {
     }
 }
 
-/// What writers are held back by. A batch comes in by a [`permit::WritePermit`] ([`admit`]).
+/// The write throttle. It admits a batch with a [`permit::WritePermit`] ([`admit`]).
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
-    /// What is owed of memory, and the gate at which writers wait for it.
+    /// The debt of memory, and the gate at which writers wait for memory.
     pressure: Pressure,
     /// Whether any writer is held back.
     stalls: StallEvents,
-    /// What the levels owe.
+    /// The debt of the levels.
     compaction_debt: CompactionDebt,
-    /// Which tables owe, and which of them most.
+    /// Tables with debt, ordered by their debt.
     table_debts: TableDebts,
-    /// Flushes under way.
+    /// Progress of running flushes.
     flush_progress: FlushProgress,
-    /// How much writers bring.
+    /// The rate at which writers bring bytes.
     ingest_rate: IngestRate,
     /// Bytes of write memory that are reserved for large batches which are not yet counted as memory in use.
     reserved_bytes: AtomicU64,
@@ -105,12 +105,12 @@ impl Throttle {
         is_taken && next > 0
     }
 
-    /// What is owed, of memory or of the levels, the larger one; from 1 on writers wait.
+    /// The debt of memory or of the levels, the larger one; from 1 on writers wait.
     pub(crate) fn debt(&self) -> f64 {
         self.pressure.debt()
     }
 
-    /// Whether any writer has to pay.
+    /// Whether any writer is slowed.
     #[inline]
     fn is_slowing(&self) -> bool {
         self.pressure.is_slowing()
@@ -126,12 +126,12 @@ impl Throttle {
         self.pressure.wake();
     }
 
-    /// Notes that a flush brought `bytes` out of memory in `took`.
+    /// Notes that a flush freed `bytes` of memory in `took`.
     pub(crate) fn note_flush(&self, bytes: u64, took: Duration) {
         self.pressure.drained(bytes, took);
     }
 
-    /// Runs `wait`, during which no work is put off because much is written.
+    /// Runs `wait`, during which no optional job is deferred for heavy writing.
     pub(crate) fn without_delay<R>(&self, wait: impl FnOnce() -> R) -> R {
         self.ingest_rate.without_delay(wait)
     }
@@ -179,7 +179,7 @@ impl Throttle {
         self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// All memory is owed, until the next look.
+    /// Sets the memory debt to its limit, until it is computed anew.
     pub(crate) fn owe_memory(&self) {
         self.pressure.set_debt(1.0, None, -1.0, false);
     }

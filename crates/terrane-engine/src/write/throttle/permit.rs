@@ -5,20 +5,20 @@ use std::sync::Arc;
 use crate::table::Table;
 use crate::write::throttle::Throttle;
 
-/// The right to commit one batch. Dropped without [`WritePermit::spend`] it takes back what the batch was
-/// charged: the batch does not come. The write memory that is reserved for the batch comes back in any case,
-/// also where the commit panics.
+/// The right to commit one batch. If it is dropped without [`WritePermit::spend`], the batch was not written
+/// and its charges are refunded. The write memory that is reserved for the batch is freed in any case, also
+/// if the commit panics.
 #[must_use]
 pub(crate) struct WritePermit<'t> {
     throttle: &'t Throttle,
     /// Write memory that is reserved for the batch.
     reserved_bytes: u64,
-    /// What the batch was charged.
+    /// The charge of the batch.
     prices: Prices,
 }
 
-/// What a batch was charged on credit, in microseconds. Empty for a batch that paid by a pause: that time is
-/// over.
+/// The charge of a batch on credit, in microseconds. Empty for a batch that was charged by a pause: that time
+/// is over.
 #[derive(Default)]
 pub(super) struct Prices {
     pub(super) tables: Vec<(Arc<Table>, u64)>,
@@ -48,7 +48,7 @@ impl<'t> WritePermit<'t> {
         self.prices.tables.push((table, price));
     }
 
-    /// Ends with the commit of the batch: what it was charged stays charged.
+    /// Ends the permit after the commit of the batch: its charges stay.
     #[inline]
     pub(crate) fn spend(mut self) {
         self.prices = Prices::default();
@@ -68,8 +68,8 @@ impl Drop for WritePermit<'_> {
 }
 
 impl Prices {
-    /// Takes the charges back. Otherwise a writer that is refused again and again would use up the rate
-    /// without writing.
+    /// Refunds the charges. Otherwise a writer that is refused again and again would use up the rate without
+    /// writing.
     #[cold]
     fn refund(&self, throttle: &Throttle) {
         if terrane_base::planted!(PayForNothing) {

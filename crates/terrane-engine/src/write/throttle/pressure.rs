@@ -1,5 +1,5 @@
-//! What writers owe of memory, which all tables share: the rate that it allows, and the gate at which writers
-//! wait for it.
+//! The debt of memory, which all tables share: the rate that it allows, and the gate at which writers wait
+//! for it.
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,15 +9,15 @@ use terrane_base::sync::{Condvar, Mutex};
 
 use crate::pace::token_bucket::{RATE_FLOOR, RATE_START, TokenBucket};
 
-/// Memory debt below which writers run free.
+/// Memory debt below which writers are free.
 pub(super) const FREE_DEBT: f64 = 0.75;
-/// What is shown of a backlog stays below this.
+/// The shown value of a backlog stays below this.
 const SLOWEST: f64 = 0.98;
-/// Longest pause for one charge: a writer hears of a close or a failure soon.
+/// Longest pause for one charge, so that a writer soon notices a close or a failure.
 pub(super) const PAUSE_SUM_MAX: Duration = Duration::from_secs(1);
 /// Longest wait for memory without a look whether there is some.
 pub(super) const GATE_MAX: Duration = Duration::from_millis(50);
-/// Share of the rate of flushes at which writers go without room for more, up to near the limit.
+/// Least rate of writers during flushes, as a share of the rate of flushes; near the limit it is lower.
 const SLOW_SHARE: f64 = 0.25;
 
 /// How far writers are held back, and why.
@@ -29,7 +29,7 @@ pub(super) struct Pressure {
     memory_debt: AtomicU64,
     /// Whether any rate is limited.
     is_slowing: AtomicBool,
-    /// The pace of writers whose tables owe memory.
+    /// The token bucket of writers whose tables are charged for memory.
     pub(super) memory: TokenBucket,
     /// Rate of flushes in bytes per second.
     drain_rate: AtomicU64,
@@ -58,7 +58,7 @@ impl Default for Pressure {
 }
 
 impl Pressure {
-    /// What is owed, of whatever there is most; from 1 on writers wait.
+    /// The largest debt; from 1 on writers wait.
     pub(super) fn debt(&self) -> f64 {
         unscaled(self.debt.load(Ordering::Relaxed))
     }
@@ -83,7 +83,7 @@ impl Pressure {
     fn memory_rate(&self, debt: f64, flush_rate: Option<f64>) -> Option<f64> {
         let by_debt = rate_by_debt(debt, self.drain_rate());
         match flush_rate {
-            // Writers whose share of memory became smaller have no room, and go on slowly.
+            // If the share of writers was made smaller, there is no free memory, and they go on slowly.
             Some(rate) => Some(rate.max(by_debt.min(self.drain_rate() * SLOW_SHARE))),
             None => (debt > FREE_DEBT).then_some(by_debt),
         }

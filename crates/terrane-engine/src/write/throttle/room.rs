@@ -1,5 +1,4 @@
-//! Room in the write memory for a batch: reserved before a large batch comes, and for every batch at the
-//! ceiling.
+//! Write memory for a batch: reserved before a large batch is written, and for every batch at the ceiling.
 
 use std::time::Duration;
 
@@ -32,7 +31,7 @@ struct RoomWait<'e> {
 }
 
 impl RoomWait<'_> {
-    /// Looks whether the wait is over: the room is reserved, or an error says why there will be none.
+    /// Checks whether the wait is over: the memory is reserved, or an error says why none will be free.
     fn look(&mut self) -> Option<Result<()>> {
         if self.control.try_reserve(self.bytes) {
             return Some(Ok(()));
@@ -72,9 +71,8 @@ impl RoomWait<'_> {
 }
 
 impl WriteControl<'_> {
-    /// Waits while the write memory has no room for `batch`, then reserves it; fails when the background
-    /// cannot bring memory back, or has not by `until`. Returns how many bytes are reserved, and adds how
-    /// long it waited.
+    /// Waits while the write memory has no room for `batch`, then reserves it; fails if the background cannot
+    /// free memory, or has not by `until`. Returns how many bytes are reserved, and adds how long it waited.
     #[cold]
     pub(super) fn reserve(
         &self,
@@ -94,7 +92,7 @@ impl WriteControl<'_> {
         reserved.map(|()| bytes)
     }
 
-    /// What a batch of `bytes` takes of the write memory.
+    /// The write memory that a batch of `bytes` takes.
     fn room_for(&self, bytes: u64) -> u64 {
         // A batch that fits no ordinary segment gets one of its own, beside the one that was kept ready.
         let is_oversized = bytes >= self.options.segment_bytes;

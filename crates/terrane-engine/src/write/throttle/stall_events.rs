@@ -1,7 +1,7 @@
-//! When writers begin to be held back, and when they are free again.
+//! Stall events: when writers begin to be held back, and when they are free again.
 //!
-//! The pace of writers changes all the time and often without anybody noticing. A stall is what writers
-//! notice: it begins when one of them is held back and ends when nobody was for a second.
+//! The rate of the throttle changes all the time, often without effect. A stall is what writers notice: it
+//! begins when a writer is held back, and ends when no writer was held back for a second.
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use crate::observe::events::{Event, StallBegan, StallCause, StallEnded};
 use crate::observe::stats::add;
 use crate::write::throttle::control::WriteControl;
 
-/// A stall has ended when nobody was held back for so long.
+/// A stall has ended when no writer was held back for so long.
 const CALM: Duration = Duration::from_secs(1);
 
 /// Whether writers are being held back.
@@ -31,7 +31,7 @@ struct Stall {
 }
 
 impl StallEvents {
-    /// Notes that somebody was held back for so long until `now`; returns whether a stall begins with it.
+    /// Notes that a writer was held back for `took` until `now`; returns whether a stall begins with it.
     fn note(&self, now: Duration, took: Duration) -> bool {
         let mut stall = self.now.lock();
         match &mut *stall {
@@ -42,7 +42,7 @@ impl StallEvents {
             }
             none => {
                 *none = Some(Stall { began: now.saturating_sub(took), last: now, held_back: took });
-                // Relaxed: whoever looks too early looks again.
+                // Relaxed: a thread that looks too early looks again.
                 self.is_on.store(true, Ordering::Relaxed);
                 true
             }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stall_lasts_until_nobody_was_held_back_for_a_second() {
+    fn a_stall_lasts_until_no_writer_was_held_back_for_a_second() {
         let (stalls, at) = (StallEvents::default(), Duration::from_millis);
         assert!(stalls.end(at(5000)).is_none());
         assert!(stalls.note(at(1010), at(10)));

@@ -1,8 +1,9 @@
-//! Which tables owe something to their levels, and which of them most.
+//! The tables whose levels have debt, ordered by their debt.
 //!
-//! A look at what is owed computes the backlog of few tables: those whose levels or options changed, those
-//! with a job under way, and [`TABLES_PER_LOOK`] others that owe, in turn, as what all tables are measured by
-//! changes slowly. All others are as they were. Without this every look would go through all tables.
+//! A computation of the debt computes the backlog of few tables: those whose levels or options changed, those
+//! with a running job, and [`TABLES_PER_LOOK`] other tables with debt, in turn, because the measured rates of
+//! all tables change slowly. The other backlogs stay as they were. So the cost does not grow with the number
+//! of tables.
 //!
 //! Invariants: a table that is not here has no debt and its writers are not slowed. `ranks` has each table of
 //! `debts` once.
@@ -12,12 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use terrane_base::TableId;
 use terrane_base::sync::Mutex;
 
-/// Tables that owe and did not change, for each look.
+/// Unchanged tables with debt that each computation includes.
 const TABLES_PER_LOOK: usize = 8;
 /// Parts of the way from the start to the end of a backlog that ranks distinguish.
 const RANKS: f64 = 65_536.0;
 
-/// The tables that owe.
+/// The tables with debt.
 #[derive(Debug, Default)]
 pub(super) struct TableDebts(Mutex<Inner>);
 
@@ -49,7 +50,7 @@ impl TableDebts {
         }
     }
 
-    /// Notes that a table is no more.
+    /// Removes a table that was dropped.
     pub(super) fn forget(&self, table: TableId) {
         self.0.lock().remove(table);
     }
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_owe_are_looked_at_in_turn() {
+    fn tables_with_debt_are_checked_in_turn() {
         let debts = TableDebts::default();
         (0..3).for_each(|id| debts.note(TableId(id), || (0.0, true)));
         assert_eq!(debts.next().len(), 3, "all, where they are few");

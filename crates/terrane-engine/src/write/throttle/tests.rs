@@ -21,7 +21,7 @@ fn the_pause_grows_with_the_debt_without_a_cliff() {
     }
 }
 
-/// A clock that goes on while somebody sleeps, and counts who sleeps beside another.
+/// A clock that goes on while a thread sleeps, and counts threads that sleep at the same time.
 #[derive(Debug, Default)]
 struct Sleeps {
     micros: AtomicU64,
@@ -65,7 +65,7 @@ fn writers_together_pay_as_one_would() {
 }
 
 #[test]
-fn a_large_batch_pays_for_all_its_bytes_and_notices_that_nothing_is_owed_any_more() {
+fn a_large_batch_is_charged_for_all_its_bytes_until_the_debt_is_gone() {
     /// Forgives what is owed when a second is over.
     #[derive(Debug, Default)]
     struct Forgives(Sleeps, TablePressure);
@@ -105,7 +105,7 @@ fn no_batch_pays_for_longer_than_a_second() {
 }
 
 #[test]
-fn two_paces_together_take_as_long_as_the_slower_one() {
+fn two_token_buckets_take_as_long_as_the_slower_one() {
     let (memory, table, clock) = (TokenBucket::default(), TokenBucket::default(), Sleeps::default());
     memory.set(Some(10e6));
     table.set(Some(5e6));
@@ -123,7 +123,7 @@ fn memory_alone_says_when_its_pace_is_free() {
     pressure.set_debt(FREE_DEBT, None, -1.0, false);
     assert!(!pressure.is_slowing() && pressure.memory.rate().is_none());
     pressure.set_debt(FREE_DEBT, None, 0.5, true);
-    assert!(pressure.is_slowing() && pressure.memory.rate().is_none(), "some table owes, memory is there");
+    assert!(pressure.is_slowing() && pressure.memory.rate().is_none(), "some table has debt, memory is free");
     pressure.set_debt(0.9, None, -1.0, false);
     assert!(pressure.is_slowing() && pressure.memory.rate().is_some());
     pressure.set_debt(0.1, Some(50e6), -1.0, false);

@@ -1,4 +1,4 @@
-//! What is damaged is found, what cannot be is refused, and who watches is told.
+//! Backups: damage is found, impossible requests are refused, and the watcher gets progress.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn no_flipped_byte_is_restored_and_a_recheck_heals() {
     }
     assert!(flipped > 100, "{flipped}");
     assert!(rows_in(&place, 1) == expected);
-    // What an older backup has damaged a newer one replaces, where it is asked to look.
+    // A newer backup replaces damaged objects of an older one, if its options ask for that check.
     let folder = Path::new(PLACE).join("extents");
     let damaged = folder.join(disk.list(&folder).unwrap().first().unwrap());
     disk.open(&damaged, OpenMode::Write, false).unwrap().write_at(100, &[0; 50]).unwrap();
@@ -84,7 +84,7 @@ fn damage_of_the_database_is_no_backup() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_requests_are_refused() {
     let disk = MemDisk::new();
     let engine = filled(disk.clone(), &small_options());
     let place = backups(disk.clone());

@@ -1,4 +1,4 @@
-//! A store after its recovery: it must go on, not only open.
+//! A database after its recovery: it must keep working, not only open.
 
 use terrane_base::Rng;
 use terrane_base::options::Options;
@@ -20,7 +20,7 @@ pub(crate) fn go_on(options: &Options, disk: &MemDisk, numbers: &mut Rng, place:
         }
     }
     engine.sync().unwrap();
-    // At rest: nobody may store through a mapping while an image is taken.
+    // At rest: no thread may store through a mapping while an image is taken.
     engine.wait_until_quiescent().unwrap();
     let cut = disk.crash(numbers.next_u64());
     engine.close().unwrap();

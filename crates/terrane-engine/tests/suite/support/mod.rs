@@ -1,4 +1,4 @@
-//! What the engine's tests share: choices from a seed, small limits, a device that takes images of itself.
+//! Helpers of the engine's tests: choices from a seed, small limits, a device that takes images of itself.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
 pub mod gate;
@@ -76,8 +76,8 @@ pub fn until(what: &str, is_so: impl Fn() -> bool) {
     panic!("{what}: it never comes to that");
 }
 
-/// What the channel brings; `None` where nothing comes. It waits in many parts: if the machine stands still,
-/// that is one of them.
+/// The next message of the channel; `None` if none comes. It waits in many parts: if the machine stands
+/// still, that is one of them.
 pub fn awaited<T>(events: &Receiver<T>) -> Option<T> {
     (0..100).find_map(|_| match events.recv_timeout(Duration::from_millis(600)) {
         Err(RecvTimeoutError::Timeout) => None,

@@ -1,4 +1,4 @@
-//! What was written, in order, and how far it was acknowledged: the judge of what a recovery finds.
+//! The oracle of recoveries: the written batches, in order, and the last acknowledged one.
 //!
 //! Every batch puts its number under [`STAMP`] in one of the two lasting tables, so the greatest stamp says
 //! which prefix of the batches a database holds; then every row of every table must be as that prefix makes
@@ -54,7 +54,7 @@ pub struct Span {
 }
 
 impl Reached {
-    /// What must be there at least, now.
+    /// The number of batches that must exist at least.
     pub fn floor(&self, after_power_loss: bool) -> Span {
         let least = if after_power_loss { &self.durable } else { &self.acknowledged };
         Span {

@@ -1,4 +1,4 @@
-//! A closed store as its files, and an open one as its rows: what is compared where stored bytes are damaged.
+//! The files of a closed database and the rows of an open one, for the tests that damage stored bytes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -15,8 +15,8 @@ use crate::callbacks::backup_progress::ProgressListener;
 use crate::callbacks::operator_registry::any_functions;
 use crate::db::Database;
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::{Bytes, Out, Text, put};
-use crate::ffi::value_objects::{Words, lent};
+use crate::ffi::types::{Out, put};
+use crate::ffi::value_objects::{LentText, lent};
 use crate::files;
 use crate::generated::objects::RestoreOptions;
 use crate::options::backup::{BackupEngineOptions, CreateBackupOptions};
@@ -35,7 +35,7 @@ pub(crate) struct BackupEngine {
 }
 
 /// What there is, as of one moment.
-pub(crate) struct BackupInfos(Vec<(BackupInfo, Words)>);
+pub(crate) struct BackupInfos(Vec<(BackupInfo, LentText)>);
 
 impl BackupEngine {
     fn open(mut options: BackupEngineOptions, environment: Option<&Environment>) -> Result<BackupEngine> {
@@ -57,7 +57,7 @@ impl BackupEngine {
         let is_in_memory = memory.is_some();
         let engine = BackupEngine { backups, options, is_in_memory, is_stopped: AtomicBool::new(false) };
         let found = engine.list()?;
-        if engine.options.knobs.destroy_old_data != 0 && !found.is_empty() {
+        if engine.options.fields.destroy_old_data != 0 && !found.is_empty() {
             engine.backups.purge(0)?;
         }
         Ok(engine)
@@ -87,12 +87,12 @@ impl BackupEngine {
             return Err(stopped());
         }
         let mut how = BackupOptions::default()
-            .flush(options.knobs.flush_before_backup != 0)
+            .flush(options.fields.flush_before_backup != 0)
             .bytes_per_second(self.options.backup_rate());
         if let Some(metadata) = metadata {
             how = how.note(note(metadata));
         }
-        let mut pace = Pace::new(options.progress, self.options.knobs.callback_trigger_interval_size);
+        let mut pace = Pace::new(options.progress, self.options.fields.callback_trigger_interval_size);
         let made = self.backups.create_with(&database.db, &how, &mut |progress| {
             pace.tell(progress);
             if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -115,7 +115,7 @@ impl BackupEngine {
 
     /// Makes the database of a backup in `path`, in the place of one that is there.
     fn restore(&self, id: u64, path: &str, options: Option<&RestoreOptions>) -> Result<()> {
-        if options.is_some_and(|options| options.knobs.keep_log_files != 0) {
+        if options.is_some_and(|options| options.fields.keep_log_files != 0) {
             return Err(Failure::not_implemented("keep_log_files: what is in a log is part of the database"));
         }
         let how = HowRestored::default().bytes_per_second(self.options.restore_rate());
@@ -154,7 +154,7 @@ fn note(metadata: &[u8]) -> String {
 }
 
 /// The metadata that a text stands for.
-fn metadata(note: &str) -> Words {
+fn metadata(note: &str) -> LentText {
     let digits = note.strip_prefix(HEX).filter(|digits| digits.is_ascii() && digits.len() % 2 == 0);
     let bytes = digits.and_then(|digits| {
         let pairs = (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok());
@@ -184,7 +184,7 @@ impl Pace {
 }
 
 impl BackupInfos {
-    fn at(infos: Option<&BackupInfos>, at: i32) -> Option<&(BackupInfo, Words)> {
+    fn at(infos: Option<&BackupInfos>, at: i32) -> Option<&(BackupInfo, LentText)> {
         infos?.0.get(usize::try_from(at).ok()?)
     }
 }
@@ -236,7 +236,7 @@ export! {
         error: ErrPtr<'_>,
     ) {
         let mut options = CreateBackupOptions::default();
-        options.knobs.flush_before_backup = flush;
+        options.fields.flush_before_backup = flush;
         create(engine, database, Some(&options), None, None)
     }
 
@@ -259,7 +259,7 @@ export! {
         id: Out<'_, u32>,
         error: ErrPtr<'_>,
     ) {
-        create(engine, database, options, Some(metadata.of(metadata_len)), id)
+        create(engine, database, options, Some(metadata), id)
     }
 
     fn rocksdb_backup_engine_purge_old_backups(engine: Option<&BackupEngine>, keep: u32, error: ErrPtr<'_>) {

@@ -2,7 +2,6 @@
 
 use crate::db::Database;
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::Text;
 use crate::files;
 
 /// What makes checkpoints of a database.

@@ -9,8 +9,8 @@ use crate::db::copies::checkpoint::Checkpoint;
 use crate::db::metadata::live_files::{LiveFile, LiveFiles};
 use crate::db::{Database, FamilyHandle, family};
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::{Text, lasting};
-use crate::ffi::value_objects::Words;
+use crate::ffi::types::lasting;
+use crate::ffi::value_objects::LentText;
 use crate::files;
 use crate::generated::objects::ImportColumnFamilyOptions;
 use crate::options::database::Options;
@@ -22,7 +22,7 @@ const FILE_BYTES: u64 = 512 << 20;
 
 /// Which files a column family was brought out to.
 pub(crate) struct ExportedFiles {
-    comparator: Words,
+    comparator: LentText,
     files: LiveFiles,
 }
 
@@ -132,7 +132,7 @@ impl Database {
             return Err(Failure::invalid("The list of files is empty"));
         }
         let paths = exported.files.files.iter().map(|file| {
-            let text = |words: &Words| String::from_utf8_lossy(words.bytes()).into_owned();
+            let text = |words: &LentText| String::from_utf8_lossy(words.bytes()).into_owned();
             format!(
                 "{}/{}",
                 text(&file.directory).trim_end_matches('/'),
@@ -176,13 +176,13 @@ export! {
         exported: Option<&ExportedFiles>,
         error: ErrPtr<'_>,
     ) -> Option<Box<FamilyHandle>> {
-        let moves = import_options.given()?.knobs.move_files != 0;
+        let moves = import_options.given()?.fields.move_files != 0;
         let (database, options) = (database.given()?, options.given()?);
         Ok(Some(Box::new(database.import(name.utf8()?, options, moves, exported.given()?)?)))
     }
 
     fn rocksdb_export_import_files_metadata_create() -> Option<Box<ExportedFiles>> {
-        Some(Box::new(ExportedFiles { comparator: Words::default(), files: LiveFiles::default() }))
+        Some(Box::new(ExportedFiles { comparator: LentText::default(), files: LiveFiles::default() }))
     }
 
     fn rocksdb_export_import_files_metadata_get_db_comparator_name(

@@ -8,8 +8,9 @@ use crate::callbacks::comparator::Comparator;
 use crate::callbacks::operator_registry::Slots;
 use crate::db::timestamps::{STORED_DELETE, stored_value};
 use crate::db::{DEFAULT, Database, Family};
+use crate::ffi::arguments::Text;
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::{Bytes, List, Out, Text, put};
+use crate::ffi::types::{Out, put};
 use crate::files;
 use crate::generated::objects::{EnvOptions, IngestOptions};
 use crate::options::database::Options;
@@ -87,19 +88,19 @@ fn ingest(
     options: Option<&IngestOptions>,
 ) -> Result<()> {
     database.refuse_if_read_only()?;
-    let knobs = &options.given()?.knobs;
-    if knobs.ingest_behind != 0 {
+    let fields = &options.given()?.fields;
+    if fields.ingest_behind != 0 {
         return Err(Failure::not_implemented("ingest_behind"));
     }
-    if knobs.fail_if_not_bottommost_level != 0 {
+    if fields.fail_if_not_bottommost_level != 0 {
         return Err(Failure::not_implemented("fail_if_not_bottommost_level"));
     }
     let files = paths.iter().map(|path| Ok((&family.table, path.utf8()?)));
     let files: Vec<(&Table, &str)> = files.collect::<Result<_>>()?;
     let how = EngineIngestOptions {
         // What stays under its name may be written to by the caller.
-        copy: knobs.move_files == 0 && knobs.link_files == 0,
-        remove: knobs.move_files != 0,
+        copy: fields.move_files == 0 && fields.link_files == 0,
+        remove: fields.move_files != 0,
         ..EngineIngestOptions::default()
     };
     // What a file says about itself is read before it may be gone.
@@ -125,12 +126,12 @@ fn writer(options: Option<&Options>) -> Option<Box<FileWriter>> {
 cf_variants! {
     fn rocksdb_ingest_external_file | rocksdb_ingest_external_file_cf(
         database: Option<&Database>;
-        paths: List<'_, Text<'_>>,
+        paths: List<'_, Text<'_>>[count],
         count: usize,
         options: Option<&IngestOptions>,
         error: ErrPtr<'_>,
     ) as target {
-        ingest(database.given()?, target.family(database)?, paths.of(count), options)
+        ingest(database.given()?, target.family(database)?, paths, options)
     }
 }
 
@@ -166,7 +167,7 @@ export! {
         value_len: usize,
         error: ErrPtr<'_>,
     ) {
-        Ok(writer.given()?.plain_file()?.put(key.of(key_len), value.of(value_len))?)
+        Ok(writer.given()?.plain_file()?.put(key, value)?)
     }
 
     fn rocksdb_sstfilewriter_delete(
@@ -175,7 +176,7 @@ export! {
         key_len: usize,
         error: ErrPtr<'_>,
     ) {
-        Ok(writer.given()?.plain_file()?.delete(key.of(key_len))?)
+        Ok(writer.given()?.plain_file()?.delete(key)?)
     }
 
     fn rocksdb_sstfilewriter_delete_range(
@@ -186,7 +187,7 @@ export! {
         end_len: usize,
         error: ErrPtr<'_>,
     ) {
-        writer.given()?.delete_range(start.of(start_len), end.of(end_len))
+        writer.given()?.delete_range(start, end)
     }
 
     fn rocksdb_sstfilewriter_merge(
@@ -203,7 +204,7 @@ export! {
         }
         let file = writer.plain_file()?;
         file.set_merge_operator(Slots::default().of(DEFAULT).name())?;
-        Ok(file.merge(key.of(key_len), operand.of(operand_len))?)
+        Ok(file.merge(key, operand)?)
     }
 
     fn rocksdb_sstfilewriter_put_with_ts(
@@ -216,8 +217,8 @@ export! {
         value_len: usize,
         error: ErrPtr<'_>,
     ) {
-        let stored = stored_value(value.of(value_len));
-        writer.given()?.add_version(key.of(key_len), timestamp.of(timestamp_len), &stored)
+        let stored = stored_value(value);
+        writer.given()?.add_version(key, timestamp, &stored)
     }
 
     fn rocksdb_sstfilewriter_delete_with_ts(
@@ -228,7 +229,7 @@ export! {
         timestamp_len: usize,
         error: ErrPtr<'_>,
     ) {
-        writer.given()?.add_version(key.of(key_len), timestamp.of(timestamp_len), &STORED_DELETE)
+        writer.given()?.add_version(key, timestamp, &STORED_DELETE)
     }
 
     fn rocksdb_sstfilewriter_finish(writer: Option<&mut FileWriter>, error: ErrPtr<'_>) {

@@ -10,8 +10,9 @@ use crate::db::{Database, Family};
 use crate::extents::levels::deepest_of;
 use crate::extents::merged::Merged;
 use crate::extents::{extent_name, extent_of};
+use crate::ffi::arguments::Text;
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::{Given as GivenBack, List, Out, Text, lasting_list, lasting_text, put};
+use crate::ffi::types::{Out, lasting_list, lasting_text, put};
 use crate::generated::objects::CompactFilesOptions;
 use crate::generated::values::CompactionJobInfo;
 use crate::options::objects::statistics::moment;
@@ -117,7 +118,7 @@ cf_variants! {
     fn rocksdb_compact_files | rocksdb_compact_files_cf(
         database: Option<&Database>;
         _options: Option<&CompactFilesOptions>,
-        names: List<'_, Text<'_>>,
+        names: List<'_, Text<'_>>[count],
         count: usize,
         _level: c_int,
         _path_id: c_int,
@@ -126,12 +127,12 @@ cf_variants! {
         info: Option<&mut CompactionJobInfo>,
         error: ErrPtr<'_>,
     ) as target {
-        compact_files(database.given()?, target.family(database)?, names.of(count), (outputs, output_count), info)
+        compact_files(database.given()?, target.family(database)?, names, (outputs, output_count), info)
     }
 }
 
 export! {
-    fn rocksdb_compact_files_output_file_names_destroy(names: GivenBack<*mut c_char>, count: usize) {
-        names.free_strings(count);
+    fn rocksdb_compact_files_output_file_names_destroy(names: ReturnedList<c_char>[count], count: usize) {
+        names.free_strings();
     }
 }

@@ -8,17 +8,11 @@ use terrane::Table;
 use crate::db::timestamps::timestamp_gc::sweep;
 use crate::db::{Database, Family, FamilyHandle, families};
 use crate::ffi::failure::{Given, Result};
-use crate::ffi::types::{Bytes, List};
 use crate::generated::objects::{FlushOptions, FlushWalOptions, WaitForCompactOptions};
 use crate::options::compact_range::CompactRangeOptions;
 
 /// The ends of a range, each a key or null for none.
 type Ends<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
-
-fn ends<'a>(start: Bytes<'a>, start_len: usize, end: Bytes<'a>, end_len: usize) -> Ends<'a> {
-    let key = |bytes: Bytes<'a>, len| (!bytes.is_null()).then(|| bytes.of(len));
-    (key(start, start_len), key(end, end_len))
-}
 
 /// Ends of a range as they are kept.
 fn with_timestamps<'a>(family: &Family, (start, end): Ends<'a>) -> [Option<Cow<'a, [u8]>>; 2] {
@@ -46,20 +40,40 @@ impl Database {
                 return;
             }
         }
+        let asked = family.asked.compaction();
         let _ = sweep(self, family, (start, end));
         let _ = self.compact_range(&family.table, bounds(&with_timestamps(family, (start, end))));
+        // As in RocksDB listeners are told before the call returns. A listener that compacts cannot wait for
+        // itself.
+        let _ = self.wait_for_listeners();
+        drop(asked);
+    }
+
+    /// Marks the families that have something to flush, for listeners.
+    fn mark_flush(&self, families: &[&Family]) {
+        if self.telling().is_empty() {
+            return;
+        }
+        for table in self.db.shape().tables {
+            let entries = table.memtable_entries + table.frozen_entries + table.generation_entries;
+            let family = families.iter().find(|family| family.table.name() == table.name);
+            if let Some(family) = family.filter(|_| entries > 0) {
+                family.asked.flush();
+            }
+        }
     }
 
     /// Flushes the families, all of them where they are to be flushed together; waits unless the options say
     /// not to.
     pub(crate) fn flush(&self, families: &[&Family], options: Option<&FlushOptions>) -> Result<()> {
         self.refuse_if_read_only()?;
+        self.mark_flush(families);
         let tables: Vec<&Table> = families.iter().map(|family| &family.table).collect();
-        if options.is_some_and(|options| options.knobs.wait == 0) {
+        if options.is_some_and(|options| options.fields.wait == 0) {
             return Ok(self.db.begin_flush(&tables)?);
         }
         self.db.flush_tables(&tables)?;
-        match options.is_some_and(|options| options.knobs.listener_wait != 0) {
+        match options.is_some_and(|options| options.fields.listener_wait != 0) {
             true => self.wait_for_listeners(),
             false => Ok(()),
         }
@@ -88,38 +102,38 @@ cf_variants! {
 
     fn rocksdb_compact_range | rocksdb_compact_range_cf(
         database: Option<&Database>;
-        start: Bytes<'_>,
+        start: BytesOrNull<'_>,
         start_len: usize,
-        limit: Bytes<'_>,
+        limit: BytesOrNull<'_>,
         limit_len: usize,
     ) as target {
         if let (Some(open), Ok(family)) = (database, target.family(database)) {
-            open.compact(family, None, ends(start, start_len, limit, limit_len));
+            open.compact(family, None, (start, limit));
         }
     }
 
     fn rocksdb_compact_range_opt | rocksdb_compact_range_cf_opt(
         database: Option<&Database>;
         options: Option<&CompactRangeOptions>,
-        start: Bytes<'_>,
+        start: BytesOrNull<'_>,
         start_len: usize,
-        limit: Bytes<'_>,
+        limit: BytesOrNull<'_>,
         limit_len: usize,
     ) as target {
         if let (Some(open), Ok(family)) = (database, target.family(database)) {
-            open.compact(family, options, ends(start, start_len, limit, limit_len));
+            open.compact(family, options, (start, limit));
         }
     }
 
     fn rocksdb_delete_file_in_range | rocksdb_delete_file_in_range_cf(
         database: Option<&Database>;
-        start: Bytes<'_>,
+        start: BytesOrNull<'_>,
         start_len: usize,
-        limit: Bytes<'_>,
+        limit: BytesOrNull<'_>,
         limit_len: usize,
         error: ErrPtr<'_>,
     ) as target {
-        database.given()?.drop_files(target.family(database)?, ends(start, start_len, limit, limit_len))
+        database.given()?.drop_files(target.family(database)?, (start, limit))
     }
 }
 
@@ -127,11 +141,11 @@ export! {
     fn rocksdb_flush_cfs(
         database: Option<&Database>,
         options: Option<&FlushOptions>,
-        handles: List<'_, Option<&FamilyHandle>>,
+        handles: List<'_, Option<&FamilyHandle>>[count],
         count: i32,
         error: ErrPtr<'_>,
     ) {
-        database.given()?.flush(&families(handles, count)?, options)
+        database.given()?.flush(&families(handles)?, options)
     }
 
     fn rocksdb_flush_wal(database: Option<&Database>, sync: u8, error: ErrPtr<'_>) {
@@ -145,7 +159,7 @@ export! {
         error: ErrPtr<'_>,
     ) {
         let database = database.given()?;
-        if options.is_some_and(|options| options.knobs.sync != 0) { database.sync() } else { Ok(()) }
+        if options.is_some_and(|options| options.fields.sync != 0) { database.sync() } else { Ok(()) }
     }
 
     fn rocksdb_wait_for_compact(
@@ -154,7 +168,7 @@ export! {
         error: ErrPtr<'_>,
     ) {
         let database = database.given()?;
-        if options.is_some_and(|options| options.knobs.flush != 0) {
+        if options.is_some_and(|options| options.fields.flush != 0) {
             database.db.flush()?;
         }
         Ok(database.db.wait_until_quiescent()?)

@@ -2,8 +2,8 @@
 //! effect here is set.
 
 use crate::db::{Database, Family};
+use crate::ffi::arguments::Text;
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::{List, Text};
 use crate::options::to_engine::table_changes;
 
 /// Options of a database that RocksDB can change while it is open. None has an effect here.
@@ -47,17 +47,11 @@ const FIXED: [&str; 13] = [
 ];
 
 /// Names and values.
-fn pairs<'a>(
-    names: List<'a, Text<'a>>,
-    values: List<'a, Text<'a>>,
-    count: i32,
-) -> Result<Vec<(&'a str, &'a str)>> {
-    let count = usize::try_from(count).unwrap_or(0);
-    if count == 0 {
+fn pairs<'a>(names: &[Text<'a>], values: &[Text<'a>]) -> Result<Vec<(&'a str, &'a str)>> {
+    if names.is_empty() {
         return Err(Failure::invalid("empty input: no option is named"));
     }
-    let pairs = names.of(count).iter().zip(values.of(count));
-    pairs.map(|(name, value)| Ok((name.utf8()?, value.utf8()?))).collect()
+    names.iter().zip(values).map(|(name, value)| Ok((name.utf8()?, value.utf8()?))).collect()
 }
 
 fn not_changeable(name: &str) -> Failure {
@@ -122,11 +116,11 @@ cf_variants! {
     fn rocksdb_set_options | rocksdb_set_options_cf(
         database: Option<&Database>;
         count: i32,
-        names: List<'_, Text<'_>>,
-        values: List<'_, Text<'_>>,
+        names: List<'_, Text<'_>>[count],
+        values: List<'_, Text<'_>>[count],
         error: ErrPtr<'_>,
     ) as target {
-        change_family(database.given()?, target.family(database)?, &pairs(names, values, count)?)
+        change_family(database.given()?, target.family(database)?, &pairs(names, values)?)
     }
 }
 
@@ -134,10 +128,10 @@ export! {
     fn rocksdb_set_db_options(
         database: Option<&Database>,
         count: i32,
-        names: List<'_, Text<'_>>,
-        values: List<'_, Text<'_>>,
+        names: List<'_, Text<'_>>[count],
+        values: List<'_, Text<'_>>[count],
         error: ErrPtr<'_>,
     ) {
-        change_database(database.given()?, &pairs(names, values, count)?)
+        change_database(database.given()?, &pairs(names, values)?)
     }
 }

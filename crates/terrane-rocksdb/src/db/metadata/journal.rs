@@ -6,7 +6,7 @@ use terrane::SegmentEntry;
 
 use crate::db::Database;
 use crate::ffi::failure::{Failure, Given};
-use crate::ffi::value_objects::{Words, lent};
+use crate::ffi::value_objects::{LentText, lent};
 
 /// Of a file: the log is needed, or kept for readers of changes.
 const ARCHIVED: i32 = 0;
@@ -15,7 +15,7 @@ const ALIVE: i32 = 1;
 /// A file of the log.
 #[derive(Clone, Debug)]
 pub(crate) struct LogFile {
-    name: Words,
+    name: LentText,
     number: u64,
     kind: i32,
     first_seq: u64,

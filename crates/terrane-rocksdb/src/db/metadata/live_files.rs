@@ -7,20 +7,21 @@ use terrane::ExtentInfo;
 use crate::db::Database;
 use crate::extents::extent_name;
 use crate::extents::levels::{Levels, deepest_of};
+use crate::ffi::arguments::Text;
 use crate::ffi::failure::Result;
-use crate::ffi::types::{Bytes, Out, Text};
-use crate::ffi::value_objects::{Words, lent};
+use crate::ffi::types::Out;
+use crate::ffi::value_objects::{LentText, lent};
 
 /// The metadata of one file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LiveFile {
-    pub(crate) family: Words,
-    pub(crate) name: Words,
-    pub(crate) directory: Words,
+    pub(crate) family: LentText,
+    pub(crate) name: LentText,
+    pub(crate) directory: LentText,
     pub(crate) level: i32,
     pub(crate) bytes: usize,
-    pub(crate) smallest: Words,
-    pub(crate) largest: Words,
+    pub(crate) smallest: LentText,
+    pub(crate) largest: LentText,
     pub(crate) seq_min: u64,
     pub(crate) seq_max: u64,
     pub(crate) entries: u64,
@@ -79,7 +80,7 @@ fn file(files: Option<&LiveFiles>, at: i32) -> Option<&LiveFile> {
 }
 
 /// A text of the caller, empty for null.
-fn words(text: Text<'_>) -> Words {
+fn words(text: Text<'_>) -> LentText {
     text.get().map(|text| text.to_bytes().into()).unwrap_or_default()
 }
 
@@ -169,7 +170,7 @@ export! {
     }
 
     fn rocksdb_livefile_set_smallest_key(file: Option<&mut LiveFile>, key: Bytes<'_>, len: usize) {
-        set(file, |file| file.smallest = key.of(len).into());
+        set(file, |file| file.smallest = key.into());
     }
 
     fn rocksdb_livefiles_largestkey(
@@ -181,7 +182,7 @@ export! {
     }
 
     fn rocksdb_livefile_set_largest_key(file: Option<&mut LiveFile>, key: Bytes<'_>, len: usize) {
-        set(file, |file| file.largest = key.of(len).into());
+        set(file, |file| file.largest = key.into());
     }
 
     fn rocksdb_livefiles_smallest_seqno(files: Option<&LiveFiles>, at: i32) -> u64 {

@@ -3,14 +3,14 @@
 use std::ffi::c_char;
 
 use crate::callbacks::order::Order;
-use crate::ffi::types::{Bytes, Out};
-use crate::ffi::value_objects::{Words, lent};
+use crate::ffi::types::Out;
+use crate::ffi::value_objects::{LentText, lent};
 
 /// Which files are wanted; by default all.
 #[derive(Clone, Debug)]
 pub(crate) struct MetadataOptions {
-    pub(crate) start: Option<Words>,
-    pub(crate) end: Option<Words>,
+    pub(crate) start: Option<LentText>,
+    pub(crate) end: Option<LentText>,
     /// -1 for all.
     pub(crate) level: i32,
 }
@@ -29,10 +29,6 @@ impl MetadataOptions {
     }
 }
 
-fn key(key: Bytes<'_>, len: usize) -> Option<Words> {
-    (!key.is_null()).then(|| key.of(len).into())
-}
-
 export! {
     fn rocksdb_column_family_metadata_options_create() -> Option<Box<MetadataOptions>> {
         Some(Box::default())
@@ -44,11 +40,11 @@ export! {
 
     fn rocksdb_column_family_metadata_options_set_start_key(
         options: Option<&mut MetadataOptions>,
-        start: Bytes<'_>,
+        start: BytesOrNull<'_>,
         len: usize,
     ) {
         if let Some(options) = options {
-            options.start = key(start, len);
+            options.start = start.map(LentText::from);
         }
     }
 
@@ -61,11 +57,11 @@ export! {
 
     fn rocksdb_column_family_metadata_options_set_end_key(
         options: Option<&mut MetadataOptions>,
-        end: Bytes<'_>,
+        end: BytesOrNull<'_>,
         len: usize,
     ) {
         if let Some(options) = options {
-            options.end = key(end, len);
+            options.end = end.map(LentText::from);
         }
     }
 

@@ -9,7 +9,7 @@ use terrane::Kind;
 use crate::db::Database;
 use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::types::{Out, put};
-use crate::ffi::value_objects::{Words, lent};
+use crate::ffi::value_objects::{LentText, lent};
 use crate::files;
 use crate::generated::objects::LivefilesStorageInfoOptions;
 
@@ -29,8 +29,8 @@ pub(crate) struct StorageInfo {
 }
 
 struct StorageFile {
-    name: Words,
-    directory: Words,
+    name: LentText,
+    directory: LentText,
     number: u64,
     kind: i32,
     bytes: u64,
@@ -113,7 +113,7 @@ export! {
         options: Option<&LivefilesStorageInfoOptions>,
         error: ErrPtr<'_>,
     ) -> Option<Box<StorageInfo>> {
-        let flushes = options.is_some_and(|options| options.knobs.wal_size_for_flush == 0);
+        let flushes = options.is_some_and(|options| options.fields.wal_size_for_flush == 0);
         Ok(Some(Box::new(StorageInfo::of(database.given()?, flushes)?)))
     }
 

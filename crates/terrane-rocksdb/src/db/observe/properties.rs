@@ -9,7 +9,8 @@ use terrane::{JobKind, LevelShape, TableShape};
 use crate::db::{Database, Family, FamilyHandle};
 use crate::extents::LEVELS;
 use crate::extents::levels::{Levels, deepest_in};
-use crate::ffi::types::{Out, Text, lasting_text, put};
+use crate::ffi::arguments::Text;
+use crate::ffi::types::{Out, lasting_text, put};
 use crate::options::objects::cache::cache_bytes;
 
 const PREFIX: &str = "rocksdb.";

@@ -15,6 +15,7 @@ use crate::ffi::failure::{Failure, Result};
 use crate::files;
 use crate::options::database::Options;
 use crate::options::objects::cache::{Cache, User};
+use crate::options::objects::inert::FileManager;
 use crate::options::objects::statistics::{Statistics, moment};
 
 /// What is attached; nothing by default.
@@ -52,7 +53,7 @@ impl Attached {
                 .environment
                 .as_ref()
                 .is_some_and(|environment| environment.memory.is_some()),
-            keeps_identity: options.knobs.write_dbid_to_manifest != 0,
+            keeps_identity: options.fields.write_dbid_to_manifest != 0,
             options: Mutex::new(options.clone()),
             opened: moment(),
             ..Attached::default()
@@ -90,6 +91,9 @@ impl Database {
         for family in self.families() {
             self.use_cache(&family);
         }
+        if let Some(manager) = self.file_manager() {
+            manager.add_user(self.place_number(), &self.db);
+        }
         let telling =
             options.listeners.iter().map(|listener| Arc::new(DatabaseListener::new(listener.clone(), self)));
         let telling: Vec<Arc<DatabaseListener>> = telling.collect();
@@ -114,8 +118,15 @@ impl Database {
         }
     }
 
-    /// Has no cache know of it any more.
-    pub(crate) fn leave_caches(&self) {
+    fn file_manager(&self) -> Option<FileManager> {
+        self.lock_options().objects.file_manager.clone()
+    }
+
+    /// Removes it from its caches and its manager of files.
+    pub(crate) fn detach(&self) {
+        if let Some(manager) = self.file_manager() {
+            manager.remove_user(self.place_number());
+        }
         for cache in self.attached.caches.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             cache.remove_user(self.place_number());
         }

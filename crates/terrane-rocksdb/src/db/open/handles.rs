@@ -1,13 +1,15 @@
 //! The C functions that open, close, destroy and repair a database.
 
 use std::ffi::c_char;
+use std::mem::MaybeUninit;
 use std::path::Path;
 
 use crate::db::open::info_files::log_place;
 use crate::db::open::{Access, Wanted, family_names, open};
 use crate::db::{DEFAULT, Database, FamilyHandle};
+use crate::ffi::arguments::Text;
 use crate::ffi::failure::{Given, Result};
-use crate::ffi::types::{Given as GivenBack, List, Out, OutList, Text, lasting_list, lasting_text, put};
+use crate::ffi::types::{Out, lasting_list, lasting_text, put};
 use std::sync::Arc;
 
 use crate::callbacks::operator_registry::{Slots, any_functions};
@@ -29,11 +31,11 @@ pub(crate) fn open_default(
 
 /// The column families that a caller lists, and where their handles go.
 pub(crate) struct Listed<'a> {
-    pub(crate) count: i32,
-    pub(crate) names: List<'a, Text<'a>>,
-    pub(crate) options: List<'a, Option<&'a Options>>,
-    pub(crate) ttls: List<'a, i32>,
-    pub(crate) handles: OutList<'a, Option<Box<FamilyHandle>>>,
+    pub(crate) names: &'a [Text<'a>],
+    pub(crate) options: &'a [Option<&'a Options>],
+    /// Seconds; none for a column family without one.
+    pub(crate) ttls: &'a [i32],
+    pub(crate) handles: &'a mut [MaybeUninit<Option<Box<FamilyHandle>>>],
 }
 
 pub(crate) fn open_listed(
@@ -55,17 +57,15 @@ pub(crate) fn open_listed_and(
     (access, prepare): (Access, impl FnOnce(&mut Database)),
     work: impl FnOnce(&Database) -> Result<()>,
 ) -> Result<Option<Box<Database>>> {
-    let count = usize::try_from(listed.count).unwrap_or(0);
-    let mut wanted = Vec::with_capacity(count);
-    let ttls = listed.ttls.of(count);
-    for (at, (name, options)) in listed.names.of(count).iter().zip(listed.options.of(count)).enumerate() {
-        let ttl_seconds = ttls.get(at).copied().unwrap_or(0);
+    let mut wanted = Vec::with_capacity(listed.names.len());
+    for (at, (name, options)) in listed.names.iter().zip(listed.options).enumerate() {
+        let ttl_seconds = listed.ttls.get(at).copied().unwrap_or(0);
         wanted.push(Wanted { name: name.utf8()?, options: options.given()?, ttl_seconds });
     }
     let options = options.given()?;
     let database = boxed(open(path.utf8()?, options, &wanted, access)?, options, prepare)?;
     work(&database).inspect_err(|_| close(&database))?;
-    for (place, wanted) in listed.handles.of(count).iter_mut().zip(&wanted) {
+    for (place, wanted) in listed.handles.iter_mut().zip(&wanted) {
         let family = database.family_named(wanted.name);
         place.write(family.map(|family| Box::new(FamilyHandle { family })));
     }
@@ -95,7 +95,7 @@ fn boxed(
 /// Closes a database: afterwards no listener of it is called.
 pub(crate) fn close(database: &Database) {
     database.settle_statistics();
-    database.leave_caches();
+    database.detach();
     // Listeners get the jobs that were cancelled before the close as such; if waiting fails, the close
     // reports them.
     let _ = database.wait_for_listeners();
@@ -131,12 +131,12 @@ export! {
         options: Option<&Options>,
         path: Text<'_>,
         count: i32,
-        names: List<'_, Text<'_>>,
-        family_options: List<'_, Option<&Options>>,
-        handles: OutList<'_, Option<Box<FamilyHandle>>>,
+        names: List<'_, Text<'_>>[count],
+        family_options: List<'_, Option<&Options>>[count],
+        handles: OutList<'_, Option<Box<FamilyHandle>>>[count],
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
-        let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
+        let listed = Listed { names, options: family_options, ttls: &[], handles };
         open_listed(options, path, listed, Access::Write, plain)
     }
 
@@ -144,26 +144,26 @@ export! {
         options: Option<&Options>,
         path: Text<'_>,
         count: i32,
-        names: List<'_, Text<'_>>,
-        family_options: List<'_, Option<&Options>>,
-        handles: OutList<'_, Option<Box<FamilyHandle>>>,
-        ttls: List<'_, i32>,
+        names: List<'_, Text<'_>>[count],
+        family_options: List<'_, Option<&Options>>[count],
+        handles: OutList<'_, Option<Box<FamilyHandle>>>[count],
+        ttls: List<'_, i32>[count],
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
-        open_listed(options, path, Listed { count, names, options: family_options, ttls, handles }, Access::Write, plain)
+        open_listed(options, path, Listed { names, options: family_options, ttls, handles }, Access::Write, plain)
     }
 
     fn rocksdb_open_for_read_only_column_families(
         options: Option<&Options>,
         path: Text<'_>,
         count: i32,
-        names: List<'_, Text<'_>>,
-        family_options: List<'_, Option<&Options>>,
-        handles: OutList<'_, Option<Box<FamilyHandle>>>,
+        names: List<'_, Text<'_>>[count],
+        family_options: List<'_, Option<&Options>>[count],
+        handles: OutList<'_, Option<Box<FamilyHandle>>>[count],
         _error_if_log_file_exists: u8,
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
-        let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
+        let listed = Listed { names, options: family_options, ttls: &[], handles };
         open_listed(options, path, listed, Access::Read, plain)
     }
 
@@ -185,8 +185,8 @@ export! {
         Ok(lasting_list(&names))
     }
 
-    fn rocksdb_list_column_families_destroy(names: GivenBack<*mut c_char>, count: usize) {
-        names.free_strings(count);
+    fn rocksdb_list_column_families_destroy(names: ReturnedList<c_char>[count], count: usize) {
+        names.free_strings();
     }
 
     fn rocksdb_destroy_db(options: Option<&Options>, path: Text<'_>, error: ErrPtr<'_>) {

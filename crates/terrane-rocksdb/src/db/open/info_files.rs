@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::callbacks::logger::Logger;
 use crate::db::{Database, Family};
 use crate::ffi::failure::{Failure, Result};
-use crate::ffi::types::{Given as GivenBack, Out, Text, lasting_list, lasting_text, put};
+use crate::ffi::types::{Out, lasting_list, lasting_text, put};
 use crate::files;
 use crate::files::info_log::{Limits, Lines, Place};
 use crate::options::codec::codec as codec_of;
@@ -22,11 +22,11 @@ use crate::options::options_file::{For, Row, file_text};
 
 /// Where the file LOG of a database with these options is.
 pub(crate) fn log_place(path: &Path, options: &Options) -> Place {
-    let knobs = &options.knobs;
+    let fields = &options.fields;
     let limits = Limits {
-        bytes_max: knobs.max_log_file_size as u64,
-        age_max: Duration::from_secs(knobs.log_file_time_to_roll as u64),
-        kept: knobs.keep_log_file_num,
+        bytes_max: fields.max_log_file_size as u64,
+        age_max: Duration::from_secs(fields.log_file_time_to_roll as u64),
+        kept: fields.keep_log_file_num,
     };
     let directory = options.log_directory.as_bytes();
     let directory = (!directory.is_empty()).then(|| Path::new(OsStr::from_bytes(directory)));
@@ -36,15 +36,26 @@ pub(crate) fn log_place(path: &Path, options: &Options) -> Place {
 impl Database {
     /// Tells a logger that the database is open, or else the file LOG, and stores the options.
     pub(crate) fn begin_telling(&self, options: &Options, path: &str) -> Result<()> {
-        match &options.more.logger {
+        match &options.objects.logger {
             Some(logger) => {
                 self.db.add_listener(logger.clone())?;
                 logger.opened(path);
+                self.tell_families(logger);
                 self.tell_by(logger.clone());
             }
             None => self.begin_log(options)?,
         }
         self.store_options()
+    }
+
+    /// Tells a logger what each column family has.
+    fn tell_families(&self, logger: &Logger) {
+        for shape in self.db.shape().tables.iter().filter(|shape| !shape.name.starts_with("terrane:")) {
+            let levels = shape.runs.iter().chain(&shape.levels);
+            let (extents, bytes) =
+                levels.fold((0, 0), |(extents, bytes), level| (extents + level.extents, bytes + level.bytes));
+            logger.found(&shape.name, extents, bytes);
+        }
     }
 
     /// Whether no info files are written: a reader does not write, and a database in memory has no directory.
@@ -66,7 +77,7 @@ impl Database {
         for family in self.families() {
             family_lines(&family).iter().for_each(|line| lines.add_to_head(line));
         }
-        let logger = Logger::to_file(options.knobs.info_log_level, lines);
+        let logger = Logger::to_file(options.fields.info_log_level, lines);
         let logger = Arc::new(logger);
         self.db.add_listener(logger.clone())?;
         self.tell_by(logger);
@@ -133,7 +144,7 @@ fn family_lines(family: &Family) -> Vec<String> {
     let mut lines = vec![format!("--------------- Options for column family [{}]:", family.table.name())];
     let table = options.table.rows(For::Log).into_iter();
     let table: Vec<String> = table.map(|(name, value)| format!("  {name}: {value}")).collect();
-    let collectors = [("table_properties_collectors", options.more.collectors.join("; "))];
+    let collectors = [("table_properties_collectors", options.objects.collectors.join("; "))];
     lines.extend(shown(options.family_rows(For::Log)));
     lines.extend(shown(collectors.into_iter().filter(|(_, value)| !value.is_empty()).collect()));
     lines.push(format!("           table_factory options: \n{}", table.join("\n")));
@@ -188,12 +199,12 @@ export! {
 
     fn rocksdb_load_latest_options_destroy(
         database: Option<Box<Options>>,
-        names: GivenBack<*mut c_char>,
-        families: GivenBack<*mut Options>,
+        names: ReturnedList<c_char>[count],
+        families: ReturnedList<Options>[count],
         count: usize,
     ) {
         drop(database);
-        names.free_strings(count);
-        families.free_handles(count);
+        names.free_strings();
+        families.free_handles();
     }
 }

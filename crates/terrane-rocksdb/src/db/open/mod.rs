@@ -17,6 +17,7 @@ use crate::batch::wal_filter::{Filtering, LogFilter};
 use crate::callbacks::comparator::BYTEWISE;
 use crate::callbacks::operator_registry::{Slots, any_functions};
 use crate::callbacks::order::Order;
+use crate::db::asked::Asked;
 use crate::db::open::attachments::Attached;
 use crate::db::secondary_views::Views;
 use crate::db::timestamps::History;
@@ -58,10 +59,10 @@ pub(crate) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
         slots.compare_by(wanted.options.comparator.as_ref());
     }
     let mut engine_options = database_options(options, default.options, &slots.of(DEFAULT))?;
-    engine_options.create_if_missing = access == Access::Write && options.knobs.create_if_missing != 0;
+    engine_options.create_if_missing = access == Access::Write && options.fields.create_if_missing != 0;
     // As RocksDB, which looks for its own names only.
     engine_options.beside_others = true;
-    engine_options.error_if_exists = access == Access::Write && options.knobs.error_if_exists != 0;
+    engine_options.error_if_exists = access == Access::Write && options.fields.error_if_exists != 0;
     engine_options.read_only = access != Access::Write;
     let is_in_memory = options.environment.as_ref().is_some_and(|environment| environment.memory.is_some());
     if is_in_memory && engine_options.direct_io {
@@ -76,7 +77,7 @@ pub(crate) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
     }
     let (db, follower) = match access {
         Access::Follow => {
-            let follower = follow_engine(path, options, &engine_options, &slots)?;
+            let follower = follow_engine(path, options, &engine_options, slots.functions())?;
             (follower.view(), Some(follower))
         }
         _ => {
@@ -91,7 +92,7 @@ pub(crate) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
         }
     };
     let attached = Attached::of(options, follower);
-    let create = access == Access::Write && options.knobs.create_missing_column_families != 0;
+    let create = access == Access::Write && options.fields.create_missing_column_families != 0;
     let opened = check_names(&db, wanted, create, access)
         .and_then(|()| open_families((db.clone(), attached), wanted, &slots, access));
     let opened = opened.and_then(|database| {
@@ -124,7 +125,7 @@ fn refuse_by_presence(path: &str, options: &terrane::Options) -> Result<()> {
 
 /// The filter of the log, where there is one and it can be asked.
 fn filter_of(options: &Options, wanted: &[Wanted<'_>], access: Access) -> Result<Option<Arc<LogFilter>>> {
-    let Some(filter) = options.more.wal_filter.clone() else { return Ok(None) };
+    let Some(filter) = options.objects.wal_filter.clone() else { return Ok(None) };
     if access != Access::Write {
         return Err(Failure::not_implemented(
             "WAL filter: it changes the log, and the database is opened read-only; open it for writing",
@@ -173,18 +174,17 @@ fn of_opening(error: terrane::Error, path: &str) -> Failure {
     }
 }
 
+/// Opens for writing, or for reading without a lock: a reader keeps no writer from opening, as in RocksDB. It
+/// sees the state of its opening; rows that only its extents held, and that a writer has merged since, fail
+/// with an error, they are never wrong.
 fn open_engine(path: &str, options: &Options, engine: &terrane::Options, functions: Functions) -> Result<Db> {
+    if engine.read_only {
+        return Ok(follow_engine(path, options, engine, functions)?.view());
+    }
     if let Some(memory) = options.environment.as_ref().and_then(|environment| environment.memory.as_ref()) {
         return Ok(Db::open_with_functions_on(memory.disk(), path, engine, Env::real(), functions)?);
     }
-    let opened = match Db::open_with_functions(path, engine, functions.clone()) {
-        // Another process writes to it: the reader sees its present state.
-        Err(error) if error.kind() == Kind::Busy && engine.read_only => {
-            Db::open_follower_with(path, engine, functions).map(|follower| follower.view())
-        }
-        opened => opened,
-    };
-    opened.map_err(|error| of_opening(error, path))
+    Db::open_with_functions(path, engine, functions).map_err(|error| of_opening(error, path))
 }
 
 /// What RocksDB says where a column family is opened without the comparator that it was made with, which the
@@ -208,17 +208,17 @@ fn other_comparator(wanted: &str, found: &str) -> Failure {
     Failure::invalid(format_args!("{}: does not match existing comparator {}", shown(wanted), shown(found)))
 }
 
-/// Follows a database that another process writes.
+/// Follows a database that another process may write.
 fn follow_engine(
     path: &str,
     options: &Options,
     engine: &terrane::Options,
-    slots: &Arc<Slots>,
+    functions: Functions,
 ) -> Result<Follower> {
     let memory = options.environment.as_ref().and_then(|environment| environment.memory.as_ref());
     Ok(match memory {
-        Some(memory) => Follower::open(memory.disk(), path, engine, slots.functions(), Env::real())?,
-        None => Db::open_follower_with(path, engine, slots.functions())?,
+        Some(memory) => Follower::open(memory.disk(), path, engine, functions, Env::real())?,
+        None => Db::open_follower_with(path, engine, functions)?,
     })
 }
 
@@ -313,7 +313,7 @@ pub(crate) fn opened_family(
     refuse_ttl_of_timestamps(wanted)?;
     if access == Access::Write {
         table.set_option("prefix_extractor", &extractor(wanted.options))?;
-        let is_automatic = wanted.options.knobs.disable_auto_compactions == 0;
+        let is_automatic = wanted.options.fields.disable_auto_compactions == 0;
         table.set_option(AUTO_COMPACTION, if is_automatic { "true" } else { "false" })?;
         let ttl = match wanted.ttl_seconds {
             1.. => format!("{}s", wanted.ttl_seconds),
@@ -346,6 +346,7 @@ pub(crate) fn opened_family(
         options,
         statistics,
         iterators,
+        asked: Asked::default(),
         views: None,
     })
 }

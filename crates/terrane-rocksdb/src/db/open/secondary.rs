@@ -7,8 +7,9 @@ use crate::db::open::Access;
 use crate::db::open::handles::{Listed, open_default, open_listed, open_listed_and, plain};
 use crate::db::timestamps::timestamp_gc::trim;
 use crate::db::{Database, FamilyHandle};
+use crate::ffi::arguments::Text;
 use crate::ffi::failure::{Given, Result};
-use crate::ffi::types::{Bytes, List, Out, OutList, Text, lasting_text, put};
+use crate::ffi::types::{Out, lasting_text, put};
 use crate::options::database::Options;
 
 /// Takes out all versions newer than a timestamp, of all column families or of none.
@@ -34,12 +35,12 @@ export! {
         path: Text<'_>,
         _secondary_path: Text<'_>,
         count: i32,
-        names: List<'_, Text<'_>>,
-        family_options: List<'_, Option<&Options>>,
-        handles: OutList<'_, Option<Box<FamilyHandle>>>,
+        names: List<'_, Text<'_>>[count],
+        family_options: List<'_, Option<&Options>>[count],
+        handles: OutList<'_, Option<Box<FamilyHandle>>>[count],
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
-        let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
+        let listed = Listed { names, options: family_options, ttls: &[], handles };
         open_listed(options, path, listed, Access::Follow, plain)
     }
 
@@ -51,15 +52,15 @@ export! {
         options: Option<&Options>,
         path: Text<'_>,
         count: i32,
-        names: List<'_, Text<'_>>,
-        family_options: List<'_, Option<&Options>>,
-        handles: OutList<'_, Option<Box<FamilyHandle>>>,
+        names: List<'_, Text<'_>>[count],
+        family_options: List<'_, Option<&Options>>[count],
+        handles: OutList<'_, Option<Box<FamilyHandle>>>[count],
         timestamp: Bytes<'_>,
         timestamp_len: usize,
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
-        let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
-        let timestamp = timestamp.of(timestamp_len);
+        let listed = Listed { names, options: family_options, ttls: &[], handles };
+        let timestamp = timestamp;
         open_listed_and(options, path, listed, (Access::Write, plain), |database| trim_all(database, timestamp))
     }
 

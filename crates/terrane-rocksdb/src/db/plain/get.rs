@@ -1,15 +1,17 @@
 //! Values by key.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use crate::db::plain::multi_get::Many;
+use terrane::read_counters;
+
+use crate::db::plain::multi_get::MultiGetValues;
 use crate::db::timestamps::read::Reader;
 use crate::db::{Database, Family};
 use crate::ffi::failure::{Failure, Result};
-use crate::ffi::types::{Bytes, Out, OutList, lasting, put};
+use crate::ffi::types::{Out, lasting, put};
 use crate::options::objects::statistics::moment;
 use crate::options::read_write::ReadOptions;
 
@@ -20,7 +22,38 @@ pub(crate) struct Pinned {
     /// this memory.
     bytes: Vec<u8>,
     /// One of several that were read together.
-    among: Option<(Arc<Many>, usize)>,
+    among: Option<(Arc<MultiGetValues>, usize)>,
+    /// The next one of those that wait to be given out again.
+    next: Option<Box<Pinned>>,
+}
+
+/// Handles that were destroyed on a thread: a multi-get gives out as many as it has keys.
+struct SpareHandles {
+    first: Cell<Option<Box<Pinned>>>,
+    count: Cell<usize>,
+}
+
+impl SpareHandles {
+    const fn new() -> SpareHandles {
+        SpareHandles { first: Cell::new(None), count: Cell::new(0) }
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<Box<Pinned>> {
+        let mut handle = self.first.take()?;
+        self.first.set(handle.next.take());
+        self.count.set(self.count.get() - 1);
+        Some(handle)
+    }
+
+    #[inline]
+    fn push(&self, mut handle: Box<Pinned>) {
+        if self.count.get() < SPARE_HANDLES_MAX {
+            handle.next = self.first.take();
+            self.first.set(Some(handle));
+            self.count.set(self.count.get() + 1);
+        }
+    }
 }
 
 impl Pinned {
@@ -31,7 +64,7 @@ impl Pinned {
     }
 
     /// The value of this index, which is there.
-    pub(crate) fn one_of(values: Arc<Many>, index: usize) -> Box<Pinned> {
+    pub(crate) fn one_of(values: Arc<MultiGetValues>, index: usize) -> Box<Pinned> {
         let mut handle = Pinned::spare();
         handle.among = Some((values, index));
         handle
@@ -39,24 +72,28 @@ impl Pinned {
 
     /// Gives each place whose key has a value a handle with a copy of it.
     pub(crate) fn copies_of<'p, 'v>(
-        values: impl Iterator<Item = (&'p mut MaybeUninit<Option<Box<Pinned>>>, Option<&'v [u8]>)>,
+        mut values: impl Iterator<Item = (&'p mut MaybeUninit<Option<Box<Pinned>>>, Option<&'v [u8]>)>,
     ) {
-        let mut spare = SPARE_HANDLES.try_with(RefCell::take).unwrap_or_default();
-        for (place, value) in values {
-            place.write(value.map(|value| {
-                let mut handle = spare.pop().unwrap_or_default();
-                handle.bytes.extend_from_slice(value);
-                handle
-            }));
+        // A thread that is about to end keeps none.
+        let none = SpareHandles::new();
+        let mut copy = |spare: &SpareHandles| {
+            for (place, value) in &mut values {
+                place.write(value.map(|value| {
+                    let mut handle = spare.pop().unwrap_or_default();
+                    handle.bytes.extend_from_slice(value);
+                    handle
+                }));
+            }
+        };
+        if SPARE_HANDLES.try_with(&mut copy).is_err() {
+            copy(&none);
         }
-        let _ = SPARE_HANDLES.try_with(|handles| handles.replace(spare));
     }
 
     /// A handle without a value: one that was given back, or a new one.
     #[inline]
     fn spare() -> Box<Pinned> {
-        let spare = SPARE_HANDLES.try_with(|spare| spare.try_borrow_mut().ok()?.pop()).ok().flatten();
-        spare.unwrap_or_default()
+        SPARE_HANDLES.try_with(SpareHandles::pop).ok().flatten().unwrap_or_default()
     }
 
     /// Takes a handle back, with what memory it may keep for the next value.
@@ -68,13 +105,7 @@ impl Pinned {
         }
         self.bytes.clear();
         // A thread that is about to end keeps none.
-        let _ = SPARE_HANDLES.try_with(|spare| {
-            if let Ok(mut spare) = spare.try_borrow_mut()
-                && spare.len() < SPARE_HANDLES_MAX
-            {
-                spare.push(self);
-            }
-        });
+        let _ = SPARE_HANDLES.try_with(|spare| spare.push(self));
     }
 
     #[inline]
@@ -89,9 +120,7 @@ impl Pinned {
 thread_local! {
     /// Where values are read to before they are copied for the caller.
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-    /// Handles that were destroyed on this thread: a multi-get gives out as many as it has keys.
-    #[expect(clippy::vec_box, reason = "handles go out as boxes, and come back as such")]
-    static SPARE_HANDLES: RefCell<Vec<Box<Pinned>>> = const { RefCell::new(Vec::new()) };
+    static SPARE_HANDLES: SpareHandles = const { SpareHandles::new() };
 }
 
 /// Most handles that a thread keeps, and most memory for a value that each of them does.
@@ -131,13 +160,14 @@ fn read_specially(
     key: &[u8],
     value: &mut Vec<u8>,
 ) -> Result<bool> {
-    let began = family.statistics.as_ref().map(|_| moment());
+    let began = family.statistics.as_ref().map(|_| (moment(), read_counters()));
     let found = if family.history.is_some() || options.is_some_and(ReadOptions::is_of_the_past) {
         read(family, options, key).map(|found| found.map(|found| *value = found).is_some())
     } else {
         family.seen().get_into(key, value).map_err(Failure::from)
     };
-    if let (Some(statistics), Some(began)) = (&family.statistics, began) {
+    if let (Some(statistics), Some((began, counters))) = (&family.statistics, began) {
+        statistics.found_blocks(counters);
         let len = matches!(found, Ok(true)).then_some(value.len());
         statistics.read(moment().saturating_sub(began), len);
     }
@@ -249,7 +279,7 @@ cf_variants! {
         len: Out<'_, usize>,
         error: ErrPtr<'_>,
     ) -> *mut c_char as target {
-        get(target.family(database)?, options, key.of(key_len), len)
+        get(target.family(database)?, options, key, len)
     }
 
     fn rocksdb_get_pinned | rocksdb_get_pinned_cf(
@@ -259,7 +289,7 @@ cf_variants! {
         key_len: usize,
         error: ErrPtr<'_>,
     ) -> Option<Box<Pinned>> as target {
-        pinned(target.family(database)?, options, key.of(key_len))
+        pinned(target.family(database)?, options, key)
     }
 
     fn rocksdb_get_into_buffer | rocksdb_get_into_buffer_cf(
@@ -267,13 +297,13 @@ cf_variants! {
         options: Option<&ReadOptions>;
         key: Bytes<'_>,
         key_len: usize,
-        buffer: OutList<'_, u8>,
+        buffer: OutList<'_, u8>[buffer_len],
         buffer_len: usize,
         len: Out<'_, usize>,
         found: Out<'_, u8>,
         error: ErrPtr<'_>,
     ) -> u8 as target {
-        into_buffer(target.family(database)?, options, key.of(key_len), buffer.of(buffer_len), (len, found))
+        into_buffer(target.family(database)?, options, key, buffer, (len, found))
     }
 
     fn rocksdb_key_may_exist | rocksdb_key_may_exist_cf(
@@ -288,7 +318,7 @@ cf_variants! {
         found: Out<'_, u8>,
     ) -> u8 as target {
         let family = target.family(database).ok().map(|family| &**family);
-        may_exist(family, options, key.of(key_len), (value, len, found))
+        may_exist(family, options, key, (value, len, found))
     }
 }
 

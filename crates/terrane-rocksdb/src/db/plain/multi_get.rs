@@ -5,38 +5,40 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use terrane::{Table, Values};
+use terrane::{Table, Values, read_counters};
 
+use crate::db::cf_variants::Targets;
 use crate::db::plain::get::Pinned;
 use crate::db::timestamps::read::Reader;
 use crate::db::{Database, Family, FamilyHandle, family};
+use crate::ffi::arguments::LentSlice;
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::{Bytes, List, OutList, Slice, caught, lasting, lasting_text};
+use crate::ffi::types::{caught, lasting, lasting_text};
 use crate::options::objects::statistics::moment;
 use crate::options::read_write::ReadOptions;
 
 /// The values of several keys.
-pub(crate) enum Many {
+pub(crate) enum MultiGetValues {
     /// Where they were read to.
     Together(Values),
     /// Of versions: each by itself.
     Apart(Vec<Option<Vec<u8>>>),
 }
 
-impl Many {
+impl MultiGetValues {
     /// How many keys were read.
     pub(crate) fn len(&self) -> usize {
         match self {
-            Many::Together(values) => values.len(),
-            Many::Apart(values) => values.len(),
+            MultiGetValues::Together(values) => values.len(),
+            MultiGetValues::Apart(values) => values.len(),
         }
     }
 
     /// The value of the key with this index.
     pub(crate) fn get(&self, index: usize) -> Option<&[u8]> {
         match self {
-            Many::Together(values) => values.get(index),
-            Many::Apart(values) => values.get(index)?.as_deref(),
+            MultiGetValues::Together(values) => values.get(index),
+            MultiGetValues::Apart(values) => values.get(index)?.as_deref(),
         }
     }
 }
@@ -67,7 +69,11 @@ fn keep_values(values: Values) {
 }
 
 /// Reads keys of one family, as of one moment.
-pub(crate) fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Many> {
+pub(crate) fn multi_get(
+    family: &Family,
+    options: Option<&ReadOptions>,
+    keys: &[&[u8]],
+) -> Result<MultiGetValues> {
     read_table((family, &family.seen()), options, keys, Values::new())
 }
 
@@ -77,21 +83,22 @@ fn read_table(
     options: Option<&ReadOptions>,
     keys: &[&[u8]],
     mut values: Values,
-) -> Result<Many> {
+) -> Result<MultiGetValues> {
     if let Some(mut reader) = Reader::of(family, table, options)? {
         let values = keys.iter().map(|key| Ok(reader.get(key)?.map(|(value, _)| value)));
-        return values.collect::<Result<_>>().map(Many::Apart);
+        return values.collect::<Result<_>>().map(MultiGetValues::Apart);
     }
-    let began = family.statistics.as_ref().map(|_| moment());
+    let began = family.statistics.as_ref().map(|_| (moment(), read_counters()));
     match options.and_then(|options| options.snapshot.as_ref()) {
         Some(snapshot) => snapshot.multi_get_into(table, keys, &mut values)?,
         None => table.multi_get_into(keys, &mut values)?,
     }
-    if let (Some(statistics), Some(began)) = (&family.statistics, began) {
+    if let (Some(statistics), Some((began, counters))) = (&family.statistics, began) {
+        statistics.found_blocks(counters);
         let found = values.iter().filter(Option::is_some).count();
-        statistics.read_many(moment().saturating_sub(began), keys.len(), found);
+        statistics.multi_get(moment().saturating_sub(began), keys.len(), found);
     }
-    Ok(Many::Together(values))
+    Ok(MultiGetValues::Together(values))
 }
 
 /// Reads keys of several families, as of one moment.
@@ -129,14 +136,12 @@ pub(crate) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Places for so many results.
-    pub(crate) fn of(
-        count: usize,
-        values: OutList<'a, *mut c_char>,
-        lengths: OutList<'a, usize>,
-        errors: OutList<'a, *mut c_char>,
+    pub(crate) fn new(
+        values: &'a mut [MaybeUninit<*mut c_char>],
+        lengths: &'a mut [MaybeUninit<usize>],
+        errors: &'a mut [MaybeUninit<*mut c_char>],
     ) -> Places<'a> {
-        Places { values: values.of(count), lengths: lengths.of(count), errors: errors.of(count) }
+        Places { values, lengths, errors }
     }
 
     /// Fills all places with values, or with a failure.
@@ -170,12 +175,12 @@ const COPIED_BYTES_MAX: usize = 1024;
 fn fill_pinned(
     places: &mut [MaybeUninit<Option<Box<Pinned>>>],
     errors: &mut [MaybeUninit<*mut c_char>],
-    read: Result<Many>,
+    read: Result<MultiGetValues>,
 ) {
     fill_errors(errors, read.as_ref().err());
     match read {
         Err(_) => places.iter_mut().for_each(|place| _ = place.write(None)),
-        Ok(Many::Together(values))
+        Ok(MultiGetValues::Together(values))
             if values.iter().flatten().all(|value| value.len() <= COPIED_BYTES_MAX) =>
         {
             Pinned::copies_of(places.iter_mut().zip(values.iter()));
@@ -190,8 +195,30 @@ fn fill_pinned(
     }
 }
 
+/// Reads keys of the default column family for the places of a multi-get.
+fn fill_from_one(
+    database: Option<&Database>,
+    options: Option<&ReadOptions>,
+    keys: &[&[u8]],
+    places: Places<'_>,
+) {
+    let spare = spare_values();
+    let read = caught(|| {
+        let family = database.given()?.default_family();
+        read_table((family, &family.seen()), options, keys, spare)
+    });
+    places.fill(read.as_ref().err(), |at| read.as_ref().ok()?.get(at));
+    if let Ok(MultiGetValues::Together(values)) = read {
+        keep_values(values);
+    }
+}
+
 /// Reads keys of one family for the places of a batched multi-get.
-fn read_pinned(handle: Option<&FamilyHandle>, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Many> {
+fn read_pinned(
+    handle: Option<&FamilyHandle>,
+    options: Option<&ReadOptions>,
+    keys: &[&[u8]],
+) -> Result<MultiGetValues> {
     let spare = spare_values();
     caught(|| {
         let family = family(handle)?;
@@ -199,64 +226,45 @@ fn read_pinned(handle: Option<&FamilyHandle>, options: Option<&ReadOptions>, key
     })
 }
 
-export! {
-    fn rocksdb_multi_get(
+cf_list_variants! {
+    fn rocksdb_multi_get | rocksdb_multi_get_cf(
         database: Option<&Database>,
-        options: Option<&ReadOptions>,
+        options: Option<&ReadOptions>;
         count: usize,
-        keys: List<'_, Bytes<'_>>,
+        keys: List<'_, Bytes<'_>>[count],
         key_lens: List<'_, usize>,
-        values: OutList<'_, *mut c_char>,
-        value_lens: OutList<'_, usize>,
-        errors: OutList<'_, *mut c_char>,
-    ) {
-        let keys = keys.with(key_lens, count);
-        let places = Places::of(count, values, value_lens, errors);
-        let spare = spare_values();
-        let read = caught(|| {
-            let family = database.given()?.default_family();
-            read_table((family, &family.seen()), options, &keys, spare)
-        });
-        places.fill(read.as_ref().err(), |at| read.as_ref().ok()?.get(at));
-        if let Ok(Many::Together(values)) = read {
-            keep_values(values);
+        values: OutList<'_, *mut c_char>[count],
+        value_lens: OutList<'_, usize>[count],
+        errors: OutList<'_, *mut c_char>[count],
+    ) as targets {
+        let places = Places::new(values, value_lens, errors);
+        match targets {
+            Targets::Default => fill_from_one(database, options, &keys, places),
+            Targets::Handles(_) => {
+                let read = caught(|| {
+                    let database = database.given()?;
+                    read_families(database, options, &targets.families(database, keys.len())?, &keys)
+                });
+                places.fill_with(&read);
+            }
         }
     }
+}
 
-    fn rocksdb_multi_get_cf(
-        database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        handles: List<'_, Option<&FamilyHandle>>,
-        count: usize,
-        keys: List<'_, Bytes<'_>>,
-        key_lens: List<'_, usize>,
-        values: OutList<'_, *mut c_char>,
-        value_lens: OutList<'_, usize>,
-        errors: OutList<'_, *mut c_char>,
-    ) {
-        let keys = keys.with(key_lens, count);
-        let places = Places::of(count, values, value_lens, errors);
-        let read = caught(|| {
-            let families = handles.of(count).iter().map(|handle| family(*handle));
-            read_families(database.given()?, options, &families.collect::<Result<Vec<_>>>()?, &keys)
-        });
-        places.fill_with(&read);
-    }
-
+export! {
     fn rocksdb_batched_multi_get_cf(
         _database: Option<&Database>,
         options: Option<&ReadOptions>,
         handle: Option<&FamilyHandle>,
         count: usize,
-        keys: List<'_, Bytes<'_>>,
+        keys: List<'_, Bytes<'_>>[count],
         key_lens: List<'_, usize>,
-        values: OutList<'_, Option<Box<Pinned>>>,
-        errors: OutList<'_, *mut c_char>,
+        values: OutList<'_, Option<Box<Pinned>>>[count],
+        errors: OutList<'_, *mut c_char>[count],
         _is_sorted: u8,
     ) {
-        let keys = keys.with(key_lens, count);
         let read = read_pinned(handle, options, &keys);
-        fill_pinned(values.of(count), errors.of(count), read);
+        fill_pinned(values, errors, read);
     }
 
     fn rocksdb_batched_multi_get_cf_slice(
@@ -264,13 +272,13 @@ export! {
         options: Option<&ReadOptions>,
         handle: Option<&FamilyHandle>,
         count: usize,
-        keys: List<'_, Slice>,
-        values: OutList<'_, Option<Box<Pinned>>>,
-        errors: OutList<'_, *mut c_char>,
+        keys: List<'_, LentSlice<'_>>[count],
+        values: OutList<'_, Option<Box<Pinned>>>[count],
+        errors: OutList<'_, *mut c_char>[count],
         _is_sorted: u8,
     ) {
-        let keys: Vec<&[u8]> = keys.of(count).iter().map(Slice::bytes).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(LentSlice::bytes).collect();
         let read = read_pinned(handle, options, &keys);
-        fill_pinned(values.of(count), errors.of(count), read);
+        fill_pinned(values, errors, read);
     }
 }

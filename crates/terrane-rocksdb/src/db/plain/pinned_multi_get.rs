@@ -3,10 +3,11 @@
 use std::ffi::{c_char, c_int};
 
 use crate::db::plain::get::read;
-use crate::db::plain::multi_get::{Many, read_many};
+use crate::db::plain::multi_get::{MultiGetValues, multi_get};
 use crate::db::{Database, Family, FamilyHandle, family};
+use crate::ffi::arguments::LentSlice;
 use crate::ffi::failure::{Failure, Result};
-use crate::ffi::types::{List, Out, Slice, caught, put};
+use crate::ffi::types::{Out, caught, put};
 use crate::options::read_write::ReadOptions;
 
 const NOT_FOUND: c_int = 0;
@@ -15,37 +16,37 @@ const ERROR: c_int = 2;
 const OUT_OF_BOUNDS: c_int = 3;
 
 /// What became of each key.
-pub(crate) enum PinnedMany {
+pub(crate) enum PinnedMultiGet {
     /// All were read.
-    Together(Many),
+    Together(MultiGetValues),
     /// One failed at least, so each was read by itself.
     Apart(Vec<Result<Option<Vec<u8>>>>),
 }
 
-impl PinnedMany {
-    fn read(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> PinnedMany {
-        match read_many(family, options, keys) {
-            Ok(values) => PinnedMany::Together(values),
-            Err(_) => PinnedMany::Apart(keys.iter().map(|key| read(family, options, key)).collect()),
+impl PinnedMultiGet {
+    fn read(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> PinnedMultiGet {
+        match multi_get(family, options, keys) {
+            Ok(values) => PinnedMultiGet::Together(values),
+            Err(_) => PinnedMultiGet::Apart(keys.iter().map(|key| read(family, options, key)).collect()),
         }
     }
 
-    fn failed(failure: &Failure, count: usize) -> PinnedMany {
-        PinnedMany::Apart(vec![Err(failure.clone()); count])
+    fn failed(failure: &Failure, count: usize) -> PinnedMultiGet {
+        PinnedMultiGet::Apart(vec![Err(failure.clone()); count])
     }
 
     fn count(&self) -> usize {
         match self {
-            PinnedMany::Together(values) => values.len(),
-            PinnedMany::Apart(results) => results.len(),
+            PinnedMultiGet::Together(values) => values.len(),
+            PinnedMultiGet::Apart(results) => results.len(),
         }
     }
 
     /// The value of a key, or nothing, or its failure.
     fn result(&self, at: usize) -> std::result::Result<Option<&[u8]>, &Failure> {
         match self {
-            PinnedMany::Together(values) => Ok(values.get(at)),
-            PinnedMany::Apart(results) => match &results[at] {
+            PinnedMultiGet::Together(values) => Ok(values.get(at)),
+            PinnedMultiGet::Apart(results) => match &results[at] {
                 Ok(value) => Ok(value.as_deref()),
                 Err(failure) => Err(failure),
             },
@@ -61,7 +62,7 @@ fn lend((place, len): Place<'_>, bytes: Option<&[u8]>) {
     put(len, bytes.map_or(0, <[u8]>::len));
 }
 
-fn tell(many: Option<&PinnedMany>, at: usize, value: Place<'_>, error: Place<'_>) -> c_int {
+fn tell(many: Option<&PinnedMultiGet>, at: usize, value: Place<'_>, error: Place<'_>) -> c_int {
     let Some(many) = many.filter(|many| at < many.count()) else {
         lend(value, None);
         lend(error, None);
@@ -83,20 +84,20 @@ export! {
         options: Option<&ReadOptions>,
         handle: Option<&FamilyHandle>,
         count: usize,
-        keys: List<'_, Slice>,
+        keys: List<'_, LentSlice<'_>>[count],
         _is_sorted: u8,
-    ) -> Option<Box<PinnedMany>> {
-        let keys: Vec<&[u8]> = keys.of(count).iter().map(Slice::bytes).collect();
-        let read = caught(|| Ok(PinnedMany::read(family(handle)?, options, &keys)));
-        Some(Box::new(read.unwrap_or_else(|failure| PinnedMany::failed(&failure, keys.len()))))
+    ) -> Option<Box<PinnedMultiGet>> {
+        let keys: Vec<&[u8]> = keys.iter().map(LentSlice::bytes).collect();
+        let read = caught(|| Ok(PinnedMultiGet::read(family(handle)?, options, &keys)));
+        Some(Box::new(read.unwrap_or_else(|failure| PinnedMultiGet::failed(&failure, keys.len()))))
     }
 
-    fn rocksdb_pinnable_multi_get_count(many: Option<&PinnedMany>) -> usize {
-        many.map_or(0, PinnedMany::count)
+    fn rocksdb_pinnable_multi_get_count(many: Option<&PinnedMultiGet>) -> usize {
+        many.map_or(0, PinnedMultiGet::count)
     }
 
     fn rocksdb_pinnable_multi_get_result(
-        many: Option<&PinnedMany>,
+        many: Option<&PinnedMultiGet>,
         at: usize,
         value: Out<'_, *const c_char>,
         value_len: Out<'_, usize>,
@@ -106,7 +107,7 @@ export! {
         tell(many, at, (value, value_len), (failure, failure_len))
     }
 
-    fn rocksdb_pinnable_multi_get_destroy(many: Option<Box<PinnedMany>>) {
+    fn rocksdb_pinnable_multi_get_destroy(many: Option<Box<PinnedMultiGet>>) {
         drop(many);
     }
 }

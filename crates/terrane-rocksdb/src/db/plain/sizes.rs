@@ -1,8 +1,9 @@
 //! Sizes of ranges, and verification of what is stored.
 
+use std::mem::MaybeUninit;
+
 use crate::db::{Database, Family, FamilyHandle, family};
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::{Bytes, List, OutList};
 use crate::generated::objects::SizeApproximationOptions;
 use crate::options::read_write::ReadOptions;
 
@@ -24,8 +25,8 @@ impl Counted {
     }
 
     fn of(options: Option<&SizeApproximationOptions>) -> Result<Counted> {
-        let knobs = &options.given()?.knobs;
-        Counted { memory: knobs.include_memtables != 0, stored: knobs.include_files != 0 }.checked()
+        let fields = &options.given()?.fields;
+        Counted { memory: fields.include_memtables != 0, stored: fields.include_files != 0 }.checked()
     }
 
     fn checked(self) -> Result<Counted> {
@@ -36,22 +37,15 @@ impl Counted {
     }
 }
 
-/// Keys and their lengths.
-type Keys<'a> = (List<'a, Bytes<'a>>, List<'a, usize>);
-
 /// Bytes of ranges, about, each with its end excluded.
 fn sizes(
     family: &Family,
     counted: Counted,
-    count: i32,
-    (starts, start_lens): Keys<'_>,
-    (limits, limit_lens): Keys<'_>,
-    places: OutList<'_, u64>,
+    (starts, limits): (&[&[u8]], &[&[u8]]),
+    places: &mut [MaybeUninit<u64>],
 ) -> Result<()> {
-    let count = usize::try_from(count).unwrap_or(0);
     let table = family.seen();
-    let ranges = starts.with(start_lens, count).into_iter().zip(limits.with(limit_lens, count));
-    for (place, (start, limit)) in places.of(count).iter_mut().zip(ranges) {
+    for (place, (&start, &limit)) in places.iter_mut().zip(starts.iter().zip(limits)) {
         let mut size = 0;
         let kept;
         let range = match &family.history {
@@ -87,7 +81,7 @@ fn verify(database: &Database) -> Result<()> {
 /// Where checksums of files were asked for, verifies all that is stored: every block has one. Else it is
 /// refused in RocksDB's words.
 fn verify_files(database: &Database) -> Result<()> {
-    if !database.lock_options().more.has_file_checksums {
+    if !database.lock_options().objects.has_file_checksums {
         return Err(Failure::invalid(
             "Cannot verify file checksum if options.file_checksum_gen_factory is null",
         ));
@@ -99,29 +93,29 @@ cf_variants! {
     fn rocksdb_approximate_sizes | rocksdb_approximate_sizes_cf(
         database: Option<&Database>;
         count: i32,
-        starts: List<'_, Bytes<'_>>,
+        starts: List<'_, Bytes<'_>>[count],
         start_lens: List<'_, usize>,
-        limits: List<'_, Bytes<'_>>,
+        limits: List<'_, Bytes<'_>>[count],
         limit_lens: List<'_, usize>,
-        places: OutList<'_, u64>,
+        places: OutList<'_, u64>[count],
         error: ErrPtr<'_>,
     ) as target {
-        sizes(target.family(database)?, ALL, count, (starts, start_lens), (limits, limit_lens), places)
+        sizes(target.family(database)?, ALL, (&starts, &limits), places)
     }
 
     fn rocksdb_approximate_sizes_with_options | rocksdb_approximate_sizes_cf_with_options(
         database: Option<&Database>;
         options: Option<&SizeApproximationOptions>,
         count: i32,
-        starts: List<'_, Bytes<'_>>,
+        starts: List<'_, Bytes<'_>>[count],
         start_lens: List<'_, usize>,
-        limits: List<'_, Bytes<'_>>,
+        limits: List<'_, Bytes<'_>>[count],
         limit_lens: List<'_, usize>,
-        places: OutList<'_, u64>,
+        places: OutList<'_, u64>[count],
         error: ErrPtr<'_>,
     ) as target {
         let counted = Counted::of(options)?;
-        sizes(target.family(database)?, counted, count, (starts, start_lens), (limits, limit_lens), places)
+        sizes(target.family(database)?, counted, (&starts, &limits), places)
     }
 }
 
@@ -130,16 +124,16 @@ export! {
         _database: Option<&Database>,
         handle: Option<&FamilyHandle>,
         count: i32,
-        starts: List<'_, Bytes<'_>>,
+        starts: List<'_, Bytes<'_>>[count],
         start_lens: List<'_, usize>,
-        limits: List<'_, Bytes<'_>>,
+        limits: List<'_, Bytes<'_>>[count],
         limit_lens: List<'_, usize>,
         flags: u8,
-        places: OutList<'_, u64>,
+        places: OutList<'_, u64>[count],
         error: ErrPtr<'_>,
     ) {
         let counted = Counted::of_flags(flags)?;
-        sizes(family(handle)?, counted, count, (starts, start_lens), (limits, limit_lens), places)
+        sizes(family(handle)?, counted, (&starts, &limits), places)
     }
 
     fn rocksdb_verify_checksum(database: Option<&Database>, error: ErrPtr<'_>) {

@@ -1,16 +1,17 @@
 //! Reads and writes with user timestamps, and the lowest timestamp from which on a column family can be read.
 
 use std::ffi::c_char;
+use std::mem::MaybeUninit;
 
 use terrane::Table;
 
 use crate::batch::layout::Change;
-use crate::db::cf_variants::Target;
+use crate::db::cf_variants::{Target, Targets};
 use crate::db::plain::multi_get::Places;
 use crate::db::timestamps::read::Reader;
-use crate::db::{Database, Family, FamilyHandle, family};
+use crate::db::{Database, Family, FamilyHandle};
 use crate::ffi::failure::{Given, Result};
-use crate::ffi::types::{Bytes, List, Out, OutList, caught, lasting, put};
+use crate::ffi::types::{Out, caught, lasting, put};
 use crate::options::read_write::{ReadOptions, WriteOptions};
 
 impl Database {
@@ -65,6 +66,27 @@ fn read_seen(
     values.map(|value| Ok(value?.map(|value| (Vec::from(value), Vec::new())))).collect()
 }
 
+/// Reads keys of column families, all of them as of one moment.
+fn read_each(
+    database: &Database,
+    options: Option<&ReadOptions>,
+    targets: Targets<'_>,
+    keys: &[&[u8]],
+) -> Result<Vec<Found>> {
+    let Targets::Handles(_) = targets else {
+        return read(database.default_family(), options, keys);
+    };
+    let mut options = options.cloned().unwrap_or_default();
+    let sight = database.sight();
+    options.snapshot.get_or_insert_with(|| sight.snapshot());
+    let families = targets.families(database, keys.len())?;
+    let found = families.into_iter().zip(keys).map(|(family, key)| {
+        let mut found = read_seen((family, &sight.table(family)), Some(&options), &[key])?;
+        Ok(found.pop().flatten())
+    });
+    found.collect()
+}
+
 /// Gives out a value and its timestamp.
 fn get(
     family: &Family,
@@ -85,12 +107,11 @@ fn get(
 fn give_out(
     read: &Result<Vec<Found>>,
     values: Places<'_>,
-    count: usize,
-    timestamps: OutList<'_, *mut c_char>,
-    timestamp_lens: OutList<'_, usize>,
+    timestamps: &mut [MaybeUninit<*mut c_char>],
+    timestamp_lens: &mut [MaybeUninit<usize>],
 ) {
     let at = |at: usize| read.as_ref().ok()?.get(at)?.as_ref();
-    let places = timestamps.of(count).iter_mut().zip(timestamp_lens.of(count)).enumerate();
+    let places = timestamps.iter_mut().zip(timestamp_lens).enumerate();
     for (index, (timestamp, len)) in places {
         let found = at(index).map(|(_, timestamp)| timestamp);
         timestamp.write(found.map_or(std::ptr::null_mut(), |found| lasting(found)));
@@ -111,8 +132,6 @@ cf_variants! {
         value_len: usize,
         error: ErrPtr<'_>,
     ) as target {
-        let (key, timestamp) = (key.of(key_len), timestamp.of(timestamp_len));
-        let value = value.of(value_len);
         write(database, options, target, (key, timestamp), Change::Put(key, value))
     }
 
@@ -125,7 +144,6 @@ cf_variants! {
         timestamp_len: usize,
         error: ErrPtr<'_>,
     ) as target {
-        let (key, timestamp) = (key.of(key_len), timestamp.of(timestamp_len));
         write(database, options, target, (key, timestamp), Change::Delete(key))
     }
 
@@ -138,7 +156,6 @@ cf_variants! {
         timestamp_len: usize,
         error: ErrPtr<'_>,
     ) as target {
-        let (key, timestamp) = (key.of(key_len), timestamp.of(timestamp_len));
         write(database, options, target, (key, timestamp), Change::SingleDelete(key))
     }
 
@@ -153,59 +170,29 @@ cf_variants! {
         error: ErrPtr<'_>,
     ) -> *mut c_char as target {
         let family = target.family(database)?;
-        get(family, options, key.of(key_len), len, (timestamp, timestamp_len))
+        get(family, options, key, len, (timestamp, timestamp_len))
+    }
+}
+
+cf_list_variants! {
+    fn rocksdb_multi_get_with_ts | rocksdb_multi_get_cf_with_ts(
+        database: Option<&Database>,
+        options: Option<&ReadOptions>;
+        count: usize,
+        keys: List<'_, Bytes<'_>>[count],
+        key_lens: List<'_, usize>,
+        values: OutList<'_, *mut c_char>[count],
+        value_lens: OutList<'_, usize>[count],
+        timestamps: OutList<'_, *mut c_char>[count],
+        timestamp_lens: OutList<'_, usize>[count],
+        errors: OutList<'_, *mut c_char>[count],
+    ) as targets {
+        let found = caught(|| read_each(database.given()?, options, targets, &keys));
+        give_out(&found, Places::new(values, value_lens, errors), timestamps, timestamp_lens);
     }
 }
 
 export! {
-    fn rocksdb_multi_get_with_ts(
-        database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        count: usize,
-        keys: List<'_, Bytes<'_>>,
-        key_lens: List<'_, usize>,
-        values: OutList<'_, *mut c_char>,
-        value_lens: OutList<'_, usize>,
-        timestamps: OutList<'_, *mut c_char>,
-        timestamp_lens: OutList<'_, usize>,
-        errors: OutList<'_, *mut c_char>,
-    ) {
-        let keys = keys.with(key_lens, count);
-        let found = caught(|| read(database.given()?.default_family(), options, &keys));
-        let places = Places::of(count, values, value_lens, errors);
-        give_out(&found, places, count, timestamps, timestamp_lens);
-    }
-
-    fn rocksdb_multi_get_cf_with_ts(
-        database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        handles: List<'_, Option<&FamilyHandle>>,
-        count: usize,
-        keys: List<'_, Bytes<'_>>,
-        key_lens: List<'_, usize>,
-        values: OutList<'_, *mut c_char>,
-        value_lens: OutList<'_, usize>,
-        timestamps: OutList<'_, *mut c_char>,
-        timestamp_lens: OutList<'_, usize>,
-        errors: OutList<'_, *mut c_char>,
-    ) {
-        let keys = keys.with(key_lens, count);
-        let found = caught(|| {
-            // All of them see one moment.
-            let mut options = options.cloned().unwrap_or_default();
-            let sight = database.given()?.sight();
-            options.snapshot.get_or_insert_with(|| sight.snapshot());
-            let of_each = handles.of(count).iter().zip(&keys).map(|(handle, key)| {
-                let family = family(*handle)?;
-                let mut found = read_seen((family, &sight.table(family)), Some(&options), &[key])?;
-                Ok(found.pop().flatten())
-            });
-            of_each.collect()
-        });
-        let places = Places::of(count, values, value_lens, errors);
-        give_out(&found, places, count, timestamps, timestamp_lens);
-    }
-
     fn rocksdb_increase_full_history_ts_low(
         database: Option<&Database>,
         handle: Option<&FamilyHandle>,
@@ -215,7 +202,7 @@ export! {
     ) {
         let database = database.given()?;
         database.refuse_if_read_only()?;
-        handle.map_or(&**database.default_family(), |handle| &handle.family).raise_low(low.of(low_len))
+        handle.map_or(&**database.default_family(), |handle| &handle.family).raise_low(low)
     }
 
     fn rocksdb_get_full_history_ts_low(

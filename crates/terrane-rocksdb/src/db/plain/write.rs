@@ -5,8 +5,7 @@ use std::cmp::Ordering;
 use terrane::{Batch, Kind, Sync, Table};
 
 use crate::db::{Database, Family, FamilyHandle, family};
-use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::Bytes;
+use crate::ffi::failure::{Failure, Given, Result, is_of_device};
 use crate::options::objects::statistics::moment;
 use crate::options::read_write::WriteOptions;
 
@@ -24,14 +23,14 @@ impl Mode {
     /// What the options say; they must be there.
     #[inline]
     pub(crate) fn of(options: Option<&WriteOptions>) -> Result<Mode> {
-        let knobs = &options.given()?.knobs;
-        if knobs.sync != 0 && knobs.disable_wal != 0 {
+        let fields = &options.given()?.fields;
+        if fields.sync != 0 && fields.disable_wal != 0 {
             return Err(Failure::invalid("Sync writes has to enable WAL."));
         }
         Ok(Mode {
-            sync: if knobs.sync != 0 { Sync::Yes } else { Sync::No },
-            is_impatient: knobs.no_slowdown != 0,
-            skips_missing: knobs.ignore_missing_column_families != 0,
+            sync: if fields.sync != 0 { Sync::Yes } else { Sync::No },
+            is_impatient: fields.no_slowdown != 0,
+            skips_missing: fields.ignore_missing_column_families != 0,
         })
     }
 
@@ -47,12 +46,17 @@ impl Mode {
     }
 }
 
-/// What a write is refused with: one to a column family that was dropped in RocksDB's words.
+/// Whether a write failed because its column family was dropped.
+fn is_dropped(error: &terrane::Error) -> bool {
+    error.kind() == Kind::NotFound && !is_of_device(error)
+}
+
+/// The failure of a write. That of a write to a dropped column family has RocksDB's text.
 #[cold]
-pub(crate) fn gone(error: terrane::Error) -> Failure {
-    match error.kind() {
-        Kind::NotFound => Failure::invalid("Invalid column family specified in write batch"),
-        _ => error.into(),
+pub(crate) fn write_failure(error: terrane::Error) -> Failure {
+    match is_dropped(&error) {
+        true => Failure::invalid("Invalid column family specified in write batch"),
+        false => error.into(),
     }
 }
 
@@ -67,7 +71,7 @@ impl Database {
             Err(error) if mode.is_impatient && error.kind() == Kind::Busy => {
                 Err(Failure::new("Result incomplete", "Write stall"))
             }
-            Err(error) => Err(gone(error)),
+            Err(error) => Err(write_failure(error)),
             Ok(_) => Ok(()),
         }
     }
@@ -104,8 +108,8 @@ impl Database {
     #[inline]
     fn change_plainly(&self, mode: Mode, change: impl FnOnce() -> terrane::Result<()>) -> Result<()> {
         match self.counted(change) {
-            Err(error) if mode.skips_missing && error.kind() == Kind::NotFound => Ok(()),
-            done => done.map_err(gone),
+            Err(error) if mode.skips_missing && is_dropped(&error) => Ok(()),
+            done => done.map_err(write_failure),
         }
     }
 
@@ -201,7 +205,7 @@ cf_variants! {
         value_len: usize,
         error: ErrPtr<'_>,
     ) as target {
-        database.given()?.put(options, target.family(database)?, key.of(key_len), value.of(value_len))
+        database.given()?.put(options, target.family(database)?, key, value)
     }
 
     fn rocksdb_delete | rocksdb_delete_cf(
@@ -211,7 +215,7 @@ cf_variants! {
         key_len: usize,
         error: ErrPtr<'_>,
     ) as target {
-        database.given()?.delete(options, target.family(database)?, key.of(key_len))
+        database.given()?.delete(options, target.family(database)?, key)
     }
 
     fn rocksdb_singledelete | rocksdb_singledelete_cf(
@@ -221,7 +225,7 @@ cf_variants! {
         key_len: usize,
         error: ErrPtr<'_>,
     ) as target {
-        database.given()?.single_delete(options, target.family(database)?, key.of(key_len))
+        database.given()?.single_delete(options, target.family(database)?, key)
     }
 
     fn rocksdb_merge | rocksdb_merge_cf(
@@ -233,7 +237,7 @@ cf_variants! {
         operand_len: usize,
         error: ErrPtr<'_>,
     ) as target {
-        database.given()?.merge(options, target.family(database)?, key.of(key_len), operand.of(operand_len))
+        database.given()?.merge(options, target.family(database)?, key, operand)
     }
 }
 
@@ -248,6 +252,22 @@ export! {
         end_len: usize,
         error: ErrPtr<'_>,
     ) {
-        database.given()?.delete_range(options, family(handle)?, start.of(start_len), end.of(end_len))
+        database.given()?.delete_range(options, family(handle)?, start, end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_the_device_refuses_is_no_write_to_a_dropped_family() {
+        let of_device = || terrane::Error::io("making a segment", std::io::ErrorKind::NotFound.into());
+        assert!(!is_dropped(&of_device()));
+        assert!(write_failure(of_device()).text().starts_with("IO error: "));
+        let dropped = || terrane::Error::new(Kind::NotFound, "table 3 was dropped");
+        assert!(is_dropped(&dropped()));
+        let told = write_failure(dropped());
+        assert_eq!(told.text(), "Invalid argument: Invalid column family specified in write batch");
     }
 }

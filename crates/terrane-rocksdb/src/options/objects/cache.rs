@@ -102,7 +102,7 @@ export! {
     }
 
     fn rocksdb_cache_create_lru_opts(options: Option<&LruCacheOptions>) -> Option<Box<Cache>> {
-        boxed(options?.knobs.capacity)
+        boxed(options?.fields.capacity)
     }
 
     fn rocksdb_cache_create_hyper_clock(capacity: usize, _entry_charge: usize) -> Option<Box<Cache>> {
@@ -114,14 +114,14 @@ export! {
         _entry_charge: usize,
     ) -> Option<Box<HyperClockCacheOptions>> {
         let mut options = HyperClockCacheOptions::default();
-        options.knobs.capacity = capacity;
+        options.fields.capacity = capacity;
         Some(Box::new(options))
     }
 
     fn rocksdb_cache_create_hyper_clock_opts(
         options: Option<&HyperClockCacheOptions>,
     ) -> Option<Box<Cache>> {
-        boxed(options?.knobs.capacity)
+        boxed(options?.fields.capacity)
     }
 
     fn rocksdb_cache_destroy(cache: Option<Box<Cache>>) {

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use terrane::MemoryDevice;
 
 use crate::ffi::failure::Given;
-use crate::ffi::types::Text;
 use crate::files;
 
 /// Bytes that databases of one environment in memory may store: 1 GiB.

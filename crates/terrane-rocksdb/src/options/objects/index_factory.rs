@@ -4,7 +4,7 @@
 use std::ffi::c_char;
 
 use crate::ffi::failure::{Failure, Given, Result};
-use crate::ffi::types::{Bytes, Out, put};
+use crate::ffi::types::{Out, put};
 use crate::options::read_write::ReadOptions;
 use crate::options::table::TableOptions;
 
@@ -36,7 +36,7 @@ export! {
         len: usize,
         error: ErrPtr<'_>,
     ) {
-        options.given()?.index = named(name.of(len))?;
+        options.given()?.index = named(name)?;
         Ok(())
     }
 
@@ -59,13 +59,13 @@ export! {
         len: usize,
         error: ErrPtr<'_>,
     ) {
-        options.given()?.more.index = named(name.of(len))?;
+        options.given()?.objects.index = named(name)?;
         Ok(())
     }
 
     fn rocksdb_readoptions_clear_table_index_factory(options: Option<&mut ReadOptions>) {
         if let Some(options) = options {
-            options.more.index = None;
+            options.objects.index = None;
         }
     }
 
@@ -73,6 +73,6 @@ export! {
         options: Option<&ReadOptions>,
         len: Out<'_, usize>,
     ) -> *const c_char {
-        lent(options.and_then(|options| options.more.index), len)
+        lent(options.and_then(|options| options.objects.index), len)
     }
 }

@@ -4,17 +4,22 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use terrane::Db;
+
 use crate::ffi::failure::Failure;
 use crate::options::objects::env::Environment;
 use crate::options::objects::rate_limiter::RateLimiter;
 
-/// A manager of files: how much space they may take, and how fast they are removed. It knows no database.
-/// Clones are of the same one: options hold it, and are asked when a database is opened.
+/// A manager of files: how much space they may take, and how fast they are removed. It knows the databases
+/// that are open with it. Clones are of the same one: options hold it, and are asked when a database is
+/// opened.
 #[derive(Clone, Debug)]
 pub(crate) struct FileManager(Arc<Mutex<Numbers>>);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Numbers {
+    /// Open databases, each with what tells its handle from others.
+    users: Vec<(usize, Db)>,
     space_max: u64,
     delete_rate: i64,
     trash_ratio: f64,
@@ -23,6 +28,26 @@ struct Numbers {
 impl FileManager {
     fn with<R>(&self, body: impl FnOnce(&mut Numbers) -> R) -> R {
         body(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Counts the files of this database, until it is removed.
+    pub(crate) fn add_user(&self, handle: usize, db: &Db) {
+        self.with(|numbers| numbers.users.push((handle, db.clone())));
+    }
+
+    pub(crate) fn remove_user(&self, handle: usize) {
+        let removed = self.with(|numbers| {
+            let at = numbers.users.iter().position(|(known, _)| *known == handle)?;
+            Some(numbers.users.swap_remove(at))
+        });
+        drop(removed);
+    }
+
+    /// Bytes of the extents of its databases.
+    fn total_bytes(&self) -> u64 {
+        let users: Vec<Db> = self.with(|numbers| numbers.users.iter().map(|(_, db)| db.clone()).collect());
+        let bytes = |db: &Db| db.statistics().get("store_live_bytes").map_or(0, |value| value.number());
+        users.iter().map(bytes).sum()
     }
 
     /// Whether a limit of space is set.
@@ -45,7 +70,7 @@ pub(crate) struct Allocator;
 
 export! {
     fn rocksdb_sst_file_manager_create(_environment: Option<&Environment>) -> Option<Box<FileManager>> {
-        let numbers = Numbers { space_max: 0, delete_rate: 0, trash_ratio: 0.25 };
+        let numbers = Numbers { users: Vec::new(), space_max: 0, delete_rate: 0, trash_ratio: 0.25 };
         Some(Box::new(FileManager(Arc::new(Mutex::new(numbers)))))
     }
 
@@ -57,6 +82,10 @@ export! {
         if let Some(manager) = manager {
             manager.with(|numbers| numbers.space_max = bytes);
         }
+    }
+
+    fn rocksdb_sst_file_manager_get_total_size(manager: Option<&FileManager>) -> u64 {
+        manager.map_or(0, FileManager::total_bytes)
     }
 
     fn rocksdb_sst_file_manager_get_delete_rate_bytes_per_second(manager: Option<&FileManager>) -> i64 {

@@ -1,7 +1,5 @@
 //! Rate limiters, and paths for files.
 
-use crate::ffi::types::Text;
-
 /// Most bytes that flush and compaction of a database write in a second.
 #[derive(Clone, Debug)]
 pub(crate) struct RateLimiter {

@@ -14,7 +14,7 @@ use crate::callbacks::logger::LoggerHandle;
 use crate::callbacks::merge::MergeOperator;
 use crate::callbacks::transform::Transform;
 use crate::ffi::failure::{Failure, Result};
-use crate::ffi::types::{Out, Text, put};
+use crate::ffi::types::{Out, put};
 use crate::generated::objects::{CuckooOptions, OpenAndCompactOptions};
 use crate::options::database::Options;
 use crate::options::objects::env::Environment;
@@ -159,7 +159,7 @@ export! {
         object: Option<&mut Override>,
         factory: Option<Box<FilterFactory>>,
     ) {
-        change(object, |options| options.more.filter_factory = factory.map(Arc::from));
+        change(object, |options| options.objects.filter_factory = factory.map(Arc::from));
     }
 
     fn rocksdb_compaction_service_options_override_set_prefix_extractor(
@@ -200,7 +200,7 @@ export! {
         object: Option<&mut Override>,
         logger: Option<&LoggerHandle>,
     ) {
-        change(object, |options| options.more.logger = logger.map(|logger| logger.logger.clone()));
+        change(object, |options| options.objects.logger = logger.map(|logger| logger.logger.clone()));
     }
 
     fn rocksdb_compaction_service_options_override_set_option(
@@ -218,7 +218,7 @@ export! {
         object: Option<&mut Override>,
         factory: Option<&ChecksumFactory>,
     ) {
-        change(object, |options| options.more.has_file_checksums = factory.is_some());
+        change(object, |options| options.objects.has_file_checksums = factory.is_some());
     }
 
     fn rocksdb_compaction_service_options_override_set_sst_partitioner_factory(

@@ -3,7 +3,7 @@
 //! closed.
 //!
 //! What the engine counts is asked of it ([`TICKERS`] with a metric, [`HISTOGRAMS`] with one). What is
-//! counted by the call ([`Calls`]) is counted at the border, and only where there are statistics.
+//! counted by the call ([`Calls`]) is counted in the exported functions, and only where there are statistics.
 
 use std::collections::BTreeMap;
 use std::ffi::c_char;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use terrane::{Db, HistogramSnapshot, MetricValue};
+use terrane::{Db, HistogramSnapshot, MetricValue, ReadCounters, read_counters};
 
 use crate::ffi::types::lasting_text;
 use crate::options::database::Options;
@@ -26,8 +26,9 @@ enum From {
 }
 
 /// Tickers: RocksDB's number and name, and where it comes from.
-const TICKERS: [(u32, &str, From); 19] = [
+const TICKERS: [(u32, &str, From); 20] = [
     (0, "rocksdb.block.cache.miss", From::Metric("cache_misses")),
+    (1, "rocksdb.block.cache.hit", From::Calls(|calls| &calls.block_hits)),
     (58, "rocksdb.number.keys.written", From::Metric("records_written")),
     (59, "rocksdb.number.keys.read", From::Calls(|calls| &calls.keys_read)),
     (61, "rocksdb.bytes.written", From::Metric("bytes_written")),
@@ -67,7 +68,7 @@ enum FromHistogram {
     Calls(fn(&Calls) -> &Distribution),
 }
 
-/// Counted at the border.
+/// Counted in the exported functions.
 #[derive(Debug, Default)]
 struct Calls {
     keys_read: AtomicU64,
@@ -78,6 +79,7 @@ struct Calls {
     multi_gets: AtomicU64,
     multi_get_keys: AtomicU64,
     multi_get_found: AtomicU64,
+    block_hits: AtomicU64,
     get: Distribution,
     write: Distribution,
     multi_get: Distribution,
@@ -180,6 +182,16 @@ impl Statistics {
         text
     }
 
+    /// Counts the blocks that a call of this thread found in the cache since `before`.
+    pub(crate) fn found_blocks(&self, before: ReadCounters) {
+        let read = read_counters() - before;
+        let searched = read.index_blocks_searched + read.data_blocks_searched + read.filter_probes;
+        let hits = searched.saturating_sub(read.blocks_missed);
+        if hits > 0 {
+            self.calls.block_hits.fetch_add(hits, Ordering::Relaxed);
+        }
+    }
+
     /// A read of one key took so long; `bytes` if it was found.
     pub(crate) fn read(&self, took: Duration, bytes: Option<usize>) {
         self.calls.get.observe(nanos(took));
@@ -191,7 +203,7 @@ impl Statistics {
     }
 
     /// A read of several keys took so long.
-    pub(crate) fn read_many(&self, took: Duration, keys: usize, found: usize) {
+    pub(crate) fn multi_get(&self, took: Duration, keys: usize, found: usize) {
         self.calls.multi_get.observe(nanos(took));
         self.calls.multi_gets.fetch_add(1, Ordering::Relaxed);
         self.calls.multi_get_keys.fetch_add(keys as u64, Ordering::Relaxed);
@@ -240,7 +252,7 @@ export! {
         if let Some(options) = options {
             options.statistics = Some(std::sync::Arc::default());
             // The level of new statistics, as in RocksDB.
-            options.knobs.statistics_level = EXCEPT_DETAILED_TIMERS;
+            options.fields.statistics_level = EXCEPT_DETAILED_TIMERS;
         }
     }
 

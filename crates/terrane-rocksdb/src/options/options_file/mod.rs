@@ -1,5 +1,5 @@
 //! Options in the words of RocksDB's files: rows of names and values, for files OPTIONS and for the file LOG.
-//! Beside the knobs, which `abi.toml` lists, there are objects: those are told by their names, if they have
+//! Beside the fields, which `abi.toml` lists, there are objects: those are told by their names, if they have
 //! any.
 
 pub(crate) mod names;
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use crate::callbacks::comparator::BYTEWISE;
 use crate::callbacks::transform::Transform;
-use crate::ffi::option_fields::{Named, SMALL_NUMBERS, Told};
+use crate::ffi::option_fields::{FieldValue, Named, SMALL_NUMBERS};
 use crate::ffi::option_words;
 use crate::options::database::Options;
 use crate::options::table::TableOptions;
@@ -26,17 +26,17 @@ pub(crate) enum For {
     Log,
 }
 
-/// Behind this in names of knobs: parts of `compression_opts`.
+/// Behind this in names of fields: parts of `compression_opts`.
 const CODEC_PART: &str = "compression_options_";
 const LAST_CODEC_PART: &str = "bottommost_compression_options_";
 
-fn value(name: &str, told: Told, reader: For) -> String {
+fn value(name: &str, told: FieldValue, reader: For) -> String {
     let is_flag =
-        matches!(told, Told::Byte(_)) && !SMALL_NUMBERS.contains(&name) || names::FLAGS.contains(&name);
+        matches!(told, FieldValue::Byte(_)) && !SMALL_NUMBERS.contains(&name) || names::FLAGS.contains(&name);
     let number = match told {
-        Told::Real(real) => return format!("{real:.6}"),
-        Told::Byte(byte) => i128::from(byte),
-        Told::Whole(number) => number,
+        FieldValue::Real(real) => return format!("{real:.6}"),
+        FieldValue::Byte(byte) => i128::from(byte),
+        FieldValue::Whole(number) => number,
     };
     match option_words::word(name, number) {
         _ if is_flag && reader == For::File => (number != 0).to_string(),
@@ -46,13 +46,13 @@ fn value(name: &str, told: Told, reader: For) -> String {
 }
 
 fn told_name(name: &'static str) -> &'static str {
-    names::OTHER_NAMES.iter().find(|(knob, _)| *knob == name).map_or(name, |(_, told)| *told)
+    names::OTHER_NAMES.iter().find(|(field, _)| *field == name).map_or(name, |(_, told)| *told)
 }
 
 impl Options {
     fn rows(&self, reader: For, is_wanted: impl Fn(&str) -> bool) -> Vec<Row> {
-        let knobs = self.knobs.told().into_iter();
-        let wanted = knobs.filter(|(name, _)| {
+        let fields = self.fields.told().into_iter();
+        let wanted = fields.filter(|(name, _)| {
             let is_part = name.starts_with(CODEC_PART) || name.starts_with(LAST_CODEC_PART);
             !is_part && !names::NOT_TOLD.contains(name) && is_wanted(name)
         });
@@ -85,7 +85,7 @@ impl Options {
     /// Parts of the options of a codec, as one value.
     fn codec_parts(&self, beginning: &str) -> String {
         let mut text = "{".to_owned();
-        for (name, told) in self.knobs.told() {
+        for (name, told) in self.fields.told() {
             if let Some(part) = name.strip_prefix(beginning) {
                 let _ = write!(text, "{part}={};", value(part, told, For::File));
             }
@@ -96,7 +96,7 @@ impl Options {
 
     /// Objects by their names.
     fn objects(&self) -> [Row; 7] {
-        let (comparator, factory) = (self.comparator.as_ref(), self.more.filter_factory.as_deref());
+        let (comparator, factory) = (self.comparator.as_ref(), self.objects.filter_factory.as_deref());
         let or_none = |name: Option<String>| name.unwrap_or_else(|| "nullptr".to_owned());
         [
             (
@@ -128,10 +128,10 @@ impl TableOptions {
     /// What is of tables.
     pub(crate) fn rows(&self, reader: For) -> Vec<Row> {
         let row = |(name, told)| match (reader, told) {
-            (For::Log, Told::Whole(number)) => (name, number.to_string()),
+            (For::Log, FieldValue::Whole(number)) => (name, number.to_string()),
             _ => (name, value(name, told, reader)),
         };
-        let mut rows: Vec<Row> = self.knobs.told().into_iter().map(row).collect();
+        let mut rows: Vec<Row> = self.fields.told().into_iter().map(row).collect();
         let policy = self.filter_bits.map(|bits| format!("bloomfilter:{bits}:false"));
         rows.push(("filter_policy", policy.unwrap_or_else(|| "nullptr".to_owned())));
         rows

@@ -139,7 +139,8 @@ impl Options {
     /// Sets a row of a file. Objects that the library has not are left for the program to give, as in
     /// RocksDB.
     fn set_stored(&mut self, name: &str, value: &str) -> Result<()> {
-        let knob = names::OTHER_NAMES.iter().find(|(_, told)| *told == name).map_or(name, |(knob, _)| *knob);
+        let field =
+            names::OTHER_NAMES.iter().find(|(_, told)| *told == name).map_or(name, |(field, _)| *field);
         match name {
             "compression_opts" => self.set_parts(crate::options::options_file::CODEC_PART, value),
             "bottommost_compression_opts" => {
@@ -151,7 +152,7 @@ impl Options {
                 let _ = self.set_pair(name, value);
                 Ok(())
             }
-            _ => self.set_pair(knob, value),
+            _ => self.set_pair(field, value),
         }
     }
 
@@ -174,11 +175,11 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let mut options = Options::default();
-        (options.knobs.compaction_pri, options.knobs.max_open_files) = (4, 77);
-        (options.knobs.use_fsync, options.knobs.wal_ttl_seconds) = (1, 60);
-        options.knobs.blob_gc_age_cutoff = 0.5;
-        options.knobs.compression_options_zstd_max_train_bytes = 9;
-        options.table.knobs.format_version = 4;
+        (options.fields.compaction_pri, options.fields.max_open_files) = (4, 77);
+        (options.fields.use_fsync, options.fields.wal_ttl_seconds) = (1, 60);
+        options.fields.blob_gc_age_cutoff = 0.5;
+        options.fields.compression_options_zstd_max_train_bytes = 9;
+        options.table.fields.format_version = 4;
         options.table.filter_bits = Some(12.0);
         options.codec_of_levels = vec![0, 4, 7, 77];
         options.log_directory = c"/logs # of \\ all".to_owned();

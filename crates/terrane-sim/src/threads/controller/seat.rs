@@ -8,7 +8,7 @@ use terrane_base::sync::points::{Explorer, Point};
 
 use super::{Controller, Doing, bit, wake};
 
-/// What a point counts for: most points are loads, and few of them are where it matters.
+/// The weight of a point: most points are loads, and few loads matter.
 const LOAD_WEIGHT: u64 = 1;
 const WEIGHT: u64 = 8;
 /// The address for which sleeps wait: no thread wakes it.

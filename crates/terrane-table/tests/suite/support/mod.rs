@@ -1,4 +1,4 @@
-//! What the tests of this crate share: a sorted vector as the model and as a cursor, and extents in memory.
+//! Helpers of the tests of this crate: a sorted vector as the model and as a cursor, and extents in memory.
 #![allow(dead_code, reason = "each test binary uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 

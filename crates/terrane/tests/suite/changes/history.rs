@@ -1,5 +1,5 @@
-//! History: its rule, its end, and damage in it. Segments become history, and are given back, after the flush
-//! has answered: whoever looks for that waits until nothing is left to do.
+//! History: its rule, its end, and damage in it. Segments become history, and are freed, after the flush has
+//! returned: a test that looks for that waits until nothing is left to do.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn history_is_bounded_and_survives_reopening() {
         assert_eq!(all.len() as u64, 3001 - oldest.0);
         db.stats().segment_bytes_recovered
     };
-    // What is history is not replayed.
+    // Segments of history are not replayed.
     assert!(recovered < stats.history_bytes / 2, "{recovered}");
     // Less is kept, then nothing.
     let db = Db::open_with(dir.path(), &options(Some("128KiB"))).unwrap();
@@ -83,7 +83,7 @@ fn history_that_is_too_old_goes() {
     db.wait_until_quiescent().unwrap();
     assert!(db.changes(SeqNo(1)).is_ok());
     clock.1.fetch_add(1800, Ordering::Relaxed);
-    // As many looks, a millisecond and more apart, as nobody needs.
+    // More looks, at least a millisecond apart, than the clean-up can need.
     for _ in 0..200_000 {
         if db.stats().history_segments == 0 {
             break;
@@ -115,7 +115,7 @@ fn options_that_keep_nothing_are_refused() {
 
 /// Segments come and go while history grows: the files of history are none of those that are used again.
 #[test]
-fn what_is_history_is_not_written_again() {
+fn files_of_history_are_not_reused() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), &options(Some("8MiB"))).unwrap();
     for round in 0..8 {
@@ -129,7 +129,7 @@ fn what_is_history_is_not_written_again() {
     assert_eq!(db.check(&mut |_, _| {}).unwrap().findings.len(), 0);
 }
 
-/// What the journal did not see leaves no hole that nobody is told of.
+/// Changes that the journal did not record end history: a reader gets an error instead of a gap.
 #[test]
 fn a_journal_that_was_off_ends_history() {
     let dir = tempfile::tempdir().unwrap();
@@ -145,7 +145,7 @@ fn a_journal_that_was_off_ends_history() {
     assert_eq!(db.changes(SeqNo(1)).unwrap_err().kind(), Kind::Invalid);
     assert_eq!(db.stats().history_segments, 0);
     let left = segments(dir.path()).into_iter().filter(|file| kept.contains(file)).count();
-    assert_eq!(left, 0, "files of history stay though nobody reads it");
+    assert_eq!(left, 0, "files of history stay though no reader needs them");
     db.put(b"unseen", b"v").unwrap();
     db.close().unwrap();
     let db = Db::open_with(dir.path(), &options(None)).unwrap();

@@ -1,4 +1,4 @@
-//! A session whose every answer is foretold by a model when its request is submitted.
+//! A session with a model, which knows the answer of each request when it is submitted.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,7 +18,7 @@ type Collect = fn(&mut Session, &mut dyn FnMut(Ticket, Result<Answer<'_>>)) -> u
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What an answer must be.
+/// The expected answer.
 #[derive(Debug, PartialEq)]
 enum Expected {
     Value(Option<Vec<u8>>),
@@ -198,7 +198,7 @@ impl<'s> Script<'s> {
     fn scan(&mut self, number: usize, key: &[u8]) {
         let table = &self.tables[number];
         if self.cores.len() > 1 && number > 0 {
-            // Beyond its range a scan may miss what is on its way.
+            // Beyond its range a scan may miss requests that are not done yet.
             return self.submit(Expected::Rows(Vec::new()), |session| session.scan(table, key, 0));
         }
         let rows = self.rng.below(5) as usize;

@@ -1,4 +1,4 @@
-//! What is refused, and what goes on beside a file that comes in.
+//! Ingests that are refused, and other operations beside an ingest.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -10,7 +10,7 @@ use terrane_base::Rng;
 use super::*;
 
 #[test]
-fn what_does_not_fit_is_refused_by_name() {
+fn files_that_do_not_fit_are_refused_by_name() {
     let place = Place::new();
     let (db, table) = (&place.db, place.db.default_table());
     let none: [(&Table, &Path); 0] = [];
@@ -126,7 +126,7 @@ fn transactions_that_have_read_the_range_conflict() {
     assert_eq!(writer.commit(Sync::No).unwrap_err().kind(), Kind::Conflict);
     apart.commit(Sync::No).unwrap();
     reader.commit(Sync::No).unwrap();
-    // Who has a lock in the range is waited for.
+    // The ingest waits for the transaction that holds a lock in the range.
     let pessimistic = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
     let mut locker = db.transaction(&pessimistic).unwrap();
     locker.put(table, &key(3), b"mine").unwrap();
@@ -139,7 +139,7 @@ fn transactions_that_have_read_the_range_conflict() {
 }
 
 #[test]
-fn operands_fold_onto_what_comes_in() {
+fn operands_fold_onto_ingested_values() {
     let place = Place::new();
     let db = &place.db;
     let table =
@@ -164,7 +164,8 @@ fn operands_fold_onto_what_comes_in() {
     assert_eq!((total(1), total(2)), (100, 20));
 }
 
-/// Writers of keys within the files wait, and are above what came in or below it; nobody sees half of it.
+/// Writers of keys within the files wait; their records end up above the ingested entries or below them. No
+/// reader sees a part of the ingest.
 #[test]
 fn beside_writers_and_readers() {
     let place = Place::new();
@@ -206,7 +207,7 @@ fn beside_writers_and_readers() {
     assert_eq!(db.check(&mut |_, _| ()).unwrap().findings.len(), 0);
 }
 
-/// Orders as bytes do; where it is told to, it keeps a writer at its next record.
+/// Orders as bytes do; on request it holds a writer at its next record.
 #[derive(Debug, Default)]
 struct Keeping {
     keeps: AtomicBool,
@@ -231,7 +232,7 @@ impl Comparator for Keeping {
 /// and must not leave that in the row cache. A commit before theirs, of another table, that comes to no end
 /// makes it a long while.
 #[test]
-fn rows_are_not_cached_by_reads_that_do_not_see_what_came_in() {
+fn reads_that_do_not_see_an_ingest_cache_no_row() {
     const ROWS: u64 = 40_000;
     let dir = tempfile::tempdir().unwrap();
     let comparator = Arc::new(Keeping::default());

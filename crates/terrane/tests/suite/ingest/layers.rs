@@ -1,4 +1,4 @@
-//! Where files with range deletes lie: their operands over them, many side by side in few places.
+//! Ingested files with range deletes: their own operands lie above them, and many files share few levels.
 
 use super::ranges::{all, apply_ranged, model_of, sink, write_ranged};
 use super::*;
@@ -46,7 +46,7 @@ fn operands_of_a_file_are_over_its_range_deletes() {
         db.compact_range(&table, ..).unwrap();
         look();
         drop(after);
-        // Nobody looks between the file and what came later: both may become one operand.
+        // No snapshot lies between the file and the later operand: both may become one operand.
         add(0);
         db.compact_range(&table, ..).unwrap();
         check(&table, Some(&before), &numbers(100, 0..KEYS));
@@ -59,7 +59,7 @@ fn operands_of_a_file_are_over_its_range_deletes() {
 }
 
 #[test]
-fn range_deletes_side_by_side_come_into_few_runs() {
+fn neighbouring_range_deletes_are_ingested_into_few_runs() {
     const FILES: u16 = 30;
     for depth in 0..4 {
         let place = Place::new();

@@ -1,4 +1,4 @@
-//! Range deletes of external files: what they hide, what they do not, and how they come in.
+//! Range deletes of external files: the versions that they hide, those that they do not, and their ingest.
 
 use super::*;
 use terrane_base::Rng;
@@ -28,7 +28,7 @@ pub(super) fn write_ranged(
     assert_eq!(written.range_deletes > 0, !ranges.is_empty());
 }
 
-/// What a file does with a model: its range deletes hide what is older, and none of its rows.
+/// The effect of a file on the model: its range deletes hide older rows, and none of its own.
 pub(super) fn apply_ranged(
     model: &mut Model,
     rows: &BTreeMap<Vec<u8>, Option<Vec<u8>>>,
@@ -66,7 +66,7 @@ pub(super) fn sink(db: &Db, table: &Table, depth: u8) {
 }
 
 #[test]
-fn a_files_range_deletes_hide_what_is_older_and_none_of_its_rows() {
+fn range_deletes_of_a_file_hide_older_rows_and_none_of_its_own() {
     for depth in 0..4 {
         for copy in [false, true] {
             let place = Place::new();
@@ -88,7 +88,7 @@ fn a_files_range_deletes_hide_what_is_older_and_none_of_its_rows() {
             let after = db.snapshot();
             let mut expected = old.clone();
             apply_ranged(&mut expected, &rows, &ranges);
-            // What comes later is over the range deletes.
+            // Later rows lie above the range deletes.
             table.put(&key(41), b"later").unwrap();
             let mut newest = expected.clone();
             newest.insert(key(41), b"later".to_vec());
@@ -154,7 +154,7 @@ fn more_range_deletes_than_an_extent_holds_take_several() {
 }
 
 #[test]
-fn files_that_meet_at_an_end_come_in_together_and_no_others() {
+fn files_that_only_touch_are_ingested_together_and_overlapping_ones_are_not() {
     let place = Place::new();
     let (db, table) = (&place.db, place.db.default_table());
     db.bulk_load(table, (0..KEYS).map(|number| (key(number), value(b'o', number)))).unwrap();
@@ -176,7 +176,7 @@ fn files_that_meet_at_an_end_come_in_together_and_no_others() {
 }
 
 #[test]
-fn files_with_range_deletes_come_into_many_tables_as_one() {
+fn files_with_range_deletes_are_ingested_into_many_tables_atomically() {
     let place = Place::new();
     let db = &place.db;
     let tables = ["one", "two", "three"].map(|name| db.create_table(name, &TableOptions::new()).unwrap());
@@ -243,7 +243,7 @@ fn range_deletes_lie_in_the_order_of_the_table() {
 }
 
 #[test]
-fn a_range_delete_that_comes_in_is_a_conflict() {
+fn an_ingested_range_delete_is_a_conflict() {
     let place = Place::new();
     let (db, table) = (&place.db, place.db.default_table());
     table.put(&key(7), b"7").unwrap();
@@ -316,7 +316,7 @@ fn damage_of_range_deletes_is_found() {
 }
 
 #[test]
-fn copies_and_repairs_have_range_deletes_that_came_in() {
+fn copies_and_repairs_keep_ingested_range_deletes() {
     let place = Place::new();
     let (db, table) = (&place.db, place.db.default_table());
     for number in 0..KEYS {

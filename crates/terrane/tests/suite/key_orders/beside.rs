@@ -1,4 +1,4 @@
-//! A file that comes in beside a merge of what lies around it.
+//! An ingest beside a merge of the extents around it.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

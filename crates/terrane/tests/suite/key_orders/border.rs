@@ -1,4 +1,5 @@
-//! What is stored, what is refused, and what crosses the border of a table with an order in other ways.
+//! Encoding at the interface of a table with a key order: the stored keys, refused keys, and every other call
+//! that passes keys.
 
 use terrane::cores::{Answer, Cores};
 use terrane::{Db, ExtentFileWriter, IngestOptions, Kind, Options, Sync, TableOptions};
@@ -43,7 +44,7 @@ fn an_order_is_stored_with_the_table() {
 }
 
 #[test]
-fn an_order_that_is_not_at_hand_is_named() {
+fn an_order_that_is_not_registered_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let (path, repaired) = (dir.path().join("data"), dir.path().join("repaired"));
     let db = open(&path);

@@ -1,4 +1,4 @@
-//! Tables that comparators order: many extents, what is refused, what fails, and files.
+//! Tables with comparators: many extents, refused calls, failures, and external files.
 
 use std::ops::Bound;
 
@@ -60,7 +60,7 @@ fn many_extents_of_several_levels_lie_in_the_comparators_order() {
 }
 
 #[test]
-fn what_lies_in_the_journal_is_there_again() {
+fn rows_in_the_journal_are_there_after_reopening() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let db = open(&path);
@@ -157,7 +157,7 @@ fn files_and_loads_are_in_the_comparators_order() {
 }
 
 #[test]
-fn a_serializable_transaction_sees_what_came_into_its_ranges() {
+fn an_ingest_conflicts_with_the_scans_of_a_serializable_transaction() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir.path().join("data"));
     let table = db.create_table("t", &own("test.decimal")).unwrap();
@@ -178,7 +178,7 @@ fn a_serializable_transaction_sees_what_came_into_its_ranges() {
 
 /// Range deletes that reach over several extents are cut behind the last key of each.
 #[test]
-fn extents_are_told_by_keys_as_users_know_them() {
+fn extents_are_listed_with_the_keys_of_the_user() {
     for order in ["test.decimal", "reverse", "bytewise"] {
         let dir = tempfile::tempdir().unwrap();
         let db = open(&dir.path().join("data"));

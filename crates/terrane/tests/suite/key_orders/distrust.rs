@@ -1,4 +1,4 @@
-//! What a comparator that failed says is not believed, and hides nothing.
+//! After a comparator failed the engine does not use its answers, and they hide no row.
 
 #![allow(clippy::disallowed_methods, reason = "one damages files of its own")]
 
@@ -81,7 +81,7 @@ fn commit_with_failing_call(nth: i64) -> bool {
     table.put(&[50], b"v").unwrap();
     let serializable =
         TransactionOptions { isolation: Isolation::Serializable, ..TransactionOptions::default() };
-    // Who has begun before keeps the window from comparing keys to forget them.
+    // An older transaction keeps the conflict window from comparing keys in order to forget them.
     let _before = db.transaction(&serializable).unwrap();
     let mut transaction = db.transaction(&serializable).unwrap();
     assert_eq!(transaction.range(&table, &[40][..]..&[60][..]).unwrap().count(), 1);
@@ -103,13 +103,13 @@ fn commit_with_failing_call(nth: i64) -> bool {
 }
 
 #[test]
-fn a_commit_does_not_believe_a_comparator_that_fails_meanwhile() {
+fn a_commit_fails_if_its_comparator_fails_meanwhile() {
     let calls = (1..100).take_while(|nth| commit_with_failing_call(*nth)).count();
     assert!((3..99).contains(&calls), "{calls} calls");
 }
 
 #[test]
-fn a_delete_of_a_range_is_not_committed_by_a_comparator_that_fails() {
+fn a_range_delete_is_not_committed_if_the_comparator_fails() {
     with_a_breaking_table(|db, table, comparator| {
         let mut transaction = db.transaction(&TransactionOptions::default()).unwrap();
         transaction.delete_range(table, &[3], &[9]).unwrap();

@@ -1,4 +1,4 @@
-//! Tables whose order is a comparison, where it is not at hand, and where it fails.
+//! Tables with a comparator that is not registered, or that fails.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -160,7 +160,7 @@ fn is_poisoned(error: terrane::Error) {
 }
 
 #[test]
-fn a_cursor_over_some_extents_is_made_whatever_the_comparator_does_and_says_so() {
+fn a_filtered_cursor_reports_that_the_comparator_failed() {
     let hiding = || Arc::new(|extent: &ExtentSummary| extent.entries == 1);
     // Against bytes, so that what a failure falls back to does not find the extent that is hidden.
     for calls_left in 0..8 {
@@ -218,7 +218,7 @@ fn scans_of_batches_and_transactions_do_not_end_early_by_a_comparator_that_fails
 }
 
 #[test]
-fn every_view_of_a_follower_hears_that_the_comparator_failed() {
+fn every_view_of_a_follower_reports_that_the_comparator_failed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let (_, functions) = breaking(false);
@@ -280,7 +280,7 @@ fn a_filter_of_one_compaction_sees_keys_as_users_know_them() {
 }
 
 #[test]
-fn who_opens_hears_that_the_comparator_failed_and_not_of_damage() {
+fn an_opening_reports_that_the_comparator_failed_and_no_damage() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let (comparator, functions) = breaking(true);
@@ -327,7 +327,7 @@ fn a_repair_goes_on_where_a_comparator_does_not_fit() {
 }
 
 #[test]
-fn what_a_failed_comparator_confuses_is_not_told_as_damage() {
+fn a_failed_comparator_is_not_reported_as_damage() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let (comparator, functions) = breaking(true);

@@ -1,4 +1,4 @@
-//! Three orders, and keys that compare as they should: by comparison, not by encoding.
+//! Three key orders, and keys for the model, which compare directly and not by their encoding.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Transactions whose changes are kept elsewhere, and the options that they are for.
+//! Transactions whose caller keeps the changes, and the options for them.
 
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,7 @@ fn keys_that_were_given_back_are_not_checked() {
     let mut one = begin(&db, Concurrency::Optimistic, Isolation::ReadCommitted);
     let mark = one.mark();
     one.lock(table, b"a", true).unwrap();
-    db.put(b"a", b"somebody else's").unwrap();
+    db.put(b"a", b"of another writer").unwrap();
     let refused = one.commit(&batch_of(table, b"a"), Sync::No).unwrap_err();
     assert_eq!(refused.kind(), Kind::Conflict);
     let again = one.commit(&batch_of(table, b"a"), Sync::No).unwrap_err();
@@ -71,7 +71,7 @@ fn a_kept_snapshot_does_not_move() {
             Err(error) => {
                 assert!(keeps_snapshot && error.kind() == Kind::Conflict, "{error}");
                 assert_eq!(one.snapshot().unwrap().seq(), began);
-                // Who is refused has no lock.
+                // A refused transaction has no lock.
                 db.put(b"k", b"again").unwrap();
             }
         }
@@ -88,14 +88,15 @@ fn deadlock_detection_is_an_option_of_the_transaction() {
         db.bare_transaction(&TransactionOptions { finds_deadlocks: false, ..options.clone() }).unwrap();
     finding.lock(table, b"2", false).unwrap();
     other.lock(table, b"2", false).unwrap();
-    // It looks for no circles itself: which of the two closes one is a matter of who comes last.
+    // It does not look for deadlocks itself: which of the two closes the cycle depends on which one comes
+    // last.
     let patient =
         TransactionOptions { lock_timeout: Duration::from_secs(600), finds_deadlocks: false, ..options };
     let mut waiting = db.bare_transaction(&patient).unwrap();
     waiting.lock(table, b"1", true).unwrap();
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| waiting.lock(table, b"2", true));
-        // As soon as that one waits, a circle is closed.
+        // As soon as that one waits, there is a deadlock.
         let until = Instant::now() + Duration::from_secs(300);
         let mut kind = Kind::TimedOut;
         while kind == Kind::TimedOut && Instant::now() < until {
@@ -109,7 +110,7 @@ fn deadlock_detection_is_an_option_of_the_transaction() {
 }
 
 #[test]
-fn who_has_expired_loses_its_locks_and_does_not_commit() {
+fn an_expired_transaction_loses_its_locks_and_does_not_commit() {
     let (_dir, db) = open();
     let table = db.default_table();
     let options = impatient(Concurrency::Pessimistic, Isolation::ReadCommitted);
@@ -130,7 +131,7 @@ fn who_has_expired_loses_its_locks_and_does_not_commit() {
     let mut range = Batch::new();
     range.delete_range(table, b"b", b"d").unwrap();
     db.write(&range, Sync::No).unwrap();
-    // What it held goes to nobody twice.
+    // A lock that it lost is not released a second time.
     drop(late);
     let mut third = db.bare_transaction(&options).unwrap();
     assert_eq!(third.lock(table, b"a", true).unwrap_err().kind(), Kind::TimedOut);
@@ -139,7 +140,7 @@ fn who_has_expired_loses_its_locks_and_does_not_commit() {
 }
 
 #[test]
-fn who_has_time_commits() {
+fn a_transaction_that_has_time_left_commits() {
     let (_dir, db) = open();
     let table = db.default_table();
     let options = TransactionOptions { expires_after: Some(Duration::from_secs(3600)), ..Default::default() };
@@ -149,7 +150,7 @@ fn who_has_time_commits() {
 }
 
 #[test]
-fn prepared_changes_are_told() {
+fn prepared_changes_are_listed() {
     let (_dir, db) = open();
     let ordered =
         db.create_table("ordered", &TableOptions::new().set("key_order", "reverse").unwrap()).unwrap();
@@ -182,7 +183,7 @@ fn prepared_changes_are_told() {
 }
 
 #[test]
-fn what_is_prepared_is_committed_with_more() {
+fn a_prepared_batch_is_committed_with_more_changes() {
     let (_dir, db) = open();
     let table = db.default_table();
     let mut one = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
@@ -194,7 +195,7 @@ fn what_is_prepared_is_committed_with_more() {
     let mut range = Batch::new();
     range.delete_range(table, b"x", b"y").unwrap();
     assert_eq!(db.commit_prepared_with("p", &range, Sync::No).unwrap_err().kind(), Kind::Invalid);
-    // What others have locked is waited for.
+    // A transaction waits for locks of others.
     let mut holder = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
     holder.lock(table, b"b", true).unwrap();
     assert_eq!(db.commit_prepared_with("p", &more, Sync::No).unwrap_err().kind(), Kind::TimedOut);
@@ -232,7 +233,7 @@ fn deleted_ranges_of_a_batch_keep_off_locks_of_others() {
     deleting.prepare("two", &beside).unwrap();
     drop(deleting);
     let mut third = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
-    assert_eq!(third.lock(table, b"y", true).unwrap_err().kind(), Kind::TimedOut, "a fence stays");
+    assert_eq!(third.lock(table, b"y", true).unwrap_err().kind(), Kind::TimedOut, "a range lock stays");
     drop(third);
     db.close().unwrap();
 

@@ -57,7 +57,7 @@ fn a_transaction_folds_its_own_operands_over_what_it_sees() {
         own.delete(table, b"a").unwrap();
         own.merge(table, b"a", b"5").unwrap();
         assert_eq!(get(&own, db, "a"), Some("5".into()));
-        assert_eq!(found(db, "a"), Some("12".into()), "nobody else sees it");
+        assert_eq!(found(db, "a"), Some("12".into()), "no other reader sees it");
         own.commit(Sync::No).unwrap();
         assert_eq!((found(db, "a"), found(db, "b")), (Some("5".into()), Some("x".into())));
     });
@@ -169,7 +169,7 @@ fn a_range_delete_is_a_write_of_every_key_of_the_range() {
 }
 
 #[test]
-fn who_has_read_is_in_conflict_with_a_range_delete_in_a_transaction() {
+fn a_read_is_in_conflict_with_a_range_delete_of_another_transaction() {
     for concurrency in MODES {
         let (_dir, db) = open_appending();
         let (table, options) = (db.default_table(), impatient(concurrency, Isolation::Serializable));
@@ -194,9 +194,9 @@ fn who_has_read_is_in_conflict_with_a_range_delete_in_a_transaction() {
     }
 }
 
-/// A circle that goes through a fence is found, and named.
+/// A deadlock through a range lock is found, and its cycle is named.
 #[test]
-fn a_deadlock_through_a_fence_is_found() {
+fn a_deadlock_through_a_range_lock_is_found() {
     let (_dir, db) = open_appending();
     let table = db.default_table();
     let options = TransactionOptions {
@@ -224,7 +224,7 @@ fn a_deadlock_through_a_fence_is_found() {
 
 /// Prepared, they survive a reopening, and their range stays fenced until they are resolved.
 #[test]
-fn what_is_prepared_keeps_its_changes_and_its_ranges() {
+fn a_prepared_transaction_keeps_its_changes_and_ranges() {
     for concurrency in MODES {
         for commits in [true, false] {
             let (dir, db) = open_appending();

@@ -32,7 +32,7 @@ fn g0_write_cycles() {
         let first = one.commit();
         two.put("2", "22");
         let second = two.commit();
-        assert!(first || second, "{mode:?} {level:?}: nobody commits");
+        assert!(first || second, "{mode:?} {level:?}: neither commits");
         let found = (value(db, "1"), value(db, "2"));
         let allowed = [("11".into(), "21".into()), ("12".into(), "22".into())];
         assert!(allowed.contains(&found), "{mode:?} {level:?}: {found:?}");

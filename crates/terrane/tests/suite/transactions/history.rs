@@ -1,6 +1,6 @@
 //! Histories of lists that transactions append to, and a checker that knows nothing of the engine: from the
-//! lists that were read it infers who came before whom, and looks for cycles (Kingsbury and Alvaro, Elle,
-//! 2020).
+//! lists that were read it infers the order of transactions, and looks for cycles (Kingsbury and Alvaro,
+//! Elle, 2020).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use terrane::Isolation;
 pub type Id = u32;
 pub type Key = u8;
 
-/// What a committed transaction saw and did. Its own appends are not part of what it saw.
+/// The reads and appends of a committed transaction. Its own appends are not part of its reads.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     pub id: Id,
@@ -123,9 +123,9 @@ fn the_checker_knows_anomalies() {
     let lists = last(&[(0, &[1]), (1, &[1])]);
     assert!(check(&single, &lists, Snapshot).unwrap_err().starts_with("G-single"));
     assert_eq!(check(&single, &lists, ReadCommitted), Ok(()));
-    let circle = [seen(1, &[(1, &[2])], &[0]), seen(2, &[(0, &[1])], &[1])];
+    let cycle = [seen(1, &[(1, &[2])], &[0]), seen(2, &[(0, &[1])], &[1])];
     let lists = last(&[(0, &[1]), (1, &[2])]);
-    assert!(check(&circle, &lists, ReadCommitted).unwrap_err().starts_with("G1c"));
+    assert!(check(&cycle, &lists, ReadCommitted).unwrap_err().starts_with("G1c"));
     let lost = [seen(1, &[], &[0]), seen(2, &[], &[0])];
     assert!(check(&lost, &last(&[(0, &[2])]), ReadCommitted).unwrap_err().starts_with("P4"));
     assert!(check(&lost[..1], &last(&[(0, &[1, 2])]), ReadCommitted).unwrap_err().starts_with("G1a"));

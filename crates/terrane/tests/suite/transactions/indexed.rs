@@ -11,7 +11,7 @@ use crate::transactions::support::{open, open_appending};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What the batch shows between two keys, taken from both ends in turns that the rng choose.
+/// The rows of the batch between two keys, taken from both ends in turns that the generator chooses.
 fn taken(mut rows: impl DoubleEndedIterator<Item = terrane::Result<Row>>, rng: &mut Rng) -> Vec<Row> {
     let style = rng.below(3);
     let (mut front, mut back) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Databases, transactions that may fail on their way, and choices from a seed.
+//! Databases, transactions that may fail at any operation, and choices from a seed.
 
 use std::time::Duration;
 

@@ -1,0 +1,67 @@
+//! Settings that are not for ordinary use: switches of mechanisms that the benchmarks compare the engine with
+//! and without.
+//!
+//! Each default is what won, or did not lose, in the comparisons of `docs/design`. A row may change or go in
+//! any version. They are not stored with a database; a backup notes those that were not at their default.
+
+use super::{OptionInfo, SearchKernel};
+
+options! {
+    /// Switches for comparisons and tests: [`Options::experiments`](super::Options::experiments).
+    ///
+    /// ```
+    /// use terrane_base::options::Options;
+    /// let mut options = Options::default();
+    /// options.set("experiments.hot_cold", "true")?;
+    /// assert!(options.experiments.hot_cold);
+    /// # Ok::<(), terrane_base::Error>(())
+    /// ```
+    struct Experiments "experiments.";
+    adaptive_memory: bool = true, "true, false", |_| true,
+        "Lend unused write memory, and half of the job memory while no job runs, to the block cache; it is returned when writers or jobs need it.";
+    write_memory_yields: bool = true, "true, false", |_| true,
+        "Shrink the write memory by up to half while reads miss the block cache.";
+    idle_flush: bool = true, "true, false", |_| true,
+        "Flush the memtables when there were no writes for a while and the block cache is full, so that readers can use their memory.";
+    scan_flush: bool = true, "true, false", |_| true,
+        "Flush a table when scans have skipped more deleted versions in its memtables than these have records.";
+    return_freed_memory: bool = true, "true, false", |_| true,
+        "Make the allocator return freed memory to the system after the block cache has shrunk.";
+    idle_reclaim: bool = true, "true, false", |_| true,
+        "Free spare journal segments and unused slots of data files on the device when there were no writes for a while and no job is due.";
+    incremental_replacement: bool = true, "true, false", |_| true,
+        "After flush and compaction, replace cached blocks of the inputs by the new blocks at once.";
+    warm_outputs: bool = true, "true, false", |_| true,
+        "Load index blocks and filters that flush and compaction write before a read needs them, if index blocks are cached.";
+    early_range_deletes: bool = true, "true, false", |_| true,
+        "Merge range deletes early, before other levels, if they hide much more than the merge writes.";
+    expiry_compaction: bool = true, "true, false", |_| true,
+        "When no job is due, compact extents most of whose values have expired, to free their space even without writes.";
+    search_kernel: SearchKernel = SearchKernel::Auto, "auto, scalar, sse2, avx2, avx512, neon", |_| true,
+        "Instructions that search blocks in this process, for every database that it opens; refused if the processor lacks them.";
+    memtable_filter: bool = true, "true, false", |_| true,
+        "Keep a filter over the keys of each memtable, about 2 bytes for each, so that reads of absent keys skip it.";
+    adaptive_filters: bool = true, "true, false", |_| true,
+        "Skip the filters of levels in which they rarely exclude a key, by recent counts.";
+    interleaved_multi_get: bool = true, "true, false", |_| true,
+        "Interleave the lookups of a multi_get, so that their cache misses overlap.";
+    hot_cold: bool = false, "true, false", |_| true,
+        "Keep extents that are read often in the upper levels and move the others down.";
+    defer_merges: bool = true, "true, false", |_| true,
+        "Under heavy writes, collect overflow runs until they are due instead of merging each into level 1.";
+    merge_through: bool = true, "true, false", |_| true,
+        "Under heavy writes, let level 1 grow to twice its size, then merge it with overflow runs and level 2 at once.";
+    operand_folding: bool = true, "true, false", |_| true,
+        "Let flush and compaction fold operands of merges; off, only reads do.";
+}
+
+impl Experiments {
+    /// What the names of experiments begin with in `name=value`.
+    pub(super) const PREFIX: &'static str = "experiments.";
+
+    /// What there is to say about every experiment.
+    #[must_use]
+    pub fn describe() -> Vec<OptionInfo> {
+        Experiments::describe_listed()
+    }
+}

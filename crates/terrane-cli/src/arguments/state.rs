@@ -1,0 +1,106 @@
+//! Arguments of `tables`, `shape`, `stats`, `check`, `repair`, `compact` and `dump`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Consent, Place, Range};
+
+/// `tables`.
+#[derive(Clone, Debug, Args)]
+pub struct Tables {
+    /// Directory of the database
+    pub database: PathBuf,
+    /// Create this table
+    #[arg(long, value_name = "TABLE", conflicts_with = "drop")]
+    pub create: Option<String>,
+    /// An option of the table to create, such as merge_operator=counter; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", requires = "create")]
+    pub set: Vec<String>,
+    /// Remove this table and everything in it
+    #[arg(long, value_name = "TABLE")]
+    pub drop: Option<String>,
+    /// Show versions, bytes and options of each table
+    #[arg(long, conflicts_with_all = ["create", "drop"])]
+    pub long: bool,
+    /// Show them again each second, also beside a process that writes, until a signal
+    #[arg(long, requires = "long")]
+    pub follow: bool,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub consent: Consent,
+}
+
+/// `shape`.
+#[derive(Clone, Debug, Args)]
+pub struct Shape {
+    /// Directory of the database
+    pub database: PathBuf,
+    /// Show it again each second, also beside a process that writes, until a signal
+    #[arg(long)]
+    pub follow: bool,
+}
+
+/// `stats`.
+#[derive(Clone, Debug, Args)]
+pub struct Stats {
+    /// Directory of the database
+    pub database: PathBuf,
+    /// One JSON object
+    #[arg(long, conflicts_with = "prometheus")]
+    pub json: bool,
+    /// The text format of Prometheus, version 0.0.4
+    #[arg(long)]
+    pub prometheus: bool,
+    /// Show it again each second, also beside a process that writes, until a signal
+    #[arg(long)]
+    pub follow: bool,
+}
+
+/// `check`.
+#[derive(Clone, Debug, Args)]
+pub struct Check {
+    /// Directory of the database
+    pub database: PathBuf,
+}
+
+/// `repair`.
+#[derive(Clone, Debug, Args)]
+pub struct Repair {
+    /// Directory of the damaged database; it is only read
+    pub database: PathBuf,
+    /// Directory for the new one; must be missing or empty
+    pub target: PathBuf,
+}
+
+/// `compact`.
+#[derive(Clone, Debug, Args)]
+pub struct Compact {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub place: Place,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub range: Range,
+}
+
+/// `dump`.
+#[derive(Clone, Debug, Args)]
+pub struct Dump {
+    /// A manifest, segment or data file of a database, an external file, or a file that holds one extent
+    pub file: PathBuf,
+    /// Print parts from this byte on
+    #[arg(long, value_name = "BYTE", default_value_t = 0)]
+    pub from: u64,
+    /// Print this many parts at most
+    #[arg(long, value_name = "PARTS")]
+    pub limit: Option<u64>,
+}
+
+/// `options`.
+#[derive(Clone, Debug, Args)]
+pub struct OptionList {
+    /// List the experiments instead: switches of mechanisms, for comparisons and tests
+    #[arg(long)]
+    pub experiments: bool,
+}

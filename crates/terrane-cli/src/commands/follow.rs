@@ -1,0 +1,59 @@
+//! `--follow` of what shows a state: again each second, until a signal, also beside a writer.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use terrane::{Db, Functions};
+use terrane_base::env::Env;
+
+use super::store::{Access, open, options};
+use crate::arguments::Engine;
+use crate::exit::Failure;
+use crate::signals::stop_on_signals;
+
+/// Time between two states.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Time between two looks at the stop flag.
+const TURN: Duration = Duration::from_millis(50);
+
+/// Shows a database once, or again and again if it is followed.
+pub(super) fn each_second(
+    engine: &Engine,
+    path: &Path,
+    follows: bool,
+    out: &mut dyn Write,
+    show: &mut dyn FnMut(&Db, &mut dyn Write) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    if !follows {
+        return show(&open(engine, path, Access::Read)?, out);
+    }
+    let stop = stop_on_signals()?;
+    let clock = Env::real().clock;
+    let shared = engine.opened.clone();
+    let follower = match shared {
+        Some(_) => None,
+        None => Some(Db::open_follower_with(path, &options(engine, Access::Read)?, Functions::default())?),
+    };
+    loop {
+        match (&shared, &follower) {
+            (Some(db), _) => show(db, out)?,
+            (None, Some(follower)) => show(&follower.view(), out)?,
+            (None, None) => {}
+        }
+        writeln!(out)?;
+        out.flush()?;
+        let next = clock.now() + PAUSE;
+        while clock.now() < next {
+            // Acquire: pairs with the store of the thread that waits for signals.
+            if stop.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            clock.sleep(TURN);
+        }
+        if let Some(follower) = &follower {
+            follower.catch_up()?;
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Commands beside a process that has the database open for writing, and the shell.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "runs processes on files of its own")]
+
+use std::process::{Command, Stdio};
+
+use terrane::Db;
+
+use crate::common::Shell;
+
+#[test]
+fn reading_commands_open_beside_a_writer() {
+    let shell = Shell::new();
+    let db = Db::open(shell.path("db")).unwrap();
+    db.put(b"a", b"1").unwrap();
+    db.table_or_create("users").unwrap();
+    let me = std::process::id().to_string();
+    let beside = |line: &str| {
+        let output = shell.run(line);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{line}: {error}");
+        assert!(error.contains("beside its writer") && error.contains(&me), "{line}: {error}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(beside("get db a"), "1");
+    db.put(b"b", b"2").unwrap();
+    assert_eq!(beside("scan db"), "a\t1\nb\t2\n");
+    assert_eq!(beside("count db"), "2\n");
+    assert_eq!(beside("tables db"), "default\nusers\n");
+    assert!(beside("tables db --long").contains("default"));
+    assert!(beside("shape db").contains("table default"));
+    assert!(beside("check db").contains(" 0 findings"));
+    assert!(beside("stats db").contains("open_micros"));
+    assert!(beside("estimate db").starts_with("versions 2"));
+    assert_eq!(beside("export db").lines().count(), 2);
+    beside("copy db second");
+    shell.fails("put db c 3", 5, &[&me]);
+    assert_eq!(shell.ok("changes db").lines().count(), 2);
+    db.close().unwrap();
+    assert_eq!(shell.ok("scan second"), "a\t1\nb\t2\n");
+}
+
+#[test]
+fn a_state_that_is_followed_ends_with_a_signal() {
+    let shell = Shell::new();
+    shell.ok("put db a 1");
+    let mut child = shell.command("shape db --follow").stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    assert!(line.contains("table default"), "{line}");
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+fn shell_says(shell: &Shell, line: &str, input: &str) -> (Option<i32>, String, String) {
+    let output = shell.with_input(line, input.as_bytes());
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn a_shell_takes_commands_from_a_pipe() {
+    let shell = Shell::new();
+    let input = "put ada 'Ada Lovelace'\n# a comment\n\nput eve \"E \\\"ve\\\"\"\nget ada\nscan --keys --limit 5\n\
+                 tables --create users\n.table users\nput u 1\ncount\n.table\n.tables\n.flush\n.quit\nget none\n";
+    let (code, said, error) = shell_says(&shell, "shell db --create", input);
+    assert_eq!((code, error.as_str()), (Some(0), ""), "{said}");
+    assert!(said.starts_with("Ada Lovelace\nada\neve\n1\nusers\ntable "), "{said}");
+    assert_eq!(shell.ok("get db eve"), "E \"ve\"");
+    assert_eq!(shell.ok("get db u --table users"), "1");
+}
+
+#[test]
+fn a_shell_ends_at_the_first_error_of_a_pipe() {
+    let shell = Shell::new();
+    shell.ok("put db a 1");
+    let (code, said, error) = shell_says(&shell, "shell db", "get a\nget b\nput c 3\n");
+    assert_eq!((code, said.as_str()), (Some(1), "1\n"));
+    assert!(error.contains("line 2: there is no key \"b\""), "{error}");
+    shell.fails("get db c", 1, &["no key"]);
+    for (line, part) in [
+        ("sing", "no command \"sing\""),
+        (".sing", "no command .sing"),
+        ("get 'a", "not closed"),
+        ("get", "required"),
+        ("import - --format tsv", "standard input"),
+        ("delete-range a b", "--yes"),
+    ] {
+        let (code, _, error) = shell_says(&shell, "shell db", &format!("{line}\n"));
+        assert_eq!(code, Some(2), "{line}: {error}");
+        assert!(error.contains(part), "{line}: {error}");
+    }
+    shell.fails("shell none", 1, &["none"]);
+}
+
+#[test]
+fn a_shell_reads_beside_a_writer() {
+    let shell = Shell::new();
+    let db = Db::open(shell.path("db")).unwrap();
+    db.put(b"a", b"1").unwrap();
+    let (code, said, error) = shell_says(&shell, "shell db", "get a\n.refresh\n.timing\ncount\n");
+    assert_eq!(code, Some(0), "{error}");
+    assert!(said.starts_with("1\ntook ") && said.contains("\n1\ntook "), "{said}");
+    let (code, _, error) = shell_says(&shell, "shell db", "put a 2\n");
+    assert!(code == Some(2) && error.contains("read"), "{code:?} {error}");
+    db.close().unwrap();
+}

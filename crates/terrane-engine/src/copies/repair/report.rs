@@ -1,0 +1,101 @@
+//! What a repair says about itself: what is lost, what is in doubt, and how much came over.
+
+use terrane_base::Error;
+use terrane_levels::Misfit;
+
+/// Bytes of losses, and of doubts, that a report names; the rest is counted.
+const NAMED_BYTES_MAX: usize = 16 << 20;
+
+/// Something that could not be brought over.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Loss {
+    /// Name of the table it belonged to, if that is known.
+    pub table: Option<String>,
+    /// First and last key of what is lost, if they are known.
+    pub keys: Option<(Vec<u8>, Vec<u8>)>,
+    /// Versions lost, if it is known how many.
+    pub entries: Option<u64>,
+    /// What is wrong, and where.
+    pub error: Error,
+}
+
+/// What a repair brought over and what it could not.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RepairReport {
+    /// What is lost, up to some 16 MiB of it: a made-up file may hold losses without end.
+    pub losses: Vec<Loss>,
+    /// Losses that are not in the list.
+    pub losses_left_out: u64,
+    /// Places where a loss cannot be seen: the journal's end after a crash, a manifest without its end mark.
+    pub doubts: Vec<Error>,
+    /// Doubts that are not in the list.
+    pub doubts_left_out: u64,
+    /// Tables of the new database.
+    pub tables: u64,
+    /// Extents that something was read from.
+    pub extents: u64,
+    /// Versions from extents.
+    pub entries: u64,
+    /// Of those, versions in a range where newer ones are lost: they may be out of date.
+    pub uncertain: u64,
+    /// Of the extents, those that no readable part of the manifest names: found by their footers. Rows that
+    /// were deleted or dropped may be back with them; each of them counts as uncertain.
+    pub unlisted_extents: u64,
+    /// Records from the journal.
+    pub records: u64,
+    /// Bytes of the lists above.
+    named_bytes: usize,
+}
+
+impl RepairReport {
+    pub(super) fn lose(&mut self, table: Option<&str>, error: Error) {
+        if terrane_base::planted!(SilentRepair) {
+            return;
+        }
+        self.lose_keys(Loss { table: table.map(str::to_owned), keys: None, entries: None, error });
+    }
+
+    pub(super) fn lose_misfit(&mut self, Misfit { table, entries, error }: Misfit) {
+        if terrane_base::planted!(SilentRepair) {
+            return;
+        }
+        let error = error.context("its extents are left out: is this the comparator that it was made with?");
+        self.lose_keys(Loss { table: Some(table), keys: None, entries: Some(entries), error });
+    }
+
+    pub(super) fn lose_keys(&mut self, loss: Loss) {
+        let keys = loss.keys.as_ref().map_or(0, |(first, last)| first.len() + last.len());
+        if self.may_name(&loss.error, keys + loss.table.as_ref().map_or(0, String::len)) {
+            self.losses.push(loss);
+        } else {
+            self.losses_left_out += 1;
+        }
+    }
+
+    pub(super) fn doubt(&mut self, error: Error) {
+        if self.may_name(&error, 0) {
+            self.doubts.push(error);
+        } else {
+            self.doubts_left_out += 1;
+        }
+    }
+
+    /// Whether one more fits into the lists.
+    fn may_name(&mut self, error: &Error, bytes: usize) -> bool {
+        let file = error.place().map_or(0, |place| place.file.len());
+        let named = self.named_bytes + size_of::<Loss>() + error.message().len() + file + bytes;
+        let fits = named <= NAMED_BYTES_MAX || terrane_base::planted!(UnlimitedLosses);
+        if fits {
+            self.named_bytes = named;
+        }
+        fits
+    }
+
+    /// Whether everything was brought over, as far as that can be told.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.losses.is_empty() && self.losses_left_out == 0
+    }
+}

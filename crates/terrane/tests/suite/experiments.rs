@@ -1,0 +1,58 @@
+//! Experiments: set by name, told apart from the ordinary options, kept where they differ from the default.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use terrane::{Experiments, Kind, Options};
+
+/// A value that this row accepts and that is not its default.
+fn other_value(default: &str) -> &'static str {
+    match default {
+        "true" => "false",
+        "false" => "true",
+        "auto" => "scalar",
+        default => panic!("no other value than {default} is known here"),
+    }
+}
+
+#[test]
+fn an_experiment_has_no_name_of_an_ordinary_option() {
+    let ordinary = Options::describe();
+    for info in Experiments::describe() {
+        let plain = info.name.strip_prefix("experiments.").unwrap();
+        assert!(ordinary.iter().all(|option| option.name != plain), "{plain} is in both lists");
+    }
+}
+
+#[test]
+fn an_experiment_is_set_by_either_name_and_shown_by_the_full_one() {
+    for info in Experiments::describe() {
+        let (full, value) = (info.name, other_value(&info.default));
+        let mut by_full = Options::default();
+        by_full.set(full, value).unwrap();
+        let mut by_plain = Options::default();
+        by_plain.set(full.strip_prefix("experiments.").unwrap(), value).unwrap();
+        assert_eq!(by_full, by_plain);
+        assert_ne!(by_full, Options::default(), "{full}={value} changes nothing");
+        let shown = by_full.show();
+        assert_eq!(shown.last(), Some(&(full, value.to_owned())));
+        assert_eq!(shown.len(), Options::describe().len() + 1, "defaults of experiments are not shown");
+        let mut again = Options::default();
+        shown.iter().for_each(|(name, value)| again.set(name, value).unwrap());
+        assert_eq!(again, by_full);
+    }
+    assert_eq!(Options::default().show().len(), Options::describe().len());
+}
+
+#[test]
+fn a_wrong_name_or_value_is_refused_by_its_full_name() {
+    let mut options = Options::default();
+    let error = options.set("experiments.memory_bytes", "1").unwrap_err();
+    assert_eq!(error.kind(), Kind::Invalid);
+    assert!(error.to_string().contains("there is no option experiments.memory_bytes"), "{error}");
+    for name in ["hot_cold", "experiments.hot_cold"] {
+        let error = options.set(name, "perhaps").unwrap_err();
+        assert!(error.to_string().contains("option experiments.hot_cold=perhaps"), "{error}");
+    }
+    let error = options.set("hot_colder", "true").unwrap_err();
+    assert!(error.to_string().contains("there is no option hot_colder"), "{error}");
+    assert_eq!(options, Options::default());
+}
