@@ -116,6 +116,18 @@ impl Log {
         self.active.as_ref().map(|active| (active.memory().id, active.used as u64))
     }
 
+    /// The end of the active segment, if it takes no more groups.
+    pub(crate) fn active_end(&self) -> Option<SealedEnd> {
+        self.active.as_ref().map(|active| SealedEnd {
+            link: ChainLink {
+                id: active.memory().id,
+                last_seq: SeqNo(self.next_seq.0 - 1),
+                checksum: active.checksum,
+            },
+            used: active.used as u64,
+        })
+    }
+
     /// From now on every group with records is refused.
     pub(crate) fn refuse_records(&mut self) {
         self.refuses_records = true;
@@ -192,14 +204,7 @@ impl Log {
         medium: &M,
         poison: &Poison,
     ) -> Result<()> {
-        let sealed = self.active.as_ref().map(|active| SealedEnd {
-            link: ChainLink {
-                id: active.memory().id,
-                last_seq: SeqNo(self.next_seq.0 - 1),
-                checksum: active.checksum,
-            },
-            used: active.used as u64,
-        });
+        let sealed = self.active_end();
         let new = medium.rotate(SEGMENT_HEADER_BYTES + len + GROUP_HEADER_BYTES, sealed.as_ref())?;
         let previous = sealed.map_or(self.previous, |sealed| sealed.link);
         let region = &new.memory.region;

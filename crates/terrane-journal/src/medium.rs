@@ -113,6 +113,9 @@ pub trait Medium: Send + Sync {
         Ok(0)
     }
 
+    /// The active segment takes no more groups, and all of it is durable: the journal closes.
+    fn end(&self, _sealed: &SealedEnd) {}
+
     /// Ends background work; called at least once, possibly more often.
     fn stop(&self);
 }
