@@ -343,7 +343,7 @@ impl Medium for FileMedium {
     }
 
     fn end(&self, sealed: &SealedEnd) {
-        seal_last(&mut self.shared.state.lock().live, Some(sealed), SegmentState::Durable);
+        seal_last(&mut self.shared.state.lock().live, Some(sealed), SegmentState::Active);
     }
 
     fn stop(&self) {

@@ -357,7 +357,7 @@ impl<M: Medium> Journal for RingJournal<M> {
             return Ok(self.with_log(|log| SeqNo(log.next_seq().0 - 1)));
         }
         let closed = self.with_log(|log| {
-            let closed = log.close(&self.medium, &self.poison);
+            let closed = log.close(&self.ring, &self.medium, &self.poison);
             self.note_durable(log.durable());
             if let (Ok(_), Some(sealed)) = (&closed, log.active_end()) {
                 self.medium.end(&sealed);

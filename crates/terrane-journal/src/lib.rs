@@ -172,7 +172,8 @@ pub trait Journal: Send + Sync {
     }
 
     /// Syncs, writes a durable-end mark and stops background work; every later commit is refused. Returns the
-    /// last number. A second call does nothing. No segment is active then: each can be trimmed.
+    /// last number. A second call does nothing. The active segment is a short one then, if there was space
+    /// for one: it stays, to say which edits the manifest had.
     ///
     /// # Errors
     /// `Io` if the last sync failed, `Poisoned` after an earlier failure; background work is stopped in any

@@ -177,7 +177,10 @@ impl Space {
         if !file.taken.contains_none(run.slots.clone()) {
             return Err(wrong("overlaps another extent"));
         }
+        let end = run.slots.end;
         file.take(run.slots);
+        // It may have been short: nothing says how much of its last slot has space.
+        file.held.remove(end - 1..end);
         self.counts.taken += u64::from(slots);
         Ok(())
     }

@@ -7,7 +7,7 @@ use terrane_device::{OpenMode, SegmentMemory};
 
 use super::Shared;
 use super::live::{Live, PAGE_BYTES};
-use crate::SegmentState;
+use crate::{SegmentInfo, SegmentState};
 
 /// A trimmed segment. Its file is reused once `memory` is the last pointer to it: the mapping is shared with
 /// the file, so a write to the file would change what a reader reads.
@@ -113,7 +113,9 @@ impl Shared {
     fn punch_ends(&self) -> Result<u64> {
         let live = self.state.lock().live.iter().map(|live| live.info.clone()).collect::<Vec<_>>();
         let mut punched = 0;
-        for segment in live.iter().filter(|segment| segment.state != SegmentState::Active) {
+        // The end of an active segment is known once the journal was closed without an error.
+        let is_known = |segment: &SegmentInfo| segment.state != SegmentState::Active || segment.used > 0;
+        for segment in live.iter().filter(|segment| is_known(segment)) {
             let used = segment.used.next_multiple_of(PAGE_BYTES);
             if used < segment.bytes {
                 let file = self.disk.open(&self.path(segment.file), OpenMode::Write, false)?;
