@@ -137,12 +137,14 @@ options! {
         "Shrink the write memory by up to half while reads miss the block cache.";
     idle_flush: bool = true, "true, false", |_| true,
         "Flush the memtables when there were no writes for a while and the block cache is full, so that readers can use their memory.";
+    close_flush: bool = true, "true, false", |_| true,
+        "Flush the memtables when the database is closed, if that writes little: the next opening has nothing to replay.";
     scan_flush: bool = true, "true, false", |_| true,
         "Flush a table when scans have skipped more deleted versions in its memtables than these have records.";
     return_freed_memory: bool = true, "true, false", |_| true,
         "Make the allocator return freed memory to the system after the block cache has shrunk.";
     idle_reclaim: bool = true, "true, false", |_| true,
-        "Free spare journal segments and unused slots of data files on the device when there were no writes for a while and no job is due.";
+        "Free spare journal segments and unused slots of data files on the device when the database is closed, and when there were no writes for a while and no job is due.";
     incremental_replacement: bool = true, "true, false", |_| true,
         "After flush and compaction, replace cached blocks of the inputs by the new blocks at once.";
     warm_outputs: bool = true, "true, false", |_| true,
@@ -152,7 +154,7 @@ options! {
     expiry_compaction: bool = true, "true, false", |_| true,
         "When no job is due, compact extents most of whose values have expired, to free their space even without writes.";
     segment_bytes: u64 = 0, "0 (derived) or 64 KiB to 1 GiB", |v| *v == 0 || (64 * KIB..=1024 * MIB).contains(v),
-        "Size of a journal segment.";
+        "Most bytes of a journal segment; the first one has 64 KiB, each further one twice the bytes of the one before.";
     memtable_bytes: u64 = 0, "0 (derived) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
         "Record and index bytes of a table after which its memtable is frozen.";
     global_index_bytes: u64 = 0, "0 (derived: memtable_bytes, so that nothing is indexed twice) or at least 64 KiB",

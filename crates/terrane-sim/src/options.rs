@@ -77,6 +77,8 @@ pub(crate) fn random_options(numbers: &mut Rng) -> Vec<(String, String)> {
         options.push((name.to_owned(), (*aside.pick(&values)).to_owned()));
     }
     random_limits(&mut aside, &mut options);
+    // Most histories are to replay behind a close.
+    options.push(("close_flush".to_owned(), aside.one_in(3).to_string()));
     // Most histories are to compact.
     options.push(("auto_compaction".to_owned(), (!aside.one_in(6)).to_string()));
     options

@@ -11,6 +11,7 @@ mod concurrent;
 mod degradation;
 mod faults;
 mod follow;
+mod footprint;
 mod forged;
 mod found;
 mod hostile;
