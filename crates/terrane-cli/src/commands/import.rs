@@ -62,6 +62,10 @@ pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Res
     drop(importer);
     // Whatever ended the import, what was acknowledged is made durable.
     db.sync()?;
+    if done.is_ok() {
+        // The next opening has nothing to replay. Where that fails the records stay in the journal.
+        let _ = db.flush();
+    }
     let took = clock.now().saturating_sub(start);
     writeln!(out, "{}", summary(&before, &after, &command.table, took))?;
     if paused > took / 10 {

@@ -171,17 +171,29 @@ fn a_second_writer_is_refused() {
     shell.ok("put db k v");
 }
 
-/// The journal shows it: each batch holds its records and the position behind them.
+/// The journal shows it: each batch holds its records and the position behind them. It is that of an import
+/// that is killed, because a close flushes.
 #[test]
 fn records_and_position_are_in_one_batch() {
     let shell = Shell::new();
-    shell.file("p.jsonl", people(35));
-    shell.ok("import db p.jsonl --key id --batch 10");
+    let mut child = shell
+        .command("import db - --format tsv --batch 10 --ack-file acks")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(&b"key\tvalue\n".repeat(60_000)).unwrap();
+    while std::fs::metadata(shell.path("acks")).map_or(0, |acks| acks.len()) < 100 {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
     let dump = shell.ok("dump db/journal/000001.seg");
     let batches: Vec<[usize; 2]> = dump
         .split("batch of ")
         .skip(1)
         .map(|batch| ["t0", "t1"].map(|table| batch.matches(&format!(" Put {table} key ")).count()))
         .collect();
-    assert_eq!(batches, [[10, 1], [10, 1], [10, 1], [5, 1]], "{dump}");
+    assert!(batches.len() > 3 && batches.iter().all(|batch| *batch == [10, 1]), "{dump}");
 }
