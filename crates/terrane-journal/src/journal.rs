@@ -272,6 +272,10 @@ impl<M: Medium> Journal for RingJournal<M> {
 
     fn sync_through(&self, seq: SeqNo) -> Result<()> {
         debug_assert!(seq <= self.visible(), "only what is visible is wholly in its segment");
+        // A closed journal is refused nothing that its close has made durable.
+        if self.is_closed.load(Ordering::Acquire) && self.durable() >= seq {
+            return Ok(());
+        }
         self.poison.check()?;
         if self.medium.durable() >= seq {
             return Ok(());
@@ -353,8 +357,11 @@ impl<M: Medium> Journal for RingJournal<M> {
             return Ok(self.with_log(|log| SeqNo(log.next_seq().0 - 1)));
         }
         let closed = self.with_log(|log| {
-            let closed = log.close(&self.medium, &self.poison);
+            let closed = log.close(&self.ring, &self.medium, &self.poison);
             self.note_durable(log.durable());
+            if let (Ok(_), Some(sealed)) = (&closed, log.active_end()) {
+                self.medium.end(&sealed);
+            }
             self.poison.set(Error::new(Kind::Cancelled, "the journal is closed"));
             closed
         });
@@ -376,25 +383,4 @@ impl<M: Medium> std::fmt::Debug for RingJournal<M> {
 }
 
 #[cfg(all(test, not(feature = "shuttle")))]
-mod tests {
-    use super::*;
-    use crate::HeapMedium;
-
-    /// An owner that finds the ring paused continues without leading, and no other owner need come.
-    #[test]
-    fn a_ticket_that_comes_in_a_pause_is_led_behind_it() {
-        let settings = JournalSettings::default();
-        let medium = HeapMedium::new(settings.segment_bytes, SegmentId(1));
-        let journal = RingJournal::new(medium, Arc::default(), &settings, &JournalStart::default());
-        let journal = journal.expect("a journal");
-        let ticket = journal.with_log(|_| {
-            let ticket = journal.ring.submit(None, true);
-            journal.lead(Some(ticket));
-            assert!(journal.ring.is_head_filled(), "no thread leads during a pause");
-            ticket
-        });
-        assert!(!journal.ring.is_head_filled(), "the ticket is still waiting");
-        assert_eq!(journal.ring.wait_while(ticket, phase::FILLED), phase::PLACED);
-        assert!(journal.publish(ticket, phase::PLACED, true, true));
-    }
-}
+mod tests;

@@ -58,6 +58,8 @@ pub(crate) struct Log {
     /// return, and those that came while it ran.
     expected: u64,
     parallel_copy_bytes: usize,
+    /// Used bytes up to which the active segment is the last one when the journal is closed.
+    short_bytes: usize,
     /// True if groups with records are refused.
     refuses_records: bool,
 }
@@ -93,6 +95,7 @@ impl Log {
             is_dirty: false,
             expected: 0,
             parallel_copy_bytes: settings.parallel_copy_bytes,
+            short_bytes: settings.first_segment_bytes as usize,
             refuses_records: false,
         }
     }
@@ -114,6 +117,18 @@ impl Log {
     /// Id and used bytes of the active segment.
     pub(crate) fn active(&self) -> Option<(terrane_base::SegmentId, u64)> {
         self.active.as_ref().map(|active| (active.memory().id, active.used as u64))
+    }
+
+    /// The end of the active segment, if it takes no more groups.
+    pub(crate) fn active_end(&self) -> Option<SealedEnd> {
+        self.active.as_ref().map(|active| SealedEnd {
+            link: ChainLink {
+                id: active.memory().id,
+                last_seq: SeqNo(self.next_seq.0 - 1),
+                checksum: active.checksum,
+            },
+            used: active.used as u64,
+        })
     }
 
     /// From now on every group with records is refused.
@@ -192,14 +207,7 @@ impl Log {
         medium: &M,
         poison: &Poison,
     ) -> Result<()> {
-        let sealed = self.active.as_ref().map(|active| SealedEnd {
-            link: ChainLink {
-                id: active.memory().id,
-                last_seq: SeqNo(self.next_seq.0 - 1),
-                checksum: active.checksum,
-            },
-            used: active.used as u64,
-        });
+        let sealed = self.active_end();
         let new = medium.rotate(SEGMENT_HEADER_BYTES + len + GROUP_HEADER_BYTES, sealed.as_ref())?;
         let previous = sealed.map_or(self.previous, |sealed| sealed.link);
         let region = &new.memory.region;
@@ -324,9 +332,14 @@ impl Log {
         Ok(())
     }
 
-    /// Makes everything durable and writes a durable-end mark, which is durable on return.
-    pub(crate) fn close<M: Medium>(&mut self, medium: &M, poison: &Poison) -> Result<SeqNo> {
+    /// Makes everything durable and writes a durable-end mark, which is durable on return. The mark names the
+    /// last edit of the manifest, so the segment with it has to stay: where the active one is long, the mark
+    /// gets a segment of its own, if there is space for one.
+    pub(crate) fn close<M: Medium>(&mut self, ring: &Ring, medium: &M, poison: &Poison) -> Result<SeqNo> {
         poison.check()?;
+        if self.active.as_ref().is_some_and(|active| active.used > self.short_bytes) {
+            let _ = self.rotate(0, ring.published_tickets(), ring.head(), medium, poison);
+        }
         let closed =
             self.persist(medium).and_then(|()| self.mark(medium)).and_then(|()| self.persist(medium));
         closed.inspect_err(|error| poison.set(error.clone()))?;

@@ -113,6 +113,10 @@ pub trait Medium: Send + Sync {
         Ok(0)
     }
 
+    /// The active segment takes no more groups, and all of it is durable: the journal closes. It stays
+    /// active, so that it is not trimmed.
+    fn end(&self, _sealed: &SealedEnd) {}
+
     /// Ends background work; called at least once, possibly more often.
     fn stop(&self);
 }

@@ -73,7 +73,19 @@ impl DataFile {
 
     /// Reserves space for the slots from `from` to `to`.
     pub(crate) fn hold(&self, from: u32, to: u32) -> Result<()> {
-        let result = self.file.allocate(slot_offset(from), slot_offset(to - from));
+        self.hold_bytes(slot_offset(from), slot_offset(to))
+    }
+
+    /// Reserves space for the bytes from `from` to `to`.
+    pub(crate) fn hold_bytes(&self, from: u64, to: u64) -> Result<()> {
+        let result = self.file.allocate(from, to.saturating_sub(from));
+        self.dirty.store(true, Ordering::Release);
+        result
+    }
+
+    /// Makes the file longer without space for it.
+    pub(crate) fn extend(&self, slots: u32) -> Result<()> {
+        let result = self.file.set_len(slot_offset(slots));
         self.dirty.store(true, Ordering::Release);
         result
     }

@@ -165,13 +165,22 @@ impl LocalStore {
         })
     }
 
-    /// Takes a run in an existing file, and reserves space for the parts of it that may be holes. `None` if
-    /// no run is free.
-    fn take(&self, slots: u32) -> Result<Option<ExtentId>> {
+    /// Takes a run in an existing file, and reserves space for the parts of it that may be holes, as far as
+    /// an extent of `bytes` reaches. `None` if no run is free.
+    fn take(&self, slots: u32, bytes: u64) -> Result<Option<ExtentId>> {
         let Some((id, lacking)) = self.accounting()?.space.take(slots) else { return Ok(None) };
-        let held = lacking.iter().try_for_each(|gap| self.file(id.file)?.hold(gap.start, gap.end));
+        let end = slot_offset(id.slot) + bytes;
+        let held = lacking.iter().try_for_each(|gap| {
+            self.file(id.file)?.hold_bytes(slot_offset(gap.start), slot_offset(gap.end).min(end))
+        });
+        let lacks_end = lacking.last().is_some_and(|gap| slot_offset(gap.end) > end);
         match held {
-            Ok(()) => Ok(Some(id)),
+            Ok(()) => {
+                if lacks_end {
+                    self.space.lock().space.shorten(id, slots);
+                }
+                Ok(Some(id))
+            }
             Err(error) => {
                 let mut accounting = self.space.lock();
                 accounting.space.untake(id, slots);
@@ -205,23 +214,28 @@ impl LocalStore {
 
 impl Store for LocalStore {
     fn allocate(&self, slots: u32) -> Result<ExtentId> {
+        self.allocate_for(slots, slot_offset(slots))
+    }
+
+    fn allocate_for(&self, slots: u32, bytes: u64) -> Result<ExtentId> {
         self.check_writable("allocate an extent")?;
         if !(1..=EXTENT_SLOTS_MAX).contains(&slots) {
             return Err(Error::invalid(format!(
                 "an extent of {slots} slots: 1 to {EXTENT_SLOTS_MAX} are possible"
             )));
         }
-        if let Some(id) = self.take(slots)? {
+        let bytes = grow::reserved_bytes(slots, bytes);
+        if let Some(id) = self.take(slots, bytes)? {
             return Ok(id);
         }
         let _layout = self.layout.lock();
         loop {
             // Checked again under the lock: another thread may have grown a file, or taken what this one
             // made.
-            if let Some(id) = self.take(slots)? {
+            if let Some(id) = self.take(slots, bytes)? {
                 return Ok(id);
             }
-            self.grow(slots)?;
+            if bytes < slot_offset(slots) { self.extend(slots)? } else { self.grow(slots)? }
         }
     }
 

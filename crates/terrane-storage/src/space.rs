@@ -10,8 +10,9 @@
 //!               └────────┘ take (the caller reserves real space first)
 //! ```
 //! 1. A slot is *taken* (by an extent, or by running work on it) or *free*.
-//! 2. A taken slot is *held*: it has space on the device. A free one is held, a *hole*, or, after a restart,
-//!    of unknown state; then both its bits are clear.
+//! 2. A taken slot is *held*: it has space on the device; but the last one of a short extent has as much as
+//!    the extent takes of it. A free one is held, a *hole*, or, after a restart or a short extent, of unknown
+//!    state; then both its bits are clear.
 //!
 //! 3. A *sealed* file has another name, in another database: nothing in it is written, truncated or punched,
 //!    so no slot of it is taken. Slots may be freed; when the last one is, the file is removed.
@@ -21,6 +22,7 @@
 
 mod adopt;
 mod file;
+mod short;
 
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -175,7 +177,10 @@ impl Space {
         if !file.taken.contains_none(run.slots.clone()) {
             return Err(wrong("overlaps another extent"));
         }
+        let end = run.slots.end;
         file.take(run.slots);
+        // It may have been short: nothing says how much of its last slot has space.
+        file.held.remove(end - 1..end);
         self.counts.taken += u64::from(slots);
         Ok(())
     }

@@ -223,7 +223,7 @@ impl ExtentWriter {
     /// As [`Store::allocate`] and [`Store::write`]; then the writer is empty and the slots are freed.
     pub fn finish(&mut self, store: &dyn Store) -> Result<ExtentMeta> {
         let written = self.seal().and_then(|mut meta| {
-            meta.id = store.allocate(meta.slots)?;
+            meta.id = store.allocate_for(meta.slots, self.bytes.len() as u64)?;
             if let Err(error) = store.write(meta.id, &self.bytes) {
                 // The error of the write matters more. Slots that cannot be freed now are free after the next
                 // open.

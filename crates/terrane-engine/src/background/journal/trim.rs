@@ -1,11 +1,17 @@
 //! Giving journal segments back once every record in them is in the levels.
 
+use terrane_base::options::JournalMode;
 use terrane_base::{Result, SegmentId};
 use terrane_format::manifest::EditOp;
 
 use crate::engine::Engine;
 use crate::observe::stats::add;
 use crate::table::stopped::Left;
+
+/// Complete segments may have one part in this many of the write memory, whatever is in them.
+const HELD_SHARE: u64 = 8;
+/// Beyond that they may have so many times the bytes of the records in memory and of the indexes over them.
+const HELD_FACTOR: u64 = 4;
 
 impl Engine {
     /// The newest segment that nothing needs any more; all older ones are not needed either. None while a
@@ -30,6 +36,29 @@ impl Engine {
             .map(|segment| segment.id)
             .take_while(|id| needed.is_none_or(|needed| *id < needed || is_blind))
             .last()
+    }
+
+    /// Whether few records in memory keep many bytes of segments: a table that hardly any commit writes to
+    /// holds back all that came after its oldest record.
+    pub(crate) fn is_journal_too_long(&self) -> bool {
+        let held: u64 = self.journal.complete_segments().iter().map(|segment| segment.bytes).sum();
+        let filled = self.catalog.sums().now().filled_bytes;
+        let most = (self.memory.budget().write_bytes() / HELD_SHARE).max(filled.saturating_mul(HELD_FACTOR));
+        // Beside a table that has stopped no segment goes, whatever is flushed.
+        held > most && !self.catalog.all().iter().any(|table| table.is_stopped())
+    }
+
+    /// Gives back what a closed database needs no more: segments whose records are all in the levels, the
+    /// last one too, spare files, unused ends of segments and free slots. Requires: the journal is closed and
+    /// no worker is left.
+    ///
+    /// # Errors
+    /// `Io`, `Poisoned`; nothing is lost by it but space.
+    pub(crate) fn give_back_space(&self) -> Result<()> {
+        if self.options.journal != JournalMode::Off {
+            self.trim_segments()?;
+        }
+        if self.options.idle_reclaim { self.reclaim_idle() } else { Ok(()) }
     }
 
     /// Asks the ledgers, which know of every memtable whatever the pictures say, whether anything needs a

@@ -42,6 +42,8 @@ pub(crate) struct Schedule {
     pub(super) paused: bool,
     /// The last flush before the close is under way: nothing pauses it.
     pub(super) draining: bool,
+    /// Only memory is brought into the levels any more: the database closes behind it.
+    pub(super) flushes_only: bool,
     /// Whether ranges are compacted for those who ask.
     pub(super) ranges: RangeHolds,
     pub(super) closing: bool,
