@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Kind, Result, SegmentId};
+use terrane_base::{Kind, Result, SegmentId, verify};
 use terrane_device::SegmentMemory;
 
 use super::Shared;
@@ -17,6 +17,11 @@ pub(super) struct Retired {
 }
 
 impl Retired {
+    /// Number of its file.
+    pub(super) fn file(&self) -> u32 {
+        self.file
+    }
+
     /// Bytes that readers keep alive.
     pub(super) fn memory_bytes(&self) -> u64 {
         self.bytes
@@ -62,6 +67,8 @@ impl Shared {
                 useless.push(first.info.file);
             }
         }
+        debug_assert!(gone.is_sorted(), "the oldest segments go first");
+        verify!(state.check());
         drop(state);
         // Tries every file and reports the first error.
         let removed = useless.into_iter().map(|file| self.remove(file)).collect::<Vec<_>>();
@@ -83,6 +90,7 @@ impl Shared {
                 index += 1;
             }
         }
+        verify!(state.check());
     }
 
     pub(super) fn remove_spares(&self) -> Result<u64> {
