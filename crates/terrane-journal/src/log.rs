@@ -285,7 +285,7 @@ impl Log {
             entry.segment = segment;
             at += BATCH_HEADER_BYTES + entry.len();
         }
-        assert!(at <= start + len, "the batches are longer than the group for which there is room");
+        debug_assert!(at <= start + len, "the batches are longer than the group for which there is room");
         let taken = next_seq.0 - self.next_seq.0;
         assert!(
             taken == u64::from(wanted.record_count),
@@ -298,7 +298,7 @@ impl Log {
         self.copy(ring, tickets, own, wanted.batch_count);
         let active = self.active.as_mut().expect("set on entry");
         active.used = start + len;
-        assert!(active.used + GROUP_HEADER_BYTES <= active.memory().region.len(), "invariant 1");
+        debug_assert!(active.used + GROUP_HEADER_BYTES <= active.memory().region.len(), "invariant 1");
         self.next_seq = next_seq;
         self.is_dirty = true;
         medium.write(active.memory(), start, len)
