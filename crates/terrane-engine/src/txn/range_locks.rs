@@ -139,7 +139,8 @@ pub(super) struct Wanting<'f>(&'f RangeLocks);
 
 impl Drop for Wanting<'_> {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        let waiting = self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        assert!(waiting > 0, "a fence that waits is counted once");
     }
 }
 
@@ -183,6 +184,10 @@ impl RangeLocks {
         }
         standing.next_number += 1;
         let number = standing.next_number;
+        debug_assert!(
+            standing.fences.last().is_none_or(|last| last.number < number),
+            "a number for each fence"
+        );
         standing.fences.push(Post { number, owner, ground: ground.clone(), stands: false });
         self.count.fetch_add(1, Ordering::Relaxed);
         Ok(RangeLock { fences: self, number })
@@ -198,7 +203,8 @@ impl RangeLocks {
         let before = standing.fences.len();
         standing.fences.retain(|post| !is_meant(post));
         standing.marks.moved += 1;
-        self.count.fetch_sub(before - standing.fences.len(), Ordering::Relaxed);
+        let count = self.count.fetch_sub(before - standing.fences.len(), Ordering::Relaxed);
+        assert!(count == before, "{before} fences are there, {count} are counted: writers would pass one");
         self.changed.notify_all();
     }
 
