@@ -95,6 +95,10 @@ impl<M: Medium> RingJournal<M> {
             let tickets = self.ring.collect(self.group_bytes_max);
             let formed = log.form(&self.ring, &tickets, own, &self.medium, &self.poison);
             self.note_durable(log.durable());
+            debug_assert!(
+                formed.is_err() || log.durable() < log.next_seq(),
+                "only what has a number is durable"
+            );
             self.ring.set_head(tickets.end);
             self.ring.release_lead();
             self.tell_members(&tickets, own, formed);
@@ -195,6 +199,7 @@ impl<M: Medium> RingJournal<M> {
             Some(counts) => counts,
             None => self.ring.wait_while(ticket, reached) == phase::PUBLISHED,
         };
+        debug_assert!(ticket < self.ring.published_tickets(), "a slot is returned once it is published");
         self.ring.finish(ticket);
         counts
     }
@@ -237,6 +242,11 @@ impl<M: Medium> Journal for RingJournal<M> {
         // SAFETY: rule 3 of the ring; the log keeps the segment until the ticket is published.
         let (last_seq, placed) = unsafe {
             let entry = &*self.ring.entry(ticket);
+            debug_assert!(
+                entry.last_seq.0 >= u64::from(batch.record_count()),
+                "a placed batch has its numbers"
+            );
+            debug_assert_eq!(entry.len(), batch.bytes().len(), "the entry of another ticket");
             let first_seq = SeqNo(entry.last_seq.0 + 1 - u64::from(batch.record_count()));
             let (offset, len) = (entry.offset as usize, entry.len());
             (entry.last_seq, Placed { first_seq, segment: &*entry.segment, offset, len })
@@ -249,7 +259,10 @@ impl<M: Medium> Journal for RingJournal<M> {
         let counts = self.publish(ticket, phase::PLACED, indexed.is_ok(), sync);
         match indexed {
             Err(panic) => resume_unwind(panic),
-            Ok(()) if counts => Ok(last_seq),
+            Ok(()) if counts => {
+                debug_assert!(last_seq <= self.visible(), "a commit returns once its records are visible");
+                Ok(last_seq)
+            }
             Ok(()) => Err(self.halted()),
         }
     }

@@ -24,7 +24,7 @@ use terrane_base::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use terrane_base::options::IoUring;
 use terrane_base::sync::{Mutex, MutexGuard, RwLock};
-use terrane_base::{Error, ExtentId, Kind, Result};
+use terrane_base::{Error, ExtentId, Kind, Result, verify};
 use terrane_device::{Disk, OpenMode, PendingRead};
 
 use crate::data_file::{self, DataFile, slot_offset};
@@ -322,6 +322,10 @@ impl Store for LocalStore {
 
     fn release(&self) {
         let mut held = self.held.lock();
+        debug_assert!(
+            held.count > 0 || held.freed.is_empty(),
+            "what was freed while held waits for a release"
+        );
         held.count = held.count.saturating_sub(1);
         if held.count > 0 {
             return;
@@ -357,6 +361,7 @@ impl Store for LocalStore {
                 error.at(self.dir.join(place()).display().to_string(), slot_offset(id.slot))
             })?;
         }
+        verify!(space.check());
         accounting.space = space;
         accounting.state = State::Open;
         Ok(())

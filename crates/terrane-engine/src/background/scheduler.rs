@@ -11,7 +11,7 @@ use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::env::{Joiner, Spawn, Step};
 use terrane_base::sync::{Condvar, Mutex};
-use terrane_base::{Error, Kind, Result, TableId};
+use terrane_base::{Error, Kind, Result, TableId, verify};
 use terrane_compaction::{CancelCause, ClaimId, JobControl};
 
 use crate::background::job::Job;
@@ -190,6 +190,7 @@ impl Scheduler {
             }
         }
         schedule.failures.note(subject, id, result);
+        debug_assert!(schedule.running.iter().all(|running| running.id != id), "a job ends once");
         drop(schedule);
         self.wake();
     }
@@ -266,6 +267,7 @@ impl Engine {
             advance,
             control: control.clone(),
         });
+        verify!(schedule.check());
         Some((id, work, control))
     }
 

@@ -181,7 +181,7 @@ impl Engine {
         });
         table.withdraw_request(request);
         let is_whole = (&bounds.lower, &bounds.upper) == (&Bound::Unbounded, &Bound::Unbounded);
-        if done.is_ok() && is_whole && self.options.idle_reclaim {
+        if done.is_ok() && is_whole && self.options.experiments.idle_reclaim {
             // It endangers nothing: what cannot be given back now is tried again when the database rests.
             let _ = self.reclaim_idle();
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use terrane_base::env::Step;
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::Ordering;
-use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
+use terrane_base::{Error, Kind, Result, SegmentId, SeqNo, verify};
 use terrane_device::{File, OpenMode, Region, SegmentMemory};
 
 use super::{Live, Shared, State};
@@ -55,7 +55,12 @@ impl Shared {
         let prepared = self.prepare(bytes);
         let mut state = self.state.lock();
         match prepared {
-            Ok(live) => state.ready = Some(live),
+            Ok(live) => {
+                assert!(state.ready.is_none(), "one preparer, and one segment is ready at most");
+                assert!(live.info.bytes >= bytes, "{} bytes are prepared, {bytes} wanted", live.info.bytes);
+                state.ready = Some(live);
+                verify!(state.check());
+            }
             Err(error) => state.refused = Some(error),
         }
         state.wanted = None;
@@ -129,11 +134,14 @@ impl Shared {
             None => self.create(bytes)?,
         };
         let id = take(&self.state, |state| {
+            let id = SegmentId(state.next_segment);
+            assert!(state.live.back().is_none_or(|last| last.info.id < id), "ids grow, and none comes twice");
             state.next_segment += 1;
-            SegmentId(state.next_segment - 1)
+            id
         });
         let mapped = self.map(&*file, bytes as usize);
         let region = mapped.inspect_err(|_| self.state.lock().spares.push((number, bytes)))?;
+        assert!(region.len() as u64 == bytes, "the mapping of file {number} has {} bytes", region.len());
         let info =
             SegmentInfo { id, file: number, state: SegmentState::Unused, bytes, used: 0, last_seq: SeqNo(0) };
         Ok(Live { info, file: Some(file), memory: Arc::new(SegmentMemory { id, region }) })

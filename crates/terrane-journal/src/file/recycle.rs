@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Kind, Result, SegmentId};
+use terrane_base::{Kind, Result, SegmentId, verify};
 use terrane_device::{OpenMode, SegmentMemory};
 
 use super::Shared;
@@ -20,6 +20,11 @@ pub(super) struct Retired {
 }
 
 impl Retired {
+    /// Number of its file.
+    pub(super) fn file(&self) -> u32 {
+        self.file
+    }
+
     /// Bytes that readers keep alive.
     pub(super) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
@@ -68,6 +73,8 @@ impl Shared {
                 useless.push(first.info.file);
             }
         }
+        debug_assert!(gone.is_sorted(), "the oldest segments go first");
+        verify!(state.check());
         drop(state);
         // Tries every file and reports the first error.
         let removed = useless.into_iter().map(|file| self.remove(file)).collect::<Vec<_>>();
@@ -89,6 +96,7 @@ impl Shared {
                 index += 1;
             }
         }
+        verify!(state.check());
     }
 
     pub(super) fn remove_spares(&self) -> Result<u64> {

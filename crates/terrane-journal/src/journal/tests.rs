@@ -1,3 +1,5 @@
+//! Owners beside a pause of the ring.
+
 use super::*;
 use crate::HeapMedium;
 

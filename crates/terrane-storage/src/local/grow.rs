@@ -41,6 +41,7 @@ impl LocalStore {
             }
             Err(error) => return Err(self.undo_growth(plan, slots, &file, error)),
         };
+        debug_assert!(plan.at_least <= len && len <= plan.to, "{len} slots, planned were {plan:?}");
         self.space.lock().space.grown(plan.file, len);
         Ok(())
     }

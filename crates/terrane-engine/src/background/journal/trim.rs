@@ -58,7 +58,7 @@ impl Engine {
         if self.options.journal != JournalMode::Off {
             self.trim_segments()?;
         }
-        if self.options.idle_reclaim { self.reclaim_idle() } else { Ok(()) }
+        if self.options.experiments.idle_reclaim { self.reclaim_idle() } else { Ok(()) }
     }
 
     /// Asks the ledgers, which know of every memtable whatever the pictures say, whether anything needs a
@@ -85,6 +85,7 @@ impl Engine {
         let mut trimmed = self.journal.complete_segments();
         trimmed.retain(|segment| segment.id <= upto);
         let through = trimmed.iter().map(|segment| segment.last_seq).max().unwrap_or_default();
+        assert!(through <= self.journal.visible(), "records up to {through} may not be indexed yet");
         // The manifest knows no segment of a journal that is off, nor one whose registration failed.
         let known = self.manifest.state();
         let listed: Vec<_> =
