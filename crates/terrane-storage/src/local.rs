@@ -170,7 +170,8 @@ impl LocalStore {
     fn take(&self, slots: u32, bytes: u64) -> Result<Option<ExtentId>> {
         let Some((id, lacking)) = self.accounting()?.space.take(slots) else { return Ok(None) };
         let end = slot_offset(id.slot) + bytes;
-        let held = lacking.iter().try_for_each(|gap| {
+        let mut reached = lacking.iter().filter(|gap| slot_offset(gap.start) < end);
+        let held = reached.try_for_each(|gap| {
             self.file(id.file)?.hold_bytes(slot_offset(gap.start), slot_offset(gap.end).min(end))
         });
         let lacks_end = lacking.last().is_some_and(|gap| slot_offset(gap.end) > end);

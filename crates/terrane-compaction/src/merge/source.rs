@@ -157,7 +157,7 @@ impl<'a> RunSource<'a> {
 
     /// The next block, as it is stored.
     pub(super) fn stored(&mut self) -> Result<(IndexRow<'_>, &[u8])> {
-        debug_assert_eq!(self.stand(), Stand::Block);
+        debug_assert_eq!(self.state(), SourceState::Block);
         let RunSource { scanner, block_index, first_key, last_key, .. } = self;
         let scanner = scanner.as_mut().expect("the source stands before a block");
         let row = scanner.rows().row(*block_index);

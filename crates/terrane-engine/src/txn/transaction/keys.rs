@@ -74,7 +74,7 @@ impl Transaction {
     /// Walks what the transaction keeps and counts its bytes again.
     pub(super) fn recounted_bytes(&self) -> u64 {
         let keys = self.held.keys().chain(self.reads.keys()).map(kept_bytes);
-        let ranges = self.fenced.iter().chain(self.scans.iter().flatten());
+        let ranges = self.locked_ranges.iter().chain(self.scans.iter().flatten());
         keys.sum::<u64>() + ranges.map(|range| super::bounds_bytes(&range.bounds)).sum::<u64>()
     }
 
