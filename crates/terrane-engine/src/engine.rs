@@ -7,6 +7,7 @@ use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::Ordering;
 use terrane_base::{Error, Result};
 use terrane_device::DiskLock;
+use terrane_format::manifest::EditOp;
 
 use crate::background::Background;
 use crate::background::scheduler::Schedule;
@@ -114,7 +115,8 @@ impl Engine {
     }
 
     /// Stops background work, makes every commit durable (with the journal off, by a flush) and releases the
-    /// lock. Idempotent.
+    /// lock. Flushes before, where that costs little and the option `close_flush` is set, and gives back
+    /// space that is not needed. Idempotent.
     ///
     /// # Errors
     /// `Io` or `Poisoned` from the last sync; the database is closed all the same. `Invalid` in a callback:
@@ -123,10 +125,22 @@ impl Engine {
         terrane_base::callback::refuse()?;
         // With the journal off, what is only in memory would be lost.
         let is_unsafe = self.options.journal == JournalMode::Off && !self.options.read_only;
-        let flushed = if is_unsafe && !self.closing.load(Ordering::Acquire) { self.drain() } else { Ok(()) };
+        let flushed = match self.closing.load(Ordering::Acquire) {
+            false if is_unsafe => self.drain(),
+            false => {
+                self.flush_before_close();
+                Ok(())
+            }
+            true => Ok(()),
+        };
+        flushed.and(self.shut())
+    }
+
+    /// [`Engine::close`] without a flush: what is only in memory stays in the journal.
+    pub(crate) fn shut(&self) -> Result<()> {
         if self.closing.swap(true, Ordering::AcqRel) {
-            // Another caller closes it. A flush that its close has cancelled is an error of this call, too.
-            return flushed;
+            // Another caller closes it. A flush that its close has cancelled is an error of that call, too.
+            return Ok(());
         }
         self.throttle.wake();
         self.feed_waiters.wake();
@@ -134,11 +148,20 @@ impl Engine {
         self.events.close(self.instance);
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
         if terrane_base::assertion::VERIFY || cfg!(debug_assertions) {
-            self.memory.recount_tables(&self.catalog);
+            self.memory.recount_tables(&self.shared);
         }
         self.lock.lock().take();
         epoch_cell::forget_garbage();
-        flushed.and(closed)
+        closed
+    }
+
+    /// Makes every commit durable for an orderly close. With the journal off what was not flushed is lost.
+    fn close_journal(&self) -> Result<()> {
+        let last_seq = self.journal.close()?;
+        // Only space is at stake: what cannot be given back now is found at the next opening.
+        let _ = self.give_back_space();
+        self.append_edit(vec![EditOp::CleanClose { last_seq }])?;
+        self.manifest.close()
     }
 
     /// Flushes everything that was ever acknowledged: commits that come meanwhile are refused, or they would

@@ -321,11 +321,4 @@ impl Shared {
         }
         self.disk.sync_dir(&dir)
     }
-
-    /// Makes every commit durable for an orderly close. With the journal off what was not flushed is lost.
-    pub(crate) fn close_journal(&self) -> Result<()> {
-        let last_seq = self.journal.close()?;
-        self.append_edit(vec![EditOp::CleanClose { last_seq }])?;
-        self.manifest.close()
-    }
 }

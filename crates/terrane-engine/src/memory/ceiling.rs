@@ -5,7 +5,6 @@ use terrane_base::sync::atomic::Ordering;
 
 use crate::memory::arbiter::{Balance, Counted, MemoryArbiter};
 use crate::shared::Shared;
-use crate::table::catalog::Catalog;
 
 impl MemoryArbiter {
     /// The tick of memory after a quantum of bytes, and whenever memory came back.
@@ -38,7 +37,8 @@ impl MemoryArbiter {
     ///
     /// # Panics
     /// If a sum differs from the count.
-    pub(crate) fn recount_tables(&self, catalog: &Catalog) {
+    pub(crate) fn recount_tables(&self, shared: &Shared) {
+        let catalog = &shared.catalog;
         let _change = catalog.change();
         let totals = self.table_totals();
         let count = || {
@@ -63,6 +63,11 @@ impl MemoryArbiter {
             sums(),
             catalog.is_noted()
         );
+        // A follower is behind the manifest.
+        if !shared.options.read_only {
+            let difference = catalog.difference(&shared.manifest.state());
+            assert!(difference.is_none(), "{difference:?}");
+        }
     }
 }
 
