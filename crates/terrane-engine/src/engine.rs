@@ -158,6 +158,7 @@ impl Engine {
     /// Makes every commit durable for an orderly close. With the journal off what was not flushed is lost.
     fn close_journal(&self) -> Result<()> {
         let last_seq = self.journal.close()?;
+        assert!(last_seq >= self.visible(), "the journal ends at {last_seq}, before a visible commit");
         // Only space is at stake: what cannot be given back now is found at the next opening.
         let _ = self.give_back_space();
         self.append_edit(vec![EditOp::CleanClose { last_seq }])?;

@@ -184,6 +184,7 @@ impl Shared {
     /// # Errors
     /// Those of the manifest.
     pub(crate) fn append_edit(&self, mut ops: Vec<EditOp>) -> Result<()> {
+        debug_assert!(!self.options.read_only, "a database opened read_only writes no manifest");
         let void = self.marks.void();
         ops.extend(void.iter().map(|seq| EditOp::VoidMark { seq: *seq }));
         self.manifest.append(&Edit { ops })?;

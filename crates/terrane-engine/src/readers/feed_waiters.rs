@@ -46,6 +46,7 @@ impl FeedWaiters {
                 None => drop(self.changed.wait_for(&mut turn, sleep)),
             }
         }
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        let waited = self.waiting.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(waited > 0, "each reader that waits is counted once");
     }
 }

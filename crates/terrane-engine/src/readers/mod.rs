@@ -125,6 +125,7 @@ impl Readers {
 
     /// Lists a reader that pins something, and the first thing that it holds, which gets number 0.
     pub(crate) fn enter(&self, since: Since, pin: Pin, origin: Origin, held: Option<Held>) -> Slot {
+        debug_assert!(held.as_ref().is_none_or(|held| held.number == 0), "the first thing has number 0");
         let shard = own_shard();
         let index = self.shards[shard].lock().enter(since, pin, origin, held);
         Slot { shard, index }

@@ -18,8 +18,8 @@
 //!   can take, and the rate would oscillate.
 //!
 //! A batch is charged for its bytes at the rate of each table that it changes, and for bytes of tables with
-//! memory debt also at the rate of memory (`pace/token_bucket.rs`). The time of one charge counts as work between
-//! two charges of the other bucket, so both together take as long as the slower one.
+//! memory debt also at the rate of memory (`pace/token_bucket.rs`). The time of one charge counts as work
+//! between two charges of the other bucket, so both together take as long as the slower one.
 
 pub(crate) mod admit;
 mod charge;
