@@ -217,7 +217,10 @@ impl RangeLocks {
         state.entries.retain(|entry| !is_meant(entry));
         state.changes.entry_changes += 1;
         let count = self.count.fetch_sub(before - state.entries.len(), Ordering::Relaxed);
-        assert!(count == before, "{before} range locks are there, {count} are counted: writers would miss one");
+        assert!(
+            count == before,
+            "{before} range locks are there, {count} are counted: writers would miss one"
+        );
         self.changed.notify_all();
     }
 
