@@ -9,7 +9,7 @@ pub(super) fn check(chunks: &Chunks) -> bool {
         let numbers = || chunk.deletes.iter().map(|delete| delete.seq);
         assert!(numbers().next() == Some(*first) && numbers().is_sorted_by(|a, b| a < b), "chunk at {first}");
         assert!(last.is_none_or(|last| last < *first), "the chunk at {first} begins before {last:?}");
-        last = numbers().last();
+        last = numbers().next_back();
         let before = chunk.before.all();
         assert!(
             before.iter().all(|stretch| stretch.seq < *first),
