@@ -6,6 +6,7 @@ use terrane_base::{Kind, Result, SegmentId};
 use terrane_device::SegmentMemory;
 
 use super::Shared;
+use super::live::Live;
 use crate::SegmentState;
 
 /// A trimmed segment. Its file is reused once `memory` is the last pointer to it: the mapping is shared with
@@ -42,27 +43,31 @@ impl Shared {
     /// longer belong to the journal.
     pub(super) fn trim(&self, upto: SegmentId, kept: &[SegmentId]) -> Result<Vec<SegmentId>> {
         let (mut gone, mut useless) = (Vec::new(), Vec::new());
+        // Closed and unmapped behind the lock: rotations wait for it.
+        let mut left = Vec::new();
         let mut state = self.state.lock();
         while let Some(first) = state.live.front()
             && first.info.id <= upto
             && first.info.state != SegmentState::Active
-            && let Some(first) = state.live.pop_front()
+            && let Some(Live { info, file, memory }) = state.live.pop_front()
         {
-            gone.push(first.info.id);
-            if kept.contains(&first.info.id) && !terrane_base::planted!(ReuseHistory) {
+            gone.push(info.id);
+            if kept.contains(&info.id) && !terrane_base::planted!(ReuseHistory) {
+                left.push((file, Some(memory)));
                 continue;
             }
             let spare = state.spares.len() + state.retired.len();
-            if first.info.bytes == self.settings.segment_bytes && spare < self.settings.spare_files_max {
-                let retired =
-                    Retired { file: first.info.file, bytes: first.info.bytes, memory: first.memory };
-                state.retired.push(retired);
+            if info.bytes == self.settings.segment_bytes && spare < self.settings.spare_files_max {
+                state.retired.push(Retired { file: info.file, bytes: info.bytes, memory });
+                left.push((file, None));
             } else {
                 // The file may be removed at once: its mapping stays valid without a name.
-                useless.push(first.info.file);
+                useless.push(info.file);
+                left.push((file, Some(memory)));
             }
         }
         drop(state);
+        drop(left);
         // Tries every file and reports the first error.
         let removed = useless.into_iter().map(|file| self.remove(file)).collect::<Vec<_>>();
         removed.into_iter().collect::<Result<()>>().map(|()| gone)
@@ -70,6 +75,9 @@ impl Shared {
 
     /// Moves retired files without readers to the spare ones.
     pub(super) fn recycle(&self) {
+        // Unmapped behind the lock: rotations wait for it. A file may be written anew before that, because
+        // the old mapping has no reader.
+        let mut unmapped = Vec::new();
         let mut state = self.state.lock();
         let mut index = 0;
         while index < state.retired.len() {
@@ -79,10 +87,13 @@ impl Shared {
             {
                 let retired = state.retired.swap_remove(index);
                 state.spares.push((retired.file, retired.bytes));
+                unmapped.push(retired.memory);
             } else {
                 index += 1;
             }
         }
+        drop(state);
+        drop(unmapped);
     }
 
     pub(super) fn remove_spares(&self) -> Result<u64> {
