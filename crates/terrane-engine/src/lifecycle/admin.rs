@@ -84,7 +84,7 @@ impl Engine {
 
     pub(crate) fn wait_for_flush(&self, tables: &[Arc<Table>], upto: SeqNo) -> Result<()> {
         let seen = self.scheduler.ask(JobKinds::MEMORY, tables);
-        self.scheduler.wait_until(|schedule| {
+        self.scheduler.wait_for(|schedule| {
             refuse_if_paused(schedule)?;
             let waits = |table: &&Arc<Table>| !table.is_dropped() && !table.is_flushed(upto);
             let mut waiting = tables.iter().filter(waits).peekable();
@@ -112,7 +112,7 @@ impl Engine {
         self.flush_and_wait(&tables)?;
         let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
         let seen = self.scheduler.ask(JobKinds::AWAITED, &tables);
-        let done = self.scheduler.wait_until(|schedule| {
+        let done = self.scheduler.wait_for(|schedule| {
             if schedule.was_held_since(begun) {
                 // Before what runs for it has ended: no other job is to begin for it.
                 table.withdraw_request(request);
@@ -173,7 +173,7 @@ impl Engine {
     fn wait_for_asked(&self, table: &Arc<Table>, done: impl Fn(&Schedule) -> Result<bool>) -> Result<()> {
         let tables = std::slice::from_ref(table);
         let seen = self.scheduler.ask(JobKinds::AWAITED, tables);
-        self.scheduler.wait_until(|schedule| {
+        self.scheduler.wait_for(|schedule| {
             table.refuse_if_stopped()?;
             if let Some(error) = self.lasting_failure(schedule, JobKinds::AWAITED, Some(tables), seen) {
                 return Err(error);
@@ -200,10 +200,10 @@ impl Engine {
         if self.options.read_only {
             return Ok(());
         }
-        // It asks what the workers ask, under the same lock: if there is nothing and nothing runs, no worker
-        // can find anything until somebody writes or asks.
+        // It asks what the workers ask, of a schedule that has not changed behind the answer: if there is
+        // nothing and nothing runs, no worker can find anything until a caller writes or asks.
         let seen = self.scheduler.ask(JobKinds::AWAITED, &self.catalog.all());
-        let done = |schedule: &mut Schedule| {
+        let done = |schedule: &Schedule| {
             self.report_failure_or_pause(schedule, None, seen)?;
             match schedule.quarantine.first() {
                 Some(error) if self.has_nothing_to_do(schedule) => Err(error.clone()),
@@ -212,7 +212,7 @@ impl Engine {
         };
         self.throttle.without_delay(|| {
             self.scheduler.wake();
-            self.scheduler.wait_until(done)
+            self.scheduler.wait_for(done)
         })?;
         if self.options.idle_reclaim {
             // It endangers nothing: what cannot be given back now is tried again when somebody wrote.

@@ -77,7 +77,7 @@ impl Engine {
         let sums = || (totals.index_bytes(), totals.level_bytes());
         // A writer that is refused by now may still be in the middle of a memtable.
         let agree = (0..RECOUNTS).any(|turn| {
-            let agree = count() == sums() && self.catalog.is_noted();
+            let agree = count() == sums() && self.catalog.is_noted() && self.finds_all_levels();
             if !agree {
                 terrane_base::sync::spin(turn);
             }

@@ -59,14 +59,12 @@ impl Engine {
     /// While memory is short and nothing is flushed: the table that holds back the oldest segment. Its
     /// memtable is not full, but many such tables together, or one that hardly anyone writes to, can fill the
     /// memory.
-    pub(crate) fn relief(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
+    pub(crate) fn relief(&self, schedule: &Schedule) -> Option<Job> {
         let is_moving = schedule.runs_any(JobKinds::TO_LEVELS);
         if is_moving || self.memory_debt() < RELIEF_DEBT {
             return None;
         }
-        let filled = tables.iter().filter_map(|table| Some((table.pinned().oldest_segment()?, table)));
-        let free = filled.filter(|(_, table)| !schedule.is_held(JobKind::Flush, table.id));
-        let (_, table) = free.min_by_key(|(oldest, _)| *oldest)?;
+        let table = self.catalog.oldest_filled(|table| !schedule.is_held(JobKind::Flush, table.id))?;
         table.want_flush(self.journal.visible());
         let picture = table.pinned();
         if !picture.generations.is_empty() {

@@ -1,7 +1,9 @@
 //! Tests of the schedule: who may run beside whom, and what is left of a job that failed.
 
+use std::time::Duration;
+
 use terrane_base::options::Options;
-use terrane_base::{ExtentId, SeqNo};
+use terrane_base::{ExtentId, Result, SeqNo, TableId};
 use terrane_compaction::{
     Cursors, Input, JobKind as CompactionKind, JobSpec, KeyRange, Limits, OutputSettings,
 };

@@ -56,7 +56,7 @@ impl RoomWait<'_> {
     }
 
     fn note_idle(&mut self, now: Duration) {
-        let is_idle = self.engine.scheduler.inspect(|schedule| self.engine.has_nothing_to_do(schedule));
+        let is_idle = self.engine.has_nothing_to_do(&self.engine.scheduler.copy_for([]));
         self.idle_since = if is_idle { self.idle_since.or(Some(now)) } else { None };
     }
 
@@ -69,9 +69,8 @@ impl RoomWait<'_> {
         if self.until.is_some_and(|until| now >= until) {
             return Some(Error::new(Kind::Busy, "write memory is full"));
         }
-        let failed =
-            |schedule: &Schedule| engine.lasting_failure(schedule, JobKinds::MEMORY, None, self.seen);
-        let cause = engine.scheduler.inspect(failed)?;
+        let schedule = engine.scheduler.copy_for([]);
+        let cause = engine.lasting_failure(&schedule, JobKinds::MEMORY, None, self.seen)?;
         let kind = cause.kind();
         Some(cause.context("write memory is full and cannot be flushed").with_kind(kind))
     }
