@@ -5,6 +5,8 @@ use std::sync::Arc;
 use terrane_base::{Error, Result, TableId};
 use terrane_compaction::{JobControl, JobKind as CompactionKind, JobSpec};
 
+use crate::background::compaction::CompactionJob;
+use crate::background::flush::FlushJob;
 use crate::background::retry::Subject;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
@@ -82,9 +84,9 @@ impl Job {
         match self {
             Job::Freeze(table) => engine.freeze(table).map(drop),
             Job::Settle(table) => engine.settle(table, control),
-            Job::Flush(table) => engine.flush_generation(table, control),
-            Job::Compact(table, spec) => engine.compact(table, spec, control),
-            Job::Adapt(table, spec) => engine.run_adaptive(table, spec, control),
+            Job::Flush(table) => FlushJob { engine, table, control }.run(),
+            Job::Compact(table, spec) => CompactionJob { engine, table, spec, control }.run(),
+            Job::Adapt(table, spec) => CompactionJob { engine, table, spec, control }.run_for_reads(),
             Job::Scrub => engine.scrub(control),
             Job::Trim => engine.trim_segments(),
             Job::Reclaim => engine.reclaim_idle(),

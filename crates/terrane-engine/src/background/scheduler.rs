@@ -1,15 +1,15 @@
 //! Background work: a pool of workers asks the engine for the most urgent piece of work that no running one
 //! excludes, runs it, and asks again.
 //!
-//! Steps of a look for work: 1. a worker copies the schedule ([`Schedule::copy_for`]), under its lock; 2. it
+//! Steps of a look for work: 1. a worker copies the schedule ([`Schedule::copy_for`]) under its lock; 2. it
 //! decides, without that lock, from the copy and from the read views of the tables in which work may be due
-//! ([`crate::table::due`]): [`Engine::next_due`]; 3. under the lock again, it takes what it found, if nothing has
-//! changed in the schedule since the copy; else it decides again. One worker decides at a time
-//! (`adaptation`), so no new job changes the schedule meanwhile: only jobs that end, steps of flushes and calls
-//! of users do, and the worker comes to its end behind them.
+//! ([`crate::table::due`]): [`Engine::next_due`]; 3. under the lock again, it takes what it found, if nothing
+//! has changed in the schedule since the copy; else it decides again. One worker decides at a time
+//! (`adaptation`), so no new job changes the schedule meanwhile: only jobs that end, steps of flushes and
+//! calls of users do, and the worker comes to its end behind them.
 //!
 //! Order of urgency: switch full memtables (short), merge or flush memory, compact levels by score, trim the
-//! journal. A job that fails is tried again after a pause that doubles. Callers that wait look at copies, too.
+//! journal. A job that fails is tried again after a pause that doubles. Callers that wait look at copies.
 
 use std::sync::Arc;
 

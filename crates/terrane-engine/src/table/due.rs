@@ -1,15 +1,14 @@
 //! The tables in which work may be due: a worker that looks for work looks at these, never at all tables.
 //!
-//! | set | a table enters it | and leaves it |
-//! |---|---|---|
-//! | filled | with its first record in memory, under the oldest segment of its records | when none is left |
-//! | moving | when its memtable is full, with a frozen memtable, with a generation | when it has none of these |
-//! | asked | with a request for a compaction | when none waits |
-//! | levels | when its levels, its options or its requests change, and when it is opened | when a picker finds no job in it, whatever else runs ([`DueTables::settle`]) |
-//! | in turn | when a picker finds no job now, but time, snapshots or heat may bring one | when these cannot |
-//! | scanned | when its scans have stepped over many hidden versions | when a flush has forgotten them |
-//! | used | when it is read or written | at the next look at the loads |
-//! | stopped | when its background work has stopped | when it is dropped |
+//! * filled: has records in memory; ordered by the oldest segment of these.
+//! * moving: has a full memtable, a frozen memtable or a generation.
+//! * asked: has requests for compactions that wait.
+//! * levels: its levels, its options or its requests changed, or it was opened, and no picker has found since
+//!   that it has no job, whatever else runs ([`DueTables::settle`]).
+//! * in turn: a picker found no job, but time, snapshots or heat may bring one without a change.
+//! * scanned: its scans have stepped over many hidden versions that no flush has forgotten.
+//! * used: was read or written since the last look at the loads.
+//! * stopped: its background work has stopped.
 //!
 //! Invariants: a table that is in no set has no work. A set may have tables without work, which costs a look.
 //! The state changes first, then the set: a worker that finds the table in the set finds the change, and one

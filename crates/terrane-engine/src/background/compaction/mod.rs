@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use terrane_base::{CompactionContext, CompactionFilter, Error, Kind, Result, SeqNo, callback};
 use terrane_compaction::{
-    Claims, Compactor, Cursors, JobControl, JobKind as CompactionKind, JobResult, JobSpec, debt_bytes, pick,
-    pick_due, pick_range,
+    Claims, Compactor, Cursors, JobControl, JobKind as CompactionKind, JobResult, JobSpec, Work, debt_bytes,
+    pick, pick_due, pick_range,
 };
 use terrane_format::range_deletes::Fragment;
 use terrane_levels::Metasnapshot;
@@ -133,48 +133,76 @@ impl Engine {
             job.is_none() || self.catalog.finds_levels(table)
         })
     }
+}
 
-    /// Runs a compaction job and makes its result part of the table.
-    pub(crate) fn compact(&self, table: &Table, spec: &JobSpec, control: &Arc<JobControl>) -> Result<()> {
-        self.give_functions(table, control);
+/// A compaction, from its claim on.
+#[derive(Clone, Copy)]
+pub(crate) struct CompactionJob<'e> {
+    pub(crate) engine: &'e Engine,
+    pub(crate) table: &'e Table,
+    pub(crate) spec: &'e JobSpec,
+    pub(crate) control: &'e Arc<JobControl>,
+}
+
+impl CompactionJob<'_> {
+    /// Runs it and makes its result part of the table.
+    pub(crate) fn run(self) -> Result<()> {
+        let Self { engine, table, spec, control } = self;
+        engine.give_functions(table, control);
         let filter = filter_of(table, spec)?;
         if let Some(filter) = &filter {
-            control.filter_with(filter.clone(), self.pins.newest().unwrap_or_default());
+            control.filter_with(filter.clone(), engine.pins.newest().unwrap_or_default());
         }
         let whole;
-        let spec = match filter.is_some_and(|filter| filter.sees_all()) {
+        let merged = match filter.is_some_and(|filter| filter.sees_all()) {
             true => {
                 whole = JobSpec { rewrites: true, ..spec.clone() };
                 &whole
             }
             false => spec,
         };
-        let done = self.while_sinking(table, spec, control, || {
-            let mut publish = |part: JobResult| self.install(table, &part, Vec::new());
-            let result = self.compactor.run_in_parts(spec, control, &mut publish)?;
-            self.install(table, &result, Vec::new()).map(|()| result.work)
-        });
+        let done = self.merge(merged);
+        // What moved counted twice since it was installed, or is there again.
+        engine.refresh_debt();
         // What a job did that came to no end was done, too.
         let work = done.as_ref().map_or_else(|_| control.work(), |work| *work);
-        self.count_settled(&work);
-        if work.entries_filtered > 0 {
-            // What was newest in the levels is so no more, and rows of it may be cached.
-            self.forget_rows_within(table, spec.inputs.iter().flat_map(|input| &input.extents));
-            add(&self.counters.entries_filtered, work.entries_filtered);
-        }
-        add(&self.counters.compaction_bytes_read, work.bytes_read);
-        add(&self.counters.compaction_bytes_written, work.bytes_written);
-        add(&table.counters.table_compaction_bytes_read, work.bytes_read);
-        add(&table.counters.table_compaction_bytes_written, work.bytes_written);
-        add(&self.counters.bytes_reused, work.bytes_relinked + work.bytes_copied);
+        self.count(&work);
         done?;
         if spec.kind == CompactionKind::Manual {
-            table.advance_request(spec);
+            table.advance_request(merged);
         }
-        self.store.reclaim()?;
-        add(&self.counters.compactions, 1);
+        engine.store.reclaim()?;
+        add(&engine.counters.compactions, 1);
         add(&table.counters.table_compactions, 1);
         Ok(())
+    }
+
+    /// Merges the inputs and installs what comes of them, part by part.
+    fn merge(&self, spec: &JobSpec) -> Result<Work> {
+        let Self { engine, table, control, .. } = *self;
+        let sinking = engine.begin_sinking(table, spec, control);
+        let mut publish = |part: JobResult| engine.install(table, &part, Vec::new());
+        let result = engine.compactor.run_in_parts(spec, control, &mut publish)?;
+        engine.install(table, &result, Vec::new())?;
+        if let Some(sinking) = sinking {
+            sinking.end(table, engine.env.clock.now());
+        }
+        Ok(result.work)
+    }
+
+    fn count(&self, work: &Work) {
+        let Self { engine, table, spec, .. } = *self;
+        engine.count_settled(work);
+        if work.entries_filtered > 0 {
+            // What was newest in the levels is so no more, and rows of it may be cached.
+            engine.forget_rows_within(table, spec.inputs.iter().flat_map(|input| &input.extents));
+            add(&engine.counters.entries_filtered, work.entries_filtered);
+        }
+        add(&engine.counters.compaction_bytes_read, work.bytes_read);
+        add(&engine.counters.compaction_bytes_written, work.bytes_written);
+        add(&table.counters.table_compaction_bytes_read, work.bytes_read);
+        add(&table.counters.table_compaction_bytes_written, work.bytes_written);
+        add(&engine.counters.bytes_reused, work.bytes_relinked + work.bytes_copied);
     }
 }
 

@@ -2,11 +2,11 @@
 //! merged, as far as it pays; when writers come it stops.
 //!
 //! Steps of the worker that decides: 1. every [`TICK`] what was counted of each table that was used, or whose
-//! load is not at rest, is taken in ([`terrane_compaction::adapt`]); 2. when nothing else is due or running, the first table for which a step
-//! pays gets it ([`terrane_compaction::pick_fewer_runs`]); 3. after a job the background rests for as long as
-//! the job took: half a processor at most. A job that runs is cancelled as soon as writers have brought
-//! [`STOP_BYTES`] since it began, wait for memory, or somebody asks for a flush or a pause; it costs nothing
-//! but what it read and wrote.
+//! load is not at rest, is taken in ([`terrane_compaction::adapt`]); 2. when nothing else is due or running,
+//! the first table for which a step pays gets it ([`terrane_compaction::pick_fewer_runs`]); 3. after a job
+//! the background rests for as long as the job took: half a processor at most. A job that runs is cancelled
+//! as soon as writers have brought [`STOP_BYTES`] since it began, wait for memory, or a caller asks for a
+//! flush or a pause; it costs nothing but what it read and wrote.
 //!
 //! Nobody waits for this work: a database may be quiescent and begin it later.
 
@@ -17,10 +17,9 @@ use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::options::AdaptiveShape;
 use terrane_base::{Result, TableId};
-use terrane_compaction::{
-    CancelCause, Counted, Fewer, JobControl, JobSpec, Load, MemoryTier, Mode, pick_fewer_runs,
-};
+use terrane_compaction::{CancelCause, Counted, Fewer, Load, MemoryTier, Mode, pick_fewer_runs};
 
+use crate::background::compaction::CompactionJob;
 use crate::background::job::Job;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
@@ -193,26 +192,12 @@ impl Engine {
         Some(Job::Freeze(table.clone()))
     }
 
-    /// Runs a job that only reads gain by.
-    pub(crate) fn run_adaptive(
-        &self,
-        table: &Table,
-        spec: &JobSpec,
-        control: &Arc<JobControl>,
-    ) -> Result<()> {
-        let started = self.env.clock.now();
+    /// A job that only reads gain by is under way while the guard lives: writers may stop it.
+    fn begin_adapting(&self) -> Adapting<'_> {
         let written = self.written.bytes();
         // Relaxed, as below: a writer that sees it late brings no more than a quantum beyond it.
         self.adapting.stop_at.store(written.saturating_add(STOP_BYTES), Ordering::Relaxed);
-        let done = self.compact(table, spec, control);
-        self.adapting.stop_at.store(u64::MAX, Ordering::Relaxed);
-        if done.is_ok() {
-            add(&self.counters.adaptive_jobs, 1);
-        }
-        let now = self.env.clock.now();
-        let rests_until = now + now.saturating_sub(started);
-        self.adapting.rests_until.store(rests_until.as_micros() as u64, Ordering::Relaxed);
-        done
+        Adapting { engine: self, started: self.env.clock.now() }
     }
 
     /// Stops a job that only reads gain by, if writers came while it runs. Called by writers now and then.
@@ -232,6 +217,36 @@ impl Engine {
         if self.adapting.stop_at.swap(u64::MAX, Ordering::Relaxed) != u64::MAX {
             self.scheduler.cancel(JobKinds::of(&[JobKind::Adapt]), CancelCause::Unneeded);
         }
+    }
+}
+
+/// A job that only reads gain by: behind it the background rests as long as it took.
+struct Adapting<'e> {
+    engine: &'e Engine,
+    started: Duration,
+}
+
+impl Drop for Adapting<'_> {
+    fn drop(&mut self) {
+        let adapting = &self.engine.adapting;
+        adapting.stop_at.store(u64::MAX, Ordering::Relaxed);
+        let now = self.engine.env.clock.now();
+        let rests_until = now + now.saturating_sub(self.started);
+        adapting.rests_until.store(rests_until.as_micros() as u64, Ordering::Relaxed);
+    }
+}
+
+impl CompactionJob<'_> {
+    /// Runs it as one that only reads gain by.
+    pub(crate) fn run_for_reads(self) -> Result<()> {
+        let engine = self.engine;
+        let adapting = engine.begin_adapting();
+        let done = self.run();
+        if done.is_ok() {
+            add(&engine.counters.adaptive_jobs, 1);
+        }
+        drop(adapting);
+        done
     }
 }
 

@@ -19,7 +19,7 @@ const IDLE: Duration = Duration::from_millis(100);
 
 /// The pool of workers and what it runs.
 pub(crate) struct Scheduler {
-    /// Who runs the work of the pool while somebody waits for it, if there are no threads.
+    /// Runs the work of the pool on a thread that waits for it, if there are no threads.
     spawn: Arc<dyn Spawn>,
     pub(super) schedule: Mutex<Schedule>,
     changed: Condvar,

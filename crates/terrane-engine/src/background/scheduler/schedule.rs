@@ -1,5 +1,6 @@
-//! What the scheduler knows under its lock: what runs, what running jobs hold, what failed. A decision is made
-//! from a copy ([`Schedule::copy_for`]), without the lock; it holds as long as the schedule has the same number.
+//! What the scheduler knows under its lock: what runs, what running jobs hold, what failed. A decision is
+//! made from a copy ([`Schedule::copy_for`]), without the lock; it holds as long as the schedule has the same
+//! number.
 
 use std::sync::Arc;
 
