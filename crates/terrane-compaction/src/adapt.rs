@@ -145,6 +145,14 @@ impl Load {
         }
     }
 
+    /// Returns true if the load stays as it is for as long as nothing is counted, but for the time without
+    /// writes.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        let is_quiet = self.recent == Counted::default() && self.quiet_ms >= ENTER_MS;
+        is_quiet && self.mode == Mode::WriteFriendly && self.read_heavy_ms == 0
+    }
+
     /// Sorted runs per recent point read, in thousandths; 0 if there were no reads.
     #[must_use]
     pub fn runs_per_read_milli(&self) -> u64 {

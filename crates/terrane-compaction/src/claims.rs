@@ -36,7 +36,8 @@ impl Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimId(pub u64);
 
-/// The claims of all running jobs. The engine keeps it under the lock under which it picks.
+/// The claims of all running jobs. The engine picks from a copy and takes a claim if
+/// nothing has changed since.
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
     held: Vec<(ClaimId, Claim)>,

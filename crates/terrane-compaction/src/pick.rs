@@ -92,6 +92,14 @@ impl Cursors {
         };
     }
 
+    /// The cursors of some tables.
+    #[must_use]
+    pub fn of(&self, tables: impl IntoIterator<Item = TableId>) -> Cursors {
+        let of_table = |table| self.keys.range((table, 0)..=(table, u8::MAX));
+        let keys = tables.into_iter().flat_map(of_table).map(|(level, key)| (*level, key.clone()));
+        Cursors { keys: keys.collect() }
+    }
+
     /// Removes a dropped table.
     pub fn forget(&mut self, table: TableId) {
         self.keys.retain(|(of, _), _| *of != table);

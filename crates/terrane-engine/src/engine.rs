@@ -148,7 +148,7 @@ impl Engine {
         self.events.close(self.instance);
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
         if terrane_base::assertion::VERIFY || cfg!(debug_assertions) {
-            self.memory.recount_tables(&self.shared);
+            self.memory.recount_tables(&self.shared, || self.finds_all_levels());
         }
         self.lock.lock().take();
         epoch_cell::forget_garbage();
@@ -194,11 +194,11 @@ impl Relief for Engine {
     }
 
     fn is_idle(&self) -> bool {
-        self.background.scheduler.inspect(|schedule| self.has_nothing_to_do(schedule))
+        self.has_nothing_to_do(&self.background.scheduler.copy_for([]))
     }
 
     fn memory_failure(&self, seen: u64) -> Option<Error> {
-        let failed = |schedule: &Schedule| self.lasting_failure(schedule, JobKinds::MEMORY, None, seen);
-        self.background.scheduler.inspect(failed)
+        let schedule = self.background.scheduler.copy_for([]);
+        self.lasting_failure(&schedule, JobKinds::MEMORY, None, seen)
     }
 }

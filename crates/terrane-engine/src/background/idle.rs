@@ -40,6 +40,8 @@ struct Seen {
     since: Option<Duration>,
     /// Whether space was given back since.
     has_reclaimed: bool,
+    /// Less than this is left of any table, since when nothing was written.
+    remains_below: Option<u64>,
 }
 
 impl IdleWatch {
@@ -50,7 +52,7 @@ impl IdleWatch {
             Some(since) if seen.bytes_written == bytes_written => now.saturating_sub(since) >= IDLE_MIN,
             _ => {
                 let has_reclaimed = terrane_base::planted!(ReclaimOnce) && seen.has_reclaimed;
-                *seen = Seen { bytes_written, since: Some(now), has_reclaimed };
+                *seen = Seen { bytes_written, since: Some(now), has_reclaimed, remains_below: None };
                 false
             }
         }
@@ -61,6 +63,16 @@ impl IdleWatch {
         if !terrane_base::planted!(ReclaimOnce) {
             self.0.lock().has_reclaimed = false;
         }
+    }
+
+    /// Whether less than `bytes` is left of any table, as far as [`Self::note_remains`] tells.
+    fn has_less_than(&self, bytes: u64) -> bool {
+        self.0.lock().remains_below.is_some_and(|below| below <= bytes)
+    }
+
+    /// Notes that less than `bytes` is left of any table; without a write it stays so.
+    fn note_remains(&self, bytes: u64) {
+        self.0.lock().remains_below = Some(bytes);
     }
 
     /// Whether this is the first call since the last look that found something written, or since
@@ -108,12 +120,17 @@ impl Engine {
                 picture.generations.iter().map(|one| one.record_bytes() + one.index_bytes()).sum();
             picture.active.record_bytes() + picture.active.index_bytes() + in_generations
         };
-        let tables = self.catalog.worked_tables();
+        let least = self.memory.budget().write_bytes() / REMAINS_SHARE;
+        if self.background.idle_watch.has_less_than(least) {
+            return None;
+        }
+        let tables = self.catalog.filled();
         let largest = tables.iter().map(|table| (remains(table), table)).max_by_key(|(bytes, _)| *bytes);
-        let (bytes, table) = largest?;
-        if bytes < self.memory.budget().write_bytes() / REMAINS_SHARE
-            || schedule.is_held(JobKind::Flush, table.id)
-        {
+        let (_, table) = largest.filter(|(bytes, _)| *bytes >= least).or_else(|| {
+            self.background.idle_watch.note_remains(least);
+            None
+        })?;
+        if schedule.is_held(JobKind::Flush, table.id) {
             return None;
         }
         table.want_flush(self.journal.visible());

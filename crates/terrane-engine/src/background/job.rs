@@ -5,11 +5,14 @@ use std::sync::Arc;
 use terrane_base::{Error, Result, TableId};
 use terrane_compaction::{JobControl, JobKind as CompactionKind, JobSpec};
 
+use crate::background::compaction::CompactionJob;
+use crate::background::flush::FlushJob;
 use crate::background::retry::Subject;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
 use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::table::Table;
+use crate::table::due::Depth;
 
 /// A piece of background work, as a value.
 pub(crate) enum Job {
@@ -81,9 +84,9 @@ impl Job {
         match self {
             Job::Freeze(table) => engine.freeze(table).map(drop),
             Job::Settle(table) => engine.settle(table, control),
-            Job::Flush(table) => engine.flush_generation(table, control),
-            Job::Compact(table, spec) => engine.compact(table, spec, control),
-            Job::Adapt(table, spec) => engine.run_adaptive(table, spec, control),
+            Job::Flush(table) => FlushJob { engine, table, control }.run(),
+            Job::Compact(table, spec) => CompactionJob { engine, table, spec, control }.run(),
+            Job::Adapt(table, spec) => CompactionJob { engine, table, spec, control }.run_for_reads(),
             Job::Scrub => engine.scrub(control),
             Job::Trim => engine.trim_segments(),
             Job::Reclaim => engine.reclaim_idle(),
@@ -94,26 +97,27 @@ impl Job {
 impl Engine {
     /// The next piece of work on memory: full memtables, frozen ones, generations, what is not full, what
     /// scans step over, in this order.
-    pub(crate) fn next_memory_work(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
-        for table in tables {
+    pub(crate) fn next_memory_work(&self, schedule: &Schedule) -> Option<Job> {
+        let tables = self.catalog.moving();
+        for table in &tables {
             if table.is_full() && !schedule.is_held(JobKind::Freeze, table.id) {
                 return Some(Job::Freeze(table.clone()));
             }
         }
-        for table in tables {
+        for table in &tables {
             if self.wants_settle(table) && !schedule.is_held(JobKind::Settle, table.id) {
                 return Some(Job::Settle(table.clone()));
             }
         }
-        let flush = self.table_to_flush(tables, schedule).map(Job::Flush);
-        flush.or_else(|| self.relief(tables, schedule)).or_else(|| self.flush_for_scans(tables, schedule))
+        let flush = self.table_to_flush(&tables, schedule).map(Job::Flush);
+        flush.or_else(|| self.relief(schedule)).or_else(|| self.flush_for_scans(schedule))
     }
 
     /// Giving segments back, if there are such and nobody does it or waits to try it again.
     pub(crate) fn next_trim(&self, schedule: &Schedule) -> Option<Job> {
         let is_held =
             schedule.is_running_anywhere(JobKind::Trim) || schedule.failures.holds((JobKind::Trim, None));
-        (!is_held && (self.trimmable().is_some() || self.is_history_due())).then_some(Job::Trim)
+        (!is_held && (self.is_trim_due() || self.is_history_due())).then_some(Job::Trim)
     }
 
     /// The error of jobs of one of these kinds, if they keep failing, or that of a table on which work has
@@ -150,20 +154,18 @@ impl Engine {
         if schedule.is_paused() {
             return merges && self.next_asked(schedule).is_some();
         }
-        let tables = self.catalog.worked_tables();
-        self.next_memory_work(&tables, schedule).is_some()
+        self.next_memory_work(schedule).is_some()
             || self.next_trim(schedule).is_some()
-            || merges && self.pick_compaction(&tables, schedule, false).is_some()
+            || merges && self.pick_compaction(Depth::All, schedule, false).is_some()
     }
 
     /// The next piece of what was asked for by name: runs out of memory, a level into the next. It is done
     /// while the background is paused, too.
     pub(crate) fn next_asked(&self, schedule: &Schedule) -> Option<Job> {
-        let tables = self.catalog.worked_tables();
-        if let Some(work) = self.next_run_wanted(&tables, schedule) {
+        if let Some(work) = self.next_run_wanted(&self.catalog.moving(), schedule) {
             return Some(work);
         }
-        let (table, spec) = self.pick_compaction(&tables, schedule, false)?;
+        let (table, spec) = self.pick_compaction(Depth::Asked, schedule, false)?;
         Some(Job::Compact(table, spec))
     }
 }

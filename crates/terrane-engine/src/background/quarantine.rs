@@ -15,7 +15,7 @@ use crate::observe::findings::Finding;
 pub(crate) const FINDINGS_MAX: usize = 1000;
 
 /// Tables with damaged inputs, and what was found.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Quarantine {
     found: Vec<(TableId, Error)>,
 }

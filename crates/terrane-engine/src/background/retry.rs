@@ -18,6 +18,7 @@ const FAILURES_TO_REPORT: u32 = 3;
 /// A kind of work on a table, or on none.
 pub(crate) type Subject = (JobKind, Option<TableId>);
 
+#[derive(Clone)]
 struct Failed {
     count: u32,
     error: Error,
@@ -37,7 +38,7 @@ pub(crate) struct Lasting<'f> {
 }
 
 /// What failed, by kind of work and table.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Failures {
     failed: BTreeMap<Subject, Failed>,
     /// Time of the last look at the clock.

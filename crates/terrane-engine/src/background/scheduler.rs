@@ -1,200 +1,37 @@
 //! Background work: a pool of workers asks the engine for the most urgent piece of work that no running one
 //! excludes, runs it, and asks again.
 //!
-//! What may run is decided under one short lock, never held while work runs: [`Engine::next_work`] looks at
-//! the pictures and at what runs. Order of urgency: switch full memtables (short), merge or flush memory,
-//! compact levels by score, trim the journal. A job that fails is tried again after a pause that doubles.
+//! Steps of a look for work: 1. a worker copies the schedule ([`Schedule::copy_for`]) under its lock; 2. it
+//! decides, without that lock, from the copy and from the read views of the tables in which work may be due
+//! ([`crate::table::due`]): [`Engine::next_due`]; 3. under the lock again, it takes what it found, if nothing
+//! has changed in the schedule since the copy; else it decides again. One worker decides at a time
+//! (`adaptation`), so no new job changes the schedule meanwhile: only jobs that end, steps of flushes and
+//! calls of users do, and the worker comes to its end behind them.
+//!
+//! Order of urgency: switch full memtables (short), merge or flush memory, compact levels by score, trim the
+//! journal. A job that fails is tried again after a pause that doubles. Callers that wait look at copies.
 
 use std::sync::Arc;
-use std::time::Duration;
-use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
-use terrane_base::env::{Joiner, Spawn, Step};
-use terrane_base::sync::{Condvar, Mutex};
-use terrane_base::{Error, Kind, Result, TableId, verify};
-use terrane_compaction::{CancelCause, ClaimId, JobControl};
+use terrane_base::env::Step;
+use terrane_base::{Error, Kind, verify};
+use terrane_compaction::JobControl;
 
+use crate::background::compaction::read_heavy::Adaptation;
 use crate::background::job::Job;
-use crate::background::retry::Subject;
 use crate::engine::Engine;
 use crate::observe::job_kind::JobKinds;
 use crate::observe::stats::add;
+use crate::table::due::Depth;
 use crate::table::stopped::Left;
+pub(crate) use pool::Scheduler;
 pub(crate) use schedule::{Running, Schedule};
 
-/// How often an idle worker looks without being woken.
-const IDLE: Duration = Duration::from_millis(100);
+/// The number of a piece of work, the work, and its control.
+type Taken = (u64, Job, Arc<JobControl>);
 
-/// The pool of workers and what it runs.
-pub(crate) struct Scheduler {
-    /// Who runs the work of the pool while somebody waits for it, if there are no threads.
-    spawn: Arc<dyn Spawn>,
-    schedule: Mutex<Schedule>,
-    changed: Condvar,
-    /// Counts wake-ups, so that none is lost between looking for work and going to sleep.
-    signals: AtomicU64,
-    pub(crate) workers: Mutex<Vec<Box<dyn Joiner>>>,
-}
-
-impl Scheduler {
-    /// A pool without workers; `spawn` is the door to threads.
-    pub(crate) fn new(spawn: Arc<dyn Spawn>) -> Self {
-        Scheduler {
-            spawn,
-            schedule: Mutex::default(),
-            changed: Condvar::new(),
-            signals: AtomicU64::new(0),
-            workers: Mutex::default(),
-        }
-    }
-
-    /// Lets an idle worker look for work. Takes no lock: writers call it.
-    pub(crate) fn wake(&self) {
-        self.signals.fetch_add(1, Ordering::AcqRel);
-        self.changed.notify_all();
-    }
-
-    /// Lets waiters look again. For callers that hold the schedule.
-    pub(crate) fn notify(&self) {
-        self.changed.notify_all();
-    }
-
-    /// Looks at the state under the lock.
-    pub(crate) fn inspect<R>(&self, look: impl FnOnce(&Schedule) -> R) -> R {
-        look(&self.schedule.lock())
-    }
-
-    /// Gives out nothing but what is asked for by name, and pauses what runs; or goes on.
-    pub(crate) fn set_paused(&self, paused: bool) {
-        let mut schedule = self.schedule.lock();
-        let paused = paused && !schedule.draining;
-        schedule.paused = paused;
-        for running in &schedule.running {
-            if paused { running.control.pause() } else { running.control.resume() }
-        }
-        drop(schedule);
-        self.wake();
-    }
-
-    /// Resumes all work; from now on nothing pauses it.
-    pub(crate) fn drain(&self) {
-        self.schedule.lock().draining = true;
-        self.set_paused(false);
-    }
-
-    /// From now on only memory is brought into the levels; merges are cancelled, so that no flush waits for
-    /// one.
-    pub(crate) fn flush_only(&self) {
-        self.schedule.lock().flushes_only = true;
-        self.cancel(JobKinds::MERGES, CancelCause::Closing);
-    }
-
-    /// Cancels jobs of these kinds that run now; it may be chosen again.
-    pub(crate) fn cancel(&self, kinds: JobKinds, cause: CancelCause) {
-        let schedule = self.schedule.lock();
-        for running in schedule.running.iter().filter(|running| kinds.has(running.kind)) {
-            running.control.cancel(cause);
-        }
-    }
-
-    /// Cancels what runs for a table that was dropped.
-    pub(crate) fn cancel_table(&self, table: TableId) {
-        let mut schedule = self.schedule.lock();
-        for running in schedule.running.iter().filter(|running| running.table == Some(table)) {
-            running.control.cancel(CancelCause::Dropped);
-        }
-        schedule.cursors.forget(table);
-        schedule.adaptation.forget(table);
-        schedule.quarantine.forget(table);
-        schedule.failures.forget_table(table);
-    }
-
-    /// Notes damage in a table's levels.
-    pub(crate) fn quarantine(&self, table: TableId, error: Error) {
-        self.schedule.lock().quarantine.add(table, error);
-    }
-
-    /// Gives a claim up and lets waiters look again.
-    pub(crate) fn release(&self, claim: ClaimId) {
-        self.schedule.lock().claims.release(claim);
-        self.wake();
-    }
-
-    /// Waits until `done` says so, looking again after every change.
-    ///
-    /// # Errors
-    /// What `done` returns, or `Cancelled` when the pool closes first.
-    pub(crate) fn wait_until(&self, mut done: impl FnMut(&mut Schedule) -> Result<bool>) -> Result<()> {
-        let mut schedule = self.schedule.lock();
-        loop {
-            if done(&mut schedule)? {
-                return Ok(());
-            }
-            if schedule.closing {
-                return Err(Error::new(Kind::Cancelled, "the database is closing"));
-            }
-            match self.spawn.stepper() {
-                Some(stepper) => terrane_base::sync::unlocked(&mut schedule, || stepper.pass(IDLE)),
-                None => drop(self.changed.wait_for(&mut schedule, IDLE)),
-            }
-        }
-    }
-
-    /// Cancels everything and waits for the workers to end.
-    pub(crate) fn close(&self) {
-        {
-            let mut schedule = self.schedule.lock();
-            schedule.closing = true;
-            for running in &schedule.running {
-                running.control.cancel(CancelCause::Closing);
-            }
-        }
-        self.changed.notify_all();
-        for worker in self.workers.lock().drain(..) {
-            worker.join();
-        }
-    }
-
-    /// How many wake-ups there were.
-    pub(crate) fn signals(&self) -> u64 {
-        self.signals.load(Ordering::Acquire)
-    }
-
-    /// Waits for a wake-up after the `seen` ones, for a while.
-    pub(crate) fn wait_for_signal(&self, seen: u64) {
-        let mut schedule = self.schedule.lock();
-        if !schedule.closing && self.signals.load(Ordering::Acquire) == seen {
-            self.changed.wait_for(&mut schedule, IDLE);
-        }
-    }
-
-    fn finish(&self, id: u64, subject: Subject, mut result: Result<()>, now: Duration) {
-        let mut schedule = self.schedule.lock();
-        schedule.failures.look(now);
-        if let Some(index) = schedule.running.iter().position(|running| running.id == id) {
-            let done = schedule.running.swap_remove(index);
-            if let (Err(error), Some(table)) = (&result, done.claim.and(done.table))
-                && error.kind() == Kind::Corrupt
-                && !terrane_base::planted!(RetryDamagedWork)
-            {
-                // It would meet the same again: the claim stays, and keeps the picker away.
-                schedule.quarantine.add(table, error.clone());
-                result = Ok(());
-            } else if let Some(claim) = done.claim {
-                schedule.claims.release(claim);
-                if let (Err(_), Some(advance)) = (&result, done.advance) {
-                    // The next attempt must begin where this one did: parts that it published are there twice
-                    // until then.
-                    schedule.cursors.retreat(advance);
-                }
-            }
-        }
-        schedule.failures.note(subject, id, result);
-        debug_assert!(schedule.running.iter().all(|running| running.id != id), "a job ends once");
-        drop(schedule);
-        self.wake();
-    }
-}
+/// The schedule has changed since it was copied.
+struct Changed;
 
 impl Engine {
     /// Runs one piece of work, if there is one. Ends when the pool closes.
@@ -239,22 +76,52 @@ impl Engine {
         Step::Worked
     }
 
-    fn take_work(&self) -> Option<(u64, Job, Arc<JobControl>)> {
-        let mut schedule = self.background.scheduler.schedule.lock();
-        if schedule.closing {
-            return None;
+    /// Finds a piece of work and takes it.
+    fn take_work(&self) -> Option<Taken> {
+        let mut adaptation = self.background.scheduler.adaptation.lock();
+        loop {
+            let tables = self.catalog.due_ids().into_iter().chain(adaptation.tables_in_use());
+            let mut copy = self.background.scheduler.copy_for(tables);
+            if copy.closing {
+                return None;
+            }
+            copy.failures.look(self.env.clock.now());
+            let found =
+                if copy.paused { self.next_asked(&copy) } else { self.next_due(&mut copy, &mut adaptation) };
+            if let Ok(taken) = self.take(copy, found) {
+                return taken;
+            }
         }
-        schedule.failures.look(self.env.clock.now());
-        let work = if schedule.paused { self.next_asked(&schedule)? } else { self.next_due(&mut schedule)? };
+    }
+
+    /// Takes what was found by a decision from `copy`, and what the decision changed in the copy: what failed
+    /// and is not wanted any more is forgotten.
+    ///
+    /// # Errors
+    /// If the schedule has changed since: the decision is void.
+    fn take(&self, copy: Schedule, found: Option<Job>) -> std::result::Result<Option<Taken>, Changed> {
+        let mut schedule = self.background.scheduler.schedule.lock();
+        if schedule.version != copy.version {
+            if let Some(Job::Reclaim) = found {
+                // It would not be found again.
+                self.background.idle_watch.reclaim_again();
+            }
+            return Err(Changed);
+        }
+        schedule.failures = copy.failures;
+        let Some(work) = found else { return Ok(None) };
         if work.leaves_space() {
             self.background.idle_watch.reclaim_again();
         }
+        schedule.version += 1;
         schedule.next_id += 1;
         let id = schedule.next_id;
         let control = Arc::new(self.new_control());
         let (claim, advance) = match &work {
             Job::Compact(_, spec) | Job::Adapt(_, spec) => {
-                (schedule.claims.take(spec.claim()), schedule.cursors.advance(spec))
+                let claim = schedule.claims.take(spec.claim());
+                assert!(claim.is_some(), "a picker chose what a running job holds: {spec:?}");
+                (claim, schedule.cursors.advance(spec))
             }
             _ => (None, None),
         };
@@ -268,15 +135,15 @@ impl Engine {
             control: control.clone(),
         });
         verify!(schedule.check());
-        Some((id, work, control))
+        Ok(Some((id, work, control)))
     }
 
     /// The next piece of work; scrubbing where nothing else is due.
-    fn next_due(&self, schedule: &mut Schedule) -> Option<Job> {
-        self.observe_loads(schedule);
+    fn next_due(&self, schedule: &mut Schedule, adaptation: &mut Adaptation) -> Option<Job> {
+        self.observe_loads(schedule.failures.now(), adaptation);
         self.rest_rows();
-        let work =
-            self.next_work(schedule, self.write_control().is_filling(), self.write_control().puts_off());
+        let (is_filling, puts_off) = (self.write_control().is_filling(), self.write_control().puts_off());
+        let work = self.next_work(schedule, Depth::Some, is_filling, puts_off);
         if schedule.flushes_only {
             return work;
         }
@@ -284,29 +151,33 @@ impl Engine {
             schedule.failures.forget_settled(JobKinds::AWAITED);
         }
         let work = work.or_else(|| self.idle_work(schedule));
-        work.or_else(|| self.next_adaptive(schedule)).or_else(|| self.next_scrub(schedule))
+        work.or_else(|| self.next_adaptive(schedule, adaptation)).or_else(|| self.next_scrub(schedule))
     }
 
     /// The most urgent piece of work that nothing running excludes. While memory `is_filling` up, no
     /// compaction that would take the last worker from memory; with `puts_off`, none that is not due. Pure
     /// but for loading pictures.
-    fn next_work(&self, schedule: &Schedule, is_filling: bool, puts_off: bool) -> Option<Job> {
-        let tables = self.catalog.worked_tables();
+    fn next_work(&self, schedule: &Schedule, depth: Depth, is_filling: bool, puts_off: bool) -> Option<Job> {
         let is_free = !is_filling || schedule.leaves_a_worker(self.options.background_threads);
         let compacts = is_free && !schedule.flushes_only;
-        let compaction = || compacts.then(|| self.pick_compaction(&tables, schedule, puts_off)).flatten();
-        self.next_memory_work(&tables, schedule)
+        let compaction = || compacts.then(|| self.pick_compaction(depth, schedule, puts_off)).flatten();
+        self.next_memory_work(schedule)
             .or_else(|| compaction().map(|(table, spec)| Job::Compact(table, spec)))
             .or_else(|| self.next_trim(schedule))
     }
 
-    /// Whether nothing runs, nothing wants to, and nothing waits to be tried again.
+    /// Whether nothing runs, nothing wants to, and nothing waits to be tried again. `schedule` is a copy, and
+    /// is so still.
     pub(crate) fn has_nothing_to_do(&self, schedule: &Schedule) -> bool {
-        schedule.is_idle() && !schedule.has_failures() && self.next_work(schedule, false, false).is_none()
+        schedule.is_idle()
+            && !schedule.has_failures()
+            && self.next_work(schedule, Depth::All, false, false).is_none()
+            && self.background.scheduler.is_unchanged(schedule)
     }
 }
 
 pub(crate) mod flush_hold;
+mod pool;
 mod range_pause;
 mod schedule;
 #[cfg(test)]

@@ -118,7 +118,7 @@ impl Engine {
 
     pub(crate) fn wait_for_flush(&self, tables: &[Arc<Table>], upto: SeqNo) -> Result<()> {
         let seen = self.background.scheduler.ask(JobKinds::MEMORY, tables);
-        self.background.scheduler.wait_until(|schedule| {
+        self.background.scheduler.wait_for(|schedule| {
             refuse_if_paused(schedule)?;
             let waits = |table: &&Arc<Table>| !table.is_dropped() && !table.is_flushed(upto);
             let mut waiting = tables.iter().filter(waits).peekable();
@@ -188,7 +188,7 @@ impl Engine {
         self.flush_and_wait(&tables)?;
         let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
         let seen = self.background.scheduler.ask(JobKinds::AWAITED, &tables);
-        let done = self.background.scheduler.wait_until(|schedule| {
+        let done = self.background.scheduler.wait_for(|schedule| {
             if schedule.was_held_since(begun) {
                 // Before what runs for it has ended: no other job is to begin for it.
                 table.withdraw_request(request);
@@ -254,7 +254,7 @@ impl Engine {
     fn wait_for_asked(&self, table: &Arc<Table>, done: impl Fn(&Schedule) -> Result<bool>) -> Result<()> {
         let tables = std::slice::from_ref(table);
         let seen = self.background.scheduler.ask(JobKinds::AWAITED, tables);
-        self.background.scheduler.wait_until(|schedule| {
+        self.background.scheduler.wait_for(|schedule| {
             table.refuse_if_stopped()?;
             if let Some(error) = self.lasting_failure(schedule, JobKinds::AWAITED, Some(tables), seen) {
                 return Err(error);
@@ -281,10 +281,10 @@ impl Engine {
         if self.options.read_only {
             return Ok(());
         }
-        // It asks what the workers ask, under the same lock: if there is nothing and nothing runs, no worker
-        // can find a job until a caller writes or requests one.
+        // It asks what the workers ask, of a schedule that has not changed after the answer: if there is
+        // nothing and nothing runs, no worker can find a job until a caller writes or requests one.
         let seen = self.background.scheduler.ask(JobKinds::AWAITED, &self.catalog.all());
-        let done = |schedule: &mut Schedule| {
+        let done = |schedule: &Schedule| {
             self.report_failure_or_pause(schedule, None, seen)?;
             match schedule.quarantine.first() {
                 Some(error) if self.has_nothing_to_do(schedule) => Err(error.clone()),
@@ -293,7 +293,7 @@ impl Engine {
         };
         self.throttle.without_delay(|| {
             self.background.scheduler.wake();
-            self.background.scheduler.wait_until(done)
+            self.background.scheduler.wait_for(done)
         })?;
         if self.options.experiments.idle_reclaim {
             // A failure does no harm: the engine tries again after the next writes.

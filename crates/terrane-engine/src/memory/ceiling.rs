@@ -37,7 +37,7 @@ impl MemoryArbiter {
     ///
     /// # Panics
     /// If a sum differs from the count.
-    pub(crate) fn recount_tables(&self, shared: &Shared) {
+    pub(crate) fn recount_tables(&self, shared: &Shared, finds_all_levels: impl Fn() -> bool) {
         let catalog = &shared.catalog;
         let _change = catalog.change();
         let totals = self.table_totals();
@@ -50,7 +50,7 @@ impl MemoryArbiter {
         let sums = || (totals.index_bytes(), totals.level_bytes());
         // A writer that is refused by now may still be in the middle of a memtable.
         let agree = (0..RECOUNTS).any(|turn| {
-            let agree = count() == sums() && catalog.is_noted();
+            let agree = count() == sums() && catalog.is_noted() && finds_all_levels();
             if !agree {
                 terrane_base::sync::spin(turn);
             }

@@ -85,6 +85,7 @@ impl Shared {
         let answer = read();
         let done = Done::so_far().since(before);
         table.load.add_reads(done.reads, done.runs);
+        table.note_used();
         // Which of several keys searched which extents is not known; one is as good a sample as many.
         if let ([key], true) = (keys, self.options.experiments.hot_cold && done.extents > 0) {
             let epoch = terrane_table::enter();
@@ -102,6 +103,7 @@ impl Shared {
         let runs = u64::from(memory_runs) + levels as u64;
         table.load.seeks.fetch_add(sampling::EVERY, Ordering::Relaxed);
         table.load.seek_runs.fetch_add(runs * sampling::EVERY, Ordering::Relaxed);
+        table.note_used();
     }
 
     /// Adds a sample to the first `searched` extents that a read of `key` has to search.

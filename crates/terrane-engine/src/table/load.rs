@@ -7,6 +7,8 @@ use terrane_compaction::Counted;
 /// What is counted of a table's reads, since the database was opened; and what was made of it, for displays.
 #[derive(Debug, Default)]
 pub(crate) struct TableLoad {
+    /// Whether the table is listed for the next look.
+    is_listed: AtomicBool,
     pub(crate) reads: AtomicU64,
     pub(crate) read_runs: AtomicU64,
     pub(crate) seeks: AtomicU64,
@@ -29,6 +31,18 @@ impl TableLoad {
             seek_runs: read(&self.seek_runs),
             ..Counted::default()
         }
+    }
+
+    /// Whether the table was not listed yet; it is from now on. To be called behind the counts.
+    #[inline]
+    pub(crate) fn enter_list(&self) -> bool {
+        // AcqRel, as below: of two exchanges the later one sees what was counted before the earlier one.
+        !self.is_listed.swap(true, Ordering::AcqRel)
+    }
+
+    /// The table is listed no more. To be called before a look at the counts.
+    pub(crate) fn leave_list(&self) {
+        self.is_listed.swap(false, Ordering::AcqRel);
     }
 
     pub(crate) fn add_reads(&self, reads: u64, runs: u64) {

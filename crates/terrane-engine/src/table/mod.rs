@@ -1,6 +1,7 @@
 //! A table while the database is open: its identity and its current picture ([`crate::table::read_view`]).
 
 pub(crate) mod catalog;
+pub(crate) mod due;
 pub(crate) mod epoch_cell;
 pub(crate) mod filter_policy;
 pub(crate) mod ledger;
@@ -120,6 +121,8 @@ pub(crate) struct Served {
     pub(crate) makes_shape: bool,
     /// Whether any turned out to be fulfilled.
     pub(crate) is_fulfilled: bool,
+    /// Whether any still waits.
+    pub(crate) is_waiting: bool,
 }
 
 impl Table {
@@ -263,6 +266,10 @@ impl Table {
             "requests wait in order"
         );
         requests.waiting.push_back(Request { number, range });
+        self.note_due(|due, id| {
+            due.note_asked(id, true);
+            due.note_levels(id);
+        });
         number
     }
 
@@ -282,9 +289,9 @@ impl Table {
             match step(&request.range) {
                 RangeStep::Job(spec) => {
                     served.job = Some(*spec);
-                    return served;
+                    break;
                 }
-                RangeStep::Busy => return served,
+                RangeStep::Busy => break,
                 RangeStep::Done => {
                     requests.waiting.remove(at);
                     served.is_fulfilled = true;
@@ -292,12 +299,18 @@ impl Table {
                 }
             }
         }
+        served.is_waiting = !requests.waiting.is_empty();
+        if served.is_fulfilled {
+            self.note_due(|due, id| due.note_asked(id, served.is_waiting));
+        }
         served
     }
 
     /// Gives a request up, if it still waits.
     pub(crate) fn withdraw_request(&self, number: u64) {
-        self.requests.lock().waiting.retain(|request| request.number != number);
+        let mut requests = self.requests.lock();
+        requests.waiting.retain(|request| request.number != number);
+        self.note_due(|due, id| due.note_asked(id, !requests.waiting.is_empty()));
     }
 
     /// Takes note of a requested job that was done.

@@ -17,8 +17,9 @@ use terrane_base::{Error, Kind, Result};
 
 use crate::table::Table;
 use crate::table::catalog::Catalog;
+use crate::table::due::DueTables;
 
-/// Why background work on a table has stopped, if it has. Set once: the scheduler looks at every table,
+/// Why background work on a table has stopped, if it has. Set once: the scheduler looks at it
 /// without a lock.
 #[derive(Default)]
 pub(crate) struct Stopped(OnceLock<Error>);
@@ -51,6 +52,7 @@ impl Table {
         );
         let error = Error::new(Kind::Poisoned, message);
         self.stopped.0.get_or_init(|| error.clone());
+        self.note_due(DueTables::note_stopped);
         error
     }
 
@@ -69,19 +71,12 @@ impl Table {
 }
 
 impl Catalog {
-    /// The tables that the background works on.
-    pub(crate) fn worked_tables(&self) -> Vec<Arc<Table>> {
-        let mut tables = self.all();
-        tables.retain(|table| !table.is_stopped());
-        tables
-    }
-
     /// Why background work has stopped on one of `tables`, or on any where none are named.
     pub(crate) fn stop_of(&self, tables: Option<&[Arc<Table>]>) -> Option<Error> {
         let error = |table: &Arc<Table>| table.refuse_if_stopped().err();
         match tables {
             Some(tables) => tables.iter().find_map(error),
-            None => self.all().iter().find_map(error),
+            None => self.first_stopped().as_ref().and_then(error),
         }
     }
 }

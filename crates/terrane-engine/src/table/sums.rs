@@ -5,7 +5,8 @@
 //! Steps: 1. a table notes its part when its view is replaced, and its writers note it again when the active
 //! memtable has grown by a grain; 2. the difference goes into the sums of the catalog; 3. a reader of a sum
 //! loads one number. A table whose levels or options changed is also listed once, for the next look at what
-//! its levels owe.
+//! its levels owe. The sets of tables in which work may be due ([`crate::table::due`]) are noted by the same
+//! steps.
 //!
 //! Invariants: a sum is the sum of the parts that were noted last, over the tables of the catalog. A part is
 //! less than a grain behind the table: writers note growth before their write ends, and a new view is noted
@@ -20,6 +21,7 @@ use terrane_base::sync::Mutex;
 use terrane_memtable::Memtable;
 
 use crate::table::Table;
+use crate::table::due::{DueTables, InMemory};
 use crate::table::read_view::ReadView;
 
 /// Growth of the records of the active memtable that is noted.
@@ -57,6 +59,7 @@ pub(crate) struct TableSums {
     /// Tables whose levels or options changed since the last look, each once.
     changed: Mutex<Vec<TableId>>,
     has_changed: AtomicBool,
+    due: DueTables,
 }
 
 impl TableSums {
@@ -71,6 +74,11 @@ impl TableSums {
         }
     }
 
+    /// The tables in which work may be due.
+    pub(crate) fn due(&self) -> &DueTables {
+        &self.due
+    }
+
     /// The tables whose levels or options changed since the last call.
     pub(crate) fn take_changed(&self) -> Vec<TableId> {
         // Acquire: pairs with the release in `list`; a table is listed after its view was replaced.
@@ -83,6 +91,7 @@ impl TableSums {
     fn list(&self, table: TableId) {
         self.changed.lock().push(table);
         self.has_changed.store(true, Ordering::Release);
+        self.due.note_levels(table);
     }
 
     /// Puts `new` in the place of `old`, the part of a table.
@@ -114,17 +123,18 @@ struct Noted {
     /// The sums of the catalog that the table is in.
     sums: Option<Arc<TableSums>>,
     amounts: Amounts,
+    in_memory: InMemory,
 }
 
 impl Table {
     /// Adds the table to the sums of its catalog.
     pub(crate) fn join_sums(&self, sums: &Arc<TableSums>) {
-        {
-            let mut noted = self.part.noted.lock();
-            assert!(noted.sums.is_none(), "a table is in one catalog");
-            noted.sums = Some(sums.clone());
-        }
-        self.note_part();
+        let mut noted = self.part.noted.lock();
+        assert!(noted.sums.is_none(), "a table is in one catalog");
+        noted.sums = Some(sums.clone());
+        self.passed.join(sums, self.id);
+        self.note_locked(&mut noted);
+        drop(noted);
         sums.list(self.id);
     }
 
@@ -133,7 +143,16 @@ impl Table {
         let mut noted = self.part.noted.lock();
         let Some(sums) = noted.sums.take() else { return };
         sums.turn(&std::mem::take(&mut noted.amounts), &Amounts::default());
+        sums.due.turn(self.id, &std::mem::take(&mut noted.in_memory), &InMemory::default());
         sums.list(self.id);
+        sums.due.forget(self.id);
+    }
+
+    /// Notes something of the table in the sets of its catalog.
+    pub(crate) fn note_due(&self, note: impl FnOnce(&DueTables, TableId)) {
+        if let Some(sums) = &self.part.noted.lock().sums {
+            note(&sums.due, self.id);
+        }
     }
 
     /// Lists the table for the next look at what its levels owe.
@@ -145,7 +164,21 @@ impl Table {
 
     /// Notes anew what the table has.
     pub(crate) fn note_part(&self) {
+        self.note_part_again();
+        self.note_used();
+    }
+
+    /// The same, though nothing has changed by this call's caller.
+    pub(crate) fn note_part_again(&self) {
         self.note_locked(&mut self.part.noted.lock());
+    }
+
+    /// Lists the table for the next look at the loads.
+    #[inline]
+    pub(crate) fn note_used(&self) {
+        if self.load.enter_list() {
+            self.note_due(DueTables::note_used);
+        }
     }
 
     /// Notes anew what the table has, if the active memtable has grown enough. Called by writers behind their
@@ -174,6 +207,8 @@ impl Table {
         if has_grown {
             self.note_locked(&mut noted);
         }
+        drop(noted);
+        self.note_used();
     }
 
     fn note_locked(&self, noted: &mut Noted) {
@@ -184,6 +219,9 @@ impl Table {
         let amounts = Amounts::of(view);
         sums.turn(&noted.amounts, &amounts);
         noted.amounts = amounts;
+        let in_memory = InMemory::of(view, self.is_full());
+        sums.due.turn(self.id, &noted.in_memory, &in_memory);
+        noted.in_memory = in_memory;
         self.part.filled_bytes.store(amounts.filled_bytes, Ordering::Relaxed);
     }
 
@@ -213,7 +251,8 @@ impl Table {
         let left_out = now.filled_bytes.checked_sub(noted.amounts.filled_bytes);
         let is_near = left_out.is_some_and(|bytes| bytes <= grain || !view.frozen.is_empty());
         let are_equal = noted.amounts.filled_tables == now.filled_tables
-            && noted.amounts.behind_bytes <= now.behind_bytes;
+            && noted.amounts.behind_bytes <= now.behind_bytes
+            && noted.in_memory.finds(&InMemory::of(view, self.is_full()));
         noted.sums.is_none() || is_near && are_equal
     }
 }

@@ -1,5 +1,5 @@
 //! Trees in which no range delete lies over much data: the search for one is not made again while nothing has
-//! changed that it depends on. It is made under the lock of the schedule, at each look for work.
+//! changed that it depends on.
 
 use std::sync::{Arc, Weak};
 

@@ -51,31 +51,37 @@ impl Shared {
     /// longer belong to the journal.
     pub(super) fn trim(&self, upto: SegmentId, kept: &[SegmentId]) -> Result<Vec<SegmentId>> {
         let (mut gone, mut useless) = (Vec::new(), Vec::new());
+        // Closed and unmapped behind the lock: rotations wait for it.
+        let mut left = Vec::new();
         let mut state = self.state.lock();
         while let Some(first) = state.live.front()
             && first.info.id <= upto
             && first.info.state != SegmentState::Active
             && let Some(first) = state.live.pop_front()
         {
-            gone.push(first.info.id);
-            if kept.contains(&first.info.id) && !terrane_base::planted!(ReuseHistory) {
+            let memory_bytes = first.memory_bytes();
+            let Live { info, file, memory } = first;
+            gone.push(info.id);
+            if kept.contains(&info.id) && !terrane_base::planted!(ReuseHistory) {
+                left.push((file, Some(memory)));
                 continue;
             }
             let spare = state.spares.len() + state.retired.len();
             // Only under load: segments of a load are as long as the next one.
-            let is_useful = first.info.bytes == state.next_bytes && !state.is_stopping;
+            let is_useful = info.bytes == state.next_bytes && !state.is_stopping;
             if is_useful && spare < self.settings.spare_files_max {
-                let memory_bytes = first.memory_bytes();
-                let Live { info, memory, .. } = first;
                 state.retired.push(Retired { file: info.file, bytes: info.bytes, memory_bytes, memory });
+                left.push((file, None));
             } else {
                 // The file may be removed at once: its mapping stays valid without a name.
-                useless.push(first.info.file);
+                useless.push(info.file);
+                left.push((file, Some(memory)));
             }
         }
         debug_assert!(gone.is_sorted(), "the oldest segments go first");
         verify!(state.check());
         drop(state);
+        drop(left);
         // Tries every file and reports the first error.
         let removed = useless.into_iter().map(|file| self.remove(file)).collect::<Vec<_>>();
         removed.into_iter().collect::<Result<()>>().map(|()| gone)
@@ -83,6 +89,9 @@ impl Shared {
 
     /// Moves retired files without readers to the spare ones.
     pub(super) fn recycle(&self) {
+        // Unmapped behind the lock: rotations wait for it. A file may be written anew before that, because
+        // the old mapping has no reader.
+        let mut unmapped = Vec::new();
         let mut state = self.state.lock();
         let mut index = 0;
         while index < state.retired.len() {
@@ -92,11 +101,14 @@ impl Shared {
             {
                 let retired = state.retired.swap_remove(index);
                 state.spares.push((retired.file, retired.bytes));
+                unmapped.push(retired.memory);
             } else {
                 index += 1;
             }
         }
         verify!(state.check());
+        drop(state);
+        drop(unmapped);
     }
 
     pub(super) fn remove_spares(&self) -> Result<u64> {
@@ -106,11 +118,11 @@ impl Shared {
         // Removed from the list first: a file that was half removed must not be reused.
         let mut spares = std::mem::take(&mut state.spares);
         let is_stopped = state.is_stopping;
-        if is_stopped {
-            // None is reused any more: what readers see stays mapped without a name.
-            spares.extend(state.retired.drain(..).map(|retired| (retired.file, retired.bytes)));
-        }
+        // None is reused any more: what readers see stays mapped without a name.
+        let retired = if is_stopped { std::mem::take(&mut state.retired) } else { Vec::new() };
         drop(state);
+        spares.extend(retired.iter().map(|retired| (retired.file, retired.bytes)));
+        drop(retired);
         let removed = spares.into_iter().map(|(file, bytes)| self.remove(file).map(|()| bytes));
         let removed = removed.collect::<Vec<_>>().into_iter().sum::<Result<u64>>()?;
         Ok(removed + if is_stopped { self.punch_ends()? } else { 0 })

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use terrane_base::{CompactionContext, CompactionFilter, Error, Kind, Result, SeqNo, callback};
 use terrane_compaction::{
-    Compactor, JobControl, JobKind as CompactionKind, JobResult, JobSpec, debt_bytes, pick, pick_due,
-    pick_range,
+    Claims, Compactor, Cursors, JobControl, JobKind as CompactionKind, JobResult, JobSpec, Work, debt_bytes,
+    pick, pick_due, pick_range,
 };
 use terrane_format::range_deletes::Fragment;
 use terrane_levels::Metasnapshot;
@@ -20,55 +20,66 @@ use crate::engine::Engine;
 use crate::observe::job_kind::JobKind;
 use crate::observe::stats::add;
 use crate::table::Table;
+use crate::table::due::{Depth, Settled, Stamp};
 use crate::table::tree_shape::shape_of;
 
+/// A table whose levels may have a job, and its levels at the look.
+struct Candidate {
+    table: Arc<Table>,
+    stamp: Option<Stamp>,
+    tree: Arc<Metasnapshot>,
+}
+
 impl Engine {
-    /// The most urgent job over all tables that can run beside what runs; with `puts_off` only among those
-    /// that are due.
+    /// The most urgent job that can run beside what runs, over the tables whose levels may have one; with
+    /// `puts_off` only among those that are due. Notes tables that have none.
     pub(crate) fn pick_compaction(
         &self,
-        tables: &[Arc<Table>],
+        depth: Depth,
         schedule: &Schedule,
         puts_off: bool,
     ) -> Option<(Arc<Table>, JobSpec)> {
+        let depth = if schedule.is_paused() { Depth::Asked } else { depth };
+        let tables = self.catalog.due_levels(depth);
         let snapshots = self.pins.list(|| self.journal.visible());
-        let mut due: Vec<(u64, &Arc<Table>, Arc<Metasnapshot>)> = Vec::new();
-        for table in
-            tables.iter().filter(|table| !schedule.failures.holds((JobKind::Compact, Some(table.id))))
-        {
+        let mut due: Vec<(u64, Candidate)> = Vec::new();
+        for (table, stamp) in tables {
+            if schedule.failures.holds((JobKind::Compact, Some(table.id))) {
+                continue;
+            }
             let tree = table.pinned().tree;
-            let shape = shape_of(table, &tree, &snapshots);
-            due.push((debt_bytes(&shape, &table.settings().limits), table, tree));
+            let shape = shape_of(&table, &tree, &snapshots);
+            let debt = debt_bytes(&shape, &table.settings().limits);
+            due.push((debt, Candidate { table, stamp, tree }));
         }
-        due.sort_by_key(|(debt, ..)| std::cmp::Reverse(*debt));
-        due.into_iter().find_map(|(_, table, tree)| {
-            let spec = self.pick_for(table, &tree, &snapshots, schedule, puts_off)?;
-            Some((table.clone(), spec))
+        due.sort_by_key(|(debt, _)| std::cmp::Reverse(*debt));
+        due.into_iter().find_map(|(_, candidate)| {
+            let spec = self.pick_for(&candidate, &snapshots, schedule, puts_off)?;
+            Some((candidate.table, spec))
         })
     }
 
-    /// A job that somebody asked for, or else one that the shape asks for unless the background is paused.
+    /// A job that a caller asked for, or else one that the shape asks for unless the background is paused.
     fn pick_for(
         &self,
-        table: &Table,
-        tree: &Arc<Metasnapshot>,
+        candidate: &Candidate,
         snapshots: &[SeqNo],
         schedule: &Schedule,
         puts_off: bool,
     ) -> Option<JobSpec> {
+        let Candidate { table, tree, .. } = candidate;
         let mut shape = shape_of(table, tree, snapshots);
         let settings = table.settings();
         let limits = &settings.limits;
         shape.heats = self.heats(tree, limits);
-        let expires = tree.levels.iter().any(|level| level.totals().expiring > 0);
-        if expires && self.options.experiments.expiry_compaction {
+        if self.expires(tree) {
             shape.now = table.sense.now();
         }
         let served = table.serve_requests(schedule.is_paused() || schedule.holds_ranges(), |request| {
             pick_range(&shape, limits, &schedule.claims, request)
         });
         if served.is_fulfilled {
-            self.background.scheduler.notify();
+            self.background.scheduler.wake();
         }
         let follows_shape = !served.makes_shape && !schedule.is_paused() && limits.automatic;
         if follows_shape && served.job.is_none() {
@@ -77,50 +88,122 @@ impl Engine {
         let pick = if puts_off { pick_due } else { pick };
         let due =
             || follows_shape.then(|| pick(&shape, limits, &schedule.claims, &schedule.cursors)).flatten();
-        served.job.or_else(due)
+        let found = served.job.or_else(due);
+        // Another look would find a job beside less, behind a pause or a request, or with more time.
+        let is_restricted = schedule.is_paused() || served.is_waiting || puts_off && limits.automatic;
+        if found.is_none() && !is_restricted && schedule.claims.is_idle(table.id) {
+            self.settle_levels(candidate, snapshots);
+        }
+        found
     }
 
-    /// Runs a compaction job and makes its result part of the table.
-    pub(crate) fn compact(&self, table: &Table, spec: &JobSpec, control: &Arc<JobControl>) -> Result<()> {
-        self.give_functions(table, control);
+    /// Notes that the levels of a table have no job, whatever runs.
+    fn settle_levels(&self, candidate: &Candidate, snapshots: &[SeqNo]) {
+        let tree = &candidate.tree;
+        let has_deletes = tree.places().any(|(_, level)| {
+            let totals = level.totals();
+            totals.deletes > 0 || totals.range_deletes > 0
+        });
+        // The last snapshot is what is visible now; others may keep what deletes hide.
+        let is_kept = has_deletes && snapshots.len() > 1;
+        let is_for_now = is_kept || self.expires(tree) || self.options.experiments.hot_cold;
+        let how = if is_for_now { Settled::ForNow } else { Settled::UntilChanged };
+        self.catalog.sums().due().settle(candidate.table.id, candidate.stamp, how);
+    }
+
+    /// Whether rows of these levels expire, and compactions take them out.
+    fn expires(&self, tree: &Metasnapshot) -> bool {
+        self.options.experiments.expiry_compaction
+            && tree.levels.iter().any(|level| level.totals().expiring > 0)
+    }
+
+    /// Whether each table whose levels have a job is among those that a look finds. Goes through all tables.
+    /// Requires: no work runs in the background.
+    pub(crate) fn finds_all_levels(&self) -> bool {
+        let snapshots = self.pins.list(|| self.journal.visible());
+        let tables = self.catalog.all();
+        let mut left_out =
+            tables.iter().filter(|table| !table.is_stopped() && !self.catalog.finds_levels(table));
+        left_out.all(|table| {
+            let tree = table.pinned().tree;
+            let mut shape = shape_of(table, &tree, &snapshots);
+            if self.expires(&tree) {
+                shape.now = table.sense.now();
+            }
+            let job = pick(&shape, &table.settings().limits, &Claims::new(), &Cursors::new());
+            job.is_none() || self.catalog.finds_levels(table)
+        })
+    }
+}
+
+/// A compaction, from its claim on.
+#[derive(Clone, Copy)]
+pub(crate) struct CompactionJob<'e> {
+    pub(crate) engine: &'e Engine,
+    pub(crate) table: &'e Table,
+    pub(crate) spec: &'e JobSpec,
+    pub(crate) control: &'e Arc<JobControl>,
+}
+
+impl CompactionJob<'_> {
+    /// Runs it and makes its result part of the table.
+    pub(crate) fn run(self) -> Result<()> {
+        let Self { engine, table, spec, control } = self;
+        engine.give_functions(table, control);
         let filter = filter_of(table, spec)?;
         if let Some(filter) = &filter {
-            control.filter_with(filter.clone(), self.pins.newest().unwrap_or_default());
+            control.filter_with(filter.clone(), engine.pins.newest().unwrap_or_default());
         }
         let whole;
-        let spec = match filter.is_some_and(|filter| filter.sees_all()) {
+        let merged = match filter.is_some_and(|filter| filter.sees_all()) {
             true => {
                 whole = JobSpec { rewrites: true, ..spec.clone() };
                 &whole
             }
             false => spec,
         };
-        let done = self.write_control().while_sinking(table, spec, control, || {
-            let mut publish = |part: JobResult| self.install(table, &part, Vec::new());
-            let result = self.background.compactor.run_in_parts(spec, control, &mut publish)?;
-            self.install(table, &result, Vec::new()).map(|()| result.work)
-        });
+        let done = self.merge(merged);
+        // What moved counted twice since it was installed, or is there again.
+        engine.refresh_debt();
         // What a job did that came to no end was done, too.
         let work = done.as_ref().map_or_else(|_| control.work(), |work| *work);
-        self.count_settled(&work);
-        if work.entries_filtered > 0 {
-            // What was newest in the levels is so no more, and rows of it may be cached.
-            self.forget_rows_within(table, spec.inputs.iter().flat_map(|input| &input.extents));
-            add(&self.counters.entries_filtered, work.entries_filtered);
-        }
-        add(&self.counters.compaction_bytes_read, work.bytes_read);
-        add(&self.counters.compaction_bytes_written, work.bytes_written);
-        add(&table.counters.table_compaction_bytes_read, work.bytes_read);
-        add(&table.counters.table_compaction_bytes_written, work.bytes_written);
-        add(&self.counters.bytes_reused, work.bytes_relinked + work.bytes_copied);
+        self.count(&work);
         done?;
         if spec.kind == CompactionKind::Manual {
-            table.advance_request(spec);
+            table.advance_request(merged);
         }
-        self.store.reclaim()?;
-        add(&self.counters.compactions, 1);
+        engine.store.reclaim()?;
+        add(&engine.counters.compactions, 1);
         add(&table.counters.table_compactions, 1);
         Ok(())
+    }
+
+    /// Merges the inputs and installs what comes of them, part by part.
+    fn merge(&self, spec: &JobSpec) -> Result<Work> {
+        let Self { engine, table, control, .. } = *self;
+        let sinking = engine.write_control().begin_sinking(table, spec, control);
+        let mut publish = |part: JobResult| engine.install(table, &part, Vec::new());
+        let result = engine.background.compactor.run_in_parts(spec, control, &mut publish)?;
+        engine.install(table, &result, Vec::new())?;
+        if let Some(sinking) = sinking {
+            sinking.end(table, engine.env.clock.now());
+        }
+        Ok(result.work)
+    }
+
+    fn count(&self, work: &Work) {
+        let Self { engine, table, spec, .. } = *self;
+        engine.count_settled(work);
+        if work.entries_filtered > 0 {
+            // What was newest in the levels is so no more, and rows of it may be cached.
+            engine.forget_rows_within(table, spec.inputs.iter().flat_map(|input| &input.extents));
+            add(&engine.counters.entries_filtered, work.entries_filtered);
+        }
+        add(&engine.counters.compaction_bytes_read, work.bytes_read);
+        add(&engine.counters.compaction_bytes_written, work.bytes_written);
+        add(&table.counters.table_compaction_bytes_read, work.bytes_read);
+        add(&table.counters.table_compaction_bytes_written, work.bytes_written);
+        add(&engine.counters.bytes_reused, work.bytes_relinked + work.bytes_copied);
     }
 }
 

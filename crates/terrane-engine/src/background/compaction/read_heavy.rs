@@ -1,26 +1,25 @@
 //! The shape follows the load: while a table is mostly read, what is in memory is flushed and levels are
 //! merged, as far as it pays; when writers come it stops.
 //!
-//! Steps, under the scheduler's lock: 1. every [`TICK`] what was counted of each table is taken in
-//! ([`terrane_compaction::adapt`]); 2. when nothing else is due or running, the first table for which a step
-//! pays gets it ([`terrane_compaction::pick_fewer_runs`]); 3. after a job the background rests for as long as
-//! the job took: half a processor at most. A job that runs is cancelled as soon as writers have brought
-//! [`STOP_BYTES`] since it began, wait for memory, or somebody asks for a flush or a pause; it costs nothing
-//! but what it read and wrote.
+//! Steps of the worker that decides: 1. every [`TICK`] what was counted of each table that was used, or whose
+//! load is not at rest, is taken in ([`terrane_compaction::adapt`]); 2. when nothing else is due or running,
+//! the first table for which a step pays gets it ([`terrane_compaction::pick_fewer_runs`]); 3. after a job
+//! the background rests for as long as the job took: half a processor at most. A job that runs is cancelled
+//! as soon as writers have brought [`STOP_BYTES`] since it began, wait for memory, or a caller asks for a
+//! flush or a pause; it costs nothing but what it read and wrote.
 //!
 //! Nobody waits for this work: a database may be quiescent and begin it later.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::options::AdaptiveShape;
 use terrane_base::{Result, TableId};
-use terrane_compaction::{
-    CancelCause, Counted, Fewer, JobControl, JobSpec, Load, MemoryTier, Mode, pick_fewer_runs,
-};
+use terrane_compaction::{CancelCause, Counted, Fewer, Load, MemoryTier, Mode, pick_fewer_runs};
 
+use crate::background::compaction::CompactionJob;
 use crate::background::job::Job;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
@@ -38,7 +37,10 @@ const STOP_BYTES: u64 = 1 << 20;
 /// What is known of the load of every table.
 #[derive(Default)]
 pub(crate) struct Adaptation {
+    /// What was counted of each table that was ever used.
     tables: BTreeMap<TableId, Watched>,
+    /// Those whose load changes though nothing is counted: all others are at rest, and write-friendly.
+    moving: BTreeSet<TableId>,
     /// Time of the last look.
     looked: Option<Duration>,
     /// Whether a step was taken since the last time that none was left.
@@ -46,9 +48,15 @@ pub(crate) struct Adaptation {
 }
 
 impl Adaptation {
+    /// The tables whose load is not at rest.
+    pub(crate) fn tables_in_use(&self) -> impl Iterator<Item = TableId> {
+        self.moving.iter().copied()
+    }
+
     /// Forgets a table that was dropped.
     pub(crate) fn forget(&mut self, table: TableId) {
         self.tables.remove(&table);
+        self.moving.remove(&table);
     }
 }
 
@@ -77,26 +85,38 @@ impl Default for ReadHeavy {
 
 impl Engine {
     /// Takes in what was counted since the last look, if that was long enough ago.
-    pub(crate) fn observe_loads(&self, schedule: &mut Schedule) {
+    pub(crate) fn observe_loads(&self, now: Duration, adaptation: &mut Adaptation) {
         if self.options.adaptive_shape == AdaptiveShape::Off {
             return;
         }
-        let now = schedule.failures.now();
-        let adaptation = &mut schedule.adaptation;
         let elapsed = adaptation.looked.map(|looked| now.saturating_sub(looked));
         if elapsed.is_some_and(|elapsed| elapsed < TICK) {
             return;
         }
         adaptation.looked = Some(now);
-        for table in self.catalog.all() {
-            let watched = adaptation.tables.entry(table.id).or_default();
-            let counted = counted(&table);
+        let used = self.catalog.sums().due().take_used();
+        let Some(elapsed) = elapsed else {
+            // Of what was counted before the first look nothing is known of when.
+            for table in self.catalog.all() {
+                let watched = Watched { counted: counted_from_now(&table), ..Watched::default() };
+                adaptation.tables.insert(table.id, watched);
+            }
+            return;
+        };
+        adaptation.moving.extend(used);
+        let (tables, guard) = (&mut adaptation.tables, terrane_base::epoch::pin());
+        adaptation.moving.retain(|id| {
+            let Some(table) = self.catalog.get(*id, &guard) else {
+                tables.remove(id);
+                return false;
+            };
+            let watched = tables.entry(*id).or_default();
+            let counted = counted_from_now(table);
             let since = counted.since(watched.counted);
             watched.counted = counted;
-            // Of what was counted before the first look nobody knows when.
-            let Some(elapsed) = elapsed else { continue };
-            self.follow_load(&table, watched, since, elapsed);
-        }
+            self.follow_load(table, watched, since, elapsed);
+            !watched.load.is_at_rest()
+        });
     }
 
     fn follow_load(&self, table: &Table, watched: &mut Watched, since: Counted, elapsed: Duration) {
@@ -113,7 +133,7 @@ impl Engine {
 
     /// A step that gives a table that is mostly read fewer sorted runs, when the background has nothing else
     /// to do.
-    pub(crate) fn next_adaptive(&self, schedule: &mut Schedule) -> Option<Job> {
+    pub(crate) fn next_adaptive(&self, schedule: &mut Schedule, adaptation: &mut Adaptation) -> Option<Job> {
         let now = schedule.failures.now().as_micros() as u64;
         let rests = now < self.background.adapting.rests_until.load(Ordering::Relaxed);
         let is_off = self.options.adaptive_shape == AdaptiveShape::Off;
@@ -121,22 +141,25 @@ impl Engine {
         if is_off || rests || !schedule.is_idle() || schedule.has_failures() {
             return None;
         }
-        let step = self.catalog.worked_tables().iter().find_map(|table| {
-            let load = &schedule.adaptation.tables.get(&table.id)?.load;
+        let guard = terrane_base::epoch::pin();
+        let step = adaptation.moving.iter().find_map(|id| {
+            let table = self.catalog.get(*id, &guard).filter(|table| !table.is_stopped())?;
+            let load = &adaptation.tables.get(id)?.load;
             let is_held = schedule.failures.holds((JobKind::Adapt, Some(table.id)));
             let is_left_alone = is_held || schedule.quarantine.of(table.id).is_some();
             if is_left_alone || load.mode == Mode::WriteFriendly {
                 return None;
             }
-            self.step_for(table, load, schedule)
+            self.step_for(table, load, &*schedule)
         });
+        drop(guard);
         if step.is_some() {
-            schedule.adaptation.has_worked = true;
+            adaptation.has_worked = true;
             return step;
         }
         // What failed is not wanted any more.
         schedule.failures.forget_settled(JobKinds::of(&[JobKind::Adapt]));
-        if std::mem::take(&mut schedule.adaptation.has_worked) {
+        if std::mem::take(&mut adaptation.has_worked) {
             self.background.idle_watch.reclaim_again();
         }
         None
@@ -169,26 +192,12 @@ impl Engine {
         Some(Job::Freeze(table.clone()))
     }
 
-    /// Runs a job that only reads gain by.
-    pub(crate) fn run_adaptive(
-        &self,
-        table: &Table,
-        spec: &JobSpec,
-        control: &Arc<JobControl>,
-    ) -> Result<()> {
-        let started = self.env.clock.now();
+    /// A job that only reads gain by is under way while the guard lives: writers may stop it.
+    fn begin_adapting(&self) -> Adapting<'_> {
         let written = self.written.bytes();
         // Relaxed, as below: a writer that sees it late brings no more than a quantum beyond it.
         self.background.adapting.stop_at.store(written.saturating_add(STOP_BYTES), Ordering::Relaxed);
-        let done = self.compact(table, spec, control);
-        self.background.adapting.stop_at.store(u64::MAX, Ordering::Relaxed);
-        if done.is_ok() {
-            add(&self.counters.adaptive_jobs, 1);
-        }
-        let now = self.env.clock.now();
-        let rests_until = now + now.saturating_sub(started);
-        self.background.adapting.rests_until.store(rests_until.as_micros() as u64, Ordering::Relaxed);
-        done
+        Adapting { engine: self, started: self.env.clock.now() }
     }
 
     /// Stops a job that only reads gain by, if writers came while it runs. Called by writers now and then.
@@ -211,6 +220,36 @@ impl Engine {
     }
 }
 
+/// A job that only reads gain by: behind it the background rests as long as it took.
+struct Adapting<'e> {
+    engine: &'e Engine,
+    started: Duration,
+}
+
+impl Drop for Adapting<'_> {
+    fn drop(&mut self) {
+        let adapting = &self.engine.background.adapting;
+        adapting.stop_at.store(u64::MAX, Ordering::Relaxed);
+        let now = self.engine.env.clock.now();
+        let rests_until = now + now.saturating_sub(self.started);
+        adapting.rests_until.store(rests_until.as_micros() as u64, Ordering::Relaxed);
+    }
+}
+
+impl CompactionJob<'_> {
+    /// Runs it as one that only reads gain by.
+    pub(crate) fn run_for_reads(self) -> Result<()> {
+        let engine = self.engine;
+        let adapting = engine.begin_adapting();
+        let done = self.run();
+        if done.is_ok() {
+            add(&engine.counters.adaptive_jobs, 1);
+        }
+        drop(adapting);
+        done
+    }
+}
+
 /// What was counted of a table so far. Records count as written while they are in memory: a flush takes some
 /// off, and the look after it sees no writes.
 fn counted(table: &Table) -> Counted {
@@ -221,6 +260,12 @@ fn counted(table: &Table) -> Counted {
         .chain(picture.generations.iter().map(|index| (index.entry_count(), index.record_bytes())))
         .fold((0, 0), |(records, sum), (count, bytes)| (records + count, sum + bytes));
     Counted { records, bytes, ..table.load.counted() }
+}
+
+/// The same, and has the table listed when it is used again.
+fn counted_from_now(table: &Table) -> Counted {
+    table.load.leave_list();
+    counted(table)
 }
 
 fn memory_tier(picture: &ReadView, flush_bytes: u64) -> MemoryTier {

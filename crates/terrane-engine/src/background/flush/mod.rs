@@ -59,14 +59,12 @@ impl Engine {
     /// While memory is short or the journal too long, and nothing is flushed: the table that holds back the
     /// oldest segment. Its memtable is not full, but many such tables together, or one that hardly any commit
     /// writes to, can fill the memory.
-    pub(crate) fn relief(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
+    pub(crate) fn relief(&self, schedule: &Schedule) -> Option<Job> {
         let is_moving = schedule.runs_any(JobKinds::TO_LEVELS);
         if is_moving || self.memory.debt() < RELIEF_DEBT && !self.is_journal_too_long() {
             return None;
         }
-        let filled = tables.iter().filter_map(|table| Some((table.pinned().oldest_segment()?, table)));
-        let free = filled.filter(|(_, table)| !schedule.is_held(JobKind::Flush, table.id));
-        let (_, table) = free.min_by_key(|(oldest, _)| *oldest)?;
+        let table = self.catalog.oldest_filled(|table| !schedule.is_held(JobKind::Flush, table.id))?;
         table.want_flush(self.journal.visible());
         let picture = table.pinned();
         if !picture.generations.is_empty() {
@@ -109,32 +107,6 @@ impl Engine {
         })
     }
 
-    /// Merges the oldest generation of `table` into its levels.
-    pub(crate) fn flush_generation(&self, table: &Table, control: &Arc<JobControl>) -> Result<()> {
-        let started = self.env.clock.now();
-        self.give_functions(table, control);
-        let generation = self.take_generation(table);
-        let flushed = match &generation {
-            Some(generation) => self.write_control().while_draining(control, generation, started, || {
-                if table.wants_run(generation.first_seq()) || self.must_overflow(table, generation) {
-                    self.flush_as_run(table, generation, control)
-                } else {
-                    self.flush_by_ranges(table, generation, control)
-                }
-            }),
-            None => Ok(()),
-        };
-        flushed?;
-        if let Some(generation) = generation {
-            job_report::flushed(&generation);
-            add(&self.counters.flushes, 1);
-            add(&table.counters.table_flushes, 1);
-            self.throttle.note_flush(generation.record_bytes(), self.env.clock.now() - started);
-        }
-        self.store.reclaim()?;
-        self.trim_segments()
-    }
-
     /// The oldest generation, which takes in nothing more from now on.
     fn take_generation(&self, table: &Table) -> Option<Arc<GlobalIndex>> {
         let _no_merge = table.merging.lock();
@@ -163,32 +135,6 @@ impl Engine {
             || (is_large && (had_to_wait || self.write_control().puts_off()))
     }
 
-    fn flush_as_run(
-        &self,
-        table: &Table,
-        generation: &Arc<GlobalIndex>,
-        control: &Arc<JobControl>,
-    ) -> Result<()> {
-        let run = self.background.next_run.fetch_add(1, Ordering::Relaxed);
-        let snapshots = self.pins.list(|| self.journal.visible());
-        let tree = table.pinned().tree;
-        let spec = plan_dump(&shape_of(table, &tree, &snapshots), &table.settings().limits, run);
-        let size = (generation.record_bytes(), generation.entry_count());
-        self.write_control().while_dumped(table.id, control, size, || {
-            let ranges = ranges_of(generation, &snapshots);
-            let mut cursor = Completeness::new(generation);
-            let result = self.background.flusher.dump_run(&spec, &mut cursor, ranges, control)?;
-            let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
-            let is_behind = !is_whole || self.others_are_behind(table, generation.last_seq());
-            let durable = is_behind.then(|| self.sync_journal_through(generation.last_seq())).transpose()?;
-            add(&self.counters.overflow_runs_written, 1);
-            self.count_flushed(table, result.work.bytes_written);
-            self.count_settled(&result.work);
-            self.finish_flush(table, generation, &cursor, &result, durable)?;
-            Ok(result.work.bytes_written)
-        })
-    }
-
     /// Whether another table has records up to `seq` in memory only. If none has, a run that holds everything
     /// up to `seq` may be installed before the journal is durable that far: whatever a loss of power leaves,
     /// the records that are kept are those up to a number.
@@ -208,46 +154,6 @@ impl Engine {
     fn sync_journal_through(&self, seq: SeqNo) -> Result<EditOp> {
         self.journal.sync_through(seq)?;
         Ok(EditOp::Durable { seq })
-    }
-
-    fn flush_by_ranges(
-        &self,
-        table: &Table,
-        generation: &Arc<GlobalIndex>,
-        control: &Arc<JobControl>,
-    ) -> Result<()> {
-        let mut cursor = Completeness::new(generation);
-        let mut start = Vec::new();
-        let mut left = generation.record_bytes();
-        let mut durable = Some(self.sync_journal_through(generation.last_seq())?);
-        loop {
-            control.check()?;
-            let Some((spec, claim)) = self.claim_step(table, &start, left, control)? else {
-                // Overflow runs came in between, or the way is barred; the whole generation becomes a run.
-                // What earlier steps put into level 1 is there twice, under the same numbers.
-                return self.flush_as_run(table, generation, control);
-            };
-            let step = self.background.flusher.flush_step(&spec, &mut cursor, &start, control);
-            let installed =
-                step.and_then(|step| self.install_step(table, generation, &cursor, step, durable.take()));
-            let installed = installed.map_err(|error| self.blamed(Some(table.id), error));
-            self.background.scheduler.release(claim);
-            if let Err(error) = &installed
-                && error.kind() == Kind::Corrupt
-            {
-                // Level 1 is damaged. A run reads nothing, so the memory comes back all the same.
-                self.background.scheduler.quarantine(table.id, error.clone());
-                add(&self.counters.background_errors, 1);
-                return self.flush_as_run(table, generation, control);
-            }
-            match installed? {
-                Some((next, written)) => {
-                    start = next;
-                    left = left.saturating_sub(written);
-                }
-                None => return Ok(()),
-            }
-        }
     }
 
     /// Plans and claims the step that begins at `start`, waiting for jobs that hold level 1 there; `None` if
@@ -353,6 +259,110 @@ impl Engine {
             edit.replace(picture, &Leaves::Nothing)?;
         }
         Ok(flushed)
+    }
+}
+
+/// A flush: merges the oldest generation of a table into its levels.
+#[derive(Clone, Copy)]
+pub(crate) struct FlushJob<'e> {
+    pub(crate) engine: &'e Engine,
+    pub(crate) table: &'e Table,
+    pub(crate) control: &'e Arc<JobControl>,
+}
+
+impl FlushJob<'_> {
+    /// Runs it, and gives back what it made free.
+    pub(crate) fn run(self) -> Result<()> {
+        let Self { engine, table, control } = self;
+        let started = engine.env.clock.now();
+        engine.give_functions(table, control);
+        if let Some(generation) = engine.take_generation(table) {
+            let under_way = engine.throttle.begin_flush(control, &generation, started);
+            let flushed = self.bring_down(&generation);
+            drop(under_way);
+            // All that was looked at in it counted it as under way: writers would keep to its pace though
+            // nothing waits any more. And a dump counted twice since it was installed.
+            if !terrane_base::planted!(KeepPaceOfFlush) {
+                engine.refresh_debt();
+            }
+            flushed?;
+            job_report::flushed(&generation);
+            add(&engine.counters.flushes, 1);
+            add(&table.counters.table_flushes, 1);
+            engine.throttle.note_flush(generation.record_bytes(), engine.env.clock.now() - started);
+        }
+        engine.store.reclaim()?;
+        // Memory comes back by it. It looks at all tables, so not where nothing comes back.
+        if engine.is_trim_due() || engine.is_history_due() { engine.trim_segments() } else { Ok(()) }
+    }
+
+    fn bring_down(&self, generation: &Arc<GlobalIndex>) -> Result<()> {
+        let Self { engine, table, .. } = *self;
+        if table.wants_run(generation.first_seq()) || engine.must_overflow(table, generation) {
+            self.as_run(generation)
+        } else {
+            self.by_ranges(generation)
+        }
+    }
+
+    /// Writes the generation as an overflow run.
+    fn as_run(&self, generation: &Arc<GlobalIndex>) -> Result<()> {
+        let Self { engine, table, control } = *self;
+        let run = engine.background.next_run.fetch_add(1, Ordering::Relaxed);
+        let snapshots = engine.pins.list(|| engine.journal.visible());
+        let tree = table.pinned().tree;
+        let spec = plan_dump(&shape_of(table, &tree, &snapshots), &table.settings().limits, run);
+        let size = (generation.record_bytes(), generation.entry_count());
+        let dump = engine.throttle.begin_dump(table.id, control, size);
+        let ranges = ranges_of(generation, &snapshots);
+        let mut cursor = Completeness::new(generation);
+        let result = engine.background.flusher.dump_run(&spec, &mut cursor, ranges, control)?;
+        let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
+        let is_behind = !is_whole || engine.others_are_behind(table, generation.last_seq());
+        let durable = is_behind.then(|| engine.sync_journal_through(generation.last_seq())).transpose()?;
+        add(&engine.counters.overflow_runs_written, 1);
+        engine.count_flushed(table, result.work.bytes_written);
+        engine.count_settled(&result.work);
+        engine.finish_flush(table, generation, &cursor, &result, durable)?;
+        dump.end(result.work.bytes_written);
+        Ok(())
+    }
+
+    /// Merges the generation with level 1, step by step.
+    fn by_ranges(&self, generation: &Arc<GlobalIndex>) -> Result<()> {
+        let Self { engine, table, control } = *self;
+        let mut cursor = Completeness::new(generation);
+        let mut start = Vec::new();
+        let mut left = generation.record_bytes();
+        let mut durable = Some(engine.sync_journal_through(generation.last_seq())?);
+        loop {
+            control.check()?;
+            let Some((spec, claim)) = engine.claim_step(table, &start, left, control)? else {
+                // Overflow runs came in between, or the way is barred; the whole generation becomes a run.
+                // What earlier steps put into level 1 is there twice, under the same numbers.
+                return self.as_run(generation);
+            };
+            let step = engine.background.flusher.flush_step(&spec, &mut cursor, &start, control);
+            let installed =
+                step.and_then(|step| engine.install_step(table, generation, &cursor, step, durable.take()));
+            let installed = installed.map_err(|error| engine.blamed(Some(table.id), error));
+            engine.background.scheduler.release(claim);
+            if let Err(error) = &installed
+                && error.kind() == Kind::Corrupt
+            {
+                // Level 1 is damaged. A run reads nothing, so the memory comes back all the same.
+                engine.background.scheduler.quarantine(table.id, error.clone());
+                add(&engine.counters.background_errors, 1);
+                return self.as_run(generation);
+            }
+            match installed? {
+                Some((next, written)) => {
+                    start = next;
+                    left = left.saturating_sub(written);
+                }
+                None => return Ok(()),
+            }
+        }
     }
 }
 

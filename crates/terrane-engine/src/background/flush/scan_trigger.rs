@@ -17,7 +17,8 @@ use crate::table::read_view::ReadView;
 
 impl Shared {
     /// Memory that scans step over more than it is worth: its table is flushed.
-    pub(crate) fn flush_for_scans(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
+    pub(crate) fn flush_for_scans(&self, schedule: &Schedule) -> Option<Job> {
+        let tables = self.catalog.scanned();
         let is_free = |table: &&Arc<Table>| !schedule.holds_any(JobKinds::TO_LEVELS, table.id);
         let is_due = |table: &&Arc<Table>| table.passed.outweighs(|| records(&table.pinned()));
         let table =

@@ -19,6 +19,7 @@ impl Engine {
     #[cold]
     pub(crate) fn note_full(&self, table: &Table) {
         if !table.full.swap(true, Ordering::AcqRel) {
+            table.note_part();
             self.background.scheduler.wake();
         }
     }
@@ -43,6 +44,7 @@ impl Engine {
         });
         let frozen = frozen?;
         table.full.store(false, Ordering::Release);
+        table.note_part();
         table.passed.forget();
         if let Some(memtable) = &frozen {
             add(&self.counters.memtables_frozen, 1);

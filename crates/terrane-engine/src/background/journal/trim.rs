@@ -1,7 +1,7 @@
 //! Giving journal segments back once every record in them is in the levels.
 
 use terrane_base::options::JournalMode;
-use terrane_base::{Result, SegmentId};
+use terrane_base::{Result, SegmentId, SeqNo};
 use terrane_format::manifest::EditOp;
 
 use crate::engine::Engine;
@@ -14,8 +14,17 @@ const HELD_SHARE: u64 = 8;
 const HELD_FACTOR: u64 = 4;
 
 impl Engine {
+    /// Whether there are segments that nothing needs, as far as tables have noted what they need.
+    pub(crate) fn is_trim_due(&self) -> bool {
+        let due = self.catalog.sums().due();
+        // The number is read first, as below.
+        let visible = self.journal.visible();
+        !due.has_stopped() && self.newest_unneeded(visible, due.oldest_segment()).is_some()
+    }
+
     /// The newest segment that nothing needs any more; all older ones are not needed either. None while a
-    /// table is stopped.
+    /// table is stopped. Looks at all tables, and has each note anew what it needs: where a look for work was
+    /// wrong, the next one is not.
     pub(crate) fn trimmable(&self) -> Option<SegmentId> {
         let tables = self.catalog.all();
         if tables.iter().any(|table| table.is_stopped()) {
@@ -26,8 +35,14 @@ impl Engine {
         let visible = self.journal.visible();
         let mut needed: Option<SegmentId> = None;
         for table in tables {
+            table.note_part_again();
             needed = [needed, table.pinned().oldest_segment()].into_iter().flatten().min();
         }
+        self.newest_unneeded(visible, needed)
+    }
+
+    /// The newest segment with numbers up to `visible` before the oldest that is `needed`.
+    fn newest_unneeded(&self, visible: SeqNo, needed: Option<SegmentId>) -> Option<SegmentId> {
         let is_blind = terrane_base::planted!(TrimTooEarly) || terrane_base::planted!(TrimUnflushed);
         self.journal
             .complete_segments()
@@ -45,7 +60,7 @@ impl Engine {
         let filled = self.catalog.sums().now().filled_bytes;
         let most = (self.memory.budget().write_bytes() / HELD_SHARE).max(filled.saturating_mul(HELD_FACTOR));
         // Beside a table that has stopped no segment goes, whatever is flushed.
-        held > most && !self.catalog.all().iter().any(|table| table.is_stopped())
+        held > most && !self.catalog.sums().due().has_stopped()
     }
 
     /// Gives back what a closed database needs no more: segments whose records are all in the levels, the

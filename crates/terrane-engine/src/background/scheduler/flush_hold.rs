@@ -45,7 +45,7 @@ impl Scheduler {
     /// is tried at once. Returns the newest piece of work so far: what fails of later ones is an answer to
     /// whoever asked.
     pub(crate) fn ask(&self, kinds: JobKinds, tables: &[Arc<Table>]) -> u64 {
-        let mut schedule = self.schedule.lock();
+        let mut schedule = self.change();
         let newest = schedule.newest_piece();
         let is_of = |table: TableId| tables.iter().any(|asked| asked.id == table);
         schedule.failures.ask(newest, |(kind, table)| kinds.has(kind) && table.is_none_or(is_of));
@@ -56,7 +56,7 @@ impl Scheduler {
 
     /// Ends what [`Scheduler::hold_flushes`] began.
     pub(crate) fn resume_flushes(&self, held: &[u64]) {
-        self.schedule.lock().running.retain(|running| !held.contains(&running.id));
+        self.change().running.retain(|running| !held.contains(&running.id));
         self.wake();
     }
 }

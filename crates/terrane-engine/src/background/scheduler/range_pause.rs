@@ -8,7 +8,7 @@ use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
 
 /// How often ranges are held back now, and how often they ever were.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct RangeHolds {
     present: u64,
     ever: u64,
@@ -55,7 +55,7 @@ impl Engine {
     /// `Cancelled`. Holds count: each is ended by one [`Engine::allow_range_compactions`]. What the shape of
     /// a table asks for goes on.
     pub fn hold_range_compactions(&self) {
-        let mut schedule = self.background.scheduler.schedule.lock();
+        let mut schedule = self.background.scheduler.change();
         schedule.ranges.present += 1;
         schedule.ranges.ever += 1;
         for running in schedule.running.iter().filter(|running| running.is_manual) {
@@ -67,7 +67,7 @@ impl Engine {
 
     /// Ends one hold of compactions of ranges; does nothing if there is none.
     pub fn allow_range_compactions(&self) {
-        let mut schedule = self.background.scheduler.schedule.lock();
+        let mut schedule = self.background.scheduler.change();
         schedule.ranges.present = schedule.ranges.present.saturating_sub(1);
     }
 

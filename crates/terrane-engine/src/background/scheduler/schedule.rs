@@ -1,4 +1,6 @@
-//! What the scheduler knows under its lock: what runs, what running jobs hold, what failed.
+//! What the scheduler knows under its lock: what runs, what running jobs hold, what failed. A decision is
+//! made from a copy ([`Schedule::copy_for`]), without the lock; it holds as long as the schedule has the same
+//! number.
 
 use std::sync::Arc;
 
@@ -6,12 +8,12 @@ use terrane_base::TableId;
 use terrane_compaction::{Advance, ClaimId, Claims, Cursors, JobControl};
 
 use super::range_pause::RangeHolds;
-use crate::background::compaction::read_heavy::Adaptation;
 use crate::background::quarantine::Quarantine;
 use crate::background::retry::Failures;
 use crate::observe::job_kind::{JobKind, JobKinds};
 
 /// A piece of work that runs now.
+#[derive(Clone)]
 pub(crate) struct Running {
     pub(super) id: u64,
     /// What it does.
@@ -31,6 +33,8 @@ pub(crate) struct Running {
 /// State under the scheduler's lock.
 #[derive(Default)]
 pub(crate) struct Schedule {
+    /// The number of the last change: what was decided from a copy with the same number holds now.
+    pub(super) version: u64,
     /// What runs now.
     pub(crate) running: Vec<Running>,
     /// What running work holds of the levels.
@@ -51,8 +55,6 @@ pub(crate) struct Schedule {
     pub(crate) failures: Failures,
     /// Damage that the background leaves alone.
     pub(crate) quarantine: Quarantine,
-    /// What the tables are used for.
-    pub(crate) adaptation: Adaptation,
 }
 
 impl Schedule {
@@ -71,6 +73,25 @@ impl Schedule {
         claims.sort_unstable();
         assert!(claims.is_sorted_by(|a, b| a < b), "two jobs have one claim: {claims:?}");
         true
+    }
+
+    /// A copy to decide from, with the cursors of these tables only. It costs as much as there are jobs that
+    /// run, failures, damage, and such tables.
+    pub(super) fn copy_for(&self, tables: impl IntoIterator<Item = TableId>) -> Schedule {
+        Schedule {
+            version: self.version,
+            running: self.running.clone(),
+            claims: self.claims.clone(),
+            cursors: self.cursors.of(tables),
+            next_id: self.next_id,
+            paused: self.paused,
+            draining: self.draining,
+            flushes_only: self.flushes_only,
+            ranges: self.ranges.clone(),
+            closing: self.closing,
+            failures: self.failures.clone(),
+            quarantine: self.quarantine.clone(),
+        }
     }
 
     /// Whether a job of this kind runs on this table.

@@ -1,15 +1,20 @@
 //! Tests of the schedule: who may run beside whom, and what is left of a job that failed.
 
+use std::path::Path;
+use std::time::Duration;
+
 use terrane_base::options::Options;
-use terrane_base::{ExtentId, SeqNo};
+use terrane_base::{ExtentId, Result, SeqNo, TableId};
 use terrane_compaction::{
     Cursors, Input, JobKind as CompactionKind, JobSpec, KeyRange, Limits, OutputSettings,
 };
+use terrane_device::MemDisk;
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 
 use super::*;
 use crate::observe::job_kind::JobKind;
+use crate::table::Table;
 
 const TABLE: TableId = TableId(7);
 
@@ -111,4 +116,35 @@ fn a_job_that_failed_is_tried_again_where_it_began() {
     assert_eq!(cursors_after(full(), Some(&later)), both, "another went on meanwhile");
     // What is damaged would be met again.
     assert_eq!(cursors_after(Err(Error::corrupt("damage")), None), done);
+}
+
+#[test]
+fn a_look_for_work_visits_no_table_at_rest() {
+    let options = Options { memory_bytes: 16 << 20, segment_bytes: 64 << 10, ..Options::default() };
+    let env = terrane_base::env::Env::real();
+    let engine = Engine::open_on(Arc::new(MemDisk::new()), Path::new("/db"), &options, env).expect("opens");
+    let create = |number: u32| engine.create_table(&number.to_string(), &[]).expect("creates");
+    let tables: Vec<_> = (0..20).map(create).collect();
+    let put = |table: &Table| engine.put(table.id, b"key", b"value", false).expect("commits");
+    tables.iter().for_each(|table| put(table));
+    engine.flush().expect("flushes");
+    engine.wait_until_quiescent().expect("nothing fails");
+    let catalog = engine.catalog();
+    let levels = || catalog.due_levels(Depth::All).into_iter().map(|(table, _)| table.id).collect::<Vec<_>>();
+    assert_eq!((levels(), catalog.moving().len(), catalog.filled().len()), (vec![], 0, 0));
+    engine.set_background_paused(true);
+    // The last decision that knows nothing of the pause ends.
+    drop(engine.background.scheduler.adaptation.lock());
+    put(&tables[3]);
+    put(&tables[5]);
+    let oldest = catalog.oldest_filled(|table| table.id != tables[3].id).expect("two have records");
+    assert_eq!((oldest.id, catalog.filled().len()), (tables[5].id, 2));
+    engine.set_table_option(&tables[7], "time_to_live", "1h").expect("can be changed");
+    assert_eq!(levels(), [tables[7].id]);
+    assert!(engine.freeze(&tables[3]).expect("nothing is lost"));
+    assert_eq!(catalog.moving().iter().map(|table| table.id).collect::<Vec<_>>(), [tables[3].id]);
+    engine.drop_table("3").expect("drops");
+    engine.drop_table("7").expect("drops");
+    assert_eq!((levels(), catalog.moving().len(), catalog.filled().len()), (vec![], 0, 1));
+    engine.close().expect("closes");
 }

@@ -10,13 +10,14 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use terrane_base::TableId;
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
-use terrane_base::{Result, TableId};
 use terrane_compaction::{JobControl, JobSpec, debt_bytes};
 use terrane_format::manifest::Place;
 
 use crate::table::Table;
+use crate::write::throttle::Throttle;
 use crate::write::throttle::control::WriteControl;
 
 /// Level bases of compaction debt that count as the limit.
@@ -87,69 +88,89 @@ impl CompactionDebt {
         stored as f64 * if permille == 0 { 1.0 } else { permille as f64 / 1000.0 }
     }
 
-    /// Runs a job that changes the runs of `table` by `bytes` and reads `entries`.
-    fn during<R>(&self, moving: Moving, job: impl FnOnce() -> R) -> R {
-        struct Leave<'a>(&'a CompactionDebt, Arc<JobControl>);
-        impl Drop for Leave<'_> {
-            fn drop(&mut self) {
-                self.0.moving.lock().retain(|one| !Arc::ptr_eq(&one.control, &self.1));
-            }
-        }
+    fn begin(&self, moving: Moving) -> RunsMoving<'_> {
         debug_assert!(moving.bytes.is_finite(), "{moving:?}");
-        let leave = Leave(self, moving.control.clone());
+        let control = moving.control.clone();
         self.moving.lock().push(moving);
-        let done = job();
-        drop(leave);
-        done
+        RunsMoving { debt: self, control }
     }
 }
 
-impl WriteControl<'_> {
-    /// Dumps a generation of `bytes` in `entries`, which count as they are written, and makes it a part of
-    /// the tree. `dump` returns the bytes of the run.
-    pub(crate) fn while_dumped(
+/// A job that changes what lies in overflow runs, as long as this lives.
+struct RunsMoving<'d> {
+    debt: &'d CompactionDebt,
+    control: Arc<JobControl>,
+}
+
+impl Drop for RunsMoving<'_> {
+    fn drop(&mut self) {
+        self.debt.moving.lock().retain(|one| !Arc::ptr_eq(&one.control, &self.control));
+    }
+}
+
+/// A generation that is being dumped. Without [`Dump::end`] it has failed.
+pub(crate) struct Dump<'d> {
+    moving: RunsMoving<'d>,
+    bytes: u64,
+}
+
+impl Dump<'_> {
+    /// The dump is a part of the tree, as a run of `stored` bytes.
+    pub(crate) fn end(self, stored: u64) {
+        self.moving.debt.dumped(self.bytes, stored);
+    }
+}
+
+/// A compaction that takes from overflow runs. Without [`Sinking::end`] it has failed.
+pub(crate) struct Sinking<'e> {
+    _moving: RunsMoving<'e>,
+    brought: f64,
+}
+
+impl Sinking<'_> {
+    /// What it took has left the runs.
+    pub(crate) fn end(self, table: &Table, now: Duration) {
+        table.pressure.sank(self.brought as u64, now);
+    }
+}
+
+impl Throttle {
+    /// A dump of a generation of `bytes` in `entries`, which count as they are written, is under way while
+    /// the guard lives.
+    pub(crate) fn begin_dump(
         &self,
         table: TableId,
         control: &Arc<JobControl>,
         (bytes, entries): (u64, u64),
-        dump: impl FnOnce() -> Result<u64>,
-    ) -> Result<()> {
+    ) -> Dump<'_> {
         // Relaxed: a measure.
-        self.throttle.compaction_debt.run_bytes.store(bytes, Ordering::Relaxed);
+        self.compaction_debt.run_bytes.store(bytes, Ordering::Relaxed);
         let moving = Moving { table, control: control.clone(), entries, bytes: bytes as f64 };
-        let done = self.throttle.compaction_debt.during(moving, dump);
-        let noted = done.map(|stored| self.throttle.compaction_debt.dumped(bytes, stored));
-        // It counted twice since it was installed.
-        self.refresh_debt();
-        noted
+        Dump { moving: self.compaction_debt.begin(moving), bytes }
     }
+}
 
-    /// Runs a compaction and makes its result a part of the tree. What it takes from overflow runs counts as
-    /// it goes.
-    pub(crate) fn while_sinking<T>(
+impl<'e> WriteControl<'e> {
+    /// A compaction is under way while the guard lives: what it takes from overflow runs counts as it goes.
+    /// `None` if it takes nothing from them.
+    pub(crate) fn begin_sinking(
         &self,
         table: &Table,
         spec: &JobSpec,
         control: &Arc<JobControl>,
-        compaction: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
+    ) -> Option<Sinking<'e>> {
         let from_runs = spec.inputs.iter().filter(|input| matches!(input.place, Place::Run(_)));
         let bytes: u64 = from_runs.map(|input| input.bytes()).sum();
         if bytes == 0 {
-            return compaction();
+            return None;
         }
         let metas = spec.inputs.iter().flat_map(|input| &input.extents);
         let entries = metas.map(|meta| meta.entries).sum();
-        let brought = self.throttle.compaction_debt.brought(bytes);
+        let debt = &self.throttle.compaction_debt;
+        let brought = debt.brought(bytes);
         let moving = Moving { table: spec.table, control: control.clone(), entries, bytes: -brought };
         self.refresh_backlog(table, self.env.clock.now());
-        let done = self.throttle.compaction_debt.during(moving, compaction);
-        if done.is_ok() {
-            table.pressure.sank(brought as u64, self.env.clock.now());
-        }
-        // It counted twice since it was installed, or is there again.
-        self.refresh_debt();
-        done
+        Some(Sinking { _moving: debt.begin(moving), brought })
     }
 
     /// Looks how far the levels of tables are from where their writers begin to be slowed (0) to their limit

@@ -13,6 +13,7 @@ use terrane_base::sync::Mutex;
 use terrane_compaction::JobControl;
 use terrane_memtable::GlobalIndex;
 
+use crate::write::throttle::Throttle;
 use crate::write::throttle::control::WriteControl;
 
 /// Part of the rate that would just do.
@@ -43,6 +44,18 @@ impl Flush {
     }
 }
 
+/// A flush that writers are told of as long as this lives.
+pub(crate) struct FlushUnderWay<'p> {
+    progress: &'p FlushProgress,
+    control: Arc<JobControl>,
+}
+
+impl Drop for FlushUnderWay<'_> {
+    fn drop(&mut self) {
+        self.progress.0.lock().retain(|one| !Arc::ptr_eq(&one.control, &self.control));
+    }
+}
+
 /// The sum of the running flushes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Progress {
@@ -64,28 +77,6 @@ impl Progress {
 }
 
 impl FlushProgress {
-    /// Runs the flush of `generation`.
-    pub(crate) fn during<R>(
-        &self,
-        control: &Arc<JobControl>,
-        generation: &GlobalIndex,
-        started: Duration,
-        flush: impl FnOnce() -> R,
-    ) -> R {
-        struct Leave<'a>(&'a FlushProgress, &'a Arc<JobControl>);
-        impl Drop for Leave<'_> {
-            fn drop(&mut self) {
-                self.0.0.lock().retain(|one| !Arc::ptr_eq(&one.control, self.1));
-            }
-        }
-        let (entries, record_bytes) = (generation.entry_count(), generation.record_bytes());
-        let memory_bytes = record_bytes + generation.index_bytes();
-        let control_kept = control.clone();
-        self.0.lock().push(Flush { control: control_kept, entries, record_bytes, memory_bytes, started });
-        let _leave = Leave(self, control);
-        flush()
-    }
-
     /// `None` where there is no flush.
     fn progress(&self, now: Duration) -> Option<Progress> {
         let flushes = self.0.lock();
@@ -97,24 +88,24 @@ impl FlushProgress {
     }
 }
 
-impl WriteControl<'_> {
-    /// Runs the flush of `generation`, and looks at the debt once more when it has ended.
-    pub(crate) fn while_draining<R>(
+impl Throttle {
+    /// The flush of `generation` is under way while the guard lives.
+    pub(crate) fn begin_flush(
         &self,
         control: &Arc<JobControl>,
         generation: &GlobalIndex,
         started: Duration,
-        flush: impl FnOnce() -> R,
-    ) -> R {
-        let flushed = self.throttle.flush_progress.during(control, generation, started, flush);
-        // All that was looked at in it counted it as under way: writers would keep to its pace though nothing
-        // waits any more.
-        if !terrane_base::planted!(KeepPaceOfFlush) {
-            self.refresh_debt();
-        }
-        flushed
+    ) -> FlushUnderWay<'_> {
+        let (entries, record_bytes) = (generation.entry_count(), generation.record_bytes());
+        let memory_bytes = record_bytes + generation.index_bytes();
+        let control = control.clone();
+        let flush = Flush { control: control.clone(), entries, record_bytes, memory_bytes, started };
+        self.flush_progress.0.lock().push(flush);
+        FlushUnderWay { progress: &self.flush_progress, control }
     }
+}
 
+impl WriteControl<'_> {
     /// The rate at which writers fill the `room` that there is, a part of their memory, until what waits to
     /// be flushed is gone, in bytes per second; `None` where nothing is being flushed.
     pub(super) fn rate_until_flushed(&self, room: f64) -> Option<f64> {

@@ -10,6 +10,7 @@ use terrane_compaction::CancelCause;
 use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
 
 use super::*;
+use crate::background::flush::FlushJob;
 use crate::read::get::ReadMode;
 
 /// More than a merge passes by between two looks at whether it is cancelled.
@@ -53,6 +54,10 @@ fn control(engine: &Engine) -> Arc<JobControl> {
     Arc::new(engine.new_control())
 }
 
+fn flush(engine: &Engine, table: &Table) -> Result<()> {
+    FlushJob { engine, table, control: &control(engine) }.run()
+}
+
 /// A flush of the generation that settle has chosen to merge into ends before the merge. Were the memtable
 /// merged, its rows would be in no picture.
 #[test]
@@ -64,13 +69,13 @@ fn a_memtable_is_not_merged_into_a_generation_that_was_flushed() {
     put(&engine, "b", 20);
     freeze(&engine, &table);
     let picture = table.pinned();
-    engine.flush_generation(&table, &control(&engine)).expect("flushes");
+    flush(&engine, &table).expect("flushes");
     engine.settle_oldest(&table, &picture, &control(&engine)).expect("settles");
     for _ in 0..2 {
         assert_eq!(length(&engine, &table, "a"), Some(10));
         assert_eq!(length(&engine, &table, "b"), Some(20));
         engine.settle(&table, &control(&engine)).expect("settles");
-        engine.flush_generation(&table, &control(&engine)).expect("flushes");
+        flush(&engine, &table).expect("flushes");
         assert!(table.pinned().memory_is_empty());
     }
     engine.close().expect("closes");
@@ -112,10 +117,10 @@ fn a_cancelled_merge_leaves_the_memtable_where_it_is() {
     assert_eq!(table.pinned().frozen.len(), 1);
     (0..4).for_each(|number| assert_eq!(length(&engine, &table, &format!("b{number}")), Some(LARGE)));
     // A flush has then a part of the memtable, and says so.
-    engine.flush_generation(&table, &control(&engine)).expect("flushes");
+    flush(&engine, &table).expect("flushes");
     assert!(table.flushed_seq() < table.pinned().frozen[0].first_seq());
     engine.settle(&table, &control(&engine)).expect("settles");
-    engine.flush_generation(&table, &control(&engine)).expect("flushes");
+    flush(&engine, &table).expect("flushes");
     (0..4).for_each(|number| assert_eq!(length(&engine, &table, &format!("b{number}")), Some(LARGE)));
     assert!(table.pinned().memory_is_empty());
     engine.close().expect("closes");
@@ -141,7 +146,7 @@ fn a_flush_hands_on_all_of_its_generation() {
         if is_run {
             table.want_run(engine.visible());
         }
-        engine.flush_generation(&table, &control(&engine)).expect("flushes");
+        flush(&engine, &table).expect("flushes");
         engine.background.scheduler.resume_flushes(&held);
         assert!(table.pinned().memory_is_empty());
         assert_eq!(table.pinned().tree.runs.is_empty(), !is_run);
@@ -163,7 +168,7 @@ fn a_generation_whose_flush_failed_stays_closed_and_is_flushed_first() {
     freeze(&engine, &table);
     engine.settle(&table, &control(&engine)).expect("settles");
     disk.fail(Fault::new(Call::Write, Failure::Broken).on("/data/").lasting());
-    engine.flush_generation(&table, &control(&engine)).expect_err("the device is broken");
+    flush(&engine, &table).expect_err("the device is broken");
     let failed = table.pinned().generations[0].clone();
     assert!(failed.is_closed());
     put(&engine, "b", 20);
@@ -173,7 +178,7 @@ fn a_generation_whose_flush_failed_stays_closed_and_is_flushed_first() {
     assert_eq!(generations.len(), 2);
     assert!(Arc::ptr_eq(&generations[1], &failed));
     disk.heal();
-    engine.flush_generation(&table, &control(&engine)).expect("flushes");
+    flush(&engine, &table).expect("flushes");
     assert_eq!(table.pinned().generations.len(), 1);
     assert_eq!((length(&engine, &table, "a"), length(&engine, &table, "b")), (Some(10), Some(20)));
     assert!(table.flushed_seq() < table.pinned().generations[0].first_seq());

@@ -1,0 +1,308 @@
+//! The tables in which work may be due: a worker that looks for work looks at these, never at all tables.
+//!
+//! * filled: has records in memory; ordered by the oldest segment of these.
+//! * moving: has a full memtable, a frozen memtable or a generation.
+//! * asked: has requests for compactions that wait.
+//! * levels: its levels, its options or its requests changed, or it was opened, and no picker has found since
+//!   that it has no job, whatever else runs ([`DueTables::settle`]).
+//! * in turn: a picker found no job, but time, snapshots or heat may bring one without a change.
+//! * scanned: its scans have stepped over many hidden versions that no flush has forgotten.
+//! * used: was read or written since the last look at the loads.
+//! * stopped: its background work has stopped.
+//!
+//! Invariants: a table that is in no set has no work. A set may have tables without work, which costs a look.
+//! The state changes first, then the set: a worker that finds the table in the set finds the change, and one
+//! that finds an older state cannot take the table out ([`Stamp`]). The lock is a leaf, held for one step in
+//! a tree or for a copy of tables that are due.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::Arc;
+
+use terrane_base::sync::Mutex;
+use terrane_base::{SegmentId, TableId};
+
+use crate::table::Table;
+use crate::table::catalog::Catalog;
+use crate::table::read_view::ReadView;
+
+/// Tables in turn for each look.
+const TABLES_PER_LOOK: usize = 8;
+
+/// The number of a change of a table: of two, the later one is higher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp(u64);
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct DueTables(Mutex<Sets>);
+
+#[derive(Debug, Default)]
+struct Sets {
+    filled: BTreeSet<(SegmentId, TableId)>,
+    moving: BTreeSet<TableId>,
+    asked: BTreeSet<TableId>,
+    levels: BTreeMap<TableId, u64>,
+    /// The number of the last change.
+    changes: u64,
+    in_turn: BTreeSet<TableId>,
+    /// The table that was the last one in turn.
+    last: Option<TableId>,
+    scanned: BTreeSet<TableId>,
+    used: BTreeSet<TableId>,
+    stopped: BTreeSet<TableId>,
+}
+
+/// What of a table in memory decides in which sets it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct InMemory {
+    oldest_segment: Option<SegmentId>,
+    is_moving: bool,
+}
+
+impl InMemory {
+    /// What a table with this view has.
+    pub(crate) fn of(view: &ReadView, is_full: bool) -> InMemory {
+        InMemory {
+            oldest_segment: view.oldest_segment(),
+            is_moving: is_full || !view.frozen.is_empty() || !view.generations.is_empty(),
+        }
+    }
+
+    /// Whether a table that was noted as `self` and is `now` is found: a writer may have added records of an
+    /// older segment since, and may still do so.
+    pub(crate) fn finds(&self, now: &InMemory) -> bool {
+        self.is_moving == now.is_moving && self.oldest_segment.is_some() == now.oldest_segment.is_some()
+    }
+}
+
+/// How a table whose levels have no job may come to have one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// By a change of the table only.
+    UntilChanged,
+    /// By what is no change of the table, too.
+    ForNow,
+}
+
+/// Which tables a look at the levels has to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// Those that changed, and some in turn.
+    Some,
+    /// All that may have a job.
+    All,
+    /// Those that have requests.
+    Asked,
+}
+
+impl DueTables {
+    /// Puts a table that was noted as `old` where it belongs as `new`.
+    pub(crate) fn turn(&self, table: TableId, old: &InMemory, new: &InMemory) {
+        if old == new {
+            return;
+        }
+        let mut sets = self.0.lock();
+        if old.oldest_segment != new.oldest_segment {
+            if let Some(segment) = old.oldest_segment {
+                assert!(sets.filled.remove(&(segment, table)), "a table is listed under what was noted");
+            }
+            if let Some(segment) = new.oldest_segment {
+                sets.filled.insert((segment, table));
+            }
+        }
+        match new.is_moving {
+            true => sets.moving.insert(table),
+            false => sets.moving.remove(&table),
+        };
+    }
+
+    /// Notes that the levels of a table may have work, from what changed before this call.
+    pub(crate) fn note_levels(&self, table: TableId) {
+        let mut sets = self.0.lock();
+        sets.changes += 1;
+        let stamp = sets.changes;
+        sets.levels.insert(table, stamp);
+    }
+
+    /// Notes whether a table has requests.
+    pub(crate) fn note_asked(&self, table: TableId, is_asked: bool) {
+        let mut sets = self.0.lock();
+        match is_asked {
+            true => sets.asked.insert(table),
+            false => sets.asked.remove(&table),
+        };
+    }
+
+    /// Notes that a table's levels have no job, as they were when the table was found with `stamp`.
+    pub(crate) fn settle(&self, table: TableId, stamp: Option<Stamp>, how: Settled) {
+        let mut sets = self.0.lock();
+        let is_as_found = match stamp {
+            Some(Stamp(found)) => sets.levels.get(&table) == Some(&found),
+            None => sets.in_turn.contains(&table),
+        };
+        if !is_as_found {
+            return;
+        }
+        if stamp.is_some() {
+            sets.levels.remove(&table);
+        }
+        match how {
+            Settled::UntilChanged => sets.in_turn.remove(&table),
+            Settled::ForNow => sets.in_turn.insert(table),
+        };
+    }
+
+    /// Notes that scans of a table have stepped over many versions.
+    pub(crate) fn note_scanned(&self, table: TableId) {
+        self.0.lock().scanned.insert(table);
+    }
+
+    /// Notes that a table was read or written.
+    pub(crate) fn note_used(&self, table: TableId) {
+        self.0.lock().used.insert(table);
+    }
+
+    /// Notes that background work on a table has stopped.
+    pub(crate) fn note_stopped(&self, table: TableId) {
+        self.0.lock().stopped.insert(table);
+    }
+
+    /// Takes a table out of all sets. Requires: nothing is noted of it any more but by [`Self::turn`] to
+    /// nothing.
+    pub(crate) fn forget(&self, table: TableId) {
+        let mut locked = self.0.lock();
+        let Sets { moving, asked, levels, in_turn, scanned, used, stopped, .. } = &mut *locked;
+        for set in [moving, asked, in_turn, scanned, used, stopped] {
+            set.remove(&table);
+        }
+        levels.remove(&table);
+    }
+
+    /// Whether background work on some table has stopped.
+    pub(crate) fn has_stopped(&self) -> bool {
+        !self.0.lock().stopped.is_empty()
+    }
+
+    /// The oldest segment that a table has records of in memory.
+    pub(crate) fn oldest_segment(&self) -> Option<SegmentId> {
+        self.0.lock().filled.first().map(|(segment, _)| *segment)
+    }
+
+    /// The tables that were read or written since the last call.
+    pub(crate) fn take_used(&self) -> BTreeSet<TableId> {
+        std::mem::take(&mut self.0.lock().used)
+    }
+
+    /// Whether a look at the levels finds this table sooner or later.
+    fn finds_levels(&self, table: TableId) -> bool {
+        let sets = self.0.lock();
+        sets.levels.contains_key(&table) || sets.in_turn.contains(&table)
+    }
+
+    fn levels(&self, depth: Depth) -> Vec<(TableId, Option<Stamp>)> {
+        let mut sets = self.0.lock();
+        let turn = match depth {
+            Depth::Asked => {
+                let stamp_of = |id: &TableId| (*id, sets.levels.get(id).copied().map(Stamp));
+                return sets.asked.iter().map(stamp_of).collect();
+            }
+            Depth::All => sets.in_turn.iter().copied().collect(),
+            Depth::Some => sets.next_in_turn(),
+        };
+        let mut found: BTreeMap<TableId, Option<Stamp>> = turn.into_iter().map(|id| (id, None)).collect();
+        found.extend(sets.levels.iter().map(|(id, stamp)| (*id, Some(Stamp(*stamp)))));
+        found.into_iter().collect()
+    }
+}
+
+impl Sets {
+    /// The next tables in turn.
+    fn next_in_turn(&mut self) -> Vec<TableId> {
+        let count = self.in_turn.len().min(TABLES_PER_LOOK);
+        let after = self.last.map_or(Unbounded, Excluded);
+        let behind = self.in_turn.range((after, Unbounded));
+        let next: Vec<_> = behind.chain(&self.in_turn).take(count).copied().collect();
+        self.last = next.last().copied().or(self.last);
+        next
+    }
+}
+
+/// Each leaves out tables whose background work has stopped, and is in the order of ids.
+impl Catalog {
+    fn due(&self) -> &DueTables {
+        self.sums().due()
+    }
+
+    /// The tables that are not left out, of these.
+    fn worked(&self, ids: impl IntoIterator<Item = TableId>) -> Vec<Arc<Table>> {
+        let guard = terrane_base::epoch::pin();
+        let tables = ids.into_iter().filter_map(|id| self.get(id, &guard));
+        tables.filter(|table| !table.is_stopped()).cloned().collect()
+    }
+
+    /// Tables whose memtable is full or that have frozen memtables or generations.
+    pub(crate) fn moving(&self) -> Vec<Arc<Table>> {
+        let ids = self.due().0.lock().moving.clone();
+        self.worked(ids)
+    }
+
+    /// Tables with records in memory.
+    pub(crate) fn filled(&self) -> Vec<Arc<Table>> {
+        let ids: BTreeSet<_> = self.due().0.lock().filled.iter().map(|(_, id)| *id).collect();
+        self.worked(ids)
+    }
+
+    /// Of the tables with records in memory that `is_meant`, the one with the oldest segment.
+    pub(crate) fn oldest_filled(&self, is_meant: impl Fn(&Table) -> bool) -> Option<Arc<Table>> {
+        let mut after = Unbounded;
+        loop {
+            let next = self.due().0.lock().filled.range((after, Unbounded)).next().copied()?;
+            let found = self.worked([next.1]).pop().filter(|table| is_meant(table));
+            if found.is_some() {
+                return found;
+            }
+            after = Excluded(next);
+        }
+    }
+
+    /// Tables whose levels may have work.
+    pub(crate) fn due_levels(&self, depth: Depth) -> Vec<(Arc<Table>, Option<Stamp>)> {
+        let found = self.due().levels(depth);
+        let guard = terrane_base::epoch::pin();
+        let tables = found.into_iter().filter_map(|(id, stamp)| Some((self.get(id, &guard)?, stamp)));
+        tables.filter(|(table, _)| !table.is_stopped()).map(|(table, stamp)| (table.clone(), stamp)).collect()
+    }
+
+    /// Tables whose scans have stepped over many versions since a flush.
+    pub(crate) fn scanned(&self) -> Vec<Arc<Table>> {
+        let mut sets = self.due().0.lock();
+        let guard = terrane_base::epoch::pin();
+        // Under the lock: a scan that counts beyond the limit again comes behind it.
+        let is_many = |id: &TableId| self.get(*id, &guard).is_some_and(|table| table.passed.are_many());
+        sets.scanned.retain(is_many);
+        let ids = sets.scanned.clone();
+        drop(sets);
+        self.worked(ids)
+    }
+
+    /// The first table whose background work has stopped.
+    pub(crate) fn first_stopped(&self) -> Option<Arc<Table>> {
+        let id = self.due().0.lock().stopped.first().copied()?;
+        self.get(id, &terrane_base::epoch::pin()).cloned()
+    }
+
+    /// The tables whose levels may have work, by number.
+    pub(crate) fn due_ids(&self) -> Vec<TableId> {
+        let sets = self.due().0.lock();
+        sets.levels.keys().chain(&sets.in_turn).copied().collect()
+    }
+
+    /// Whether a look at the levels finds this table sooner or later.
+    pub(crate) fn finds_levels(&self, table: &Table) -> bool {
+        self.due().finds_levels(table.id)
+    }
+}
+
+#[cfg(test)]
+mod tests;
