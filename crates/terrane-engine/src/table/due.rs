@@ -217,12 +217,16 @@ impl DueTables {
 }
 
 impl Sets {
-    /// The next tables in turn.
-    fn next_in_turn(&mut self) -> Vec<TableId> {
+    /// The tables that are in turn next.
+    fn in_turn_next(&self) -> impl Iterator<Item = TableId> {
         let count = self.in_turn.len().min(TABLES_PER_LOOK);
         let after = self.last.map_or(Unbounded, Excluded);
-        let behind = self.in_turn.range((after, Unbounded));
-        let next: Vec<_> = behind.chain(&self.in_turn).take(count).copied().collect();
+        self.in_turn.range((after, Unbounded)).chain(&self.in_turn).take(count).copied()
+    }
+
+    /// The same; the next call begins behind them.
+    fn next_in_turn(&mut self) -> Vec<TableId> {
+        let next: Vec<_> = self.in_turn_next().collect();
         self.last = next.last().copied().or(self.last);
         next
     }
@@ -292,10 +296,10 @@ impl Catalog {
         self.get(id, &terrane_base::epoch::pin()).cloned()
     }
 
-    /// The tables whose levels may have work, by number.
+    /// The tables that the next look at the levels finds with [`Depth::Some`], by number.
     pub(crate) fn due_ids(&self) -> Vec<TableId> {
         let sets = self.due().0.lock();
-        sets.levels.keys().chain(&sets.in_turn).copied().collect()
+        sets.levels.keys().copied().chain(sets.in_turn_next()).collect()
     }
 
     /// Whether a look at the levels finds this table sooner or later.

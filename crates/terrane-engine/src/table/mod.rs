@@ -274,16 +274,21 @@ impl Table {
     }
 
     /// Serves requests in order: `step` says what the first needs. With `only_shapes` only those that
-    /// make a shape are served.
+    /// make a shape are served. Requests that need nothing more are passed by, and taken out with `takes_out`,
+    /// which requires that the caller knows of all claims of jobs that run: a job for a request notes its
+    /// progress in the first one. `step` is called under the lock: it sees what was there before the request.
     pub(crate) fn serve_requests(
         &self,
         only_shapes: bool,
+        takes_out: bool,
         step: impl Fn(&RangeRequest) -> RangeStep,
     ) -> Served {
         let mut requests = self.requests.lock();
         let mut served = Served::default();
         let is_served = |request: &Request| !only_shapes || request.range.makes_shape();
-        while let Some(at) = requests.waiting.iter().position(is_served) {
+        let mut from = 0;
+        while let Some(at) = requests.waiting.iter().skip(from).position(is_served) {
+            let at = from + at;
             let request = &requests.waiting[at];
             served.makes_shape = request.range.makes_shape();
             match step(&request.range) {
@@ -293,8 +298,13 @@ impl Table {
                 }
                 RangeStep::Busy => break,
                 RangeStep::Done => {
-                    requests.waiting.remove(at);
-                    served.is_fulfilled = true;
+                    from = at;
+                    if takes_out {
+                        requests.waiting.remove(at);
+                        served.is_fulfilled = true;
+                    } else {
+                        from += 1;
+                    }
                     served.makes_shape = false;
                 }
             }

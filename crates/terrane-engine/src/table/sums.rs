@@ -155,6 +155,11 @@ impl Table {
         }
     }
 
+    /// Has the next look for work look at the levels.
+    pub(crate) fn note_levels(&self) {
+        self.note_due(DueTables::note_levels);
+    }
+
     /// Lists the table for the next look at what its levels owe.
     pub(crate) fn note_changed(&self) {
         if let Some(sums) = &self.part.noted.lock().sums {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use terrane_base::{CompactionContext, CompactionFilter, Error, Kind, Result, SeqNo, callback};
 use terrane_compaction::{
-    Claims, Compactor, Cursors, JobControl, JobKind as CompactionKind, JobResult, JobSpec, Work, debt_bytes,
-    pick, pick_due, pick_range,
+    Claims, Compactor, Cursors, JobControl, JobKind as CompactionKind, JobResult, JobSpec, TableShape, Work,
+    debt_bytes, pick, pick_due, pick_range,
 };
 use terrane_format::range_deletes::Fragment;
 use terrane_levels::Metasnapshot;
@@ -55,6 +55,10 @@ impl Engine {
         due.sort_by_key(|(debt, _)| std::cmp::Reverse(*debt));
         due.into_iter().find_map(|(_, candidate)| {
             let spec = self.pick_for(&candidate, &snapshots, schedule, puts_off)?;
+            if !schedule.decides && candidate.stamp.is_none() {
+                // The worker that decides would find it in turn only.
+                candidate.table.note_levels();
+            }
             Some((candidate.table, spec))
         })
     }
@@ -68,15 +72,14 @@ impl Engine {
         puts_off: bool,
     ) -> Option<JobSpec> {
         let Candidate { table, tree, .. } = candidate;
-        let mut shape = shape_of(table, tree, snapshots);
         let settings = table.settings();
         let limits = &settings.limits;
-        shape.heats = self.heats(tree, limits);
-        if self.expires(tree) {
-            shape.now = table.sense.now();
-        }
-        let served = table.serve_requests(schedule.is_paused() || schedule.holds_ranges(), |request| {
-            pick_range(&shape, limits, &schedule.claims, request)
+        let mut shape = self.shape_to_pick(table, tree, snapshots);
+        let only_shapes = schedule.is_paused() || schedule.holds_ranges();
+        let served = table.serve_requests(only_shapes, schedule.decides, |request| {
+            // Not the tree of the candidate: it may be older than the request, and have nothing of its range.
+            let tree = table.pinned().tree;
+            pick_range(&self.shape_to_pick(table, &tree, snapshots), limits, &schedule.claims, request)
         });
         if served.is_fulfilled {
             self.background.scheduler.wake();
@@ -95,6 +98,21 @@ impl Engine {
             self.settle_levels(candidate, snapshots);
         }
         found
+    }
+
+    /// The shape of a tree, with all that a picker looks at.
+    fn shape_to_pick<'t>(
+        &self,
+        table: &Table,
+        tree: &'t Metasnapshot,
+        snapshots: &'t [SeqNo],
+    ) -> TableShape<'t> {
+        let mut shape = shape_of(table, tree, snapshots);
+        shape.heats = self.heats(tree, &table.settings().limits);
+        if self.expires(tree) {
+            shape.now = table.sense.now();
+        }
+        shape
     }
 
     /// Notes that the levels of a table have no job, whatever runs.
@@ -126,10 +144,7 @@ impl Engine {
             tables.iter().filter(|table| !table.is_stopped() && !self.catalog.finds_levels(table));
         left_out.all(|table| {
             let tree = table.pinned().tree;
-            let mut shape = shape_of(table, &tree, &snapshots);
-            if self.expires(&tree) {
-                shape.now = table.sense.now();
-            }
+            let shape = self.shape_to_pick(table, &tree, &snapshots);
             let job = pick(&shape, &table.settings().limits, &Claims::new(), &Cursors::new());
             job.is_none() || self.catalog.finds_levels(table)
         })
@@ -240,3 +255,6 @@ pub(crate) fn ranges_of(generation: &GlobalIndex, snapshots: &[SeqNo]) -> Vec<Fr
     })
     .collect()
 }
+
+#[cfg(test)]
+mod tests;

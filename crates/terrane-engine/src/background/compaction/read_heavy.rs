@@ -45,12 +45,15 @@ pub(crate) struct Adaptation {
     looked: Option<Duration>,
     /// Whether a step was taken since the last time that none was left.
     has_worked: bool,
+    /// Whether the step that was found last asks for a flush.
+    asks_flush: bool,
 }
 
 impl Adaptation {
-    /// The tables whose load is not at rest.
-    pub(crate) fn tables_in_use(&self) -> impl Iterator<Item = TableId> {
-        self.moving.iter().copied()
+    /// Whether the step that was found since the last call asks for a flush. Counted when the step is taken:
+    /// a decision may be void, and made again.
+    pub(crate) fn takes_asked_flush(&mut self) -> bool {
+        std::mem::take(&mut self.asks_flush)
     }
 
     /// Forgets a table that was dropped.
@@ -153,8 +156,9 @@ impl Engine {
             self.step_for(table, load, &*schedule)
         });
         drop(guard);
-        if step.is_some() {
+        if let Some(job) = &step {
             adaptation.has_worked = true;
+            adaptation.asks_flush = !matches!(job, Job::Adapt(..));
             return step;
         }
         // What failed is not wanted any more.
@@ -184,7 +188,6 @@ impl Engine {
         if is_held || (picture.active.is_empty() && picture.generations.is_empty()) {
             return None;
         }
-        add(&self.counters.adaptive_flushes, 1);
         table.want_flush(self.journal.visible());
         if picture.active.is_empty() {
             return Some(Job::Flush(table.clone()));

@@ -35,6 +35,10 @@ pub(crate) struct Running {
 pub(crate) struct Schedule {
     /// The number of the last change: what was decided from a copy with the same number holds now.
     pub(super) version: u64,
+    /// Whether this is the copy of the worker that decides: a job that is found begins, if nothing has
+    /// changed. No other job begins meanwhile, so that it has the claims of all jobs that run. With any other
+    /// copy a caller only asks.
+    pub(crate) decides: bool,
     /// What runs now.
     pub(crate) running: Vec<Running>,
     /// What running work holds of the levels.
@@ -80,6 +84,7 @@ impl Schedule {
     pub(super) fn copy_for(&self, tables: impl IntoIterator<Item = TableId>) -> Schedule {
         Schedule {
             version: self.version,
+            decides: false,
             running: self.running.clone(),
             claims: self.claims.clone(),
             cursors: self.cursors.of(tables),
