@@ -97,7 +97,9 @@ impl Cursors {
     pub fn of(&self, tables: impl IntoIterator<Item = TableId>) -> Cursors {
         let of_table = |table| self.keys.range((table, 0)..=(table, u8::MAX));
         let keys = tables.into_iter().flat_map(of_table).map(|(level, key)| (*level, key.clone()));
-        Cursors { keys: keys.collect() }
+        let of_tables = Cursors { keys: keys.collect() };
+        debug_assert!(of_tables.keys.len() <= self.keys.len(), "a part has cursors that the whole has not");
+        of_tables
     }
 
     /// Removes a dropped table.

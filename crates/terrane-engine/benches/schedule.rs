@@ -67,7 +67,7 @@ impl Steps {
     }
 }
 
-/// A database with so many tables and one worker, which runs where it is told to.
+/// A database with so many tables and one worker, which runs when the benchmark says so.
 fn open(tables: u32) -> (Arc<Steps>, Arc<Engine>) {
     let steps = Arc::new(Steps::default());
     let options = Options { memory_bytes: 4 << 30, background_threads: 1, ..Options::default() };

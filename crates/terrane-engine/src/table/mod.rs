@@ -7,6 +7,7 @@ pub(crate) mod filter_policy;
 pub(crate) mod ledger;
 pub(crate) mod load;
 pub(crate) mod read_view;
+mod requests;
 pub(crate) mod semantics;
 pub(crate) mod settings;
 pub(crate) mod skipped_versions;
@@ -17,14 +18,12 @@ pub(crate) mod tombstone_hint;
 pub(crate) mod totals;
 pub(crate) mod tree_shape;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane_base::epoch::Guard;
 use terrane_base::sync::{Mutex, MutexGuard, RwLock};
 use terrane_base::{CompactionFilter, Result, SeqNo, TableId};
-use terrane_compaction::{JobSpec, RangeRequest, RangeStep};
 use terrane_levels::Metasnapshot;
 use terrane_memtable::Memtable;
 
@@ -35,6 +34,7 @@ use crate::table::filter_policy::FilterUse;
 use crate::table::ledger::{Leaves, Ledger};
 use crate::table::load::TableLoad;
 use crate::table::read_view::ReadView;
+use crate::table::requests::Requests;
 use crate::table::semantics::TableSemantics;
 use crate::table::settings::TableSettings;
 use crate::table::skipped_versions::SkippedVersions;
@@ -95,34 +95,6 @@ pub struct Table {
     pub(crate) pressure: TablePressure,
     /// The levels in which no range delete lies over much data.
     pub(crate) nothing_wide: Mutex<TombstoneHint>,
-}
-
-/// Requests for compaction, served in order.
-#[derive(Default)]
-struct Requests {
-    waiting: VecDeque<Request>,
-    next: u64,
-}
-
-/// A key range that somebody wants compacted, and how far that is.
-struct Request {
-    /// Names the request.
-    number: u64,
-    /// What is wanted.
-    range: RangeRequest,
-}
-
-/// What became of a table's requests when they were looked at.
-#[derive(Default)]
-pub(crate) struct Served {
-    /// What is to be done for the first that is not fulfilled, if it can be done now.
-    pub(crate) job: Option<JobSpec>,
-    /// Whether that one makes a shape.
-    pub(crate) makes_shape: bool,
-    /// Whether any turned out to be fulfilled.
-    pub(crate) is_fulfilled: bool,
-    /// Whether any still waits.
-    pub(crate) is_waiting: bool,
 }
 
 impl Table {
@@ -254,85 +226,6 @@ impl Table {
     /// Whether the active memtable waits to be switched.
     pub fn is_full(&self) -> bool {
         self.full.load(Ordering::Acquire)
-    }
-
-    /// Asks for the compaction of a key range; returns the request's number.
-    pub(crate) fn request_compaction(&self, range: RangeRequest) -> u64 {
-        let mut requests = self.requests.lock();
-        requests.next += 1;
-        let number = requests.next;
-        debug_assert!(
-            requests.waiting.back().is_none_or(|last| last.number < number),
-            "requests wait in order"
-        );
-        requests.waiting.push_back(Request { number, range });
-        self.note_due(|due, id| {
-            due.note_asked(id, true);
-            due.note_levels(id);
-        });
-        number
-    }
-
-    /// Serves requests in order: `step` says what the first needs. With `only_shapes` only those that
-    /// make a shape are served. Requests that need nothing more are passed by, and taken out with `takes_out`,
-    /// which requires that the caller knows of all claims of jobs that run: a job for a request notes its
-    /// progress in the first one. `step` is called under the lock: it sees what was there before the request.
-    pub(crate) fn serve_requests(
-        &self,
-        only_shapes: bool,
-        takes_out: bool,
-        step: impl Fn(&RangeRequest) -> RangeStep,
-    ) -> Served {
-        let mut requests = self.requests.lock();
-        let mut served = Served::default();
-        let is_served = |request: &Request| !only_shapes || request.range.makes_shape();
-        let mut from = 0;
-        while let Some(at) = requests.waiting.iter().skip(from).position(is_served) {
-            let at = from + at;
-            let request = &requests.waiting[at];
-            served.makes_shape = request.range.makes_shape();
-            match step(&request.range) {
-                RangeStep::Job(spec) => {
-                    served.job = Some(*spec);
-                    break;
-                }
-                RangeStep::Busy => break,
-                RangeStep::Done => {
-                    from = at;
-                    if takes_out {
-                        requests.waiting.remove(at);
-                        served.is_fulfilled = true;
-                    } else {
-                        from += 1;
-                    }
-                    served.makes_shape = false;
-                }
-            }
-        }
-        served.is_waiting = !requests.waiting.is_empty();
-        if served.is_fulfilled {
-            self.note_due(|due, id| due.note_asked(id, served.is_waiting));
-        }
-        served
-    }
-
-    /// Gives a request up, if it still waits.
-    pub(crate) fn withdraw_request(&self, number: u64) {
-        let mut requests = self.requests.lock();
-        requests.waiting.retain(|request| request.number != number);
-        self.note_due(|due, id| due.note_asked(id, !requests.waiting.is_empty()));
-    }
-
-    /// Takes note of a requested job that was done.
-    pub(crate) fn advance_request(&self, spec: &JobSpec) {
-        if let Some(first) = self.requests.lock().waiting.front_mut() {
-            first.range.advance(spec);
-        }
-    }
-
-    /// Whether the request with this number was served.
-    pub(crate) fn is_compacted(&self, number: u64) -> bool {
-        self.requests.lock().waiting.iter().all(|request| request.number != number)
     }
 
     /// What compactions that begin now show rows to.

@@ -224,9 +224,9 @@ impl Table {
         let amounts = Amounts::of(view);
         sums.turn(&noted.amounts, &amounts);
         noted.amounts = amounts;
-        let in_memory = InMemory::of(view, self.is_full());
-        sums.due.turn(self.id, &noted.in_memory, &in_memory);
-        noted.in_memory = in_memory;
+        let now = InMemory::of(view, self.is_full());
+        sums.due.turn(self.id, &noted.in_memory, &now);
+        noted.in_memory = now;
         self.part.filled_bytes.store(amounts.filled_bytes, Ordering::Relaxed);
     }
 

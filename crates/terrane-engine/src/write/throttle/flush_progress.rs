@@ -44,7 +44,7 @@ impl Flush {
     }
 }
 
-/// A flush that writers are told of as long as this lives.
+/// A flush that counts for the rate of writers as long as this lives.
 pub(crate) struct FlushUnderWay<'p> {
     progress: &'p FlushProgress,
     control: Arc<JobControl>,

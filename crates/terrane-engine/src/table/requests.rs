@@ -1,0 +1,123 @@
+//! Requests of callers for the compaction of key ranges of a table.
+//!
+//! Steps: 1. a caller enters a request, and waits until it is fulfilled; 2. the worker that decides serves
+//! the first one, a job at a time; 3. each job notes its progress in the first request; 4. the worker takes a
+//! request out once its range needs no job.
+//!
+//! Invariants: a request is judged under the lock, so by levels that are no older than it. Only the worker
+//! that decides takes one out: another caller may not know of the job for it, which would then note its
+//! progress in the next request.
+
+use std::collections::VecDeque;
+
+use terrane_compaction::{JobSpec, RangeRequest, RangeStep};
+
+use crate::table::Table;
+
+/// Requests for compaction, served in order.
+#[derive(Default)]
+pub(super) struct Requests {
+    waiting: VecDeque<Request>,
+    next: u64,
+}
+
+/// A key range that a caller wants compacted, and how far that is.
+struct Request {
+    /// Names the request.
+    number: u64,
+    /// What is wanted.
+    range: RangeRequest,
+}
+
+/// What became of a table's requests when they were looked at.
+#[derive(Default)]
+pub(crate) struct Served {
+    /// What is to be done for the first that is not fulfilled, if it can be done now.
+    pub(crate) job: Option<JobSpec>,
+    /// Whether that one makes a shape.
+    pub(crate) makes_shape: bool,
+    /// Whether any turned out to be fulfilled.
+    pub(crate) is_fulfilled: bool,
+    /// Whether any still waits.
+    pub(crate) is_waiting: bool,
+}
+
+impl Table {
+    /// Asks for the compaction of a key range; returns the request's number.
+    pub(crate) fn request_compaction(&self, range: RangeRequest) -> u64 {
+        let mut requests = self.requests.lock();
+        requests.next += 1;
+        let number = requests.next;
+        debug_assert!(
+            requests.waiting.back().is_none_or(|last| last.number < number),
+            "requests wait in order"
+        );
+        requests.waiting.push_back(Request { number, range });
+        self.note_due(|due, id| {
+            due.note_asked(id, true);
+            due.note_levels(id);
+        });
+        number
+    }
+
+    /// Serves requests in order: `step` says what the first needs. With `only_shapes` only those that make a
+    /// shape are served. What needs nothing more is passed by; with `takes_out` it is fulfilled.
+    pub(crate) fn serve_requests(
+        &self,
+        only_shapes: bool,
+        takes_out: bool,
+        step: impl Fn(&RangeRequest) -> RangeStep,
+    ) -> Served {
+        let mut requests = self.requests.lock();
+        let mut served = Served::default();
+        let is_served = |request: &Request| !only_shapes || request.range.makes_shape();
+        let mut from = 0;
+        while let Some(at) = requests.waiting.iter().skip(from).position(is_served) {
+            let at = from + at;
+            let request = &requests.waiting[at];
+            served.makes_shape = request.range.makes_shape();
+            match step(&request.range) {
+                RangeStep::Job(spec) => {
+                    served.job = Some(*spec);
+                    break;
+                }
+                RangeStep::Busy => break,
+                RangeStep::Done => {
+                    from = at;
+                    if takes_out {
+                        requests.waiting.remove(at);
+                        served.is_fulfilled = true;
+                    } else {
+                        from += 1;
+                    }
+                    served.makes_shape = false;
+                }
+            }
+        }
+        debug_assert!(from <= requests.waiting.len(), "{from} of {} requests", requests.waiting.len());
+        served.is_waiting = !requests.waiting.is_empty();
+        if served.is_fulfilled {
+            self.note_due(|due, id| due.note_asked(id, served.is_waiting));
+        }
+        served
+    }
+
+    /// Gives a request up, if it still waits.
+    pub(crate) fn withdraw_request(&self, number: u64) {
+        let mut requests = self.requests.lock();
+        requests.waiting.retain(|request| request.number != number);
+        self.note_due(|due, id| due.note_asked(id, !requests.waiting.is_empty()));
+    }
+
+    /// Takes note of a requested job that was done.
+    pub(crate) fn advance_request(&self, spec: &JobSpec) {
+        if let Some(first) = self.requests.lock().waiting.front_mut() {
+            first.range.advance(spec);
+        }
+    }
+
+    /// Whether the request with this number was served.
+    pub(crate) fn is_compacted(&self, number: u64) -> bool {
+        self.requests.lock().waiting.iter().all(|request| request.number != number)
+    }
+}
