@@ -57,7 +57,7 @@ impl SegmentRegistrar for Held {
     }
 }
 
-/// Its pages are allocated before it is ready, and writers may be let in meanwhile.
+/// Its pages are allocated before it is ready, and batches may be admitted meanwhile.
 #[test]
 fn a_segment_that_is_being_prepared_counts_as_memory() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());

@@ -229,6 +229,7 @@ impl State {
     /// the next ones longer at once.
     fn next_bytes_for(&mut self, bytes: u64, segment_bytes: u64) -> u64 {
         self.next_bytes = self.grown_for(bytes, segment_bytes);
+        debug_assert!(self.next_bytes <= segment_bytes, "{} of {segment_bytes} bytes", self.next_bytes);
         bytes.max(self.next_bytes)
     }
 
@@ -237,7 +238,9 @@ impl State {
         if bytes <= self.next_bytes {
             return self.next_bytes;
         }
-        bytes.saturating_mul(2).next_power_of_two().min(segment_bytes)
+        let grown = bytes.saturating_mul(2).next_power_of_two().min(segment_bytes);
+        debug_assert!(grown >= self.next_bytes, "{} bytes become {grown}", self.next_bytes);
+        grown
     }
 
     /// Bytes of prepared segments. One that is only due counts as well: its pages are allocated before it is
