@@ -317,8 +317,9 @@ impl Medium for FileMedium {
         // A segment without readers is only a file.
         self.shared.recycle();
         let state = self.shared.state.lock();
-        let live = state.live.iter().chain(&state.ready).chain(&state.pending).map(Live::memory_bytes);
-        live.sum::<u64>() + state.retired.iter().map(Retired::memory_bytes).sum::<u64>()
+        let live: u64 = state.live.iter().map(Live::memory_bytes).sum();
+        let retired: u64 = state.retired.iter().map(Retired::memory_bytes).sum();
+        live + retired + state.prepared_bytes(self.shared.settings.segment_bytes)
     }
 
     fn appended(&self) -> Appended {

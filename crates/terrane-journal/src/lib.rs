@@ -118,7 +118,8 @@ pub trait Journal: Send + Sync {
     /// The live segments that take no more records, oldest first. Never waits for a group.
     fn complete_segments(&self) -> Vec<SegmentInfo>;
 
-    /// Memory of all segments in bytes, including prepared ones and those that only readers use.
+    /// Memory of all segments in bytes, including those that only readers use, prepared ones, and the one
+    /// that is being prepared.
     fn memory_bytes(&self) -> u64;
 
     /// Appends to segments on a device since the journal was opened.

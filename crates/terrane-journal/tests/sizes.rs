@@ -5,12 +5,15 @@
 mod common;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use common::{DIR, Manifest, open, put, settings};
+use terrane_base::Result;
 use terrane_base::env::Env;
 use terrane_device::{Disk, MemDisk, OpenMode, PosixDisk};
-use terrane_journal::{FileJournal, Journal, JournalSettings, JournalStart, SegmentState};
+use terrane_journal::{
+    FileJournal, Journal, JournalSettings, JournalStart, SegmentRegistrar, SegmentSpec, SegmentState,
+};
 
 const KIB: u64 = 1 << 10;
 
@@ -38,6 +41,44 @@ fn the_opening_makes_one_short_segment() {
     commit(&journal, b"key", &[7; 8000]);
     assert_eq!(file_bytes(&*disk), [64 * KIB]);
     assert_eq!(journal.memory_bytes(), 64 * KIB);
+}
+
+/// A manifest that registers no segment while `held` is locked.
+#[derive(Default)]
+struct Held {
+    manifest: Manifest,
+    held: Mutex<()>,
+}
+
+impl SegmentRegistrar for Held {
+    fn register(&self, segment: &SegmentSpec) -> Result<()> {
+        let _held = self.held.lock().unwrap();
+        self.manifest.register(segment)
+    }
+}
+
+/// Its pages are allocated before it is ready, and batches may be admitted meanwhile.
+#[test]
+fn a_segment_that_is_being_prepared_counts_as_memory() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    disk.create_dir(Path::new(DIR)).unwrap();
+    let (env, start, registrar) = (Env::real(), JournalStart::default(), Arc::new(Held::default()));
+    let shared = Arc::clone(&registrar) as Arc<dyn SegmentRegistrar>;
+    let settings = settings(1024 * KIB);
+    let journal = FileJournal::open(disk, Path::new(DIR), &settings, &env, shared, &start).unwrap();
+    let held = registrar.held.lock().unwrap();
+    commit(&journal, b"key", &[7; 8000]);
+    assert_eq!(journal.memory_bytes(), 64 * KIB, "a quarter is not used yet");
+    commit(&journal, b"key", &[7; 16_000]);
+    assert_eq!(journal.memory_bytes(), (64 + 128) * KIB);
+    drop(held);
+    while journal.segments().len() < 2 {
+        commit(&journal, b"key", &[7; 4000]);
+    }
+    assert!(journal.memory_bytes() >= (64 + 128) * KIB);
+    journal.close().unwrap();
+    let segments: u64 = journal.segments().iter().map(|segment| segment.bytes).sum();
+    assert_eq!(journal.memory_bytes(), segments, "a closed journal prepares none");
 }
 
 /// The first commits need no directory.

@@ -17,12 +17,14 @@
 //!    for itself, whatever others do, and never waits for their evictions; then it waits for room at the gate
 //!    of the throttle.
 //! 4. A batch is admitted by the bytes that are really in use, sampled after the evictions, and never by the
-//!    limit alone. So it does not matter how far an eviction of another thread is: the ceiling holds.
+//!    limit alone. So it does not matter how far an eviction of another thread is: the ceiling holds. What
+//!    writers take before the next sample must fit as well ([`MemoryPlan::step_bytes`]): the segment behind
+//!    a small batch is a thousand times as long.
 //! 5. A job runs once the cache has evicted what jobs had lent it, by the worker itself.
 //! 6. `write_share` is written under `division` and read by every write.
 //!
-//! Invariant: no batch is admitted while writers and the cache together pass what is shared. What a reader
-//! holds beyond the limit of the cache is a block each.
+//! Invariant: no sample lets a writer go on while less than a step is left of what writers and the cache may
+//! hold together. What a reader holds beyond the limit of the cache is a block each.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +88,7 @@ pub(crate) struct Counted {
 pub(crate) struct Balance {
     /// Segments, the indexes over them, and the conflict window.
     pub(crate) write_bytes: u64,
-    /// Whether writers and the cache together hold more than what is shared.
+    /// Whether writers and the cache together hold so much that writers wait.
     pub(crate) is_over: bool,
 }
 
@@ -183,8 +185,7 @@ impl MemoryArbiter {
             if yields { Occasion::Write(traffic) } else { Occasion::Ask }
         });
         self.evict_step();
-        let is_over =
-            divided.is_adaptive && divided.writers + self.cache.used_bytes() > divided.shares.together;
+        let is_over = divided.is_adaptive && divided.writers + self.cache.used_bytes() > divided.stop_at;
         Balance { write_bytes: divided.writers, is_over }
     }
 
@@ -208,15 +209,15 @@ impl MemoryArbiter {
         if divided.writers + reserved > self.budget.write_bytes() {
             return terrane_base::planted!(UnlimitedWriteMemory);
         }
-        let has_room = |together: u64| self.use_of_writers() + reserved + self.cache.used_bytes() <= together;
-        if !divided.is_adaptive || has_room(divided.shares.together) {
+        let has_room = |stop_at: u64| self.use_of_writers() + reserved + self.cache.used_bytes() <= stop_at;
+        if !divided.is_adaptive || has_room(divided.stop_at) {
             return true;
         }
         let divided = self.divide(reserved, |_| Occasion::Ask);
         // Not only where no other thread evicts: this batch waits for room, never for the evictions of
         // others.
         self.cache.shrink_some(reserved + STEP_BYTES);
-        has_room(divided.shares.together)
+        has_room(divided.stop_at)
     }
 
     /// Runs a job with the memory of jobs.
@@ -281,7 +282,8 @@ impl MemoryArbiter {
         );
         self.write_share.store(shares.state.write_share, Ordering::Relaxed);
         self.cache.set_limit(shares.cache_limit);
-        Divided { shares, writers, is_adaptive: plan.adaptive }
+        let stop_at = shares.together - plan.step_bytes();
+        Divided { shares, writers, stop_at, is_adaptive: plan.adaptive }
     }
 
     /// Evicts one step of what is beyond the limit of the cache, unless another tick does.
@@ -323,6 +325,8 @@ struct Divided {
     shares: Shares,
     /// Bytes that writers use.
     writers: u64,
+    /// Where writers and the cache together hold more, writers wait.
+    stop_at: u64,
     is_adaptive: bool,
 }
 

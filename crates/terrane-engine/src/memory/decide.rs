@@ -21,6 +21,9 @@
 //!    stays, so a batch that fits once always fits.
 //! 3. *Limit of the cache* ([`MemoryPlan::cache_limit`]): what writers leave of what is shared, less a slack:
 //!    room for what writers take from one tick to the next, so that they need not wait for evictions.
+//!    Writers wait once half of the slack is left ([`MemoryPlan::step_bytes`]). Mostly the cache has evicted
+//!    by then. But what is evicted is free only when no reader is in the middle of a look, and a reader
+//!    without a processor may stay there for long.
 //! 4. *Trim* ([`trim`]): an allocator keeps what was freed. When the cache has given up one part in
 //!    [`TRIM_SHARE`] of the ceiling since the last trim, the background returns freed memory to the system.
 //!
@@ -268,6 +271,15 @@ impl MemoryPlan {
         let end = self.write_bytes + self.slack_bytes / 2;
         let foreseen = (write_bytes + self.slack_bytes).min(end).max(write_bytes);
         (self.shared_bytes() + lent_bytes).saturating_sub(foreseen)
+    }
+
+    /// What writers may still take from the look that lets them go on to the next one: a segment, and chunks
+    /// of indexes. They wait where less is left of what they and the cache may hold together.
+    ///
+    /// Beside a cache at its limit so much is always left for writers within their share, so the wait ends:
+    /// at most half of the slack, and half of what the cache has of its own.
+    pub(super) fn step_bytes(&self) -> u64 {
+        self.slack_bytes.min(self.cache_bytes) / 2
     }
 }
 

@@ -228,10 +228,30 @@ impl State {
     /// Bytes of the next segment, which has room for `bytes`. A group that is too long for short segments has
     /// the next ones longer at once.
     fn next_bytes_for(&mut self, bytes: u64, segment_bytes: u64) -> u64 {
-        if bytes > self.next_bytes {
-            self.next_bytes = bytes.saturating_mul(2).next_power_of_two().min(segment_bytes);
-        }
+        self.next_bytes = self.grown_for(bytes, segment_bytes);
+        debug_assert!(self.next_bytes <= segment_bytes, "{} of {segment_bytes} bytes", self.next_bytes);
         bytes.max(self.next_bytes)
+    }
+
+    /// Bytes of ordinary segments once one has to have room for `bytes`.
+    fn grown_for(&self, bytes: u64, segment_bytes: u64) -> u64 {
+        if bytes <= self.next_bytes {
+            return self.next_bytes;
+        }
+        let grown = bytes.saturating_mul(2).next_power_of_two().min(segment_bytes);
+        debug_assert!(grown >= self.next_bytes, "{} bytes become {grown}", self.next_bytes);
+        grown
+    }
+
+    /// Bytes of prepared segments. One that is only due counts as well: its pages are allocated before it is
+    /// ready, and nothing takes back that it comes.
+    pub(super) fn prepared_bytes(&self, segment_bytes: u64) -> u64 {
+        let of = |live: &Option<Live>| live.as_ref().map_or(0, Live::memory_bytes);
+        let due = self.due().filter(|_| !self.is_stopping && !self.is_preparer_gone);
+        let due = due.map_or(0, |bytes| bytes.max(self.grown_for(bytes, segment_bytes)));
+        let pending = of(&self.pending);
+        // A segment that waits for its registration is what is made ready, if it is long enough.
+        of(&self.ready) + if pending >= due { pending } else { pending + due }
     }
 
     /// Bytes of the segment to prepare now.

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrane::{Batch, Db, Kind, Options, Sync, TableOptions};
@@ -103,10 +104,13 @@ fn memory_moves_between_readers_and_writers_under_the_ceiling() {
     put_all(db.default_table(), rows);
     db.flush().unwrap();
     db.wait_until_quiescent().unwrap();
-    let peak = AtomicU64::new(0);
+    let peak = Mutex::new(db.stats());
     let look = || {
         let stats = db.stats();
-        peak.fetch_max(stats.memory_bytes, Ordering::Relaxed);
+        let mut peak = peak.lock().unwrap();
+        if stats.memory_bytes > peak.memory_bytes {
+            *peak = stats.clone();
+        }
         stats
     };
     let read_all = || {
@@ -137,11 +141,17 @@ fn memory_moves_between_readers_and_writers_under_the_ceiling() {
             assert!(least < lent, "round {round}: the cache kept {least} of {lent} bytes from the writer");
         });
     }
-    let peak = peak.into_inner();
+    let peak = peak.into_inner().unwrap();
     let lent_by_jobs = 48 * MIB / 16;
     assert!(
-        peak <= shared + lent_by_jobs,
-        "{peak} bytes counted, {shared} are shared, {lent_by_jobs} lent by jobs"
+        peak.memory_bytes <= shared + lent_by_jobs,
+        "{} bytes counted, {shared} are shared, {lent_by_jobs} lent by jobs; of these the cache had {}, the window \
+         of transactions {}, segments and indexes the rest; pressure {}, {} segments trimmed",
+        peak.memory_bytes,
+        peak.cache_bytes,
+        peak.transaction_window_bytes,
+        peak.pressure_permille,
+        peak.segments_trimmed
     );
 }
 

@@ -66,6 +66,20 @@ fn the_limit_of_the_cache_follows_writers_at_each_tick() {
     assert!(world.arbiter.debt() > 1.0);
 }
 
+/// A segment of 8 MiB may come behind an admitted batch, and what the cache holds may be in use by a
+/// reader: no eviction makes room for it.
+#[test]
+fn writers_wait_before_the_next_segment_passes_what_is_shared() {
+    let world = world(true);
+    let shared = world.arbiter.plan().shared_bytes();
+    let is_over = |used: u64| {
+        world.used.store(used, Ordering::Relaxed);
+        world.arbiter.tick_of_writer(Counted { written: 0, replaced: 0 }).is_over
+    };
+    assert!(!is_over(shared - 9 * MIB));
+    assert!(is_over(shared - 7 * MIB), "a segment of 8 MiB does not fit any more");
+}
+
 #[test]
 fn a_batch_has_room_within_the_write_memory_only() {
     let world = world(true);

@@ -164,6 +164,21 @@ fn writers_and_cache_never_get_more_than_is_shared() {
     assert!(plan.cache_limit(0, 0) > plan.cache_bytes * 3 / 2, "most of what is not in use is lent");
 }
 
+/// A writer that goes on at a look takes a segment at most once before the next one, and chunks of indexes.
+#[test]
+fn writers_wait_while_there_is_room_for_a_step_and_the_wait_ends() {
+    for memory_bytes in [16, 48, 64, 256, 4096].map(|mib| mib * MIB) {
+        let options = Options { memory_bytes, ..Options::default() }.resolve(2).expect("options");
+        let plan = MemoryPlan::new(&options);
+        let step = plan.step_bytes();
+        assert!(step >= options.segment_bytes, "memory={memory_bytes}: a step of {step} bytes");
+        for write_bytes in (0..=plan.write_bytes).step_by(1 << 20) {
+            let most = write_bytes + plan.cache_limit(write_bytes, 0) + step;
+            assert!(most <= plan.shared_bytes(), "memory={memory_bytes}: {write_bytes} bytes never go on");
+        }
+    }
+}
+
 #[test]
 fn fixed_shares_do_not_depend_on_what_is_in_use() {
     let plan = plan_of(256 * MIB, false);
