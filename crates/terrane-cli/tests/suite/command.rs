@@ -69,7 +69,8 @@ fn scans() {
     assert_eq!(shell.ok("count db --prefix b"), "2\n");
     assert_eq!(shell.run("scan db --prefix b --from c").status.code(), Some(2));
     let estimate = shell.ok("estimate db --from b --to c");
-    assert!(estimate.starts_with("versions 2 +- 0\nbytes "), "{estimate}");
+    // The import has flushed: within one block of an extent the two of four rows are an estimate.
+    assert!(estimate.starts_with("versions 2 +- 2\nbytes "), "{estimate}");
 }
 
 #[test]
