@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use super::store::{Access, any_order, options};
+use terrane::Functions;
+
+use super::store::{Access, options};
 use crate::arguments::{Engine, Repair};
 use crate::exit::{Code, Failure};
 use crate::files::{self, Occupied};
@@ -23,7 +25,8 @@ pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Res
     let stopped = exit_on_signal(format!("remove {target}, which is not complete, and repair again"))?;
     let (total, written) = (files::tree_bytes(&command.database), command.target.clone());
     let amount = move || (files::tree_bytes(&written), Some(total));
-    let work = || terrane::repair_with_functions(&command.database, &command.target, &options, any_order());
+    let work =
+        || terrane::repair_with_functions(&command.database, &command.target, &options, Functions::any());
     let report = ticking("repair", amount, work)??;
     drop(stopped);
     for loss in &report.losses {
@@ -42,6 +45,14 @@ pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Res
     }
     if report.doubts_left_out > 0 {
         writeln!(out, "in doubt: and {} more", count(report.doubts_left_out))?;
+    }
+    if report.unlisted_extents > 0 {
+        writeln!(
+            out,
+            "in doubt: {} extents are in no readable part of the manifest: rows that were deleted or dropped may be back with \
+             them",
+            count(report.unlisted_extents)
+        )?;
     }
     writeln!(
         out,
