@@ -85,8 +85,9 @@ fn functions() -> Functions {
     }
 }
 
+/// Without the flush of the close: operands stay apart.
 fn options(is_read_only: bool) -> Options {
-    Options { memory_bytes: 16 << 20, read_only: is_read_only, ..Options::default() }
+    Options { memory_bytes: 16 << 20, read_only: is_read_only, close_flush: false, ..Options::default() }
 }
 
 fn table(db: &Db, name: &str, option: (&str, &str)) -> Table {

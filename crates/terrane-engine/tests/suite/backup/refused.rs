@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use terrane_base::Kind;
 use terrane_base::env::Env;
-use terrane_base::options::Options;
 use terrane_device::{Disk, MemDisk, OpenMode};
-use terrane_engine::Engine;
 use terrane_engine::backup::{BackupOptions, BackupProgress, Backups, DirectoryPlace, RestoreOptions};
 
 use crate::backup::{
