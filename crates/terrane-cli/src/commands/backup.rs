@@ -147,7 +147,8 @@ fn create_of(
     let mut retries = 0;
     loop {
         let db = match open(engine, &command.database, Access::Write) {
-            Err(busy) if busy.code == Code::Busy && !command.flush => {
+            // A database with keys in an unknown order cannot be opened for writing either.
+            Err(refused) if matches!(refused.code, Code::Busy | Code::Usage) && !command.flush => {
                 open(engine, &command.database, Access::Read)?
             }
             Err(mut busy) if busy.code == Code::Busy => {

@@ -46,22 +46,15 @@ pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Res
     if report.doubts_left_out > 0 {
         writeln!(out, "in doubt: and {} more", count(report.doubts_left_out))?;
     }
-    if report.unlisted_extents > 0 {
-        writeln!(
-            out,
-            "in doubt: {} extents are in no readable part of the manifest: rows that were deleted or dropped may be back with \
-             them",
-            count(report.unlisted_extents)
-        )?;
-    }
     writeln!(
         out,
-        "repaired {} tables: {} versions from {} extents, {} of them perhaps out of date, and {} journaled records; \
-         {} losses",
+        "repaired {} tables: {} versions, {} of them perhaps out of date, from {} extents, {} of them in no readable part \
+         of the manifest, and {} journaled records; {} losses",
         report.tables,
         count(report.entries),
-        count(report.extents),
         count(report.uncertain),
+        count(report.extents),
+        count(report.unlisted_extents),
         count(report.records),
         count(report.losses.len() as u64 + report.losses_left_out),
     )?;

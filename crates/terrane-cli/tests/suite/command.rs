@@ -256,6 +256,27 @@ fn repair_writes_a_new_database_and_names_what_is_lost() {
 }
 
 #[test]
+fn repair_counts_what_no_manifest_names() {
+    let shell = Shell::new();
+    shell.file("people.jsonl", people(30));
+    shell.ok("import db people.jsonl --key id");
+    let said = shell.ok("repair db whole");
+    assert!(said.contains(", 0 of them in no readable part of the manifest"), "{said}");
+    for entry in std::fs::read_dir(shell.path("db")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_string_lossy().starts_with("MANIFEST-") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    let output = shell.run("repair db mended");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    // Those of the rows and of the table of positions.
+    assert!(said.contains(" from 2 extents, 2 of them in no readable part of the manifest"), "{said}");
+    assert!(said.contains("in doubt: "), "{said}");
+}
+
+#[test]
 fn a_checkpoint_is_a_second_database() {
     let shell = Shell::new();
     shell.ok("put db k before");

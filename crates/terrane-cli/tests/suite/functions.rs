@@ -134,6 +134,9 @@ fn what_unknown_functions_leave_is_read() {
     assert!(checked.contains(": 0 findings") && checked.contains("not checked: table \"backward\""));
     assert!(shell.ok("shape db").contains("table merged"));
     assert!(shell.ok("stats db").contains("table merged"));
+    shell.ok("backup create db place");
+    shell.ok("backup restore place restored");
+    assert_eq!(shell.ok("check restored"), checked);
     // Beside a writer, too.
     let writer = open(&shell.path("db"));
     assert_eq!(shell.ok("get db new --table merged"), "operands of test.joined: \"4\" on nothing");
