@@ -41,10 +41,12 @@ fn a_reader_makes_the_backup_that_a_writer_makes() {
 fn a_view_makes_a_backup_of_its_moment_or_says_what_is_gone() {
     let disk = MemDisk::new();
     let engine = filled(disk.clone(), &small_options());
+    // No merge of the background takes an extent of the view away.
+    engine.wait_until_quiescent().unwrap();
     let (expected, moment) = (check(&engine), view(&disk));
     let place = backups(disk.clone());
-    // What the writer commits and flushes meanwhile is not in it.
-    write(&engine, 100, 400, 3);
+    // What the writer commits meanwhile is not in it, and too little to be flushed.
+    write(&engine, 100, 4, 3);
     let made = create(&place, &moment).unwrap();
     assert!(made.extents > 0 && made.journal_bytes > 0 && made.last_seq < engine.visible());
     assert_verified(&place, 1);
