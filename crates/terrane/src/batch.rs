@@ -1,9 +1,8 @@
 //! Changes that become visible and durable together.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_base::{Error, Kind, MergeOperator, Moment, Result, TableId};
+use terrane_base::{Error, Moment, Result, TableId};
 use terrane_engine::{Change, ChangeKind};
 
 use crate::Table;
@@ -300,32 +299,5 @@ impl Batch {
             ));
         }
         engine.require_tables(&self.tables)
-    }
-}
-
-impl Table {
-    /// Adds an operand of an encoded key that expires by the table's time to live.
-    pub(crate) fn add_merge(
-        &self,
-        records: &mut terrane_base::Batch,
-        key: &[u8],
-        operand: &[u8],
-    ) -> Result<()> {
-        let wrong = |error: Error| {
-            let error = if error.kind() == Kind::Invalid { error } else { Error::invalid(error.message()) };
-            error.context(format!("operand of {} bytes for table {:?}", operand.len(), self.name()))
-        };
-        self.require_operator()?.check_operand(operand).map_err(wrong)?;
-        records.merge(self.id(), key, operand, self.inner.sense.expiry_of_operand())
-    }
-
-    /// The merge operator.
-    pub(crate) fn require_operator(&self) -> Result<&Arc<dyn MergeOperator>> {
-        self.inner.sense.operator().ok_or_else(|| {
-            Error::invalid(format!(
-                "table {:?} has no merge operator: create one with the option merge_operator",
-                self.name()
-            ))
-        })
     }
 }
