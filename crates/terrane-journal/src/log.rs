@@ -9,6 +9,8 @@
 //! 2. A failure up to step 1 changes nothing: no number is taken. A later failure poisons the journal.
 #![expect(unsafe_code, reason = "writes segment memory that only the leader and the owners may touch")]
 
+mod close;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -343,31 +345,6 @@ impl Log {
                 active.checksum = terrane_format::checksum::crc32c(active.checksum, checksum);
             }
         }
-    }
-
-    fn persist<M: Medium>(&mut self, medium: &M) -> Result<()> {
-        if self.is_dirty {
-            medium.persist()?;
-            self.is_dirty = false;
-        }
-        let durable = SeqNo(self.next_seq.0 - 1);
-        debug_assert!(self.durable <= durable, "what is durable stays so");
-        self.durable = durable;
-        Ok(())
-    }
-
-    /// Makes everything durable and writes a durable-end mark, which is durable on return. The mark names the
-    /// last edit of the manifest, so the segment with it has to stay: where the active one is long, the mark
-    /// gets a segment of its own, if there is space for one.
-    pub(crate) fn close<M: Medium>(&mut self, ring: &Ring, medium: &M, poison: &Poison) -> Result<SeqNo> {
-        poison.check()?;
-        if self.active.as_ref().is_some_and(|active| active.used > self.short_bytes) {
-            let _ = self.rotate(0, ring.published_tickets(), ring.head(), medium, poison);
-        }
-        let closed =
-            self.persist(medium).and_then(|()| self.mark(medium)).and_then(|()| self.persist(medium));
-        closed.inspect_err(|error| poison.set(error.clone()))?;
-        Ok(SeqNo(self.next_seq.0 - 1))
     }
 
     fn mark<M: Medium>(&mut self, medium: &M) -> Result<()> {
