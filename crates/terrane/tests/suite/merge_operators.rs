@@ -1,5 +1,4 @@
 //! Merges through the public face: every way of reading, every place where operands lie, operators that fail.
-
 #[path = "merge_operators/refused.rs"]
 mod refused;
 
