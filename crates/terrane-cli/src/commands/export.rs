@@ -187,12 +187,15 @@ fn write_all_tables(
     Ok(all)
 }
 
+/// The line of a row.
+type WriteRow<'w> = dyn FnMut(&[u8], &[u8]) -> Vec<u8> + 'w;
+
 fn write_table(
     rows: &mut Rows<'_>,
     meter: &mut Meter,
     before: u64,
     sink: &mut Sink<'_>,
-    line: &mut dyn FnMut(&[u8], &[u8]) -> Vec<u8>,
+    line: &mut WriteRow<'_>,
 ) -> Result<u64, Failure> {
     let mut written = 0;
     while let Some((key, value)) = rows.next_whole()? {
