@@ -144,7 +144,9 @@ fn a_database_of_unknown_functions_is_read() -> Result<()> {
     }
     assert_eq!(keys_in(&db.table("prefixed")?, b"a"), [b"aa", b"ab"]);
     // Without the functions of the order, keys are shown as they are stored.
-    assert_eq!(keys_in(&db.table("mirrored")?, b""), [b"ba"]);
+    let mirrored = db.table("mirrored")?;
+    let keys: Vec<_> = mirrored.iter().map(|row| row.map(|(key, _)| key.to_vec())).collect::<Result<_>>()?;
+    assert_eq!(keys, [b"ba"]);
     let report = db.check(&mut |_, _| ())?;
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     assert_eq!(report.unordered, ["backward"]);
