@@ -53,6 +53,7 @@ impl MergeOperator for Shown {
         operands: &[&[u8]],
         out: &mut Vec<u8>,
     ) -> terrane::Result<()> {
+        assert!(!operands.is_empty(), "an operator is called for operands");
         let quoted = |bytes: &[u8]| format!("\"{}\"", bytes.escape_ascii());
         let operands: Vec<String> = operands.iter().map(|operand| quoted(operand)).collect();
         let base = base.map_or_else(|| "nothing".to_owned(), quoted);
@@ -109,7 +110,7 @@ impl LeftOut {
     /// Of the tables with these names those that can be read whole. The others have an unknown key order:
     /// their keys would come back as other ones.
     pub(super) fn split(db: &Db, names: Vec<String>) -> Result<(Vec<String>, LeftOut), Failure> {
-        let (mut whole, mut left_out) = (Vec::new(), Vec::new());
+        let (all, mut whole, mut left_out) = (names.len(), Vec::new(), Vec::new());
         for name in names {
             let table = db.table(&name)?;
             if has_order(&table) {
@@ -118,6 +119,7 @@ impl LeftOut {
                 left_out.push(format!("table {name:?}, whose key order {:?} is unknown", table.key_order()));
             }
         }
+        assert_eq!(whole.len() + left_out.len(), all, "each table is read or named");
         Ok((whole, LeftOut(left_out)))
     }
 
