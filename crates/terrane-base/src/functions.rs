@@ -3,7 +3,7 @@
 use crate::{KeyOrders, MergeOperators, PrefixExtractors};
 
 /// The functions that tables may name beside the built-in ones. A table that names an unavailable function is
-/// not opened.
+/// not opened, unless any is accepted ([`Functions::any`]).
 #[derive(Clone, Debug, Default)]
 pub struct Functions {
     /// How operands become values.
@@ -12,6 +12,20 @@ pub struct Functions {
     pub extractors: PrefixExtractors,
     /// How keys are ordered.
     pub orders: KeyOrders,
+}
+
+impl Functions {
+    /// No functions but the built-in ones; a database whose tables name others opens all the same, with what
+    /// can be read without them: see [`MergeOperators::with_any`], [`PrefixExtractors::with_any`] and
+    /// [`KeyOrders::with_any`]. For tools that read databases of any program.
+    #[must_use]
+    pub fn any() -> Self {
+        Functions {
+            operators: MergeOperators::new().with_any(),
+            extractors: PrefixExtractors::new().with_any(),
+            orders: KeyOrders::new().with_any(),
+        }
+    }
 }
 
 impl From<MergeOperators> for Functions {

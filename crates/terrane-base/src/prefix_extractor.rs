@@ -92,6 +92,8 @@ impl Extractor {
 #[derive(Clone, Debug, Default)]
 pub struct PrefixExtractors {
     by_name: BTreeMap<String, Arc<dyn PrefixExtractor>>,
+    /// True if a table whose extractor is not registered opens without one.
+    takes_any: bool,
 }
 
 impl PrefixExtractors {
@@ -115,6 +117,25 @@ impl PrefixExtractors {
         }
         self.by_name.insert(name, extractor);
         Ok(self)
+    }
+
+    /// Accepts extractors that are not registered: their tables open without one. Scans within a prefix then
+    /// skip no extent, and filters that are written have no prefixes.
+    #[must_use]
+    pub fn with_any(self) -> Self {
+        PrefixExtractors { takes_any: true, ..self }
+    }
+
+    /// The extractor of a table that names this one; `None` if it is not registered and any is accepted
+    /// ([`PrefixExtractors::with_any`]).
+    ///
+    /// # Errors
+    /// As [`PrefixExtractors::find`].
+    pub fn find_stored(&self, name: &str) -> Result<Option<Arc<Extractor>>> {
+        match self.find(name) {
+            Err(_) if self.takes_any => Ok(None),
+            found => found.map(Some),
+        }
     }
 
     /// The extractor with this name.

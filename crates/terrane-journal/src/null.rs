@@ -19,6 +19,8 @@ use crate::{
 pub struct HeapMedium {
     segment_bytes: usize,
     state: Mutex<HeapState>,
+    /// What a reader replayed, for copies of the journal.
+    replayed: Vec<LiveMemory>,
 }
 
 #[derive(Debug)]
@@ -45,7 +47,7 @@ impl HeapMedium {
     #[must_use]
     pub fn new(segment_bytes: u64, next_segment: SegmentId) -> Self {
         let state = HeapState { next_segment: next_segment.0, live: VecDeque::new() };
-        HeapMedium { segment_bytes: segment_bytes as usize, state: Mutex::new(state) }
+        HeapMedium { segment_bytes: segment_bytes as usize, state: Mutex::new(state), replayed: Vec::new() }
     }
 }
 
@@ -84,7 +86,8 @@ impl Medium for HeapMedium {
 
     fn live_memory(&self) -> Vec<LiveMemory> {
         let state = self.state.lock();
-        state.live.iter().map(|live| (live.info.id, live.info.used, Arc::clone(&live.memory))).collect()
+        let live = state.live.iter().map(|live| (live.info.id, live.info.used, Arc::clone(&live.memory)));
+        self.replayed.iter().cloned().chain(live).collect()
     }
 
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
@@ -116,6 +119,19 @@ impl NullJournal {
     /// `Invalid` if a setting is out of range.
     pub fn new(settings: &JournalSettings, start: &JournalStart) -> Result<Self> {
         let medium = HeapMedium::new(settings.segment_bytes, start.next_segment);
+        RingJournal::new(medium, Arc::new(Poison::new()), settings, start).map(NullJournal)
+    }
+
+    /// Starts at `start` as the journal of a database that is only read: an excerpt has what was replayed,
+    /// and no record comes behind it.
+    ///
+    /// # Errors
+    /// As [`NullJournal::new`].
+    pub fn of_reader(settings: &JournalSettings, start: &JournalStart) -> Result<Self> {
+        let mut medium = HeapMedium::new(settings.segment_bytes, start.next_segment);
+        let replayed = start.replayed.iter();
+        medium.replayed =
+            replayed.map(|sealed| (sealed.spec.id, sealed.end, Arc::clone(&sealed.memory))).collect();
         RingJournal::new(medium, Arc::new(Poison::new()), settings, start).map(NullJournal)
     }
 }

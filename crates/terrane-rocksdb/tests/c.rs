@@ -209,6 +209,51 @@ fn listener() {
     run("listener");
 }
 
+/// An operator of a Rust program: the value is the last operand.
+#[derive(Debug)]
+struct Joined;
+
+impl terrane::MergeOperator for Joined {
+    fn name(&self) -> &str {
+        "test.joined"
+    }
+
+    fn full(
+        &self,
+        _key: &[u8],
+        _base: Option<&[u8]>,
+        operands: &[&[u8]],
+        out: &mut Vec<u8>,
+    ) -> terrane::Result<()> {
+        out.extend_from_slice(operands.last().expect("there is an operand"));
+        Ok(())
+    }
+}
+
+fn joined() -> terrane::Result<terrane::MergeOperators> {
+    terrane::MergeOperators::new().with(std::sync::Arc::new(Joined))
+}
+
+/// What C programs made is opened by the library, though it has not their merge operators.
+#[test]
+fn left() -> terrane::Result<()> {
+    let directory = tempfile::tempdir().expect("temporary directory");
+    if !run_in("left", &directory) {
+        return Ok(());
+    }
+    let (data, repaired) = (directory.path().join("data/left"), directory.path().join("repaired"));
+    let db = terrane::Db::open(&data)?;
+    assert_eq!(db.get(b"k")?.as_deref(), Some(&b"from C"[..]));
+    let sums = db.table("sums")?;
+    assert_eq!(sums.get(b"plain")?.as_deref(), Some(&b"value"[..]));
+    let refused = sums.get(b"n").expect_err("its operator is not known");
+    assert!(refused.to_string().contains("rocksdb:sums"), "{refused}");
+    db.close()?;
+    let report = terrane::repair(&data, &repaired, &terrane::Options::default())?;
+    assert!(report.is_whole(), "{:?}", report.losses);
+    Ok(())
+}
+
 /// What the library itself made is opened by C programs, and the other way round.
 #[test]
 fn native() -> terrane::Result<()> {
@@ -219,6 +264,15 @@ fn native() -> terrane::Result<()> {
     let counting = terrane::TableOptions::new().set("merge_operator", "counter")?;
     let counters = db.create_table("counters", &counting)?;
     counters.merge(b"n", &terrane::counter::encode(2))?;
+    db.close()?;
+    // A flush at the close would make a value of the operand.
+    let apart = terrane::Options { close_flush: false, ..terrane::Options::default() };
+    let db = terrane::Db::open_with_functions(&data, &apart, joined()?)?;
+    let joining = terrane::TableOptions::new().set("merge_operator", "test.joined")?;
+    let joined = db.create_table("joined", &joining)?;
+    joined.put(b"k", b"from the library")?;
+    joined.merge(b"n", b"operand")?;
+    drop(joined);
     for (name, key) in [("hex:AB", b"committed"), ("hex:6162", b"taken bck")] {
         let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
         transaction.put(db.default_table(), key, b"prepared")?;
@@ -226,8 +280,9 @@ fn native() -> terrane::Result<()> {
     }
     db.close()?;
     if run_in("native", &directory) {
-        let db = terrane::Db::open(&data)?;
+        let db = terrane::Db::open_with_functions(&data, &terrane::Options::default(), self::joined()?)?;
         assert_eq!(db.get(b"k")?.as_deref(), Some(&b"from C"[..]));
+        assert_eq!(db.table("joined")?.get(b"n")?.as_deref(), Some(&b"operand"[..]));
         let counters = db.table("counters")?;
         assert!(counters.contains(b"n")? && counters.contains(b"also")?);
         assert!(db.prepared().is_empty(), "{:?}", db.prepared());

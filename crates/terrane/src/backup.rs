@@ -65,13 +65,15 @@ impl Backups {
     }
 
     /// Makes a backup of an open database: every commit up to now, durable on return. Commits continue
-    /// meanwhile; the space of removed extents is kept until the backup is done.
+    /// meanwhile; the space of removed extents is kept until the backup is done. Of a view of a database that
+    /// another process writes ([`crate::Follower::view`]) the backup has what the view has.
     ///
     /// # Errors
-    /// `Busy` if another process or thread makes or removes a backup in the place; `Invalid` if the place
-    /// holds something else or the database was opened read-only; `Corrupt`, naming file and offset, if the
-    /// database is damaged; `Cancelled` if it closes; `Full`, `Io`, `Poisoned`. No backup was made then, but
-    /// where only the last sync failed.
+    /// `Busy` if another process or thread makes or removes a backup in the place, or if an ingest into a
+    /// database that is open for reading is under way; `Gone` if the writer has merged extents of a view that
+    /// are not copied yet: catch up and try again; `Invalid` if the place holds something else; `Corrupt`,
+    /// naming file and offset, if the database is damaged; `Cancelled` if it closes; `Full`, `Io`,
+    /// `Poisoned`. No backup was made then, but where only the last sync failed.
     pub fn create(&self, db: &Db) -> Result<BackupInfo> {
         self.create_with(db, &BackupOptions::default(), &mut go_on)
     }

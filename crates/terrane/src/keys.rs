@@ -13,6 +13,14 @@ use crate::snapshot::{self, Pin};
 use crate::{Cursor, Iter, Table, Value, Values};
 
 impl Table {
+    /// Whether its keys can be compared. Not so where the comparator that it was made with is not registered
+    /// and any order was accepted at opening ([`crate::KeyOrders::with_any`]): what is read of its rows means
+    /// nothing then.
+    #[must_use]
+    pub fn is_ordered(&self) -> bool {
+        !self.inner.sense.collation().is_missing()
+    }
+
     /// Calls `go` with `key` as the table keeps it.
     #[inline]
     pub(crate) fn encoding<R>(&self, key: &[u8], go: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {

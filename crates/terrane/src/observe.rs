@@ -212,8 +212,8 @@ impl Table {
     }
 
     /// The options of the table that its rows and its writers depend on, as [`TableOptions::set`] takes them:
-    /// `merge_operator`, `key_order`, `time_to_live` and `prefix_extractor`, as far as they are not the defaults
-    /// of a table.
+    /// `merge_operator`, `key_order`, `time_to_live` and `prefix_extractor`, as far as they are not the
+    /// defaults of a table.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

@@ -1,8 +1,8 @@
 //! Merge operators: how operands, which are written without a read, become a value when a reader needs it.
 //!
 //! A table names its operator; the name is stored with the table, and a table whose operator is not available
-//! is not opened. Built-in operators ([`built_in`]) are always available, [`MergeOperators`] passes others at
-//! opening.
+//! is not opened, unless any is accepted ([`MergeOperators::with_any`]). Built-in operators ([`built_in`])
+//! are always available, [`MergeOperators`] passes others at opening.
 //!
 //! # Contract
 //! 1. An operator is a function: the same key, base and operands always make the same value, in every version
@@ -14,6 +14,7 @@
 //!    one, is refused ([`crate::callback`]).
 
 mod built_in;
+mod unknown;
 
 pub use built_in::{built_in, counter};
 
@@ -22,12 +23,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::{Error, Result};
+use unknown::Unknown;
 
 /// Longest name of an operator, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
 
 /// Name that is reserved for an operator of the library, which has it with its feature `json`.
 pub const JSON_MERGE_PATCH: &str = "json_merge_patch";
+
+/// First part of the names that RocksDB's C interface stores with its column families, with and without an
+/// operator: it takes the operator itself at each opening. Tables with such a name open without the operator.
+pub const COLUMN_FAMILY: &str = "rocksdb:";
 
 /// Folds the operands of a key. See the [module](self) for the contract.
 pub trait MergeOperator: Send + Sync + fmt::Debug {
@@ -82,6 +88,8 @@ pub trait OperatorSource: Send + Sync + fmt::Debug {
 pub struct MergeOperators {
     by_name: BTreeMap<String, Arc<dyn MergeOperator>>,
     source: Option<Arc<dyn OperatorSource>>,
+    /// True if a stand-in replaces an operator that is not registered.
+    takes_any: bool,
 }
 
 impl MergeOperators {
@@ -127,6 +135,14 @@ impl MergeOperators {
         self
     }
 
+    /// Accepts operators that are not registered: their tables open, and keys without operands are read and
+    /// written as always. A read of a key with operands is refused, and so is a merge; compactions keep the
+    /// operands as they are.
+    #[must_use]
+    pub fn with_any(self) -> Self {
+        MergeOperators { takes_any: true, ..self }
+    }
+
     /// The operator with this name.
     ///
     /// # Errors
@@ -134,6 +150,8 @@ impl MergeOperators {
     pub fn find(&self, name: &str) -> Result<Arc<dyn MergeOperator>> {
         let found = self.by_name.get(name).cloned().or_else(|| built_in(name));
         let found = found.or_else(|| self.source.as_ref()?.operator(name));
+        let may_lack = self.takes_any || name.starts_with(COLUMN_FAMILY);
+        let found = found.or_else(|| may_lack.then(|| Unknown::named(name)));
         found.ok_or_else(|| {
             let remedy = match name {
                 JSON_MERGE_PATCH => "build the program with the feature json",

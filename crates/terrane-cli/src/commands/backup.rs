@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use terrane::{BackupInfo, BackupOptions, BackupProgress, Backups, Kind, Options, Removed, RestoreOptions};
+use terrane::{
+    BackupInfo, BackupOptions, BackupProgress, Backups, Db, Kind, Options, Removed, RestoreOptions,
+};
 
 use super::consent;
 use super::store::{Access, close, open};
@@ -23,7 +25,13 @@ pub(super) fn checkpoint(
     command: &backup::Checkpoint,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let db = open(engine, &command.database, Access::Write)?;
+    let db = open(engine, &command.database, Access::Write).map_err(|mut failure| {
+        if failure.code == Code::Busy {
+            // The writer may use the files again that a checkpoint would share with it.
+            failure.message += ", or take a backup, which `terrane backup create` makes beside the writer";
+        }
+        failure
+    })?;
     let target = path(&command.target);
     let stopped = exit_on_signal(format!("remove {target}, which is not complete"))?;
     let written = command.target.clone();
@@ -55,6 +63,9 @@ pub(super) fn run(engine: &Engine, command: &BackupCommand, out: &mut dyn Write)
         BackupCommand::Delete(command) => delete(command, out),
     }
 }
+
+/// How often a backup begins anew because the writer beside it merged what was being copied.
+const RETRIES_MAX: u32 = 20;
 
 /// Shows how far a backup is, and ends it at a signal.
 struct Watch {
@@ -112,10 +123,7 @@ fn create(engine: &Engine, command: &backup::Create, out: &mut dyn Write) -> Res
         );
         return Err(Failure::new(Code::Usage, why));
     }
-    let db = open(engine, &command.database, Access::Write)?;
-    let mut watch = Watch::new("backup")?;
-    let made = Backups::open(&command.place).create_with(&db, &options, &mut |progress| watch.show(progress));
-    let made = watch.finish(made)?;
+    let (db, made) = create_of(engine, command, &options)?;
     writeln!(
         out,
         "backup {} has every commit up to {}: {} extents with {}, {} of journal; {} are new",
@@ -127,6 +135,38 @@ fn create(engine: &Engine, command: &backup::Create, out: &mut dyn Write) -> Res
         size(made.copied_bytes),
     )?;
     close(engine, db)
+}
+
+/// Makes a backup; of a database that another process writes, as it is at one commit. The writer may merge
+/// what is being copied: then a newer state is taken.
+fn create_of(
+    engine: &Engine,
+    command: &backup::Create,
+    options: &BackupOptions,
+) -> Result<(Db, BackupInfo), Failure> {
+    let mut retries = 0;
+    loop {
+        let db = match open(engine, &command.database, Access::Write) {
+            // A database with keys in an unknown order cannot be opened for writing either.
+            Err(refused) if matches!(refused.code, Code::Busy | Code::Usage) && !command.flush => {
+                open(engine, &command.database, Access::Read)?
+            }
+            Err(mut busy) if busy.code == Code::Busy => {
+                busy.message += ", or leave --flush out: a backup beside the writer flushes nothing";
+                return Err(busy);
+            }
+            opened => opened?,
+        };
+        let mut watch = Watch::new("backup")?;
+        let backups = Backups::open(&command.place);
+        match backups.create_with(&db, options, &mut |progress| watch.show(progress)) {
+            Err(gone) if gone.kind() == Kind::Gone && retries < RETRIES_MAX => {
+                watch.meter.clear();
+                retries += 1;
+            }
+            made => return Ok((db, watch.finish(made)?)),
+        }
+    }
 }
 
 fn list(command: &backup::List, out: &mut dyn Write) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::store::open_any;
+use super::store::open_to_check;
 use crate::arguments::{Check, Engine};
 use crate::exit::{Code, Failure};
 use crate::progress::{Meter, Unit};
@@ -10,7 +10,7 @@ use crate::signals::exit_on_signal;
 use crate::text::{count, path, size};
 
 pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Result<(), Failure> {
-    let db = open_any(engine, &command.database)?;
+    let db = open_to_check(engine, &command.database)?;
     let stopped = exit_on_signal("the check is not complete".to_owned())?;
     let mut meter = Meter::new("check", Unit::Bytes);
     let report = db.check(&mut |done, all| {

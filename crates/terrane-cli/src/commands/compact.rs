@@ -19,7 +19,7 @@ pub(super) fn run(engine: &Engine, command: &Compact, out: &mut dyn Write) -> Re
     let acting = act_on_signal(move || {
         // Release: pairs with the load behind the compaction.
         seen.store(true, Ordering::Release);
-        // What waits for the compaction is told, and nothing begins it again.
+        // What waits for the compaction gets an error, and nothing begins it again.
         cancelled.hold_range_compactions();
         cancelled.cancel_compactions();
     })?;

@@ -6,6 +6,7 @@ use std::io::Write;
 
 use terrane::{Db, Row, Table};
 
+use super::functions::LeftOut;
 use super::position;
 use super::rows::Rows;
 use super::store::{Access, close, open, table_as};
@@ -22,13 +23,13 @@ pub(super) fn run(engine: &Engine, command: &Copy, out: &mut dyn Write) -> Resul
     if engine.opened.is_some() {
         return Err(Failure::new(Code::Usage, "copy works on two databases: run it outside of the shell"));
     }
+    let source = open(engine, &command.source, Access::Read)?;
     let names = match &command.table {
         Some(name) => vec![name.clone()],
-        None => {
-            let names = open(engine, &command.source, Access::Read)?.tables();
-            names.into_iter().filter(|name| name != position::TABLE).collect()
-        }
+        None => source.tables().into_iter().filter(|name| name != position::TABLE).collect(),
     };
+    let (names, mut left_out) = LeftOut::split(&source, names)?;
+    drop(source);
     let target = open(engine, &command.target, Access::Create)?;
     let mut meter = Meter::new("copy", Unit::Rows);
     let (mut all, mut tables) = (0, 0);
@@ -38,11 +39,13 @@ pub(super) fn run(engine: &Engine, command: &Copy, out: &mut dyn Write) -> Resul
         let mut rows = Rows::open(engine, &place, &command.range, false)?;
         let table = table_as(&target, into, &rows.table.kept_options())?;
         all = load(&target, &table, &mut rows, &mut meter, all)?;
+        left_out.rows(&rows.table, rows.left_out);
         tables += 1;
     }
     drop(meter);
     writeln!(out, "copied {} rows of {tables} tables", count(all))?;
-    close(engine, target)
+    close(engine, target)?;
+    left_out.end()
 }
 
 /// Loads all rows of a table; `before` were copied before, and the result with these is returned.
@@ -78,7 +81,7 @@ impl Iterator for Load<'_, '_> {
         if self.room == 0 || self.ended.is_some() {
             return None;
         }
-        match self.rows.next() {
+        match self.rows.next_whole() {
             Ok(Some((key, value))) => {
                 self.room = self.room.saturating_sub((key.len() + value.len()) as u64);
                 *self.copied += 1;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use terrane::{ExtentFileWriter, Options};
 
+use super::functions::LeftOut;
 use super::position;
 use super::rows::Rows;
 use crate::arguments::export::{Export, Format};
@@ -34,15 +35,16 @@ pub(super) fn run(engine: &Engine, command: &Export, out: &mut dyn Write) -> Res
         return extents(engine, command, out);
     }
     if command.output == "-" {
-        let mut sink = Sink { out: &mut *out, name: None };
+        let mut sink = Sink { out: &mut *out, name: None, left_out: LeftOut::default() };
         write_rows(engine, command, format, &mut sink)?;
-        return Ok(());
+        return sink.left_out.end();
     }
     let target = PathBuf::from(&command.output);
     let (file, part) = begin(&target)?;
     let mut packed = Packed::new(BufWriter::new(file), &command.output);
-    let mut sink = Sink { out: &mut packed, name: Some(&command.output) };
+    let mut sink = Sink { out: &mut packed, name: Some(&command.output), left_out: LeftOut::default() };
     let written = write_rows(engine, command, format, &mut sink);
+    let left_out = sink.left_out;
     let done = written.and_then(|rows| {
         let end = || packed.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all();
         end()
@@ -51,7 +53,10 @@ pub(super) fn run(engine: &Engine, command: &Export, out: &mut dyn Write) -> Res
         Ok(rows)
     });
     match done {
-        Ok(rows) => Ok(writeln!(out, "exported {} rows to {}", count(rows), text::path(&target))?),
+        Ok(rows) => {
+            writeln!(out, "exported {} rows to {}", count(rows), text::path(&target))?;
+            left_out.end()
+        }
         Err(failure) => {
             // What cannot be removed is named by the next export.
             let _ = files::remove(&part);
@@ -111,6 +116,7 @@ struct Sink<'s> {
     out: &'s mut dyn Write,
     /// None for standard output.
     name: Option<&'s str>,
+    left_out: LeftOut,
 }
 
 impl Sink<'_> {
@@ -133,7 +139,7 @@ fn write_rows(
     if command.all {
         return write_all_tables(engine, command, &mut meter, sink);
     }
-    let mut rows = Rows::open(engine, &command.place, &command.range, false)?;
+    let mut rows = open_whole(engine, command)?;
     meter.set_total(None);
     match format {
         Format::Csv => sink.write(format!("{CSV_HEAD}\n").as_bytes())?,
@@ -158,9 +164,13 @@ fn write_all_tables(
     meter: &mut Meter,
     sink: &mut Sink<'_>,
 ) -> Result<u64, Failure> {
-    let names = super::store::open(engine, &command.place.database, super::store::Access::Read)?.tables();
+    let db = super::store::open(engine, &command.place.database, super::store::Access::Read)?;
+    let names = db.tables().into_iter().filter(|name| name != position::TABLE).collect();
+    let (names, left_out) = LeftOut::split(&db, names)?;
+    drop(db);
+    sink.left_out = left_out;
     let mut all = 0;
-    for name in names.into_iter().filter(|name| name != position::TABLE) {
+    for name in names {
         let place = Place { database: command.place.database.clone(), table: name.clone() };
         let mut rows = Rows::open(engine, &place, &command.range, false)?;
         let options: serde_json::Map<_, _> =
@@ -177,20 +187,31 @@ fn write_all_tables(
     Ok(all)
 }
 
+/// The line of a row.
+type WriteRow<'w> = dyn FnMut(&[u8], &[u8]) -> Vec<u8> + 'w;
+
 fn write_table(
     rows: &mut Rows<'_>,
     meter: &mut Meter,
     before: u64,
     sink: &mut Sink<'_>,
-    line: &mut dyn FnMut(&[u8], &[u8]) -> Vec<u8>,
+    line: &mut WriteRow<'_>,
 ) -> Result<u64, Failure> {
     let mut written = 0;
-    while let Some((key, value)) = rows.next()? {
+    while let Some((key, value)) = rows.next_whole()? {
         sink.write(&line(&key, &value))?;
         written += 1;
         meter.show(before + written, None);
     }
+    sink.left_out.rows(&rows.table, rows.left_out);
     Ok(written)
+}
+
+/// The rows of one table, if it can be exported.
+fn open_whole<'a>(engine: &'a Engine, command: &'a Export) -> Result<Rows<'a>, Failure> {
+    let rows = Rows::open(engine, &command.place, &command.range, false)?;
+    let (_, left_out) = LeftOut::split(&rows.db, vec![command.place.table.clone()])?;
+    left_out.end().map(|()| rows)
 }
 
 /// Appends a row as RFC 4180 (2005) has it, with a third column that names what is hexadecimal digits.
@@ -223,7 +244,7 @@ fn extents(engine: &Engine, command: &Export, out: &mut dyn Write) -> Result<(),
             "external files cannot be written to standard output: name a file",
         ));
     }
-    let mut rows = Rows::open(engine, &command.place, &command.range, false)?;
+    let mut rows = open_whole(engine, command)?;
     let mut options = Options::default();
     for (name, value) in rows.table.kept_options().iter().filter(|(name, _)| name == "key_order") {
         options.set(name, value)?;
@@ -232,7 +253,7 @@ fn extents(engine: &Engine, command: &Export, out: &mut dyn Write) -> Result<(),
     let mut written = 0;
     let mut files = Vec::new();
     let mut writer: Option<ExtentFileWriter> = None;
-    while let Some((key, value)) = rows.next()? {
+    while let Some((key, value)) = rows.next_whole()? {
         if writer.as_ref().is_some_and(|writer| writer.bytes() >= FILE_BYTES) {
             writer.take().map(ExtentFileWriter::finish).transpose()?;
         }
@@ -256,7 +277,10 @@ fn extents(engine: &Engine, command: &Export, out: &mut dyn Write) -> Result<(),
     }
     writer.map(ExtentFileWriter::finish).transpose()?;
     let names: Vec<_> = files.iter().map(text::shown).collect();
-    Ok(writeln!(out, "exported {} rows to {}", count(written), names.join(" "))?)
+    writeln!(out, "exported {} rows to {}", count(written), names.join(" "))?;
+    let mut left_out = LeftOut::default();
+    left_out.rows(&rows.table, rows.left_out);
+    left_out.end()
 }
 
 /// The name of a further file: `a.extents`, `a-2.extents`.

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use terrane::{Db, Functions};
+use terrane::Db;
 use terrane_base::env::Env;
 
+use super::functions;
 use super::store::{Access, open, options};
 use crate::arguments::Engine;
 use crate::exit::Failure;
@@ -34,7 +35,7 @@ pub(super) fn each_second(
     let shared = engine.opened.clone();
     let follower = match shared {
         Some(_) => None,
-        None => Some(Db::open_follower_with(path, &options(engine, Access::Read)?, Functions::default())?),
+        None => Some(Db::open_follower_with(path, &options(engine, Access::Read)?, functions::reading())?),
     };
     loop {
         match (&shared, &follower) {

@@ -15,6 +15,7 @@ mod copy_tables;
 mod dump;
 mod export;
 mod follow;
+mod functions;
 mod generate;
 mod import;
 mod importer;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use terrane::{Batch, Kind, Options, Sync, counter};
 
-use super::consent;
 use super::store::{self, Access, close, end, open_table, start};
+use super::{consent, functions};
 use crate::arguments::{Delete, DeleteRange, Engine, Get, Merge, Put};
 use crate::exit::{Code, Failure};
 use crate::text::{self, Format, key_argument};
@@ -29,11 +29,12 @@ pub(super) fn get(engine: &Engine, command: &Get, out: &mut dyn Write) -> Result
         let message = format!("there is no key {:?} in table {:?}", command.key, command.place.table);
         return Err(Failure::new(Code::NotFound, message));
     };
-    if command.number {
+    let operands = functions::operands(&value);
+    if command.number && operands.is_none() {
         return Ok(writeln!(out, "{}", counter::decode(&value)?)?);
     }
     let mut shown = Vec::new();
-    text::write_value(command.format, &value, &mut shown);
+    text::write_value(command.format, operands.unwrap_or(&value), &mut shown);
     // A person sees a prompt after it; a program gets the bytes and nothing else.
     if command.format == Format::Raw && std::io::stdout().is_terminal() {
         shown.push(b'\n');

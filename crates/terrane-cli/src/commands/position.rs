@@ -130,10 +130,10 @@ impl Progress {
             let goes_on = begins && !self.complete && self.syntax == now.syntax;
             return Ok(if goes_on { Earlier::Unfinished } else { Earlier::Another });
         }
-        let changed = if before.head_len > 0 && !begins {
-            "its first bytes are others than"
-        } else if after.len < before.len {
+        let changed = if !is_pipe && after.len < before.len {
             "it is shorter than"
+        } else if before.head_len > 0 && !begins {
+            "its first bytes are others than"
         } else if after.len == before.len && before.changed_nanos != after.changed_nanos {
             "it was written to, without growing, since"
         } else if self.syntax != now.syntax {

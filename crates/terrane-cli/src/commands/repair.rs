@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use super::store::{Access, any_order, options};
+use terrane::Functions;
+
+use super::store::{Access, options};
 use crate::arguments::{Engine, Repair};
 use crate::exit::{Code, Failure};
 use crate::files::{self, Occupied};
@@ -23,7 +25,8 @@ pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Res
     let stopped = exit_on_signal(format!("remove {target}, which is not complete, and repair again"))?;
     let (total, written) = (files::tree_bytes(&command.database), command.target.clone());
     let amount = move || (files::tree_bytes(&written), Some(total));
-    let work = || terrane::repair_with_functions(&command.database, &command.target, &options, any_order());
+    let work =
+        || terrane::repair_with_functions(&command.database, &command.target, &options, Functions::any());
     let report = ticking("repair", amount, work)??;
     drop(stopped);
     for loss in &report.losses {
@@ -45,12 +48,13 @@ pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Res
     }
     writeln!(
         out,
-        "repaired {} tables: {} versions from {} extents, {} of them perhaps out of date, and {} journaled records; \
-         {} losses",
+        "repaired {} tables: {} versions, {} of them perhaps out of date, from {} extents, {} of them in no readable part \
+         of the manifest, and {} journaled records; {} losses",
         report.tables,
         count(report.entries),
-        count(report.extents),
         count(report.uncertain),
+        count(report.extents),
+        count(report.unlisted_extents),
         count(report.records),
         count(report.losses.len() as u64 + report.losses_left_out),
     )?;

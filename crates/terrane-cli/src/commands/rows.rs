@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane::{Iter, Kind, Row, Table};
 
+use super::functions;
 use super::store::{Access, bounds, end, open_table, start};
 use crate::arguments::{Engine, Place, Range};
 use crate::exit::{Code, Failure};
@@ -24,7 +25,7 @@ pub(super) struct Rows<'a> {
     place: &'a Place,
     /// Kept open with its rows.
     pub(super) table: Table,
-    db: terrane::Db,
+    pub(super) db: terrane::Db,
     rows: Iter,
     from: Option<Vec<u8>>,
     to: Option<Vec<u8>>,
@@ -32,6 +33,8 @@ pub(super) struct Rows<'a> {
     is_reverse: bool,
     last: Option<Vec<u8>>,
     retries: u32,
+    /// Rows that [`Rows::next_whole`] passed over.
+    pub(super) left_out: u64,
     stop: Arc<AtomicBool>,
 }
 
@@ -51,8 +54,36 @@ impl<'a> Rows<'a> {
             None => table.range((start(from.as_deref()), end(to.as_deref()))),
         };
         let stop = stop_on_signals()?;
-        let (last, retries) = (None, 0);
-        Ok(Rows { engine, place, table, db, rows, from, to, prefix, is_reverse, last, retries, stop })
+        let (last, retries, left_out) = (None, 0, 0);
+        Ok(Rows {
+            engine,
+            place,
+            table,
+            db,
+            rows,
+            from,
+            to,
+            prefix,
+            is_reverse,
+            last,
+            retries,
+            left_out,
+            stop,
+        })
+    }
+
+    /// The next row that has a value; none at the end. Passes over keys with operands of an unknown merge
+    /// operator.
+    ///
+    /// # Errors
+    /// As [`Rows::next`].
+    pub(super) fn next_whole(&mut self) -> Result<Option<Row>, Failure> {
+        loop {
+            match self.next()? {
+                Some((_, value)) if functions::operands(&value).is_some() => self.left_out += 1,
+                next => return Ok(next),
+            }
+        }
     }
 
     /// The next row, or none at the end.

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use terrane::counter;
 
+use super::functions;
 use super::rows::Rows;
 use super::store::{Access, bounds, end, open_table, start};
 use crate::arguments::{Count, Engine, Scan};
@@ -18,16 +19,17 @@ pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Resu
         let Some((key, value)) = rows.next()? else { break };
         left -= 1;
         shown.clear();
+        let operands = functions::operands(&value);
         if command.keys {
             text::write_value(command.format, &key, &mut shown);
             if command.format == text::Format::Raw {
                 shown.push(b'\n');
             }
-        } else if command.number {
+        } else if command.number && operands.is_none() {
             let number = counter::decode(&value)?.to_string();
             text::write_row(command.format, &key, number.as_bytes(), &mut shown);
         } else {
-            text::write_row(command.format, &key, &value, &mut shown);
+            text::write_row(command.format, &key, operands.unwrap_or(&value), &mut shown);
         }
         out.write_all(&shown)?;
     }

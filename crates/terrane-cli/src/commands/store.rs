@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use terrane::{Batch, Db, Functions, KeyOrders, Kind, Options, Sync, Table, TableOptions};
+use terrane::{Batch, Db, Kind, Options, Sync, Table, TableOptions};
 
+use super::functions;
 use crate::arguments::{Engine, Place, Range};
 use crate::exit::{Code, Failure};
 use crate::text::{self, key_argument};
@@ -38,37 +39,33 @@ pub(super) fn options(engine: &Engine, access: Access) -> Result<Options, Failur
             )
         })?;
         options.set(name.trim(), value.trim())?;
+        functions::check_named(name.trim(), value.trim())?;
     }
     Ok(options)
 }
 
 /// Opens the database in `path`. For reading, a database that another process writes is opened as a follower.
 pub(super) fn open(engine: &Engine, path: &Path, access: Access) -> Result<Db, Failure> {
-    open_with(path, &engine.opened, &options(engine, access)?, Functions::default())
+    open_with(path, &engine.opened, &options(engine, access)?)
 }
 
-/// Opens the database in `path` for reading, also where tables have orders of keys that are not at hand.
-pub(super) fn open_any(engine: &Engine, path: &Path) -> Result<Db, Failure> {
+/// Opens the database in `path`, never for writing.
+pub(super) fn open_to_check(engine: &Engine, path: &Path) -> Result<Db, Failure> {
     let options = options(engine, Access::Read)?;
     if !options.read_only {
-        // Keys in any order are not to be written.
         return Err(Failure::new(
             Code::Usage,
             "option read_only=false: this command only reads; leave it out",
         ));
     }
-    open_with(path, &engine.opened, &options, any_order())
+    open_with(path, &engine.opened, &options)
 }
 
-fn open_with(
-    path: &Path,
-    opened: &Option<Db>,
-    options: &Options,
-    functions: Functions,
-) -> Result<Db, Failure> {
+fn open_with(path: &Path, opened: &Option<Db>, options: &Options) -> Result<Db, Failure> {
     if let Some(db) = opened {
         return Ok(db.clone());
     }
+    let functions = if options.read_only { functions::reading() } else { functions::writing() };
     match Db::open_with_functions(path, options, functions.clone()) {
         Err(busy) if busy.kind() == Kind::Busy && options.read_only => {
             let follower = Db::open_follower_with(path, options, functions)?;
@@ -90,15 +87,11 @@ pub(super) fn close(engine: &Engine, db: Db) -> Result<(), Failure> {
     }
 }
 
-/// No functions, and whatever the order of keys of a table is.
-pub(super) fn any_order() -> Functions {
-    Functions { orders: KeyOrders::new().with_any(), ..Functions::default() }
-}
-
 /// Opens a database and one of its tables.
 pub(super) fn open_table(engine: &Engine, place: &Place, access: Access) -> Result<(Db, Table), Failure> {
     let db = open(engine, &place.database, access)?;
     let table = db.table(&place.table)?;
+    functions::check_order(&table)?;
     Ok((db, table))
 }
 

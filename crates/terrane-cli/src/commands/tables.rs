@@ -4,9 +4,9 @@ use std::io::Write;
 
 use terrane::{Db, TableOptions, TableShape};
 
-use super::follow;
 use super::store::{Access, close, open};
 use super::{consent, position};
+use super::{follow, functions};
 use crate::arguments::{Engine, Tables};
 use crate::exit::{Code, Failure};
 use crate::text::{count, shown, size};
@@ -81,6 +81,7 @@ fn table_options(settings: &[String]) -> Result<TableOptions, Failure> {
                 format!("--set {setting}: expected NAME=VALUE; `terrane options` lists them"),
             )
         })?;
+        functions::check_named(name.trim(), value.trim())?;
         Ok(options.set(name.trim(), value.trim())?)
     })
 }

@@ -157,6 +157,11 @@ impl<R: BufRead> RawRows<R> {
         self.machine.reset();
         (self.text_len, self.end_count) = (0, 0);
         self.first_line = self.lines.position().line + 1;
+        if self.first_line > 1 {
+            // After a reset the machine takes a byte order mark at the beginning of a row for that of the
+            // input. A blank line says that the input has begun.
+            self.machine.read_record(b"\n", &mut self.text, &mut self.ends);
+        }
         let mut row_bytes = 0;
         loop {
             self.line.clear();

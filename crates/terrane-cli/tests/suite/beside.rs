@@ -40,6 +40,26 @@ fn reading_commands_open_beside_a_writer() {
 }
 
 #[test]
+fn a_backup_is_made_beside_a_writer_and_a_checkpoint_says_why_not() {
+    let shell = Shell::new();
+    let db = Db::open(shell.path("db")).unwrap();
+    db.put(b"a", b"1").unwrap();
+    db.flush().unwrap();
+    db.put(b"b", b"2").unwrap();
+    let me = std::process::id().to_string();
+    let made = shell.run("backup create db place");
+    let (said, told) = (String::from_utf8(made.stdout).unwrap(), String::from_utf8(made.stderr).unwrap());
+    assert!(made.status.success() && told.contains(&me), "{told}");
+    assert!(said.starts_with("backup 1 has every commit up to #2: 1 extents"), "{said}");
+    shell.fails("backup create db place --flush", 5, &[&me, "--flush"]);
+    shell.fails("checkpoint db second", 5, &[&me, "terrane backup create"]);
+    db.put(b"c", b"3").unwrap();
+    shell.ok("backup restore place restored");
+    assert_eq!(shell.ok("scan restored"), "a\t1\nb\t2\n");
+    db.close().unwrap();
+}
+
+#[test]
 fn a_state_that_is_followed_ends_with_a_signal() {
     let shell = Shell::new();
     shell.ok("put db a 1");

@@ -3,7 +3,7 @@
 
 use crate::common::{Shell, people};
 
-/// A missing file or database is told by one code, whatever command misses it.
+/// A missing file or database has one code, whatever command misses it.
 #[test]
 fn one_cause_has_one_code() {
     let shell = Shell::new();

@@ -104,6 +104,19 @@ fn csv_rows() {
     );
 }
 
+#[test]
+fn a_byte_order_mark_is_left_out_at_the_start_of_csv_only() {
+    check(
+        Format::Csv,
+        &["id"],
+        "\u{feff}id,name\n\u{feff}1,ada\n\n\u{feff}2,\n",
+        &[
+            "\\xef\\xbb\\xbf1 => {\\\"id\\\":\\\"\\xef\\xbb\\xbf1\\\",\\\"name\\\":\\\"ada\\\"}",
+            "\\xef\\xbb\\xbf2 => {\\\"id\\\":\\\"\\xef\\xbb\\xbf2\\\",\\\"name\\\":\\\"\\\"}",
+        ],
+    );
+}
+
 /// Found by fuzzing: a carriage return between columns took a byte off an empty last column.
 #[test]
 fn what_quotes_or_ends_lines_separates_no_columns() {

@@ -88,8 +88,10 @@ impl Recovery<'_> {
             let end = open_marks.first().map_or(last_seq, |mark| SeqNo(mark.0 - 1));
             let ends_there = self.follows && !terrane_base::planted!(FollowPastMark);
             let next_seq = SeqNo(if ends_there { end } else { last_seq }.0 + 1);
-            let start = JournalStart { next_seq, ..JournalStart::default() };
-            let journal = Box::new(NullJournal::new(&settings, &start)?);
+            // For copies of the journal; of an overtaken one all is in the levels.
+            let kept = if is_overtaken { Vec::new() } else { replayed.segments };
+            let start = JournalStart { next_seq, replayed: kept, ..JournalStart::default() };
+            let journal = Box::new(NullJournal::of_reader(&settings, &start)?);
             return Ok(Recovered { journal, void_marks: open_marks });
         }
         self.close_epoch(&replayed, last_seq, is_overtaken, &open_marks)?;

@@ -195,7 +195,7 @@ pub(crate) fn is_at_hand(option: &str, value: &str, functions: &Functions) -> Re
     match option {
         MERGE_OPERATOR if value != "none" => functions.operators.find(value).map(drop),
         KEY_ORDER if value != BYTEWISE => functions.orders.find(value).map(drop),
-        PREFIX_EXTRACTOR if value != "none" => functions.extractors.find(value).map(drop),
+        PREFIX_EXTRACTOR if value != "none" => functions.extractors.find_stored(value).map(drop),
         _ => Ok(()),
     }
 }
@@ -219,7 +219,8 @@ pub(crate) fn check_default(database: &Options, stored: &[(String, String)]) -> 
 }
 
 fn find_extractor(name: &ExtractorName, functions: &Functions) -> Result<Option<Arc<Extractor>>> {
-    name.get().map(|name| functions.extractors.find(name)).transpose()
+    let found = name.get().map(|name| functions.extractors.find_stored(name)).transpose();
+    found.map(Option::flatten)
 }
 
 /// Options of a table with one of them changed while it is open.

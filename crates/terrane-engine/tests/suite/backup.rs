@@ -4,6 +4,8 @@
 
 #[path = "backup/refused.rs"]
 mod refused;
+#[path = "backup/views.rs"]
+mod views;
 use crate::support;
 
 use std::ops::ControlFlow;

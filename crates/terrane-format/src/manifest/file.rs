@@ -211,7 +211,8 @@ impl Current {
                  directory with `terrane import NEW OLD --from rocksdb`",
             ),
             _ => Error::corrupt(format!(
-                "CURRENT is damaged: expected one checksummed line, found {bytes:.100?}"
+                "CURRENT is damaged: expected one checksummed line, found \"{}\"",
+                bytes[..bytes.len().min(CURRENT_BYTES_MAX)].escape_ascii()
             )),
         })
     }
@@ -221,5 +222,20 @@ impl Current {
         let file = words.nth(1).and_then(parse_file_name)?;
         let database = u128::from_str_radix(words.nth(1)?, 16).ok()?;
         Some(Current { file, database: DatabaseId(database) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_current_is_shown_as_text() {
+        let line = Current { file: 3, database: DatabaseId(7) }.encode();
+        let mut bytes = line.clone().into_bytes();
+        bytes[line.len() - 3] ^= 0x80;
+        let damaged = Current::decode(&bytes).expect_err("a byte is another one").to_string();
+        assert!(damaged.contains("found \"terrane MANIFEST-"), "{damaged}");
+        assert!(damaged.contains("\\x") && damaged.ends_with("\\n\""), "{damaged}");
     }
 }

@@ -7,13 +7,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use terrane::{ComparatorSource, Error, Functions, KeyOrders, MergeOperators, OperatorSource, Result};
+use terrane::{
+    ComparatorSource, Error, Functions, KeyOrders, MergeOperators, OperatorSource, PrefixExtractors, Result,
+};
 
 use crate::callbacks::comparator::UserComparator;
 use crate::callbacks::merge::MergeOperator;
 use crate::ffi::failure::MERGE_FAILED;
 
-/// What the names of slots begin with.
+/// First part of the names of slots. The engine opens tables with such an operator though it has none.
 const PREFIX: &str = "rocksdb:";
 /// Longest name of a table that is part of the name of its slot; of longer ones a hash is.
 const NAME_BYTES_MAX: usize = 40;
@@ -52,11 +54,14 @@ impl Slots {
         }
     }
 
-    /// The functions of a database with these slots.
+    /// The functions of a database with these slots. Operators and extractors that only a Rust program has
+    /// keep no table closed: what needs them is refused, as RocksDB refuses operands without an operator.
     pub(crate) fn functions(self: &Arc<Self>) -> Functions {
-        let mut functions = Functions::from(MergeOperators::new().with_source(self.clone()));
-        functions.orders = KeyOrders::new().with_source(self.clone());
-        functions
+        Functions {
+            operators: MergeOperators::new().with_source(self.clone()).with_any(),
+            extractors: PrefixExtractors::new().with_any(),
+            orders: KeyOrders::new().with_source(self.clone()),
+        }
     }
 
     fn named(&self, name: &str) -> Arc<Slot> {

@@ -1,7 +1,7 @@
-//! Which flushes and compactions of a column family callers asked for. Event listeners are told the reason
+//! Which flushes and compactions of a column family callers asked for. Event listeners get the reason
 //! of a job, and the engine does not keep it.
 //!
-//! A flush returns before listeners are told of it, so its mark stays until the event of its end takes it. A
+//! A flush returns before listeners get its event, so its mark stays until the event of its end takes it. A
 //! compaction waits for the listeners, as in RocksDB, so its mark is there while the call runs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};

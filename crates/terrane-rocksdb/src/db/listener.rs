@@ -232,7 +232,8 @@ fn flush_info(job: &JobEnded, owner: Owner<'_>) -> FlushJobInfo {
         file_path: first.map(|extent| extent_name(extent.id).into()).unwrap_or_default(),
         file_number: first.map_or(0, |extent| extent_number(extent.id)),
         job_id: job_number(job.id),
-        smallest_seqno: flushed.map_or(0, |flushed| flushed.seq_min.0),
+        // Numbers of records begin with 1.
+        smallest_seqno: flushed.map_or(0, |flushed| flushed.seq_min.0.max(1)),
         largest_seqno: flushed.map_or(0, |flushed| flushed.seq_max.0),
         table_properties: properties,
         ..FlushJobInfo::default()

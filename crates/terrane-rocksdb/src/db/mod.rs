@@ -8,7 +8,7 @@
 //!   consists of and reports.
 //! * [`cf_variants`]: functions that exist with and without a column family handle. [`listener`]: calls event
 //!   listeners; [`asked`]: for which jobs callers asked. [`transaction_registry`], [`lock_count`]: what a
-//! database keeps for its transactions.
+//!   database keeps for its transactions.
 
 pub(crate) mod asked;
 #[macro_use]

@@ -2,15 +2,15 @@
 //!
 //! With `level_compaction_dynamic_level_bytes`, which new options have, RocksDB fills its last level first:
 //! what is compacted is in `num_levels - 1`, and levels above it count down from there. The engine's levels
-//! count from the top. So the deepest one that has extents is told as the last one, and those above it as
-//! those above that; where the option is off, the engine's numbers are told. Level 0, the overflow runs, is
-//! level 0 either way. A level that gets a deeper one below it is told by another number from then on.
+//! count from the top. So the deepest one that has extents has the number of the last one, and those above it
+//! count down; where the option is off, the engine's numbers hold. Level 0, the overflow runs, is level 0
+//! either way. A level that gets a deeper one below it has another number from then on.
 
 use terrane::{ExtentInfo, TableShape};
 
 use crate::generated::options::OptionsFields;
 
-/// Levels that are told of, at most: lists are made of all of them.
+/// Most levels that have a number: lists are made of all of them.
 const COUNT_MAX: usize = 256;
 
 /// The numbers of the levels of a column family, at one moment.
@@ -22,7 +22,7 @@ pub(crate) struct Levels {
 
 impl Levels {
     /// Of a column family with these fields whose deepest level with extents is `deepest`. More levels than
-    /// `num_levels` says are told by their own numbers: none are told as one.
+    /// `num_levels` says have their own numbers: no two have the same.
     pub(crate) fn new(fields: &OptionsFields, deepest: usize) -> Levels {
         let last = usize::try_from(fields.num_levels).unwrap_or(0).min(COUNT_MAX).saturating_sub(1);
         let is_dynamic = fields.level_compaction_dynamic_level_bytes != 0;

@@ -47,6 +47,9 @@ pub(crate) fn database_options(
     if let Some(rate) = database.rate.as_ref().filter(|rate| rate.bytes_per_second > 0) {
         options.io_bytes_per_second = rate.bytes_per_second.unsigned_abs().max(RATE_BYTES_MIN);
     }
+    // A close of RocksDB flushes what its log does not have, and nothing else: filters of the log see all
+    // batches at the next opening.
+    options.close_flush = false;
     keep_history(database, &mut options);
     options.direct_io = database.fields.use_direct_reads != 0;
     for (name, value) in overrides(family, slot)? {

@@ -38,3 +38,4 @@ mod table_options;
 mod time_to_live;
 mod tiny_cache;
 mod transactions;
+mod unknown_functions;

@@ -1,6 +1,6 @@
 //! Merges through the public face: every way of reading, every place where operands lie, operators that fail.
-
-#![allow(clippy::unwrap_used, reason = "a test")]
+#[path = "merge_operators/refused.rs"]
+mod refused;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -397,28 +397,4 @@ fn a_repair_needs_the_operators_of_the_user() {
     let db = Db::open_with(path("part"), &bare).unwrap();
     assert_eq!(&*db.table("plain").unwrap().get(b"put").unwrap().unwrap(), b"a");
     assert_eq!(db.table("t").unwrap().get(b"put").unwrap_err().kind(), Kind::Invalid);
-}
-
-#[test]
-fn an_operand_that_no_value_can_be_made_of_is_refused_by_the_writer() {
-    let dir = tempfile::tempdir().unwrap();
-    let db = Db::open(dir.path().join("db")).unwrap();
-    for (operator, good, bad) in
-        [("counter", &7i64.to_le_bytes()[..], &b"7"[..]), ("json_merge_patch", b"{\"a\":1}", b"{\"a\":")]
-    {
-        if cfg!(not(feature = "json")) && operator != "counter" {
-            continue;
-        }
-        let options = TableOptions::new().set("merge_operator", operator).unwrap();
-        let table = db.create_table(operator, &options).unwrap();
-        table.merge(b"k", good).unwrap();
-        let mut batch = Batch::new();
-        for refused in [table.merge(b"k", bad), batch.merge(&table, b"k", bad)] {
-            let error = refused.unwrap_err();
-            assert_eq!(error.kind(), Kind::Invalid, "{error}");
-            assert!(error.to_string().contains(operator), "{error}");
-        }
-        assert!(batch.is_empty());
-        assert_eq!(table.get(b"k").unwrap().as_deref(), Some(good));
-    }
 }

@@ -227,7 +227,7 @@ impl Shell {
             ("timing", Some("off")) => self.has_timing = false,
             ("flush", _) => self.db().flush()?,
             ("refresh", _) => self.refresh()?,
-            ("shape", _) => drop(self.take(&["shape".to_owned()], out)?),
+            ("shape", _) => return self.take(&["shape".to_owned()], out),
             ("stats", _) => {
                 let command = arguments::Stats {
                     database: self.path.clone(),

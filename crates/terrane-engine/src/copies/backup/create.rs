@@ -99,18 +99,19 @@ impl Backups {
     /// return. Copies what no earlier backup in this place has. Commits go on meanwhile.
     ///
     /// # Errors
-    /// `Busy` if another process or thread writes to the place; `Invalid` if the place is none or the
-    /// database was opened read-only; `Cancelled` by `watcher` or when the database closes; `Corrupt`, naming
-    /// file and offset, if an extent of the database is damaged; `Full`, `Io`, `Poisoned`. No backup was made
-    /// then, and older ones are whole.
+    /// `Busy` if another process or thread writes to the place, or an ingest into a database that is open
+    /// for reading is not decided; `Gone` if the database is a view, and extents of it are gone; `Invalid` if
+    /// the place is none, or for a flush of a database that is open for reading; `Cancelled` by `watcher` or
+    /// when the database closes; `Corrupt`, naming file and offset, if an extent of the database is damaged;
+    /// `Full`, `Io`, `Poisoned`. No backup was made then, and older ones are whole.
     pub fn create(
         &self,
         engine: &Engine,
         options: &BackupOptions,
         watcher: &mut Watcher<'_>,
     ) -> Result<BackupInfo> {
-        engine.refuse_if_read_only()?;
         options.check()?;
+        may_begin(engine, options)?;
         self.place.prepare()?;
         let _lock = self.place.lock()?;
         let needed = self.needed()?;
@@ -205,7 +206,8 @@ impl Making<'_, '_> {
         });
         is_same.map_err(|error| {
             let (file, offset) = store.place(meta.id, 0);
-            error.context(format!("extent {}", meta.id)).at(file, offset)
+            // Of a database that another process writes the slots may be in use again.
+            store.explain(meta.id, error.context(format!("extent {}", meta.id)).at(file, offset))
         })?;
         self.put(ObjectKind::Extent, name, &bytes)
     }
@@ -230,6 +232,26 @@ impl Making<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// Whether a backup of this database can be made now.
+fn may_begin(engine: &Engine, options: &BackupOptions) -> Result<()> {
+    if !engine.options.read_only {
+        return engine.refuse_if_read_only();
+    }
+    crate::reentrancy::refuse(engine.instance)?;
+    if options.flush {
+        return Err(Error::invalid(
+            "option flush: the database was opened for reading, and nothing of it can be flushed",
+        ));
+    }
+    // The extents that a mark announces may belong to the state or not: the writer decides it.
+    if engine.marks.void().is_empty() {
+        return Ok(());
+    }
+    let message =
+        "an ingest is under way, or was when the database was last closed: try again, or open it for writing";
+    Err(Error::new(Kind::Busy, message))
 }
 
 /// Number of the last record of a segment; `source` is its used part.

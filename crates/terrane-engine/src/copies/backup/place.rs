@@ -158,8 +158,13 @@ impl BackupPlace for DirectoryPlace {
         let mut names = match self.disk.list(&self.dir.join(folder)) {
             Err(error) if error.kind() == Kind::NotFound => {
                 // A place without a folder is one that was being made; without itself it is none.
-                self.disk.list(&self.dir).map_err(|error| error.context("there are no backups"))?;
-                return self.check_names().map(|()| Vec::new());
+                return match self.disk.list(&self.dir) {
+                    Err(error) if error.kind() == Kind::NotFound => {
+                        let message = format!("there are no backups: {} does not exist", self.shown());
+                        Err(Error::new(Kind::NotFound, message))
+                    }
+                    listed => listed.and_then(|_| self.check_names()).map(|()| Vec::new()),
+                };
             }
             names => names?,
         };

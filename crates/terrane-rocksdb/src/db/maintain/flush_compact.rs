@@ -43,8 +43,8 @@ impl Database {
         let asked = family.asked.compaction();
         let _ = sweep(self, family, (start, end));
         let _ = self.compact_range(&family.table, bounds(&with_timestamps(family, (start, end))));
-        // As in RocksDB listeners are told before the call returns. A listener that compacts cannot wait for
-        // itself.
+        // As in RocksDB listeners are called before the call returns. A listener that compacts cannot wait
+        // for itself.
         let _ = self.wait_for_listeners();
         drop(asked);
     }

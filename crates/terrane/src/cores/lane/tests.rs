@@ -1,5 +1,5 @@
-//! Lanes, bells and desks with real threads: order, sleep, helpers, closing. `tests/shuttle.rs` explores their
-//! schedules; this program is for ThreadSanitizer and Miri, which find data races.
+//! Lanes, bells and desks with real threads: order, sleep, helpers, closing. `tests/shuttle.rs` explores
+//! their schedules; this program is for ThreadSanitizer and Miri, which find data races.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
 use std::sync::Arc;
