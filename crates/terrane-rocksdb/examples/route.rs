@@ -156,7 +156,7 @@ fn batch_library(db: &terrane::Db, keys: u64) -> f64 {
         for number in at * BATCH..(at + 1) * BATCH {
             batch.put(db.default_table(), &key(number), &VALUE).expect("is added");
         }
-        db.write(&batch, terrane::Sync::No).expect("is written");
+        db.write(&batch, terrane::Durability::Buffered).expect("is written");
     })
 }
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use terrane::{Batch, Changes, Db, Kind, Options, Result, SeqNo, Sync};
+use terrane::{Batch, Changes, Db, Durability, Kind, Options, Result, SeqNo};
 
 /// Where the replica keeps its position.
 const POSITION: &[u8] = b"position";
@@ -28,7 +28,7 @@ fn apply(changes: &mut Changes, replica: &Db) -> Result<u64> {
             batch.add_change(&replica.table_or_create(name)?, &change)?;
         }
         batch.put(&progress, POSITION, &(told.last_seq().0 + 1).to_be_bytes())?;
-        replica.write(&batch, Sync::No)?;
+        replica.write(&batch, Durability::Buffered)?;
         count += 1;
     }
     Ok(count)

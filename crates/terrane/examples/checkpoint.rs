@@ -1,6 +1,6 @@
 //! A checkpoint before a risky change: a second database, at once, to go back to or to look at.
 
-use terrane::{Batch, Db, Result, Sync};
+use terrane::{Batch, Db, Durability, Result};
 
 pub(crate) fn main() -> Result<()> {
     let dir = tempfile::tempdir().expect("a temporary directory");
@@ -21,7 +21,7 @@ pub(crate) fn main() -> Result<()> {
     for number in 0..1000u32 {
         batch.put(&users, &number.to_be_bytes(), b"v2")?;
     }
-    db.write(&batch, Sync::Yes)?;
+    db.write(&batch, Durability::Synced)?;
 
     // The checkpoint is a database like any other: it can be opened beside the live one, and written to.
     let second = Db::open(&before)?;

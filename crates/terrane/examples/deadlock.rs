@@ -5,7 +5,7 @@
 use std::sync::Barrier;
 use std::time::Duration;
 
-use terrane::{Concurrency, Db, Kind, Result, Sync, TransactionOptions};
+use terrane::{Concurrency, Db, Durability, Kind, Result, TransactionOptions};
 
 /// Locks one key, waits until each transaction has its first lock, and asks for a second one.
 fn cross(db: &Db, options: &TransactionOptions, meet: &Barrier, first: &[u8], second: &[u8]) -> Result<()> {
@@ -13,7 +13,7 @@ fn cross(db: &Db, options: &TransactionOptions, meet: &Barrier, first: &[u8], se
     transaction.put(db.default_table(), first, b"mine")?;
     meet.wait();
     transaction.put(db.default_table(), second, b"mine, too")?;
-    transaction.commit(Sync::No).map(drop)
+    transaction.commit(Durability::Buffered).map(drop)
 }
 
 pub(crate) fn main() -> Result<()> {
@@ -47,7 +47,7 @@ pub(crate) fn main() -> Result<()> {
     assert_eq!(error.kind(), Kind::TimedOut);
     holder.rollback();
     waiter.put(db.default_table(), b"left", b"wanted")?;
-    waiter.commit(Sync::No)?;
+    waiter.commit(Durability::Buffered)?;
     drop(db);
     Ok(())
 }

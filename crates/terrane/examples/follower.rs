@@ -1,6 +1,6 @@
 //! A follower: another process reads what this one writes, without a lock and without a copy.
 
-use terrane::{Batch, Db, Kind, Result, Sync};
+use terrane::{Batch, Db, Durability, Kind, Result};
 
 pub(crate) fn main() -> Result<()> {
     let dir = tempfile::tempdir().expect("a temporary directory");
@@ -15,7 +15,7 @@ pub(crate) fn main() -> Result<()> {
         let mut batch = Batch::new();
         batch.put(&orders, &number.to_be_bytes(), b"open")?;
         batch.put(&items, &number.to_be_bytes(), b"three apples")?;
-        primary.write(&batch, Sync::No)?;
+        primary.write(&batch, Durability::Buffered)?;
     }
     println!("{} records behind", follower.lag()?);
     follower.catch_up()?;

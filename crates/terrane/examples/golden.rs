@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use flate2::Compression as Level;
 use flate2::write::GzEncoder;
-use terrane::{Batch, Compression, Db, Options, Result, Sync, Table, TableOptions};
+use terrane::{Batch, Compression, Db, Durability, Options, Result, Table, TableOptions};
 use terrane_base::rng;
 
 /// A moment of the year 2100.
@@ -101,7 +101,7 @@ fn write_round(db: &Db, tables: &[Table], round: u64) -> Result<()> {
             batch.put(&tables[0], &scattered(number + round).to_be_bytes(), b"binary key")?;
             batch.put(&tables[0], &vec![b'k'; 1000], &value(number))?;
         }
-        db.write(&batch, if number % 25 == 0 { Sync::Yes } else { Sync::No })?;
+        db.write(&batch, if number % 25 == 0 { Durability::Synced } else { Durability::Buffered })?;
     }
     tables[0].delete_range(format!("key/00{round}").as_bytes(), format!("key/00{round}5").as_bytes())
 }

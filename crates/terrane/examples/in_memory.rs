@@ -1,6 +1,6 @@
 //! A database in memory: what a test wants, without a file.
 
-use terrane::{Db, Kind, MemoryDevice, Options, Result, Sync, TableOptions};
+use terrane::{Db, Durability, Kind, MemoryDevice, Options, Result, TableOptions};
 
 pub(crate) fn main() -> Result<()> {
     // For a test of an application: everything works, nothing stays.
@@ -9,7 +9,7 @@ pub(crate) fn main() -> Result<()> {
     let mut batch = terrane::Batch::new();
     batch.put(db.default_table(), b"k", b"v")?;
     batch.merge(&users, b"visits", &terrane::counter::encode(1))?;
-    db.write(&batch, Sync::Yes)?;
+    db.write(&batch, Durability::Synced)?;
     assert_eq!(users.iter().count(), 1);
     drop(db);
 

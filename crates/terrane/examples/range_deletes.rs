@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use terrane::{Batch, Db, Env, Result, Sync, Table};
+use terrane::{Batch, Db, Durability, Env, Result, Table};
 
 fn key(number: u64) -> [u8; 8] {
     number.to_be_bytes()
@@ -16,11 +16,11 @@ fn fill(db: &Db, keys: u64) -> Result<()> {
     for number in 0..keys {
         batch.put(db.default_table(), &key(number), b"value")?;
         if batch.len() == 1000 {
-            db.write(&batch, Sync::No)?;
+            db.write(&batch, Durability::Buffered)?;
             batch.clear();
         }
     }
-    db.write(&batch, Sync::No)?;
+    db.write(&batch, Durability::Buffered)?;
     db.flush()?;
     db.wait_until_quiescent()
 }

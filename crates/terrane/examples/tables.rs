@@ -1,7 +1,7 @@
 //! Tables: batches over several of them, the ways to write and to read, options of their own, and one that is
 //! changed while it is open.
 
-use terrane::{Batch, Db, Kind, Options, Result, Sync, TableOptions};
+use terrane::{Batch, Db, Durability, Kind, Options, Result, TableOptions};
 
 pub(crate) fn main() -> Result<()> {
     let dir = tempfile::tempdir().expect("a temporary directory");
@@ -20,13 +20,13 @@ pub(crate) fn main() -> Result<()> {
         batch.put(&words, word.as_bytes(), b"fruit")?;
         batch.put(&lengths, word.as_bytes(), &[word.len() as u8])?;
     }
-    db.write(&batch, Sync::Yes)?;
+    db.write(&batch, Durability::Synced)?;
 
     // A key that was put once is removed with all that it left, by the cheaper delete.
     words.single_delete(b"plum")?;
     words.delete(b"melon")?; // fine: it is not there
 
-    let found = words.multi_get(&[b"apple", b"plum", b"pear"])?;
+    let found = words.multi_get(&["apple", "plum", "pear"])?;
     assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
     assert_eq!(words.range(b"b".as_slice()..).count(), 1);
     let backward: Vec<_> = lengths.iter().rev().map(|row| row.map(|(key, _)| key)).collect::<Result<_>>()?;

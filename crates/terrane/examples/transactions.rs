@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use terrane::{
-    Concurrency, Db, IndexedBatch, Isolation, Kind, Result, Sync, Table, TableOptions, Transaction,
+    Concurrency, Db, Durability, IndexedBatch, Isolation, Kind, Result, Table, TableOptions, Transaction,
     TransactionOptions, counter,
 };
 
@@ -30,7 +30,7 @@ fn transfer(transaction: &mut Transaction, accounts: &Table, from: &str, to: &st
 fn optimistic(db: &Db) -> Result<()> {
     let accounts = db.table_or_create("accounts")?;
     accounts.put(b"ada", b"100")?;
-    let is_paid = db.transact(&TransactionOptions::default(), Sync::Yes, 100, |transaction| {
+    let is_paid = db.transact(&TransactionOptions::default(), Durability::Synced, 100, |transaction| {
         transfer(transaction, &accounts, "ada", "bob", 30)
     })?;
     assert!(is_paid);
@@ -47,7 +47,7 @@ fn pessimistic(db: &Db) -> Result<()> {
     transaction.set_savepoint();
     transfer(&mut transaction, &accounts, "ada", "eve", 50)?;
     transaction.rollback_to_savepoint()?;
-    transaction.commit(Sync::No)?;
+    transaction.commit(Durability::Buffered)?;
     assert_eq!((amount(accounts.get(b"ada")?), amount(accounts.get(b"bob")?)), (60, 40));
     Ok(())
 }
@@ -66,8 +66,8 @@ fn phantoms(db: &Db) -> Result<()> {
                 transaction.put(&on_call, name, b"")?;
             }
         }
-        bob.commit(Sync::No)?;
-        if let Err(error) = eve.commit(Sync::No) {
+        bob.commit(Durability::Buffered)?;
+        if let Err(error) = eve.commit(Durability::Buffered) {
             assert_eq!(error.kind(), Kind::Conflict);
         }
         assert_eq!(on_call.iter().count(), expected);
@@ -84,7 +84,7 @@ fn two_phases(one: &Db, two: &Db) -> Result<()> {
     }
     for db in [one, two] {
         assert_eq!(db.prepared(), ["parcel 7"]);
-        db.commit_prepared("parcel 7", Sync::Yes)?;
+        db.commit_prepared("parcel 7", Durability::Synced)?;
     }
     assert!(one.get(b"left")?.is_some() && two.get(b"come")?.is_some());
     Ok(())
@@ -97,7 +97,7 @@ fn indexed(db: &Db) -> Result<()> {
     batch.put(&accounts, b"zoe", b"5")?;
     assert_eq!(amount(batch.get(&accounts, b"zoe")?), 5);
     assert_eq!(batch.range(&accounts, ..).count(), accounts.iter().count() + 1);
-    batch.write(db, Sync::No)?;
+    batch.write(db, Durability::Buffered)?;
     Ok(())
 }
 
@@ -118,7 +118,7 @@ fn close_the_year(db: &Db) -> Result<()> {
     let total = closing.get(&totals, b"all")?.expect("it was just merged to");
     assert_eq!(counter::decode(&total)?, 20);
     assert_eq!(entries.iter().count(), 3);
-    closing.commit(Sync::Yes)?;
+    closing.commit(Durability::Synced)?;
     assert_eq!(entries.iter().count(), 2);
     Ok(())
 }

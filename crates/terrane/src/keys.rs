@@ -2,7 +2,7 @@
 //! and all code below this module sees encoded keys. Without an order a key is not changed.
 
 use std::cmp::Ordering;
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use terrane_base::key_order::encoded;
@@ -41,7 +41,11 @@ impl Table {
     ///
     /// # Errors
     /// `Invalid` for a key that the order cannot encode, `Poisoned` after the table's comparator panicked.
-    pub fn compare_keys(&self, left: &[u8], right: &[u8]) -> Result<Ordering> {
+    pub fn compare_keys(&self, left: impl AsRef<[u8]>, right: impl AsRef<[u8]>) -> Result<Ordering> {
+        self.compare_bytes(left.as_ref(), right.as_ref())
+    }
+
+    fn compare_bytes(&self, left: &[u8], right: &[u8]) -> Result<Ordering> {
         let collation = self.inner.sense.collation();
         self.encoding(left, |left| self.encoding(right, |right| Ok(collation.cmp(left, right))))
     }
@@ -112,8 +116,8 @@ impl Table {
     }
 
     /// A range of keys as bounds of encoded ones.
-    pub(crate) fn bounds<'k>(&self, range: &impl RangeBounds<&'k [u8]>) -> Result<Bounds> {
-        let own = |bound: Bound<&&[u8]>| -> Result<Bound<Vec<u8>>> {
+    pub(crate) fn bounds(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<Bounds> {
+        let own = |bound: Bound<&[u8]>| -> Result<Bound<Vec<u8>>> {
             let key = match bound {
                 Bound::Unbounded => return Ok(Bound::Unbounded),
                 Bound::Included(key) | Bound::Excluded(key) => {
@@ -122,7 +126,7 @@ impl Table {
             };
             Ok(if matches!(bound, Bound::Included(_)) { Bound::Included(key) } else { Bound::Excluded(key) })
         };
-        let (lower, upper) = (own(range.start_bound())?, own(range.end_bound())?);
+        let (lower, upper) = (own(lower)?, own(upper)?);
         Ok(Bounds { lower, upper, collation: self.inner.sense.collation().clone() })
     }
 

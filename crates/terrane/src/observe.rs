@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use terrane_base::Result;
 use terrane_base::key_order::Order;
-use terrane_engine::{ExtentInfo, Listener, LiveReader, Origin, ReaderKind, SegmentEntry, Statistics};
+use terrane_engine::{
+    ExtentInfo, Finding, Listener, LiveReader, Origin, Progress, ReaderKind, SegmentEntry, Shape, Statistics,
+    Stats,
+};
 
 use crate::snapshot::pin;
 use crate::{Db, Snapshot, Table};
@@ -33,9 +36,87 @@ impl Db {
     }
 
     /// How far the background is behind: 0 is not at all, 1 is the limit at which writers wait.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// if db.pressure() > 0.8 {
+    ///     println!("writers will soon wait");
+    /// }
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn pressure(&self) -> f64 {
         self.engine().debt()
+    }
+
+    /// The running background work and its progress.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// for job in db.progress() {
+    ///     println!("{:?} of {:?}: {} bytes read", job.work, job.table, job.bytes_in);
+    /// }
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    #[must_use]
+    pub fn progress(&self) -> Vec<Progress> {
+        self.engine().progress()
+    }
+
+    /// The counters since the open.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// println!("{} bytes of memory at most", db.stats().memory_limit_bytes);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.engine().stats()
+    }
+
+    /// The state of the tree of every table.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("k", "v")?;
+    /// assert_eq!(db.shape().tables[0].memtable_entries, 1);
+    /// println!("{}", db.shape());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.engine().shape()
+    }
+
+    /// Problems of the background: damage that it found, tables whose background work has stopped until the
+    /// database is opened again, and work that keeps failing and is retried. Empty if there are none.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// for finding in db.background_errors() {
+    ///     eprintln!("{finding:?}");
+    /// }
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    #[must_use]
+    pub fn background_errors(&self) -> Vec<Finding> {
+        self.engine().background_errors()
+    }
+
+    /// Damage that scrubbing found since the open, each damaged part once. Off unless
+    /// [`Options::scrub_bytes_per_second`] is set.
+    ///
+    /// ```
+    /// use terrane::{Db, Options};
+    /// let options = Options { scrub_bytes_per_second: 1 << 20, ..Options::in_memory() };
+    /// let db = Db::open_in_memory_with(&options)?;
+    /// assert!(db.scrub_findings().is_empty());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    #[must_use]
+    pub fn scrub_findings(&self) -> Vec<Finding> {
+        self.engine().scrub_findings()
     }
 
     /// Changes the memory ceiling of the open database, and every size that the engine derives from it. A
@@ -63,6 +144,13 @@ impl Db {
     }
 
     /// As [`Db::snapshot`], with a name that appears in [`Db::live_readers`] and in errors.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// let report = db.snapshot_labelled("nightly report");
+    /// assert_eq!(db.live_readers()[0].origin.label.as_deref(), Some("nightly report"));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn snapshot_labelled(&self, label: &str) -> Snapshot {
@@ -148,6 +236,12 @@ impl Db {
 
     /// The id of the database, drawn at its creation: 32 hexadecimal digits. A checkpoint, and a database
     /// restored from a backup, have ids of their own.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// assert_eq!(db.id().len(), 32);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn id(&self) -> String {
         self.engine().database_id()
@@ -243,6 +337,12 @@ impl Table {
 
     /// Its number in the database, by which [`Change::table_id`](crate::Change::table_id) names it: 0 for the
     /// default table, and never given to another one.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// assert_eq!(db.default_table().number(), 0);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn number(&self) -> u32 {
         self.id().0

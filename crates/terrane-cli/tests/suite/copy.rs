@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::Shell;
-use terrane::{Batch, Db, Sync, TableOptions};
+use terrane::{Batch, Db, Durability, TableOptions};
 
 /// Our own library, which cargo puts beside the tests.
 fn ours() -> PathBuf {
@@ -155,7 +155,7 @@ fn native_source(shell: &Shell, count: u32) {
         batch.put(db.default_table(), &n.to_be_bytes(), n.to_string().as_bytes()).unwrap();
         batch.put(&more, &n.to_be_bytes(), b"v").unwrap();
     }
-    db.write(&batch, Sync::Yes).unwrap();
+    db.write(&batch, Durability::Synced).unwrap();
     db.close().unwrap();
 }
 
@@ -191,7 +191,7 @@ fn state_after(shell: &Shell, count: u32) {
     }
     let mut batch = Batch::new();
     batch.put(&positions, &key, state.to_string().as_bytes()).unwrap();
-    db.write(&batch, Sync::Yes).unwrap();
+    db.write(&batch, Durability::Synced).unwrap();
     db.close().unwrap();
 }
 

@@ -28,7 +28,7 @@
 //! let users = db.table_or_create("users")?;
 //! let cores = Cores::builder(&db).cores(2).table(db.default_table()).ranges(&users, &[b"m"]).build()?;
 //! let mut session = cores.session()?; // one for each thread
-//! session.put(&users, b"ada", b"1815", terrane::Sync::No)?;
+//! session.put(&users, b"ada", b"1815", terrane::Durability::Buffered)?;
 //! let asked = session.get(&users, b"ada")?; // sees the put: one session, one partition
 //! session.finish(&mut |ticket, answer| match answer {
 //!     Ok(Answer::Value(value)) if ticket == asked => assert_eq!(value, Some(&b"1815"[..])),
@@ -146,16 +146,16 @@ impl Cores {
     ///
     /// # Errors
     /// `Invalid` for a table that was not named to the builder.
-    pub fn core_of(&self, table: &Table, key: &[u8]) -> Result<usize> {
-        table.encoding(key, |key| Ok(self.shared.ownership.home(table, key)?.core))
+    pub fn core_of(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<usize> {
+        table.encoding(key.as_ref(), |key| Ok(self.shared.ownership.home(table, key)?.core))
     }
 
     /// Returns true if the partition of `key` is hot, so that every core serves its reads.
     ///
     /// # Errors
     /// As [`Cores::core_of`].
-    pub fn is_spread(&self, table: &Table, key: &[u8]) -> Result<bool> {
-        let home = table.encoding(key, |key| self.shared.ownership.home(table, key))?;
+    pub fn is_spread(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
+        let home = table.encoding(key.as_ref(), |key| self.shared.ownership.home(table, key))?;
         Ok(self.shared.load.is_spread(home.partition))
     }
 

@@ -15,7 +15,7 @@ use super::lane::{Bell, Client, Taken};
 use super::ownership::Home;
 use super::request::{Answer, Ask, Slot};
 use super::{Shared, closed};
-use crate::{Batch, Sync};
+use crate::{Batch, Durability};
 
 /// Requests that are handed over together, at least.
 const PUBLISH: u64 = 16;
@@ -74,10 +74,10 @@ impl Session {
     /// # Errors
     /// As [`Session::get`] and [`Db::write`](crate::Db::write), and `Invalid` for keys of several cores: use
     /// `write_across`.
-    pub fn write(&mut self, batch: &Batch, sync: Sync) -> Result<Ticket> {
+    pub fn write(&mut self, batch: &Batch, durability: Durability) -> Result<Ticket> {
         batch.check(self.shared.db.engine())?;
         let (core, places) = self.shared.ownership.home_of_batch(&batch.records)?;
-        self.write_to(core, sync, |slot| {
+        self.write_to(core, durability, |slot| {
             slot.ask = Ask::Batch;
             slot.rare.places = places;
             slot.batch.append(&batch.records)
@@ -89,11 +89,11 @@ impl Session {
     ///
     /// # Errors
     /// As [`Db::write`](crate::Db::write).
-    pub fn write_across(&mut self, batch: &Batch, sync: Sync) -> Result<SeqNo> {
+    pub fn write_across(&mut self, batch: &Batch, durability: Durability) -> Result<SeqNo> {
         if !terrane_base::planted!(AcrossTooEarly) {
             self.wait_until(|lane| lane.client.unanswered() == 0);
         }
-        self.shared.db.write(batch, sync)
+        self.shared.db.write(batch, durability)
     }
 
     // --- answers ---
@@ -199,7 +199,7 @@ impl Session {
     pub(super) fn write_to(
         &mut self,
         core: usize,
-        sync: Sync,
+        durability: Durability,
         fill: impl FnOnce(&mut Slot) -> Result<()>,
     ) -> Result<Ticket> {
         if self.has_spread {
@@ -210,7 +210,7 @@ impl Session {
         let ticket = self.submitted;
         let lane = &mut self.lanes[core];
         let position = lane.submit(ticket, |slot| {
-            slot.is_synced = sync.is_yes();
+            slot.is_synced = durability.is_synced();
             slot.batch.clear();
             fill(slot)
         })?;

@@ -11,7 +11,7 @@ use terrane_engine::{ChangeKind, Concurrency, LockMode, Transaction as Core, Tra
 pub use terrane_engine::LockMark;
 
 use super::require_table;
-use crate::{Batch, Db, Snapshot, Sync, Table};
+use crate::{Batch, Db, Durability, Snapshot, Table};
 
 /// A transaction that knows keys and no values: its caller keeps the changes, does the reads, names the keys
 /// that it will change or has read, and passes the changes as a [`Batch`] at the end. For layers with their
@@ -30,7 +30,7 @@ use crate::{Batch, Db, Snapshot, Sync, Table};
 /// db.put(b"k", b"another's")?;
 /// let mut batch = terrane::Batch::new();
 /// batch.put(table, b"k", b"mine")?;
-/// let refused = transaction.commit(&batch, terrane::Sync::No).unwrap_err();
+/// let refused = transaction.commit(&batch, terrane::Durability::Buffered).unwrap_err();
 /// assert_eq!(refused.kind(), terrane::Kind::Conflict);
 /// # Ok(())
 /// # }
@@ -60,7 +60,11 @@ impl BareTransaction {
     /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: the key is not locked, other locks stay. `Full` beyond
     /// the limits of the transaction, `Invalid` for a bad key or a table of another database, `NotFound` if
     /// the table was dropped.
-    pub fn lock(&mut self, table: &Table, key: &[u8], exclusive: bool) -> Result<()> {
+    pub fn lock(&mut self, table: &Table, key: impl AsRef<[u8]>, exclusive: bool) -> Result<()> {
+        self.lock_bytes(table, key.as_ref(), exclusive)
+    }
+
+    fn lock_bytes(&mut self, table: &Table, key: &[u8], exclusive: bool) -> Result<()> {
         terrane_base::key::check_key(key)?;
         require_table(&self.core, table)?;
         self.core.check_limits(1, key.len() as u64)?;
@@ -96,9 +100,9 @@ impl BareTransaction {
     ///
     /// # Errors
     /// As [`Transaction::commit`](crate::Transaction::commit).
-    pub fn commit(&mut self, batch: &Batch, sync: Sync) -> Result<SeqNo> {
+    pub fn commit(&mut self, batch: &Batch, durability: Durability) -> Result<SeqNo> {
         batch.check(self.core.engine())?;
-        self.core.try_commit(&batch.records, sync.is_yes())
+        self.core.try_commit(&batch.records, durability.is_synced())
     }
 
     /// Makes the changes of `batch` ready to be committed under `name`, as
@@ -136,9 +140,9 @@ impl Db {
     /// # Errors
     /// As [`Db::commit_prepared`] and [`Db::write`]; `TimedOut`, `Deadlock` if other transactions hold the
     /// locks; `Invalid` for range deletes. It stays prepared then.
-    pub fn commit_prepared_with(&self, name: &str, more: &Batch, sync: Sync) -> Result<SeqNo> {
+    pub fn commit_prepared_with(&self, name: &str, more: &Batch, durability: Durability) -> Result<SeqNo> {
         more.check(self.engine())?;
-        self.engine().commit_prepared(name, &more.records, sync.is_yes())
+        self.engine().commit_prepared(name, &more.records, durability.is_synced())
     }
 
     /// Tells the changes that are prepared under `name`, in their order, each with the number of its table;

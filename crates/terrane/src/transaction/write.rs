@@ -14,7 +14,11 @@ impl Transaction {
     /// `Full` beyond the limits of the transaction, `Invalid` beyond those of keys and values or for a table
     /// of another database, `NotFound` if the table was dropped. Where it locks: `Conflict`, `Deadlock`,
     /// `TooOld`, `TimedOut`. Nothing was changed then.
-    pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn put(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.put_bytes(table, key.as_ref(), value.as_ref())
+    }
+
+    fn put_bytes(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.before_write(table, key, value.len())?;
         self.batch.put(table, key, value)
     }
@@ -23,7 +27,11 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::put`].
-    pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
+    pub fn delete(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<()> {
+        self.delete_bytes(table, key.as_ref())
+    }
+
+    fn delete_bytes(&mut self, table: &Table, key: &[u8]) -> Result<()> {
         self.before_write(table, key, 0)?;
         self.batch.delete(table, key)
     }
@@ -32,7 +40,17 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::put`], and `Invalid` for less than a millisecond.
-    pub fn put_with_ttl(&mut self, table: &Table, key: &[u8], value: &[u8], ttl: Duration) -> Result<()> {
+    pub fn put_with_ttl(
+        &mut self,
+        table: &Table,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: Duration,
+    ) -> Result<()> {
+        self.put_with_ttl_bytes(table, key.as_ref(), value.as_ref(), ttl)
+    }
+
+    fn put_with_ttl_bytes(&mut self, table: &Table, key: &[u8], value: &[u8], ttl: Duration) -> Result<()> {
         self.before_write(table, key, value.len())?;
         self.batch.put_with_ttl(table, key, value, ttl)
     }
@@ -42,7 +60,17 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::put`].
-    pub fn put_until(&mut self, table: &Table, key: &[u8], value: &[u8], until: Duration) -> Result<()> {
+    pub fn put_until(
+        &mut self,
+        table: &Table,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        until: Duration,
+    ) -> Result<()> {
+        self.put_until_bytes(table, key.as_ref(), value.as_ref(), until)
+    }
+
+    fn put_until_bytes(&mut self, table: &Table, key: &[u8], value: &[u8], until: Duration) -> Result<()> {
         self.before_write(table, key, value.len())?;
         self.batch.put_until(table, key, value, until)
     }
@@ -53,7 +81,11 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::put`], and `Invalid` if the table has no merge operator.
-    pub fn merge(&mut self, table: &Table, key: &[u8], operand: &[u8]) -> Result<()> {
+    pub fn merge(&mut self, table: &Table, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
+        self.merge_bytes(table, key.as_ref(), operand.as_ref())
+    }
+
+    fn merge_bytes(&mut self, table: &Table, key: &[u8], operand: &[u8]) -> Result<()> {
         table.require_operator()?;
         self.before_write(table, key, operand.len())?;
         self.batch.merge(table, key, operand)
@@ -64,7 +96,11 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::put`].
-    pub fn single_delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
+    pub fn single_delete(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<()> {
+        self.single_delete_bytes(table, key.as_ref())
+    }
+
+    fn single_delete_bytes(&mut self, table: &Table, key: &[u8]) -> Result<()> {
         self.before_write(table, key, 0)?;
         self.batch.single_delete(table, key)
     }
@@ -76,7 +112,16 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::put`], and `Invalid` if `start` is not less than `end`.
-    pub fn delete_range(&mut self, table: &Table, start: &[u8], end: &[u8]) -> Result<()> {
+    pub fn delete_range(
+        &mut self,
+        table: &Table,
+        start: impl AsRef<[u8]>,
+        end: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        self.delete_range_bytes(table, start.as_ref(), end.as_ref())
+    }
+
+    fn delete_range_bytes(&mut self, table: &Table, start: &[u8], end: &[u8]) -> Result<()> {
         self.before_delete_range(table, start, end)?;
         self.batch.delete_range(table, start, end)
     }
@@ -86,7 +131,11 @@ impl Transaction {
     ///
     /// # Errors
     /// `Full` beyond the limits of the transaction, `Invalid` beyond those of values.
-    pub fn log_data(&mut self, data: &[u8]) -> Result<()> {
+    pub fn log_data(&mut self, data: impl AsRef<[u8]>) -> Result<()> {
+        self.log_data_bytes(data.as_ref())
+    }
+
+    fn log_data_bytes(&mut self, data: &[u8]) -> Result<()> {
         self.check_limits(&self.core(), data.len() + 1)?;
         self.batch.log_data(data)
     }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use terrane::{Batch, Db, Kind, Options, Sync, Table};
+use terrane::{Batch, Db, Durability, Kind, Options, Table};
 use terrane_base::Rng;
 
 fn options() -> Options {
@@ -30,11 +30,11 @@ fn fill(db: &Db, numbers: std::ops::Range<u64>, step: usize, mark: u8) {
         let len = (number * 7919 % 300) as usize;
         batch.put(db.default_table(), &key(number), &vec![mark; len]).unwrap();
         if batch.len() == 500 {
-            db.write(&batch, Sync::No).unwrap();
+            db.write(&batch, Durability::Buffered).unwrap();
             batch.clear();
         }
     }
-    db.write(&batch, Sync::No).unwrap();
+    db.write(&batch, Durability::Buffered).unwrap();
 }
 
 /// Numbers that look random and are the same each time.

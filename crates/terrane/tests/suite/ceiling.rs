@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use terrane::{Batch, Db, Kind, Options, Sync, TableOptions};
+use terrane::{Batch, Db, Durability, Kind, Options, TableOptions};
 
 const MIB: u64 = 1 << 20;
 
@@ -53,7 +53,7 @@ fn an_idle_table_does_not_slow_writers() {
     for number in 0..1100u64 {
         batch.put(&idle, &number.to_be_bytes(), &[7; 1000]).unwrap();
     }
-    db.write(&batch, Sync::No).unwrap();
+    db.write(&batch, Durability::Buffered).unwrap();
     // Its full memtable becomes a generation that is not full, in the oldest segment of all.
     db.wait_until_quiescent().unwrap();
     put_all(&busy, 40_000);

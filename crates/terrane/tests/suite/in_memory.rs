@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane::{
-    Backups, Batch, Db, DirectoryPlace, Env, IoUring, Kind, MemoryDevice, Options, Sync, TableOptions,
+    Backups, Batch, Db, DirectoryPlace, Durability, Env, IoUring, Kind, MemoryDevice, Options, TableOptions,
     TransactionOptions,
 };
 
@@ -39,10 +39,10 @@ fn everything_works_and_no_file_is_touched() {
     let mut batch = Batch::new();
     batch.put(&other, b"k", b"v").unwrap();
     batch.delete_range(db.default_table(), &5u64.to_be_bytes(), &10u64.to_be_bytes()).unwrap();
-    db.write(&batch, Sync::Yes).unwrap();
+    db.write(&batch, Durability::Synced).unwrap();
     let mut transaction = db.transaction(&TransactionOptions::default()).unwrap();
     transaction.put(&other, b"k", b"w").unwrap();
-    transaction.commit(Sync::No).unwrap();
+    transaction.commit(Durability::Buffered).unwrap();
     assert_eq!(other.get(b"k").unwrap().as_deref(), Some(&b"w"[..]));
     assert_eq!(rows(&db).len(), 20_000 - 5);
     assert!(db.check(&mut |_, _| ()).unwrap().findings.is_empty());

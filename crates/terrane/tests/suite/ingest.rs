@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use terrane::{
-    Backups, Concurrency, Db, ExtentFileWriter, IngestOptions, Kind, Options, Snapshot, Sync, Table,
+    Backups, Concurrency, Db, Durability, ExtentFileWriter, IngestOptions, Kind, Options, Snapshot, Table,
     TableOptions, TransactionOptions, counter, inspect_extent_file,
 };
 use terrane_base::Rng;

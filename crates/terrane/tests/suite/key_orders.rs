@@ -12,7 +12,9 @@ use std::path::Path;
 
 use orders::{Key, WhichOrder, functions};
 use proptest::prelude::*;
-use terrane::{Batch, Db, IndexedBatch, Options, Result, Row, Sync, Table, TableOptions, TransactionOptions};
+use terrane::{
+    Batch, Db, Durability, IndexedBatch, Options, Result, Row, Table, TableOptions, TransactionOptions,
+};
 
 /// The rows of a table, in its order; keys as they are shown.
 type Model = BTreeMap<Key, Vec<u8>>;
@@ -185,7 +187,7 @@ fn apply(db: &Db, table: &Table, model: &mut Model, which: WhichOrder, op: &Op) 
             let mut batch = Batch::new();
             batch.put(table, put, &[*value]).unwrap();
             batch.delete(table, delete).unwrap();
-            db.write(&batch, Sync::No).unwrap();
+            db.write(&batch, Durability::Buffered).unwrap();
             model.insert(which.of(put), vec![*value]);
             model.remove(&which.of(delete));
         }
@@ -195,7 +197,7 @@ fn apply(db: &Db, table: &Table, model: &mut Model, which: WhichOrder, op: &Op) 
             assert_eq!(found.as_deref(), model.get(&which.of(put)).map(Vec::as_slice));
             transaction.put(table, put, &[*value]).unwrap();
             transaction.delete(table, delete).unwrap();
-            transaction.commit(Sync::No).unwrap();
+            transaction.commit(Durability::Buffered).unwrap();
             model.insert(which.of(put), vec![*value]);
             model.remove(&which.of(delete));
         }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use terrane::{
-    Checkpoint, Db, Env, JobBegan, JobEnded, Kind, Listener, Options, StallBegan, StallCause, StallEnded,
-    Sync, TableOptions, WorkFailed,
+    Checkpoint, Db, Durability, Env, JobBegan, JobEnded, Kind, Listener, Options, StallBegan, StallCause,
+    StallEnded, TableOptions, WorkFailed,
 };
 use terrane_base::env::{Clock, SleepClock};
 
@@ -171,7 +171,7 @@ impl Listener for Meddles {
         batch.put(db.default_table(), b"k", b"other").unwrap();
         let kinds = [
             db.put(b"k", b"other").unwrap_err().kind(),
-            db.try_write(&batch, Sync::No).unwrap_err().kind(),
+            db.try_write(&batch, Durability::Buffered).unwrap_err().kind(),
             db.flush().unwrap_err().kind(),
             db.create_table("t", &TableOptions::new()).unwrap_err().kind(),
         ];

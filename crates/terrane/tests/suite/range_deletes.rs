@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use proptest::prelude::*;
-use terrane::{Batch, Db, Kind, Options, Snapshot, Sync, Table};
+use terrane::{Batch, Db, Durability, Kind, Options, Snapshot, Table};
 
 /// The rows of a key space.
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -149,7 +149,7 @@ fn run(ops: &[Op], probes: &[Vec<u8>]) {
                 batch.put(&table, key, b"before").unwrap();
                 batch.delete_range(&table, start, end).unwrap();
                 batch.put(&table, start, b"after").unwrap();
-                db.write(&batch, Sync::No).unwrap();
+                db.write(&batch, Durability::Buffered).unwrap();
                 model.insert(key.clone(), b"before".to_vec());
                 delete_range(&mut model, start, end);
                 model.insert(start.clone(), b"after".to_vec());
@@ -214,11 +214,11 @@ fn fill(db: &Db, count: u64) {
     for number in 0..count {
         batch.put(db.default_table(), &number_key(number), &[7; 20]).unwrap();
         if batch.len() == 1000 {
-            db.write(&batch, Sync::No).unwrap();
+            db.write(&batch, Durability::Buffered).unwrap();
             batch.clear();
         }
     }
-    db.write(&batch, Sync::No).unwrap();
+    db.write(&batch, Durability::Buffered).unwrap();
     db.compact_range(db.default_table(), ..).unwrap();
 }
 

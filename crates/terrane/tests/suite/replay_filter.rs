@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use terrane::{
-    Batch, ChangeKind, Db, Env, Error, Functions, Kind, MemoryDevice, Options, ReplayDecision, ReplayFilter,
-    ReplayedBatch, ReplayedChanges, ReplayedTable, Sync, Table, TableOptions,
+    Batch, ChangeKind, Db, Durability, Env, Error, Functions, Kind, MemoryDevice, Options, ReplayDecision,
+    ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable, Table, TableOptions,
 };
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -86,7 +86,7 @@ fn load(path: &Path) {
         let mut batch = Batch::new();
         batch.put(db.default_table(), &[b'k', b'0' + number], &[b'0' + number]).unwrap();
         batch.put(&other, &[b'o', b'0' + number], &[b'0' + number]).unwrap();
-        db.write(&batch, Sync::No).unwrap();
+        db.write(&batch, Durability::Buffered).unwrap();
     }
 }
 
@@ -291,7 +291,7 @@ fn the_filter_gets_a_prepared_transaction_at_its_commit() {
     transaction.put(db.default_table(), b"key", b"value").unwrap();
     transaction.prepare("name").unwrap();
     db.put(b"other", b"1").unwrap();
-    db.commit_prepared("name", Sync::No).unwrap();
+    db.commit_prepared("name", Durability::Buffered).unwrap();
     drop(db);
     let filter = Filter::new(|batch: &ReplayedBatch<'_>| match batch.changes()[0].kind {
         ChangeKind::Put { key: b"key", .. } => ReplayDecision::Ignore,
@@ -317,8 +317,8 @@ fn a_commit_that_is_in_levels_is_not_prepared_again() {
         transaction.prepare("name").unwrap();
         let mut batch = Batch::new();
         batch.put(&other, b"early", b"1").unwrap();
-        db.write(&batch, Sync::No).unwrap();
-        db.commit_prepared("name", Sync::No).unwrap();
+        db.write(&batch, Durability::Buffered).unwrap();
+        db.commit_prepared("name", Durability::Buffered).unwrap();
         db.flush_to_run(db.default_table()).unwrap();
         drop((batch, other, db));
         let filter = Filter::new(|_: &ReplayedBatch<'_>| decision.clone());

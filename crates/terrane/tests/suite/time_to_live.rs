@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use terrane::{Batch, Db, Env, Kind, Options, Sync, Table, TableOptions, counter};
+use terrane::{Batch, Db, Durability, Env, Kind, Options, Table, TableOptions, counter};
 use terrane_base::env::Clock;
 
 /// A wall clock that stands until it is moved; the steady clock goes on.
@@ -98,7 +98,7 @@ fn expired_values_are_gone_for_every_read() {
         let mut batch = Batch::new();
         batch.put_with_ttl(table, b"c", b"two seconds", Duration::from_secs(2)).unwrap();
         batch.put_until(table, b"d", b"", Duration::from_millis(1_800_000_003_000)).unwrap();
-        db.write(&batch, Sync::No).unwrap();
+        db.write(&batch, Durability::Buffered).unwrap();
         match place {
             "run" => db.flush_to_run(table).unwrap(),
             "level" => db.flush().unwrap(),
@@ -181,7 +181,7 @@ fn a_table_has_a_time_to_live_that_can_be_changed() {
     let mut batch = Batch::new();
     batch.put(&table, b"c", b"3").unwrap();
     batch.put(db.default_table(), b"c", b"for ever").unwrap();
-    db.write(&batch, Sync::No).unwrap();
+    db.write(&batch, Durability::Buffered).unwrap();
     world.hand.move_on(5000);
     table.set_option("time_to_live", "1m").unwrap();
     table.put(b"d", b"4").unwrap();

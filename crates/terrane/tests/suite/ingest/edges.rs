@@ -123,16 +123,16 @@ fn transactions_that_have_read_the_range_conflict() {
     apart.put(table, b"elsewhere", b"2").unwrap();
     db.ingest(&[(table, &file)], IngestOptions::default()).unwrap();
     assert_eq!(reader.get(table, &key(7)).unwrap().as_deref(), Some(&b"7"[..]), "it sees its moment");
-    assert_eq!(writer.commit(Sync::No).unwrap_err().kind(), Kind::Conflict);
-    apart.commit(Sync::No).unwrap();
-    reader.commit(Sync::No).unwrap();
+    assert_eq!(writer.commit(Durability::Buffered).unwrap_err().kind(), Kind::Conflict);
+    apart.commit(Durability::Buffered).unwrap();
+    reader.commit(Durability::Buffered).unwrap();
     // The ingest waits for the transaction that holds a lock in the range.
     let pessimistic = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
     let mut locker = db.transaction(&pessimistic).unwrap();
     locker.put(table, &key(3), b"mine").unwrap();
     let how = IngestOptions { lock_timeout: Duration::from_millis(50), ..IngestOptions::default() };
     assert_eq!(db.ingest(&[(table, &file)], how).unwrap_err().kind(), Kind::TimedOut);
-    locker.commit(Sync::No).unwrap();
+    locker.commit(Durability::Buffered).unwrap();
     assert_eq!(table.get(&key(3)).unwrap().as_deref(), Some(&b"mine"[..]));
     db.ingest(&[(table, &file)], how).unwrap();
     assert_eq!(table.get(&key(3)).unwrap().as_deref(), Some(&value(b'a', 3)[..]));

@@ -257,14 +257,14 @@ fn an_ingested_range_delete_is_a_conflict() {
     apart.put(table, b"elsewhere", b"2").unwrap();
     db.ingest(&[(table, &file)], IngestOptions::default()).unwrap();
     assert!(writer.get(table, &key(7)).unwrap().is_some(), "it sees its moment");
-    assert_eq!(writer.commit(Sync::No).unwrap_err().kind(), Kind::Conflict);
-    apart.commit(Sync::No).unwrap();
+    assert_eq!(writer.commit(Durability::Buffered).unwrap_err().kind(), Kind::Conflict);
+    apart.commit(Durability::Buffered).unwrap();
     let pessimistic = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
     let mut locker = db.transaction(&pessimistic).unwrap();
     locker.put(table, &key(3), b"mine").unwrap();
     let how = IngestOptions { lock_timeout: Duration::from_millis(50), ..IngestOptions::default() };
     assert_eq!(db.ingest(&[(table, &file)], how).unwrap_err().kind(), Kind::TimedOut);
-    locker.commit(Sync::No).unwrap();
+    locker.commit(Durability::Buffered).unwrap();
     db.ingest(&[(table, &file)], how).unwrap();
     assert_eq!(table.get(&key(3)).unwrap(), None);
 }

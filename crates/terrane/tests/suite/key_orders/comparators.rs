@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use terrane::{Db, ExtentFileWriter, IngestOptions, Kind, Options, Sync, TransactionOptions};
+use terrane::{Db, Durability, ExtentFileWriter, IngestOptions, Kind, Options, TransactionOptions};
 
 use super::border::own;
 use super::orders::functions;
@@ -170,10 +170,10 @@ fn an_ingest_conflicts_with_the_scans_of_a_serializable_transaction() {
     };
     let beside = begin();
     table.put(b"900", b"v").unwrap();
-    beside.commit(Sync::No).unwrap();
+    beside.commit(Durability::Buffered).unwrap();
     let met = begin();
     table.put(b"10", b"v").unwrap();
-    assert_eq!(met.commit(Sync::No).unwrap_err().kind(), Kind::Conflict);
+    assert_eq!(met.commit(Durability::Buffered).unwrap_err().kind(), Kind::Conflict);
 }
 
 /// Range deletes that reach over several extents are cut behind the last key of each.

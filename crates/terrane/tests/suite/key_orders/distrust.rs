@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering as Memory;
 
-use terrane::{Db, Isolation, Kind, Sync, TransactionOptions};
+use terrane::{Db, Durability, Isolation, Kind, TransactionOptions};
 
 use super::border::own;
 use super::failing::{breaking, refused, with_a_breaking_table};
@@ -91,7 +91,7 @@ fn commit_with_failing_call(nth: i64) -> bool {
         table.put(&[key], b"v").unwrap();
     }
     comparator.calls_left.store(nth, Memory::SeqCst);
-    let committed = transaction.commit(Sync::No);
+    let committed = transaction.commit(Durability::Buffered);
     let has_failed = comparator.calls_left.swap(0, Memory::SeqCst) <= 0;
     if has_failed {
         refused("commit", committed);
@@ -116,7 +116,7 @@ fn a_range_delete_is_not_committed_if_the_comparator_fails() {
         transaction.put(db.default_table(), b"deleted", b"six rows").unwrap();
         table.delete_range(&[100], &[110]).unwrap();
         comparator.set(true);
-        refused("commit", transaction.commit(Sync::No));
+        refused("commit", transaction.commit(Durability::Buffered));
         assert!(db.get(b"deleted").unwrap().is_none());
     });
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::time::Duration;
 
-use terrane::{IndexedBatch, Kind, Row, Sync, Table};
+use terrane::{Durability, IndexedBatch, Kind, Row, Table};
 use terrane_base::Rng;
 
 use crate::transactions::support::{open, open_appending};
@@ -111,7 +111,7 @@ fn an_indexed_batch_reads_as_if_it_were_written() {
         let mut changed = 0;
         (0..20u8).for_each(|key| changed += u64::from(batch.changes_key(table, &[key])));
         assert!(batch.key_count() <= changed);
-        batch.write(&db, Sync::No).unwrap();
+        batch.write(&db, Durability::Buffered).unwrap();
         let rows: Rows = table.iter().map(Result::unwrap).collect();
         assert_eq!(rows, model, "seed {seed}");
         batch.clear();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use terrane::{Concurrency, Db, Isolation, Result, Sync, Transaction, TransactionOptions};
+use terrane::{Concurrency, Db, Durability, Isolation, Result, Transaction, TransactionOptions};
 use terrane_base::Rng;
 
 use crate::transactions::elle::{Elle, End};
@@ -95,9 +95,9 @@ fn run(mode: Concurrency, level: Isolation) -> Option<String> {
             let mut transaction = db.transaction(&options).unwrap();
             let done = body(&db, &mut transaction, &mut seen, &mut rng, level);
             let is_given_up = rng.below(10) == 0;
-            let end = match done
-                .and_then(|()| if is_given_up { Ok(None) } else { transaction.commit(Sync::No).map(Some) })
-            {
+            let end = match done.and_then(|()| {
+                if is_given_up { Ok(None) } else { transaction.commit(Durability::Buffered).map(Some) }
+            }) {
                 Ok(Some(_)) => End::Ok,
                 Ok(None) => End::Fail,
                 Err(error) => {

@@ -1,0 +1,52 @@
+//! Savepoints of an indexed batch.
+
+use terrane_base::Result;
+
+use super::{IndexedBatch, Savepoint, Undo};
+
+impl IndexedBatch {
+    /// Number of savepoints.
+    #[must_use]
+    pub fn savepoint_count(&self) -> usize {
+        self.savepoints.len()
+    }
+
+    /// Marks this moment, to go back to it.
+    pub fn set_savepoint(&mut self) {
+        self.savepoints.push(Savepoint { batch: self.batch.mark(), undo: self.undo.len() });
+    }
+
+    /// Takes back every change since the last savepoint, which goes.
+    ///
+    /// # Errors
+    /// `Invalid` if none is set.
+    pub fn rollback_to_savepoint(&mut self) -> Result<()> {
+        let savepoint = self.savepoints.pop().ok_or_else(no_savepoint)?;
+        for undo in self.undo.drain(savepoint.undo..).rev() {
+            let (Undo::Key(table, ..) | Undo::Operand(table, _) | Undo::Deleted(table, _)) = &undo;
+            let index = self.index.get_mut(table).expect("what was noted is in the index");
+            let before = index.keys.len();
+            index.take_back(undo);
+            self.key_count = self.key_count + index.keys.len() as u64 - before as u64;
+        }
+        self.batch.truncate(&savepoint.batch);
+        Ok(())
+    }
+
+    /// Forgets the last savepoint; the changes since stay.
+    ///
+    /// # Errors
+    /// `Invalid` if none is set.
+    pub fn pop_savepoint(&mut self) -> Result<()> {
+        self.savepoints.pop().ok_or_else(no_savepoint)?;
+        if self.savepoints.is_empty() {
+            self.undo.clear();
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn no_savepoint() -> terrane_base::Error {
+    terrane_base::Error::invalid("no savepoint is set: set one first")
+}
