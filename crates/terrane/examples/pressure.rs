@@ -38,7 +38,7 @@ pub(crate) fn main() -> Result<()> {
 
     // A caller that may lose a write asks not to wait at all.
     let mut sample = Batch::new();
-    sample.put(db.default_table(), b"sample", b"value")?;
+    sample.put(db.default_table(), "sample", "value")?;
     if let Err(error) = db.try_write(&sample, Durability::Buffered) {
         println!("left out: {error}");
     }

@@ -14,7 +14,7 @@ fn key(number: u64) -> [u8; 8] {
 fn fill(db: &Db, keys: u64) -> Result<()> {
     let mut batch = Batch::new();
     for number in 0..keys {
-        batch.put(db.default_table(), &key(number), b"value")?;
+        batch.put(db.default_table(), &key(number), "value")?;
         if batch.len() == 1000 {
             db.write(&batch, Durability::Buffered)?;
             batch.clear();

@@ -23,9 +23,9 @@ impl Table {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
     /// let table = db.default_table();
-    /// table.put(b"2024-01-30", b"..")?;
-    /// table.put(b"2024-02-01", b"..")?;
-    /// let january = table.approximate_count(&b"2024-01"[..]..&b"2024-02"[..])?;
+    /// table.put("2024-01-30", "..")?;
+    /// table.put("2024-02-01", "..")?;
+    /// let january = table.approximate_count("2024-01".."2024-02")?;
     /// assert_eq!((january.value, january.error), (1, 0));
     /// assert!(table.approximate_size(..)?.value > 20);
     /// # Ok(())
@@ -96,11 +96,11 @@ impl Table {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
     /// let table = db.default_table();
-    /// table.put(b"2024-01-30", b"..")?;
+    /// table.put("2024-01-30", "..")?;
     /// db.flush()?;
-    /// let dropped = table.delete_files_in_range(&b"2024-01"[..]..&b"2024-02"[..])?;
+    /// let dropped = table.delete_files_in_range("2024-01".."2024-02")?;
     /// assert_eq!((dropped.extents, dropped.entries), (1, 1));
-    /// assert_eq!(table.get(b"2024-01-30")?, None);
+    /// assert_eq!(table.get("2024-01-30")?, None);
     /// # Ok(())
     /// # }
     /// ```
@@ -138,8 +138,8 @@ impl Table {
     /// }
     /// let table = db.default_table();
     /// table.set_compaction_filter(Some(std::sync::Arc::new(NoDrafts)));
-    /// table.put(b"a", b"draft")?;
-    /// table.put(b"b", b"text")?;
+    /// table.put("a", "draft")?;
+    /// table.put("b", "text")?;
     /// db.compact_range(table, ..)?;
     /// assert_eq!(table.iter().count(), 1);
     /// # Ok(())

@@ -13,7 +13,7 @@ use terrane_engine::{ExternalFile, ExternalSummary, ExternalWriter, WriterSettin
 
 use crate::table::moment_at;
 
-/// Writes a file of sorted entries for [`Db::ingest`]: offline, without a database.
+/// Writes a file of sorted entries for [`Db::ingest`](crate::Db::ingest): offline, without a database.
 ///
 /// Keys come in order, each once. A file holds 1 GiB; continue longer data in another file. Without
 /// [`ExtentFileWriter::finish`] the file is removed.
@@ -24,15 +24,15 @@ use crate::table::moment_at;
 /// use terrane::{Db, ExtentFileWriter, IngestOptions, Options};
 /// let path = dir.path().join("countries.extents");
 /// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
-/// file.put(b"at", b"Austria")?;
-/// file.put(b"be", b"Belgium")?;
+/// file.put("at", "Austria")?;
+/// file.put("be", "Belgium")?;
 /// file.finish()?;
 ///
 /// let db = Db::open(dir.path().join("data"))?;
-/// db.put(b"be", b"older")?;
+/// db.put("be", "older")?;
 /// let ingested = db.ingest(&[(db.default_table(), &path)], IngestOptions::default())?;
 /// assert_eq!((ingested.entries, ingested.bytes_copied), (2, 0));
-/// assert_eq!(db.get(b"be")?.as_deref(), Some(&b"Belgium"[..]));
+/// assert_eq!(db.get("be")?.as_deref(), Some(&b"Belgium"[..]));
 /// # Ok(())
 /// # }
 /// ```
@@ -47,6 +47,16 @@ impl ExtentFileWriter {
     /// which keys come and which only tables with the same one take in; and `merge_operator`: with one the
     /// file may have operands, and only tables with the same one take it in.
     ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// use terrane::{ExtentFileWriter, Options};
+    /// let path = dir.path().join("rows.extents");
+    /// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
+    /// file.put("a", "1")?;
+    /// file.finish()?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `Invalid` if there is something at `path`, an option is out of range, or the order is not a built-in
     /// one; `Io`.
@@ -55,6 +65,19 @@ impl ExtentFileWriter {
     }
 
     /// [`ExtentFileWriter::create`] with orders of keys that are not built in.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// use terrane::{ExtentFileWriter, KeyOrders, Options};
+    /// let mut options = Options::default();
+    /// options.set("key_order", "reverse")?;
+    /// let path = dir.path().join("rows.extents");
+    /// let mut file = ExtentFileWriter::create_with_orders(&path, &options, &KeyOrders::new())?;
+    /// file.put("b", "2")?;
+    /// file.put("a", "1")?;
+    /// file.finish()?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`ExtentFileWriter::create`].
@@ -67,6 +90,15 @@ impl ExtentFileWriter {
     }
 
     /// [`ExtentFileWriter::create_with_orders`] on another device: for simulators and tests.
+    ///
+    /// ```
+    /// use terrane::{ExtentFileWriter, KeyOrders, MemoryDevice, Options};
+    /// let disk = MemoryDevice::new(64 << 20).disk();
+    /// let mut file = ExtentFileWriter::create_on(disk, "/rows", &Options::default(), &KeyOrders::new())?;
+    /// file.put("a", "1")?;
+    /// file.finish()?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`ExtentFileWriter::create`].
@@ -91,6 +123,18 @@ impl ExtentFileWriter {
 
     /// Adds a value. The time to live of the table does not hold for it: see [`ExtentFileWriter::put_until`].
     ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// use terrane::{ExtentFileWriter, Options};
+    /// let path = dir.path().join("rows.extents");
+    /// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
+    /// file.put("a", "1")?;
+    /// file.put("b", "2")?;
+    /// assert!(file.put("b", "again").is_err()); // keys come in order, each once
+    /// file.finish()?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `Invalid` if the key does not come after the one before it, or beyond the limits; `Full` if the file
     /// has 1 GiB already, or the device no room; `Io`.
@@ -103,6 +147,16 @@ impl ExtentFileWriter {
     }
 
     /// As [`ExtentFileWriter::put`], with an expiry time in milliseconds since the beginning of 1970.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// use terrane::{ExtentFileWriter, Options};
+    /// let path = dir.path().join("rows.extents");
+    /// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
+    /// file.put_until("licence", "ada", std::time::Duration::from_secs(4_102_444_800))?; // the year 2100
+    /// file.finish()?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`ExtentFileWriter::put`].
@@ -120,6 +174,16 @@ impl ExtentFileWriter {
     }
 
     /// Adds a delete: it removes the key from the table.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// use terrane::{ExtentFileWriter, Options};
+    /// let path = dir.path().join("rows.extents");
+    /// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
+    /// file.delete("a")?;
+    /// assert_eq!(file.finish()?.entries, 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`ExtentFileWriter::put`].
@@ -142,18 +206,18 @@ impl ExtentFileWriter {
     /// # let path = dir.path().join("january.extents");
     /// use terrane::{Db, ExtentFileWriter, IngestOptions, Options};
     /// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
-    /// file.put(b"2024-01-15", b"corrected")?;
-    /// file.delete_range(b"2024-01", b"2024-02")?;
+    /// file.put("2024-01-15", "corrected")?;
+    /// file.delete_range("2024-01", "2024-02")?;
     /// file.finish()?;
     ///
     /// let db = Db::open(dir.path().join("data"))?;
     /// for day in [b"2024-01-15", b"2024-01-30", b"2024-02-01"] {
-    ///     db.put(day, b"..")?;
+    ///     db.put(day, "..")?;
     /// }
     /// let ingested = db.ingest(&[(db.default_table(), &path)], IngestOptions::default())?;
     /// assert_eq!((ingested.entries, ingested.range_deletes), (1, 1));
-    /// assert_eq!(db.get(b"2024-01-15")?.as_deref(), Some(&b"corrected"[..]));
-    /// assert_eq!((db.get(b"2024-01-30")?, db.default_table().iter().count()), (None, 2));
+    /// assert_eq!(db.get("2024-01-15")?.as_deref(), Some(&b"corrected"[..]));
+    /// assert_eq!((db.get("2024-01-30")?, db.default_table().iter().count()), (None, 2));
     /// # Ok(())
     /// # }
     /// ```
@@ -179,17 +243,17 @@ impl ExtentFileWriter {
     /// # let path = dir.path().join("visits.extents");
     /// use terrane::{Db, ExtentFileWriter, IngestOptions, Options, TableOptions, counter};
     /// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
-    /// assert!(file.merge(b"k", &counter::encode(2)).is_err());
+    /// assert!(file.merge("k", counter::encode(2)).is_err());
     /// file.set_merge_operator("counter")?;
-    /// file.merge(b"k", &counter::encode(2))?;
+    /// file.merge("k", counter::encode(2))?;
     /// assert!(file.set_merge_operator("append").is_err());
     /// file.finish()?;
     ///
     /// let db = Db::open(dir.path().join("data"))?;
     /// assert!(db.ingest(&[(db.default_table(), &path)], IngestOptions::default()).is_err());
-    /// let counters = db.create_table("counters", &TableOptions::new().set("merge_operator", "counter")?)?;
+    /// let counters = db.create_table("counters", &TableOptions::new().merge_operator("counter"))?;
     /// db.ingest(&[(&counters, &path)], IngestOptions::default())?;
-    /// assert!(counters.contains(b"k")?);
+    /// assert!(counters.contains("k")?);
     /// # Ok(())
     /// # }
     /// ```
@@ -202,6 +266,17 @@ impl ExtentFileWriter {
 
     /// Adds an operand for the merge operator that the file was made with.
     ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// use terrane::{ExtentFileWriter, Options, counter};
+    /// let path = dir.path().join("visits.extents");
+    /// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
+    /// file.set_merge_operator("counter")?;
+    /// file.merge("page", counter::encode(1))?;
+    /// file.finish()?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`ExtentFileWriter::put`], and `Invalid` for a file without a merge operator.
     pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
@@ -213,12 +288,33 @@ impl ExtentFileWriter {
     }
 
     /// Bytes of the file so far, about.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// use terrane::{ExtentFileWriter, Options};
+    /// let path = dir.path().join("rows.extents");
+    /// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
+    /// file.put("a", [0; 1000])?;
+    /// println!("about {} bytes", file.bytes());
+    /// file.finish()?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.inner.bytes()
     }
 
     /// Ends the file; it is durable on return.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// use terrane::{ExtentFileWriter, Options};
+    /// let path = dir.path().join("rows.extents");
+    /// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
+    /// file.put("a", "1")?;
+    /// assert_eq!(file.finish()?.entries, 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` if nothing was added, `Full`, `Io`. Nothing is at the path then.
@@ -254,6 +350,18 @@ pub struct ExtentFileInfo {
 }
 
 /// Reads the description of a file; with `verify` also everything in it, and every checksum.
+///
+/// ```
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// use terrane::{ExtentFileWriter, Options};
+/// let path = dir.path().join("rows.extents");
+/// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
+/// file.put("a", "1")?;
+/// file.finish()?;
+/// let about = terrane::inspect_extent_file(&path, true)?;
+/// assert_eq!((about.entries, about.first.as_slice()), (1, &b"a"[..]));
+/// # Ok::<(), terrane::Error>(())
+/// ```
 ///
 /// # Errors
 /// `Corrupt`, naming file and offset: the first thing that is wrong. `NotFound`, `Io`.

@@ -9,10 +9,10 @@ use terrane_engine::{Engine, IngestFile, IngestOptions, Ingested};
 use crate::{Db, Table};
 
 impl Db {
-    /// Takes files of [`ExtentFileWriter`] in, any number into any number of tables, as one commit: all or
-    /// nothing, durable on return. What they hold is newer than every commit before and older than every one
-    /// after; snapshots that are older do not see it, and transactions that have read any of their ranges
-    /// conflict with it.
+    /// Takes files of [`ExtentFileWriter`](crate::ExtentFileWriter) in, any number into any number of tables,
+    /// as one commit: all or nothing, durable on return. What they hold is newer than every commit before and
+    /// older than every one after; snapshots that are older do not see it, and transactions that have read
+    /// any of their ranges conflict with it.
     ///
     /// A file becomes a data file of the database by another name, without a copy, if it lies on the same
     /// file system; no process may write to it any more. Its own name may be removed at any time
@@ -22,6 +22,19 @@ impl Db {
     /// A writer into the ranges of the files waits until memory was flushed there and one edit was written,
     /// which the device decides. As for pacing, no lock timeout bounds this wait, but the deadline of
     /// [`Db::write_with_deadline`] does. A transaction waits as for any lock. Other writers continue.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// use terrane::{Db, ExtentFileWriter, IngestOptions, Options};
+    /// let path = dir.path().join("rows.extents");
+    /// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
+    /// file.put("a", "1")?;
+    /// file.finish()?;
+    /// let db = Db::open(dir.path().join("data"))?;
+    /// db.ingest(&[(db.default_table(), &path)], IngestOptions::default())?;
+    /// assert!(db.contains("a")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` for a file that was written for another order of keys or another merge operator than its
@@ -52,7 +65,7 @@ impl Db {
     /// let squares = (0..1000u64).map(|n| (n.to_be_bytes(), (n * n).to_string()));
     /// let loaded = db.bulk_load(db.default_table(), squares)?;
     /// assert_eq!(loaded.entries, 1000);
-    /// assert_eq!(db.get(&12u64.to_be_bytes())?.as_deref(), Some(&b"144"[..]));
+    /// assert_eq!(db.get(12u64.to_be_bytes())?.as_deref(), Some(&b"144"[..]));
     /// # Ok(())
     /// # }
     /// ```

@@ -26,7 +26,7 @@ use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, 
 /// ```
 ///
 /// Both ends are of one type, so byte strings of different lengths are written as strings or as slices:
-/// `"a".."bc"` or `&b"a"[..]..&b"bc"[..]`. A function that is generic over [`RangeBounds`] passes its range on
+/// `"a".."bc"` or `"a".."bc"`. A function that is generic over [`RangeBounds`] passes its range on
 /// as the pair of its bounds.
 pub trait KeyBounds {
     /// The lower bound.

@@ -33,8 +33,8 @@ impl Table {
     /// # fn main() -> terrane::Result<()> {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
-    /// let table = db.create_table("t", &terrane::TableOptions::new().set("key_order", "reverse")?)?;
-    /// assert!(table.compare_keys(b"b", b"a")?.is_lt());
+    /// let table = db.create_table("t", &terrane::TableOptions::new().key_order("reverse"))?;
+    /// assert!(table.compare_keys("b", "a")?.is_lt());
     /// # Ok(())
     /// # }
     /// ```

@@ -27,8 +27,9 @@
 //! # }
 //! ```
 //!
-//! Keys and values are whatever borrows as bytes (`impl AsRef<[u8]>`): strings, arrays, vectors, slices; ranges
-//! are those of Rust over any of these ([`KeyBounds`]). What is read, a [`Value`] or a [`Row`], owns its bytes.
+//! Keys and values are whatever borrows as bytes (`impl AsRef<[u8]>`): strings, arrays, vectors, slices;
+//! ranges are those of Rust over any of these ([`KeyBounds`]). What is read, a [`Value`] or a [`Row`], owns
+//! its bytes.
 //!
 //! # What survives what
 //!
@@ -52,10 +53,10 @@
 //! # fn main() -> terrane::Result<()> {
 //! # let dir = tempfile::tempdir().expect("temporary directory");
 //! # let db = terrane::Db::open(dir.path().join("data"))?;
-//! db.put(b"k", b"v")?;
+//! db.put("k", "v")?;
 //! db.flush()?;
 //! let before = terrane::read_counters();
-//! db.get(b"k")?;
+//! db.get("k")?;
 //! let read = terrane::read_counters() - before;
 //! assert_eq!((read.reads, read.runs_searched), (1, 2)); // the memtable and level 1
 //! assert_eq!(read.data_blocks_searched, 1);

@@ -107,7 +107,7 @@ impl Db {
     /// db.wait_until_quiescent()?;
     /// db.pause_background();
     /// for round in 0..3u8 {
-    ///     db.put(b"k", &[round])?;
+    ///     db.put("k", &[round])?;
     ///     db.flush_to_run(table)?; // one more overflow run
     /// }
     /// assert_eq!(db.shape().tables[0].runs.len(), 3);
@@ -115,7 +115,7 @@ impl Db {
     /// assert_eq!(db.shape().tables[0].runs.len(), 0);
     /// db.compact_level(table, 1)?; // and on into level 2
     /// assert_eq!(db.shape().tables[0].levels[0].extents, 0);
-    /// assert_eq!(db.get(b"k")?.as_deref(), Some(&[2][..]));
+    /// assert_eq!(db.get("k")?.as_deref(), Some(&[2][..]));
     /// # Ok(())
     /// # }
     /// ```
@@ -238,8 +238,8 @@ impl Table {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
     /// let cities = db.create_table("cities", &terrane::TableOptions::new())?;
-    /// cities.put(b"oslo", b"717710")?;
-    /// db.put(b"k", b"v")?;
+    /// cities.put("oslo", "717710")?;
+    /// db.put("k", "v")?;
     /// cities.flush()?;
     /// let shape = db.shape();
     /// let in_memory = |name: &str| shape.tables.iter().find(|table| table.name == name).map(|table| table.memtable_entries);

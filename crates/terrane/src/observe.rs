@@ -21,7 +21,7 @@ impl Db {
     /// # fn main() -> terrane::Result<()> {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
-    /// db.put(b"k", b"v")?;
+    /// db.put("k", "v")?;
     /// let statistics = db.statistics();
     /// assert_eq!(statistics.get("records_written").map(|value| value.number()), Some(1));
     /// let table = statistics.table("default").expect("every database has it");
@@ -105,7 +105,7 @@ impl Db {
     }
 
     /// Damage that scrubbing found since the open, each damaged part once. Off unless
-    /// [`Options::scrub_bytes_per_second`] is set.
+    /// [`Options::scrub_bytes_per_second`](crate::Options) is set.
     ///
     /// ```
     /// use terrane::{Db, Options};
@@ -174,7 +174,7 @@ impl Db {
     ///     }
     /// }
     /// db.add_listener(std::sync::Arc::new(Prints))?;
-    /// db.put(b"k", b"v")?;
+    /// db.put("k", "v")?;
     /// db.flush()?;
     /// db.close()
     /// # }
@@ -202,7 +202,7 @@ impl Db {
     /// }
     /// let counts = Arc::new(Counts::default());
     /// db.add_listener(counts.clone())?;
-    /// db.put(b"k", b"v")?;
+    /// db.put("k", "v")?;
     /// db.flush()?;
     /// db.wait_for_listeners()?;
     /// assert_eq!(counts.0.load(Ordering::Relaxed), 1);
@@ -222,7 +222,7 @@ impl Db {
     /// # fn main() -> terrane::Result<()> {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
-    /// db.put(b"k", b"v")?;
+    /// db.put("k", "v")?;
     /// let segments = db.segments();
     /// let active = segments.iter().find(|segment| segment.is_active).expect("commits go somewhere");
     /// assert!(active.used_bytes > 0 && active.file.as_ref().is_some_and(|file| file.exists()));
@@ -255,7 +255,7 @@ impl Db {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
     /// let report = db.snapshot_labelled("nightly report");
-    /// db.put(b"k", b"v")?;
+    /// db.put("k", "v")?;
     /// let readers = db.live_readers();
     /// assert_eq!(readers[0].origin.label.as_deref(), Some("nightly report"));
     /// assert_eq!(readers[0].records_since, 1);
@@ -281,8 +281,8 @@ impl Table {
     /// # fn main() -> terrane::Result<()> {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
-    /// db.put(b"a", b"1")?;
-    /// db.put(b"b", b"2")?;
+    /// db.put("a", "1")?;
+    /// db.put("b", "2")?;
     /// db.flush()?;
     /// let extents = db.default_table().extents()?;
     /// assert_eq!((extents[0].smallest.as_slice(), extents[0].largest.as_slice()), (&b"a"[..], &b"b"[..]));
@@ -306,14 +306,14 @@ impl Table {
     }
 
     /// The options of the table that its rows and its writers depend on, as [`TableOptions::set`] takes them:
-    /// `merge_operator`, `key_order`, `time_to_live` and `prefix_extractor`, as far as they are not the defaults
-    /// of a table.
+    /// `merge_operator`, `key_order`, `time_to_live` and `prefix_extractor`, as far as they are not the
+    /// defaults of a table.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
-    /// let options = terrane::TableOptions::new().set("merge_operator", "counter")?;
+    /// let options = terrane::TableOptions::new().merge_operator("counter");
     /// let visits = db.create_table("visits", &options)?;
     /// assert_eq!(visits.kept_options(), [("merge_operator".to_owned(), "counter".to_owned())]);
     /// assert!(db.default_table().kept_options().is_empty());

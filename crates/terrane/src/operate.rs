@@ -68,13 +68,13 @@ impl Db {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let (path, copy) = (dir.path().join("data"), dir.path().join("copy"));
     /// let db = terrane::Db::open(&path)?;
-    /// db.put(b"k", b"before")?;
+    /// db.put("k", "before")?;
     /// let checkpoint = db.checkpoint(&copy)?;
-    /// db.put(b"k", b"after")?;
+    /// db.put("k", "after")?;
     /// let second = terrane::Db::open(&checkpoint.path)?;
-    /// assert_eq!(second.get(b"k")?.as_deref(), Some(&b"before"[..]));
-    /// second.put(b"k", b"elsewhere")?;
-    /// assert_eq!(db.get(b"k")?.as_deref(), Some(&b"after"[..]));
+    /// assert_eq!(second.get("k")?.as_deref(), Some(&b"before"[..]));
+    /// second.put("k", "elsewhere")?;
+    /// assert_eq!(db.get("k")?.as_deref(), Some(&b"after"[..]));
     /// # Ok(())
     /// # }
     /// ```
@@ -95,7 +95,7 @@ impl Db {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
     /// let mut batch = terrane::Batch::new();
-    /// batch.put(db.default_table(), b"k", b"v")?;
+    /// batch.put(db.default_table(), "k", "v")?;
     /// match db.try_write(&batch, terrane::Durability::Buffered) {
     ///     Ok(_) => {}
     ///     Err(error) if error.kind() == terrane::Kind::Busy => println!("tell the client to slow down"),

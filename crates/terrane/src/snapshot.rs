@@ -23,10 +23,10 @@ pub(crate) fn pin(engine: &Arc<Engine>, origin: Origin) -> Pin {
 /// # fn main() -> terrane::Result<()> {
 /// # let dir = tempfile::tempdir().expect("temporary directory");
 /// # let db = terrane::Db::open(dir.path().join("data"))?;
-/// db.put(b"k", b"old")?;
+/// db.put("k", "old")?;
 /// let before = db.snapshot();
-/// db.put(b"k", b"new")?;
-/// assert_eq!(before.get(db.default_table(), b"k")?.as_deref(), Some(&b"old"[..]));
+/// db.put("k", "new")?;
+/// assert_eq!(before.get(db.default_table(), "k")?.as_deref(), Some(&b"old"[..]));
 /// # Ok(())
 /// # }
 /// ```

@@ -86,14 +86,14 @@ impl TableOptions {
 
 typed! {
     /// The merge operator that folds the operands of [`Table::merge`](crate::Table::merge), by its name: a
-    /// built-in one (`counter`, `append`, `max`, `min`) or one that the database is opened with. A table keeps
-    /// it.
+    /// built-in one (`counter`, `append`, `max`, `min`) or one that the database is opened with. A table
+    /// keeps it.
     merge_operator(name: impl Into<String>) = name.into(), "\"counter\"";
     /// The order of the keys, by its name: `bytewise`, `reverse`, or one that the database is opened with. A
     /// table keeps it.
     key_order(name: impl Into<String>) = name.into(), "\"reverse\"";
-    /// What of a key the filters hold beside the whole key: `fixed:BYTES`, `capped:BYTES`, `until:DELIMITER`, or
-    /// the name of one that the database is opened with.
+    /// What of a key the filters hold beside the whole key: `fixed:BYTES`, `capped:BYTES`, `until:DELIMITER`,
+    /// or the name of one that the database is opened with.
     prefix_extractor(name: impl Into<String>) = name.into(), "\"until:/\"";
     /// How long rows live from their write on.
     time_to_live(ttl: Duration) = TimeToLive::of(ttl).show(), "std::time::Duration::from_secs(3600)";
@@ -113,7 +113,7 @@ typed! {
     overflow_runs_max(runs: u64) = runs.show(), "20";
     /// Compact the table automatically.
     auto_compaction(is_on: bool) = is_on.show(), "false";
-    /// Percentage of the live bytes of the largest level that all stored bytes may reach before levels are merged
-    /// early; 0 for no limit.
+    /// Percentage of the live bytes of the largest level that all stored bytes may reach before levels are
+    /// merged early; 0 for no limit.
     space_amplification_max_percent(percent: u64) = percent.show(), "150";
 }

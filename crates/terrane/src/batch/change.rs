@@ -234,8 +234,8 @@ impl Batch {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
     /// let mut batch = terrane::Batch::new();
-    /// batch.put(db.default_table(), b"k", b"v")?;
-    /// batch.log_data(b"written by a test")?;
+    /// batch.put(db.default_table(), "k", "v")?;
+    /// batch.log_data("written by a test")?;
     /// let seq = db.write(&batch, terrane::Durability::Buffered)?;
     /// let told = db.changes(seq)?.next().expect("it is visible")?;
     /// let kinds: Vec<_> = told.changes().map(|change| change.kind).collect();

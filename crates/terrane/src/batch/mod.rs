@@ -14,8 +14,8 @@ use crate::Table;
 /// # let dir = tempfile::tempdir().expect("temporary directory");
 /// # let db = terrane::Db::open(dir.path().join("data"))?;
 /// let mut batch = terrane::Batch::new();
-/// batch.put(db.default_table(), b"from", b"90")?;
-/// batch.put(db.default_table(), b"to", b"110")?;
+/// batch.put(db.default_table(), "from", "90")?;
+/// batch.put(db.default_table(), "to", "110")?;
 /// db.write(&batch, terrane::Durability::Synced)?;
 /// # Ok(())
 /// # }

@@ -10,6 +10,17 @@ use crate::{Durability, Table};
 impl Session {
     /// Asks for the value of `key`. Answer: [`Answer::Value`](super::Answer::Value).
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// let asked = session.get(table, "k")?;
+    /// session.finish(&mut |ticket, answer| assert!(ticket == asked && answer.is_ok()));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `Busy` if the ring of the core is full: collect answers and submit again. `Invalid` for a key beyond
     /// the limit or a table that no core owns. `Cancelled` after a close.
@@ -29,6 +40,17 @@ impl Session {
 
     /// Asks for the values of several keys of one partition, of one moment. Answer:
     /// [`Answer::Values`](super::Answer::Values).
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// session.multi_get(table, &[b"a", b"b"])?;
+    /// assert_eq!(session.finish(&mut |_, answer| assert!(answer.is_ok())), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Session::get`], and `Invalid` for keys of several partitions.
@@ -57,6 +79,21 @@ impl Session {
     /// [`SCAN_BYTES_MAX`](super::SCAN_BYTES_MAX). The core of `start` reads them, beyond its range too; there
     /// the session's earlier writes may still be missing. Answer: [`Answer::Rows`](super::Answer::Rows).
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::{Answer, Cores};
+    /// table.put("b", "2")?;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// session.scan(table, "a", 10)?;
+    /// session.finish(&mut |_, answer| match answer {
+    ///     Ok(Answer::Rows(rows)) => assert_eq!(rows.len(), 1),
+    ///     _ => unreachable!("a scan is answered with rows"),
+    /// });
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Session::get`].
     pub fn scan(&mut self, table: &Table, start: impl AsRef<[u8]>, rows_max: usize) -> Result<Ticket> {
@@ -64,6 +101,17 @@ impl Session {
     }
 
     /// [`Session::scan`] downward, from the last key at or before `start`.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// session.scan_back(table, "z", 10)?; // down from z
+    /// session.finish(&mut |_, answer| assert!(answer.is_ok()));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Session::get`].
@@ -83,6 +131,18 @@ impl Session {
     }
 
     /// Sets `key` to `value`. Answer: [`Answer::Written`](super::Answer::Written).
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// session.put(table, "k", "v", terrane::Durability::Buffered)?;
+    /// session.finish(&mut |_, answer| assert!(answer.is_ok()));
+    /// assert!(table.contains("k")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Session::get`], and `Invalid` for a value beyond the limit.
@@ -107,6 +167,17 @@ impl Session {
     }
 
     /// Removes `key`; fine if it is not there. Answer: [`Answer::Written`](super::Answer::Written).
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// session.delete(table, "k", terrane::Durability::Buffered)?;
+    /// session.finish(&mut |_, answer| assert!(answer.is_ok()));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Session::get`].

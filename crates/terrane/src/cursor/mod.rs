@@ -15,7 +15,7 @@ use crate::snapshot::Pin;
 /// # let dir = tempfile::tempdir().expect("temporary directory");
 /// # let db = terrane::Db::open(dir.path().join("data"))?;
 /// for number in 0..10u8 {
-///     db.put(&[number], b"v")?;
+///     db.put(&[number], "v")?;
 /// }
 /// let mut cursor = db.default_table().cursor();
 /// cursor.seek(&[7])?;
@@ -98,11 +98,11 @@ impl Cursor {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
     /// let mut cursor = db.default_table().cursor();
-    /// db.put(b"k", b"v")?;
-    /// cursor.seek(b"k")?;
+    /// db.put("k", "v")?;
+    /// cursor.seek("k")?;
     /// assert!(cursor.row().is_none());
     /// cursor.refresh();
-    /// cursor.seek(b"k")?;
+    /// cursor.seek("k")?;
     /// assert!(cursor.row().is_some());
     /// # Ok(())
     /// # }
@@ -128,7 +128,7 @@ impl Cursor {
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
     /// let mut cursor = db.default_table().cursor();
     /// assert!(cursor.is_current());
-    /// db.put(b"k", b"v")?;
+    /// db.put("k", "v")?;
     /// assert!(!cursor.is_current());
     /// cursor.refresh();
     /// assert!(cursor.is_current());

@@ -15,10 +15,10 @@ impl Table {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
     /// for key in [b"a", b"b", b"c"] {
-    ///     db.put(key, b"v")?;
+    ///     db.put(key, "v")?;
     /// }
-    /// let mut cursor = db.default_table().range_cursor(b"b".as_slice()..b"c".as_slice())?;
-    /// cursor.seek(b"a")?;
+    /// let mut cursor = db.default_table().range_cursor("b".."c")?;
+    /// cursor.seek("a")?;
     /// assert_eq!(cursor.row().map(|(key, _)| key), Some(&b"b"[..]));
     /// cursor.next()?;
     /// assert!(cursor.row().is_none());
@@ -42,7 +42,7 @@ impl Table {
     /// # fn main() -> terrane::Result<()> {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
-    /// let before = db.put(b"a", b"1").map(|()| db.snapshot().seq())?;
+    /// let before = db.put("a", "1").map(|()| db.snapshot().seq())?;
     /// db.flush()?;
     /// let table = db.default_table();
     /// // Only what has changed since.

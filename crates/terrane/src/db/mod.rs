@@ -31,15 +31,15 @@ use crate::{Table, TableOptions};
 ///
 /// # Handles
 ///
-/// The clones of a `Db` keep the database open. [`Db::close`], or the drop of the last clone, closes it, whatever
-/// else is still there; where the last clone is dropped in a callback, a thread of its own closes it a little
-/// later. From then on
+/// The clones of a `Db` keep the database open. [`Db::close`], or the drop of the last clone, closes it,
+/// whatever else is still there; where the last clone is dropped in a callback, a thread of its own closes it
+/// a little later. From then on
 ///
-/// * writes, transactions and changes of tables fail with [`Kind::Cancelled`](crate::Kind::Cancelled), through
-///   whichever handle;
-/// * a [`Table`], [`Snapshot`](crate::Snapshot), [`Iter`](crate::Iter) or [`Cursor`](crate::Cursor) that is still
-///   there keeps reading what it saw, from the files that the database had. Drop it before the database is opened
-///   again: that opening knows nothing of it and uses the space of extents again that it has replaced.
+/// * writes, transactions and changes of tables fail with [`Kind::Cancelled`](crate::Kind::Cancelled),
+///   whatever handle they go through;
+/// * a [`Table`], [`Snapshot`](crate::Snapshot), [`Iter`](crate::Iter) or [`Cursor`](crate::Cursor) that is
+///   still there keeps reading what it saw, from the files that the database had. Drop it before the database
+///   is opened again: that opening knows nothing of it and may use the space of the extents that it reads.
 ///
 /// Store the `Db` beside the tables, then, and not the tables alone.
 ///

@@ -73,7 +73,8 @@ impl Db {
         self.default_table().range(range)
     }
 
-    /// The rows of the default table whose keys begin with `prefix`. See [`Table::prefix`](crate::Table::prefix).
+    /// The rows of the default table whose keys begin with `prefix`. See
+    /// [`Table::prefix`](crate::Table::prefix).
     ///
     /// ```
     /// # let db = terrane::Db::open_in_memory()?;

@@ -36,8 +36,8 @@ pub(crate) use write::moment_at;
 ///
 /// # After the close
 ///
-/// A table does not keep the database open: [`Db`](crate::Db) does, and once that is closed, or its last handle
-/// was dropped, writes through tables that are still there fail with
+/// A table does not keep the database open: [`Db`](crate::Db) does, and once that is closed, or its last
+/// handle was dropped, writes through tables that are still there fail with
 /// [`Kind::Cancelled`](crate::Kind::Cancelled). Reads go on: see [`Db`](crate::Db#handles).
 #[derive(Clone)]
 pub struct Table {
@@ -103,8 +103,8 @@ impl Table {
         options.overrides.iter().try_for_each(|(name, value)| self.set_option(name, value))
     }
 
-    /// Changes one option of the open table, by its name and as text, as [`TableOptions::set`] takes them: see
-    /// [`Table::set_options`].
+    /// Changes one option of the open table, by its name and as text, as [`TableOptions::set`] takes them:
+    /// see [`Table::set_options`].
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

@@ -142,7 +142,8 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// As [`Table::put`], and `Invalid` if the table has no merge operator, or its operator refuses the operand.
+    /// As [`Table::put`], and `Invalid` if the table has no merge operator, or its operator refuses the
+    /// operand.
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
         self.merge_bytes(key.as_ref(), operand.as_ref())
     }

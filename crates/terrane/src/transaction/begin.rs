@@ -9,6 +9,16 @@ use crate::{Db, Durability};
 impl Db {
     /// Begins a transaction.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// transaction.commit(terrane::Durability::Buffered)?;
+    /// assert!(table.contains("k")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `Invalid` if the database is open for reading only, `Cancelled` after a close.
     #[track_caller]
@@ -24,9 +34,10 @@ impl Db {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
     /// let table = db.default_table();
-    /// let count = db.transact(&terrane::TransactionOptions::default(), terrane::Durability::Buffered, 10, |transaction| {
-    ///     let count = transaction.get(table, b"visits")?.map_or(0, |value| value[0]) + 1;
-    ///     transaction.put(table, b"visits", &[count])?;
+    /// let options = terrane::TransactionOptions::default();
+    /// let count = db.transact(&options, terrane::Durability::Buffered, 10, |transaction| {
+    ///     let count = transaction.get(table, "visits")?.map_or(0, |value| value[0]) + 1;
+    ///     transaction.put(table, "visits", &[count])?;
     ///     Ok(count)
     /// })?;
     /// assert_eq!(count, 1);
@@ -57,6 +68,16 @@ impl Db {
     }
 
     /// The names of the prepared transactions that wait to be committed or rolled back.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// transaction.prepare("payment 7")?;
+    /// assert_eq!(db.prepared(), ["payment 7"]);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn prepared(&self) -> Vec<String> {
         self.engine().prepared()
@@ -64,6 +85,17 @@ impl Db {
 
     /// Commits the transaction that is prepared as `name`. Returns its position in the order of commits.
     /// Changes of a table that was dropped meanwhile are left out.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// transaction.prepare("payment 7")?;
+    /// db.commit_prepared("payment 7", terrane::Durability::Synced)?;
+    /// assert!(table.contains("k")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `NotFound` if nothing is prepared under the name, `Busy` while another thread resolves it. As
@@ -73,6 +105,17 @@ impl Db {
     }
 
     /// Rolls the transaction back that is prepared as `name`; on disk when this returns.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// transaction.prepare("payment 7")?;
+    /// db.rollback_prepared("payment 7")?;
+    /// assert!(!table.contains("k")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Db::commit_prepared`].

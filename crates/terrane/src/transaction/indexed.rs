@@ -114,14 +114,14 @@ enum Undo {
 /// # let dir = tempfile::tempdir().expect("temporary directory");
 /// # let db = terrane::Db::open(dir.path().join("data"))?;
 /// let table = db.default_table();
-/// db.put(b"a", b"1")?;
+/// db.put("a", "1")?;
 /// let mut batch = terrane::IndexedBatch::new();
-/// batch.put(table, b"b", b"2")?;
+/// batch.put(table, "b", "2")?;
 /// batch.set_savepoint();
-/// batch.delete(table, b"a")?;
-/// assert!(batch.get(table, b"a")?.is_none()); // its own delete
+/// batch.delete(table, "a")?;
+/// assert!(batch.get(table, "a")?.is_none()); // its own delete
 /// batch.rollback_to_savepoint()?;
-/// assert!(batch.get(table, b"a")?.is_some()); // what the database has
+/// assert!(batch.get(table, "a")?.is_some()); // what the database has
 /// let keys: Vec<_> = batch.range(table, ..).map(|row| row.map(|(key, _)| key)).collect::<Result<_, _>>()?;
 /// assert_eq!(keys, [b"a", b"b"]);
 /// batch.write(&db, terrane::Durability::Buffered)?;
@@ -140,6 +140,10 @@ pub struct IndexedBatch {
 
 impl IndexedBatch {
     /// An empty batch.
+    ///
+    /// ```
+    /// assert!(terrane::IndexedBatch::new().is_empty());
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -171,30 +175,78 @@ impl IndexedBatch {
     }
 
     /// Number of changes, including those that a later one hides.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "k", "1")?;
+    /// batch.put(table, "k", "2")?;
+    /// assert_eq!(batch.len(), 2);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.batch.len()
     }
 
     /// Number of keys that it changes individually; keys in a range that it deletes later do not count.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "k", "1")?;
+    /// batch.put(table, "k", "2")?;
+    /// assert_eq!(batch.key_count(), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn key_count(&self) -> u64 {
         self.key_count
     }
 
     /// Returns true if it holds no change.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.delete(table, "k")?;
+    /// assert!(!batch.is_empty());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.batch.is_empty()
     }
 
     /// Bytes of the changes as they are journaled.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "k", [0; 1000])?;
+    /// assert!(batch.bytes() > 1000);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.batch.bytes()
     }
 
     /// Removes every change and every savepoint.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "k", "v")?;
+    /// batch.clear();
+    /// assert!(batch.get(table, "k")?.is_none());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn clear(&mut self) {
         self.batch.clear();
         self.index.clear();
@@ -205,6 +257,16 @@ impl IndexedBatch {
 
     /// Writes the changes to the database, all or nothing, and keeps them here. Returns their position in the
     /// order of commits.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "k", "v")?;
+    /// batch.write(&db, terrane::Durability::Synced)?;
+    /// assert!(table.contains("k")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Db::write`].

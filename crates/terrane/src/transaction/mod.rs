@@ -41,12 +41,12 @@ use crate::{Db, Durability, Snapshot, Table};
 /// # let dir = tempfile::tempdir().expect("temporary directory");
 /// # let db = terrane::Db::open(dir.path().join("data"))?;
 /// let table = db.default_table();
-/// db.put(b"stock", b"3")?;
+/// db.put("stock", "3")?;
 /// let mut sale = db.transaction(&terrane::TransactionOptions::default())?;
-/// if sale.get(table, b"stock")?.as_deref() == Some(b"3") {
-///     sale.put(table, b"stock", b"2")?;
+/// if sale.get(table, "stock")?.as_deref() == Some(b"3") {
+///     sale.put(table, "stock", "2")?;
 /// }
-/// db.put(b"stock", b"0")?; // another writer was faster
+/// db.put("stock", "0")?; // another writer was faster
 /// assert_eq!(sale.commit(terrane::Durability::Buffered).unwrap_err().kind(), terrane::Kind::Conflict);
 /// # Ok(())
 /// # }
@@ -73,12 +73,29 @@ impl Transaction {
     }
 
     /// Its number, as errors of other transactions name it; unique while the database is open.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// let first = db.transaction(&terrane::TransactionOptions::default())?;
+    /// let second = db.transaction(&terrane::TransactionOptions::default())?;
+    /// assert_ne!(first.id(), second.id());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
     }
 
     /// Its changes so far.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// assert_eq!(transaction.changes().len(), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn changes(&self) -> &IndexedBatch {
         &self.batch
@@ -99,18 +116,53 @@ impl Transaction {
     }
 
     /// The snapshot that it sees; `None` if each read sees the latest state.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// if let Some(snapshot) = transaction.snapshot() {
+    ///     assert!(!snapshot.contains(table, "k")?); // without the transaction's own changes
+    /// }
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn snapshot(&self) -> Option<Snapshot> {
         self.core().snapshot().map(|pin| Snapshot { pin: pin.clone() })
     }
 
     /// Marks this moment, to go back to it.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "a", "1")?;
+    /// transaction.set_savepoint();
+    /// transaction.put(table, "b", "2")?;
+    /// transaction.rollback_to_savepoint()?;
+    /// transaction.commit(terrane::Durability::Buffered)?;
+    /// assert!(table.contains("a")? && !table.contains("b")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn set_savepoint(&mut self) {
         self.batch.set_savepoint();
     }
 
     /// Undoes every change since the last savepoint, which is removed. Locks that were taken since stay, and
     /// reads since then are still checked.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.set_savepoint();
+    /// transaction.put(table, "b", "2")?;
+    /// transaction.rollback_to_savepoint()?;
+    /// assert!(transaction.changes().is_empty());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` if none is set.
@@ -120,6 +172,17 @@ impl Transaction {
 
     /// Forgets the last savepoint; the changes since stay.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.set_savepoint();
+    /// transaction.put(table, "b", "2")?;
+    /// transaction.pop_savepoint()?;
+    /// assert!(transaction.rollback_to_savepoint().is_err()); // none is left
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `Invalid` if none is set.
     pub fn pop_savepoint(&mut self) -> Result<()> {
@@ -128,6 +191,16 @@ impl Transaction {
 
     /// Commits: all changes take effect, or the transaction is rolled back and none does. Returns the
     /// position in the order of commits; of a transaction without changes, the position that it saw.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// let seq = transaction.commit(terrane::Durability::Synced)?;
+    /// assert_eq!(seq, db.snapshot().seq());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: run it again. As [`Db::write`] besides.
@@ -142,6 +215,16 @@ impl Transaction {
     /// several databases. Then [`Db::commit_prepared`] or [`Db::rollback_prepared`] ends it, even after the
     /// database was closed or has crashed; until then its locks stay. On an error it is rolled back.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// transaction.prepare("payment 7")?; // survives a loss of power
+    /// db.commit_prepared("payment 7", terrane::Durability::Synced)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Transaction::commit`]; `Invalid` for a bad name or one that is in use, with the option
     /// `journal=off`, or beyond 64 MiB of changes and locks.
@@ -153,6 +236,16 @@ impl Transaction {
     }
 
     /// Gives every change up. The same as dropping it.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// transaction.rollback();
+    /// assert!(!table.contains("k")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn rollback(self) {}
 }
 

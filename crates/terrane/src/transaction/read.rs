@@ -11,6 +11,15 @@ use crate::{KeyBounds, Table, Value};
 impl Transaction {
     /// The value of `key`: the transaction's own, or the one that it sees.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// assert_eq!(transaction.get(table, "k")?.expect("its own"), "v");
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Table::get`]; `Full` beyond the limits of the transaction. Where it locks, as
     /// [`Transaction::put`].
@@ -25,6 +34,18 @@ impl Transaction {
     /// The value of `key`, which no other writer changes until this transaction has ended; `exclusive`: no
     /// other transaction gets it for update either. An optimistic transaction takes no lock, and its commit
     /// fails if another writer changed the key.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// table.put("stock", "3")?;
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// let stock = transaction.get_for_update(table, "stock", true)?;
+    /// assert_eq!(stock.expect("it was put"), "3");
+    /// transaction.put(table, "stock", "2")?;
+    /// transaction.commit(terrane::Durability::Buffered)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Transaction::get`].
@@ -74,6 +95,16 @@ impl Transaction {
 
     /// The values of several keys, in their order; of one moment, but for the transaction's own.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// table.put("a", "1")?;
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// let values = transaction.multi_get(table, &["a", "b"])?;
+    /// assert!(values[0].is_some() && values[1].is_none());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Transaction::get`].
     pub fn multi_get(&self, table: &Table, keys: &[impl AsRef<[u8]>]) -> Result<Vec<Option<Value>>> {
@@ -112,6 +143,16 @@ impl Transaction {
     /// part that was read, when the iterator is dropped. To change rows that are read, collect them first:
     /// the iterator borrows the transaction.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// table.put("a", "1")?;
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "b", "2")?;
+    /// assert_eq!(transaction.range(table, "a"..)?.count(), 2);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `Invalid` for a table of another database, `NotFound` if it was dropped, `Full` beyond the limits.
     pub fn range(&self, table: &Table, range: impl KeyBounds) -> Result<TransactionIter<'_>> {
@@ -119,6 +160,15 @@ impl Transaction {
     }
 
     /// The rows whose keys begin with `prefix`.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "user/ada", "1815")?;
+    /// assert_eq!(transaction.prefix(table, "user/")?.count(), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Transaction::range`].

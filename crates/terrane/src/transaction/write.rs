@@ -10,6 +10,15 @@ use crate::transaction::Transaction;
 impl Transaction {
     /// Sets `key` to `value` in `table`.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// transaction.commit(terrane::Durability::Buffered)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `Full` beyond the limits of the transaction, `Invalid` beyond those of keys and values or for a table
     /// of another database, `NotFound` if the table was dropped. Where it locks: `Conflict`, `Deadlock`,
@@ -25,6 +34,17 @@ impl Transaction {
 
     /// Removes `key` from `table`; fine if it is not there.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// table.put("k", "v")?;
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.delete(table, "k")?;
+    /// transaction.commit(terrane::Durability::Buffered)?;
+    /// assert!(!table.contains("k")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Transaction::put`].
     pub fn delete(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<()> {
@@ -37,6 +57,14 @@ impl Transaction {
     }
 
     /// Sets `key` to `value` in `table` for so long, from now on; see [`Table::put_with_ttl`].
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put_with_ttl(table, "session", "ada", std::time::Duration::from_secs(3600))?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Transaction::put`], and `Invalid` for less than a millisecond.
@@ -57,6 +85,14 @@ impl Transaction {
 
     /// Sets `key` to `value` in `table` until a moment, counted from the beginning of 1970; see
     /// [`Table::put_until`].
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put_until(table, "licence", "ada", std::time::Duration::from_secs(4_102_444_800))?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Transaction::put`].
@@ -79,6 +115,16 @@ impl Transaction {
     /// read, but it is a write like others: of two transactions that merge to one key beside each other one
     /// fails or waits, unless the level is read committed.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// use terrane::{TableOptions, counter};
+    /// let visits = db.create_table("visits", &TableOptions::new().merge_operator("counter"))?;
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.merge(&visits, "page", counter::encode(1))?;
+    /// transaction.commit(terrane::Durability::Buffered)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Transaction::put`], and `Invalid` if the table has no merge operator.
     pub fn merge(&mut self, table: &Table, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
@@ -93,6 +139,16 @@ impl Transaction {
 
     /// Removes `key`, which was put at most once since it was last removed, from `table`; see
     /// [`Table::single_delete`].
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// table.put("job 1", "resize a picture")?;
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.single_delete(table, "job 1")?;
+    /// transaction.commit(terrane::Durability::Buffered)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Transaction::put`].
@@ -109,6 +165,16 @@ impl Transaction {
     /// later. It is a write of every key that there could be: a pessimistic transaction keeps others from
     /// locking or writing any key of the range until it ends; an optimistic one fails at its commit if any
     /// was changed.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// table.put("2024-01-30", "..")?;
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.delete_range(table, "2024-01", "2024-02")?;
+    /// transaction.commit(terrane::Durability::Buffered)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Transaction::put`], and `Invalid` if `start` is not less than `end`.
@@ -128,6 +194,16 @@ impl Transaction {
 
     /// Adds data for readers of changes; see [`Batch::log_data`](crate::Batch::log_data). It counts to the
     /// limits of the transaction, and meets no other transaction's.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// transaction.log_data("by ada")?;
+    /// transaction.commit(terrane::Durability::Buffered)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Full` beyond the limits of the transaction, `Invalid` beyond those of values.

@@ -10,6 +10,15 @@ use crate::{KeyBounds, Snapshot, Table, Value};
 
 impl IndexedBatch {
     /// Returns true if it changes `key`, individually or by a deleted range.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "a", "1")?;
+    /// assert!(batch.changes_key(table, "a") && !batch.changes_key(table, "b"));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn changes_key(&self, table: &Table, key: impl AsRef<[u8]>) -> bool {
         self.changes_bytes(table, key.as_ref())
@@ -89,6 +98,17 @@ impl IndexedBatch {
 
     /// The value of `key` as it will be once the batch is written to the latest state.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// table.put("k", "old")?;
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// assert_eq!(batch.get(table, "k")?.expect("of the database"), "old");
+    /// batch.put(table, "k", "new")?;
+    /// assert_eq!(batch.get(table, "k")?.expect("its own"), "new");
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Table::get`].
     pub fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
@@ -96,6 +116,16 @@ impl IndexedBatch {
     }
 
     /// The value of `key` in a snapshot under the batch.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let before = db.snapshot();
+    /// table.put("k", "v")?;
+    /// let batch = terrane::IndexedBatch::new();
+    /// assert!(batch.get_at(&before, table, "k")?.is_none());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Snapshot::get`].
@@ -121,6 +151,16 @@ impl IndexedBatch {
     }
 
     /// The rows of a range as they will be once the batch is written to the latest state, from both ends.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// table.put("a", "1")?;
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "b", "2")?;
+    /// assert_eq!(batch.range(table, "a"..).count(), 2);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[track_caller]
     pub fn range(&self, table: &Table, range: impl KeyBounds) -> BatchIter<'_> {
         BatchIter::new(
@@ -132,6 +172,17 @@ impl IndexedBatch {
     }
 
     /// The rows of a range of a snapshot under the batch, from both ends.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let before = db.snapshot();
+    /// table.put("a", "1")?;
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "b", "2")?;
+    /// assert_eq!(batch.range_at(&before, table, ..).count(), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn range_at(&self, snapshot: &Snapshot, table: &Table, range: impl KeyBounds) -> BatchIter<'_> {
         let bounds = table.refuse_pin(&snapshot.pin).and(table.bounds(range.lower(), range.upper()));
         BatchIter::new(self, table, bounds, snapshot.pin.clone())

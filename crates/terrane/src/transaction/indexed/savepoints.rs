@@ -6,17 +6,46 @@ use super::{IndexedBatch, Savepoint, Undo};
 
 impl IndexedBatch {
     /// Number of savepoints.
+    ///
+    /// ```
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.set_savepoint();
+    /// assert_eq!(batch.savepoint_count(), 1);
+    /// ```
     #[must_use]
     pub fn savepoint_count(&self) -> usize {
         self.savepoints.len()
     }
 
     /// Marks this moment, to go back to it.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "a", "1")?;
+    /// batch.set_savepoint();
+    /// batch.put(table, "b", "2")?;
+    /// batch.rollback_to_savepoint()?;
+    /// assert_eq!(batch.len(), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn set_savepoint(&mut self) {
         self.savepoints.push(Savepoint { batch: self.batch.mark(), undo: self.undo.len() });
     }
 
     /// Takes back every change since the last savepoint, which goes.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.set_savepoint();
+    /// batch.put(table, "b", "2")?;
+    /// batch.rollback_to_savepoint()?;
+    /// assert!(batch.is_empty());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` if none is set.
@@ -34,6 +63,17 @@ impl IndexedBatch {
     }
 
     /// Forgets the last savepoint; the changes since stay.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.set_savepoint();
+    /// batch.put(table, "b", "2")?;
+    /// batch.pop_savepoint()?;
+    /// assert_eq!((batch.len(), batch.savepoint_count()), (1, 0));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` if none is set.

@@ -12,8 +12,17 @@ use crate::Table;
 impl IndexedBatch {
     /// Sets `key` to `value` in `table`.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "k", "v")?;
+    /// assert_eq!(batch.get(table, "k")?.expect("its own"), "v");
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// As [`Batch::put`].
+    /// As [`Batch::put`](crate::Batch::put).
     pub fn put(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.put_bytes(table, key.as_ref(), value.as_ref())
     }
@@ -22,10 +31,19 @@ impl IndexedBatch {
         self.add(table, |batch| batch.put(table, key, value))
     }
 
-    /// As [`Batch::put_with_ttl`].
+    /// As [`Batch::put_with_ttl`](crate::Batch::put_with_ttl).
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put_with_ttl(table, "session", "ada", std::time::Duration::from_secs(3600))?;
+    /// assert!(batch.get(table, "session")?.is_some());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// As [`Batch::put_with_ttl`].
+    /// As [`Batch::put_with_ttl`](crate::Batch::put_with_ttl).
     pub fn put_with_ttl(
         &mut self,
         table: &Table,
@@ -40,10 +58,19 @@ impl IndexedBatch {
         self.add(table, |batch| batch.put_with_ttl(table, key, value, ttl))
     }
 
-    /// As [`Batch::put_until`].
+    /// As [`Batch::put_until`](crate::Batch::put_until).
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put_until(table, "session", "ada", std::time::Duration::from_secs(1))?; // a second into 1970
+    /// assert!(batch.get(table, "session")?.is_none());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// As [`Batch::put`].
+    /// As [`Batch::put`](crate::Batch::put).
     pub fn put_until(
         &mut self,
         table: &Table,
@@ -60,8 +87,19 @@ impl IndexedBatch {
 
     /// Has the merge operator of `table` fold `operand` with what `key` has; see [`Table::merge`].
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// use terrane::{TableOptions, counter};
+    /// let visits = db.create_table("visits", &TableOptions::new().merge_operator("counter"))?;
+    /// visits.merge("page", counter::encode(2))?;
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.merge(&visits, "page", counter::encode(1))?;
+    /// assert_eq!(counter::decode(&batch.get(&visits, "page")?.expect("it was visited"))?, 3);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// As [`Batch::merge`].
+    /// As [`Batch::merge`](crate::Batch::merge).
     pub fn merge(&mut self, table: &Table, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
         self.merge_bytes(table, key.as_ref(), operand.as_ref())
     }
@@ -72,8 +110,18 @@ impl IndexedBatch {
 
     /// Removes `key` from `table`; fine if it is not there.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// table.put("k", "v")?;
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.delete(table, "k")?;
+    /// assert!(batch.get(table, "k")?.is_none());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// As [`Batch::put`].
+    /// As [`Batch::put`](crate::Batch::put).
     pub fn delete(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<()> {
         self.delete_bytes(table, key.as_ref())
     }
@@ -85,8 +133,17 @@ impl IndexedBatch {
     /// Removes `key`, which was put at most once since it was last removed, from `table`; see
     /// [`Table::single_delete`].
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.single_delete(table, "job 1")?;
+    /// assert!(batch.changes_key(table, "job 1"));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// As [`Batch::put`].
+    /// As [`Batch::put`](crate::Batch::put).
     pub fn single_delete(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<()> {
         self.single_delete_bytes(table, key.as_ref())
     }
@@ -97,8 +154,18 @@ impl IndexedBatch {
 
     /// Removes every key from `start` to before `end` from `table`, but not what this batch puts there later.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// table.put("2024-01-30", "..")?;
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.delete_range(table, "2024-01", "2024-02")?;
+    /// assert_eq!(batch.range(table, ..).count(), 0);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// As [`Batch::delete_range`].
+    /// As [`Batch::delete_range`](crate::Batch::delete_range).
     pub fn delete_range(
         &mut self,
         table: &Table,
@@ -133,10 +200,18 @@ impl IndexedBatch {
         Ok(())
     }
 
-    /// Adds data for readers of changes, which no read of the batch sees; see [`Batch::log_data`].
+    /// Adds data for readers of changes, which no read of the batch sees; see
+    /// [`Batch::log_data`](crate::Batch::log_data).
+    ///
+    /// ```
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.log_data("by ada")?;
+    /// assert_eq!((batch.len(), batch.key_count()), (1, 0));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// As [`Batch::log_data`].
+    /// As [`Batch::log_data`](crate::Batch::log_data).
     pub fn log_data(&mut self, data: impl AsRef<[u8]>) -> Result<()> {
         self.batch.log_data(data)
     }
