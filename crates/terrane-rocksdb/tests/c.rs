@@ -218,7 +218,7 @@ fn native() -> terrane::Result<()> {
     db.put(b"k", b"from the library")?;
     let counting = terrane::TableOptions::new().set("merge_operator", "counter")?;
     let counters = db.create_table("counters", &counting)?;
-    counters.merge(b"n", &terrane::counter::encode(2))?;
+    counters.merge(b"n", terrane::counter::encode(2))?;
     for (name, key) in [("hex:AB", b"committed"), ("hex:6162", b"taken bck")] {
         let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
         transaction.put(db.default_table(), key, b"prepared")?;

@@ -154,8 +154,8 @@ fn prepare(db: &Db, history: History) -> Result<()> {
     let mut transaction = db.transaction(&transaction_options(history.concurrency))?;
     transaction.get(table, b"c")?;
     transaction.range(table, b"r".as_slice()..)?.try_for_each(|row| row.map(drop))?;
-    transaction.put(table, b"a", &history.value())?;
-    transaction.put(&other, b"a", &history.value())?;
+    transaction.put(table, b"a", history.value())?;
+    transaction.put(&other, b"a", history.value())?;
     transaction.delete(table, b"b")?;
     transaction.prepare(NAME)
 }
@@ -185,7 +185,7 @@ impl Scout {
             1 => db.flush()?,
             2 => {
                 for number in 0..40u8 {
-                    db.put(&[b'f', number], &[number; 4_000])?;
+                    db.put([b'f', number], [number; 4_000])?;
                 }
                 db.wait_until_quiescent()?;
                 db.compact_range(db.default_table(), ..)?;

@@ -27,7 +27,7 @@ fn apply(changes: &mut Changes, replica: &Db) -> Result<u64> {
             let Some(name) = change.table else { continue };
             batch.add_change(&replica.table_or_create(name)?, &change)?;
         }
-        batch.put(&progress, POSITION, &(told.last_seq().0 + 1).to_be_bytes())?;
+        batch.put(&progress, POSITION, (told.last_seq().0 + 1).to_be_bytes())?;
         replica.write(&batch, Durability::Buffered)?;
         count += 1;
     }

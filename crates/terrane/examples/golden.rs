@@ -89,17 +89,17 @@ fn write_round(db: &Db, tables: &[Table], round: u64) -> Result<()> {
             if (number + index as u64) % 9 == 8 {
                 batch.delete(table, key.as_bytes())?;
             } else if (number + index as u64).is_multiple_of(2) {
-                batch.put(table, key.as_bytes(), &value(number + round * 1000 + index as u64))?;
+                batch.put(table, key.as_bytes(), value(number + round * 1000 + index as u64))?;
             }
         }
         if number % 10 == 0 {
             let key = format!("until/{:05}", number + round);
-            batch.put_until(&tables[0], key.as_bytes(), &value(number), FAR)?;
+            batch.put_until(&tables[0], key.as_bytes(), value(number), FAR)?;
         }
         // Keys that share nothing, empty, and as bytes that are no text.
         if number % 50 == 0 {
-            batch.put(&tables[0], &scattered(number + round).to_be_bytes(), b"binary key")?;
-            batch.put(&tables[0], &vec![b'k'; 1000], &value(number))?;
+            batch.put(&tables[0], scattered(number + round).to_be_bytes(), b"binary key")?;
+            batch.put(&tables[0], vec![b'k'; 1000], value(number))?;
         }
         db.write(&batch, if number % 25 == 0 { Durability::Synced } else { Durability::Buffered })?;
     }

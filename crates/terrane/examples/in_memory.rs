@@ -8,7 +8,7 @@ pub(crate) fn main() -> Result<()> {
     let users = db.create_table("users", &TableOptions::new().merge_operator("counter"))?;
     let mut batch = terrane::Batch::new();
     batch.put(db.default_table(), "k", "v")?;
-    batch.merge(&users, "visits", &terrane::counter::encode(1))?;
+    batch.merge(&users, "visits", terrane::counter::encode(1))?;
     db.write(&batch, Durability::Synced)?;
     assert_eq!(users.iter().count(), 1);
     drop(db);

@@ -45,7 +45,7 @@ pub(crate) fn main() -> Result<()> {
 
     let squares = db.create_table("squares", &TableOptions::new().key_order("example.numbers"))?;
     for number in [1000u32, 5, 300, 70_000] {
-        squares.put(number.to_le_bytes(), &u64::from(number).pow(2).to_le_bytes())?;
+        squares.put(number.to_le_bytes(), u64::from(number).pow(2).to_le_bytes())?;
     }
     let numbers = squares.range(6u32.to_le_bytes().as_slice()..);
     let numbers = numbers.map(|row| row.map(|(key, _)| u32::from_le_bytes([key[0], key[1], key[2], key[3]])));

@@ -18,7 +18,7 @@ pub(crate) fn main() -> Result<()> {
     let mut batch = Batch::new();
     for word in ["apple", "pear", "plum"] {
         batch.put(&words, word.as_bytes(), "fruit")?;
-        batch.put(&lengths, word.as_bytes(), &[word.len() as u8])?;
+        batch.put(&lengths, word.as_bytes(), [word.len() as u8])?;
     }
     db.write(&batch, Durability::Synced)?;
 

@@ -13,8 +13,8 @@ fn source(directory: &Path) -> Source {
     let more = db.create_table("more", &TableOptions::new()).expect("made");
     let mut batch = Batch::new();
     for n in 0..ROWS {
-        batch.put(db.default_table(), &n.to_be_bytes(), n.to_string().as_bytes()).expect("short");
-        batch.put(&more, &n.to_be_bytes(), b"v").expect("short");
+        batch.put(db.default_table(), n.to_be_bytes(), n.to_string().as_bytes()).expect("short");
+        batch.put(&more, n.to_be_bytes(), b"v").expect("short");
     }
     db.write(&batch, Durability::Synced).expect("written");
     db.close().expect("closed");

@@ -260,7 +260,7 @@ impl<'d> Importer<'d> {
         if terrane_base::planted!(SplitImportPosition) {
             self.db.write(&std::mem::take(&mut batch), self.sync)?;
         }
-        batch.put(&self.positions, &self.position_key, &next.encode())?;
+        batch.put(&self.positions, &self.position_key, next.encode())?;
         store::write(self.db, &batch, self.sync)?;
         self.progress = next;
         batch.clear();

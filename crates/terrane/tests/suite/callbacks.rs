@@ -154,15 +154,15 @@ fn no_callback_can_change_what_it_is_a_part_of_and_each_can_read() {
     // From here on they meddle.
     *meddler.db.lock().unwrap() = Some(db.clone());
     for number in 0..4u8 {
-        table.put(&[number], b"base").unwrap();
-        table.merge(&[number], b"operand").unwrap();
+        table.put([number], b"base").unwrap();
+        table.merge([number], b"operand").unwrap();
     }
-    assert_eq!(table.get(&[1]).unwrap().as_deref(), Some(&b"operand"[..]));
+    assert_eq!(table.get([1]).unwrap().as_deref(), Some(&b"operand"[..]));
     assert_eq!(table.iter().count(), 4);
     db.flush().unwrap();
-    table.merge(&[1], b"again").unwrap();
+    table.merge([1], b"again").unwrap();
     db.compact_range(&table, ..).unwrap();
-    assert_eq!(table.get(&[1]).unwrap().as_deref(), Some(&b"again"[..]));
+    assert_eq!(table.get([1]).unwrap().as_deref(), Some(&b"again"[..]));
     *meddler.db.lock().unwrap() = None;
 
     let answers = std::mem::take(&mut *meddler.answers.lock().unwrap());

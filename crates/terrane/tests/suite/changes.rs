@@ -34,7 +34,7 @@ fn told(changes: &mut Changes) -> Vec<ChangeBatch> {
 /// Writes `count` values of 1 KiB, one batch each.
 fn fill(db: &Db, count: u32) {
     for number in 0..count {
-        db.put(&number.to_be_bytes(), &[number as u8; 1024]).unwrap();
+        db.put(number.to_be_bytes(), [number as u8; 1024]).unwrap();
     }
 }
 
@@ -46,12 +46,12 @@ fn random_batch(db: &Db, random: &mut Rng) -> Batch {
         let table = &tables[random.below(2) as usize];
         let key = [b'k', random.below(60) as u8];
         match random.below(8) {
-            0..=2 => batch.put(table, &key, &vec![7; 8 + random.below(900) as usize]).unwrap(),
-            3 => batch.delete(table, &key).unwrap(),
-            4 => batch.delete_range(table, &key, &[b'k', key[1] + 5]).unwrap(),
-            5 => batch.put_until(table, &key, b"a very long time", Duration::from_secs(1 << 33)).unwrap(),
-            6 => batch.put_until(table, &key, b"long ago", Duration::from_secs(1)).unwrap(),
-            _ => batch.merge(&tables[1], &[b'c', key[1]], &1i64.to_le_bytes()).unwrap(),
+            0..=2 => batch.put(table, key, vec![7; 8 + random.below(900) as usize]).unwrap(),
+            3 => batch.delete(table, key).unwrap(),
+            4 => batch.delete_range(table, key, [b'k', key[1] + 5]).unwrap(),
+            5 => batch.put_until(table, key, b"a very long time", Duration::from_secs(1 << 33)).unwrap(),
+            6 => batch.put_until(table, key, b"long ago", Duration::from_secs(1)).unwrap(),
+            _ => batch.merge(&tables[1], [b'c', key[1]], 1i64.to_le_bytes()).unwrap(),
         }
     }
     batch
@@ -73,7 +73,7 @@ fn apply(replica: &Db, told: &ChangeBatch) {
     for change in told.changes() {
         batch.add_change(&replica.table(change.table.unwrap()).unwrap(), &change).unwrap();
     }
-    batch.put(&replica.table("position").unwrap(), b"p", &(told.last_seq().0 + 1).to_be_bytes()).unwrap();
+    batch.put(&replica.table("position").unwrap(), b"p", (told.last_seq().0 + 1).to_be_bytes()).unwrap();
     replica.write(&batch, Durability::Buffered).unwrap();
 }
 
@@ -313,7 +313,7 @@ fn readers_keep_up_with_writers() {
             scope.spawn(move || {
                 for number in 0..1500u32 {
                     let sync = if number % 500 == 0 { Durability::Synced } else { Durability::Buffered };
-                    db.default_table().put_with(&[writer, number as u8], &[writer; 400], sync).unwrap();
+                    db.default_table().put_with([writer, number as u8], [writer; 400], sync).unwrap();
                 }
             });
         }

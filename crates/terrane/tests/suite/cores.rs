@@ -52,8 +52,8 @@ fn sessions_beside_each_other_keep_to_their_own_order() {
                 let mut rng = Rng::new(u64::from(thread));
                 for round in 0..500u32 {
                     let key = [b'0' + rng.below(2) as u8, thread];
-                    session.put(table, &key, &round.to_be_bytes(), Durability::Buffered).unwrap();
-                    let asked = session.get(table, &key).unwrap();
+                    session.put(table, key, round.to_be_bytes(), Durability::Buffered).unwrap();
+                    let asked = session.get(table, key).unwrap();
                     let mut seen = false;
                     session.finish(&mut |ticket, answer| {
                         if let Answer::Value(value) = answer.unwrap() {
@@ -75,7 +75,7 @@ fn requests_that_arrive_together_are_done_together() {
     let cores = Cores::builder(&db).cores(1).table(db.default_table()).build().unwrap();
     let mut session = cores.session().unwrap();
     for number in 0..16u8 {
-        session.put(db.default_table(), &[number], b"v", Durability::Synced).unwrap();
+        session.put(db.default_table(), [number], b"v", Durability::Synced).unwrap();
     }
     let (before, visible) = (db.stats().batches_written, db.snapshot().seq());
     let mut positions = Vec::new();
@@ -96,8 +96,8 @@ fn a_session_that_writes_much_holds_up_no_other() {
     // A commit takes 31 of these: what is waiting is eight of them.
     const PUTS_PER_COMMIT: u64 = 31;
     let value = [7; 4100];
-    while busy.put(db.default_table(), b"busy", &value, Durability::Buffered).is_ok() {}
-    other.put(db.default_table(), b"other", &value, Durability::Buffered).unwrap();
+    while busy.put(db.default_table(), b"busy", value, Durability::Buffered).is_ok() {}
+    other.put(db.default_table(), b"other", value, Durability::Buffered).unwrap();
     // What became visible before the put was seen counts for no session, however late this thread submits and
     // looks.
     other.flush();
@@ -123,8 +123,8 @@ fn batches_over_several_cores_follow_earlier_requests() {
         session.put(db.default_table(), b"a", b"early", Durability::Buffered).unwrap();
         session.put(&other, b"b", b"early", Durability::Buffered).unwrap();
         let mut batch = Batch::new();
-        batch.put(db.default_table(), b"a", &[round]).unwrap();
-        batch.put(&other, b"b", &[round]).unwrap();
+        batch.put(db.default_table(), b"a", [round]).unwrap();
+        batch.put(&other, b"b", [round]).unwrap();
         assert_eq!(session.write(&batch, Durability::Buffered).unwrap_err().kind(), Kind::Invalid);
         let before = db.snapshot().seq();
         let seq = session.write_across(&batch, Durability::Buffered).unwrap();
@@ -196,7 +196,7 @@ fn accepted_requests_are_done_at_a_close() {
         let cores = Cores::builder(&db).cores(2).ranges(db.default_table(), &[&[128]]).build().unwrap();
         let mut session = cores.session().unwrap();
         for number in 0..=254u8 {
-            session.put(db.default_table(), &[number], &[1], Durability::Buffered).unwrap();
+            session.put(db.default_table(), [number], [1], Durability::Buffered).unwrap();
         }
         if round % 3 == 0 {
             session.flush();
@@ -216,7 +216,7 @@ fn accepted_requests_are_done_at_a_close() {
         assert!(done.len() >= 2 * 96, "handed over before the close: {}", done.len());
         assert!(round % 3 != 0 || refused == 0);
         for number in 0..=254u8 {
-            assert_eq!(db.get(&[number]).unwrap().is_some(), done.contains(&number), "key {number}");
+            assert_eq!(db.get([number]).unwrap().is_some(), done.contains(&number), "key {number}");
         }
         assert_eq!(session.get(db.default_table(), b"k").map(drop).is_err(), refused > 0);
         session.finish(&mut |_, answer| assert_eq!(answer.unwrap_err().kind(), Kind::Cancelled));
@@ -229,11 +229,11 @@ fn a_session_that_is_dropped_is_served_to_the_end() {
     let cores = Cores::builder(&db).cores(1).table(db.default_table()).build().unwrap();
     let mut session = cores.session().unwrap();
     for number in 0..20u8 {
-        session.put(db.default_table(), &[number], b"v", Durability::Buffered).unwrap();
+        session.put(db.default_table(), [number], b"v", Durability::Buffered).unwrap();
     }
     drop(session);
     cores.close();
-    assert!((0..20u8).all(|number| db.get(&[number]).unwrap().is_some()));
+    assert!((0..20u8).all(|number| db.get([number]).unwrap().is_some()));
 }
 
 #[test]
@@ -288,11 +288,8 @@ fn errors_are_those_of_their_requests() {
     let mut foreign = Batch::new();
     foreign.put(other.default_table(), b"k", b"v").unwrap();
     assert_eq!(session.write(&foreign, Durability::Buffered).unwrap_err().kind(), Kind::Invalid);
-    assert_eq!(session.get(table, &[0; 70_000]).unwrap_err().kind(), Kind::Invalid);
-    assert_eq!(
-        session.put(table, &[0; 70_000], b"", Durability::Buffered).unwrap_err().kind(),
-        Kind::Invalid
-    );
+    assert_eq!(session.get(table, [0; 70_000]).unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(session.put(table, [0; 70_000], b"", Durability::Buffered).unwrap_err().kind(), Kind::Invalid);
     assert_eq!(session.multi_get(table, &[b"a", b"z"]).unwrap_err().kind(), Kind::Invalid);
     assert_eq!(session.outstanding(), 0, "what is not submitted has no answer");
 

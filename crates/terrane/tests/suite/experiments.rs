@@ -1,5 +1,5 @@
 //! Experiments: set by name, told apart from the ordinary options, kept where they differ from the default.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
 use terrane::{Experiments, Kind, Options};
 

@@ -30,10 +30,10 @@ fn keys_and_values_are_whatever_borrows_as_bytes() {
     let db = db();
     db.put("str", String::from("String")).unwrap();
     db.put(b"array", [1, 2, 3]).unwrap();
-    db.put(vec![7], &vec![8]).unwrap();
+    db.put(vec![7], vec![8]).unwrap();
     db.put([7; 300].as_slice(), []).unwrap();
     db.put(Box::<[u8]>::from(*b"box"), Cow::Borrowed(&b"cow"[..])).unwrap();
-    db.put(42u64.to_be_bytes(), &&"a reference to one").unwrap();
+    db.put(42u64.to_be_bytes(), "a reference to one").unwrap();
     assert_eq!(db.get(b"str").unwrap().unwrap(), "String");
     assert_eq!(db.get("array").unwrap().unwrap(), [1, 2, 3]);
     assert_eq!(db.get(&[7u8][..]).unwrap().unwrap(), vec![8]);

@@ -57,20 +57,20 @@ fn writes_beyond_a_limit_are_refused_and_change_nothing() {
     let db = open(&dir, 16 * MIB);
     let table = db.default_table();
     let refused = [
-        db.put(&vec![0; 64 * KIB + 1], b""),
-        db.put(b"k", &vec![0; 64 * MIB + 1]),
+        db.put(vec![0; 64 * KIB + 1], b""),
+        db.put(b"k", vec![0; 64 * MIB + 1]),
         // Within the limit of a value, beyond what the memory budget leaves for one batch.
-        db.put(b"k", &vec![0; 8 * MIB]),
+        db.put(b"k", vec![0; 8 * MIB]),
     ];
     for result in refused {
         let error = result.unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid, "{error}");
         assert!(error.to_string().contains("limit"), "{error}");
     }
-    assert_eq!(db.get(&vec![0; 64 * KIB + 1]).unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(db.get(vec![0; 64 * KIB + 1]).unwrap_err().kind(), Kind::Invalid);
     let mut batch = Batch::new();
     batch.put(table, b"a", b"1").unwrap();
-    assert!(batch.put(table, &vec![0; 64 * KIB + 1], b"").is_err());
+    assert!(batch.put(table, vec![0; 64 * KIB + 1], b"").is_err());
     assert_eq!(batch.len(), 1, "a refused change is not in the batch");
     db.write(&batch, Durability::Synced).unwrap();
     assert_eq!(table.iter().count(), 1);
@@ -94,7 +94,7 @@ fn tables_come_and_go() {
         let table = db.create_table("t", &TableOptions::new()).unwrap();
         assert!(table.iter().next().is_none(), "a new table is empty in round {round}");
         for number in 0..500u32 {
-            table.put(&number.to_be_bytes(), &[round; 100]).unwrap();
+            table.put(number.to_be_bytes(), [round; 100]).unwrap();
         }
         if round % 2 == 0 {
             db.flush().unwrap();
@@ -149,7 +149,7 @@ fn a_close_without_a_journal_keeps_every_acknowledged_write() {
             let table = db.default_table().clone();
             scope.spawn(move || {
                 let is_done =
-                    |row: u64| match table.put(&[&[writer][..], &row.to_be_bytes()].concat(), b"value") {
+                    |row: u64| match table.put([&[writer][..], &row.to_be_bytes()].concat(), b"value") {
                         Ok(()) => false,
                         Err(error) => {
                             assert_eq!(error.kind(), Kind::Cancelled, "{error}");

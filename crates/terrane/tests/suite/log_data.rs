@@ -145,7 +145,7 @@ fn log_data_keeps_no_segment_alive() {
     let options = Options { memory_bytes: 16 << 20, segment_bytes: 64 << 10, ..Options::default() };
     let db = Db::open_with(dir.path().join("db"), &options).unwrap();
     let mut data = Batch::new();
-    data.log_data(&[b'x'; 8000]).unwrap();
+    data.log_data([b'x'; 8000]).unwrap();
     for _ in 0..100 {
         db.write(&data, Durability::Buffered).unwrap();
     }
@@ -171,7 +171,7 @@ fn a_batch_belongs_to_no_database_by_it_and_is_bounded_with_it() {
     assert_eq!(data.put(one.default_table(), b"k", b"v").unwrap_err().kind(), Kind::Invalid);
     assert_eq!(two.write(&data, Durability::Buffered).unwrap(), SeqNo(3));
     let mut large = Batch::new();
-    large.log_data(&vec![0; 5 << 20]).unwrap();
+    large.log_data(vec![0; 5 << 20]).unwrap();
     assert_eq!(
         one.write(&large, Durability::Buffered).unwrap_err().kind(),
         Kind::Invalid,

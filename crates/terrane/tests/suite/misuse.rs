@@ -114,7 +114,7 @@ fn a_dropped_table() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir.path().join("db"));
     let table = db.table_or_create("t").unwrap();
-    (0..100u8).for_each(|key| table.put(&[key], &[key]).unwrap());
+    (0..100u8).for_each(|key| table.put([key], [key]).unwrap());
     db.flush().unwrap();
     let snapshot = db.snapshot();
     let (mut iter, mut cursor) = (table.iter(), table.cursor());
@@ -258,7 +258,7 @@ fn a_snapshot_that_is_held() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir.path().join("db"));
     let table = db.default_table();
-    let write = |round: u8| (0..200u8).for_each(|key| table.put(&[key], &[round; 100]).unwrap());
+    let write = |round: u8| (0..200u8).for_each(|key| table.put([key], [round; 100]).unwrap());
     write(0);
     let snapshot = db.snapshot();
     for round in 1..20 {

@@ -84,8 +84,8 @@ fn load(path: &Path) {
     let other = db.create_table("other", &TableOptions::new().set("key_order", "reverse").unwrap()).unwrap();
     for number in 1..=5u8 {
         let mut batch = Batch::new();
-        batch.put(db.default_table(), &[b'k', b'0' + number], &[b'0' + number]).unwrap();
-        batch.put(&other, &[b'o', b'0' + number], &[b'0' + number]).unwrap();
+        batch.put(db.default_table(), [b'k', b'0' + number], [b'0' + number]).unwrap();
+        batch.put(&other, [b'o', b'0' + number], [b'0' + number]).unwrap();
         db.write(&batch, Durability::Buffered).unwrap();
     }
 }
@@ -256,7 +256,7 @@ fn a_long_journal_keeps_what_was_kept() {
     let db = Db::open_with(&path, &options()).unwrap();
     let mut expected = Rows::new();
     for number in 0..600u32 {
-        db.put(&number.to_be_bytes(), &[number as u8; 700]).unwrap();
+        db.put(number.to_be_bytes(), [number as u8; 700]).unwrap();
         if number % 7 != 3 || number < 200 {
             expected.insert(number.to_be_bytes().to_vec(), vec![number as u8; 700]);
         }

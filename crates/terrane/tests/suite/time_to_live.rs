@@ -219,7 +219,7 @@ fn operands_live_one_by_one_and_are_folded_all_the_same() {
     // One a second: at any moment those of the last 16 or 17 seconds count.
     for second in 0..60i64 {
         for _ in 0..10 {
-            table.merge(b"page", &counter::encode(1)).unwrap();
+            table.merge(b"page", counter::encode(1)).unwrap();
         }
         let expected = (second + 1).min(17) * 10;
         let found = sum().unwrap();
@@ -278,7 +278,7 @@ fn the_space_of_expired_values_is_freed_without_writes() {
         let table = db.default_table();
         for number in 0..20_000u32 {
             let minutes = if number % 100 == 0 { 600 } else { 1 + u64::from(number % 2) };
-            table.put_with_ttl(&number.to_be_bytes(), &[7; 500], Duration::from_secs(60 * minutes)).unwrap();
+            table.put_with_ttl(number.to_be_bytes(), [7; 500], Duration::from_secs(60 * minutes)).unwrap();
             // The second flush takes the blocks of the first over as they are.
             if number % 10_000 == 9_999 {
                 db.flush().unwrap();

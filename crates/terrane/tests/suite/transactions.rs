@@ -201,8 +201,8 @@ fn batches_that_replace_a_range_wait_for_each_other() {
                 for number in 0..50u8 {
                     let mut batch = Batch::new();
                     batch.delete_range(db.default_table(), b"a", b"z").unwrap();
-                    batch.put(db.default_table(), b"m", &[thread, number]).unwrap();
-                    batch.put(db.default_table(), &[b'n', thread], b"").unwrap();
+                    batch.put(db.default_table(), b"m", [thread, number]).unwrap();
+                    batch.put(db.default_table(), [b'n', thread], b"").unwrap();
                     db.write_with_deadline(&batch, Durability::Buffered, Duration::MAX).unwrap();
                 }
             });
@@ -243,7 +243,7 @@ fn a_transaction_older_than_the_window_is_too_old() {
     for number in 0..40u32 {
         let mut batch = Batch::new();
         for part in 0..100u32 {
-            batch.put(table, &(number * 100 + part).to_be_bytes(), b"v").unwrap();
+            batch.put(table, (number * 100 + part).to_be_bytes(), b"v").unwrap();
         }
         db.write(&batch, Durability::Buffered).unwrap();
     }
@@ -291,12 +291,12 @@ fn limits_and_misuse_have_their_answers() {
             TransactionOptions { keys_max: 2, bytes_max: 1 << 10, ..impatient(mode, Isolation::Snapshot) };
         let mut small = db.transaction(&options).unwrap();
         small.put(table, b"1", b"v").unwrap();
-        assert_eq!(small.put(table, b"2", &[0; 2 << 10]).unwrap_err().kind(), Kind::Full);
-        let kind = (0..3u8).find_map(|key| small.put(table, &[key], b"v").err()).map(|error| error.kind());
+        assert_eq!(small.put(table, b"2", [0; 2 << 10]).unwrap_err().kind(), Kind::Full);
+        let kind = (0..3u8).find_map(|key| small.put(table, [key], b"v").err()).map(|error| error.kind());
         assert_eq!(kind, Some(Kind::Full), "{mode:?}");
         assert_eq!(small.put(other.default_table(), b"k", b"v").unwrap_err().kind(), Kind::Invalid);
         assert_eq!(small.get(other.default_table(), b"k").unwrap_err().kind(), Kind::Invalid);
-        assert_eq!(small.put(table, &vec![0; 65 << 10], b"v").unwrap_err().kind(), Kind::Invalid);
+        assert_eq!(small.put(table, vec![0; 65 << 10], b"v").unwrap_err().kind(), Kind::Invalid);
         assert_eq!(small.rollback_to_savepoint().unwrap_err().kind(), Kind::Invalid);
     }
     let gone = db.table_or_create("gone").unwrap();
@@ -354,7 +354,7 @@ fn transact_retries_until_every_count_is_committed() {
                             let count = transaction.get_for_update(table, b"n", true)?;
                             let count =
                                 count.map_or(0, |value| u32::from_le_bytes(value[..].try_into().unwrap()));
-                            transaction.put(table, b"n", &(count + 1).to_le_bytes())
+                            transaction.put(table, b"n", (count + 1).to_le_bytes())
                         })
                         .unwrap();
                     }

@@ -206,7 +206,7 @@ pub(crate) fn sweep(
     let mut cursor = family.table.cursor();
     match first {
         // Newer versions of the first key stay anyway.
-        Some(first) => cursor.seek(&history.kept(first, &low))?,
+        Some(first) => cursor.seek(history.kept(first, &low))?,
         None => cursor.seek_first()?,
     }
     let hidden = Deletes::new(database, &family.table);

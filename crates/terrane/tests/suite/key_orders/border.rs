@@ -117,13 +117,13 @@ fn prefixes_are_extracted_from_what_is_kept() {
     let db = open(&dir.path().join("data"));
     let table = db.create_table("t", &own("reverse").set("prefix_extractor", "fixed:2").unwrap()).unwrap();
     for number in 0..1000u16 {
-        table.put(&[&(number * 3).to_be_bytes()[..], b"-"].concat(), b"1").unwrap();
+        table.put([&(number * 3).to_be_bytes()[..], b"-"].concat(), b"1").unwrap();
     }
     db.compact_range(&table, ..).unwrap();
     let before = terrane::read_counters();
     for number in 1..3000u16 {
         // Bytes of zero take two: there the prefix is another one, and still right.
-        assert_eq!(table.prefix(&number.to_be_bytes()).count(), usize::from(number % 3 == 0), "{number}");
+        assert_eq!(table.prefix(number.to_be_bytes()).count(), usize::from(number % 3 == 0), "{number}");
     }
     assert!((terrane::read_counters() - before).prefix_negatives > 1000);
 }

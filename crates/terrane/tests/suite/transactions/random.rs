@@ -48,7 +48,7 @@ fn body(
     }
     for _ in 0..rng.below(4) {
         let key = rng.below(KEYS) as Key;
-        let list = transaction.get(table, &[key])?.unwrap_or_default();
+        let list = transaction.get(table, [key])?.unwrap_or_default();
         seen.reads.push((key, list_of(&list)));
         std::thread::yield_now();
     }
@@ -59,19 +59,19 @@ fn body(
         }
         if rng.below(3) == 0 {
             // Without a read: what others append beside it must not be lost.
-            transaction.merge(table, &[key], &id.to_le_bytes())?;
+            transaction.merge(table, [key], id.to_le_bytes())?;
             seen.appends.push(key);
             continue;
         }
         let mut list = match level {
-            Isolation::ReadCommitted => transaction.get_for_update(table, &[key], true)?,
-            _ => transaction.get(table, &[key])?,
+            Isolation::ReadCommitted => transaction.get_for_update(table, [key], true)?,
+            _ => transaction.get(table, [key])?,
         }
         .unwrap_or_default()
         .into_vec();
         seen.reads.push((key, list_of(&list)));
         list.extend_from_slice(&id.to_le_bytes());
-        transaction.put(table, &[key], &list)?;
+        transaction.put(table, [key], &list)?;
         seen.appends.push(key);
         std::thread::yield_now();
     }
@@ -118,7 +118,7 @@ fn run(mode: Concurrency, level: Isolation) -> Option<String> {
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     let last =
-        (0..KEYS as Key).map(|key| (key, list_of(&db.get(&[key]).unwrap().unwrap_or_default()))).collect();
+        (0..KEYS as Key).map(|key| (key, list_of(&db.get([key]).unwrap().unwrap_or_default()))).collect();
     assert!(history.iter().any(|seen| !seen.appends.is_empty()), "nothing was committed");
     elle.write(&format!("{mode:?}-{level:?}"));
     check(&history, &last, level).err().map(|anomaly| format!("{mode:?} {level:?}: {anomaly}"))
