@@ -17,7 +17,8 @@ pub(crate) fn pin(engine: &Arc<Engine>, origin: Origin) -> Pin {
 }
 
 /// The database as it was at one moment, over all tables. Cheap to make and to clone; keeps the versions that
-/// it sees from being dropped while it lives.
+/// it sees from being dropped while it lives. It does not keep the database open, and reads on after a close:
+/// see [`Db`](crate::Db#handles).
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {

@@ -223,9 +223,9 @@ fn bad_input_is_refused_by_name() {
     assert!(error.to_string().contains("mine"), "{error}");
     assert!(db.table("u").is_err());
     let table = table(&db, "counter");
-    table.merge(b"k", b"not a number").unwrap();
-    let error = table.get(b"k").unwrap_err();
+    let error = table.merge(b"k", b"not a number").unwrap_err();
     assert!(error.kind() == Kind::Invalid && error.to_string().contains("counter"), "{error}");
+    assert!(table.get(b"k").unwrap().is_none());
     assert!(table.set_option("merge_operator", "max").unwrap_err().to_string().contains("time_to_live"));
     db.close().unwrap();
     // The default table has what it was made with.
