@@ -87,11 +87,11 @@ impl Db {
     /// }
     /// let path = dir.path().join("data");
     /// let db = Db::open(&path)?;
-    /// db.put("key", "value")?;
-    /// db.delete("key")?;
+    /// db.put(b"key", b"value")?;
+    /// db.delete(b"key")?;
     /// drop(db);
     /// let db = Db::open_with_replay_filter(&path, &Options::default(), Functions::default(), &WithoutDeletes)?;
-    /// assert_eq!(db.get("key")?.as_deref(), Some(&b"value"[..]));
+    /// assert_eq!(db.get(b"key")?.as_deref(), Some(&b"value"[..]));
     /// # Ok(())
     /// # }
     /// ```

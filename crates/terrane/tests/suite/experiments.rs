@@ -1,5 +1,5 @@
 //! Experiments: set by name, told apart from the ordinary options, kept where they differ from the default.
-#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use terrane::{Experiments, Kind, Options};
 
