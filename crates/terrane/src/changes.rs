@@ -37,7 +37,8 @@ use crate::Db;
 /// }
 /// db.delete("k")?;
 /// let batch = changes.next_within(std::time::Duration::from_secs(1))?.expect("it is visible");
-/// assert_eq!(batch.changes().next().map(|change| change.kind), Some(terrane::ChangeKind::Delete { key: b"k" }));
+/// let kind = batch.changes().next().map(|change| change.kind);
+/// assert_eq!(kind, Some(terrane::ChangeKind::Delete { key: b"k" }));
 /// // Where to go on, after a crash, too: kept with what was made of the changes.
 /// assert_eq!(changes.position().0, batch.last_seq().0 + 1);
 /// # Ok(())

@@ -1,4 +1,4 @@
-//! Ranges of keys, of whatever the program has at hand.
+//! Ranges of keys, in whatever form the program has them.
 
 use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 

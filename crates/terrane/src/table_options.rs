@@ -65,8 +65,9 @@ impl TableOptions {
     /// `block_encoding`, which has no method. Names and values are those of [`Options`](crate::Options).
     ///
     /// ```
-    /// let options = terrane::TableOptions::new().set("compression_last", "none")?.set("block_bytes", "4KiB")?;
-    /// assert!(terrane::TableOptions::new().set("block_bytes", "4 pounds").is_err());
+    /// use terrane::TableOptions;
+    /// let options = TableOptions::new().set("compression_last", "none")?.set("block_bytes", "4KiB")?;
+    /// assert!(TableOptions::new().set("block_bytes", "4 pounds").is_err());
     /// # Ok::<(), terrane::Error>(())
     /// ```
     ///
