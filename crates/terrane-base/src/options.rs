@@ -70,8 +70,10 @@ options! {
     write_memory_bytes: u64 = 0, "0 (derived: half of memory_bytes) or at least 4 MiB",
         |v| *v == 0 || *v >= 4 * MIB,
         "Share of the memory ceiling for segments and the indexes over them.";
+    close_flush: bool = true, "true, false", |_| true,
+        "Flush the memtables when the database is closed, if that writes little: the next opening has nothing to replay.";
     segment_bytes: u64 = 0, "0 (derived) or 64 KiB to 1 GiB", |v| *v == 0 || (64 * KIB..=1024 * MIB).contains(v),
-        "Size of a journal segment.";
+        "Most bytes of a journal segment; the first one has 64 KiB, each further one twice the bytes of the one before.";
     memtable_bytes: u64 = 0, "0 (derived) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
         "Record and index bytes of a table after which its memtable is frozen.";
     global_index_bytes: u64 = 0, "0 (derived: memtable_bytes, so that nothing is indexed twice) or at least 64 KiB",

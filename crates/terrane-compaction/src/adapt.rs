@@ -110,6 +110,11 @@ impl Load {
         }
         let mut load = Load { recent, quiet_ms, ..*self };
         load.follow(policy, elapsed_ms);
+        debug_assert!(policy != AdaptiveShape::Off || load.mode == Mode::WriteFriendly, "the option is off");
+        debug_assert!(
+            load.mode == Mode::WriteFriendly || (load.recent.reads, load.recent.seeks) != (0, 0),
+            "no reads"
+        );
         load
     }
 

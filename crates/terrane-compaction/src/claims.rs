@@ -55,8 +55,10 @@ impl Claims {
         if self.held.iter().any(|(_, held)| held.conflicts(&claim)) {
             return None;
         }
+        debug_assert!(!claim.holds.is_empty(), "a job holds at least the keys of its target");
         let id = ClaimId(self.next);
         self.next += 1;
+        assert!(self.held.last().is_none_or(|(last, _)| *last < id), "a claim is named once");
         self.held.push((id, claim));
         Some(id)
     }

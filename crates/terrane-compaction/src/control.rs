@@ -225,6 +225,7 @@ impl JobControl {
     pub fn cancel(&self, cause: CancelCause) {
         let _ = self.cancelled.set(cause);
         self.turn(CANCELLED, |_| true);
+        debug_assert!(self.cancelled().is_some(), "a cancelled job has a cause");
     }
 
     /// The cause, if the job was cancelled.

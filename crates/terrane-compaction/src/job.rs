@@ -179,6 +179,23 @@ impl JobSpec {
         input.place != self.target && !self.rewrites && input.extents.iter().all(moves)
     }
 
+    /// Walks the job and asserts that extents of an input are in order and apart, that no extent comes
+    /// twice, and that what lies below is in order. A caller's comparator may break its promise.
+    pub(crate) fn check(&self) -> bool {
+        let mut places: Vec<Place> = self.inputs.iter().map(|input| input.place).collect();
+        places.sort_unstable();
+        assert!(places.is_sorted_by(|a, b| a < b), "a place is an input twice: {places:?}");
+        if self.collation().is_bytes() {
+            for input in &self.inputs {
+                let is_apart = input.extents.is_sorted_by(|a, b| a.largest < b.smallest);
+                assert!(is_apart, "extents of {:?} overlap", input.place);
+            }
+            assert!(self.below.is_sorted_by(|a, b| a.ends_before(&b.start)), "ranges below overlap");
+            assert!(self.grandparents.is_sorted_by_key(|grandparent| &grandparent.largest), "grandparents");
+        }
+        true
+    }
+
     /// Returns true if parts of the result may be published before the job ends.
     #[must_use]
     pub fn is_in_parts(&self) -> bool {
@@ -236,6 +253,26 @@ pub struct JobResult {
 }
 
 impl JobResult {
+    /// Walks the result and asserts that each extent comes and goes once, and that what is re-linked does
+    /// both.
+    ///
+    /// # Panics
+    /// If it is not so.
+    #[must_use]
+    pub fn check(&self) -> bool {
+        let ids = |mut ids: Vec<ExtentId>| {
+            ids.sort_unstable();
+            ids
+        };
+        let removed = ids(self.removed.iter().map(|removed| removed.id).collect());
+        let added = ids(self.added.iter().map(|meta| meta.id).collect());
+        assert!(removed.is_sorted_by(|a, b| a < b), "an extent goes twice: {removed:?}");
+        assert!(added.is_sorted_by(|a, b| a < b), "an extent comes twice: {added:?}");
+        let both: Vec<ExtentId> = added.into_iter().filter(|id| removed.binary_search(id).is_ok()).collect();
+        assert!(both == self.relinked, "re-linked are {:?}, removed and added {both:?}", self.relinked);
+        true
+    }
+
     /// The result as operations of an edit.
     #[must_use]
     pub fn edit_ops(&self) -> Vec<EditOp> {

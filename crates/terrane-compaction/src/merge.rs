@@ -34,7 +34,7 @@ mod source;
 
 use std::collections::HashSet;
 
-use terrane_base::{Cursor, Error, ExtentId, Kind, Result};
+use terrane_base::{Cursor, Error, ExtentId, Kind, Result, verify};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest;
 use terrane_format::range_deletes::Fragment;
@@ -128,6 +128,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let output = Output::new(spec, place.store, place.control, ranges.surviving(spec))?;
         let sink = Sink::new(spec, output, ranges, place.control);
         let order = Order::new(&sources, spec.collation());
+        verify!(spec.check());
         let part_end = spec.part_bytes;
         Ok(Merge { spec, place, sources, order, sink, step_bytes, next_look: 0, part_end, replaced: 0 })
     }
@@ -267,6 +268,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
 
     fn finish(mut self) -> Result<JobResult> {
         self.sink.emit_waiting()?;
+        debug_assert!(!self.sink.waits(), "versions of the last key were not emitted");
         let next = self.sources.iter().find_map(|source| match source {
             Source::Memory(memory) => memory.next_key().map(<[u8]>::to_vec),
             Source::Run(_) => None,
@@ -293,7 +295,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let stays: HashSet<ExtentId> =
             unchanged.map(|meta| meta.id).filter(|id| relinked.remove(id)).collect();
         added.retain(|meta| !stays.contains(&meta.id));
-        let removed = used
+        let removed: Vec<Removed> = used
             .iter()
             .flat_map(|(place, metas)| metas.iter().map(|meta| (*place, meta)))
             .filter(|(_, meta)| !stays.contains(&meta.id))
@@ -301,7 +303,9 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             .collect();
         let mut relinked: Vec<ExtentId> = relinked.into_iter().collect();
         relinked.sort_unstable();
-        Ok(JobResult { table: self.spec.table, target, removed, added, relinked, work, next })
+        let result = JobResult { table: self.spec.table, target, removed, added, relinked, work, next };
+        verify!(result.check());
+        Ok(result)
     }
 }
 
@@ -311,6 +315,7 @@ fn two<'s, 'a, 'c, C>(
     winner: usize,
     rival: Option<usize>,
 ) -> (&'s mut Source<'a, 'c, C>, Option<&'s Source<'a, 'c, C>>) {
+    debug_assert!(rival != Some(winner), "a source does not play against itself");
     let Some(rival) = rival else { return (&mut sources[winner], None) };
     let [source, other] =
         sources.get_disjoint_mut([winner, rival]).expect("winner and rival are two different sources");

@@ -111,6 +111,7 @@ impl Cursors {
         let Some(key) = self.keys.get(&(table, number)) else { return 0 };
         let found = level.find(key);
         let is_done = found < level.len() && level.meta(found).largest == *key;
+        debug_assert!(found <= level.len(), "a place in the level, or behind it");
         let start = found + usize::from(is_done);
         if start < level.len() { start } else { 0 }
     }
@@ -196,6 +197,7 @@ impl<'a> Picker<'a> {
         let leaving = |index: usize| claims.leaving(shape.table, Place::Level(index as u8 + 1));
         let level_bytes =
             sizes.iter().enumerate().map(|(index, bytes)| bytes.saturating_sub(leaving(index))).collect();
+        debug_assert!(shape.runs.is_sorted_by(|a, b| a.id > b.id), "the newest run is the first");
         Picker { shape, limits, claims, cursors, targets, level_bytes, puts_off: false }
     }
 

@@ -82,7 +82,9 @@ impl<'a> Hull<'a> {
     pub(crate) fn add(&mut self, meta: &'a ExtentMeta) {
         let (smallest, largest) = self.bounds.unwrap_or((&meta.smallest, &meta.largest));
         let collation = &meta.collation;
-        self.bounds = Some((collation.min(smallest, &meta.smallest), collation.max(largest, &meta.largest)));
+        let (first, last) = (collation.min(smallest, &meta.smallest), collation.max(largest, &meta.largest));
+        debug_assert!(!collation.is_bytes() || first <= last, "extent {} ends before it begins", meta.id);
+        self.bounds = Some((first, last));
         self.collation = Some(collation);
     }
 

@@ -38,6 +38,8 @@ impl Targets {
             bytes.push(target);
             target = scale(target, factor_milli);
         }
+        debug_assert!((1..=DEPTH_MAX).contains(&depth), "a tree of {depth} levels");
+        debug_assert!(bytes.len() + 1 == depth && bytes.is_sorted(), "a deeper level holds as much, or more");
         Targets { depth: depth as u8, factor_milli, bytes }
     }
 
@@ -82,6 +84,7 @@ fn factor_milli(total: u64, depth: usize, limits: &Limits) -> u64 {
             high = middle - 1;
         }
     }
+    debug_assert!(low >= 1000, "a level is no smaller than the one above it");
     low
 }
 

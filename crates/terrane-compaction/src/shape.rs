@@ -196,6 +196,7 @@ pub(crate) fn overlapping(level: &dyn LevelView, first: &[u8], last: &[u8]) -> R
     let end = level.find(last);
     let starts_by = |meta: &ExtentMeta| meta.collation.le(&meta.smallest, last);
     let reaches = end < level.len() && starts_by(level.meta(end));
+    debug_assert!(start <= level.len() && end <= level.len(), "places in the level: {start}..{end}");
     start..(end + usize::from(reaches)).max(start)
 }
 
@@ -215,5 +216,6 @@ pub(crate) fn overlapping_range(level: &dyn LevelView, range: &KeyRange) -> Rang
 
 /// Stored bytes of the extents at a range of indexes.
 pub(crate) fn bytes_of(level: &dyn LevelView, range: Range<usize>) -> u64 {
+    debug_assert!(range.is_empty() || range.end <= level.len(), "{range:?} of {} extents", level.len());
     range.map(|index| u64::from(level.meta(index).bytes)).sum()
 }

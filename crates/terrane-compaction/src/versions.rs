@@ -65,7 +65,9 @@ impl VersionFilter {
         if self.stripe_start.is_some_and(|start| seq > start) {
             return Verdict::Drop;
         }
-        self.stripe_start = Some(self.snapshot_below(seq));
+        let below = self.snapshot_below(seq);
+        debug_assert!(below < seq || below == SeqNo(0), "the stripe of {seq} begins at {below}");
+        self.stripe_start = Some(below);
         if seq_kind.is_delete() && (terrane_base::planted!(DropTombstone) || is_bottom()) {
             self.held.push(seq_kind);
             return Verdict::Hold;
@@ -90,6 +92,7 @@ impl VersionFilter {
     /// Holds a version back as a delete although it would stay. Requires: it was decided last, and no deeper
     /// level may hold the key.
     pub fn hold(&mut self, delete: SeqKind) {
+        debug_assert!(delete.is_delete(), "what is held back must be of no use alone");
         self.held.push(delete);
     }
 

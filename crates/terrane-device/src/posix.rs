@@ -40,6 +40,26 @@ impl PosixDisk {
     }
 }
 
+impl PosixDisk {
+    /// Makes one directory, or finds it, and makes its entry durable. False if the one above it is missing.
+    fn make_dir(&self, path: &Path) -> Result<bool> {
+        match rustix::fs::mkdir(path, DIR_MODE) {
+            Ok(()) => self.sync_dir(parent(path)).map(|()| true),
+            // If `stat` fails, its own error is reported, because nothing is known about the entry.
+            Err(Errno::EXIST) => match rustix::fs::stat(path) {
+                // The process that created it may have died before its entry was durable.
+                Ok(found) if rustix::fs::FileType::from_raw_mode(found.st_mode).is_dir() => {
+                    self.sync_dir(parent(path)).map(|()| true)
+                }
+                Ok(_) => Err(refused("make directory", path, Errno::EXIST)),
+                Err(error) => Err(refused("look up", path, error)),
+            },
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(refused("make directory", path, error)),
+        }
+    }
+}
+
 impl Disk for PosixDisk {
     fn open(&self, path: &Path, mode: OpenMode, direct: bool) -> Result<Arc<dyn File>> {
         point(Point::Device);
@@ -48,23 +68,22 @@ impl Disk for PosixDisk {
 
     fn create_dir(&self, path: &Path) -> Result<()> {
         point(Point::Device);
-        match rustix::fs::mkdir(path, DIR_MODE) {
-            Ok(()) => self.sync_dir(parent(path)),
-            // If `stat` fails, its own error is reported, because nothing is known about the entry.
-            Err(Errno::EXIST) => match rustix::fs::stat(path) {
-                // The process that created it may have died before its entry was durable.
-                Ok(found) if rustix::fs::FileType::from_raw_mode(found.st_mode).is_dir() => {
-                    self.sync_dir(parent(path))
-                }
-                Ok(_) => Err(refused("make directory", path, Errno::EXIST)),
-                Err(error) => Err(refused("look up", path, error)),
-            },
-            Err(Errno::NOENT) if parent(path) != path => {
-                self.create_dir(parent(path))?;
-                self.create_dir(path)
+        // Up to the first directory that is there or can be made, then down again. Each way ends: upwards at
+        // the root, downwards because a directory that cannot be made although the one above it is there is
+        // an error.
+        let mut missing = Vec::new();
+        let mut at = path;
+        while !self.make_dir(at)? {
+            missing.push(at);
+            match parent(at) {
+                above if above == at => return Err(refused("make directory", at, Errno::NOENT)),
+                above => at = above,
             }
-            Err(error) => Err(refused("make directory", path, error)),
         }
+        missing.into_iter().rev().try_for_each(|below| match self.make_dir(below)? {
+            true => Ok(()),
+            false => Err(takes_no_directory(below)),
+        })
     }
 
     fn list(&self, path: &Path) -> Result<Vec<String>> {
@@ -188,6 +207,18 @@ pub(crate) fn refused(what: &str, path: &Path, errno: Errno) -> Error {
         Errno::LOOP => error.with_kind(Kind::Invalid).context("a symbolic link, which is not followed"),
         _ => error,
     }
+}
+
+/// The error of a directory that cannot be made although the one above it is there. Not `NotFound`: nothing
+/// that a caller looks for is missing.
+#[cold]
+fn takes_no_directory(path: &Path) -> Error {
+    let context = format!(
+        "{} exists but takes no new directory: it was removed while this process is in it, or its file system \
+         (such as /proc) makes none; choose another place",
+        shown(parent(path))
+    );
+    refused("make directory", path, Errno::NOENT).with_kind(Kind::Invalid).context(context)
 }
 
 fn open_dir(path: &Path) -> rustix::io::Result<rustix::fd::OwnedFd> {

@@ -13,6 +13,7 @@ use terrane_base::Kind;
 use terrane_device::{Disk, HUGE_PAGE_BYTES, OpenMode, PosixDisk, Region};
 
 const HELD: &str = "TERRANE_TEST_LOCK";
+const REMOVED: &str = "TERRANE_TEST_REMOVED";
 
 #[test]
 fn only_the_owner_has_access() {
@@ -35,6 +36,44 @@ fn only_the_owner_has_access() {
 fn a_directory_that_exists_is_made_durable() {
     let error = PosixDisk::new().create_dir("/proc/self".as_ref()).unwrap_err();
     assert!(error.to_string().contains("sync directory") && error.to_string().contains("/proc"), "{error}");
+}
+
+/// The kernel's file system says of a directory that cannot be made that something is missing, although its
+/// parent is there.
+#[test]
+fn a_place_that_takes_no_directory_is_refused_by_name() {
+    for path in ["/proc/terrane", "/proc/terrane/below/it"] {
+        let error = PosixDisk::new().create_dir(path.as_ref()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Invalid, "{error}");
+        assert!(error.message().contains("/proc/terrane") && error.message().contains("choose"), "{error}");
+    }
+}
+
+/// Not a test of its own: the other process of the next one.
+#[test]
+fn make_a_directory_for_another_test() {
+    if let Some(dir) = std::env::var_os(REMOVED) {
+        std::env::set_current_dir(&dir).unwrap();
+        std::fs::remove_dir(&dir).unwrap();
+        let error = PosixDisk::new().create_dir("made/here".as_ref()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Invalid);
+        println!("refused: {error}");
+    }
+}
+
+#[test]
+fn a_working_directory_that_was_removed_takes_no_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let gone = dir.path().join("gone");
+    std::fs::create_dir(&gone).unwrap();
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "make_a_directory_for_another_test", "--nocapture"])
+        .env(REMOVED, &gone)
+        .stdout(Stdio::piped())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && said.contains("refused: "), "{said}");
 }
 
 /// Not a test of its own: the other process of the next one.

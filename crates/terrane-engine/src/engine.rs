@@ -229,7 +229,8 @@ impl Engine {
     }
 
     /// Stops background work, makes every commit durable (with the journal off, by a flush) and releases the
-    /// lock. Idempotent.
+    /// lock. Flushes before, where that costs little and the option `close_flush` is set, and gives back
+    /// space that is not needed. Idempotent.
     ///
     /// # Errors
     /// `Io` or `Poisoned` from the last sync; the database is closed all the same. `Invalid` in a callback:
@@ -238,10 +239,22 @@ impl Engine {
         terrane_base::callback::refuse()?;
         // With the journal off, what is only in memory would be lost.
         let is_unsafe = self.options.journal == JournalMode::Off && !self.options.read_only;
-        let flushed = if is_unsafe && !self.closing.load(Ordering::Acquire) { self.drain() } else { Ok(()) };
+        let flushed = match self.closing.load(Ordering::Acquire) {
+            false if is_unsafe => self.drain(),
+            false => {
+                self.flush_before_close();
+                Ok(())
+            }
+            true => Ok(()),
+        };
+        flushed.and(self.shut())
+    }
+
+    /// [`Engine::close`] without a flush: what is only in memory stays in the journal.
+    pub(crate) fn shut(&self) -> Result<()> {
         if self.closing.swap(true, Ordering::AcqRel) {
-            // Another caller closes it. A flush that its close has cancelled is an error of this call, too.
-            return flushed;
+            // Another caller closes it. A flush that its close has cancelled is an error of that call, too.
+            return Ok(());
         }
         self.throttle.wake();
         self.feeds.wake();
@@ -253,7 +266,7 @@ impl Engine {
         }
         self.lock.lock().take();
         forget_garbage();
-        flushed.and(closed)
+        closed
     }
 
     /// Flushes everything that was ever acknowledged: commits that come meanwhile are refused, or they would

@@ -43,6 +43,8 @@ pub fn small_options() -> Options {
         level_base_bytes: 128 << 10,
         block_bytes: 1 << 10,
         level_fanout: 2,
+        // Damage to the journal is a part of what is tried.
+        close_flush: false,
         background_threads: 1,
         ..Options::default()
     }

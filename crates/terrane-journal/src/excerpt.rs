@@ -39,6 +39,12 @@ impl Excerpt {
     /// Requires: every group in the first `used` bytes of each segment is complete, and no other group holds
     /// records up to `last_seq`.
     pub(crate) fn new(last_seq: SeqNo, mut segments: Vec<(Arc<SegmentMemory>, u64)>) -> Excerpt {
+        assert!(
+            segments.is_sorted_by(|(a, _), (b, _)| a.id < b.id),
+            "a copy holds the segments in their order"
+        );
+        let is_inside = |(memory, used): &(Arc<SegmentMemory>, u64)| *used <= memory.region.len() as u64;
+        assert!(segments.iter().all(is_inside), "a segment uses no more bytes than it has");
         segments.retain(|(_, used)| *used > SEGMENT_HEADER_BYTES as u64);
         Excerpt { last_seq, segments }
     }
@@ -115,6 +121,7 @@ impl<'a> SegmentWriter<'a> {
         let end =
             transcribe(source, &header, &mut |piece| append(&*made, &mut at, piece)).map_err(damaged)?;
         made.sync()?;
+        assert!(at <= bytes, "the copy of {id} is longer than its header says: {at} bytes");
         self.file += 1;
         self.link = Some(ChainLink { id, last_seq: end.last_seq, checksum: end.checksum });
         let seal = SegmentSeal { end: at, last_seq: end.last_seq };

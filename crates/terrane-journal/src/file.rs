@@ -3,7 +3,10 @@
 //! A commit copies into the mapping of the active segment: its bytes survive the death of the process without
 //! a system call. `fdatasync` makes them durable (`docs/design/0001-mapped-append.md`).
 //!
-//! Two threads: the *preparer* keeps the next segment ready ([`prepare`]), the *syncer* syncs sealed ones.
+//! Two threads: the *preparer* makes the next segment ready ([`prepare`]), the *syncer* syncs sealed ones.
+//! The opening makes the first segment, a short one; each one after it has twice the bytes of the one before,
+//! up to the setting. It is prepared once a part of the active one is used, so that a journal with few
+//! records has one short file.
 //!
 //! # State of a segment
 //! ```text
@@ -22,16 +25,17 @@
 mod live;
 mod prepare;
 mod recycle;
+mod syncer;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrane_base::env::{Env, Joiner, Step};
+use terrane_base::env::{Env, Joiner};
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Batch, Error, Kind, Result, SegmentId, SeqNo};
-use terrane_device::{Disk, File, SegmentMemory};
+use terrane_device::{Disk, SegmentMemory};
 
 use crate::delegate::delegate_journal;
 use crate::medium::{Medium, NewSegment, SealedEnd, seal_last};
@@ -41,6 +45,7 @@ use crate::{
 };
 use live::Live;
 use recycle::Retired;
+use syncer::next_sealed;
 
 /// The journal in files. See [`Journal`] for the calls.
 ///
@@ -52,8 +57,9 @@ pub struct FileJournal(RingJournal<FileMedium>);
 delegate_journal!(FileJournal);
 
 impl FileJournal {
-    /// Continues at `start` in the directory `dir`, which exists. The first commit makes the first segment.
-    /// Spare files that do not fit the settings are removed.
+    /// Continues at `start` in the directory `dir`, which exists, and prepares the first segment: commits
+    /// that fit it need the directory no more. If that fails the first commit tries it again. Spare files
+    /// that do not fit the settings are removed.
     ///
     /// # Errors
     /// `Invalid` if a setting is out of range, `Io`.
@@ -69,6 +75,8 @@ impl FileJournal {
         let has_threads = env.spawn.stepper().is_none();
         let shared = Shared::new(disk, dir, settings, registrar, Arc::clone(&poison), has_threads, start)?;
         let shared = Arc::new(shared);
+        settings.check()?;
+        shared.prepare_wanted(0);
         let medium = FileMedium { shared: Arc::clone(&shared), threads: Mutex::new(Vec::new()) };
         // From here on, dropping the journal stops the threads.
         let journal = RingJournal::new(medium, poison, settings, start)?;
@@ -128,6 +136,8 @@ struct State {
     ready: Option<Live>,
     /// Set if the next segment is to be prepared, with at least this many bytes.
     wanted: Option<u64>,
+    /// Bytes of the next segment to prepare; `settings.segment_bytes` at most.
+    next_bytes: u64,
     /// Why the last attempt to prepare failed.
     refused: Option<Error>,
     /// True if a sync was requested since the last rotation.
@@ -171,6 +181,7 @@ impl Shared {
             pending: None,
             ready: None,
             wanted: None,
+            next_bytes: settings.first_segment_bytes.min(settings.segment_bytes),
             refused: None,
             is_sync_asked: false,
             sync_due: SegmentId(0),
@@ -200,67 +211,6 @@ impl Shared {
     fn path(&self, file: u32) -> PathBuf {
         self.dir.join(crate::file_name(file))
     }
-
-    /// The syncer: makes sealed segments durable, oldest first, until the journal stops.
-    fn sync_sealed_segments(&self) {
-        loop {
-            let mut state = self.state.lock();
-            while !(state.is_stopping || next_due(&state).is_some()) {
-                self.changed.wait(&mut state);
-            }
-            if state.is_stopping {
-                return;
-            }
-            drop(state);
-            if self.sync_step() == Step::Ended {
-                return;
-            }
-        }
-    }
-
-    /// Makes the oldest segment durable that is due.
-    fn sync_step(&self) -> Step {
-        if self.state.lock().is_stopping {
-            return Step::Ended;
-        }
-        let _syncing = self.syncing.lock();
-        let due = next_due(&self.state.lock());
-        match due {
-            None => Step::Idle,
-            Some(sealed) => match self.poison.check().and_then(|()| self.sync_segment(&sealed)) {
-                Ok(()) => Step::Worked,
-                Err(_) => Step::Ended,
-            },
-        }
-    }
-
-    /// Makes a sealed segment durable. Requires: `syncing` is held and every older segment is durable.
-    fn sync_segment(&self, (file, id, last_seq): &Sealed) -> Result<()> {
-        // Poisoned while `syncing` is held: the system reports a failure once; the next sync must not look
-        // successful.
-        file.sync().inspect_err(|error| self.poison.set(error.clone()))?;
-        // Relaxed: the number is only written into marks, and no other memory depends on it.
-        self.durable.fetch_max(last_seq.0, Ordering::Relaxed);
-        let mut state = self.state.lock();
-        if let Some(live) = state.live.iter_mut().find(|live| live.info.id == *id) {
-            live.info.state = SegmentState::Durable;
-        }
-        Ok(())
-    }
-}
-
-/// File, id and last number of a sealed segment.
-type Sealed = (Arc<dyn File>, SegmentId, SeqNo);
-
-/// The oldest sealed segment that is not yet durable.
-fn next_sealed(state: &State) -> Option<Sealed> {
-    let live = state.live.iter().find(|live| live.info.state == SegmentState::Sealed)?;
-    live.file.clone().map(|file| (file, live.info.id, live.info.last_seq))
-}
-
-/// The oldest sealed segment, if the syncer is to make it durable.
-fn next_due(state: &State) -> Option<Sealed> {
-    next_sealed(state).filter(|&(_, id, _)| id <= state.sync_due)
 }
 
 impl Medium for FileMedium {
@@ -301,20 +251,23 @@ impl Medium for FileMedium {
         seal_last(&mut state.live, sealed, SegmentState::Sealed);
         ready.info.state = SegmentState::Active;
         let new = NewSegment { memory: Arc::clone(&ready.memory), file: ready.info.file };
+        state.next_bytes = (state.next_bytes * 2).min(shared.settings.segment_bytes);
         state.live.push_back(ready);
         if std::mem::take(&mut state.is_sync_asked)
             && let Some(sealed) = sealed
         {
             state.sync_due = sealed.link.id;
         }
-        state.wanted = Some(0);
-        shared.changed.notify_all();
         Ok(new)
     }
 
-    fn write(&self, _segment: &SegmentMemory, _offset: usize, len: usize) -> Result<()> {
+    fn write(&self, segment: &SegmentMemory, offset: usize, len: usize) -> Result<()> {
         // The mapping is shared with the file: the bytes are written.
         let shared = &*self.shared;
+        let part = shared.part_before_next(segment.region.len() as u64);
+        if (offset as u64) <= part && part < (offset + len) as u64 {
+            shared.want_next();
+        }
         for (counter, amount) in [(&shared.appends, 1), (&shared.bytes_appended, len as u64)] {
             counter.store(counter.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
         }
@@ -364,7 +317,7 @@ impl Medium for FileMedium {
         // A segment without readers is only a file.
         self.shared.recycle();
         let state = self.shared.state.lock();
-        let live = state.live.iter().chain(&state.ready).chain(&state.pending).map(|live| live.info.bytes);
+        let live = state.live.iter().chain(&state.ready).chain(&state.pending).map(Live::memory_bytes);
         live.sum::<u64>() + state.retired.iter().map(Retired::memory_bytes).sum::<u64>()
     }
 
@@ -389,6 +342,10 @@ impl Medium for FileMedium {
         self.shared.remove_spares()
     }
 
+    fn end(&self, sealed: &SealedEnd) {
+        seal_last(&mut self.shared.state.lock().live, Some(sealed), SegmentState::Active);
+    }
+
     fn stop(&self) {
         self.shared.state.lock().is_stopping = true;
         self.shared.changed.notify_all();
@@ -396,5 +353,6 @@ impl Medium for FileMedium {
         for thread in threads {
             thread.join();
         }
+        self.shared.give_up_prepared();
     }
 }

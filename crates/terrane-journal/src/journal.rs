@@ -95,6 +95,10 @@ impl<M: Medium> RingJournal<M> {
             let tickets = self.ring.collect(self.group_bytes_max);
             let formed = log.form(&self.ring, &tickets, own, &self.medium, &self.poison);
             self.note_durable(log.durable());
+            debug_assert!(
+                formed.is_err() || log.durable() < log.next_seq(),
+                "only what has a number is durable"
+            );
             self.ring.set_head(tickets.end);
             self.ring.release_lead();
             self.tell_members(&tickets, own, formed);
@@ -195,6 +199,7 @@ impl<M: Medium> RingJournal<M> {
             Some(counts) => counts,
             None => self.ring.wait_while(ticket, reached) == phase::PUBLISHED,
         };
+        debug_assert!(ticket < self.ring.published_tickets(), "a slot is returned once it is published");
         self.ring.finish(ticket);
         counts
     }
@@ -237,6 +242,11 @@ impl<M: Medium> Journal for RingJournal<M> {
         // SAFETY: rule 3 of the ring; the log keeps the segment until the ticket is published.
         let (last_seq, placed) = unsafe {
             let entry = &*self.ring.entry(ticket);
+            debug_assert!(
+                entry.last_seq.0 >= u64::from(batch.record_count()),
+                "a placed batch has its numbers"
+            );
+            debug_assert_eq!(entry.len(), batch.bytes().len(), "the entry of another ticket");
             let first_seq = SeqNo(entry.last_seq.0 + 1 - u64::from(batch.record_count()));
             let (offset, len) = (entry.offset as usize, entry.len());
             (entry.last_seq, Placed { first_seq, segment: &*entry.segment, offset, len })
@@ -249,7 +259,10 @@ impl<M: Medium> Journal for RingJournal<M> {
         let counts = self.publish(ticket, phase::PLACED, indexed.is_ok(), sync);
         match indexed {
             Err(panic) => resume_unwind(panic),
-            Ok(()) if counts => Ok(last_seq),
+            Ok(()) if counts => {
+                debug_assert!(last_seq <= self.visible(), "a commit returns once its records are visible");
+                Ok(last_seq)
+            }
             Ok(()) => Err(self.halted()),
         }
     }
@@ -272,6 +285,10 @@ impl<M: Medium> Journal for RingJournal<M> {
 
     fn sync_through(&self, seq: SeqNo) -> Result<()> {
         debug_assert!(seq <= self.visible(), "only what is visible is wholly in its segment");
+        // A closed journal is refused nothing that its close has made durable.
+        if self.is_closed.load(Ordering::Acquire) && self.durable() >= seq {
+            return Ok(());
+        }
         self.poison.check()?;
         if self.medium.durable() >= seq {
             return Ok(());
@@ -353,8 +370,11 @@ impl<M: Medium> Journal for RingJournal<M> {
             return Ok(self.with_log(|log| SeqNo(log.next_seq().0 - 1)));
         }
         let closed = self.with_log(|log| {
-            let closed = log.close(&self.medium, &self.poison);
+            let closed = log.close(&self.ring, &self.medium, &self.poison);
             self.note_durable(log.durable());
+            if let (Ok(_), Some(sealed)) = (&closed, log.active_end()) {
+                self.medium.end(&sealed);
+            }
             self.poison.set(Error::new(Kind::Cancelled, "the journal is closed"));
             closed
         });
@@ -376,25 +396,4 @@ impl<M: Medium> std::fmt::Debug for RingJournal<M> {
 }
 
 #[cfg(all(test, not(feature = "shuttle")))]
-mod tests {
-    use super::*;
-    use crate::HeapMedium;
-
-    /// An owner that finds the ring paused continues without leading, and no other owner need come.
-    #[test]
-    fn a_ticket_that_comes_in_a_pause_is_led_behind_it() {
-        let settings = JournalSettings::default();
-        let medium = HeapMedium::new(settings.segment_bytes, SegmentId(1));
-        let journal = RingJournal::new(medium, Arc::default(), &settings, &JournalStart::default());
-        let journal = journal.expect("a journal");
-        let ticket = journal.with_log(|_| {
-            let ticket = journal.ring.submit(None, true);
-            journal.lead(Some(ticket));
-            assert!(journal.ring.is_head_filled(), "no thread leads during a pause");
-            ticket
-        });
-        assert!(!journal.ring.is_head_filled(), "the ticket is still waiting");
-        assert_eq!(journal.ring.wait_while(ticket, phase::FILLED), phase::PLACED);
-        assert!(journal.publish(ticket, phase::PLACED, true, true));
-    }
-}
+mod tests;

@@ -162,7 +162,8 @@ pub trait Journal: Send + Sync {
     fn durable(&self) -> SeqNo;
 
     /// Removes the files that are kept for reuse, for an idle journal; returns the number of bytes. The
-    /// prepared segment stays.
+    /// prepared segment stays; the one after it is short again. Behind [`Journal::close`] no segment is
+    /// prepared, and the unused ends of those that are left are given back to the device, too.
     ///
     /// # Errors
     /// `Io` if a file could not be removed; it is not reused.
@@ -171,7 +172,8 @@ pub trait Journal: Send + Sync {
     }
 
     /// Syncs, writes a durable-end mark and stops background work; every later commit is refused. Returns the
-    /// last number. A second call does nothing.
+    /// last number. A second call does nothing. The active segment is a short one then, if there was space
+    /// for one: it stays, to say which edits the manifest had.
     ///
     /// # Errors
     /// `Io` if the last sync failed, `Poisoned` after an earlier failure; background work is stopped in any
@@ -292,8 +294,12 @@ impl SealedSegment {
 /// Settings of a journal.
 #[derive(Clone, Debug)]
 pub struct JournalSettings {
-    /// Bytes of a segment, 4 KiB to 1 GiB; a larger batch gets a segment of its own size.
+    /// Most bytes of a segment, 4 KiB to 1 GiB; a larger batch gets a segment of its own size.
     pub segment_bytes: u64,
+    /// Bytes of the first segment, at least 4 KiB. Each further one has twice the bytes of the one before, up
+    /// to `segment_bytes`, until the journal is idle: a small database takes little space, and a load soon
+    /// has long segments.
+    pub first_segment_bytes: u64,
     /// Slots of the commit ring, a power of two, at least 2; more threads than that wait for a slot.
     pub ring_slots: usize,
     /// A group with this many bytes of records takes no further batch.
@@ -308,6 +314,7 @@ impl Default for JournalSettings {
     fn default() -> Self {
         JournalSettings {
             segment_bytes: 64 << 20,
+            first_segment_bytes: 64 << 10,
             ring_slots: 256,
             group_bytes_max: 1 << 20,
             parallel_copy_bytes: 64 << 10,
@@ -325,6 +332,10 @@ impl JournalSettings {
         refuse(
             !(4096..=1 << 30).contains(&self.segment_bytes),
             "journal setting segment_bytes: accepted is 4 KiB to 1 GiB",
+        )?;
+        refuse(
+            self.first_segment_bytes < 4096,
+            "journal setting first_segment_bytes: accepted is 4 KiB or more",
         )?;
         refuse(
             !self.ring_slots.is_power_of_two() || !(2..=1 << 16).contains(&self.ring_slots),

@@ -9,6 +9,8 @@
 //! 2. A failure up to step 1 changes nothing: no number is taken. A later failure poisons the journal.
 #![expect(unsafe_code, reason = "writes segment memory that only the leader and the owners may touch")]
 
+mod close;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -58,6 +60,8 @@ pub(crate) struct Log {
     /// return, and those that came while it ran.
     expected: u64,
     parallel_copy_bytes: usize,
+    /// Used bytes up to which the active segment is the last one when the journal is closed.
+    short_bytes: usize,
     /// True if groups with records are refused.
     refuses_records: bool,
 }
@@ -79,6 +83,7 @@ impl Active {
 
 impl Log {
     pub(crate) fn new(settings: &JournalSettings, start: &JournalStart) -> Self {
+        assert!(start.previous.last_seq < start.next_seq, "the journal continues behind what was replayed");
         Log {
             active: None,
             retired: Vec::new(),
@@ -93,6 +98,7 @@ impl Log {
             is_dirty: false,
             expected: 0,
             parallel_copy_bytes: settings.parallel_copy_bytes,
+            short_bytes: settings.first_segment_bytes as usize,
             refuses_records: false,
         }
     }
@@ -116,6 +122,18 @@ impl Log {
         self.active.as_ref().map(|active| (active.memory().id, active.used as u64))
     }
 
+    /// The end of the active segment, if it takes no more groups.
+    pub(crate) fn active_end(&self) -> Option<SealedEnd> {
+        self.active.as_ref().map(|active| SealedEnd {
+            link: ChainLink {
+                id: active.memory().id,
+                last_seq: SeqNo(self.next_seq.0 - 1),
+                checksum: active.checksum,
+            },
+            used: active.used as u64,
+        })
+    }
+
     /// From now on every group with records is refused.
     pub(crate) fn refuse_records(&mut self) {
         self.refuses_records = true;
@@ -123,6 +141,10 @@ impl Log {
 
     /// Drops former segments to which no member points any more: all tickets below `published` are finished.
     pub(crate) fn release_former(&mut self, published: u64) {
+        debug_assert!(
+            self.retired.is_sorted_by_key(|(ticket, _)| *ticket),
+            "segments retire in ticket order"
+        );
         self.retired.retain(|(ticket, _)| *ticket > published);
     }
 
@@ -169,6 +191,7 @@ impl Log {
     #[inline]
     fn has_room(&self, len: usize) -> bool {
         let limit = |active: &Active| active.memory().region.len() - GROUP_HEADER_BYTES;
+        debug_assert!(self.active.as_ref().is_none_or(|active| active.used <= limit(active)), "invariant 1");
         self.active.as_ref().is_some_and(|active| len <= limit(active) - active.used)
     }
 
@@ -192,16 +215,17 @@ impl Log {
         medium: &M,
         poison: &Poison,
     ) -> Result<()> {
-        let sealed = self.active.as_ref().map(|active| SealedEnd {
-            link: ChainLink {
-                id: active.memory().id,
-                last_seq: SeqNo(self.next_seq.0 - 1),
-                checksum: active.checksum,
-            },
-            used: active.used as u64,
-        });
+        let sealed = self.active_end();
         let new = medium.rotate(SEGMENT_HEADER_BYTES + len + GROUP_HEADER_BYTES, sealed.as_ref())?;
         let previous = sealed.map_or(self.previous, |sealed| sealed.link);
+        assert!(
+            new.memory.id > previous.id,
+            "ids grow along the chain: replay takes segments in their order"
+        );
+        assert!(
+            new.memory.region.len() >= SEGMENT_HEADER_BYTES + len + GROUP_HEADER_BYTES,
+            "room for the group"
+        );
         let region = &new.memory.region;
         let (id, bytes, edit) = (new.memory.id, region.len() as u64, medium.edit_number());
         let salt = Some(self.salt);
@@ -271,12 +295,20 @@ impl Log {
             entry.segment = segment;
             at += BATCH_HEADER_BYTES + entry.len();
         }
+        debug_assert!(at <= start + len, "the batches are longer than the group for which there is room");
+        let taken = next_seq.0 - self.next_seq.0;
+        assert!(
+            taken == u64::from(wanted.record_count),
+            "{taken} numbers for {} records",
+            wanted.record_count
+        );
         // SAFETY: as above; the padding lies within the group.
         unsafe { region.write(at, &[0; GROUP_ALIGN][..start + len - at]) };
         active.checksum = segment::chain(active.checksum, group_checksum);
         self.copy(ring, tickets, own, wanted.batch_count);
         let active = self.active.as_mut().expect("set on entry");
         active.used = start + len;
+        debug_assert!(active.used + GROUP_HEADER_BYTES <= active.memory().region.len(), "invariant 1");
         self.next_seq = next_seq;
         self.is_dirty = true;
         medium.write(active.memory(), start, len)
@@ -315,30 +347,13 @@ impl Log {
         }
     }
 
-    fn persist<M: Medium>(&mut self, medium: &M) -> Result<()> {
-        if self.is_dirty {
-            medium.persist()?;
-            self.is_dirty = false;
-        }
-        self.durable = SeqNo(self.next_seq.0 - 1);
-        Ok(())
-    }
-
-    /// Makes everything durable and writes a durable-end mark, which is durable on return.
-    pub(crate) fn close<M: Medium>(&mut self, medium: &M, poison: &Poison) -> Result<SeqNo> {
-        poison.check()?;
-        let closed =
-            self.persist(medium).and_then(|()| self.mark(medium)).and_then(|()| self.persist(medium));
-        closed.inspect_err(|error| poison.set(error.clone()))?;
-        Ok(SeqNo(self.next_seq.0 - 1))
-    }
-
     fn mark<M: Medium>(&mut self, medium: &M) -> Result<()> {
         let Some(active) = &mut self.active else { return Ok(()) };
         active.edit = medium.edit_number().max(active.edit);
         let edits = u32::try_from(active.edit - active.header_edit).unwrap_or(u32::MAX);
         let header = GroupHeader::mark(self.next_seq, self.durable, edits);
         let start = active.used;
+        assert!(start + GROUP_HEADER_BYTES <= active.memory().region.len(), "invariant 1");
         let (header, checksum) = header.encode(active.seed, start as u64);
         // SAFETY: bytes behind `used` are the leader's; invariant 1 keeps room for a mark.
         unsafe { active.memory().region.write(start, &header) };
@@ -356,6 +371,7 @@ impl Log {
 /// thread writes there.
 pub(crate) unsafe fn copy_batch(entry: &Entry) -> u32 {
     let (offset, header_offset) = (entry.offset as usize, entry.offset as usize - BATCH_HEADER_BYTES);
+    debug_assert!(!entry.segment.is_null(), "the entry is placed");
     // SAFETY: by the caller's promise; the log keeps the segment's `Arc` in place until the ticket is
     // published.
     let (records, segment) = unsafe { (entry.records(), &*entry.segment) };

@@ -113,6 +113,10 @@ pub trait Medium: Send + Sync {
         Ok(0)
     }
 
+    /// The active segment takes no more groups, and all of it is durable: the journal closes. It stays
+    /// active, so that it is not trimmed.
+    fn end(&self, _sealed: &SealedEnd) {}
+
     /// Ends background work; called at least once, possibly more often.
     fn stop(&self);
 }
@@ -126,6 +130,8 @@ pub(crate) fn seal_last<L: AsMut<SegmentInfo>>(
     let Some(sealed) = sealed.filter(|_| !terrane_base::planted!(LeaveUnsealed)) else { return };
     let last = live.iter_mut().map(AsMut::as_mut).find(|info| info.id == sealed.link.id);
     let last = last.expect("the active segment is live: it cannot be trimmed");
+    assert!(last.used <= sealed.used && sealed.used <= last.bytes, "{last:?} cannot end at {}", sealed.used);
+    debug_assert!(last.last_seq <= sealed.link.last_seq, "{last:?} has lost records");
     (last.state, last.used, last.last_seq) = (state, sealed.used, sealed.link.last_seq);
 }
 

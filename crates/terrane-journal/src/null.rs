@@ -56,6 +56,7 @@ impl Medium for HeapMedium {
         let mut state = self.state.lock();
         seal_last(&mut state.live, sealed, SegmentState::Sealed);
         let id = SegmentId(state.next_segment);
+        assert!(state.live.back().is_none_or(|last| last.info.id < id), "ids grow, and none comes twice");
         state.next_segment += 1;
         let last_seq = sealed.map_or(SeqNo(0), |sealed| sealed.link.last_seq);
         let info =
@@ -96,6 +97,7 @@ impl Medium for HeapMedium {
             gone.push(first.info.id);
             state.live.pop_front();
         }
+        debug_assert!(gone.is_sorted(), "the oldest segments go first");
         Ok(gone)
     }
 

@@ -147,6 +147,8 @@ impl SegmentReader {
                 return Ok(None);
             };
             self.at += u64::from(header.len);
+            debug_assert!(self.at <= self.end, "a group was accepted behind the end of the segment");
+            debug_assert!(header.last_seq() >= self.last_seq, "numbers ascend over the groups");
             self.last_seq = header.last_seq();
             if header.batch_count > 0 {
                 let batches = Batches::new(&group, &Group { offset: 0, header });
@@ -199,7 +201,9 @@ impl SegmentReader {
             self.buf_at = self.at;
             self.file.read_at(self.at, &mut self.buf).inspect_err(|_| self.buf.clear())?;
         }
+        debug_assert!(self.buf_at <= self.at, "the bytes before the position were read");
         let from = (self.at - self.buf_at) as usize;
+        debug_assert!(from + len <= self.buf.len(), "as many bytes as were asked for are there");
         Ok(Some(&self.buf[from..from + len]))
     }
 }

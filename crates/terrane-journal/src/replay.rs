@@ -168,6 +168,8 @@ pub fn replay(
         }
     }
     let segments: Vec<SealedSegment> = used.iter().map(|scan| scan.sealed()).collect();
+    assert!(segments.is_sorted_by(|a, b| a.spec.id < b.spec.id), "records are replayed in their order");
+    debug_assert!(segments.is_sorted_by_key(|segment| segment.last_seq), "numbers ascend over the segments");
     Ok(Replayed {
         last_seq: run.last_seq,
         cut: run.cut(&scans),
@@ -257,6 +259,10 @@ fn link(scans: &[Scan], settings: &ReplaySettings) -> Result<Run> {
                 Some(format!("{} follows {}, which is missing", scan.listed.spec.id, header.previous));
             break;
         }
+        assert!(
+            scan.end.last_seq >= header.previous.last_seq,
+            "a walk goes forward from what its header follows"
+        );
         link = Some(scan.link());
         run.last_seq = scan.end.last_seq;
         run.used.push(index);
@@ -307,5 +313,10 @@ fn run_tasks<T: Sync, R: Send>(
         }
     });
     // Tasks are taken in order, so every task that was not done comes after the error.
-    results.into_iter().map_while(Mutex::into_inner).collect()
+    let done: Result<Vec<R>> = results.into_iter().map_while(Mutex::into_inner).collect();
+    assert!(
+        done.as_ref().is_ok_and(|done| done.len() == tasks.len()) || done.is_err(),
+        "a task was left out"
+    );
+    done
 }

@@ -41,6 +41,7 @@
 mod entry;
 mod parking;
 pub(crate) mod phase;
+mod publish;
 
 use std::cell::UnsafeCell;
 
@@ -52,7 +53,7 @@ use terrane_base::{Batch, SeqNo};
 pub(crate) use entry::Entry;
 use entry::SYNC_BIT;
 use parking::Parking;
-use phase::{BITS, CALLED, EMPTY, FILLED, HALTED, PARKED, PUBLISHED};
+use phase::{BITS, CALLED, EMPTY, FILLED, PARKED, PLACED};
 
 const ARRIVED: u32 = 1;
 const HEAD: u32 = 2;
@@ -196,7 +197,13 @@ impl Ring {
         }
         // SAFETY: rule 1.
         let entry = unsafe { &mut *slot.entry.get() };
+        debug_assert!(entry.error.is_none(), "the owner of the previous lap took its error");
         let bytes = batch.map_or(&[][..], Batch::bytes);
+        assert!(bytes.len() <= u32::MAX as usize, "a batch is limited to `BATCH_BYTES_MAX`");
+        debug_assert!(
+            batch.is_none_or(|batch| batch.record_count() < SYNC_BIT),
+            "bit 31 of the count is `sync`"
+        );
         entry.records = bytes.as_ptr();
         entry.len = bytes.len() as u32;
         entry.record_count = batch.map_or(0, Batch::record_count) | if sync { SYNC_BIT } else { 0 };
@@ -253,7 +260,9 @@ impl Ring {
     /// The owner has copied its records.
     pub(crate) fn copy_done(&self) {
         // AcqRel: pairs with the Acquire in `wait_for_copies`, through every other member's subtraction.
-        if self.copying.fetch_sub(1, Ordering::AcqRel) == 1 {
+        let copying = self.copying.fetch_sub(1, Ordering::AcqRel);
+        assert!(copying > 0, "more owners copied than the leader expects: it may have gone on without one");
+        if copying == 1 {
             self.copied.wake();
         }
     }
@@ -271,7 +280,9 @@ impl Ring {
             self.published.visible.fetch_max(unsafe { (*slot.entry.get()).last_seq }.0, Ordering::Release);
         }
         // AcqRel: Release hands entry and index entries to the publisher; Acquire takes the baton from it.
-        (slot.baton.fetch_or(ARRIVED, Ordering::AcqRel) & HEAD != 0).then(|| self.publish_from(ticket))
+        let marks = slot.baton.fetch_or(ARRIVED, Ordering::AcqRel);
+        assert!(marks & ARRIVED == 0, "ticket {ticket} arrives twice: a later one would be published early");
+        (marks & HEAD != 0).then(|| self.publish_from(ticket))
     }
 
     /// The owner has finished: the slot is free for the next lap.
@@ -279,67 +290,11 @@ impl Ring {
     pub(crate) fn finish(&self, ticket: u64) {
         let next = pack(ticket + self.slots.len() as u64, EMPTY);
         // SeqCst: see `wait_for_space`; it also releases the entry.
-        self.slot(ticket).word.swap(next, Ordering::SeqCst);
+        let old = self.slot(ticket).word.swap(next, Ordering::SeqCst);
+        debug_assert!((pack(ticket, PLACED)..pack(ticket + 1, 0)).contains(&old), "{old:#x} of {ticket}");
         if self.space_waiters.load(Ordering::SeqCst) != 0 {
             self.space.wake();
         }
-    }
-
-    // --- the publisher ---
-
-    /// Publishes `own`, whose owner is the caller, and every arrived ticket after it; passes the baton on.
-    /// Returns whether `own` was committed.
-    fn publish_from(&self, own: u64) -> bool {
-        let mut own_counts = true;
-        let mut next = own;
-        loop {
-            let first = next;
-            let (after, halted_at) = self.publish_run(first);
-            if first == own {
-                own_counts = own < halted_at;
-            }
-            next = after;
-            // AcqRel: passes the baton with all writes of the publisher, or keeps it and takes the entry.
-            let goes_on = self.slot(next).baton.fetch_or(HEAD, Ordering::AcqRel) & ARRIVED != 0;
-            for ticket in first..next {
-                if ticket != own {
-                    self.advance(ticket, if ticket < halted_at { PUBLISHED } else { HALTED });
-                }
-            }
-            if !goes_on {
-                return own_counts;
-            }
-        }
-    }
-
-    /// Publishes the run of arrived tickets from `first`; returns the ticket after it, and the first ticket
-    /// of it that was not committed.
-    fn publish_run(&self, first: u64) -> (u64, u64) {
-        let (mut next, mut visible) = (first, None);
-        let mut halted_at = if self.published.halted.load(Ordering::Relaxed) { first } else { u64::MAX };
-        loop {
-            let slot = self.slot(next);
-            // SAFETY: rule 4; the ticket has arrived and the caller holds the baton.
-            let last_seq = unsafe { (*slot.entry.get()).last_seq };
-            if last_seq == HALT {
-                self.published.halted.store(true, Ordering::Relaxed);
-                halted_at = halted_at.min(next);
-            }
-            if next < halted_at && last_seq != SeqNo(0) {
-                visible = Some(last_seq);
-            }
-            slot.baton.store(0, Ordering::Relaxed);
-            next += 1;
-            // Acquire: pairs with the Release in `arrive`. After a whole lap it reads the 0 stored above.
-            if self.slot(next).baton.load(Ordering::Acquire) != ARRIVED {
-                break;
-            }
-        }
-        if let Some(visible) = visible {
-            self.published.visible.store(visible.0, Ordering::Release);
-        }
-        self.published.tickets.store(next, Ordering::Release);
-        (next, halted_at)
     }
 
     // --- the leader ---
@@ -397,7 +352,8 @@ impl Ring {
     #[inline]
     pub(crate) fn release_lead(&self) {
         // SeqCst: this exchange and the load, against the addition and the exchange in `pause`.
-        self.lead.held.swap(false, Ordering::SeqCst);
+        let was_held = self.lead.held.swap(false, Ordering::SeqCst);
+        debug_assert!(was_held, "only the leader releases the lead");
         if self.lead.pausing.load(Ordering::SeqCst) != 0 {
             self.lead_free.wake();
         }
@@ -411,8 +367,10 @@ impl Ring {
 
     /// Ends the lead of [`Ring::pause`]. The caller then looks for a group, see the head of the file.
     pub(crate) fn resume(&self) {
-        self.lead.pausing.fetch_sub(1, Ordering::SeqCst);
-        self.lead.held.swap(false, Ordering::SeqCst);
+        let pausing = self.lead.pausing.fetch_sub(1, Ordering::SeqCst);
+        let was_held = self.lead.held.swap(false, Ordering::SeqCst);
+        assert!(pausing > 0, "each `resume` ends a `pause`");
+        assert!(was_held, "a thread that pauses the ring has the lead");
         self.lead_free.wake();
     }
 
@@ -424,6 +382,7 @@ impl Ring {
     /// Moves the head to `next`, after the tickets that the caller took.
     #[inline]
     pub(crate) fn set_head(&self, next: u64) {
+        debug_assert!(next >= self.head(), "no ticket is in two groups");
         // Release: pairs with the Acquire in `is_head_filled`.
         self.lead.head.store(next, Ordering::Release);
     }
@@ -448,7 +407,8 @@ impl Ring {
     /// Expects `count` calls of [`Ring::copy_done`].
     pub(crate) fn expect_copies(&self, count: u32) {
         // Relaxed: the members see it through `advance`.
-        self.copying.store(count, Ordering::Relaxed);
+        let before = self.copying.swap(count, Ordering::Relaxed);
+        assert!(before == 0, "{before} owners still copy into the group before");
     }
 
     /// Waits until every member that copies has finished.
@@ -468,6 +428,7 @@ impl Ring {
     pub(crate) fn advance(&self, ticket: u64, phase: u64) {
         // AcqRel: Release hands the entry to the owner; pairs with the Acquire in `wait_while`.
         let old = self.slot(ticket).word.swap(pack(ticket, phase), Ordering::AcqRel);
+        phase::check_step(ticket, old, phase);
         if old & PARKED != 0 {
             self.parking(ticket).wake();
         }
@@ -476,7 +437,10 @@ impl Ring {
     /// Moves the caller's own ticket to `phase`: no thread sleeps on it.
     #[inline]
     pub(crate) fn advance_own(&self, ticket: u64, phase: u64) {
-        self.slot(ticket).word.store(pack(ticket, phase), Ordering::Relaxed);
+        let word = &self.slot(ticket).word;
+        debug_assert!(word.load(Ordering::Relaxed) & PARKED == 0, "the owner is awake: it is the caller");
+        phase::check_step(ticket, word.load(Ordering::Relaxed), phase);
+        word.store(pack(ticket, phase), Ordering::Relaxed);
     }
 }
 

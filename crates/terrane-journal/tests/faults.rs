@@ -115,8 +115,9 @@ fn a_full_device_refuses_and_recovers() {
 #[test]
 fn a_refused_registration_is_tried_again_with_the_same_segment() {
     let (_, _, disk, manifest) = faulty();
+    // The opening, for which a refusal is no error, and two commits.
+    *manifest.refuse.lock().unwrap() = 3;
     let (journal, _) = open(&disk, &manifest, &settings(SEGMENT_BYTES)).unwrap();
-    *manifest.refuse.lock().unwrap() = 2;
     for _ in 0..2 {
         let refused = journal.commit(&put(b"k", b"v"), false, &mut |_| panic!("not placed")).unwrap_err();
         assert!(refused.message().contains("refused by the test"), "{refused}");

@@ -190,6 +190,8 @@ impl<E: HasMeta> Chunk<E> {
             *top = last(part);
         }
         let prefix_len = if collation.is_bytes() { prefix_len as u32 } else { BY_COMPARATOR };
+        assert!(groups.len() == items.len().div_ceil(GROUP_LEN), "every group but the last is full");
+        debug_assert!(totals.extents == items.len() as u64, "each extent is counted once");
         Chunk { tops, prefix, prefix_len, groups, len: items.len(), totals, decay }
     }
 
@@ -273,6 +275,7 @@ impl<E: HasMeta> Chunk<E> {
         prefetch_lines(std::ptr::from_ref(group), size_of::<Group<E>>() / 64);
         let within = count_less(&group.largest, wanted);
         let index = at * GROUP_LEN + within;
+        debug_assert!(index <= self.len, "places behind the length have the greatest heads");
         if within < GROUP_LEN && group.largest[within] == wanted {
             self.find_equal(key, wanted, index)
         } else {
@@ -296,6 +299,7 @@ impl<E: HasMeta> Chunk<E> {
                 high = middle;
             }
         }
+        debug_assert!(low <= self.len, "a place in the chunk, or behind it");
         low
     }
 }

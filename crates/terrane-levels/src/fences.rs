@@ -9,8 +9,8 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use terrane_base::Collation;
 use terrane_base::key::head;
+use terrane_base::{Collation, verify};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fences {
@@ -48,6 +48,7 @@ impl Fences {
             self.heads = (0..count).map(|index| head(&key(index)[prefix_len..])).collect();
         }
         self.samples = samples_of(&self.heads);
+        verify!(!collation.is_bytes() || self.heads.is_sorted(), "the search would miss extents");
     }
 
     /// Index of the first fence that is not less than `key`, or the number of fences; `full` returns a whole
@@ -66,10 +67,19 @@ impl Fences {
         let wanted = head(&key[front.len()..]);
         let low = self.first_not_less(wanted);
         if self.heads.get(low) != Some(&wanted) {
+            debug_assert!(self.is_first_not_less(low, key, full), "the heads lead to another fence");
             return low;
         }
         let high = low + self.heads[low..].partition_point(|&head| head == wanted);
-        self.first_whole_not_less(key, (low, high), full)
+        let found = self.first_whole_not_less(key, (low, high), &full);
+        debug_assert!(self.is_first_not_less(found, key, full), "equal heads lead to another fence");
+        found
+    }
+
+    /// True if `found` is the first fence that is not less than `key`, which whole keys decide.
+    fn is_first_not_less<'k>(&self, found: usize, key: &[u8], full: impl Fn(usize) -> &'k [u8]) -> bool {
+        let is_less_before = found.checked_sub(1).is_none_or(|before| full(before) < key);
+        is_less_before && (found == self.heads.len() || full(found) >= key)
     }
 
     /// As [`Fences::find`] among a range of fences, by whole keys.

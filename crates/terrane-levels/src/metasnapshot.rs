@@ -152,6 +152,7 @@ impl<E: HasMeta> Metasnapshot<E> {
         (1..).map(Place::Level).zip(&mut levels).for_each(|(place, level)| hide(place, level));
         let mut next = Metasnapshot { runs, levels, slots };
         next.trim();
+        debug_assert!(next.totals().extents <= self.totals().extents, "extents are hidden, none is added");
         next
     }
 
@@ -161,6 +162,7 @@ impl<E: HasMeta> Metasnapshot<E> {
         while self.levels.last().is_some_and(|level| level.is_empty()) {
             self.levels.pop();
         }
+        debug_assert!(self.runs.is_sorted_by(|a, b| a.id > b.id), "readers ask the newest run first");
     }
 
     /// The level or run at `place`, created if it does not exist.

@@ -55,6 +55,7 @@ impl Pins {
         let now = visible();
         let mut list: Vec<SeqNo> = pinned.iter().map(|&(seq, _)| seq).take_while(|&seq| seq < now).collect();
         list.push(now);
+        debug_assert!(list.is_sorted_by(|a, b| a < b), "each number once: compaction searches the list");
         list
     }
 
@@ -83,11 +84,16 @@ fn add(pinned: &mut Vec<(SeqNo, u64)>, seq: SeqNo) {
         Ok(index) => pinned[index].1 += 1,
         Err(index) => pinned.insert(index, (seq, 1)),
     }
+    debug_assert!(pinned.is_sorted_by(|a, b| a.0 < b.0), "the oldest pin is the first");
 }
 
 /// Removes a pin of `seq`, which exists.
 fn remove(pinned: &mut Vec<(SeqNo, u64)>, seq: SeqNo) {
     let index = pinned.binary_search_by_key(&seq, |&(seq, _)| seq).expect("a live pin is in the set");
+    assert!(
+        pinned[index].1 > 0,
+        "a pin of {seq} is released twice: another snapshot would lose its versions"
+    );
     pinned[index].1 -= 1;
     if pinned[index].1 == 0 {
         pinned.remove(index);

@@ -26,6 +26,7 @@ impl<E: HasMeta> Level<E> {
     /// `0..len()`.
     #[must_use]
     pub fn without(&self, hidden: &[usize]) -> Self {
+        debug_assert!(hidden.is_sorted_by(|a, b| a < b), "places ascend, each once: {hidden:?}");
         let mut rest = hidden.iter().copied().peekable();
         let mut plan: Vec<Stretch<E>> = Vec::new();
         while let Some(&next) = rest.peek() {
@@ -43,6 +44,12 @@ impl<E: HasMeta> Level<E> {
         }
         let mut level = self.clone();
         level.carry_out(plan);
+        assert!(
+            level.len() + hidden.len() == self.len(),
+            "{} of {} extents are left",
+            level.len(),
+            self.len()
+        );
         level
     }
 
@@ -150,6 +157,7 @@ impl<E: HasMeta> Level<E> {
             }
             wide.push((old, len));
         }
+        debug_assert!(wide.windows(2).all(|pair| pair[0].0.end < pair[1].0.start), "stretches are apart");
         wide.into_iter().map(|(old, _)| old).collect()
     }
 
@@ -206,6 +214,10 @@ impl<E: HasMeta> Level<E> {
             self.chunks.splice(old, new);
             self.totals = self.totals.minus(went).plus(came);
         }
+        assert!(self.chunks.len() == self.starts.len(), "one start for each chunk");
+        let last = self.starts.last().map_or(0, |start| u64::from(*start));
+        let len = self.chunks.last().map_or(0, |chunk| last + chunk.len() as u64);
+        assert!(len == self.totals.extents, "{len} extents by the starts, {} counted", self.totals.extents);
         let collation = self.chunks.first().map_or(Collation::BYTES, |chunk| chunk.collation().clone());
         self.fences.refresh_prefix(&collation, |index| self.chunks[index].largest());
     }

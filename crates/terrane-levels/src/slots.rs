@@ -69,6 +69,10 @@ impl Slots {
         count: u32,
         change: impl Fn(&mut u64, u64) -> bool,
     ) -> std::result::Result<(), u64> {
+        debug_assert!(
+            count <= EXTENT_SLOTS_MAX,
+            "extent {id} of {count} slots was not checked when it was taken"
+        );
         for slot in u64::from(id.slot)..u64::from(id.slot) + u64::from(count) {
             let page = self.pages.entry((id.file, (slot / PAGE_SLOTS) as u32));
             let page = page.or_insert_with(|| Arc::new([0; (PAGE_SLOTS / 64) as usize]));

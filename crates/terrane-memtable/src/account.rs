@@ -56,6 +56,7 @@ impl Account {
 
     /// Notes memory that was taken.
     pub(crate) fn take(&self, bytes: u64) {
+        assert!(bytes < LEFT, "{bytes} bytes of one index");
         let Some(sum) = &self.sum else {
             self.noted.fetch_add(bytes, Ordering::Relaxed);
             return;

@@ -55,6 +55,7 @@ impl<'t> Coming<'t> {
         if self.len <= ahead.coming_count / 2 && !self.is_last {
             self.fill(ahead, node, place, is_backward);
         }
+        debug_assert!(self.len <= COMING_MAX, "a child was prefetched over another");
         self.len = self.len.checked_sub(1)?;
         let first = self.start % COMING_MAX;
         self.start += 1;
@@ -75,6 +76,12 @@ impl<'t> Coming<'t> {
                 self.is_last = true;
                 return;
             };
+            debug_assert!(self.len < COMING_MAX, "there is a place for the child");
+            debug_assert!(if is_backward {
+                usize::from(byte) + 1 < place
+            } else {
+                usize::from(byte) >= place
+            });
             let Some(link) = ahead.ask(child) else { return };
             let end = (self.start + self.len) % COMING_MAX;
             (self.bytes[end], self.links[end]) = (byte, link);

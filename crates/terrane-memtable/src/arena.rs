@@ -128,7 +128,12 @@ impl Arena {
     #[cold]
     fn add_chunk(&self, bytes: usize) -> NonNull<u8> {
         let region = Region::heap(bytes);
+        assert!(region.len() >= bytes, "a chunk of {bytes} bytes has {}", region.len());
         let start = region.start();
+        debug_assert!(
+            start.addr().get().is_multiple_of(NODE_ALIGN),
+            "nodes lie at multiples of a cache line"
+        );
         self.chunks.lock().push(region);
         self.account.take(bytes as u64);
         start
@@ -183,6 +188,8 @@ impl<'t> LaneGuard<'t> {
         }
         let space = self.space();
         space.high = space.high.wrapping_sub(bytes);
+        debug_assert!(space.low <= space.high, "the node lies over version entries");
+        debug_assert!(space.high.addr().is_multiple_of(NODE_ALIGN), "a link has its tag in the low bits");
         NonNull::new(space.high).expect("inside a chunk")
     }
 
@@ -198,6 +205,7 @@ impl<'t> LaneGuard<'t> {
         let space = self.space();
         let entry = space.low;
         space.low = space.low.wrapping_add(BYTES);
+        debug_assert!(space.low <= space.high, "the version entry lies over nodes");
         NonNull::new(entry.cast()).expect("inside a chunk")
     }
 
@@ -221,6 +229,10 @@ impl<'t> LaneGuard<'t> {
     #[inline]
     pub(crate) fn count(&mut self, record_bytes: usize, seq: SeqNo) {
         let lane = self.lane();
+        debug_assert!(
+            seq < SeqNo::MAX,
+            "the greatest number is no record's: readers ask with it for the newest"
+        );
         add(&lane.entries, 1);
         add(&lane.record_bytes, record_bytes as u64);
         if seq.0 > lane.last_seq.load(Ordering::Relaxed) {
@@ -265,6 +277,7 @@ impl<'t> LaneGuard<'t> {
 impl Drop for LaneGuard<'_> {
     #[inline]
     fn drop(&mut self) {
+        debug_assert!(self.lane().busy.load(Ordering::Relaxed), "a lane is given back by its holder");
         // Release: pairs with the Acquire in `try_take`.
         self.lane().busy.store(false, Ordering::Release);
     }

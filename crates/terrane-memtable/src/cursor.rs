@@ -27,6 +27,11 @@ impl MemtableCursor {
         MemtableCursor { walk, memtable }
     }
 
+    /// True if `holds` is true of the key here, or no key is here, or a comparator orders the keys.
+    fn is_bytewise_at(&self, holds: impl Fn(&[u8]) -> bool) -> bool {
+        !self.memtable.collation().is_bytes() || self.walk.at().is_none_or(|at| holds(at.view.key))
+    }
+
     /// The memtable it walks.
     #[must_use]
     pub fn memtable(&self) -> &Arc<Memtable> {
@@ -43,6 +48,7 @@ impl Cursor for MemtableCursor {
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         self.walk.seek(key, seq);
+        debug_assert!(self.is_bytewise_at(|at| key <= at), "the cursor stands before the key");
         Ok(())
     }
 
@@ -58,6 +64,7 @@ impl Cursor for MemtableCursor {
 
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         self.walk.seek_before(key);
+        debug_assert!(self.is_bytewise_at(|at| at < key), "the cursor stands behind the key");
         Ok(())
     }
 

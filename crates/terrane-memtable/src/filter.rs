@@ -55,6 +55,7 @@ impl KeyFilter {
         if word.load(Ordering::Relaxed) & bits != bits && !terrane_base::planted!(MemtableFilterForgets) {
             word.fetch_or(bits, Ordering::Relaxed);
         }
+        debug_assert!(self.may_contain(hash), "reads would miss a key that the tree holds");
     }
 
     /// Returns true if a key with this hash may be in the memtable; `false` is certain.

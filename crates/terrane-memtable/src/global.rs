@@ -104,6 +104,7 @@ impl GlobalIndex {
             }
             walk.next_key();
         }
+        debug_assert!(self.last_seq() >= frozen.last_seq(), "the newest version of each key is taken over");
         // Only at the end, so that a merge that is started twice counts its drops once.
         dropped.count(frozen, &self.index);
         self.first_seq.fetch_min(frozen.first_seq().0, Ordering::Relaxed);
@@ -133,6 +134,10 @@ impl GlobalIndex {
         let mut needs_older = false;
         for entry in std::iter::successors(Some(head), |entry| entry.older()) {
             let record_bytes = entry.view().len as u64;
+            debug_assert!(
+                newer.is_none_or(|newer| newer.seq() > entry.seq()),
+                "numbers descend along a chain"
+            );
             bytes += record_bytes;
             // A single delete below a newer put stays, because a newer single delete may remove the put.
             let is_single = entry.seq_kind.kind() == Some(RecordKind::SingleDelete);
@@ -255,6 +260,7 @@ impl Dropped {
         if self.0.len() <= index {
             self.0.resize(index + 1, 0);
         }
+        debug_assert!(bytes > 0, "a record has at least one byte");
         self.0[index] += bytes;
     }
 

@@ -192,6 +192,7 @@ impl List {
     /// Links a new post with the number `new` after `before`. Requires: the lock, and the bucket of the post.
     fn link(&self, new: u32, before: &[u32; LEVELS], entry: &VersionEntry) {
         let (post, levels) = (self.post(new), levels_of(new));
+        debug_assert!(matches!(post.slot.load().child(), Child::Empty), "a post is linked once");
         post.slot.store(Link::leaf(entry));
         post.before.store(before[0], Memory::Relaxed);
         for (level, &before) in before.iter().enumerate().take(levels) {

@@ -64,6 +64,7 @@ impl Memtable {
         if is_exact {
             return Measured::exactly(entries, bytes);
         }
+        debug_assert!(inside.entries <= entries && inside.bytes <= bytes, "a range holds what was met in it");
         Measured {
             entries_min: inside.entries,
             entries_max: entries,

@@ -218,6 +218,7 @@ impl Memtable {
     pub(crate) fn range_records(&self) -> Vec<(RecordPtr, SeqNo)> {
         let mut records = self.ranges.get().map_or_else(Vec::new, |ranges| ranges.records.lock().clone());
         records.sort_unstable_by_key(|(_, seq)| *seq);
+        debug_assert!(records.windows(2).all(|pair| pair[0].1 != pair[1].1), "a number names one record");
         records
     }
 
@@ -238,6 +239,7 @@ impl Memtable {
         match pushed {
             Pushed::First | Pushed::Duplicate => {}
             Pushed::Shadows(old) => {
+                debug_assert!(old.seq() < entry.seq(), "a version hides older ones only");
                 self.segments.at(old.record().segment()).count_shadowed(old.view().len);
             }
             Pushed::Shadowed => pinned.count_shadowed(bytes),
@@ -265,6 +267,10 @@ impl Memtable {
     pub fn versions(&self, key: &[u8], hash: u64, seq: SeqNo) -> impl Iterator<Item = Version<'_>> {
         let head = if self.may_contain(hash) { self.find(key) } else { None };
         let newest = head.and_then(|head| head.visible_at(seq));
+        debug_assert!(
+            newest.is_none_or(|newest| newest.seq() <= seq),
+            "a reader at {seq} sees a newer version"
+        );
         std::iter::successors(newest, |entry| entry.older())
             .map(|entry| Version { seq_kind: entry.seq_kind, value: entry.view().value })
     }

@@ -282,6 +282,7 @@ impl<'t> Node<'t> {
     /// not full.
     pub(crate) fn add(self, byte: u8, link: Link<'t>) {
         debug_assert!(!self.is_full());
+        debug_assert!(matches!(self.child(byte), Child::Empty), "a byte has one child");
         let head = self.head();
         let count = head.count.load(Ordering::Relaxed) as usize;
         match self.body() {
@@ -376,6 +377,7 @@ pub(crate) struct NodeGuard<'t>(Node<'t>);
 impl NodeGuard<'_> {
     /// Removes the node from the tree. Requires: its replacement is published.
     pub(crate) fn retire(self) {
+        assert!(self.0.kind() != Kind::N256 || self.0.prefix_len() > 0, "the root stays");
         self.0.head().lock.store(RETIRED, Ordering::Release);
         std::mem::forget(self);
     }
@@ -384,6 +386,7 @@ impl NodeGuard<'_> {
 impl Drop for NodeGuard<'_> {
     #[inline]
     fn drop(&mut self) {
+        debug_assert_eq!(self.0.head().lock.load(Ordering::Relaxed), LOCKED, "held by this guard");
         self.0.head().lock.store(0, Ordering::Release);
     }
 }

@@ -13,6 +13,7 @@
 //! 2. A reader sees a whole range delete or none of it: the tree of chunks is published at once.
 //! 3. Range deletes may come in any order; one with a smaller number goes into all later states, too.
 
+mod check;
 mod state;
 
 use std::fmt;
@@ -23,7 +24,7 @@ use arc_swap::ArcSwap;
 use rpds::RedBlackTreeMapSync;
 use state::{State, stretch};
 use terrane_base::sync::Mutex;
-use terrane_base::{Collation, SeqNo};
+use terrane_base::{Collation, SeqNo, verify};
 
 type Key = Arc<[u8]>;
 
@@ -106,7 +107,12 @@ impl RangeView {
             Some(over) => Around::Hidden(deletes[over].clone()),
             None => around(&self.before, key),
         };
-        beside.iter().fold(found, |found, delete| found.beside(delete, key, collation))
+        let found = beside.iter().fold(found, |found, delete| found.beside(delete, key, collation));
+        debug_assert!(
+            !collation.is_bytes() || found.is_around(key, collation),
+            "the answer is about another key"
+        );
+        found
     }
 }
 
@@ -118,6 +124,17 @@ impl Stretch {
 }
 
 impl Around {
+    /// True if the answer is about `key`.
+    fn is_around(&self, key: &[u8], collation: &Collation) -> bool {
+        match self {
+            Around::Hidden(by) => by.covers(key, collation),
+            Around::Clear(from, to) => {
+                from.as_ref().is_none_or(|from| collation.le(from, key))
+                    && to.as_ref().is_none_or(|to| collation.lt(key, to))
+            }
+        }
+    }
+
     /// The part around `key` that a newer range delete, which does not cover the key, leaves of it.
     fn beside(self, newer: &Stretch, key: &[u8], collation: &Collation) -> Around {
         let is_behind = collation.lt(key, &newer.start);
@@ -206,6 +223,8 @@ impl RangeDeletes {
             state = Some(chunk.state_at(SeqNo::MAX));
             chunks.insert_mut(first, chunk);
         }
+        // Sampled: a walk for each would take quadratic time. A caller's comparator may break its promise.
+        verify!(!self.len().is_power_of_two() || !self.collation.is_bytes() || check::check(&chunks));
         // Before the tree: a reader that has seen the range delete in the tree never takes the set for empty.
         self.is_used.store(true, Ordering::Release);
         self.chunks.store(Arc::new(chunks));
@@ -257,7 +276,12 @@ impl RangeDeletes {
         let chunk = chunk_at(&chunks, at)?;
         let mut seen = chunk.deletes.iter().rev().skip_while(|delete| delete.seq > at);
         let found = seen.find(|delete| delete.covers(key, &self.collation));
-        found.map(|delete| delete.seq).or_else(|| covering(&chunk.before, key))
+        let hiding = found.map(|delete| delete.seq).or_else(|| covering(&chunk.before, key));
+        debug_assert!(
+            hiding.is_none_or(|hiding| hiding <= at),
+            "a range delete hides nothing from older readers"
+        );
+        hiding
     }
 
     /// Returns true if any of them covers a key from `first` to `last`, both inclusive.
@@ -337,6 +361,7 @@ fn with(chunks: &Chunks, delete: Stretch, is_last: bool, collation: &Collation) 
         Some((first, chunk)) => {
             let mut chunk = chunk.clone();
             let place = chunk.deletes.partition_point(|other| other.seq < seq);
+            debug_assert!(chunk.deletes.get(place).is_none_or(|next| next.seq > seq), "a number comes once");
             Arc::make_mut(&mut chunk.deletes).insert(place, delete);
             (*first, chunk)
         }
@@ -355,6 +380,7 @@ fn covering(state: &State, key: &[u8]) -> Option<SeqNo> {
 fn overlaid(mut state: State, delete: &Stretch) -> State {
     let Stretch { start, end, seq } = delete;
     let collation = state.collation().clone();
+    debug_assert!(!collation.is_bytes() || start < end, "invariant 1: no stretch is empty");
     let before = state.last_to(start, false).map(|(start, end)| stretch(start, end));
     if let Some(cut) = before.filter(|cut| collation.lt(start, &cut.end)) {
         state.insert(cut.start, (start.clone(), cut.seq));

@@ -87,6 +87,7 @@ impl SegmentTable {
     pub(crate) fn uses(&self) -> Vec<SegmentUse> {
         let mut uses: Vec<_> = self.iter().map(Pinned::segment_use).collect();
         uses.sort_unstable_by_key(|segment| segment.id);
+        debug_assert!(uses.is_sorted_by(|a, b| a.id < b.id), "a segment is counted once");
         uses
     }
 
@@ -107,6 +108,7 @@ impl SegmentTable {
     #[cold]
     fn pin_slow(&self, segment: &Arc<SegmentMemory>) -> (u16, &Pinned) {
         let index = self.find(segment.id).unwrap_or_else(|| self.grow(segment));
+        debug_assert!(self.get(index).memory.id == segment.id, "records of {} point elsewhere", segment.id);
         // Release: a thread that finds the index here finds the entry.
         self.recent[segment.id.0 as usize % RECENT].store(index + 1, Ordering::Release);
         (index as u16, self.get(index))

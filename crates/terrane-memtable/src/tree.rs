@@ -37,6 +37,7 @@ impl Tree {
     pub(crate) fn new(account: Account) -> Self {
         let arena = Arena::new(account);
         let root = Node::root(&arena);
+        debug_assert!(root.kind() == Kind::N256 && root.prefix_len() == 0, "invariant 4");
         Tree { arena, root }
     }
 
@@ -156,11 +157,15 @@ fn push_version<'t>(
 fn put_version<'t>(lane: &mut LaneGuard<'t>, slot: &'t Slot, entry: &'t VersionEntry) -> Option<Pushed<'t>> {
     match slot.load().child() {
         Child::Empty => {
+            debug_assert!(entry.older().is_none(), "the first version of its key");
             slot.store(Link::leaf(entry));
             Some(Pushed::First)
         }
         // A leaf in a slot is replaced by another leaf only by a push of the same key.
-        Child::Leaf(head) => Some(push(lane, slot, head, entry)),
+        Child::Leaf(head) => {
+            debug_assert!(entry.key() == head.key(), "versions of one key are in a chain");
+            Some(push(lane, slot, head, entry))
+        }
         Child::Node(_) => None,
     }
 }
@@ -201,6 +206,7 @@ fn grow<'t>(
     }
     let slot = slot_of(parent, parent_byte, node);
     let grown = node.grown(lane);
+    debug_assert!(!grown.is_full() && grown.prefix() == node.prefix(), "a larger node of the same path");
     grown.add(byte, Link::leaf(entry));
     slot.store(grown.link());
     locked.retire();
@@ -220,6 +226,7 @@ fn split_leaf<'t>(
     let slot = node.slot(byte)?;
     let Child::Leaf(head) = slot.load().child() else { return None };
     let common = common_len(other, rest);
+    debug_assert!(other.get(common) != rest.get(common), "two leaves for one key");
     let split = Node::new(lane, Kind::N4, &rest[..common]);
     hang(split, other.get(common), Link::leaf(head));
     hang(split, rest.get(common), Link::leaf(entry));
@@ -241,6 +248,8 @@ fn split_prefix<'t>(
     let child_locked = child.lock()?;
     let slot = slot_of(node, byte, child);
     let prefix = child.prefix();
+    debug_assert!(common < prefix.len() && prefix[..common] == rest[..common], "the prefix differs there");
+    debug_assert!(rest.get(common) != Some(&prefix[common]), "the prefix differs there");
     let lower = child.with_prefix(lane, &prefix[common + 1..]);
     let split = Node::new(lane, Kind::N4, &rest[..common]);
     split.add(prefix[common], lower.link());

@@ -92,11 +92,16 @@ impl VersionEntry {
         while entry.seq() > seq && !terrane_base::planted!(SnapshotSeesNewer) {
             entry = entry.older()?;
         }
+        debug_assert!(entry.seq() <= seq, "a reader at {seq} sees a newer version");
         Some(entry)
     }
 
     /// Requires: the lock of the chain's node, or `self` is not published yet.
     fn set_older(&self, older: Option<&VersionEntry>) {
+        debug_assert!(
+            older.is_none_or(|older| older.seq() < self.seq()),
+            "numbers descend along `older`: rule 3"
+        );
         let older = older.map_or(null_mut(), |older| from_ref(older).cast_mut());
         self.older.store(older, Ordering::Release);
     }

@@ -199,6 +199,7 @@ impl<'t> Walk<'t> {
 
     pub(crate) fn next(&mut self) {
         let Some(at) = self.at.as_mut() else { return debug_assert!(false, "next without a position") };
+        let before = at.head;
         match at.entry.older() {
             Some(older) => {
                 if self.newer_known {
@@ -207,7 +208,10 @@ impl<'t> Walk<'t> {
                 at.entry = older;
                 at.view = older.view();
             }
-            None => self.next_key(),
+            None => {
+                self.next_key();
+                debug_assert!(self.is_ordered(Some(before), self.at.map(|at| at.head)), "keys ascend");
+            }
         }
     }
 
@@ -218,6 +222,7 @@ impl<'t> Walk<'t> {
             self.newer.clear();
             let chain = std::iter::successors(Some(at.head), |entry| entry.older());
             self.newer.extend(chain.take_while(|entry| entry.seq() > at.entry.seq()));
+            debug_assert!(self.newer.is_sorted_by(|a, b| a.seq() > b.seq()), "numbers descend along a chain");
             self.newer_known = true;
         }
         match self.newer.pop() {
@@ -225,7 +230,11 @@ impl<'t> Walk<'t> {
                 at.entry = newer;
                 at.view = newer.view();
             }
-            None => self.prev_key(),
+            None => {
+                let before = at.head;
+                self.prev_key();
+                debug_assert!(self.is_ordered(self.at.map(|at| at.head), Some(before)), "keys descend");
+            }
         }
     }
 
@@ -321,6 +330,13 @@ impl<'t> Walk<'t> {
         const BEHIND_ALL: usize = 257;
         self.push(node, BEHIND_ALL);
         self.prev_key();
+    }
+
+    /// True if the key of `first` comes before that of `second`, as far as there are both. A caller's
+    /// comparator may break its promise.
+    fn is_ordered(&self, first: Option<&VersionEntry>, second: Option<&VersionEntry>) -> bool {
+        let (Some(first), Some(second)) = (first, second) else { return true };
+        self.list.is_some() || first.key() < second.key()
     }
 
     fn push(&mut self, node: Node<'t>, place: usize) {

@@ -82,6 +82,8 @@ pub(crate) fn random_options(numbers: &mut Rng) -> Vec<(String, String)> {
         options.push((name.to_owned(), (*later.pick(&values)).to_owned()));
     }
     random_limits(&mut later, &mut options);
+    // Most histories leave the journal something to replay after a close.
+    options.push(("close_flush".to_owned(), later.one_in(3).to_string()));
     // Most histories are to compact.
     options.push(("auto_compaction".to_owned(), (!later.one_in(6)).to_string()));
     options

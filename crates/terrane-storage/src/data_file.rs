@@ -65,6 +65,7 @@ impl DataFile {
     }
 
     pub(crate) fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        debug_assert!(offset.is_multiple_of(SLOT_BYTES as u64), "an extent begins with a slot: {offset}");
         let result = self.file.write_at(offset, bytes);
         // Release: pairs with the Acquire in `sync`. Also after a failure, because a part may be written.
         self.dirty.store(true, Ordering::Release);
@@ -73,12 +74,26 @@ impl DataFile {
 
     /// Reserves space for the slots from `from` to `to`.
     pub(crate) fn hold(&self, from: u32, to: u32) -> Result<()> {
-        let result = self.file.allocate(slot_offset(from), slot_offset(to - from));
+        self.hold_bytes(slot_offset(from), slot_offset(to))
+    }
+
+    /// Reserves space for the bytes from `from` to `to`.
+    pub(crate) fn hold_bytes(&self, from: u64, to: u64) -> Result<()> {
+        assert!(from <= to, "bytes {from}..{to} are held");
+        let result = self.file.allocate(from, to - from);
+        self.dirty.store(true, Ordering::Release);
+        result
+    }
+
+    /// Makes the file longer without space for it.
+    pub(crate) fn extend(&self, slots: u32) -> Result<()> {
+        let result = self.file.set_len(slot_offset(slots));
         self.dirty.store(true, Ordering::Release);
         result
     }
 
     pub(crate) fn punch(&self, from: u32, to: u32) -> Result<()> {
+        assert!(from < to, "slots {from}..{to} are punched");
         self.file.punch(slot_offset(from), slot_offset(to - from))
     }
 
@@ -114,6 +129,7 @@ impl DataFile {
 
 /// Makes the reads as one batch of `disk`, each in its file; a read whose file is missing gets that error.
 pub(crate) fn read_batch(disk: &dyn Disk, files: &[Result<Arc<DataFile>>], reads: &mut [ReadRequest<'_>]) {
+    assert_eq!(files.len(), reads.len(), "a file for each read");
     let mut begun: Vec<FileRead<'_>> = Vec::with_capacity(reads.len());
     let mut results = Vec::with_capacity(reads.len());
     for (ReadRequest { id, offset, buf, result }, file) in reads.iter_mut().zip(files) {
@@ -125,6 +141,7 @@ pub(crate) fn read_batch(disk: &dyn Disk, files: &[Result<Arc<DataFile>>], reads
             Err(error) => *result = Err(error.clone()),
         }
     }
+    debug_assert_eq!(results.len(), begun.len(), "a place for the result of each read");
     disk.read_batch(&mut begun);
     for (result, read) in results.into_iter().zip(begun) {
         *result = read.result;

@@ -24,7 +24,7 @@ use terrane_base::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use terrane_base::options::IoUring;
 use terrane_base::sync::{Mutex, MutexGuard, RwLock};
-use terrane_base::{Error, ExtentId, Kind, Result};
+use terrane_base::{Error, ExtentId, Kind, Result, verify};
 use terrane_device::{Disk, OpenMode, PendingRead};
 
 use crate::data_file::{self, DataFile, slot_offset};
@@ -165,13 +165,23 @@ impl LocalStore {
         })
     }
 
-    /// Takes a run in an existing file, and reserves space for the parts of it that may be holes. `None` if
-    /// no run is free.
-    fn take(&self, slots: u32) -> Result<Option<ExtentId>> {
+    /// Takes a run in an existing file, and reserves space for the parts of it that may be holes, as far as
+    /// an extent of `bytes` reaches. `None` if no run is free.
+    fn take(&self, slots: u32, bytes: u64) -> Result<Option<ExtentId>> {
         let Some((id, lacking)) = self.accounting()?.space.take(slots) else { return Ok(None) };
-        let held = lacking.iter().try_for_each(|gap| self.file(id.file)?.hold(gap.start, gap.end));
+        let end = slot_offset(id.slot) + bytes;
+        let mut reached = lacking.iter().filter(|gap| slot_offset(gap.start) < end);
+        let held = reached.try_for_each(|gap| {
+            self.file(id.file)?.hold_bytes(slot_offset(gap.start), slot_offset(gap.end).min(end))
+        });
+        let lacks_end = lacking.last().is_some_and(|gap| slot_offset(gap.end) > end);
         match held {
-            Ok(()) => Ok(Some(id)),
+            Ok(()) => {
+                if lacks_end {
+                    self.space.lock().space.shorten(id, slots);
+                }
+                Ok(Some(id))
+            }
             Err(error) => {
                 let mut accounting = self.space.lock();
                 accounting.space.untake(id, slots);
@@ -205,23 +215,28 @@ impl LocalStore {
 
 impl Store for LocalStore {
     fn allocate(&self, slots: u32) -> Result<ExtentId> {
+        self.allocate_for(slots, slot_offset(slots))
+    }
+
+    fn allocate_for(&self, slots: u32, bytes: u64) -> Result<ExtentId> {
         self.check_writable("allocate an extent")?;
         if !(1..=EXTENT_SLOTS_MAX).contains(&slots) {
             return Err(Error::invalid(format!(
                 "an extent of {slots} slots: 1 to {EXTENT_SLOTS_MAX} are possible"
             )));
         }
-        if let Some(id) = self.take(slots)? {
+        let bytes = grow::reserved_bytes(slots, bytes);
+        if let Some(id) = self.take(slots, bytes)? {
             return Ok(id);
         }
         let _layout = self.layout.lock();
         loop {
             // Checked again under the lock: another thread may have grown a file, or taken what this one
             // made.
-            if let Some(id) = self.take(slots)? {
+            if let Some(id) = self.take(slots, bytes)? {
                 return Ok(id);
             }
-            self.grow(slots)?;
+            if bytes < slot_offset(slots) { self.extend(slots)? } else { self.grow(slots)? }
         }
     }
 
@@ -308,6 +323,10 @@ impl Store for LocalStore {
 
     fn release(&self) {
         let mut held = self.held.lock();
+        debug_assert!(
+            held.count > 0 || held.freed.is_empty(),
+            "what was freed while held waits for a release"
+        );
         held.count = held.count.saturating_sub(1);
         if held.count > 0 {
             return;
@@ -343,6 +362,7 @@ impl Store for LocalStore {
                 error.at(self.dir.join(place()).display().to_string(), slot_offset(id.slot))
             })?;
         }
+        verify!(space.check());
         accounting.space = space;
         accounting.state = State::Open;
         Ok(())

@@ -32,6 +32,10 @@ impl Store for MeteredStore {
         self.inner.allocate(slots)
     }
 
+    fn allocate_for(&self, slots: u32, bytes: u64) -> Result<ExtentId> {
+        self.inner.allocate_for(slots, bytes)
+    }
+
     fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()> {
         let result = self.inner.write(id, bytes);
         self.flow.note_write(bytes.len(), &result);

@@ -90,7 +90,7 @@ impl SlotSet {
 
 /// The words that a range touches, with the bits of the range in each.
 fn masks(slots: Range<u32>) -> impl DoubleEndedIterator<Item = (usize, u64)> {
-    debug_assert!(slots.end <= FILE_SLOTS);
+    debug_assert!(slots.end <= FILE_SLOTS, "slots {slots:?}");
     let words = if slots.is_empty() { 0..0 } else { slots.start / 64..(slots.end - 1) / 64 + 1 };
     words.map(move |index| {
         let low = slots.start.saturating_sub(index * 64);

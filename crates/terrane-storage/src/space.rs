@@ -10,8 +10,9 @@
 //!               └────────┘ take (the caller reserves real space first)
 //! ```
 //! 1. A slot is *taken* (by an extent, or by running work on it) or *free*.
-//! 2. A taken slot is *held*: it has space on the device. A free one is held, a *hole*, or, after a restart,
-//!    of unknown state; then both its bits are clear.
+//! 2. A taken slot is *held*: it has space on the device; but the last one of a short extent has as much as
+//!    the extent takes of it. A free one is held, a *hole*, or, after a restart or a short extent, of unknown
+//!    state; then both its bits are clear.
 //!
 //! 3. A *sealed* file has another name, in another database: nothing in it is written, truncated or punched,
 //!    so no slot of it is taken. Slots may be freed; when the last one is, the file is removed.
@@ -20,24 +21,24 @@
 //! ones become free.
 
 mod adopt;
+mod check;
 mod file;
+mod growth;
+mod short;
 
 use std::collections::BTreeMap;
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
-use terrane_base::{Error, ExtentId, Result};
+use terrane_base::{Error, ExtentId, Result, verify};
 
 use crate::slots::FILE_SLOTS;
 use file::FileSlots;
+pub use growth::Growth;
 
 /// Fewest free slots that keep their space.
 const RESERVE_SLOTS_MIN: u32 = 16;
 /// The reserve beyond that, as a share of the taken slots: one in this many.
 const RESERVE_SHARE: u32 = 16;
-/// Least and most slots by which a data file grows at once; between them, a quarter of its length.
-///
-/// Not more than the reserve, or the new slots would be freed at once.
-const GROW_SLOTS: RangeInclusive<u32> = 4..=RESERVE_SLOTS_MIN;
 
 /// A run of slots in one data file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,19 +54,6 @@ impl Run {
         let end = id.slot.checked_add(slots).filter(|&end| slots > 0 && end <= FILE_SLOTS)?;
         Some(Run { file: id.file, slots: id.slot..end })
     }
-}
-
-/// How to make room for a run that does not fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Growth {
-    /// Number of the data file; a new one if `from` is 0.
-    pub file: u32,
-    /// Its current length in slots.
-    pub from: u32,
-    /// The smallest length with which the run fits.
-    pub at_least: u32,
-    /// The length to try first.
-    pub to: u32,
 }
 
 /// How to free space on the device.
@@ -121,7 +109,7 @@ impl Space {
     pub fn add_file(&mut self, file: u32, len: u32) {
         let len = len.min(FILE_SLOTS);
         let old = self.files.insert(file, FileSlots { len, run_max: len, ..FileSlots::default() });
-        debug_assert!(old.is_none(), "file {file} added twice");
+        assert!(old.is_none(), "file {file} is added twice: its taken slots would be free");
         self.counts.total += u64::from(len);
         self.counts.files += 1;
         self.first_free = self.first_free.min(file);
@@ -175,7 +163,10 @@ impl Space {
         if !file.taken.contains_none(run.slots.clone()) {
             return Err(wrong("overlaps another extent"));
         }
+        let end = run.slots.end;
         file.take(run.slots);
+        // It may have been short: nothing says how much of its last slot has space.
+        file.held.remove(end - 1..end);
         self.counts.taken += u64::from(slots);
         Ok(())
     }
@@ -213,9 +204,11 @@ impl Space {
     fn take_run(&mut self, run: Run) -> ExtentId {
         let id = ExtentId { file: run.file, slot: run.slots.start };
         let file = self.files.get_mut(&run.file).expect("the run was found in this file");
+        assert!(!file.is_sealed && run.slots.end <= file.len, "{run:?} of a file of {} slots", file.len);
         self.counts.holes -= u64::from(file.holes.count(run.slots.clone()));
         self.counts.taken += run.slots.len() as u64;
         file.take(run.slots);
+        verify!(self.check());
         id
     }
 
@@ -242,6 +235,7 @@ impl Space {
         }
         self.counts.taken -= u64::from(slots);
         self.first_free = self.first_free.min(run.file);
+        verify!(self.check());
         Ok(())
     }
 
@@ -288,7 +282,7 @@ impl Space {
             self.add_file(file, 0);
         }
         let slots = self.files.get_mut(&file).expect("added above");
-        debug_assert!(slots.len <= len && len <= FILE_SLOTS);
+        assert!(slots.len <= len && len <= FILE_SLOTS, "file {file} of {} slots grows to {len}", slots.len);
         slots.held.insert(slots.len..len);
         self.counts.total += u64::from(len - slots.len);
         slots.len = len;
@@ -318,6 +312,7 @@ impl Space {
         let (&number, file) =
             self.files.iter_mut().find(|(_, file)| file.is_sealed && file.taken.last_end(file.len) == 0)?;
         let slots = 0..file.len;
+        assert!(file.taken.contains_none(slots.clone()), "file {number} is removed and holds extents");
         self.counts.holes -= u64::from(file.holes.count(slots.clone()));
         self.counts.taken += slots.len() as u64;
         file.taken.insert(slots.clone());
@@ -338,6 +333,10 @@ impl Space {
             let Some(gap) = file.last_punchable_gap() else { continue };
             let mut slots = file.top(gap, excess);
             slots.start -= u32::from(terrane_base::planted!(ReclaimTaken) && slots.start > 0);
+            assert!(
+                file.taken.contains_none(slots.clone()),
+                "extents in {slots:?} of file {number} would be lost"
+            );
             // Taken while the work runs, so that no other thread uses them.
             self.counts.holes -= u64::from(file.holes.count(slots.clone()));
             self.counts.taken += slots.len() as u64;
@@ -354,6 +353,7 @@ impl Space {
         let (Reclaim::Punch(run) | Reclaim::Shrink(run)) = reclaim;
         let len = run.slots.len() as u64;
         let Some(file) = self.files.get_mut(&run.file) else { return };
+        assert!(file.taken.contains_all(run.slots.clone()), "{run:?} was not taken for the work on it");
         self.counts.taken -= len;
         file.taken.remove(run.slots.clone());
         file.held.remove(run.slots.clone());
@@ -375,18 +375,12 @@ impl Space {
             self.files.remove(&run.file);
             self.counts.files -= 1;
         }
+        verify!(self.check());
     }
 
     /// Number of slots in each state.
     #[must_use]
     pub fn counts(&self) -> SlotCounts {
         SlotCounts { sealed: self.sealed_slots(), ..self.counts }
-    }
-}
-
-impl Growth {
-    fn new(file: u32, from: u32, needed: u32) -> Self {
-        let step = (from / 4).clamp(*GROW_SLOTS.start(), *GROW_SLOTS.end()).max(needed);
-        Growth { file, from, at_least: from + needed, to: (from + step).min(FILE_SLOTS) }
     }
 }

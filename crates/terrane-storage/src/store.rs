@@ -87,6 +87,16 @@ pub trait Store: Send + Sync + Debug {
     /// read-only or not restored yet; `Poisoned`, `Io`.
     fn allocate(&self, slots: u32) -> Result<ExtentId>;
 
+    /// As [`Store::allocate`], for an extent that has at most `bytes`: what its slots have beyond them need
+    /// take no space.
+    ///
+    /// # Errors
+    /// As [`Store::allocate`].
+    fn allocate_for(&self, slots: u32, bytes: u64) -> Result<ExtentId> {
+        let _ = bytes;
+        self.allocate(slots)
+    }
+
     /// Writes `bytes` from the extent's first byte. Requires: they fit its slots.
     ///
     /// # Errors

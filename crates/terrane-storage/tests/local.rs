@@ -58,6 +58,44 @@ fn a_full_device_is_named_and_freed_space_resumes() {
     store.allocate(1).unwrap();
 }
 
+/// An extent that ends long before its slot takes the space of its bytes, and leaves a slot that is whole for
+/// the next one.
+#[test]
+fn a_short_extent_takes_little_space() {
+    let disk = disk();
+    disk.set_capacity(SLOT / 2);
+    let store = open(&disk);
+    let short = store.allocate_for(1, 5_000).unwrap();
+    store.write(short, &[7; 5_000]).unwrap();
+    let next = store.allocate_for(1, 9_000).unwrap();
+    store.write(next, &[8; 9_000]).unwrap();
+    store.sync().unwrap();
+    assert_eq!(disk.used_bytes(), 5 * 4096);
+    assert_eq!(store.allocate(1).unwrap_err().kind(), Kind::Full);
+    drop(store);
+    let store = open(&disk);
+    store.restore(&mut [(short, 1), (next, 1)].into_iter()).unwrap();
+    assert_eq!((first_byte(&store, short), first_byte(&store, next)), (7, 8));
+    disk.set_capacity(2 * SLOT);
+    store.free(short, 1).unwrap();
+    let whole = store.allocate(1).unwrap();
+    assert_eq!((whole, disk.used_bytes()), (short, SLOT + 3 * 4096));
+    store.write(whole, &vec![9; SLOT_BYTES]).unwrap();
+}
+
+/// The slot of an extent that is short in this process, too, is no whole one when it is free.
+#[test]
+fn a_slot_that_was_short_is_whole_for_the_next_extent() {
+    let disk = disk();
+    let store = open(&disk);
+    let short = store.allocate_for(1, 5_000).unwrap();
+    store.free(short, 1).unwrap();
+    let whole = store.allocate(1).unwrap();
+    disk.set_capacity(disk.used_bytes());
+    assert_eq!(whole, short);
+    store.write(whole, &vec![9; SLOT_BYTES]).unwrap();
+}
+
 #[test]
 fn a_full_device_makes_no_empty_file() {
     let disk = disk();

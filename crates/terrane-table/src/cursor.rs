@@ -129,6 +129,7 @@ impl ExtentCursor {
 
     /// [`ExtentCursor::enter`] with the cached block, if it was looked up already.
     fn enter_block(&mut self, index: &ObjectRef, at: usize, cached: Option<ObjectRef>) -> Result<&Object> {
+        debug_assert!(at < index.index().rows.len(), "block {at} of {}", self.extent.meta.id);
         let loader = loader(&self.extent, &self.cache, self.options);
         let block = match cached {
             Some(block) => block,
@@ -154,6 +155,7 @@ impl ExtentCursor {
         if placed.is_err() || !self.position.is_placed() {
             self.block = None;
         }
+        debug_assert!(self.block.is_none() || self.position.is_placed(), "a position lies in a block");
         placed
     }
 

@@ -93,6 +93,7 @@ impl LevelCursor {
         let start = self.list.find(scope.prefix());
         let end = scope.end().map_or(self.list.len(), |end| self.list.find(end));
         let reaches = end < self.list.len() && scope.meets(self.list.extent(end));
+        debug_assert!(start <= self.list.len() && end <= self.list.len(), "places in the list");
         self.within = Some(Box::new(Within { scope, range: start..(end + usize::from(reaches)).max(start) }));
         self
     }
@@ -168,6 +169,7 @@ impl LevelCursor {
             }
             self.extent_index = index;
         }
+        debug_assert!(self.extent_index == index, "the open extent is the one that was asked for");
         self.cursor.as_mut()
     }
 
@@ -216,6 +218,8 @@ impl LevelCursor {
             Some(next) => self.admitted(next, backward)?.map(|(index, _)| index),
             None => None,
         };
+        let is_next = |index| if backward { index < self.extent_index } else { index > self.extent_index };
+        debug_assert!(index.is_none_or(is_next), "a walk would meet extents again");
         let beyond = index.and_then(|index| if backward { index.checked_sub(1) } else { Some(index + 1) });
         let following = beyond.filter(|&beyond| beyond < self.list.len());
         let following = following.map(|beyond| self.list.extent(beyond).clone());

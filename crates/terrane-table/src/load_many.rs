@@ -146,6 +146,7 @@ impl<'e> Batch<'e> {
 
 /// Reads, decodes and publishes parts of one store.
 fn read_each(wants: &mut [Want<'_>], loaded: &mut [Option<Loaded>]) {
+    assert!(!wants.is_empty(), "a batch of reads has a first one");
     let store = wants[0].loader.extent.store.clone();
     let request = |want| {
         let Want { loader, offset, bytes, .. }: &mut Want<'_> = want;
@@ -155,6 +156,7 @@ fn read_each(wants: &mut [Want<'_>], loaded: &mut [Option<Loaded>]) {
     store.read_batch(&mut reads);
     let is_read: Vec<bool> = reads.iter().map(|read| read.result.is_ok()).collect();
     for (want, _) in wants.iter_mut().zip(is_read).filter(|(_, is_read)| *is_read) {
+        debug_assert!(loaded[want.at].is_none(), "a part is read once");
         let bytes = std::mem::take(&mut want.bytes);
         loaded[want.at] = want.loader.adopt(&want.part, bytes).ok().map(Loaded);
     }

@@ -120,6 +120,10 @@ impl Loader<'_> {
 
     /// Checks, decodes and publishes a part whose bytes were read elsewhere.
     pub(crate) fn adopt(&self, part: &Part, bytes: Vec<u8>) -> Result<ObjectRef> {
+        debug_assert!(
+            self.range(part).is_ok_and(|(_, len)| len as usize == bytes.len()),
+            "bytes of another part"
+        );
         let charge = self.reserve(part);
         count_miss(bytes.len() as u64, part);
         self.finish(part, bytes, charge)

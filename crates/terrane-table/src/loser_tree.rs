@@ -6,6 +6,8 @@
 //! the winner is compared only with the losers on its own path to the root. Any n works, not only powers of
 //! two.
 
+use terrane_base::verify;
+
 /// Decides matches between sources.
 pub trait Contest {
     /// Whether source `a` goes before source `b`; `a != b`. Never a draw.
@@ -41,6 +43,7 @@ impl LoserTree {
         }
         // With a single source there is no inner node, and its leaf is node 1.
         self.nodes[0] = self.winners[1];
+        verify!(self.has_each_once(), "a source lost its place: {self:?}");
     }
 
     /// The source that goes first. Requires: a tournament was played.
@@ -64,6 +67,14 @@ impl LoserTree {
             node /= 2;
         }
         self.nodes[0] = winner;
+        debug_assert!((winner as usize) < self.nodes.len(), "the winner is a source");
+    }
+
+    /// True if every source is at one place of the tree.
+    fn has_each_once(&self) -> bool {
+        let mut sources = self.nodes.clone();
+        sources.sort_unstable();
+        sources.iter().copied().eq(0..self.nodes.len() as u32)
     }
 
     /// The losers on the winner's way up; the least of them is the runner-up.

@@ -156,6 +156,11 @@ impl<C: Cursor> MergeCursor<C> {
         self.field.tied_count = 0;
         self.tree.play(count, &mut self.field);
         self.field.set_tied(self.tree.winner(), false);
+        debug_assert_eq!(
+            self.field.tied_count,
+            self.field.tied.iter().filter(|tied| **tied).count(),
+            "invariant 3"
+        );
         self.placed = true;
     }
 

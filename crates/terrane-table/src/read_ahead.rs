@@ -158,6 +158,7 @@ impl ReadAhead {
             self.begun = self.begin_next(extent, cache, rows);
         }
         let window = self.window.as_ref()?;
+        debug_assert!(window.holds(extent, &block), "the window of another part");
         let from = (block.start - window.start) as usize;
         let stored = window.bytes.get(from..from + row.stored_len as usize)?;
         Some(Fetched { stored, is_scan })

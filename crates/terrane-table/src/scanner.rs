@@ -103,6 +103,7 @@ impl ExtentScanner {
         self.chunk = Vec::new();
         self.chunk = loader::read(&self.extent.meta, &*self.extent.store, start, len)?;
         self.start = start;
+        debug_assert!(self.chunk.len() == len as usize, "the whole chunk was read");
         let rest = self.rows.data_bytes().saturating_sub(u64::from(end)) as u32;
         if rest > 0 {
             self.extent.store.prefetch(self.extent.meta.id, end, rest.min(self.chunk_bytes));

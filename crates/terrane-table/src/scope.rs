@@ -31,7 +31,12 @@ impl Scope {
     pub fn new(extractor: &Extractor, prefix: &[u8]) -> Self {
         let hash = filter::prefix_hash(prefix);
         let extractor = filter::extractor_id(extractor.name());
-        Scope { prefix: prefix.to_vec(), end: key::prefix_end(prefix), hash, extractor }
+        let end = key::prefix_end(prefix);
+        debug_assert!(
+            end.as_ref().is_none_or(|end| &end[..] > prefix),
+            "the end comes after all keys of the prefix"
+        );
+        Scope { prefix: prefix.to_vec(), end, hash, extractor }
     }
 
     /// The prefix: the least of the keys.

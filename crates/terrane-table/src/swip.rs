@@ -155,6 +155,7 @@ impl<T: Send + Sync + 'static, R: Reference<T>> Swip<T, R> {
     /// Returns `object` if the swip points at one already.
     pub fn publish(&self, object: R) -> Result<(), R> {
         let pointer = object.into_raw().cast_mut();
+        debug_assert!(!pointer.is_null(), "a null swip has no object");
         let exchanged =
             self.pointer.compare_exchange(ptr::null_mut(), pointer, Ordering::Release, Ordering::Relaxed);
         match exchanged {
@@ -168,6 +169,7 @@ impl<T: Send + Sync + 'static, R: Reference<T>> Swip<T, R> {
     /// point at `old` any more.
     pub fn exchange<G: Guard>(&self, guard: &G, old: &T, new: R) -> bool {
         let (expected, pointer) = (ptr::from_ref(old).cast_mut(), new.into_raw().cast_mut());
+        debug_assert!(expected != pointer, "an object replaces itself: its reference would be retired");
         // Release: as in `publish`; Acquire: as in `clear`.
         let exchanged = self.pointer.compare_exchange(expected, pointer, Ordering::AcqRel, Ordering::Relaxed);
         match exchanged {

@@ -223,7 +223,7 @@ impl ExtentWriter {
     /// As [`Store::allocate`] and [`Store::write`]; then the writer is empty and the slots are freed.
     pub fn finish(&mut self, store: &dyn Store) -> Result<ExtentMeta> {
         let written = self.seal().and_then(|mut meta| {
-            meta.id = store.allocate(meta.slots)?;
+            meta.id = store.allocate_for(meta.slots, self.bytes.len() as u64)?;
             if let Err(error) = store.write(meta.id, &self.bytes) {
                 // The error of the write matters more. Slots that cannot be freed now are free after the next
                 // open.
@@ -268,6 +268,7 @@ impl ExtentWriter {
         self.range_deletes.clear();
         self.range_bytes = 0;
         self.moments.clear();
+        assert!(self.is_empty() && self.bytes.is_empty(), "the next extent begins empty");
         // A very large value must not make the writer's memory large for ever.
         self.bytes.shrink_to(SLOT_BYTES);
         self.block.shrink(self.settings.block_bytes * 2);
@@ -340,6 +341,7 @@ impl ExtentWriter {
         let compression = self.encoder.encode(raw, &mut self.bytes)?;
         let stored = &self.bytes[start..];
         let (seq_min, seq_max) = block.seq_range();
+        assert!(seq_min <= seq_max, "a block with entries has numbers from {seq_min} to {seq_max}");
         let row = IndexRow {
             offset,
             stored_len: stored.len() as u32,
@@ -363,6 +365,12 @@ impl ExtentWriter {
         if self.index.is_empty() {
             self.smallest.extend_from_slice(row.first_key);
         }
+        let end = row.offset as usize + row.stored_len as usize;
+        assert!(
+            end == self.bytes.len(),
+            "a row says that its block ends at {end}, not at {}",
+            self.bytes.len()
+        );
         self.index.add(row);
         self.totals.add(row);
         self.last_key.clear();

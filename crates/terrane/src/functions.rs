@@ -69,7 +69,8 @@ impl Db {
 
     /// [`Db::open_with_functions`] with a filter that is called for each batch of the journal before replay.
     /// Its decision is permanent: it is written into the journal, atomically, before anything is replayed,
-    /// and no later opening, with or without a filter, sees what was ignored or replaced.
+    /// and no later opening, with or without a filter, sees what was ignored or replaced. What a close has
+    /// flushed (option `close_flush`) is not in the journal any more.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -86,11 +87,12 @@ impl Db {
     ///     }
     /// }
     /// let path = dir.path().join("data");
-    /// let db = Db::open(&path)?;
+    /// let options = Options { close_flush: false, ..Options::default() };
+    /// let db = Db::open_with(&path, &options)?;
     /// db.put(b"key", b"value")?;
     /// db.delete(b"key")?;
     /// drop(db);
-    /// let db = Db::open_with_replay_filter(&path, &Options::default(), Functions::default(), &WithoutDeletes)?;
+    /// let db = Db::open_with_replay_filter(&path, &options, Functions::default(), &WithoutDeletes)?;
     /// assert_eq!(db.get(b"key")?.as_deref(), Some(&b"value"[..]));
     /// # Ok(())
     /// # }

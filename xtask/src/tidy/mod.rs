@@ -10,9 +10,10 @@
 //!   code.
 //! * [`parts`]: the parts of the engine import downwards only.
 //! * [`words`]: what a reader must read twice, with a ratchet. [`width`]: columns of comments, with a
-//!   ratchet.
+//!   ratchet. [`assertions`]: how dense assertions are, with a ratchet that rises.
 //! * [`metrics`]: the page of metrics. [`crate::abi`]: what is made of the table of the C interface.
 
+pub mod assertions;
 pub mod bans;
 pub mod figures;
 pub mod glossary;
@@ -64,7 +65,7 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 17] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 18] = [
         layers::check,
         parts::check,
         length::check,
@@ -73,6 +74,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         text::check,
         words::check,
         width::check,
+        assertions::check,
         pages::check,
         figures::check,
         record_kinds::check,
@@ -101,6 +103,7 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
             words::renewed(&tree),
             parts::renewed(&tree),
             width::renewed(&tree),
+            assertions::renewed(&tree),
             layers::renewed(&tree),
             inventory::renewed(&tree),
             metrics::renewed(&tree),

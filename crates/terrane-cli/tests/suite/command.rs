@@ -69,7 +69,7 @@ fn scans() {
     assert_eq!(shell.ok("count db --prefix b"), "2\n");
     assert_eq!(shell.run("scan db --prefix b --from c").status.code(), Some(2));
     let estimate = shell.ok("estimate db --from b --to c");
-    assert!(estimate.starts_with("versions 2 +- 0\nbytes "), "{estimate}");
+    assert!(estimate.starts_with("versions 2 +- ") && estimate.contains("\nbytes "), "{estimate}");
 }
 
 #[test]
@@ -140,9 +140,14 @@ fn only_file(directory: &Path) -> std::path::PathBuf {
 fn dump_tells_every_kind_of_file() {
     let shell = Shell::new();
     shell.file("p.jsonl", people(2000));
-    shell.ok("put db p000000 first");
-    // Nothing is flushed yet, so the record is in the journal.
-    let journal = std::fs::read_dir(shell.path("db/journal")).unwrap();
+    shell.ok("import db p.jsonl --key id");
+    // The close of a command flushes; this one leaves the records in the journal.
+    let mut options = terrane::Options::default();
+    options.set("close_flush", "false").unwrap();
+    let logged = terrane::Db::open_with(shell.path("logged"), &options).unwrap();
+    logged.put(b"p000000", b"value").unwrap();
+    logged.close().unwrap();
+    let journal = std::fs::read_dir(shell.path("logged/journal")).unwrap();
     let dumps: Vec<String> =
         journal.map(|entry| shell.ok(&format!("dump {}", entry.unwrap().path().display()))).collect();
     assert!(dumps.iter().any(|dump| dump.contains("Put t") && dump.contains("key p000000")), "{dumps:.200?}");

@@ -140,6 +140,7 @@ impl Sink<'_> {
         if !is_single && !entry.seq_kind.is_merge() {
             return self.keep(entry);
         }
+        debug_assert!(self.folding.waiting == Waiting::Nothing, "the newer version waits still");
         self.keep_held()?;
         self.folding.stripe_start = self.stripe_start();
         if is_single {
@@ -175,6 +176,7 @@ impl Sink<'_> {
     /// Folds and emits the collected operands. `is_bottom`: nothing older exists.
     fn emit_operands(&mut self, is_bottom: bool) -> Result<()> {
         self.folding.waiting = Waiting::Nothing;
+        debug_assert!(!self.folding.chain.operands().is_empty(), "operands wait");
         let chain = std::mem::take(&mut self.folding.chain);
         let settled = self.give_out(&chain, is_bottom);
         self.folding.chain = chain;
@@ -196,6 +198,11 @@ impl Sink<'_> {
             // An operand with a possible second copy is joined with no other, not even a newer one.
             let is_alone = operands[from].first <= self.folding.below_seq_max;
             let end = if is_alone { from + 1 } else { partly };
+            assert!(
+                from < end && end <= operands.len(),
+                "operands {from}..{end} of {} are emitted",
+                operands.len()
+            );
             if end - from < 2 || !self.try_fold(chain, &operands[from..end], Fold::Partly)? {
                 for operand in &operands[from..end] {
                     self.add_operand(operand, chain.operand_bytes(operand))?;
@@ -220,6 +227,7 @@ impl Sink<'_> {
 
     /// Emits one entry for these operands; returns false if that is not possible.
     fn try_fold(&mut self, chain: &Chain, operands: &[Operand], fold: Fold) -> Result<bool> {
+        debug_assert!(!operands.is_empty(), "something is folded");
         let Some(operator) = self.folding.operator.clone() else { return Ok(false) };
         let (Some(newest), Some(oldest)) = (operands.first(), operands.last()) else { return Ok(false) };
         let mut value = std::mem::take(&mut self.folding.value);

@@ -67,6 +67,7 @@ impl Order {
         let winner = self.tree.winner();
         self.heads[winner] = head(&sources[winner], self.prefix_len, collation);
         let Some(runner_up) = self.runner_up else { return };
+        debug_assert!(runner_up != winner, "invariant 2");
         let mut field = Field { heads: &self.heads, sources, collation };
         if field.beats(winner, runner_up) {
             return;
@@ -80,6 +81,7 @@ impl Order {
     #[inline]
     fn find_runner_up<C: Cursor>(&mut self, sources: &[Source<'_, '_, C>], collation: &Collation) {
         let mut field = Field { heads: &self.heads, sources, collation };
+        debug_assert!(self.heads.len() == sources.len(), "a head for each source");
         self.runner_up = self.tree.rivals().reduce(|a, b| if field.beats(b, a) { b } else { a });
     }
 }

@@ -182,6 +182,7 @@ impl<'a> Output<'a> {
     }
 
     fn push_range(&mut self) -> Result<()> {
+        assert!(self.next_range < self.ranges.len(), "all range deletes are taken");
         self.slack = 0;
         self.next_range += 1;
         self.writer.add_range_delete(self.ranges[self.next_range - 1].clone())
@@ -198,6 +199,7 @@ impl<'a> Output<'a> {
         let entry = if self.writer.has_entries() { self.writer.last_key() } else { &[] };
         let end = collation.successor(collation.max(entry, &last.start));
         if let Some(behind) = self.writer.cut_range_delete(&end) {
+            debug_assert!(behind.seqs == self.ranges[taken].seqs, "the piece behind hides the same versions");
             self.ranges[taken] = behind;
             self.next_range = taken;
         }
@@ -260,7 +262,8 @@ impl<'a> Output<'a> {
     pub(super) fn relink(&mut self, meta: &ExtentMeta, work: &mut Work) -> Result<()> {
         self.take_ranges_before(&meta.smallest, work)?;
         self.close(Some(&meta.smallest), work)?;
-        self.relinked.insert(meta.id);
+        let is_new = self.relinked.insert(meta.id);
+        assert!(is_new, "extent {} would have two owners", meta.id);
         self.push(Arc::new(meta.clone()))?;
         work.extents_relinked += 1;
         work.bytes_relinked += u64::from(meta.bytes);
@@ -279,6 +282,7 @@ impl<'a> Output<'a> {
             self.limit = (total / extents + self.spec.output.block_bytes).min(SLOT_BYTES);
             self.slack = 0;
         }
+        debug_assert!(self.limit <= SLOT_BYTES, "an extent takes a slot: {}", self.limit);
     }
 
     /// Ends the extent before `key`, the least key of later additions, if the output has passed too many
@@ -312,6 +316,7 @@ impl<'a> Output<'a> {
         }
         self.control.spend(self.writer.estimated_bytes() as u64)?;
         let meta = self.writer.finish(self.store)?;
+        debug_assert!(self.writer.is_empty(), "the next extent begins empty");
         work.bytes_written += u64::from(meta.bytes);
         self.push(Arc::new(meta))
     }
@@ -339,6 +344,10 @@ impl<'a> Output<'a> {
             self.take_range(None, work)?;
         }
         self.close(None, work)?;
+        assert!(
+            self.next_range >= self.ranges.len() && self.writer.is_empty(),
+            "the result is not all of the output"
+        );
         self.control.check()?;
         if self.added.len() > self.relinked.len() {
             self.store.sync()?;

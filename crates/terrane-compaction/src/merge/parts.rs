@@ -3,7 +3,7 @@
 //! until its end, so their entries exist twice meanwhile, under the same numbers, and reads give the same
 //! results. If the job ends early, nothing is lost and nothing has to be undone.
 
-use terrane_base::{Cursor, Result};
+use terrane_base::{Cursor, Result, verify};
 
 use super::output::Committed;
 use super::source::{RunSource, Source, SourceState};
@@ -47,6 +47,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let Committed { mut added, relinked } = self.sink.output.commit_part(&mut self.sink.work)?;
         self.part_end = self.sink.work.bytes_written.saturating_add(self.spec.part_bytes);
         let consumed = self.target_run().map_or(0, RunSource::consumed);
+        assert!(consumed >= self.replaced, "{consumed} extents are consumed, {} replaced", self.replaced);
         let metas = self.target_run().map_or(&[][..], |run| &run.input().extents[self.replaced..consumed]);
         let target = self.spec.target;
         added.retain(|meta| !relinked.contains(&meta.id));
@@ -54,6 +55,8 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let removed = removed.map(|meta| Removed::of(target, meta)).collect();
         self.replaced = consumed;
         let (work, table) = (Work::default(), self.spec.table);
-        Ok(JobResult { table, target, removed, added, relinked: Vec::new(), work, next: None })
+        let part = JobResult { table, target, removed, added, relinked: Vec::new(), work, next: None };
+        verify!(part.check());
+        Ok(part)
     }
 }

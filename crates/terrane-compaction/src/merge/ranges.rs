@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 
-use terrane_base::{Collation, Result, SeqNo};
+use terrane_base::{Collation, Result, SeqNo, verify};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::range_deletes::Fragment;
 
@@ -53,6 +53,10 @@ impl Ranges {
         snapshots.sort_unstable();
         let collation = spec.collation().clone();
         let fragments = fragmented(&memory, &snapshots, &collation);
+        verify!(
+            !collation.is_bytes() || fragments.is_sorted_by(|a, b| a.end <= b.start),
+            "fragments overlap"
+        );
         Ok(Ranges { fragments, snapshots, collation, at: 0 })
     }
 
@@ -119,6 +123,10 @@ impl Ranges {
             }
             add(&mut survivors, (&from, &fragment.end), &kept, collation);
         }
+        verify!(
+            !collation.is_bytes() || survivors.is_sorted_by(|a, b| a.end <= b.start),
+            "survivors overlap"
+        );
         survivors
     }
 
@@ -217,6 +225,7 @@ fn newest_of_stripes(active: &BTreeMap<SeqNo, isize>, snapshots: &[SeqNo]) -> Ve
             kept.push(*seq);
         }
     }
+    debug_assert!(kept.is_sorted_by(|a, b| a > b), "the newest number comes first");
     kept
 }
 

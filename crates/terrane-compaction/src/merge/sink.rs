@@ -67,6 +67,7 @@ impl<'a> Sink<'a> {
     pub(super) fn take(&mut self, entry: Entry<'_>, head: u64) -> Result<()> {
         if head != self.head || !self.is_at(entry.key) {
             self.emit_waiting()?;
+            debug_assert!(!self.waits(), "versions of two keys would be folded");
             self.filter.start_key();
             self.key.clear();
             self.key.extend_from_slice(entry.key);
@@ -95,6 +96,11 @@ impl<'a> Sink<'a> {
     pub(super) fn verdict(&mut self, entry: &Entry<'_>) -> Verdict {
         let below = &mut self.below;
         self.filter.next(entry.seq_kind, || !below.may_hold(entry.key))
+    }
+
+    /// True if versions of the key wait for older ones.
+    pub(super) fn waits(&self) -> bool {
+        self.folding.waiting != Waiting::Nothing
     }
 
     /// The key that is being filtered.

@@ -157,6 +157,7 @@ impl<'a> RunSource<'a> {
 
     /// The next block, as it is stored.
     pub(super) fn stored(&mut self) -> Result<(IndexRow<'_>, &[u8])> {
+        debug_assert_eq!(self.state(), SourceState::Block);
         let RunSource { scanner, block_index, first_key, last_key, .. } = self;
         let scanner = scanner.as_mut().expect("the source stands before a block");
         let row = scanner.rows().row(*block_index);
@@ -197,6 +198,7 @@ impl<'a> RunSource<'a> {
     }
 
     fn end_block(&mut self) {
+        debug_assert!(self.block_index < self.rows().len(), "block {} ends", self.block_index);
         self.block = None;
         self.block_index += 1;
         if self.block_index == self.rows().len() {
@@ -205,6 +207,12 @@ impl<'a> RunSource<'a> {
     }
 
     fn end_extent(&mut self) {
+        assert!(
+            self.at < self.input.extents.len(),
+            "extent {} of {:?} ends twice",
+            self.at,
+            self.input.place
+        );
         self.scanner = None;
         self.at += 1;
     }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use terrane_base::{Collation, SeqNo};
+use terrane_base::{Collation, SeqNo, verify};
 use terrane_format::manifest::Place;
 
 use super::Picker;
@@ -64,6 +64,7 @@ impl<'a> Picker<'a> {
 
     /// As [`Picker::build`], for an output that may have more keys than the inputs.
     pub(super) fn build_over(&self, draft: JobDraft<'a>, range: KeyRange) -> Option<JobSpec> {
+        debug_assert!(draft.target > 0, "a job has a level as its target");
         if !self.is_free(&draft.slices, draft.target, &range) {
             return None;
         }
@@ -75,7 +76,7 @@ impl<'a> Picker<'a> {
         // Range deletes that were collected must not be divided again.
         let is_gather = draft.kind == JobKind::Gather;
         let grandparents = if is_gather { Vec::new() } else { self.grandparents(&draft, &range) };
-        Some(JobSpec {
+        let spec = JobSpec {
             kind: draft.kind,
             table: self.shape.table,
             inputs: inputs.map(input).collect(),
@@ -90,7 +91,9 @@ impl<'a> Picker<'a> {
             drops_deletes: draft.drops_deletes,
             rewrites: draft.rewrites,
             part_bytes: u64::MAX,
-        })
+        };
+        verify!(spec.check());
+        Some(spec)
     }
 
     /// How extents of a level are encoded: as those of the last level if no level is, or will be, deeper.
@@ -165,6 +168,7 @@ impl<'a> Picker<'a> {
             return Vec::new();
         }
         let together = over.range.len().div_ceil(LISTED_MAX).max(1);
+        debug_assert!(over.range.len() <= together * LISTED_MAX, "the list stays short");
         let groups = over.range.clone().step_by(together);
         let group = |first: usize| {
             let group = first..(first + together).min(over.range.end);

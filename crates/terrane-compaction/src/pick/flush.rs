@@ -128,11 +128,13 @@ impl Picker<'_> {
             bytes += own + own * u128::from(generation_bytes) / level_bytes;
             end += 1;
         }
+        debug_assert!(first <= end, "a step goes forward");
         end
     }
 
     fn step_range(&self, start: &[u8], first: usize, end: usize) -> KeyRange {
         let level = self.shape.level(1);
+        debug_assert!(first <= end && end <= level.len(), "extents {first}..{end} of level 1");
         let from_extent = (first < end).then(|| level.meta(first).smallest.as_slice());
         let collation = &self.shape.collation;
         let start = from_extent.map_or(start, |smallest| collation.min(smallest, start)).to_vec();

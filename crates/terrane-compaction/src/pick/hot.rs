@@ -29,6 +29,7 @@ impl Heats {
         let sum: u64 = samples.iter().map(|count| u64::from(*count)).sum();
         let mean = sum.checked_div(samples.len() as u64).unwrap_or(0);
         let mean = u32::try_from(mean).unwrap_or(u32::MAX);
+        debug_assert!(samples.is_empty() || u64::from(mean) <= sum, "the mean of {} samples", samples.len());
         Heats { edge: mean.saturating_mul(HOT_FACTOR).max(SAMPLES_MIN), samples }
     }
 
@@ -60,6 +61,7 @@ impl Picker<'_> {
     pub(super) fn bytes_as_cold(&self, number: u8, start: usize) -> u64 {
         let level = self.shape.level(number);
         let Some(heats) = self.heats(number) else { return u64::MAX };
+        debug_assert!(start < level.len(), "extent {start} of level {number}");
         let own = heats.class(start);
         let alike = (start..level.len()).take_while(|index| heats.class(*index) <= own);
         alike.map(|index| u64::from(level.meta(index).bytes)).sum()

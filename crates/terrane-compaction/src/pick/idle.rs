@@ -56,6 +56,7 @@ impl<'a> Picker<'a> {
             }
             range = wider;
         }
+        assert!(!range.is_empty(), "one extent and what it overlaps always make a job");
         let slices = self.rising(deepest, range).into();
         let kind = JobKind::Collapse;
         self.build(JobDraft { kind, slices, target: deepest - 1, drops_deletes: false, rewrites: false })
@@ -63,6 +64,7 @@ impl<'a> Picker<'a> {
 
     /// Extents of a level, after those of the level above that they overlap.
     fn rising(&self, number: u8, range: Range<usize>) -> [Slice<'a>; 2] {
+        debug_assert!(number > 1, "level {number} cannot rise");
         let lower = self.slice(Place::Level(number), range);
         let mut hull = Hull::default();
         lower.add_to(&mut hull);
@@ -144,6 +146,7 @@ impl<'a> Picker<'a> {
             }
             end += 1;
         }
+        debug_assert!(index <= end, "extents join behind the first");
         end
     }
 

@@ -44,6 +44,7 @@ impl<'a> Picker<'a> {
     pub(super) fn next_free(&self, number: u8) -> Option<usize> {
         let len = self.shape.level(number).len();
         let first = self.cursors.start(self.shape, number);
+        debug_assert!(len == 0 || first < len, "the cursor of level {number} stands at {first} of {len}");
         let window = (0..len.min(WINDOW)).map(|offset| (first + offset) % len).collect();
         let mut window = self.coldest_first(number, window).into_iter();
         window.find(|index| self.can_move(number, *index..index + 1))
@@ -68,6 +69,7 @@ impl<'a> Picker<'a> {
             }
             range = wider;
         }
+        debug_assert!(!range.is_empty() && range.end <= level.len(), "extents {range:?} of level {number}");
         range
     }
 
@@ -83,6 +85,7 @@ impl<'a> Picker<'a> {
         let upper = self.slice(Place::Level(number), range);
         let mut hull = Hull::default();
         upper.add_to(&mut hull);
+        debug_assert!(hull.bounds().is_some(), "extents of level {number} move");
         let lower = self.slice_over(Place::Level(number + 1), hull);
         [upper, lower]
     }

@@ -151,6 +151,7 @@ impl Picker<'_> {
             }
             end += 1;
         }
+        debug_assert!(wanted.start < end && end <= wanted.end, "extents {wanted:?} up to {end}");
         let slices = vec![self.slice(Place::Level(number), wanted.start..end)];
         let kind = JobKind::Manual;
         Some(step(self.build(JobDraft { kind, slices, target: number, drops_deletes: true, rewrites: true })))

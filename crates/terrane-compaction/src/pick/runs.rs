@@ -137,6 +137,7 @@ impl<'a> Picker<'a> {
             }
             range = wider;
         }
+        assert!(!range.is_empty() || wanted.is_empty(), "one extent and what it overlaps always make a job");
         let slices = self.sinking(lead, range);
         self.build(JobDraft { kind, slices, target: 1, drops_deletes: false, rewrites: false })
     }
@@ -152,6 +153,10 @@ impl<'a> Picker<'a> {
             slice.add_to(&mut hull);
             slices.push(slice);
         }
+        debug_assert!(
+            slices.len() == self.shape.runs.len() - lead + 1,
+            "nothing older stays above what sinks"
+        );
         slices
     }
 

@@ -72,6 +72,7 @@ impl<'a> Picker<'a> {
             ranged(level).find(|index| is_wide(*index) && self.can_move(number, *index..index + 1))?;
         let others = (index + 1..level.len()).take(TRIED_MAX).take_while(|next| is_wide(*next));
         let end = others.last().unwrap_or(index);
+        debug_assert!(index <= end && end < level.len(), "extents {index} to {end} of level {number}");
         let wanted = (index..=end).map(|index| u64::from(level.meta(index).bytes)).sum();
         let range = self.grow_down(number, index..index + 1, wanted);
         self.move_down(JobKind::Deletes, number, range, true)

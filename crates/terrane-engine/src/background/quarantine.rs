@@ -42,6 +42,7 @@ impl Quarantine {
     /// Forgets a table that was dropped.
     pub(crate) fn forget(&mut self, table: TableId) {
         self.found.retain(|(of, _)| *of != table);
+        debug_assert!(self.of(table).is_none(), "findings of a table that was dropped");
     }
 }
 

@@ -68,6 +68,7 @@ impl Failures {
                 let pause = (RETRY_MIN * 2u32.pow(count.min(16) - 1)).min(RETRY_MAX);
                 // Whoever asked meanwhile wants an attempt that begins after that.
                 let until = if piece <= asked { self.now } else { self.now + pause };
+                debug_assert!(until >= self.now, "the next attempt is not in the past");
                 self.failed.insert(subject, Failed { count, error, until, piece, asked });
             }
         }

@@ -11,7 +11,7 @@ use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::env::{Joiner, Spawn, Step};
 use terrane_base::sync::{Condvar, Mutex};
-use terrane_base::{Error, Kind, Result, TableId};
+use terrane_base::{Error, Kind, Result, TableId, verify};
 use terrane_compaction::{CancelCause, ClaimId, JobControl};
 
 use crate::background::job::Job;
@@ -80,6 +80,13 @@ impl Scheduler {
     pub(crate) fn drain(&self) {
         self.schedule.lock().draining = true;
         self.set_paused(false);
+    }
+
+    /// From now on only memory is brought into the levels; merges are cancelled, so that no flush waits for
+    /// one.
+    pub(crate) fn flush_only(&self) {
+        self.schedule.lock().flushes_only = true;
+        self.cancel(JobKinds::MERGES, CancelCause::Closing);
     }
 
     /// Cancels jobs of these kinds that run now; it may be chosen again.
@@ -183,6 +190,7 @@ impl Scheduler {
             }
         }
         schedule.failures.note(subject, id, result);
+        debug_assert!(schedule.running.iter().all(|running| running.id != id), "a job ends once");
         drop(schedule);
         self.wake();
     }
@@ -259,6 +267,7 @@ impl Engine {
             advance,
             control: control.clone(),
         });
+        verify!(schedule.check());
         Some((id, work, control))
     }
 
@@ -267,6 +276,9 @@ impl Engine {
         self.observe_loads(schedule);
         self.rest_rows();
         let work = self.next_work(schedule, self.is_filling(), self.puts_off());
+        if schedule.flushes_only {
+            return work;
+        }
         if work.is_none() && schedule.is_idle() {
             schedule.failures.forget_settled(JobKinds::AWAITED);
         }
@@ -279,7 +291,8 @@ impl Engine {
     /// but for loading pictures.
     fn next_work(&self, schedule: &Schedule, is_filling: bool, puts_off: bool) -> Option<Job> {
         let tables = self.worked_tables();
-        let compacts = !is_filling || schedule.leaves_a_worker(self.options.background_threads);
+        let is_free = !is_filling || schedule.leaves_a_worker(self.options.background_threads);
+        let compacts = is_free && !schedule.flushes_only;
         let compaction = || compacts.then(|| self.pick_compaction(&tables, schedule, puts_off)).flatten();
         self.next_memory_work(&tables, schedule)
             .or_else(|| compaction().map(|(table, spec)| Job::Compact(table, spec)))

@@ -201,6 +201,8 @@ fn choose(tree: &Metasnapshot, bounds: &Bounds) -> Chosen {
         }
         stays.extend(kept);
         stays = joined(stays, &bounds.collation);
+        let is_apart = stays.is_sorted_by(|a, b| a.1 < b.0);
+        debug_assert!(is_apart || !bounds.collation.is_bytes(), "spans that overlap were joined");
     }
     chosen
 }

@@ -79,6 +79,7 @@ impl Trail {
                 if front.last_seq() > limit {
                     return Ok(None);
                 }
+                debug_assert!(front.last_seq() >= self.next, "a batch is delivered once");
                 self.next = SeqNo(front.last_seq().0 + 1);
                 return Ok(self.group.pop_front());
             }
@@ -106,6 +107,7 @@ impl Trail {
 
     /// Puts a batch back that the reader did not get.
     pub(super) fn put_back(&mut self, batch: ReadBatch) {
+        debug_assert!(batch.last_seq().0 + 1 == self.next.0, "the batch that was taken last is put back");
         self.next = batch.first_seq();
         self.group.push_front(batch);
     }

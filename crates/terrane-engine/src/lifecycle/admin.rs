@@ -7,12 +7,24 @@ use std::sync::Arc;
 use terrane_base::{Error, Result, SeqNo};
 use terrane_compaction::{CancelCause, KeyRange, RangeRequest};
 use terrane_format::manifest::LEVEL_MAX;
+use terrane_storage::SLOT_BYTES;
 
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
 use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::read::scan::Bounds;
 use crate::table::Table;
+
+/// Most bytes of records that a close flushes.
+const CLOSE_RECORD_BYTES_MAX: u64 = 16 << 20;
+/// A flush at a close may write so many bytes, ..
+const CLOSE_BYTES: u64 = 1 << 20;
+/// .. so many more for each byte of records, ..
+const CLOSE_FACTOR: u64 = 4;
+/// .. and so many for each segment that the next opening need not replay.
+const CLOSE_SEGMENT_BYTES: u64 = 256 << 10;
+/// What the syncs of one table's flush take, as bytes that could be written in that time.
+const CLOSE_TABLE_BYTES: u64 = 64 << 10;
 
 /// One piece of background work that runs now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +112,49 @@ impl Engine {
         })
     }
 
-    /// Merges a key range down to the deepest level that has data, and waits for it.
+    /// Flushes before a close where that costs less than the replays of later openings. It saves only these:
+    /// what is not flushed stays in the journal, and a failure is left to the next opening.
+    pub(crate) fn flush_before_close(&self) {
+        if self.options.read_only || !self.options.close_flush || !self.is_flush_cheap() {
+            return;
+        }
+        // A journal that failed takes no flush, and one that is failing holds a close up for nothing.
+        let is_hopeless = |schedule: &Schedule| schedule.is_paused() || schedule.has_failures();
+        if self.journal.check().is_err() || self.scheduler.inspect(is_hopeless) {
+            return;
+        }
+        let tables = self.catalog.all();
+        self.scheduler.flush_only();
+        let upto = self.request_flush(&tables);
+        let is_left = |table: &Arc<Table>| !table.is_dropped() && !table.is_flushed(upto);
+        // An error says that another caller closes the database.
+        let _ = self.scheduler.wait_until(|schedule| {
+            Ok(is_hopeless(schedule) || tables.iter().all(|table| table.is_stopped() || !is_left(table)))
+        });
+    }
+
+    /// Whether a flush of all tables writes little: few bytes as such, and a bounded multiple of the records
+    /// with what it rewrites of level 1. The more segments a replay would open, the more it may write.
+    fn is_flush_cheap(&self) -> bool {
+        let (mut records, mut written) = (0, 0);
+        for table in self.catalog.all() {
+            let view = table.pinned();
+            if view.memory_is_empty() {
+                continue;
+            }
+            let entries: u64 = view.indexes().map(|index| index.entry_count()).sum();
+            let level_1 = view.tree.levels.first().map_or(0, |level| level.totals().bytes);
+            let bytes = view.memory_bytes() - view.index_bytes();
+            records += bytes;
+            written += CLOSE_TABLE_BYTES + bytes + level_1.min(entries.saturating_mul(SLOT_BYTES as u64));
+        }
+        let segments = self.journal.complete_segments().len() as u64 + 1;
+        let allowed = CLOSE_BYTES + records * CLOSE_FACTOR + segments * CLOSE_SEGMENT_BYTES;
+        records <= CLOSE_RECORD_BYTES_MAX && written <= allowed
+    }
+
+    /// Merges a key range down to the deepest level that has data, and waits for it. Where the range is the
+    /// whole table, spare space is given back to the device then (option `idle_reclaim`).
     ///
     /// # Errors
     /// As [`Engine::flush`]; `Cancelled` where such compactions are held back, or were meanwhile.
@@ -126,6 +180,11 @@ impl Engine {
             Ok(table.is_dropped() || table.is_compacted(request) && !schedule.was_held_since(begun))
         });
         table.withdraw_request(request);
+        let is_whole = (&bounds.lower, &bounds.upper) == (&Bound::Unbounded, &Bound::Unbounded);
+        if done.is_ok() && is_whole && self.options.experiments.idle_reclaim {
+            // It endangers nothing: what cannot be given back now is tried again when the database rests.
+            let _ = self.reclaim_idle();
+        }
         done
     }
 

@@ -230,6 +230,10 @@ impl Store for FollowingStore {
         self.inner.allocate(slots)
     }
 
+    fn allocate_for(&self, slots: u32, bytes: u64) -> Result<ExtentId> {
+        self.inner.allocate_for(slots, bytes)
+    }
+
     fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()> {
         self.inner.write(id, bytes)
     }

@@ -325,6 +325,8 @@ impl Engine {
     /// Makes every commit durable for an orderly close. With the journal off what was not flushed is lost.
     pub(crate) fn close_journal(&self) -> Result<()> {
         let last_seq = self.journal.close()?;
+        // Only space is at stake: what cannot be given back now is found at the next opening.
+        let _ = self.give_back_space();
         self.append_edit(vec![EditOp::CleanClose { last_seq }])?;
         self.manifest.close()
     }

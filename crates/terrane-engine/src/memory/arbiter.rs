@@ -275,6 +275,10 @@ impl MemoryArbiter {
             before: division.state,
         });
         (division.at, division.state) = (now, shares.state);
+        debug_assert!(
+            reserved > 0 || shares.cache_limit <= plan.cache_bytes_max(),
+            "the cache has no room for more"
+        );
         self.write_share.store(shares.state.write_share, Ordering::Relaxed);
         self.cache.set_limit(shares.cache_limit);
         Divided { shares, writers, is_adaptive: plan.adaptive }
@@ -285,7 +289,8 @@ impl MemoryArbiter {
         struct Ended<'a>(&'a AtomicBool);
         impl Drop for Ended<'_> {
             fn drop(&mut self) {
-                self.0.store(false, Ordering::Release);
+                let was_evicting = self.0.swap(false, Ordering::Release);
+                debug_assert!(was_evicting, "one thread evicts");
             }
         }
         if self.cache.used_bytes() <= self.cache.limit_bytes()

@@ -90,6 +90,11 @@ impl Engine {
             sums(),
             self.catalog.is_noted()
         );
+        // A follower is behind the manifest.
+        if !self.options.read_only {
+            let difference = self.catalog.difference(&self.manifest.state());
+            assert!(difference.is_none(), "{difference:?}");
+        }
     }
 }
 

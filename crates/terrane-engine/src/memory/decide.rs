@@ -274,6 +274,7 @@ impl MemoryPlan {
 /// The part of `bytes` that a share of writers leaves them.
 #[inline]
 pub(super) fn part_of(bytes: u64, share: u64) -> u64 {
+    debug_assert!((1..=WHOLE).contains(&share), "a share of {share} in {WHOLE}");
     match share {
         WHOLE => bytes,
         share => (u128::from(bytes) * u128::from(share) / u128::from(WHOLE)) as u64,

@@ -142,6 +142,7 @@ impl Engine {
         if !self.options.experiments.hot_cold || replaced.is_empty() || terrane_base::planted!(ForgetHeat) {
             return;
         }
+        debug_assert!(replaced.len() <= result.removed.len(), "what is replaced was removed");
         let moment = self.moment();
         let inputs: Vec<_> = replaced.iter().map(|extent| (&extent.meta, extent.heat.at(moment))).collect();
         let heirs = successors_of(tree, result, replaced);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use terrane_base::epoch::Guard;
 use terrane_base::sync::{Mutex, MutexGuard};
 use terrane_base::{Error, Kind, Result, TableId};
+use terrane_levels::State;
 
 use crate::table::Table;
 use crate::table::epoch_cell::EpochCell;
@@ -96,6 +97,28 @@ impl Catalog {
         self.all().iter().all(|table| table.is_noted())
     }
 
+    /// Walks all tables and says what differs from the manifest: a table that only one of them has, or one
+    /// whose levels have other extents. A table that has stopped may be behind the manifest.
+    pub(crate) fn difference(&self, state: &State) -> Option<String> {
+        let tables = self.all();
+        let listed = state.tables.values().filter(|table| !table.dropped);
+        if !listed.clone().map(|table| table.id).eq(tables.iter().map(|table| table.id)) {
+            let listed: Vec<_> = listed.map(|table| table.id).collect();
+            return Some(format!("{} tables, the manifest lists {listed:?}", tables.len()));
+        }
+        let differs = tables.iter().zip(listed).find(|(table, listed)| {
+            let tree = &table.pinned().tree;
+            let own =
+                tree.places().flat_map(|(place, level)| level.iter().map(move |one| (place, one.meta.id)));
+            let known = listed.extents.places();
+            let known = known.flat_map(|(place, level)| level.iter().map(move |meta| (place, meta.id)));
+            !table.is_stopped() && !own.eq(known)
+        });
+        differs.map(|(table, _)| {
+            format!("the extents of table {:?} differ from those in the manifest", table.name)
+        })
+    }
+
     /// Takes the right to create and drop tables.
     pub fn change(&self) -> CatalogChange<'_> {
         CatalogChange { catalog: self, _lock: self.change.lock() }
@@ -147,6 +170,7 @@ impl CatalogChange<'_> {
         let removed = slots.get_mut(id.0 as usize).and_then(Option::take);
         self.catalog.by_id.replace(slots);
         if let Some(table) = removed {
+            debug_assert!(table.is_dropped(), "writers put records into a table that is not listed any more");
             table.leave_sums();
         }
     }
@@ -157,6 +181,7 @@ fn put(slots: &mut Slots, table: Arc<Table>) {
     if slots.len() <= index {
         slots.resize(index + 1, None);
     }
+    assert!(slots[index].is_none(), "two tables have the number {index}: the records of one would be lost");
     slots[index] = Some(table);
 }
 

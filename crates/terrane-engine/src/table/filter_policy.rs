@@ -79,6 +79,7 @@ impl FilterUse {
         if asked >= ANSWERS_MAX {
             (asked, refused) = (asked / 2, refused / 2);
         }
+        debug_assert!(asked < ANSWERS_MAX, "older answers count half: {asked}");
         counts.asked.store(asked, Ordering::Relaxed);
         counts.refused.store(refused, Ordering::Relaxed);
         let bit = 1 << level;

@@ -108,6 +108,10 @@ impl Ledger {
         if self.owed.last().is_none_or(|last| last.first_seq < next.active.first_seq()) {
             self.owed.push(Owed::new(&next.active));
         }
+        assert!(
+            self.owed.is_sorted_by(|a, b| a.first_seq < b.first_seq),
+            "the numbers of two memtables overlap"
+        );
         Ok(())
     }
 

@@ -259,6 +259,10 @@ impl Table {
         let mut requests = self.requests.lock();
         requests.next += 1;
         let number = requests.next;
+        debug_assert!(
+            requests.waiting.back().is_none_or(|last| last.number < number),
+            "requests wait in order"
+        );
         requests.waiting.push_back(Request { number, range });
         number
     }
@@ -364,6 +368,7 @@ impl TableEdit<'_> {
     /// # Errors
     /// `Poisoned` as [`TableEdit::replace`], but the caller has to stop the table.
     pub(crate) fn replace_behind_edit(&mut self, next: ReadView, leaves: &Leaves<'_>) -> Result<()> {
+        next.check();
         self.ledger.turn(&next, leaves)?;
         // Both are kept: what leaves the sums has left the view.
         let (before, after) = (self.table.pinned(), next.clone());

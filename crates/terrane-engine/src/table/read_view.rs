@@ -32,6 +32,29 @@ impl ReadView {
         ReadView { active, frozen: Vec::new(), generations: Vec::new(), tree: Arc::default() }
     }
 
+    /// Asserts the invariant as far as numbers show it: memtables and generations newest first, each with
+    /// numbers of its own, so that no read finds an older version before a newer one.
+    pub(crate) fn check(&self) {
+        let memtables = std::iter::once(&self.active).chain(&self.frozen);
+        let memtables = memtables.map(|memtable| memtable.first_seq());
+        assert!(
+            memtables.clone().is_sorted_by(|a, b| a > b),
+            "memtables begin at {:?}",
+            memtables.collect::<Vec<_>>()
+        );
+        let generations = self.generations.iter().map(|generation| generation.first_seq());
+        assert!(
+            generations.clone().is_sorted_by(|a, b| a > b),
+            "generations: {:?}",
+            generations.collect::<Vec<_>>()
+        );
+        let newest = self.generations.first().map(|generation| generation.first_seq());
+        debug_assert!(
+            newest.is_none_or(|newest| newest < self.active.first_seq()),
+            "a generation of new records"
+        );
+    }
+
     /// The memtable that takes a record with this number.
     pub fn memtable_for(&self, seq: SeqNo) -> Option<&Arc<Memtable>> {
         if seq >= self.active.first_seq() {

@@ -308,6 +308,8 @@ impl MemoryPlan {
         let write_bytes = options.write_memory_bytes;
         let index_bytes = (write_bytes / 16).max(INDEX_SLACK_BYTES_MIN);
         let cache_bytes = cache_bytes(options);
+        let divided = write_bytes + cache_bytes + job_bytes;
+        assert!(divided == options.memory_bytes, "{divided} bytes are divided of {}", options.memory_bytes);
         MemoryPlan {
             ceiling_bytes: options.memory_bytes,
             job_bytes,

@@ -121,6 +121,7 @@ pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
     let mut keys: Vec<_> = points.map(|record| LockKey::new(record.table, record.key)).collect();
     keys.sort_unstable();
     keys.dedup();
+    debug_assert!(keys.is_sorted_by(|a, b| a < b), "locks are taken in one order, each once");
     keys.into()
 }
 

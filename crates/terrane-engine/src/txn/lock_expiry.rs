@@ -84,15 +84,17 @@ impl LockExpiries {
     /// Has a transaction end at a moment.
     pub(crate) fn add(&self, owner: Owner, at: Duration) -> Arc<Expiry> {
         let expiry = Arc::new(Expiry { at, stage: Mutex::new(Stage::Running) });
-        self.by_owner.lock().insert(owner, expiry.clone());
+        let before = self.by_owner.lock().insert(owner, expiry.clone());
+        assert!(before.is_none(), "the locks of owner {owner} expire at two times");
         self.count.fetch_add(1, Ordering::Relaxed);
         expiry
     }
 
     /// Forgets one that is over.
     pub(crate) fn remove(&self, owner: Owner) {
-        self.by_owner.lock().remove(&owner);
-        self.count.fetch_sub(1, Ordering::Relaxed);
+        let gone = self.by_owner.lock().remove(&owner);
+        let count = self.count.fetch_sub(1, Ordering::Relaxed);
+        assert!(gone.is_some() && count > 0, "the locks of owner {owner} do not expire");
     }
 
     /// Whether a lock of this one may be taken.

@@ -152,7 +152,8 @@ pub(super) struct Waiter<'f>(&'f RangeLocks);
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        let waiting = self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        assert!(waiting > 0, "a range lock that waits is counted once");
     }
 }
 
@@ -196,6 +197,10 @@ impl RangeLocks {
         }
         state.next_number += 1;
         let number = state.next_number;
+        debug_assert!(
+            state.entries.last().is_none_or(|last| last.number < number),
+            "each range lock has a number of its own"
+        );
         state.entries.push(Entry { number, owner, target: target.clone(), is_granted: false });
         self.count.fetch_add(1, Ordering::Relaxed);
         Ok(RangeLock { range_locks: self, number })
@@ -211,7 +216,11 @@ impl RangeLocks {
         let before = state.entries.len();
         state.entries.retain(|entry| !is_meant(entry));
         state.changes.entry_changes += 1;
-        self.count.fetch_sub(before - state.entries.len(), Ordering::Relaxed);
+        let count = self.count.fetch_sub(before - state.entries.len(), Ordering::Relaxed);
+        assert!(
+            count == before,
+            "{before} range locks are there, {count} are counted: writers would miss one"
+        );
         self.changed.notify_all();
     }
 

@@ -259,6 +259,7 @@ impl Transaction {
     /// Notes that only these parts of the range were read.
     pub fn after_scan(&mut self, scan: ScanId, parts: Vec<Bounds>) {
         let Some(range) = self.scans[scan.0].take() else { return };
+        assert!(self.kept_bytes >= bounds_bytes(&range.bounds), "the bytes of a scan were not counted");
         self.kept_bytes -= bounds_bytes(&range.bounds);
         self.kept_bytes += parts.iter().map(bounds_bytes).sum::<u64>();
         let mut parts = parts.into_iter().map(|bounds| Some(KeyRange { table: range.table, bounds }));

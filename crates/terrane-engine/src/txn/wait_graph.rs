@@ -96,6 +96,10 @@ impl WaitGraph {
             waiter = reached_from[&waiter];
         }
         edges.reverse();
+        debug_assert!(
+            edges.windows(2).all(|pair| pair[0].holder == pair[1].waiter),
+            "a cycle is closed: {edges:?}"
+        );
         edges
     }
 }

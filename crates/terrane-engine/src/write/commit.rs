@@ -127,6 +127,7 @@ impl Engine {
             at += header.record_len();
             seq = SeqNo(seq.0 + 1);
         }
+        debug_assert!(at == bytes.len(), "the last record ends with its batch");
         if let Some(table) = last {
             self.note_written(table, has_frozen_grown, &guard);
         }

@@ -42,8 +42,10 @@ fn a_sync_after_a_failed_rotation_makes_the_active_segment_durable() {
     let engine = open(disk.clone(), &options).unwrap();
     let table = engine.catalog().require("default").unwrap();
     engine.put(table.id, b"key", b"value", false).unwrap();
-    // Until the next segment is ready, too: then memory is that of two.
-    until("a second segment", || engine.stats().memory_bytes >= 2 * options.segment_bytes);
+    // Until the next segment is ready, too: it is prepared when a part of the first one is used, and twice as
+    // long.
+    engine.put(table.id, b"filler", &[1; 20_000], false).unwrap();
+    until("a second segment", || engine.stats().memory_bytes >= 192 << 10);
     disk.fail(Fault::new(Call::Allocate, Failure::Full).on(".seg").lasting());
     let refused = engine.put(table.id, b"large", &[1; 300_000], false).unwrap_err();
     assert_eq!(refused.kind(), Kind::Full, "{refused}");

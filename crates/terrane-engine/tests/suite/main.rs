@@ -12,6 +12,7 @@ mod deadlines;
 mod degradation;
 mod faults;
 mod follow;
+mod footprint;
 mod forged;
 mod found;
 mod hostile;

@@ -1,4 +1,5 @@
-//! The preparer: keeps one segment ready, so that writers wait for no allocation.
+//! The preparer: makes the next segment ready while the active one fills, so that writers wait for no
+//! allocation.
 //!
 //! Steps: 1. take a spare file, or create one; 2. allocate its space; 3. map it and allocate its pages; 4.
 //! for a new file: make length and directory entry durable; 5. register it. If step 5 fails, the segment is
@@ -10,11 +11,14 @@ use std::sync::Arc;
 use terrane_base::env::Step;
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::Ordering;
-use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
+use terrane_base::{Error, Kind, Result, SegmentId, SeqNo, verify};
 use terrane_device::{File, OpenMode, Region, SegmentMemory};
 
 use super::{Live, Shared, State};
 use crate::{SegmentInfo, SegmentSpec, SegmentState};
+
+/// The next segment is prepared when one part in this many of a short segment is used.
+const PART_BEFORE_NEXT: u64 = 4;
 
 /// The preparer's thread.
 pub(super) fn run(shared: &Shared) {
@@ -46,16 +50,47 @@ impl Shared {
         }
     }
 
-    fn prepare_wanted(&self, bytes: u64) {
-        let prepared = self.prepare(bytes.max(self.settings.segment_bytes));
+    pub(super) fn prepare_wanted(&self, bytes: u64) {
+        let bytes = take(&self.state, |state| state.next_bytes_for(bytes, self.settings.segment_bytes));
+        let prepared = self.prepare(bytes);
         let mut state = self.state.lock();
         match prepared {
-            Ok(live) => state.ready = Some(live),
+            Ok(live) => {
+                assert!(state.ready.is_none(), "one preparer, and one segment is ready at most");
+                assert!(live.info.bytes >= bytes, "{} bytes are prepared, {bytes} wanted", live.info.bytes);
+                state.ready = Some(live);
+                verify!(state.check());
+            }
             Err(error) => state.refused = Some(error),
         }
         state.wanted = None;
         drop(state);
         self.changed.notify_all();
+    }
+
+    /// How many bytes of a segment are used when the next one is prepared: at once where it is as long as a
+    /// segment gets, because there is a load. A short one may be the last for long.
+    #[inline]
+    pub(super) fn part_before_next(&self, bytes: u64) -> u64 {
+        if bytes >= self.settings.segment_bytes { 0 } else { bytes / PART_BEFORE_NEXT }
+    }
+
+    /// Has the next segment prepared.
+    #[cold]
+    pub(super) fn want_next(&self) {
+        take(&self.state, |state| state.wanted = state.wanted.or(Some(0)));
+        self.changed.notify_all();
+    }
+
+    /// A prepared segment is used no more: it goes with those that are trimmed. Requires: the journal has
+    /// stopped.
+    pub(super) fn give_up_prepared(&self) {
+        let mut state = self.state.lock();
+        let prepared = [state.ready.take(), state.pending.take()];
+        for mut unused in prepared.into_iter().flatten() {
+            unused.info.state = SegmentState::Unused;
+            state.live.push_back(unused);
+        }
     }
 
     /// Bytes of the next segment, once it is wanted; `None` when the journal stops.
@@ -99,11 +134,14 @@ impl Shared {
             None => self.create(bytes)?,
         };
         let id = take(&self.state, |state| {
+            let id = SegmentId(state.next_segment);
+            assert!(state.live.back().is_none_or(|last| last.info.id < id), "ids grow, and none comes twice");
             state.next_segment += 1;
-            SegmentId(state.next_segment - 1)
+            id
         });
         let mapped = self.map(&*file, bytes as usize);
         let region = mapped.inspect_err(|_| self.state.lock().spares.push((number, bytes)))?;
+        assert!(region.len() as u64 == bytes, "the mapping of file {number} has {} bytes", region.len());
         let info =
             SegmentInfo { id, file: number, state: SegmentState::Unused, bytes, used: 0, last_seq: SeqNo(0) };
         Ok(Live { info, file: Some(file), memory: Arc::new(SegmentMemory { id, region }) })
@@ -187,6 +225,15 @@ impl Live {
 }
 
 impl State {
+    /// Bytes of the next segment, which has room for `bytes`. A group that is too long for short segments has
+    /// the next ones longer at once.
+    fn next_bytes_for(&mut self, bytes: u64, segment_bytes: u64) -> u64 {
+        if bytes > self.next_bytes {
+            self.next_bytes = bytes.saturating_mul(2).next_power_of_two().min(segment_bytes);
+        }
+        bytes.max(self.next_bytes)
+    }
+
     /// Bytes of the segment to prepare now.
     fn due(&self) -> Option<u64> {
         self.wanted.filter(|_| self.ready.is_none())

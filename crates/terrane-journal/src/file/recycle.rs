@@ -2,33 +2,42 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Kind, Result, SegmentId};
-use terrane_device::SegmentMemory;
+use terrane_base::{Kind, Result, SegmentId, verify};
+use terrane_device::{OpenMode, SegmentMemory};
 
 use super::Shared;
-use crate::SegmentState;
+use super::live::{Live, PAGE_BYTES};
+use crate::{SegmentInfo, SegmentState};
 
 /// A trimmed segment. Its file is reused once `memory` is the last pointer to it: the mapping is shared with
 /// the file, so a write to the file would change what a reader reads.
 pub(super) struct Retired {
     file: u32,
     bytes: u64,
+    /// Bytes of `memory` that were touched.
+    memory_bytes: u64,
     memory: Arc<SegmentMemory>,
 }
 
 impl Retired {
+    /// Number of its file.
+    pub(super) fn file(&self) -> u32 {
+        self.file
+    }
+
     /// Bytes that readers keep alive.
     pub(super) fn memory_bytes(&self) -> u64 {
-        self.bytes
+        self.memory_bytes
     }
 }
 
 impl Shared {
-    /// Takes over the files that no live segment uses; removes those that do not fit.
+    /// Takes over the files that no live segment uses; removes those that the next segment cannot use.
     pub(super) fn adopt_spares(&self, files: &[(u32, u64)]) -> Result<()> {
         for &(file, bytes) in files {
             let mut state = self.state.lock();
-            if bytes == self.settings.segment_bytes && state.spares.len() < self.settings.spare_files_max {
+            let is_full = state.spares.len() >= self.settings.spare_files_max;
+            if bytes == state.next_bytes && !is_full && !state.is_stopping {
                 state.spares.push((file, bytes));
             } else {
                 drop(state);
@@ -53,15 +62,19 @@ impl Shared {
                 continue;
             }
             let spare = state.spares.len() + state.retired.len();
-            if first.info.bytes == self.settings.segment_bytes && spare < self.settings.spare_files_max {
-                let retired =
-                    Retired { file: first.info.file, bytes: first.info.bytes, memory: first.memory };
-                state.retired.push(retired);
+            // Only under load: segments of a load are as long as the next one.
+            let is_useful = first.info.bytes == state.next_bytes && !state.is_stopping;
+            if is_useful && spare < self.settings.spare_files_max {
+                let memory_bytes = first.memory_bytes();
+                let Live { info, memory, .. } = first;
+                state.retired.push(Retired { file: info.file, bytes: info.bytes, memory_bytes, memory });
             } else {
                 // The file may be removed at once: its mapping stays valid without a name.
                 useless.push(first.info.file);
             }
         }
+        debug_assert!(gone.is_sorted(), "the oldest segments go first");
+        verify!(state.check());
         drop(state);
         // Tries every file and reports the first error.
         let removed = useless.into_iter().map(|file| self.remove(file)).collect::<Vec<_>>();
@@ -83,14 +96,42 @@ impl Shared {
                 index += 1;
             }
         }
+        verify!(state.check());
     }
 
     pub(super) fn remove_spares(&self) -> Result<u64> {
         self.recycle();
+        let mut state = self.state.lock();
+        state.next_bytes = self.settings.first_segment_bytes.min(self.settings.segment_bytes);
         // Removed from the list first: a file that was half removed must not be reused.
-        let spares = std::mem::take(&mut self.state.lock().spares);
+        let mut spares = std::mem::take(&mut state.spares);
+        let is_stopped = state.is_stopping;
+        if is_stopped {
+            // None is reused any more: what readers see stays mapped without a name.
+            spares.extend(state.retired.drain(..).map(|retired| (retired.file, retired.bytes)));
+        }
+        drop(state);
         let removed = spares.into_iter().map(|(file, bytes)| self.remove(file).map(|()| bytes));
-        removed.collect::<Vec<_>>().into_iter().sum()
+        let removed = removed.collect::<Vec<_>>().into_iter().sum::<Result<u64>>()?;
+        Ok(removed + if is_stopped { self.punch_ends()? } else { 0 })
+    }
+
+    /// Gives the unused ends of segments back to the device; returns the number of bytes. No record lies
+    /// there, and none will: the journal has stopped, and the next one goes on in new segments.
+    fn punch_ends(&self) -> Result<u64> {
+        let live = self.state.lock().live.iter().map(|live| live.info.clone()).collect::<Vec<_>>();
+        let mut punched = 0;
+        // The end of an active segment is known once the journal was closed without an error.
+        let is_known = |segment: &SegmentInfo| segment.state != SegmentState::Active || segment.used > 0;
+        for segment in live.iter().filter(|segment| is_known(segment)) {
+            let used = segment.used.next_multiple_of(PAGE_BYTES);
+            if used < segment.bytes {
+                let file = self.disk.open(&self.path(segment.file), OpenMode::Write, false)?;
+                file.punch(used, segment.bytes - used)?;
+                punched += segment.bytes - used;
+            }
+        }
+        Ok(punched)
     }
 
     fn remove(&self, file: u32) -> Result<()> {

@@ -234,6 +234,12 @@ impl Writer<'_> {
             }
         }
         made.write_at(at, &out)?;
+        let len = at + out.len() as u64;
+        assert!(
+            len == changed.len,
+            "{id} has {len} bytes, its header says {}: replay would refuse it",
+            changed.len
+        );
         made.sync()?;
         let last_seq = scan.end.last_seq;
         self.link = Some(ChainLink { id, last_seq, checksum: running });
@@ -318,6 +324,7 @@ impl NewGroup {
             out.extend_from_slice(records);
             *running = chain(*running, checksum);
         }
+        assert!(out.len() <= start + self.header.len as usize, "the batches are longer than their group");
         out.resize(start + self.header.len as usize, 0);
     }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_base::{Error, Kind, Result, SeqNo};
+use terrane_base::{Error, Kind, Result, SeqNo, verify};
 use terrane_device::{Disk, File, OpenMode, Region, SegmentMemory};
 use terrane_format::segment::{self, GroupHeader, Groups, SegmentHeader, Walk};
 
@@ -132,10 +132,12 @@ impl Scan {
             }
         }
         self.end = groups.walk();
+        assert!(from <= self.end.offset && self.end.offset <= bytes.len(), "the walk left the segment");
         if self.end.offset > from {
             self.pieces.push(Piece { from, to: self.end.offset });
         }
         self.stop_reason = groups.stop_reason();
+        verify!(self.pieces.windows(2).all(|pair| pair[0].to == pair[1].from), "pieces leave groups out");
         Ok(())
     }
 
@@ -169,6 +171,7 @@ impl Scan {
                 from = at;
             }
         }
+        debug_assert!(from <= self.end.offset, "only valid groups are written again");
         from
     }
 

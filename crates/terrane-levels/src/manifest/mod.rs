@@ -26,7 +26,7 @@ use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::sync::Mutex;
-use terrane_base::{Collation, Error, KeyOrders, Kind, Result};
+use terrane_base::{Collation, Error, KeyOrders, Kind, Result, verify};
 use terrane_device::{Disk, OpenMode};
 use terrane_format::manifest::edit::decode_edits;
 use terrane_format::manifest::file::Current;
@@ -64,6 +64,8 @@ struct Waiting {
     outcome: Mutex<Option<Result<()>>>,
 }
 
+/// The state after one of so many edits is walked.
+const CHECKED_EDITS: u64 = 64;
 /// No further edit joins a record once this many payload bytes are queued.
 const GROUP_BYTES: usize = 1 << 20;
 /// Attempts to read while another process may be writing, and the limit if it starts new manifests faster
@@ -222,6 +224,7 @@ impl Manifest {
             bytes <= GROUP_BYTES
         };
         let count = queue.iter().take_while(fits).count().max(1).min(queue.len());
+        debug_assert!(count > 0, "the leader's own edit waits, or its outcome is there");
         queue.drain(..count).collect()
     }
 
@@ -247,7 +250,12 @@ impl Manifest {
         if result.is_ok() {
             // Release: a reader that sees the number finds the state.
             *self.published.lock() = state.clone();
-            self.number.fetch_add(1, Ordering::Release);
+            let number = self.number.fetch_add(1, Ordering::Release) + 1;
+            assert!(tail.number() == Some(number), "edit {number} has {:?} in the file", tail.number());
+            // A caller's comparator may break its promise.
+            let is_checked = number.is_multiple_of(CHECKED_EDITS)
+                && state.tables.values().all(|table| table.collation.is_bytes());
+            verify!(!is_checked || state.check().is_ok(), "the state after edit {number}");
         }
         for waiting in accepted {
             *waiting.outcome.lock() = Some(result.clone());

@@ -70,10 +70,17 @@ impl Tail {
         }
     }
 
+    /// Number of the last edit in the file.
+    pub(super) fn number(&self) -> Option<u64> {
+        self.writer.as_ref().map(|writer| writer.link.number)
+    }
+
     pub(super) fn append(&mut self, payload: &[u8]) -> Result<()> {
         let writer = self.writer.as_mut().expect("checked by check_usable");
+        let before = self.size.edit_bytes;
         let result = writer.append(payload);
         self.size = size_of(writer);
+        assert!(self.size.edit_bytes > before || result.is_err(), "an edit is durable and not in the file");
         self.note(&result);
         result
     }
@@ -90,6 +97,7 @@ impl Tail {
         let writer = self.writer.as_mut().expect("checked by check_usable");
         let result = writer.roll(state);
         self.size = size_of(writer);
+        debug_assert!(self.size.edit_bytes == 0 || result.is_err(), "a new file begins without edits");
         self.roll_at = match &result {
             Ok(()) => settings.roll_at(self.size.snapshot_bytes),
             Err(_) => self.size.edit_bytes.saturating_mul(2),

@@ -45,7 +45,9 @@ impl Window {
                 return Err(error);
             }
         }
+        debug_assert!(offset >= self.start, "the window begins at what was asked for, or before it");
         let from = (offset - self.start) as usize;
+        debug_assert!(from + len as usize <= self.bytes.len(), "the window holds what was asked for");
         Ok(&self.bytes[from..from + len as usize])
     }
 }

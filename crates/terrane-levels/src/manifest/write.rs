@@ -60,6 +60,11 @@ impl Writer {
     /// Writes the last record again. Its append may have failed in a sync, after which the system treats the
     /// pages as clean: then a sync alone would make nothing durable.
     fn rewrite_last(&self, last: u64) -> Result<()> {
+        assert!(
+            self.snapshot_end <= self.end && last < self.end,
+            "the last record {last} lies before {}",
+            self.end
+        );
         let mut bytes = vec![0; (self.end - last) as usize];
         self.file.read_at(last, &mut bytes)?;
         // Checked again: a bit that was misread now must not be stored.
@@ -84,6 +89,7 @@ impl Writer {
         if !terrane_base::planted!(SkipManifestSync) {
             self.file.sync().map_err(|error| error.with_kind(Kind::Poisoned))?;
         }
+        assert!(link.number == self.link.number + 1, "an edit takes the next number, {}", link.number);
         self.link = link;
         self.end += self.buffer.len() as u64;
         self.mark();
@@ -147,6 +153,11 @@ impl Writer {
         let (file, link, end) = write_snapshot(&*self.disk, &self.dir, header, state)?;
         self.disk.sync_dir(&self.dir)?;
         set_current(&*self.disk, &self.dir, &header)?;
+        assert!(
+            link.number == self.link.number,
+            "a snapshot has the number of its last edit, {}",
+            link.number
+        );
         let old = std::mem::replace(&mut self.header, header).file;
         (self.file, self.link, self.snapshot_end, self.end) = (file, link, end, end);
         self.mark();

@@ -187,7 +187,8 @@ impl State {
         let (flushed, extents) = (SeqNo::default(), Metasnapshot::default());
         let collation = collation_of(&options, &self.orders);
         let table = Table { id, name, options, flushed, dropped: false, extents, collation };
-        self.tables.insert(id, Arc::new(table));
+        let before = self.tables.insert(id, Arc::new(table));
+        assert!(before.is_none(), "table {id} exists: numbers are used once");
         Ok(())
     }
 
@@ -225,7 +226,8 @@ impl State {
         self.next.segment = SegmentId(after_u64(spec.id.0)?);
         self.next.segment_file = self.next.segment_file.max(after(spec.file, FILE_NUMBERS)?);
         self.segment_files.insert(spec.file);
-        self.segments.insert(spec.id, Segment { spec, seal: None });
+        let before = self.segments.insert(spec.id, Segment { spec, seal: None });
+        assert!(before.is_none(), "segment {} exists: numbers are used once", spec.id);
         Ok(())
     }
 

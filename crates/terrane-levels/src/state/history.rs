@@ -32,7 +32,8 @@ impl State {
                 kept.first_seq
             )));
         }
-        self.segments.remove(&id);
+        let live = self.segments.remove(&id);
+        debug_assert!(live.is_some(), "a segment is live or kept");
         Arc::make_mut(&mut self.history).insert(id, KeptSegment { spec, kept });
         Ok(())
     }
@@ -68,6 +69,10 @@ impl State {
         if self.void_marks.first().is_some_and(|seq| *seq <= last_seq) {
             Arc::make_mut(&mut self.void_marks).retain(|seq| *seq > last_seq);
         }
+        debug_assert!(
+            self.void_marks.first().is_none_or(|seq| *seq > last_seq),
+            "marks of segments that are there"
+        );
     }
 
     pub(super) fn void_mark(&mut self, seq: SeqNo) -> Result<()> {

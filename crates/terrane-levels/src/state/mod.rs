@@ -178,6 +178,7 @@ impl State {
     /// limits.
     #[must_use]
     pub fn detached(&self, database: DatabaseId, segments: &[(SegmentSpec, Seal)], last_seq: SeqNo) -> State {
+        debug_assert!(segments.is_sorted_by(|a, b| a.0.id < b.0.id), "segments come oldest first");
         let mut state = self.clone();
         state.database = database;
         state.format_version = FORMAT_VERSION;

@@ -43,6 +43,8 @@ impl<'a> Pieces<'a> {
             self.push(&EditOp::CleanClose { last_seq })?;
         }
         self.flush()?;
+        assert!(self.ops.is_empty() && self.piece_op_count == 0, "operations are left out of the snapshot");
+        debug_assert!(self.op_count > state.tables.len() as u64, "each table, and the next numbers");
         Ok(self.op_count)
     }
 

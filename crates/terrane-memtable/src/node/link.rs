@@ -58,6 +58,7 @@ impl<'t> Link<'t> {
     #[inline]
     pub(crate) fn leaf(entry: &'t VersionEntry) -> Self {
         let address = from_ref(entry).cast_mut().cast::<u8>();
+        debug_assert!(address.addr() & LEAF == 0, "the tag would change the address");
         Link { tagged: address.map_addr(|address| address | LEAF), arena: PhantomData }
     }
 

@@ -120,10 +120,11 @@ impl State {
     }
 
     pub(super) fn remove(&mut self, start: &Key) {
-        match self {
+        let was_there = match self {
             State::Bytes(map) => map.remove_mut(start),
             State::Ordered(map, collation) => map.remove_mut(&Placed(start.clone(), collation.clone())),
         };
+        debug_assert!(was_there, "only a stretch of the state is taken out");
     }
 
     /// All stretches, in the order of keys.

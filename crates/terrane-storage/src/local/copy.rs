@@ -75,6 +75,7 @@ impl LocalStore {
             accounting.space.sealed_from(from).take(LOOKS).collect()
         };
         let next = sealed.last().filter(|_| sealed.len() == LOOKS).map_or(0, |last| last.saturating_add(1));
+        debug_assert!(sealed.is_sorted_by(|a, b| a < b), "the next look goes on behind the last file");
         self.next_look.store(next, Ordering::Relaxed);
         let mut found = false;
         for number in sealed {

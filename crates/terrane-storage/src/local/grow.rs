@@ -7,8 +7,20 @@ use terrane_base::{Error, Kind, Result};
 use terrane_device::OpenMode;
 
 use super::LocalStore;
-use crate::data_file::{self, DataFile};
+use crate::data_file::{self, DataFile, slot_offset};
 use crate::space::Growth;
+
+/// Bytes of a block of the device, for which space is reserved as a whole.
+const BLOCK_BYTES: u64 = 4 << 10;
+/// Most bytes that are reserved behind the end of an extent.
+const UNUSED_BYTES_MAX: u64 = 256 << 10;
+
+/// The bytes that are reserved for an extent of `bytes` in `slots`: all of them, unless much would stay
+/// unused. A slot that has space only in part is reserved again when it is used again.
+pub(super) fn reserved_bytes(slots: u32, bytes: u64) -> u64 {
+    let (needed, all) = (bytes.next_multiple_of(BLOCK_BYTES), slot_offset(slots));
+    if needed + UNUSED_BYTES_MAX < all { needed } else { all }
+}
 
 impl LocalStore {
     /// Makes room for a run: grows a data file or creates one. Requires: `layout` is held.
@@ -29,6 +41,7 @@ impl LocalStore {
             }
             Err(error) => return Err(self.undo_growth(plan, slots, &file, error)),
         };
+        debug_assert!(plan.at_least <= len && len <= plan.to, "{len} slots, planned were {plan:?}");
         self.space.lock().space.grown(plan.file, len);
         Ok(())
     }
@@ -43,6 +56,20 @@ impl LocalStore {
             let _ = file.shrink(plan.from);
         }
         self.no_room(slots, error)
+    }
+
+    /// Makes a file long enough for a run of a short extent. Its space is reserved when the run is taken.
+    /// Requires: `layout` is held.
+    pub(super) fn extend(&self, slots: u32) -> Result<()> {
+        if self.unseal_some() {
+            return Ok(());
+        }
+        let plan = self.space.lock().space.plan_growth(slots);
+        let known = self.files.read().get(&plan.file).cloned();
+        let file = known.map_or_else(|| self.make_file(plan.file), Ok)?;
+        file.extend(plan.at_least).map_err(|error| self.undo_growth(plan, slots, &file, error))?;
+        self.space.lock().space.extended(plan.file, plan.at_least);
+        Ok(())
     }
 
     fn make_file(&self, number: u32) -> Result<Arc<DataFile>> {

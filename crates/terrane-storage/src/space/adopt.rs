@@ -19,6 +19,7 @@ impl Space {
         extents.iter().try_for_each(|&(slot, slots)| alone.restore(ExtentId { file, slot }, slots))?;
         let mut slots = alone.files.remove(&file).expect("added just now");
         slots.held.insert(0..slots.len);
+        debug_assert!(alone.counts.taken <= alone.counts.total, "extents lie in the file");
         self.counts.total += alone.counts.total;
         self.counts.taken += alone.counts.taken;
         self.counts.files += 1;

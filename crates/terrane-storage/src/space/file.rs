@@ -19,6 +19,7 @@ pub(super) struct FileSlots {
 
 impl FileSlots {
     pub(super) fn take(&mut self, slots: Range<u32>) {
+        assert!(self.taken.contains_none(slots.clone()), "two extents would lie in one of {slots:?}");
         self.taken.insert(slots.clone());
         self.held.insert(slots.clone());
         self.holes.remove(slots);
@@ -35,6 +36,7 @@ impl FileSlots {
             }
             longest = longest.max(gap.len() as u32);
         }
+        debug_assert!(longest < slots, "a gap that is long enough was passed over");
         self.run_max = longest;
         None
     }
@@ -74,6 +76,7 @@ impl FileSlots {
             }
             start -= 1;
         }
+        debug_assert!(gap.start <= start, "only slots of the gap are given back");
         start..gap.end
     }
 }

@@ -139,7 +139,8 @@ impl Deref for ObjectRef {
 impl Clone for ObjectRef {
     fn clone(&self) -> Self {
         // Relaxed: the caller has a reference already.
-        self.references.fetch_add(1, Ordering::Relaxed);
+        let before = self.references.fetch_add(1, Ordering::Relaxed);
+        debug_assert!(before > 0, "an object that is gone is referred to again");
         ObjectRef(self.0)
     }
 }
@@ -147,7 +148,9 @@ impl Clone for ObjectRef {
 impl Drop for ObjectRef {
     fn drop(&mut self) {
         // AcqRel: the accesses of other threads happen before the object is dropped.
-        if self.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+        let before = self.references.fetch_sub(1, Ordering::AcqRel);
+        debug_assert!(before > 0, "a reference is dropped twice");
+        if before == 1 {
             // SAFETY: that was the last reference.
             unsafe { free(self.0) }
         }
@@ -245,6 +248,8 @@ fn build(bytes: usize, charge: Option<Charge>, payload: impl FnOnce(&mut Space) 
             None => handle_alloc_error(layout(bytes)),
         },
     };
+    assert!(len >= bytes, "a spot of {len} bytes for an object of {bytes}");
+    debug_assert!(start.addr().get().is_multiple_of(LINE_BYTES), "each part begins at a cache line");
     let mut space = Space { next: start, left: len };
     let object = space.take(HEAD_BYTES).cast::<Object>();
     let payload = payload(&mut space);

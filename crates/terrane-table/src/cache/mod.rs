@@ -233,6 +233,7 @@ impl Cache {
         }
         // SAFETY: by the caller's promise, and because a parent with a child stays in the accounting.
         let entry = unsafe { shard.insert(slot, parent, charge.bytes) };
+        debug_assert!(object.accepts_children(), "published and not evicted: the shard is locked");
         object.entry.store(entry, Ordering::Relaxed);
         self.note(object, slot);
         true
@@ -294,7 +295,8 @@ impl Cache {
         if let (Some(arena), Some(spot)) = (&self.arena, &charge.spot) {
             arena.note(spot, terrane_base::planted!(KeepNotes));
         }
-        charge.retired.store(true, Ordering::Relaxed);
+        let was_retired = charge.retired.swap(true, Ordering::Relaxed);
+        assert!(!was_retired, "an object leaves the cache once: its bytes would be counted as kept for ever");
         self.retired.fetch_add(charge.bytes as u64, Ordering::Relaxed);
     }
 
@@ -332,6 +334,19 @@ impl KindCounters {
             bypasses: self.bypasses.load(Ordering::Relaxed),
             evictions: self.evictions.load(Ordering::Relaxed),
         }
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        // Each charge holds the cache, so all bytes were given back.
+        let usage = self.usage();
+        debug_assert_eq!(
+            (usage.used_bytes, usage.live_bytes, usage.retired_bytes),
+            (0, 0, 0),
+            "bytes without object"
+        );
+        debug_assert!(usage.kinds.iter().all(|kind| kind.bytes == 0), "bytes without object: {usage:?}");
     }
 }
 

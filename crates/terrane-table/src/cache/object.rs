@@ -216,6 +216,7 @@ impl Object {
 
     /// Accepts children from now on. Called only before the object is published.
     pub(super) fn attach(&self) {
+        debug_assert!(!self.has_tenants(), "an object that is published has no children yet");
         self.children.store(0, Ordering::Relaxed);
     }
 

@@ -85,6 +85,7 @@ impl Cache {
                     self.used.fetch_sub(accounting, Ordering::Relaxed);
                     return None;
                 };
+                assert!(spot.bytes() >= bytes, "a spot of {} bytes for an object of {bytes}", spot.bytes());
                 (spot.bytes(), Some(spot))
             }
         };
@@ -136,6 +137,7 @@ impl Cache {
                 full.saturating_sub(arena.gap_bytes(Group::Fixed))
             }
         };
+        debug_assert!(full <= limit, "evictions keep the cache within {limit} bytes, not {full}");
         full - full / SLACK_SHARE
     }
 
@@ -170,15 +172,19 @@ impl Cache {
 
     pub(super) fn give_back(&self, kind: ObjectKind, bytes: usize, spot: Option<Spot>, retired: bool) {
         let object = bytes as u64;
-        self.kinds[kind as usize].bytes.fetch_sub(object, Ordering::Relaxed);
+        let of_kind = self.kinds[kind as usize].bytes.fetch_sub(object, Ordering::Relaxed);
+        assert!(of_kind >= object, "{object} bytes of {kind:?} objects are given back of {of_kind}");
         let freed = match (&self.arena, spot) {
             (Some(arena), Some(spot)) => accounting_bytes(kind) as u64 + arena.give_back(spot),
             _ => object,
         };
-        self.used.fetch_sub(freed, Ordering::Relaxed);
-        self.live.fetch_sub(object, Ordering::Relaxed);
+        let used = self.used.fetch_sub(freed, Ordering::Relaxed);
+        assert!(used >= freed, "{freed} bytes are given back of {used}: nothing would be cached any more");
+        let live = self.live.fetch_sub(object, Ordering::Relaxed);
+        assert!(live >= object, "{object} bytes of objects are given back of {live}");
         if retired {
-            self.retired.fetch_sub(object, Ordering::Relaxed);
+            let retired = self.retired.fetch_sub(object, Ordering::Relaxed);
+            assert!(retired >= object, "{object} bytes of retired objects are given back of {retired}");
         }
     }
 }

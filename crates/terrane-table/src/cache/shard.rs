@@ -23,6 +23,7 @@
 use std::ptr::NonNull;
 
 use terrane_base::sync::atomic::Ordering;
+use terrane_base::verify;
 
 use super::object::{Object, SwipSlot};
 use crate::swip::Epoch;
@@ -53,6 +54,9 @@ const ESTABLISHED: u32 = 1 << 30;
 const TIME: u32 = ESTABLISHED - 1;
 
 const NONE: u32 = u32::MAX;
+
+/// One of so many entries that leave makes [`Shard::check`] walk the queues.
+const CHECKED_ENTRIES: u32 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum QueueId {
@@ -138,6 +142,7 @@ impl Shard {
             self.entries.push(entry);
             (self.entries.len() - 1) as u32
         } else {
+            debug_assert!(self.entries[index as usize].queue == QueueId::Free, "an entry is given out twice");
             self.free = self.entries[index as usize].next;
             self.entries[index as usize] = entry;
             index
@@ -182,6 +187,7 @@ impl Shard {
     /// Removes an entry. The caller clears the swip before it unlocks.
     pub(super) fn remove(&mut self, index: u32) {
         self.unlink(index);
+        verify!(!index.is_multiple_of(CHECKED_ENTRIES) || self.check());
         let entry = &mut self.entries[index as usize];
         entry.next = self.free;
         self.free = index;
@@ -216,6 +222,7 @@ impl Shard {
                 false => (&mut self.main_clock, FROM_MAIN),
             };
             slot.ghost.store(*clock | mark, Ordering::Relaxed);
+            debug_assert!(!object.accepts_children(), "an evicted object has no children, and takes none");
             // 0 means "no ghost".
             *clock = ((*clock + 1) & TIME).max(1);
             self.remove(index);
@@ -232,7 +239,27 @@ impl Shard {
         }
     }
 
+    /// Walks both queues and asserts that their links, lengths and bytes are those of their entries.
+    fn check(&self) -> bool {
+        for (queue, queue_id) in [(&self.small, QueueId::Small), (&self.main, QueueId::Main)] {
+            let (mut at, mut previous, mut len, mut bytes) = (queue.head, NONE, 0, 0);
+            while at != NONE {
+                let entry = &self.entries[at as usize];
+                assert!(entry.queue == queue_id, "entry {at} of {queue_id:?}: {entry:?}");
+                assert!(entry.previous == previous, "entry {at} of {queue_id:?}: {entry:?}");
+                (previous, len, bytes) = (at, len + 1, bytes + entry.bytes as u64);
+                at = entry.next;
+            }
+            assert!(
+                (len, bytes, previous) == (queue.len, queue.bytes, queue.tail),
+                "{len}, {bytes}: {queue:?}"
+            );
+        }
+        true
+    }
+
     fn push(&mut self, index: u32, queue_id: QueueId) {
+        debug_assert!(self.entries[index as usize].queue == QueueId::Free, "an entry is in one queue");
         let bytes = self.entries[index as usize].bytes as u64;
         let queue = self.queue(queue_id);
         let tail = queue.tail;
@@ -259,8 +286,10 @@ impl Shard {
             self.entries[next as usize].previous = previous;
         }
         let queue = self.queue(queue_id);
+        assert!(queue.len > 0 && queue.bytes >= bytes, "{bytes} bytes leave {queue:?}");
         queue.len -= 1;
         queue.bytes -= bytes;
+        debug_assert!(queue.len > 0 || queue.bytes == 0, "an empty queue has no bytes: {queue:?}");
         if previous == NONE {
             queue.head = next;
         }

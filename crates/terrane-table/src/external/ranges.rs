@@ -48,6 +48,7 @@ impl PendingRanges {
     }
 
     pub(super) fn push(&mut self, fragment: Fragment) {
+        debug_assert!(fragment.encoded_len() <= FRAGMENT_BYTES_MAX, "extents are planned for shorter ones");
         self.bytes += fragment.encoded_len();
         self.fragments.push(fragment);
     }

@@ -255,6 +255,7 @@ impl ExternalWriter {
         self.file.allocate(at, slot_offset(meta.slots))?;
         self.file.write_at(at, bytes)?;
         let id = ExtentId { file: 0, slot: self.slot };
+        assert!(bytes.len() as u64 <= slot_offset(meta.slots), "extents lie one behind the other");
         self.slot += meta.slots;
         Ok(ExtentMeta { id, ..meta })
     }

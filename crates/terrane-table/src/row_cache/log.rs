@@ -148,6 +148,7 @@ impl Log {
 
     /// Adds a row, unless the same or a newer version is present. Requires: the lock; [`Log::takes`] it.
     pub(super) fn put(&self, name: RowName<'_>, seq_kind: SeqKind, value: &[u8]) {
+        debug_assert!(self.takes(name.key, value), "a row is a small share of the log");
         let known = self.find(name);
         if known.is_some_and(|(_, known)| known >= seq_kind.seq()) {
             return;
@@ -159,6 +160,10 @@ impl Log {
         let position = self.append(name, seq_kind, value);
         // Release: pairs with the Acquire in `read`; the row is complete.
         bucket[way].store(position << TAG_BITS | tag_of(name.hash), Ordering::Release);
+        debug_assert!(
+            self.find(name).is_some_and(|(_, seq)| seq == seq_kind.seq()),
+            "an older row is found first"
+        );
     }
 
     /// Writes a row again at the end, so that it stays; unless it was removed or replaced since it was found.
@@ -176,6 +181,7 @@ impl Log {
         if let Some((way, _)) = self.find(name) {
             self.bucket(name.hash).0[way].store(0, Ordering::Release);
         }
+        debug_assert!(self.find(name).is_none(), "a row has one place: readers would find an old value");
     }
 
     /// Removes, in a part of the index, the rows for whose table and key `is_old` returns true; returns the
@@ -234,6 +240,7 @@ impl Log {
         if left < need {
             position += left as u64;
         }
+        assert!(need <= len - position as usize % len, "a row never wraps around the end of the log");
         self.end.store(position + need as u64, Ordering::Relaxed);
         fence(Ordering::Release);
         let row = &self.words[position as usize % len..][..need];

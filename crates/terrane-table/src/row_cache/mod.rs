@@ -334,6 +334,7 @@ impl RowCache {
 
     /// Creates logs for shards, as far as the cache has memory for them. Requires: the lock of `worth`.
     fn wake(&self, from: usize, to: usize, epoch: &Epoch) {
+        debug_assert!(from <= to && to <= SHARDS, "shards {from}..{to} wake");
         for at in from..to {
             let charge = self.cache.reserve(ObjectKind::Rows, Log::memory_bytes(self.shard_bytes));
             let Some(charge) = charge else { return };
@@ -347,6 +348,7 @@ impl RowCache {
     }
 
     fn put_to_sleep(&self, from: usize, to: usize, epoch: &Epoch) {
+        assert!(from <= to && to <= SHARDS, "shards {from}..{to} go to sleep");
         self.awake.store(from, Ordering::Relaxed);
         for shard in &self.shards[from..to] {
             let _writing = shard.writing.lock();

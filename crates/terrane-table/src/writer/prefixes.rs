@@ -74,6 +74,10 @@ impl ExtentWriter {
     pub(super) fn append_filter(&mut self) {
         self.hashes.extend_from_slice(&self.prefixes.hashes);
         let name = self.prefixes.extractor_name();
+        assert!(
+            name.is_some() || self.prefixes.len() == 0,
+            "prefixes whose extractor the filter does not name"
+        );
         filter::build_with(&self.hashes, name, self.settings.filter_bits_per_key, &mut self.bytes);
     }
 }

@@ -18,6 +18,7 @@ impl ExtentWriter {
         if self.range_deletes.is_empty() {
             self.range_bytes = TRAILER_BYTES;
         }
+        debug_assert!(!fragment.seqs.is_empty(), "a range delete has a number");
         self.range_bytes += fragment.encoded_len();
         self.range_deletes.push(fragment);
         Ok(())

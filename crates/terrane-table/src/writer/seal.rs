@@ -30,6 +30,12 @@ impl ExtentWriter {
         let footer = self.footer(bytes as u32, blocks, [index, filter, range_deletes]);
         self.bytes.resize(bytes - footer.encoded_len(), 0);
         footer.encode(&mut self.bytes);
+        assert!(
+            self.bytes.len() == bytes,
+            "an extent of {} bytes, its footer says {bytes}",
+            self.bytes.len()
+        );
+        assert!(bytes <= slots as usize * SLOT_BYTES, "an extent of {bytes} bytes in {slots} slots");
         Ok(self.meta(&footer, slots))
     }
 

@@ -1,5 +1,4 @@
 //! Experiments: set by name, told apart from the ordinary options, kept where they differ from the default.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use terrane::{Experiments, Kind, Options};
 

@@ -78,6 +78,7 @@ impl Output<'_> {
 
     /// Cuts the last range delete after `border`, if it begins before it; the rest comes next.
     fn cut_behind(&mut self, border: &[u8]) -> bool {
+        debug_assert!(self.next_range > 0, "a range delete is in the current extent");
         let taken = self.next_range - 1;
         let entry = if self.writer.has_entries() { self.writer.last_key() } else { &[] };
         let collation = self.spec.collation();

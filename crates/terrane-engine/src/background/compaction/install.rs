@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Error, ExtentId, Kind, Result};
+use terrane_base::{Error, ExtentId, Kind, Result, verify};
 use terrane_compaction::JobResult;
 use terrane_format::manifest::{Edit, EditOp};
 use terrane_levels::{Change, Metasnapshot};
@@ -18,6 +18,9 @@ use crate::engine::Engine;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
 use crate::table::stopped::Left;
+
+/// Trees with more extents are not walked at each installation.
+const CHECKED_EXTENTS: u64 = 1024;
 
 impl Engine {
     /// Appends an edit to the manifest; durable on return.
@@ -52,6 +55,8 @@ impl Engine {
         more: Vec<EditOp>,
         leaves: &Leaves<'_>,
     ) -> Result<()> {
+        assert!(result.table == table.id, "the result of table {} is for {}", table.id, result.table);
+        verify!(result.check());
         let mut ops = result.edit_ops();
         ops.extend(more);
         let fresh = self.prepare_extents(table, result);
@@ -107,13 +112,18 @@ impl Engine {
     ) -> Result<Vec<Arc<Extent>>> {
         let mut edit = table.edit();
         let mut picture = edit.picture();
-        let freed =
+        let freed: Vec<Arc<Extent>> =
             result.freed().map(|removed| find(&picture.tree, result, removed.id)).collect::<Result<_>>()?;
         picture.tree = Arc::new(picture.tree.apply(changes(&picture.tree, result, fresh)?)?);
         if let Leaves::Flushed(generation) = leaves {
             picture.generations.retain(|kept| !std::ptr::eq(&**kept, *generation));
         }
+        // A caller's comparator may break its promise; a walk over many extents for each job would take long.
+        let is_checked =
+            table.sense.collation().is_bytes() && picture.tree.totals().extents <= CHECKED_EXTENTS;
+        verify!(!is_checked || picture.tree.check().is_ok(), "extents of the new tree overlap");
         edit.replace_behind_edit(picture, leaves)?;
+        debug_assert!(freed.len() == result.freed().count(), "each extent that goes is freed once");
         Ok(freed)
     }
 }

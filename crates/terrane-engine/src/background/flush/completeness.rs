@@ -21,6 +21,11 @@ impl Completeness {
     /// A cursor over `generation`, which is closed to merges.
     pub(crate) fn new(generation: &GlobalIndex) -> Completeness {
         let ranges = generation.index().range_deletes().map_or(0, |deletes| deletes.len());
+        assert!(
+            ranges <= generation.entry_count(),
+            "{ranges} range deletes of {} entries",
+            generation.entry_count()
+        );
         Completeness { inner: generation.cursor(), taken: 0, all: generation.entry_count() - ranges }
     }
 
@@ -66,6 +71,7 @@ impl Cursor for Completeness {
 
     #[inline]
     fn next(&mut self) -> Result<()> {
+        debug_assert!(self.inner.entry().is_some(), "an entry is taken where one is");
         self.taken += 1;
         self.inner.next()
     }

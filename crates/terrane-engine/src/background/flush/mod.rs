@@ -56,12 +56,12 @@ impl Engine {
             .cloned()
     }
 
-    /// While memory is short and nothing is flushed: the table that holds back the oldest segment. Its
-    /// memtable is not full, but many such tables together, or one that hardly anyone writes to, can fill the
-    /// memory.
+    /// While memory is short or the journal too long, and nothing is flushed: the table that holds back the
+    /// oldest segment. Its memtable is not full, but many such tables together, or one that hardly any commit
+    /// writes to, can fill the memory.
     pub(crate) fn relief(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
         let is_moving = schedule.runs_any(JobKinds::TO_LEVELS);
-        if is_moving || self.memory_debt() < RELIEF_DEBT {
+        if is_moving || self.memory_debt() < RELIEF_DEBT && !self.is_journal_too_long() {
             return None;
         }
         let filled = tables.iter().filter_map(|table| Some((table.pinned().oldest_segment()?, table)));

@@ -65,6 +65,11 @@ impl HistoryPlan {
             if left <= rule.bytes && !is_over_age(rule, segment.kept.freed_at, now) {
                 break;
             }
+            assert!(
+                left >= segment.spec.bytes,
+                "history has {left} bytes, its oldest segment {:?}",
+                segment.spec
+            );
             left -= segment.spec.bytes;
             self.forgotten.push((segment.spec.id, (segment.spec.file, segment.spec.bytes)));
         }
@@ -201,6 +206,10 @@ impl Engine {
             plan.kept.push((segment.id, Kept { first_seq, last_seq, end_offset, freed_at: now }));
         }
         plan.kept.reverse();
+        assert!(
+            plan.kept.is_sorted_by(|a, b| a.1.last_seq < b.1.first_seq),
+            "kept segments follow each other"
+        );
         if let Some((_, newest)) = plan.kept.last() {
             self.journal.sync_through(newest.last_seq)?;
         }

@@ -1,11 +1,17 @@
 //! Giving journal segments back once every record in them is in the levels.
 
+use terrane_base::options::JournalMode;
 use terrane_base::{Result, SegmentId};
 use terrane_format::manifest::EditOp;
 
 use crate::engine::Engine;
 use crate::observe::stats::add;
 use crate::table::stopped::Left;
+
+/// Complete segments may have one part in this many of the write memory, whatever is in them.
+const HELD_SHARE: u64 = 8;
+/// Beyond that they may have so many times the bytes of the records in memory and of the indexes over them.
+const HELD_FACTOR: u64 = 4;
 
 impl Engine {
     /// The newest segment that nothing needs any more; all older ones are not needed either. None while a
@@ -32,6 +38,29 @@ impl Engine {
             .last()
     }
 
+    /// Whether few records in memory keep many bytes of segments: a table that hardly any commit writes to
+    /// holds back all that came after its oldest record.
+    pub(crate) fn is_journal_too_long(&self) -> bool {
+        let held: u64 = self.journal.complete_segments().iter().map(|segment| segment.bytes).sum();
+        let filled = self.catalog.sums().now().filled_bytes;
+        let most = (self.memory.budget().write_bytes() / HELD_SHARE).max(filled.saturating_mul(HELD_FACTOR));
+        // Beside a table that has stopped no segment goes, whatever is flushed.
+        held > most && !self.catalog.all().iter().any(|table| table.is_stopped())
+    }
+
+    /// Gives back what a closed database needs no more: segments whose records are all in the levels, the
+    /// last one too, spare files, unused ends of segments and free slots. Requires: the journal is closed and
+    /// no worker is left.
+    ///
+    /// # Errors
+    /// `Io`, `Poisoned`; nothing is lost by it but space.
+    pub(crate) fn give_back_space(&self) -> Result<()> {
+        if self.options.journal != JournalMode::Off {
+            self.trim_segments()?;
+        }
+        if self.options.experiments.idle_reclaim { self.reclaim_idle() } else { Ok(()) }
+    }
+
     /// Asks the ledgers, which know of every memtable whatever the pictures say, whether anything needs a
     /// segment up to `upto`. Requires: no table is dropped meanwhile. What comes in meanwhile lies in later
     /// segments: all numbers of these were visible before anybody looked.
@@ -56,6 +85,7 @@ impl Engine {
         let mut trimmed = self.journal.complete_segments();
         trimmed.retain(|segment| segment.id <= upto);
         let through = trimmed.iter().map(|segment| segment.last_seq).max().unwrap_or_default();
+        assert!(through <= self.journal.visible(), "records up to {through} may not be indexed yet");
         // The manifest knows no segment of a journal that is off, nor one whose registration failed.
         let known = self.manifest.state();
         let listed: Vec<_> =

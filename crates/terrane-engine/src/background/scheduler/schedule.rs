@@ -42,6 +42,8 @@ pub(crate) struct Schedule {
     pub(super) paused: bool,
     /// The last flush before the close is under way: nothing pauses it.
     pub(super) draining: bool,
+    /// Only memory is brought into the levels any more: the database closes behind it.
+    pub(super) flushes_only: bool,
     /// Whether ranges are compacted for those who ask.
     pub(super) ranges: RangeHolds,
     pub(super) closing: bool,
@@ -54,6 +56,23 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
+    /// Walks the running jobs and asserts that each has a number of its own, given out before, and that no
+    /// two of them flush one table.
+    pub(super) fn check(&self) -> bool {
+        let mut ids: Vec<u64> = self.running.iter().map(|running| running.id).collect();
+        ids.sort_unstable();
+        assert!(ids.is_sorted_by(|a, b| a < b), "two jobs have one number: {ids:?}");
+        assert!(ids.last().is_none_or(|last| *last <= self.next_id), "{ids:?} of {}", self.next_id);
+        let flushed = self.running.iter().filter(|running| running.kind == JobKind::Flush);
+        let mut tables: Vec<_> = flushed.map(|running| running.table).collect();
+        tables.sort_unstable();
+        assert!(tables.is_sorted_by(|a, b| a < b), "a table is flushed twice at once: {tables:?}");
+        let mut claims: Vec<ClaimId> = self.running.iter().filter_map(|running| running.claim).collect();
+        claims.sort_unstable();
+        assert!(claims.is_sorted_by(|a, b| a < b), "two jobs have one claim: {claims:?}");
+        true
+    }
+
     /// Whether a job of this kind runs on this table.
     pub(crate) fn is_running(&self, kind: JobKind, table: TableId) -> bool {
         self.running.iter().any(|running| running.kind == kind && running.table == Some(table))

@@ -152,6 +152,7 @@ impl Engine {
             self.give_arrivals_back(&[arrival]);
             return Err(error);
         }
+        debug_assert!(arrival.all().count() == slots.len(), "every extent of the file is there");
         Ok(arrival)
     }
 

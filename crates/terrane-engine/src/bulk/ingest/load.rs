@@ -118,6 +118,7 @@ impl Loader {
         }
         self.control.spend(self.writer.estimated_bytes() as u64)?;
         let meta: ExtentMeta = self.writer.finish(&*self.engine.store)?;
+        debug_assert!(meta.entries > 0 && meta.range_deletes.is_none(), "a load has entries only");
         let remedy = "end the load before, and begin another one";
         let fits = self.room.take(self.arrival.table.id, &meta, remedy);
         // It is given back with the others.

@@ -96,6 +96,7 @@ impl Engine {
                 .collect();
             Ok(true)
         })?;
+        assert!(places.len() == arrivals.len(), "a place for each arrival");
         Ok((places, layers.claims))
     }
 
@@ -155,6 +156,7 @@ impl Layers<'_> {
             return *run;
         }
         let run = new();
+        debug_assert!(self.runs.iter().all(|known| *known < run), "a new run is newer than all others");
         self.runs.push(run);
         run
     }

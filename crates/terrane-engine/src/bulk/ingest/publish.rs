@@ -181,6 +181,7 @@ impl Engine {
         changes: Vec<Vec<Change>>,
         seq: SeqNo,
     ) -> Result<()> {
+        debug_assert!(tables.len() == changes.len(), "changes for each table");
         let mut shown = Ok(());
         for (table, changes) in tables.iter().zip(changes) {
             if let Err(error) = add_extents(table, changes) {

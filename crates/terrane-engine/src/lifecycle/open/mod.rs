@@ -157,7 +157,7 @@ impl Engine {
         terrane_base::sampling::restart();
         self.readers.tick(self.env.clock.now());
         // After an error the caller has no database: its workers must not keep the lock.
-        self.go_on().and_then(|()| self.restore_prepared()).inspect_err(|_| drop(self.close()))?;
+        self.go_on().and_then(|()| self.restore_prepared()).inspect_err(|_| drop(self.shut()))?;
         add(&self.counters.open_micros, (self.env.clock.now() - start).as_micros() as u64);
         Ok(())
     }

@@ -107,6 +107,7 @@ impl Entry {
             return None;
         }
         let pin = self.pin.take();
+        debug_assert!(self.id != 0, "no reader has the entry");
         self.is_expired = true;
         let scans: Vec<_> = self.held.iter().filter_map(|held| held.release.as_ref()?.upgrade()).collect();
         (pin.is_some() || !scans.is_empty()).then_some(Expired { pin, scans })
@@ -124,6 +125,10 @@ impl Shard {
             self.entries.len() - 1
         });
         let entry = &mut self.entries[index];
+        assert!(
+            entry.id == 0 && entry.pin.is_none(),
+            "two readers have one entry: one would lose its versions"
+        );
         entry.id = self.id;
         // Those of other shards lie in between.
         self.id += SHARDS as u64;
@@ -143,6 +148,7 @@ impl Shard {
         entry.held.clear();
         entry.held.shrink_to(NOTES_KEPT);
         let pin = entry.pin.take();
+        debug_assert!(!self.free.contains(&index), "a reader leaves once");
         self.free.push(index);
         pin
     }

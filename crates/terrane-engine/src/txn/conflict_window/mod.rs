@@ -16,21 +16,20 @@
 //!   for each table with a comparator. `deleted` holds the ranges that commits of `order` deleted.
 //! * A snapshot's position is read and registered under one lock: nothing it needs leaves before.
 
-use std::collections::btree_map::Entry;
+mod accounting;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::sync::{Condvar, Mutex, MutexGuard};
-use terrane_base::{SeqNo, TableId};
+use terrane_base::{SeqNo, TableId, verify};
 
 use crate::txn::key_range::{KeyRange, Place};
 use crate::txn::lock_table::{LockKey, LockWait, Refusal};
 use crate::txn::window_keys::WindowKeys;
-
-/// Memory of a noted key beside its bytes: an entry of each map, its header, its part of nodes.
-const KEY_OVERHEAD_BYTES: u64 = 176;
+use accounting::{bytes_of, bytes_of_ranges, remove_if};
 
 /// The keys and ranges that a commit writes and has scanned.
 #[derive(Clone, Debug, Default)]
@@ -108,23 +107,6 @@ pub(crate) struct ConflictWindow {
     bytes_max: AtomicU64,
     /// Memory that it takes, for the memory arbiter.
     bytes: Arc<AtomicU64>,
-}
-
-fn bytes_of(keys: &[LockKey]) -> u64 {
-    keys.iter().map(|key| key.key.len() as u64 + KEY_OVERHEAD_BYTES).sum()
-}
-
-fn bytes_of_ranges(ranges: &[KeyRange]) -> u64 {
-    ranges.iter().map(|range| range.bounds.bytes() + KEY_OVERHEAD_BYTES).sum()
-}
-
-/// Removes a key unless a later commit has it.
-fn remove_if<K: Ord>(map: &mut BTreeMap<K, SeqNo>, key: K, seq: SeqNo) {
-    if let Entry::Occupied(entry) = map.entry(key)
-        && *entry.get() == seq
-    {
-        entry.remove();
-    }
 }
 
 impl Inner {
@@ -212,7 +194,11 @@ impl Inner {
     fn note(&mut self, seq: SeqNo, keys: Arc<[LockKey]>, deletes: Arc<[KeyRange]>) {
         for key in keys.iter() {
             // Under the lock of the key, so numbers only rise.
-            self.last.insert(key.clone(), seq);
+            let before = self.last.insert(key.clone(), seq);
+            debug_assert!(
+                before.is_none_or(|before| before < seq),
+                "{key:?} was changed by {before:?}, then {seq}"
+            );
         }
         self.bytes += bytes_of(&keys) + bytes_of_ranges(&deletes);
         if !deletes.is_empty() {
@@ -392,6 +378,7 @@ impl ConflictWindow {
 
     fn tidy(&self, inner: &mut Inner) {
         inner.cut(self.bytes_max.load(Ordering::Relaxed));
+        verify!(inner.check());
         self.bytes.store(inner.held_bytes(), Ordering::Relaxed);
     }
 }

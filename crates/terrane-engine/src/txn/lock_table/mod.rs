@@ -165,6 +165,7 @@ impl Lock {
         let place = if is_upgrade { upgrades } else { self.queue.len() };
         if place == 0 && self.has_room(owner, mode) {
             self.hold(owner, mode);
+            debug_assert!(self.is_sound(), "a lock is held twice: {self:?}");
             return true;
         }
         self.queue.insert(place, Request { owner, mode, is_upgrade });
@@ -192,9 +193,16 @@ impl Lock {
             self.hold(owner, mode);
             waits.remove(owner);
         }
+        assert!(self.is_sound(), "a lock is held twice: {self:?}");
         for place in 0..self.queue.len() {
             waits.update(self.queue[place].owner, self.blockers(place));
         }
+    }
+
+    /// True if no two holders exclude each other.
+    fn is_sound(&self) -> bool {
+        let is_alone = self.holders.len() <= 1 || terrane_base::planted!(GrantToAll);
+        is_alone || self.holders.iter().all(|(_, mode)| *mode == LockMode::Shared)
     }
 
     fn is_idle(&self) -> bool {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terrane_base::{Batch, Error, Kind, Result, SeqNo};
+use terrane_base::{Batch, Error, Kind, Result, SeqNo, verify};
 
 use crate::txn::commit::{Held, keys_of};
 use crate::txn::conflict_window::{Footprint, Look, Verdict};
@@ -56,6 +56,7 @@ impl Transaction {
     ) -> Result<(Held<'_>, Option<RangeLock<'_>>, Footprint)> {
         let (writes, deletes) = (keys_of(batch), deletes_of(batch, |table| self.engine.collation_of(table)));
         let ranges = self.scans.iter().flatten().cloned().collect();
+        verify!(self.kept_bytes == self.recounted_bytes(), "{} bytes are counted", self.kept_bytes);
         if !deletes.is_empty() && !self.is_pessimistic() {
             let mut keys: Vec<_> = writes.iter().chain(self.reads.keys()).cloned().collect();
             keys.sort_unstable();

@@ -65,9 +65,17 @@ impl Transaction {
     /// Releases one lock.
     fn unlock(&mut self, key: &LockKey) {
         if self.held.remove(key).is_some() {
+            assert!(self.kept_bytes >= kept_bytes(key), "the bytes of {key:?} were not counted");
             self.kept_bytes -= kept_bytes(key);
             self.engine.txn.locks.release(self.id, [key]);
         }
+    }
+
+    /// Walks what the transaction keeps and counts its bytes again.
+    pub(super) fn recounted_bytes(&self) -> u64 {
+        let keys = self.held.keys().chain(self.reads.keys()).map(kept_bytes);
+        let ranges = self.locked_ranges.iter().chain(self.scans.iter().flatten());
+        keys.sum::<u64>() + ranges.map(|range| super::bounds_bytes(&range.bounds)).sum::<u64>()
     }
 
     pub(super) fn patience<'e>(&self, engine: &'e Engine) -> LockWait<'e> {

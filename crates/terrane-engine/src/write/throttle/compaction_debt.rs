@@ -77,6 +77,7 @@ impl CompactionDebt {
         // Relaxed: measures. One job at a time dumps.
         let before = self.brought_permille.load(Ordering::Relaxed);
         let average = if before == 0 { now } else { (before * 3 + now) / 4 };
+        debug_assert!((1..=BROUGHT_PERMILLE_MAX).contains(&average), "{average} of {brought} and {stored}");
         self.brought_permille.store(average, Ordering::Relaxed);
     }
 
@@ -94,6 +95,7 @@ impl CompactionDebt {
                 self.0.moving.lock().retain(|one| !Arc::ptr_eq(&one.control, &self.1));
             }
         }
+        debug_assert!(moving.bytes.is_finite(), "{moving:?}");
         let leave = Leave(self, moving.control.clone());
         self.moving.lock().push(moving);
         let done = job();

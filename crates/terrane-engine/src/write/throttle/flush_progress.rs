@@ -55,6 +55,7 @@ struct Progress {
 impl Progress {
     /// Adds a flush of which a share is done after so much time.
     fn add(&mut self, flush: &Flush, share: f64, took: Duration) {
+        debug_assert!((0.0..=1.0).contains(&share), "a share of {share} is flushed");
         self.left_bytes += (1.0 - share) * flush.memory_bytes as f64;
         if share >= TELLING {
             self.rate += share * flush.record_bytes as f64 / took.as_secs_f64().max(1e-3);

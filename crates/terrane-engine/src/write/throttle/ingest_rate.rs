@@ -67,7 +67,8 @@ impl IngestRate {
         struct Leave<'a>(&'a AtomicU64);
         impl Drop for Leave<'_> {
             fn drop(&mut self) {
-                self.0.fetch_sub(1, Ordering::Relaxed);
+                let waiters = self.0.fetch_sub(1, Ordering::Relaxed);
+                assert!(waiters > 0, "a waiter is counted until it leaves: merges would be put off for ever");
             }
         }
         self.waiters.fetch_add(1, Ordering::Relaxed);

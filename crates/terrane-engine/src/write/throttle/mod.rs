@@ -104,6 +104,7 @@ impl Throttle {
         let after = end.0 + DEBT_QUANTUM_BYTES;
         let is_taken =
             self.next_look.compare_exchange(next, after, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        debug_assert!(after > next, "the next look comes later");
         // Before the first batch there is nothing to look at.
         is_taken && next > 0
     }

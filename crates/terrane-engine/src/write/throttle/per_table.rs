@@ -51,6 +51,7 @@ impl TablePressure {
     /// Returns whether writers of the table are slowed.
     pub(crate) fn set_backlog(&self, backlog: f64) -> bool {
         let rate = follow(backlog, self.sink_rate.load(Ordering::Relaxed) as f64);
+        debug_assert!(rate.is_none_or(|rate| rate >= 0.0), "a backlog of {backlog} gives the rate {rate:?}");
         self.pace.set(rate);
         self.backlog_permille.store((backlog.max(0.0) * 1000.0) as u64, Ordering::Relaxed);
         rate.is_some()
@@ -90,6 +91,7 @@ impl TablePressure {
         // At most half of it is forgotten at once: the background may have been paused meanwhile.
         let keeps = (-took / SINK_MEMORY.as_secs_f64()).exp().max(0.5);
         let rate = old * keeps + bytes as f64 / took * (1.0 - keeps);
+        debug_assert!(rate.is_finite(), "{bytes} bytes sank in {took} s");
         self.sink_rate.store(rate.max(RATE_FLOOR) as u64, Ordering::Relaxed);
     }
 }

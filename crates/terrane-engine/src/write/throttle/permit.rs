@@ -40,11 +40,16 @@ impl<'t> WritePermit<'t> {
 
     /// Charges the batch for memory, too.
     pub(super) fn note_memory_price(&mut self, price: u64) {
+        debug_assert!(self.prices.memory == 0, "memory is paid once");
         self.prices.memory = price;
     }
 
     /// Charges the batch for the backlog of a table, too.
     pub(super) fn note_table_price(&mut self, table: Arc<Table>, price: u64) {
+        debug_assert!(
+            !self.prices.tables.iter().any(|(paid, _)| Arc::ptr_eq(paid, &table)),
+            "a table is paid once"
+        );
         self.prices.tables.push((table, price));
     }
 

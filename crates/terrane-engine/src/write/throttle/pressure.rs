@@ -69,6 +69,7 @@ impl Pressure {
     /// nothing waits), and how far the longest backlog is from its start (0) to its end (1), and wakes
     /// writers that wait for memory.
     pub(super) fn set_debt(&self, memory: f64, flush_rate: Option<f64>, backlog: f64, is_table_slow: bool) {
+        debug_assert!(!memory.is_nan() && !backlog.is_nan(), "debt {memory}, backlog {backlog}");
         let rate = self.memory_rate(memory, flush_rate);
         self.memory.set(rate);
         self.is_slowing.store(rate.is_some() || is_table_slow, Ordering::Relaxed);
@@ -105,6 +106,7 @@ impl Pressure {
     /// Notes that the background removed `bytes` of debt in `took`.
     pub(super) fn drained(&self, bytes: u64, took: Duration) {
         let rate = bytes as f64 / took.as_secs_f64().max(1e-3);
+        debug_assert!(rate.is_finite(), "{bytes} bytes in {took:?}");
         let old = self.drain_rate.load(Ordering::Relaxed) as f64;
         self.drain_rate.store((old * 0.75 + rate * 0.25).max(RATE_FLOOR) as u64, Ordering::Relaxed);
     }

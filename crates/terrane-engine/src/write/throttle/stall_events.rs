@@ -54,6 +54,7 @@ impl StallEvents {
         let mut stall = self.now.lock();
         let ended = stall.take_if(|stall| now.saturating_sub(stall.last) >= CALM)?;
         self.is_on.store(false, Ordering::Relaxed);
+        debug_assert!(ended.began <= ended.last, "a stall ends behind its begin: {ended:?}");
         Some(StallEnded { lasted: ended.last - ended.began, held_back: ended.held_back })
     }
 }

@@ -59,6 +59,10 @@ impl TableDebts {
     pub(super) fn most(&self) -> (f64, bool) {
         let inner = self.0.lock();
         let most = inner.ranks.last().map_or(-1.0, |(rank, _)| *rank as f64 / RANKS - 1.0);
+        debug_assert!(
+            inner.slow <= inner.debts.len() && inner.ranks.len() == inner.debts.len(),
+            "one rank for each"
+        );
         (most, inner.slow > 0)
     }
 
@@ -70,6 +74,7 @@ impl TableDebts {
         let after = inner.last.map_or(Unbounded, Excluded);
         let behind = inner.debts.range((after, Unbounded)).map(|(id, _)| *id);
         let next: Vec<_> = behind.chain(inner.debts.keys().copied()).take(count).collect();
+        debug_assert!(next.len() == count, "as many tables as are looked at in a turn");
         inner.last = next.last().copied().or(inner.last);
         next
     }

@@ -129,6 +129,7 @@ impl TokenBucket {
             owed -= rate * (now - before).as_secs_f64();
         }
         self.credit.fetch_add((-owed).clamp(0.0, QUANTUM_BYTES as f64) as u64, Ordering::Relaxed);
+        debug_assert!(owed.is_finite(), "{owed} bytes are owed of {bytes}");
         (now, owed.max(0.0) as u64)
     }
 

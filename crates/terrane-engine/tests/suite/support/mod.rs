@@ -23,7 +23,8 @@ pub const LOOKS_MAX: u32 = 200_000;
 /// Where the database lies on a test's device.
 pub const DIR: &str = "/db";
 
-/// The smallest limits, so that a short history freezes, flushes, compacts and trims.
+/// The smallest limits, so that a short history freezes, flushes, compacts and trims. A close leaves records
+/// in memory to the journal, so that openings have something to replay.
 pub fn small_options() -> Options {
     Options {
         memory_bytes: 16 << 20,
@@ -35,6 +36,7 @@ pub fn small_options() -> Options {
         block_bytes: 1 << 10,
         level_fanout: 2,
         background_threads: 2,
+        close_flush: false,
         ..Options::default()
     }
 }

@@ -27,6 +27,7 @@ impl Bits {
     /// Sets or clears a run.
     pub(super) fn fill(&mut self, start: usize, len: usize, value: bool) {
         let (mut at, end) = (start, start + len);
+        assert!(end <= self.len, "granules {start}..{end} of {}", self.len);
         while at < end {
             let (word, bit) = (at / WORD_BITS, at % WORD_BITS);
             let count = (WORD_BITS - bit).min(end - at);
@@ -58,6 +59,7 @@ impl Bits {
                 return None;
             }
             at = self.next(start, true).min(self.len);
+            debug_assert!(start < at, "a run of free granules is not empty");
             Some((start, at - start))
         })
     }
@@ -72,6 +74,10 @@ impl Bits {
                 best = Some((start, len));
             }
         }
+        debug_assert!(
+            best.is_none_or(|(_, len)| wanted <= len && len <= longest),
+            "the shortest that is enough"
+        );
         (best.map(|(start, _)| start), longest)
     }
 

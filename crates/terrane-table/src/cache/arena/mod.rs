@@ -31,6 +31,7 @@ use std::ptr::NonNull;
 
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::verify;
 use terrane_device::Region;
 
 use self::bits::Bits;
@@ -188,6 +189,7 @@ impl Arena {
         }
         state.chunks[at] = Some(chunk);
         state.free[group as usize] += granules;
+        verify!(state.check());
         at
     }
 
@@ -204,6 +206,7 @@ impl Arena {
         state.free[group] += spot.granules as usize;
         state.free[group] -= if is_empty { granules } else { 0 };
         state.refresh(at);
+        verify!(!is_empty || state.check());
         self.echo(&state);
         drop(state);
         if !is_empty {
@@ -211,14 +214,18 @@ impl Arena {
         }
         // Unmapped without the lock, and only then subtracted.
         drop(empty);
-        self.resident.fetch_sub(self.chunk_bytes as u64, Ordering::Relaxed);
+        let before = self.resident.fetch_sub(self.chunk_bytes as u64, Ordering::Relaxed);
+        assert!(before >= self.chunk_bytes as u64, "a chunk is unmapped that was not counted");
         self.chunk_bytes as u64
     }
 
     /// Records that the object in `spot` can be found, or no longer can.
     pub(super) fn note(&self, spot: &Spot, is_there: bool) {
         let mut state = self.state.lock();
-        state.chunk(spot.chunk as usize).noted.fill(spot.first as usize, 1, is_there);
+        let chunk = state.chunk(spot.chunk as usize);
+        debug_assert!(chunk.taken.is_set(spot.first as usize), "the spot has an object");
+        debug_assert!(chunk.noted.is_set(spot.first as usize) != is_there, "a spot is noted once");
+        chunk.noted.fill(spot.first as usize, 1, is_there);
     }
 
     /// Selects, among the chunks with movable objects, the one with the fewest bytes, if all of them fit into
@@ -235,6 +242,7 @@ impl Arena {
         let open = chunks.iter().enumerate().filter_map(|(at, chunk)| Some((at, chunk.as_ref()?)));
         let (at, sparsest) = open.filter(|(_, chunk)| chunk.is_open()).max_by_key(|(_, chunk)| chunk.free)?;
         let used = sparsest.taken.len() - sparsest.free;
+        debug_assert!(room >= sparsest.free, "the chunk is open, so its granules are among the room");
         if used > room - sparsest.free {
             return None;
         }
@@ -290,9 +298,28 @@ impl State {
     fn take(&mut self, at: usize, wanted: usize) -> Spot {
         let chunk = self.chunk(at);
         let (group, spot) = (chunk.group as usize, chunk.take(at, wanted));
+        assert!(self.free[group] >= wanted, "{wanted} granules are taken of {} free ones", self.free[group]);
         self.free[group] -= wanted;
         self.refresh(at);
         spot
+    }
+
+    /// Walks all chunks and asserts that the free granules of each group are those of its chunks.
+    fn check(&self) -> bool {
+        for group in [Group::Movable, Group::Fixed] {
+            let chunks = || self.chunks.iter().flatten().filter(|chunk| chunk.group == group);
+            let free: usize = chunks().map(|chunk| chunk.free).sum();
+            assert!(free == self.free[group as usize], "{group:?}: {free} free, {:?} counted", self.free);
+            for chunk in chunks() {
+                let gaps: usize = chunk.taken.gaps().map(|(_, len)| len).sum();
+                assert!(gaps == chunk.free, "a chunk has {gaps} free granules, {} are counted", chunk.free);
+                assert!(
+                    chunk.noted.ones().all(|granule| chunk.taken.is_set(granule)),
+                    "a note without object"
+                );
+            }
+        }
+        true
     }
 
     /// Updates the recorded room of a chunk, after every change.
@@ -318,6 +345,7 @@ impl Chunk {
     fn take(&mut self, at: usize, wanted: usize) -> Spot {
         let (first, _) = self.taken.fit(wanted);
         let first = first.expect("the longest run is known");
+        debug_assert!((first..first + wanted).all(|granule| !self.taken.is_set(granule)), "given out twice");
         self.taken.fill(first, wanted, !terrane_base::planted!(GiveOutTwice));
         self.free -= wanted;
         self.longest = self.taken.fit(1).1;
@@ -332,5 +360,6 @@ impl Chunk {
         self.taken.fill(first, len, false);
         self.free += len;
         self.longest = self.taken.fit(1).1;
+        debug_assert!(self.longest <= self.free && self.free <= self.taken.len(), "free granules of a chunk");
     }
 }

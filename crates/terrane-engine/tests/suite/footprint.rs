@@ -1,0 +1,192 @@
+//! How much of the device a database takes, and what a close leaves for the next opening.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use crate::support;
+
+use std::sync::Arc;
+
+use support::{get, open, rows, small_options};
+use terrane_base::Kind;
+use terrane_base::options::Options;
+use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk};
+use terrane_engine::{Engine, Table};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+fn default_table(engine: &Engine) -> Arc<Table> {
+    engine.catalog().require("default").unwrap()
+}
+
+fn put(engine: &Engine, table: &Table, number: u64, value: &[u8]) {
+    engine.put(table.id, format!("key{number:08}").as_bytes(), value, false).unwrap();
+}
+
+/// Bytes that no compression makes fewer.
+fn noise(number: u64) -> Vec<u8> {
+    let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let next = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    (0..100).map(next).collect()
+}
+
+/// A database with so many rows, closed.
+fn closed_with(count: u64) -> MemDisk {
+    let disk = MemDisk::new();
+    let engine = open(disk.clone(), &Options::default()).unwrap();
+    let table = default_table(&engine);
+    (0..count).for_each(|number| put(&engine, &table, number, &noise(number)));
+    engine.close().unwrap();
+    disk
+}
+
+#[test]
+fn a_database_of_one_row_takes_little() {
+    let disk = MemDisk::new();
+    for round in 0..20 {
+        let engine = open(disk.clone(), &Options::default()).unwrap();
+        put(&engine, &default_table(&engine), 1, b"value");
+        assert!(disk.used_bytes() < 100_000, "round {round}, open: {}", disk.used_bytes());
+        engine.close().unwrap();
+        assert!(disk.used_bytes() < 40_000, "round {round}, closed: {}", disk.used_bytes());
+    }
+}
+
+#[test]
+fn a_closed_database_takes_less_than_twice_its_data() {
+    for count in [1, 1_000, 20_000] {
+        let disk = closed_with(count);
+        assert!(disk.used_bytes() < 2 * count * 111 + MIB, "{count} rows: {} bytes", disk.used_bytes());
+        let engine = open(disk, &Options::default()).unwrap();
+        assert_eq!(rows(&engine, &default_table(&engine)).unwrap().len() as u64, count);
+    }
+}
+
+/// Opens, says how many records were replayed, and checks that all rows are there.
+fn replayed(disk: impl Disk + 'static, options: &Options, count: usize) -> u64 {
+    let engine = open(disk, options).unwrap();
+    assert_eq!(rows(&engine, &default_table(&engine)).unwrap().len(), count);
+    let (records, bytes) = (engine.stats().records_recovered, engine.stats().segment_bytes_recovered);
+    assert!(records > 0 || bytes <= 64 * KIB, "{bytes} bytes were replayed for nothing");
+    engine.close().unwrap();
+    records
+}
+
+#[test]
+fn a_close_leaves_nothing_to_replay() {
+    let disk = closed_with(300);
+    let options = Options::default();
+    assert_eq!(replayed(disk.clone(), &Options { read_only: true, ..options.clone() }, 300), 0);
+    assert_eq!(replayed(disk.clone(), &options, 300), 0);
+    assert!(disk.list("/db/journal".as_ref()).unwrap().len() <= 2, "the last segment and a prepared one");
+}
+
+#[test]
+fn a_close_that_is_not_to_flush_leaves_the_records_to_the_journal() {
+    let disk = MemDisk::new();
+    let options = Options { close_flush: false, ..Options::default() };
+    let engine = open(disk.clone(), &options).unwrap();
+    (0..300).for_each(|number| put(&engine, &default_table(&engine), number, b"value"));
+    engine.close().unwrap();
+    let read_only = Options { read_only: true, ..options.clone() };
+    assert_eq!(replayed(disk.clone(), &read_only, 300), 300);
+    assert_eq!(replayed(disk.clone(), &options, 300), 300);
+    // Another close may flush what this one left.
+    assert_eq!(replayed(disk.clone(), &Options::default(), 300), 300);
+    assert_eq!(replayed(disk, &options, 300), 0);
+}
+
+/// A flush that fails is no failure of the close, and nothing is lost by it.
+#[test]
+fn a_close_whose_flush_fails_succeeds() {
+    let faults = [
+        (Call::Create, Failure::Full),
+        (Call::SetLen, Failure::Full),
+        (Call::Allocate, Failure::Full),
+        (Call::Write, Failure::Broken),
+        (Call::Sync, Failure::Broken),
+    ];
+    for (call, failure) in faults {
+        let disk = MemDisk::new();
+        let faulty = FaultyDisk::new(Arc::new(disk.clone()));
+        faulty.fail(Fault::new(call, failure).on(".ext").lasting());
+        let engine = open(faulty, &Options::default()).unwrap();
+        (0..300).for_each(|number| put(&engine, &default_table(&engine), number, b"value"));
+        engine.close().unwrap_or_else(|error| panic!("{call:?}: {error}"));
+        assert_eq!(replayed(disk.clone(), &Options::default(), 300), 300, "{call:?}");
+        assert_eq!(replayed(disk, &Options::default(), 300), 0, "{call:?}");
+    }
+}
+
+/// What costs more than a replay is not flushed: one row over a large level.
+#[test]
+fn a_close_rewrites_no_large_level_for_one_row() {
+    let disk = closed_with(40_000);
+    for round in 0..3 {
+        let engine = open(disk.clone(), &Options::default()).unwrap();
+        assert_eq!(engine.stats().records_recovered, round);
+        put(&engine, &default_table(&engine), round * 7, &noise(round));
+        engine.close().unwrap();
+    }
+    // Each opening found a segment more; they take the space of their records.
+    assert!(disk.used_bytes() < 2 * 40_000 * 111 + MIB, "{} bytes", disk.used_bytes());
+}
+
+/// A table that hardly any commit writes to holds back every later segment: it is flushed.
+#[test]
+fn a_small_table_does_not_hold_back_a_long_journal() {
+    let disk = MemDisk::new();
+    let engine = open(disk, &small_options()).unwrap();
+    let (table, small) = (default_table(&engine), engine.create_table("positions", &[]).unwrap());
+    put(&engine, &small, 1, b"position");
+    for round in 0..20 {
+        (0..1_000).for_each(|number| put(&engine, &table, number, &noise(round)));
+    }
+    engine.flush_tables(&[table]).unwrap();
+    engine.wait_until_quiescent().unwrap();
+    let held = engine.shape().segment_bytes;
+    // An eighth of the write memory, the active segment and the prepared one.
+    assert!(held <= 4 * MIB / 8 + 2 * 64 * KIB, "{held} bytes of segments for one row");
+    engine.close().unwrap();
+}
+
+/// Processes that end without a close leave a nearly empty segment each.
+#[test]
+fn nearly_empty_segments_hold_no_writer_back() {
+    let options = Options { segment_bytes: 512 * KIB, ..small_options() };
+    let mut disk = MemDisk::new();
+    for round in 0..24 {
+        let engine = open(disk.clone(), &options).unwrap();
+        assert!(engine.debt() < 0.5, "round {round}: {}", engine.debt());
+        let table = engine.create_table(&format!("table{round}"), &[]).unwrap();
+        put(&engine, &table, round, &noise(round));
+        engine.sync().unwrap();
+        disk = disk.kill();
+    }
+}
+
+#[test]
+fn a_device_of_one_megabyte_is_enough() {
+    let disk = MemDisk::new();
+    disk.set_capacity(MIB);
+    for round in 0..10 {
+        let engine = open(disk.clone(), &Options::default()).unwrap();
+        let table = default_table(&engine);
+        for number in 0..200 {
+            put(&engine, &table, number, &noise(round));
+        }
+        engine.close().unwrap();
+    }
+    let engine = open(disk, &Options::default()).unwrap();
+    let table = default_table(&engine);
+    assert_eq!(rows(&engine, &table).unwrap().len(), 200);
+    assert_eq!(get(&engine, &table, b"key00000007").unwrap(), Some(noise(9)));
+    let error = (0..20_000).find_map(|number| {
+        engine.put(table.id, format!("more{number}").as_bytes(), &noise(number), false).err()
+    });
+    assert_eq!(error.expect("two megabytes do not fit").kind(), Kind::Full);
+}

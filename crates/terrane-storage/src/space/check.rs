@@ -1,0 +1,30 @@
+//! The walk that checks the space manager.
+
+use super::{SlotCounts, Space};
+use crate::slots::FILE_SLOTS;
+
+impl Space {
+    /// Walks all files and asserts that each slot has one state of the diagram in the head of the space
+    /// manager, and that the counts are those of the files.
+    pub(crate) fn check(&self) -> bool {
+        let mut found = SlotCounts { sealed: self.counts.sealed, ..SlotCounts::default() };
+        for (number, file) in &self.files {
+            let all = 0..file.len;
+            assert!(file.len <= FILE_SLOTS, "file {number} of {} slots", file.len);
+            let space = file.held.union(&file.holes).count(all.clone());
+            let apart = file.held.count(all.clone()) + file.holes.count(all.clone());
+            assert!(space == apart, "file {number}: a hole has space on the device");
+            let taken = file.taken.count(all.clone());
+            // A hole that running work has taken counts as taken.
+            let holes = file.taken.union(&file.holes).count(all) - taken;
+            let behind = file.taken.union(&file.holes).count(file.len..FILE_SLOTS);
+            assert!(behind == 0, "file {number}: {behind} slots behind its end are in use");
+            found.total += u64::from(file.len);
+            found.taken += u64::from(taken);
+            found.holes += u64::from(holes);
+            found.files += 1;
+        }
+        assert!(found == self.counts, "the files have {found:?}, counted are {:?}", self.counts);
+        true
+    }
+}
