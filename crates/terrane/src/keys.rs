@@ -53,7 +53,10 @@ impl Table {
     pub(crate) fn multi_get_at(&self, keys: &[&[u8]], at: Option<SeqNo>) -> Result<Vec<Option<Value>>> {
         let mut values = Values::new();
         self.multi_get_into_at(keys, at, &mut values)?;
-        Ok(values.iter().map(|value| value.map(|bytes| Value::new(bytes.to_vec()))).collect())
+        let values: Vec<_> =
+            values.iter().map(|value| value.map(|bytes| Value::new(bytes.to_vec()))).collect();
+        debug_assert_eq!(values.len(), keys.len(), "each key has an answer");
+        Ok(values)
     }
 
     pub(crate) fn multi_get_into_at(

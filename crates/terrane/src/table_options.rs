@@ -82,6 +82,10 @@ impl TableOptions {
     fn replace(&mut self, name: &str, value: String) {
         self.overrides.retain(|(known, _)| known != name);
         self.overrides.push((name.to_owned(), value));
+        debug_assert!(
+            self.overrides.iter().filter(|(known, _)| known == name).count() == 1,
+            "the engine takes each option once"
+        );
     }
 }
 
