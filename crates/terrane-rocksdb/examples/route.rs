@@ -136,7 +136,7 @@ fn show(name: &str, library: f64, c: f64) {
 }
 
 fn put_library(db: &terrane::Db, keys: u64) -> f64 {
-    rate(keys, |number| db.put(&key(number), &VALUE).expect("is written"))
+    rate(keys, |number| db.put(key(number), VALUE).expect("is written"))
 }
 
 fn put_c(c: &C, keys: u64) -> f64 {
@@ -154,9 +154,9 @@ fn batch_library(db: &terrane::Db, keys: u64) -> f64 {
     rate(keys / BATCH, |at| {
         batch.clear();
         for number in at * BATCH..(at + 1) * BATCH {
-            batch.put(db.default_table(), &key(number), &VALUE).expect("is added");
+            batch.put(db.default_table(), key(number), VALUE).expect("is added");
         }
-        db.write(&batch, terrane::Sync::No).expect("is written");
+        db.write(&batch, terrane::Durability::Buffered).expect("is written");
     })
 }
 
@@ -178,7 +178,7 @@ fn batch_c(c: &C, keys: u64) -> f64 {
 
 fn get_library(db: &terrane::Db, keys: u64) -> f64 {
     rate(keys, |number| {
-        let value = db.get(&key(number)).expect("is read");
+        let value = db.get(key(number)).expect("is read");
         black_box(value.expect("is there").len());
     })
 }
@@ -240,7 +240,7 @@ fn scan_c(c: &C) -> f64 {
 fn seek_library(db: &terrane::Db, keys: u64) -> f64 {
     let mut cursor = db.default_table().cursor();
     rate(keys / 4, |number| {
-        cursor.seek(&key(number)).expect("is read");
+        cursor.seek(key(number)).expect("is read");
         cursor.next().expect("is read");
         black_box(cursor.row().is_some());
     })

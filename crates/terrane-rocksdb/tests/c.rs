@@ -263,7 +263,7 @@ fn native() -> terrane::Result<()> {
     db.put(b"k", b"from the library")?;
     let counting = terrane::TableOptions::new().set("merge_operator", "counter")?;
     let counters = db.create_table("counters", &counting)?;
-    counters.merge(b"n", &terrane::counter::encode(2))?;
+    counters.merge(b"n", terrane::counter::encode(2))?;
     db.close()?;
     // A flush at the close would make a value of the operand.
     let apart = terrane::Options { close_flush: false, ..terrane::Options::default() };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use terrane::{Batch, Error, Kind, Sync, TableOptions};
+use terrane::{Batch, Durability, Error, Kind, TableOptions};
 use terrane_base::Rng;
 use terrane_base::env::Clock as _;
 
@@ -79,7 +79,7 @@ impl Runner {
                 };
             }
             let table = db.table(&change.0)?;
-            let mode = if sync { Sync::Yes } else { Sync::No };
+            let mode = if sync { Durability::Synced } else { Durability::Buffered };
             match &change.2 {
                 Some(value) => table.put_with(&change.1, value, mode),
                 None => table.delete(&change.1),
@@ -120,7 +120,7 @@ impl Runner {
             if self.is_through.get() {
                 return self.write_batch_through(&batch);
             }
-            db.write(&batch, Sync::No).map(drop)
+            db.write(&batch, Durability::Buffered).map(drop)
         })
     }
 
@@ -144,7 +144,7 @@ impl Runner {
                     None => batch.delete(&table, key)?,
                 }
             }
-            db.write(&batch, if sync { Sync::Yes } else { Sync::No }).map(drop)
+            db.write(&batch, if sync { Durability::Synced } else { Durability::Buffered }).map(drop)
         });
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use terrane::{Batch, Db, Options, Sync};
+use terrane::{Batch, Db, Durability, Options};
 use terrane_base::Rng;
 use terrane_device::MemDisk;
 
@@ -121,7 +121,7 @@ impl Recovered {
                 None => batch.delete(&table, key)?,
             }
         }
-        self.db.write(&batch, if is_synced { Sync::Yes } else { Sync::No }).map(drop)
+        self.db.write(&batch, if is_synced { Durability::Synced } else { Durability::Buffered }).map(drop)
     }
 
     /// The process is gone.

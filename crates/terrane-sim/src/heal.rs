@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use terrane::{Batch, Error, Kind, Result, Sync};
+use terrane::{Batch, Durability, Error, Kind, Result};
 use terrane_base::env::Clock as _;
 
 use crate::op::Value;
@@ -92,7 +92,7 @@ impl Runner {
     /// as failing.
     fn ask(&self) -> Result<()> {
         let db = self.db();
-        db.write(&Batch::new(), Sync::Yes)?;
+        db.write(&Batch::new(), Durability::Synced)?;
         db.wait_until_quiescent()?;
         db.background_errors().into_iter().next().map_or(Ok(()), |finding| Err(finding.error))
     }
@@ -119,7 +119,7 @@ impl Runner {
         let synced = db.sync();
         let answers = if synced.is_err() {
             self.life.borrow_mut().is_poisoned = true;
-            [("sync", synced), ("write", db.write(&Batch::new(), Sync::Yes).map(drop))]
+            [("sync", synced), ("write", db.write(&Batch::new(), Durability::Synced).map(drop))]
         } else {
             self.note_durable(before);
             [("quiesce", db.wait_until_quiescent()), ("quiesce again", db.wait_until_quiescent())]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
-use terrane::{Batch, Db, Options, Result, Snapshot, Sync, TableOptions};
+use terrane::{Batch, Db, Durability, Options, Result, Snapshot, TableOptions};
 use terrane_base::Rng;
 
 use crate::model::{Change, Model, Row};
@@ -159,7 +159,7 @@ impl History {
                 None => batch.delete(&table, key)?,
             }
         }
-        let sync = if self.numbers.below(200) == 0 { Sync::Yes } else { Sync::No };
+        let sync = if self.numbers.below(200) == 0 { Durability::Synced } else { Durability::Buffered };
         self.db().write(&batch, sync)?;
         self.model.write(changes);
         Ok(())

@@ -3,7 +3,7 @@
 
 use std::ops::Bound;
 
-use terrane::{IndexedBatch, Snapshot, Sync, Table};
+use terrane::{Durability, IndexedBatch, Snapshot, Table};
 use terrane_base::Rng;
 
 use crate::draft::{draw_edit, draw_key, mark};
@@ -165,7 +165,7 @@ impl Draft<'_> {
     fn write(&mut self) {
         let changes = self.overlay.changes(&self.runner.model.borrow());
         let sync = self.numbers.one_in(8) && self.runner.has_journal;
-        let mode = if sync { Sync::Yes } else { Sync::No };
+        let mode = if sync { Durability::Synced } else { Durability::Buffered };
         let db = self.runner.db();
         if self.runner.write(changes, sync, |_| self.batch.write(&db, mode).map(drop)) {
             self.runner.did("indexed batch: written");

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use terrane::{Batch, Sync};
+use terrane::{Batch, Durability};
 use terrane_base::Rng;
 use terrane_base::env::Clock as _;
 
@@ -72,7 +72,7 @@ impl Runner {
             }
             let mut batch = Batch::new();
             batch.merge(&table, &key, &operand)?;
-            db.write(&batch, Sync::Yes).map(drop)
+            db.write(&batch, Durability::Synced).map(drop)
         });
     }
 
@@ -116,7 +116,7 @@ impl Runner {
             let mut batch = Batch::new();
             batch.put_until(&table, &expiring, &bytes, Duration::from_millis(until))?;
             batch.put(&table, &mark, &marked)?;
-            db.write(&batch, Sync::No).map(drop)
+            db.write(&batch, Durability::Buffered).map(drop)
         });
     }
 }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane::{Batch, Concurrency, Db, Kind, Options, Result, Sync, TableOptions, TransactionOptions};
+use terrane::{Batch, Concurrency, Db, Durability, Kind, Options, Result, TableOptions, TransactionOptions};
 use terrane_device::MemDisk;
 
 use crate::disk::{SimDisk, Watcher, watch};
@@ -154,8 +154,8 @@ fn prepare(db: &Db, history: History) -> Result<()> {
     let mut transaction = db.transaction(&transaction_options(history.concurrency))?;
     transaction.get(table, b"c")?;
     transaction.range(table, b"r".as_slice()..)?.try_for_each(|row| row.map(drop))?;
-    transaction.put(table, b"a", &history.value())?;
-    transaction.put(&other, b"a", &history.value())?;
+    transaction.put(table, b"a", history.value())?;
+    transaction.put(&other, b"a", history.value())?;
     transaction.delete(table, b"b")?;
     transaction.prepare(NAME)
 }
@@ -176,7 +176,7 @@ impl Scout {
         let other = db.create_table("other", &TableOptions::new())?;
         db.put(b"a", b"old")?;
         db.put(b"b", b"old")?;
-        other.put_with(b"a", b"old", Sync::Yes)?;
+        other.put_with(b"a", b"old", Durability::Synced)?;
         self.is_on.set(true);
         self.phase.set(Phase::Preparing);
         prepare(&db, *history)?;
@@ -185,7 +185,7 @@ impl Scout {
             1 => db.flush()?,
             2 => {
                 for number in 0..40u8 {
-                    db.put(&[b'f', number], &[number; 4_000])?;
+                    db.put([b'f', number], [number; 4_000])?;
                 }
                 db.wait_until_quiescent()?;
                 db.compact_range(db.default_table(), ..)?;
@@ -197,7 +197,7 @@ impl Scout {
             }
             _ => {}
         }
-        let sync = if history.sync { Sync::Yes } else { Sync::No };
+        let sync = if history.sync { Durability::Synced } else { Durability::Buffered };
         if history.commits {
             self.phase.set(Phase::Committing);
             db.commit_prepared(NAME, sync)?;
@@ -257,7 +257,7 @@ impl Scout {
             Found::Prepared => {
                 self.count(|seen| seen.prepared += 1);
                 assert_locked(&db)?;
-                db.commit_prepared(NAME, Sync::Yes).map_err(told)?;
+                db.commit_prepared(NAME, Durability::Synced).map_err(told)?;
                 expect(&db, history, Found::New)?;
             }
             Found::New => self.count(|seen| seen.committed += 1),
@@ -269,7 +269,7 @@ impl Scout {
         for key in [b"a", b"c", b"r"] {
             batch.put(db.default_table(), key, b"free").map_err(told)?;
         }
-        db.write(&batch, Sync::No).map_err(told)?;
+        db.write(&batch, Durability::Buffered).map_err(told)?;
         let report = db.check(&mut |_, _| ()).map_err(told)?;
         if !report.findings.is_empty() {
             return Err(format!("check: {:?}", report.findings));
@@ -320,7 +320,7 @@ fn assert_locked(db: &Db) -> std::result::Result<(), String> {
         let attempt = || {
             let mut other = db.transaction(&transaction_options(Concurrency::Optimistic))?;
             other.put(db.default_table(), key.as_bytes(), b"other")?;
-            other.commit(Sync::No)
+            other.commit(Durability::Buffered)
         };
         match attempt() {
             Ok(_) if is_open => {}

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use terrane::{Kind, Sync, TransactionOptions};
+use terrane::{Durability, Kind, TransactionOptions};
 use terrane_base::Rng;
 
 use crate::model::Change;
@@ -101,7 +101,7 @@ impl Runner {
         let sync = hash(name.as_bytes()).is_multiple_of(2);
         let moment = self.model.borrow().now() + 1;
         self.with_waiting(name, |one| one.ending = Ending::Commit(moment));
-        let mode = if sync { Sync::Yes } else { Sync::No };
+        let mode = if sync { Durability::Synced } else { Durability::Buffered };
         if self.write(changes, sync, |_| db.commit_prepared(name, mode).map(drop)) {
             self.did("transaction: prepared, committed");
         } else if !self.disk().has_crashed() && !self.life.borrow().is_poisoned {
@@ -158,7 +158,7 @@ impl Runner {
         let attempt = || {
             let mut other = db.transaction(&options)?;
             other.put(&db.table(table)?, key, b"other")?;
-            other.commit(Sync::No)
+            other.commit(Durability::Buffered)
         };
         self.is_transacting.set(true);
         let attempted = attempt();

@@ -2,7 +2,7 @@
 //! caller serves them, and the cores are closed when the answer has arrived.
 
 use terrane::cores::{Answer, Cores};
-use terrane::{Batch, Sync, Table};
+use terrane::{Batch, Durability, Table};
 
 use crate::model::Change;
 use crate::op::Op;
@@ -29,7 +29,7 @@ impl Runner {
     pub(crate) fn write_through(&self, changes: &[Change], sync: bool) -> terrane::Result<()> {
         let (db, cores) = (self.db(), self.cores()?);
         let mut session = cores.session()?;
-        let sync = if sync { Sync::Yes } else { Sync::No };
+        let sync = if sync { Durability::Synced } else { Durability::Buffered };
         if let [(name, key, value)] = changes {
             let table = db.table(name)?;
             match value {
@@ -59,7 +59,7 @@ impl Runner {
 
     /// Writes a batch that may be of several cores.
     pub(crate) fn write_batch_through(&self, batch: &Batch) -> terrane::Result<()> {
-        self.cores()?.session()?.write_across(batch, Sync::No).map(drop)
+        self.cores()?.session()?.write_across(batch, Durability::Buffered).map(drop)
     }
 
     /// The values of keys, of one moment.

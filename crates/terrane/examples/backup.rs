@@ -12,7 +12,7 @@ pub(crate) fn main() -> Result<()> {
 
     let db = Db::open(&live)?;
     for number in 0..20_000u32 {
-        db.put(&number.to_be_bytes(), format!("monday {number}").as_bytes())?;
+        db.put(number.to_be_bytes(), format!("monday {number}").as_bytes())?;
     }
     // A directory, best on another disk. Commits go on while a backup is made.
     let backups = Backups::open(&place);
@@ -26,7 +26,7 @@ pub(crate) fn main() -> Result<()> {
     };
     let monday = backups.create_with(&db, &options, &mut show)?;
 
-    db.put(b"later", b"tuesday")?;
+    db.put("later", "tuesday")?;
     let tuesday = backups.create(&db)?;
     println!("{} bytes are new since monday", tuesday.copied_bytes);
     assert!(tuesday.copied_bytes < monday.copied_bytes);
@@ -40,8 +40,8 @@ pub(crate) fn main() -> Result<()> {
     assert_eq!(refused.kind(), Kind::Invalid);
     backups.restore_with(tuesday.id, &again, &RestoreOptions::default(), &mut show)?;
     let db = Db::open(&again)?;
-    assert_eq!(db.get(b"later")?.as_deref(), Some(&b"tuesday"[..]));
-    assert_eq!(db.get(&7u32.to_be_bytes())?.as_deref(), Some(&b"monday 7"[..]));
+    assert_eq!(db.get("later")?.as_deref(), Some(&b"tuesday"[..]));
+    assert_eq!(db.get(7u32.to_be_bytes())?.as_deref(), Some(&b"monday 7"[..]));
 
     // Old ones go; what the newest needs stays.
     let removed = backups.purge(1)?;

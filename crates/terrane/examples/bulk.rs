@@ -15,7 +15,7 @@ fn run(dir: &Path) -> Result<()> {
     let path = dir.join("day001.extents");
     let mut file = ExtentFileWriter::create(&path, &Options::default())?;
     for number in 0..ROWS {
-        file.put(&key(1, number), format!("value {number}").as_bytes())?;
+        file.put(key(1, number), format!("value {number}").as_bytes())?;
     }
     let written = file.finish()?;
     println!("wrote {} entries in {} extents", written.entries, written.extents);
@@ -26,12 +26,12 @@ fn run(dir: &Path) -> Result<()> {
     let how = IngestOptions { remove: true, ..IngestOptions::default() };
     let ingested = db.ingest(&[(table, &path)], how)?;
     println!("{} files linked, {} bytes copied", ingested.files_linked, ingested.bytes_copied);
-    assert_eq!(table.get(&key(1, 77))?.as_deref(), Some(&b"value 77"[..]));
-    assert_eq!(before.get(table, &key(1, 77))?, None, "a snapshot does not see what came later");
+    assert_eq!(table.get(key(1, 77))?.as_deref(), Some(&b"value 77"[..]));
+    assert_eq!(before.get(table, key(1, 77))?, None, "a snapshot does not see what came later");
 
     // Rows that the program already has in key order.
     db.bulk_load(table, (0..ROWS).map(|number| (key(2, number), b"loaded")))?;
-    let day = &b"day001/"[..]..&b"day002/"[..];
+    let day = "day001/".."day002/";
     let (count, size) = (table.approximate_count(day.clone())?, table.approximate_size(day.clone())?);
     println!("day 1 has {} +- {} rows in {} +- {} bytes", count.value, count.error, size.value, size.error);
     assert!(count.admits(ROWS));

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use terrane::{Batch, Changes, Db, Kind, Options, Result, SeqNo, Sync};
+use terrane::{Batch, Changes, Db, Durability, Kind, Options, Result, SeqNo};
 
 /// Where the replica keeps its position.
 const POSITION: &[u8] = b"position";
@@ -27,8 +27,8 @@ fn apply(changes: &mut Changes, replica: &Db) -> Result<u64> {
             let Some(name) = change.table else { continue };
             batch.add_change(&replica.table_or_create(name)?, &change)?;
         }
-        batch.put(&progress, POSITION, &(told.last_seq().0 + 1).to_be_bytes())?;
-        replica.write(&batch, Sync::No)?;
+        batch.put(&progress, POSITION, (told.last_seq().0 + 1).to_be_bytes())?;
+        replica.write(&batch, Durability::Buffered)?;
         count += 1;
     }
     Ok(count)
@@ -45,9 +45,9 @@ pub(crate) fn main() -> Result<()> {
 
     let users = db.table_or_create("users")?;
     for number in 0..1000u32 {
-        users.put(&number.to_be_bytes(), b"here")?;
+        users.put(number.to_be_bytes(), "here")?;
     }
-    users.delete_range(&100u32.to_be_bytes(), &200u32.to_be_bytes())?;
+    users.delete_range(100u32.to_be_bytes(), 200u32.to_be_bytes())?;
     db.flush()?; // the journal's segments may go now, but are kept
 
     let mut changes = db.changes(position(&replica)?)?;
@@ -57,11 +57,11 @@ pub(crate) fn main() -> Result<()> {
     // Both close; the source goes on; the replica goes on where it was.
     let from = changes.position();
     drop(changes);
-    users.put(b"later", b"too")?;
+    users.put("later", "too")?;
     let mut changes = db.changes(position(&replica)?)?;
     assert_eq!(changes.position(), from);
     apply(&mut changes, &replica)?;
-    assert!(replica.table("users")?.contains(b"later")?);
+    assert!(replica.table("users")?.contains("later")?);
 
     // Without history, changes that were flushed are gone; a reader that comes too late gets the oldest
     // number there is.
@@ -69,7 +69,7 @@ pub(crate) fn main() -> Result<()> {
     drop((changes, users));
     db.close()?;
     let db = Db::open_with(dir.path().join("source"), &options)?;
-    db.put(b"k", b"v")?;
+    db.put("k", "v")?;
     db.flush()?;
     match db.changes(SeqNo(1)) {
         Err(error) if error.kind() == Kind::Gone => println!("{error}"),

@@ -32,7 +32,7 @@ pub(crate) fn main() -> Result<()> {
     let db = Db::open(dir.path().join("data"))?;
     let sessions = db.table_or_create("sessions")?;
     for key in ["ada/1", "ada/2", "bob/1", "eve/1"] {
-        sessions.put(key.as_bytes(), b"open")?;
+        sessions.put(key.as_bytes(), "open")?;
     }
     let before = db.snapshot();
     let users = [b"ada".to_vec(), b"bob".to_vec()].into();

@@ -5,15 +5,15 @@
 use std::sync::Barrier;
 use std::time::Duration;
 
-use terrane::{Concurrency, Db, Kind, Result, Sync, TransactionOptions};
+use terrane::{Concurrency, Db, Durability, Kind, Result, TransactionOptions};
 
 /// Locks one key, waits until each transaction has its first lock, and asks for a second one.
 fn cross(db: &Db, options: &TransactionOptions, meet: &Barrier, first: &[u8], second: &[u8]) -> Result<()> {
     let mut transaction = db.transaction(options)?;
-    transaction.put(db.default_table(), first, b"mine")?;
+    transaction.put(db.default_table(), first, "mine")?;
     meet.wait();
-    transaction.put(db.default_table(), second, b"mine, too")?;
-    transaction.commit(Sync::No).map(drop)
+    transaction.put(db.default_table(), second, "mine, too")?;
+    transaction.commit(Durability::Buffered).map(drop)
 }
 
 pub(crate) fn main() -> Result<()> {
@@ -39,15 +39,15 @@ pub(crate) fn main() -> Result<()> {
 
     // There is no cycle, but the holder does not release its lock either.
     let mut holder = db.transaction(&options)?;
-    holder.put(db.default_table(), b"left", b"held")?;
+    holder.put(db.default_table(), "left", "held")?;
     let impatient = TransactionOptions { lock_timeout: Duration::ZERO, ..options };
     let mut waiter = db.transaction(&impatient)?;
-    let error = waiter.put(db.default_table(), b"left", b"wanted").expect_err("the holder has it");
+    let error = waiter.put(db.default_table(), "left", "wanted").expect_err("the holder has it");
     println!("{error}");
     assert_eq!(error.kind(), Kind::TimedOut);
     holder.rollback();
-    waiter.put(db.default_table(), b"left", b"wanted")?;
-    waiter.commit(Sync::No)?;
+    waiter.put(db.default_table(), "left", "wanted")?;
+    waiter.commit(Durability::Buffered)?;
     drop(db);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! A follower: another process reads what this one writes, without a lock and without a copy.
 
-use terrane::{Batch, Db, Kind, Result, Sync};
+use terrane::{Batch, Db, Durability, Kind, Result};
 
 pub(crate) fn main() -> Result<()> {
     let dir = tempfile::tempdir().expect("a temporary directory");
@@ -13,9 +13,9 @@ pub(crate) fn main() -> Result<()> {
 
     for number in 0..1000u32 {
         let mut batch = Batch::new();
-        batch.put(&orders, &number.to_be_bytes(), b"open")?;
-        batch.put(&items, &number.to_be_bytes(), b"three apples")?;
-        primary.write(&batch, Sync::No)?;
+        batch.put(&orders, number.to_be_bytes(), "open")?;
+        batch.put(&items, number.to_be_bytes(), "three apples")?;
+        primary.write(&batch, Durability::Buffered)?;
     }
     println!("{} records behind", follower.lag()?);
     follower.catch_up()?;
@@ -25,14 +25,14 @@ pub(crate) fn main() -> Result<()> {
     let view = follower.view();
     orders_delivered(&primary)?;
     assert_eq!(view.table("orders")?.iter().count(), view.table("items")?.iter().count());
-    match view.table("orders")?.get(&7u32.to_be_bytes()) {
+    match view.table("orders")?.get(7u32.to_be_bytes()) {
         Ok(value) => assert_eq!(value.as_deref(), Some(&b"open"[..])),
         // What the primary has merged away meanwhile is perhaps gone; a view never shows anything else
         // instead.
         Err(error) => assert_eq!(error.kind(), Kind::Gone),
     }
     follower.catch_up()?;
-    let value = follower.view().table("orders")?.get(&7u32.to_be_bytes())?;
+    let value = follower.view().table("orders")?.get(7u32.to_be_bytes())?;
     assert_eq!(value.as_deref(), Some(&b"delivered"[..]));
 
     let stats = follower.stats();
@@ -43,7 +43,7 @@ pub(crate) fn main() -> Result<()> {
 fn orders_delivered(primary: &Db) -> Result<()> {
     let orders = primary.table("orders")?;
     for number in 0..1000u32 {
-        orders.put(&number.to_be_bytes(), b"delivered")?;
+        orders.put(number.to_be_bytes(), "delivered")?;
     }
     primary.flush()?;
     primary.compact_range(&orders, ..)

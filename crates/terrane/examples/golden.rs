@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use flate2::Compression as Level;
 use flate2::write::GzEncoder;
-use terrane::{Batch, Compression, Db, Options, Result, Sync, Table, TableOptions};
+use terrane::{Batch, Compression, Db, Durability, Options, Result, Table, TableOptions};
 use terrane_base::rng;
 
 /// A moment of the year 2100.
@@ -89,19 +89,19 @@ fn write_round(db: &Db, tables: &[Table], round: u64) -> Result<()> {
             if (number + index as u64) % 9 == 8 {
                 batch.delete(table, key.as_bytes())?;
             } else if (number + index as u64).is_multiple_of(2) {
-                batch.put(table, key.as_bytes(), &value(number + round * 1000 + index as u64))?;
+                batch.put(table, key.as_bytes(), value(number + round * 1000 + index as u64))?;
             }
         }
         if number % 10 == 0 {
             let key = format!("until/{:05}", number + round);
-            batch.put_until(&tables[0], key.as_bytes(), &value(number), FAR)?;
+            batch.put_until(&tables[0], key.as_bytes(), value(number), FAR)?;
         }
         // Keys that share nothing, empty, and as bytes that are no text.
         if number % 50 == 0 {
-            batch.put(&tables[0], &scattered(number + round).to_be_bytes(), b"binary key")?;
-            batch.put(&tables[0], &vec![b'k'; 1000], &value(number))?;
+            batch.put(&tables[0], scattered(number + round).to_be_bytes(), b"binary key")?;
+            batch.put(&tables[0], vec![b'k'; 1000], value(number))?;
         }
-        db.write(&batch, if number % 25 == 0 { Sync::Yes } else { Sync::No })?;
+        db.write(&batch, if number % 25 == 0 { Durability::Synced } else { Durability::Buffered })?;
     }
     tables[0].delete_range(format!("key/00{round}").as_bytes(), format!("key/00{round}5").as_bytes())
 }

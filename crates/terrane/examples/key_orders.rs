@@ -32,20 +32,20 @@ pub(crate) fn main() -> Result<()> {
     let db = Db::open_with_functions(dir.path().join("data"), &Options::default(), orders)?;
 
     // From the greatest key to the least: the latest of a log comes first.
-    let log = db.create_table("log", &TableOptions::new().set("key_order", "reverse")?)?;
+    let log = db.create_table("log", &TableOptions::new().key_order("reverse"))?;
     for day in ["2026-01-01", "2026-02-01", "2026-03-01"] {
-        log.put(day.as_bytes(), b"..")?;
+        log.put(day.as_bytes(), "..")?;
     }
     let (latest, _) = log.iter().next().expect("there are rows")?;
     assert_eq!(latest, b"2026-03-01");
     // Ranges begin with what comes first.
-    log.delete_range(b"2026-02-15", b"2026-01-15")?;
+    log.delete_range("2026-02-15", "2026-01-15")?;
     assert_eq!(log.iter().count(), 2);
-    assert_eq!(log.prefix(b"2026-0").count(), 2);
+    assert_eq!(log.prefix("2026-0").count(), 2);
 
-    let squares = db.create_table("squares", &TableOptions::new().set("key_order", "example.numbers")?)?;
+    let squares = db.create_table("squares", &TableOptions::new().key_order("example.numbers"))?;
     for number in [1000u32, 5, 300, 70_000] {
-        squares.put(&number.to_le_bytes(), &u64::from(number).pow(2).to_le_bytes())?;
+        squares.put(number.to_le_bytes(), u64::from(number).pow(2).to_le_bytes())?;
     }
     let numbers = squares.range(6u32.to_le_bytes().as_slice()..);
     let numbers = numbers.map(|row| row.map(|(key, _)| u32::from_le_bytes([key[0], key[1], key[2], key[3]])));

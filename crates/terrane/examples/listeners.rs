@@ -36,7 +36,7 @@ pub(crate) fn main() -> Result<()> {
     let watcher = Arc::new(Watcher::default());
     db.add_listener(watcher.clone())?;
     let orders = db.table_or_create("orders")?;
-    orders.put(b"1", b"apples")?;
+    orders.put("1", "apples")?;
     db.flush()?;
     // A close waits until everything that happened has been told.
     db.close()?;

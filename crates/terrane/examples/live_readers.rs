@@ -9,9 +9,9 @@ pub(crate) fn main() -> Result<()> {
     // No reader may keep one moment for longer than a second; a server would say an hour.
     let options = Options { reader_age_max_ms: 1000, ..Options::default() };
     let db = Db::open_with(dir.path().join("data"), &options)?;
-    db.put(b"k", b"old")?;
+    db.put("k", "old")?;
     let report = db.snapshot_labelled("nightly report");
-    db.put(b"k", b"new")?;
+    db.put("k", "new")?;
     for reader in db.live_readers() {
         println!(
             "{:?} {:?} made at {}: {:?} old, {} records behind",
@@ -21,7 +21,7 @@ pub(crate) fn main() -> Result<()> {
     // The report takes too long. What it reads is refused from then on; what it kept is free.
     let clock = Env::real().clock;
     let error = loop {
-        match report.get(db.default_table(), b"k") {
+        match report.get(db.default_table(), "k") {
             Ok(value) => assert_eq!(value.as_deref(), Some(&b"old"[..])),
             Err(error) => break error,
         }
@@ -31,7 +31,7 @@ pub(crate) fn main() -> Result<()> {
     println!("{error}");
     // The remedy: begin again, as often as it takes.
     let value = loop {
-        match db.snapshot().get(db.default_table(), b"k") {
+        match db.snapshot().get(db.default_table(), "k") {
             Err(error) if error.kind() == Kind::TooOld => {}
             value => break value?,
         }

@@ -33,25 +33,25 @@ pub(crate) fn main() -> Result<()> {
     let db = Db::open_with_operators(dir.path().join("data"), &Options::default(), operators)?;
 
     // A write that reads nothing: each merge is one record.
-    let visits = db.create_table("visits", &TableOptions::new().set("merge_operator", "counter")?)?;
+    let visits = db.create_table("visits", &TableOptions::new().merge_operator("counter"))?;
     for page in ["/", "/about", "/", "/"] {
-        visits.merge(page.as_bytes(), &counter::encode(1))?;
+        visits.merge(page.as_bytes(), counter::encode(1))?;
     }
-    let value = visits.get(b"/")?.expect("it was visited");
+    let value = visits.get("/")?.expect("it was visited");
     println!("/ was visited {} times", counter::decode(&value)?);
     assert_eq!(counter::decode(&value)?, 3);
 
-    let best = db.create_table("best", &TableOptions::new().set("merge_operator", "example.best-three")?)?;
+    let best = db.create_table("best", &TableOptions::new().merge_operator("example.best-three"))?;
     for score in [70u32, 20, 95, 60, 88] {
-        best.merge(b"ada", &score.to_be_bytes())?;
+        best.merge("ada", score.to_be_bytes())?;
     }
     db.flush()?; // folds the five into one
-    let value = best.get(b"ada")?.expect("she has played");
+    let value = best.get("ada")?.expect("she has played");
     let scores: Vec<u32> = value.as_chunks().0.iter().map(|score| u32::from_be_bytes(*score)).collect();
     println!("the best scores of ada: {scores:?}");
     assert_eq!(scores, [95, 88, 70]);
 
     // A table without an operator refuses merges.
-    assert!(db.default_table().merge(b"k", b"v").is_err());
+    assert!(db.default_table().merge("k", "v").is_err());
     db.close()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use terrane::{Batch, Db, Kind, Options, Result, Sync};
+use terrane::{Batch, Db, Durability, Kind, Options, Result};
 
 /// What became of a request.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ fn serve(db: &Db, key: &[u8], value: &[u8]) -> Result<Answer> {
     batch.put(db.default_table(), key, value)?;
     // The write waits for the throttle for 20 ms at most; if it would have to wait longer, it is refused at
     // once.
-    match db.write_with_deadline(&batch, Sync::No, Duration::from_millis(20)) {
+    match db.write_with_deadline(&batch, Durability::Buffered, Duration::from_millis(20)) {
         Ok(_) => Ok(Answer::Done),
         Err(error) if error.kind() == Kind::Busy => Ok(Answer::TooBusy),
         Err(error) => Err(error),
@@ -38,8 +38,8 @@ pub(crate) fn main() -> Result<()> {
 
     // A caller that may lose a write asks not to wait at all.
     let mut sample = Batch::new();
-    sample.put(db.default_table(), b"sample", b"value")?;
-    if let Err(error) = db.try_write(&sample, Sync::No) {
+    sample.put(db.default_table(), "sample", "value")?;
+    if let Err(error) = db.try_write(&sample, Durability::Buffered) {
         println!("left out: {error}");
     }
 

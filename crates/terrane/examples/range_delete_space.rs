@@ -28,14 +28,14 @@ fn run(dir: &Path, keys: u64, seconds: u64, options: &Options) -> Result<()> {
     let db = Db::open_with(dir, options)?;
     let table = db.default_table().clone();
     for number in 0..keys {
-        table.put(&key(number), &value(number))?;
+        table.put(key(number), value(number))?;
     }
     db.flush()?;
     db.wait_until_quiescent()?;
     let live = || db.shape().store_live_bytes;
     let full = live();
     let (first, last) = (key(0), key(keys / 10 * 9));
-    table.delete_range(&first, &last)?;
+    table.delete_range(first, last)?;
     let clock = Env::real().clock;
     let (start, end) = (clock.now(), clock.now() + Duration::from_secs(seconds));
     let (mut written, mut half) = (0, None);
@@ -44,7 +44,7 @@ fn run(dir: &Path, keys: u64, seconds: u64, options: &Options) -> Result<()> {
         for _ in 0..STRIDE {
             written += 1;
             let number = keys / 10 * 9 + written * 7919 % (keys / 10);
-            table.put(&key(number), &value(number + written))?;
+            table.put(key(number), value(number + written))?;
         }
         let before = clock.now();
         assert_eq!(table.range(&first[..]..&last[..]).count(), 0, "all of them are deleted");

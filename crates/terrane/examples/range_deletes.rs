@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use terrane::{Batch, Db, Env, Result, Sync, Table};
+use terrane::{Batch, Db, Durability, Env, Result, Table};
 
 fn key(number: u64) -> [u8; 8] {
     number.to_be_bytes()
@@ -14,13 +14,13 @@ fn key(number: u64) -> [u8; 8] {
 fn fill(db: &Db, keys: u64) -> Result<()> {
     let mut batch = Batch::new();
     for number in 0..keys {
-        batch.put(db.default_table(), &key(number), b"value")?;
+        batch.put(db.default_table(), key(number), "value")?;
         if batch.len() == 1000 {
-            db.write(&batch, Sync::No)?;
+            db.write(&batch, Durability::Buffered)?;
             batch.clear();
         }
     }
-    db.write(&batch, Sync::No)?;
+    db.write(&batch, Durability::Buffered)?;
     db.flush()?;
     db.wait_until_quiescent()
 }
@@ -37,7 +37,7 @@ fn measure(table: &Table, what: &str, keys: u64, times: u32) -> Result<()> {
     let started = clock.now();
     let mut cursor = table.cursor();
     for number in 0..u64::from(times) {
-        cursor.seek(&key(10 + number * (keys / 2) / u64::from(times)))?;
+        cursor.seek(key(10 + number * (keys / 2) / u64::from(times)))?;
     }
     let seeks = clock.now() - started;
     let micros = |time: std::time::Duration| time.as_secs_f64() * 1e6 / f64::from(times);
@@ -50,7 +50,7 @@ pub(crate) fn run(dir: &Path, keys: u64) -> Result<()> {
     let table = db.default_table().clone();
     fill(&db, keys)?;
     measure(&table, "all keys there", keys, 1)?;
-    table.delete_range(&key(10), &key(keys - 10))?;
+    table.delete_range(key(10), key(keys - 10))?;
     measure(&table, "deleted, in memory", keys, 1000)?;
     db.flush_to_run(&table)?;
     measure(&table, "deleted, in an overflow run", keys, 1000)?;

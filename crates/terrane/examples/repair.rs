@@ -28,7 +28,7 @@ pub(crate) fn main() -> Result<()> {
     let (damaged, repaired) = (dir.path().join("damaged"), dir.path().join("repaired"));
     let options = Options { memory_bytes: 64 << 20, ..Options::default() };
     let db = Db::open_with(&damaged, &options)?;
-    (0..20_000u32).try_for_each(|key| db.put(&key.to_be_bytes(), &[key as u8; 100]))?;
+    (0..20_000u32).try_for_each(|key| db.put(key.to_be_bytes(), [key as u8; 100]))?;
     db.flush()?;
     db.close()?;
     damage(&damaged).expect("the files of the database");

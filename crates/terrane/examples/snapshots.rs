@@ -13,7 +13,7 @@ fn export(db: &Db, out: &mut dyn Write) -> Result<u64> {
         for row in snapshot.iter(&table) {
             let (key, value) = row?;
             // A write between two rows: the snapshot does not see it.
-            table.put(b"later", b"1")?;
+            table.put("later", "1")?;
             writeln!(out, "{name}\t{}\t{}", key.escape_ascii(), value.escape_ascii())
                 .expect("memory takes it");
             rows += 1;
@@ -26,23 +26,23 @@ pub(crate) fn main() -> Result<()> {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let db = Db::open(dir.path().join("data"))?;
     let (ships, ports) = (db.table_or_create("ships")?, db.table_or_create("ports")?);
-    ships.put(b"Ada", b"Hamburg")?;
-    ports.put(b"Hamburg", b"Ada")?;
+    ships.put("Ada", "Hamburg")?;
+    ports.put("Hamburg", "Ada")?;
     let mut text = Vec::new();
     assert_eq!(export(&db, &mut text)?, 2);
     print!("{}", String::from_utf8_lossy(&text));
-    assert!(ships.contains(b"later")? && !text.windows(5).any(|bytes| bytes == b"later"));
+    assert!(ships.contains("later")? && !text.windows(5).any(|bytes| bytes == b"later"));
 
     // A number of its own: the order of commits.
     let (older, newer) = (db.snapshot(), {
-        ships.delete(b"Ada")?;
+        ships.delete("Ada")?;
         db.snapshot()
     });
     assert!(older.seq() < newer.seq());
-    assert!(older.get(&ships, b"Ada")?.is_some() && newer.get(&ships, b"Ada")?.is_none());
+    assert!(older.get(&ships, "Ada")?.is_some() && newer.get(&ships, "Ada")?.is_none());
 
     // Reads of a dropped table are refused, also through a snapshot.
     db.drop_table("ports")?;
-    assert_eq!(older.get(&ports, b"Hamburg").expect_err("it was dropped").kind(), Kind::NotFound);
+    assert_eq!(older.get(&ports, "Hamburg").expect_err("it was dropped").kind(), Kind::NotFound);
     db.close()
 }

@@ -7,7 +7,7 @@ pub(crate) fn main() -> Result<()> {
     let db = Db::open(dir.path().join("data"))?;
     let orders = db.table_or_create("orders")?;
     for number in 0..1000u32 {
-        orders.put(&number.to_be_bytes(), b"..")?;
+        orders.put(number.to_be_bytes(), "..")?;
     }
     db.flush()?;
 

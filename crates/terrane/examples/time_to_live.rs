@@ -10,19 +10,19 @@ pub(crate) fn main() -> Result<()> {
 
     // Whatever is put into the table lives for half an hour.
     let sessions = db.create_table("sessions", &TableOptions::new().set("time_to_live", "30m")?)?;
-    sessions.put(b"token-1", b"ada")?;
+    sessions.put("token-1", "ada")?;
     // But for what says otherwise: an hour, or until a moment.
-    sessions.put_with_ttl(b"token-2", b"grace", Duration::from_secs(3600))?;
-    sessions.put_until(b"token-3", b"alan", Duration::from_secs(1_000_000_000))?; // in 2001
+    sessions.put_with_ttl("token-2", "grace", Duration::from_secs(3600))?;
+    sessions.put_until("token-3", "alan", Duration::from_secs(1_000_000_000))?; // in 2001
 
-    assert!(sessions.contains(b"token-1")? && sessions.contains(b"token-2")?);
+    assert!(sessions.contains("token-1")? && sessions.contains("token-2")?);
     // What has expired is gone for every read at once; compactions give its space back later.
-    assert!(!sessions.contains(b"token-3")?);
+    assert!(!sessions.contains("token-3")?);
     assert_eq!(sessions.iter().count(), 2);
 
     // For what is written from now on. Stored, so it holds after the next opening.
     sessions.set_option("time_to_live", "12h")?;
-    sessions.put(b"token-4", b"barbara")?;
+    sessions.put("token-4", "barbara")?;
     println!("{} sessions", sessions.iter().count());
     db.close()
 }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use terrane::{
-    Concurrency, Db, IndexedBatch, Isolation, Kind, Result, Sync, Table, TableOptions, Transaction,
+    Concurrency, Db, Durability, IndexedBatch, Isolation, Kind, Result, Table, TableOptions, Transaction,
     TransactionOptions, counter,
 };
 
@@ -29,12 +29,12 @@ fn transfer(transaction: &mut Transaction, accounts: &Table, from: &str, to: &st
 /// Runs again by itself where others were in the way.
 fn optimistic(db: &Db) -> Result<()> {
     let accounts = db.table_or_create("accounts")?;
-    accounts.put(b"ada", b"100")?;
-    let is_paid = db.transact(&TransactionOptions::default(), Sync::Yes, 100, |transaction| {
+    accounts.put("ada", "100")?;
+    let is_paid = db.transact(&TransactionOptions::default(), Durability::Synced, 100, |transaction| {
         transfer(transaction, &accounts, "ada", "bob", 30)
     })?;
     assert!(is_paid);
-    assert_eq!((amount(accounts.get(b"ada")?), amount(accounts.get(b"bob")?)), (70, 30));
+    assert_eq!((amount(accounts.get("ada")?), amount(accounts.get("bob")?)), (70, 30));
     Ok(())
 }
 
@@ -47,8 +47,8 @@ fn pessimistic(db: &Db) -> Result<()> {
     transaction.set_savepoint();
     transfer(&mut transaction, &accounts, "ada", "eve", 50)?;
     transaction.rollback_to_savepoint()?;
-    transaction.commit(Sync::No)?;
-    assert_eq!((amount(accounts.get(b"ada")?), amount(accounts.get(b"bob")?)), (60, 40));
+    transaction.commit(Durability::Buffered)?;
+    assert_eq!((amount(accounts.get("ada")?), amount(accounts.get("bob")?)), (60, 40));
     Ok(())
 }
 
@@ -57,17 +57,17 @@ fn pessimistic(db: &Db) -> Result<()> {
 fn phantoms(db: &Db) -> Result<()> {
     for (isolation, expected) in [(Isolation::Serializable, 2), (Isolation::Snapshot, 3)] {
         let on_call = db.table_or_create(&format!("on call {isolation:?}"))?;
-        on_call.put(b"ada", b"")?;
+        on_call.put("ada", "")?;
         let options = TransactionOptions { isolation, ..Default::default() };
         let mut bob = db.transaction(&options)?;
         let mut eve = db.transaction(&options)?;
         for (transaction, name) in [(&mut bob, b"bob"), (&mut eve, b"eve")] {
             if transaction.range(&on_call, ..)?.count() < 2 {
-                transaction.put(&on_call, name, b"")?;
+                transaction.put(&on_call, name, "")?;
             }
         }
-        bob.commit(Sync::No)?;
-        if let Err(error) = eve.commit(Sync::No) {
+        bob.commit(Durability::Buffered)?;
+        if let Err(error) = eve.commit(Durability::Buffered) {
             assert_eq!(error.kind(), Kind::Conflict);
         }
         assert_eq!(on_call.iter().count(), expected);
@@ -79,14 +79,14 @@ fn phantoms(db: &Db) -> Result<()> {
 fn two_phases(one: &Db, two: &Db) -> Result<()> {
     for (db, key) in [(one, b"left"), (two, b"come")] {
         let mut transaction = db.transaction(&TransactionOptions::default())?;
-        transaction.put(db.default_table(), key, b"parcel 7")?;
+        transaction.put(db.default_table(), key, "parcel 7")?;
         transaction.prepare("parcel 7")?;
     }
     for db in [one, two] {
         assert_eq!(db.prepared(), ["parcel 7"]);
-        db.commit_prepared("parcel 7", Sync::Yes)?;
+        db.commit_prepared("parcel 7", Durability::Synced)?;
     }
-    assert!(one.get(b"left")?.is_some() && two.get(b"come")?.is_some());
+    assert!(one.get("left")?.is_some() && two.get("come")?.is_some());
     Ok(())
 }
 
@@ -94,10 +94,10 @@ fn two_phases(one: &Db, two: &Db) -> Result<()> {
 fn indexed(db: &Db) -> Result<()> {
     let accounts = db.table("accounts")?;
     let mut batch = IndexedBatch::new();
-    batch.put(&accounts, b"zoe", b"5")?;
-    assert_eq!(amount(batch.get(&accounts, b"zoe")?), 5);
+    batch.put(&accounts, "zoe", "5")?;
+    assert_eq!(amount(batch.get(&accounts, "zoe")?), 5);
     assert_eq!(batch.range(&accounts, ..).count(), accounts.iter().count() + 1);
-    batch.write(db, Sync::No)?;
+    batch.write(db, Durability::Buffered)?;
     Ok(())
 }
 
@@ -105,20 +105,20 @@ fn indexed(db: &Db) -> Result<()> {
 /// it. The transaction sees both before other readers do.
 fn close_the_year(db: &Db) -> Result<()> {
     let entries = db.table_or_create("entries")?;
-    let totals = db.create_table("totals", &TableOptions::new().set("merge_operator", "counter")?)?;
+    let totals = db.create_table("totals", &TableOptions::new().merge_operator("counter"))?;
     for day in [b"2025-03-01", b"2025-11-30", b"2026-01-02"] {
-        entries.put(day, b"10")?;
+        entries.put(day, "10")?;
     }
     let mut closing = db.transaction(&TransactionOptions::default())?;
-    let year = closing.prefix(&entries, b"2025-")?.count() as i64 * 10;
-    closing.merge(&totals, b"all", &counter::encode(year))?;
-    closing.delete_range(&entries, b"2025-", b"2026-")?;
-    closing.put_with_ttl(&entries, b"undo", b"2025", Duration::from_secs(3600))?;
+    let year = closing.prefix(&entries, "2025-")?.count() as i64 * 10;
+    closing.merge(&totals, "all", counter::encode(year))?;
+    closing.delete_range(&entries, "2025-", "2026-")?;
+    closing.put_with_ttl(&entries, "undo", "2025", Duration::from_secs(3600))?;
     assert_eq!(closing.range(&entries, ..)?.count(), 2); // 2026 and the note
-    let total = closing.get(&totals, b"all")?.expect("it was just merged to");
+    let total = closing.get(&totals, "all")?.expect("it was just merged to");
     assert_eq!(counter::decode(&total)?, 20);
     assert_eq!(entries.iter().count(), 3);
-    closing.commit(Sync::Yes)?;
+    closing.commit(Durability::Synced)?;
     assert_eq!(entries.iter().count(), 2);
     Ok(())
 }

@@ -27,12 +27,12 @@ use crate::Db;
 /// # let dir = tempfile::tempdir().expect("temporary directory");
 /// # let (path, place, copy) = (dir.path().join("data"), dir.path().join("backups"), dir.path().join("copy"));
 /// let db = terrane::Db::open(&path)?;
-/// db.put(b"k", b"v")?;
+/// db.put("k", "v")?;
 /// let backups = terrane::Backups::open(&place);
 /// let made = backups.create(&db)?;
 /// assert!(backups.verify(made.id)?.findings.is_empty());
 /// backups.restore(made.id, &copy)?;
-/// assert_eq!(terrane::Db::open(&copy)?.get(b"k")?.as_deref(), Some(&b"v"[..]));
+/// assert_eq!(terrane::Db::open(&copy)?.get("k")?.as_deref(), Some(&b"v"[..]));
 /// backups.purge(7)?; // the newest seven stay
 /// # Ok(())
 /// # }
@@ -51,6 +51,16 @@ fn go_on(_: &BackupProgress) -> ControlFlow<()> {
 
 impl Backups {
     /// The backups in the directory `path`, which is made with the first one. Looks at nothing yet.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put("k", "v")?;
+    /// let backups = terrane::Backups::open(dir.path().join("backups"));
+    /// let made = backups.create(&db)?;
+    /// println!("backup {}: {} bytes copied", made.id, made.copied_bytes);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn open(path: impl AsRef<Path>) -> Backups {
         let disk: Arc<dyn Disk> = Arc::new(PosixDisk::new());
@@ -59,6 +69,17 @@ impl Backups {
     }
 
     /// The backups in another place, restored to `disk`.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use terrane::{Backups, DirectoryPlace, Env, MemoryDevice, Options};
+    /// let device = MemoryDevice::new(64 << 20);
+    /// let db = device.open("/data", &Options::in_memory())?;
+    /// let place = Arc::new(DirectoryPlace::new(device.disk(), "/backups".as_ref()));
+    /// let backups = Backups::open_on(place, device.disk(), Env::real());
+    /// backups.create(&db)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn open_on(place: Arc<dyn BackupPlace>, disk: Arc<dyn Disk>, env: Env) -> Backups {
         Backups { inner: terrane_engine::backup::Backups::new(place, env), disk }
@@ -67,6 +88,17 @@ impl Backups {
     /// Makes a backup of an open database: every commit up to now, durable on return. Commits continue
     /// meanwhile; the space of removed extents is kept until the backup is done. Of a view of a database that
     /// another process writes ([`crate::Follower::view`]) the backup has what the view has.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put("k", "v")?;
+    /// let backups = terrane::Backups::open(dir.path().join("backups"));
+    /// let first = backups.create(&db)?;
+    /// let second = backups.create(&db)?; // copies only what is new
+    /// assert!(second.id > first.id);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Busy` if another process or thread makes or removes a backup in the place, or if an ingest into a
@@ -79,6 +111,20 @@ impl Backups {
     }
 
     /// [`Backups::create`] with options; `watcher` is called with the progress, and may end it.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put("k", "v")?;
+    /// let backups = terrane::Backups::open(dir.path().join("backups"));
+    /// use std::ops::ControlFlow;
+    /// let options = terrane::BackupOptions::default();
+    /// backups.create_with(&db, &options, &mut |progress| {
+    ///     println!("{} of {} bytes", progress.bytes_done, progress.bytes);
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Backups::create`], and `Cancelled` if the watcher ends it.
@@ -93,6 +139,16 @@ impl Backups {
 
     /// Which backups there are, oldest first, and those whose manifest is damaged.
     ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put("k", "v")?;
+    /// let backups = terrane::Backups::open(dir.path().join("backups"));
+    /// backups.create(&db)?;
+    /// assert_eq!(backups.list()?.backups.len(), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `NotFound` if there is no such place; `Invalid` if it holds something else; `Io`.
     pub fn list(&self) -> Result<BackupList> {
@@ -100,6 +156,16 @@ impl Backups {
     }
 
     /// The number of the newest backup.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put("k", "v")?;
+    /// let backups = terrane::Backups::open(dir.path().join("backups"));
+    /// let made = backups.create(&db)?;
+    /// assert_eq!(backups.newest()?, made.id);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `NotFound` if there is none; `Io`.
@@ -109,6 +175,16 @@ impl Backups {
 
     /// Reads everything that backup `id` needs and checks all of it. Damage is a finding.
     ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put("k", "v")?;
+    /// let backups = terrane::Backups::open(dir.path().join("backups"));
+    /// let made = backups.create(&db)?;
+    /// assert!(backups.verify(made.id)?.findings.is_empty());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `NotFound` if there is no such backup; `Io`.
     pub fn verify(&self, id: u64) -> Result<VerifyReport> {
@@ -116,6 +192,17 @@ impl Backups {
     }
 
     /// [`Backups::verify`] at a rate, 0 for none; `watcher` is called with the progress, and may end it.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put("k", "v")?;
+    /// let backups = terrane::Backups::open(dir.path().join("backups"));
+    /// let made = backups.create(&db)?;
+    /// let rate = 100 << 20; // bytes per second
+    /// backups.verify_with(made.id, rate, &mut |_| std::ops::ControlFlow::Continue(()))?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Backups::verify`], and `Cancelled` if the watcher ends it.
@@ -132,6 +219,18 @@ impl Backups {
     /// has an id of its own. What a crash leaves of an unfinished one, `NAME.unfinished`, the next attempt to
     /// the same place removes.
     ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put("k", "v")?;
+    /// let backups = terrane::Backups::open(dir.path().join("backups"));
+    /// let made = backups.create(&db)?;
+    /// let copy = dir.path().join("copy");
+    /// backups.restore(made.id, &copy)?;
+    /// assert!(terrane::Db::open(&copy)?.contains("k")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `NotFound` if there is no such backup; `Invalid` if something is at `path`; `Busy` if another restore
     /// to it is under way; `Corrupt`, naming the object, if the backup is damaged; `Full`, `Io`. Nothing is
@@ -141,6 +240,18 @@ impl Backups {
     }
 
     /// [`Backups::restore`] with options; `watcher` is called with the progress, and may end it.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put("k", "v")?;
+    /// let backups = terrane::Backups::open(dir.path().join("backups"));
+    /// let made = backups.create(&db)?;
+    /// let options = terrane::RestoreOptions::default().bytes_per_second(100 << 20);
+    /// let go_on = &mut |_: &terrane::BackupProgress| std::ops::ControlFlow::Continue(());
+    /// backups.restore_with(made.id, dir.path().join("copy"), &options, go_on)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Backups::restore`], and `Cancelled` if the watcher ends it.
@@ -156,6 +267,18 @@ impl Backups {
 
     /// Removes all backups but the newest `keep`, and what only they needed.
     ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put("k", "v")?;
+    /// let backups = terrane::Backups::open(dir.path().join("backups"));
+    /// backups.create(&db)?;
+    /// let newest = backups.create(&db)?;
+    /// backups.purge(1)?;
+    /// assert_eq!(backups.list()?.backups[0].id, newest.id);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `NotFound` if there is no such place; `Busy` if another process or thread makes or removes a backup;
     /// `Io`.
@@ -164,6 +287,17 @@ impl Backups {
     }
 
     /// Removes backup `id`, and what only it needed.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put("k", "v")?;
+    /// let backups = terrane::Backups::open(dir.path().join("backups"));
+    /// let made = backups.create(&db)?;
+    /// backups.delete(made.id)?;
+    /// assert!(backups.list()?.backups.is_empty());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Backups::purge`], and `NotFound` if there is no such backup.

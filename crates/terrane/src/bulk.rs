@@ -1,13 +1,12 @@
 //! Operations on whole ranges that do not visit each row.
 
-use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use terrane_base::key_order::FilterInOrder;
 use terrane_base::{CompactionFilter, Result};
 use terrane_engine::{DroppedExtents, Estimate, RangeEstimate};
 
-use crate::Table;
+use crate::{KeyBounds, Table};
 
 impl Table {
     /// Bytes that a range takes, about, and how far off that can be: extents as stored, with their part of
@@ -24,9 +23,9 @@ impl Table {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
     /// let table = db.default_table();
-    /// table.put(b"2024-01-30", b"..")?;
-    /// table.put(b"2024-02-01", b"..")?;
-    /// let january = table.approximate_count(&b"2024-01"[..]..&b"2024-02"[..])?;
+    /// table.put("2024-01-30", "..")?;
+    /// table.put("2024-02-01", "..")?;
+    /// let january = table.approximate_count("2024-01".."2024-02")?;
     /// assert_eq!((january.value, january.error), (1, 0));
     /// assert!(table.approximate_size(..)?.value > 20);
     /// # Ok(())
@@ -35,27 +34,46 @@ impl Table {
     ///
     /// # Errors
     /// `NotFound` if the table was dropped, `Io` or `Corrupt` from the store.
-    pub fn approximate_size<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Estimate> {
+    pub fn approximate_size(&self, range: impl KeyBounds) -> Result<Estimate> {
         Ok(self.approximate(range)?.bytes)
     }
 
     /// [`Table::approximate_size`] and [`Table::approximate_count`] in one call, and how many of the bytes
     /// are in memory.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// table.put("k", "v")?;
+    /// let all = table.approximate(..)?;
+    /// println!("{} bytes, {} of them in memory", all.bytes.value, all.memory_bytes.value);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Table::approximate_size`].
-    pub fn approximate<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<RangeEstimate> {
+    pub fn approximate(&self, range: impl KeyBounds) -> Result<RangeEstimate> {
         self.refuse_if_dropped()?;
-        self.engine.approximate(&self.inner, &self.bounds(&range)?)
+        self.engine.approximate(&self.inner, &self.bounds(range.lower(), range.upper())?)
     }
 
     /// Approximate number of versions of keys in a range, and the largest error: as
     /// [`Table::approximate_size`]. Deletes and hidden versions count until a compaction drops them: if every
     /// key was written once, it is the number of rows.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// for number in 0..100u32 {
+    ///     table.put(number.to_be_bytes(), "v")?;
+    /// }
+    /// assert_eq!(table.approximate_count(..50u32.to_be_bytes())?.value, 50);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Table::approximate_size`].
-    pub fn approximate_count<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Estimate> {
+    pub fn approximate_count(&self, range: impl KeyBounds) -> Result<Estimate> {
         Ok(self.approximate(range)?.entries)
     }
 
@@ -78,11 +96,11 @@ impl Table {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
     /// let table = db.default_table();
-    /// table.put(b"2024-01-30", b"..")?;
+    /// table.put("2024-01-30", "..")?;
     /// db.flush()?;
-    /// let dropped = table.delete_files_in_range(&b"2024-01"[..]..&b"2024-02"[..])?;
+    /// let dropped = table.delete_files_in_range("2024-01".."2024-02")?;
     /// assert_eq!((dropped.extents, dropped.entries), (1, 1));
-    /// assert_eq!(table.get(b"2024-01-30")?, None);
+    /// assert_eq!(table.get("2024-01-30")?, None);
     /// # Ok(())
     /// # }
     /// ```
@@ -91,9 +109,9 @@ impl Table {
     /// `Busy`, and nothing is dropped, while a snapshot, an iterator or a transaction sees any of it, or a
     /// paused compaction works on it. `NotFound` if the table was dropped, `Cancelled` when the database
     /// closes, `Poisoned`, also if background work on the table has stopped, `Io`.
-    pub fn delete_files_in_range<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<DroppedExtents> {
+    pub fn delete_files_in_range(&self, range: impl KeyBounds) -> Result<DroppedExtents> {
         self.refuse_if_dropped()?;
-        self.engine.drop_extents(&self.inner, &self.bounds(&range)?)
+        self.engine.drop_extents(&self.inner, &self.bounds(range.lower(), range.upper())?)
     }
 
     /// Has compactions of the table that begin from now on show rows to `filter`, which may take them out or
@@ -120,8 +138,8 @@ impl Table {
     /// }
     /// let table = db.default_table();
     /// table.set_compaction_filter(Some(std::sync::Arc::new(NoDrafts)));
-    /// table.put(b"a", b"draft")?;
-    /// table.put(b"b", b"text")?;
+    /// table.put("a", "draft")?;
+    /// table.put("b", "text")?;
     /// db.compact_range(table, ..)?;
     /// assert_eq!(table.iter().count(), 1);
     /// # Ok(())

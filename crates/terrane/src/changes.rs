@@ -28,16 +28,17 @@ use crate::Db;
 /// # fn main() -> terrane::Result<()> {
 /// # let dir = tempfile::tempdir().expect("temporary directory");
 /// # let db = terrane::Db::open(dir.path().join("data"))?;
-/// db.put(b"k", b"v")?;
+/// db.put("k", "v")?;
 /// let mut changes = db.changes(terrane::SeqNo(1))?;
 /// for batch in changes.by_ref() {
 ///     for change in batch?.changes() {
 ///         println!("{} {:?} {:?}", change.seq, change.table, change.kind);
 ///     }
 /// }
-/// db.delete(b"k")?;
+/// db.delete("k")?;
 /// let batch = changes.next_within(std::time::Duration::from_secs(1))?.expect("it is visible");
-/// assert_eq!(batch.changes().next().map(|change| change.kind), Some(terrane::ChangeKind::Delete { key: b"k" }));
+/// let kind = batch.changes().next().map(|change| change.kind);
+/// assert_eq!(kind, Some(terrane::ChangeKind::Delete { key: b"k" }));
 /// // Where to go on, after a crash, too: kept with what was made of the changes.
 /// assert_eq!(changes.position().0, batch.last_seq().0 + 1);
 /// # Ok(())
@@ -49,6 +50,15 @@ pub struct Changes(Feed);
 impl Changes {
     /// The number after everything that was returned: reading from there continues with the next change, in
     /// another process, too.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("k", "v")?;
+    /// let mut changes = db.changes(terrane::SeqNo(1))?;
+    /// changes.by_ref().for_each(drop);
+    /// assert_eq!(changes.position(), terrane::SeqNo(2)); // where to go on
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn position(&self) -> SeqNo {
         self.0.position()
@@ -56,6 +66,16 @@ impl Changes {
 
     /// The next batch; waits `timeout` at most. A commit wakes a reader that waits, and so does the close of
     /// the database.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// use std::time::Duration;
+    /// let mut changes = db.changes(terrane::SeqNo(1))?;
+    /// assert!(changes.next_within(Duration::from_millis(1))?.is_none());
+    /// db.put("k", "v")?;
+    /// assert!(changes.next_within(Duration::from_secs(10))?.is_some());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Gone` if the next change is no longer kept; `Poisoned` if a sync of the manifest failed during an
@@ -70,6 +90,16 @@ impl Changes {
     /// [`Changes::next_within`] checks every few milliseconds.
     ///
     /// A commit may show before its writer has it acknowledged, and what shows may be lost with the power.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let path = dir.path().join("data");
+    /// let db = terrane::Db::open(&path)?; // or another process has it open
+    /// db.put("k", "v")?;
+    /// let changes = terrane::Changes::beside(&path, terrane::SeqNo(1))?;
+    /// assert_eq!(changes.count(), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `NotFound` if there is no database; `Busy`, here and for each batch, while the database is opened with
@@ -91,6 +121,17 @@ impl Db {
     /// Every batch committed from number `from` on, as soon as it is visible; see [`Changes`]. Begins with
     /// the batch that contains the number; 1 is the first number of a database.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("k", "v")?;
+    /// for batch in db.changes(terrane::SeqNo(1))? {
+    ///     for change in batch?.changes() {
+    ///         println!("{} {:?}", change.seq, change.kind);
+    ///     }
+    /// }
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `Gone` if that batch is no longer kept; `Invalid` with the option `journal=off`, and for a number that
     /// is more than one above the last; `Corrupt`, `Io`.
@@ -99,6 +140,15 @@ impl Db {
     }
 
     /// As [`Db::changes`], with options, for example only changes that are durable.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// use terrane::{FeedOptions, SeqNo};
+    /// db.put("k", "v")?;
+    /// db.sync()?;
+    /// assert_eq!(db.changes_with(SeqNo(1), FeedOptions::new().durable_only(true))?.count(), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Db::changes`]; `Invalid` for `durable_only` of a database that was opened read-only.

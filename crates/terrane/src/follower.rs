@@ -32,11 +32,11 @@ use crate::functions::with_own;
 /// # let path = dir.path().join("data");
 /// let primary = terrane::Db::open(&path)?;
 /// let follower = terrane::Db::open_follower(&path)?;
-/// primary.put(b"k", b"v")?;
+/// primary.put("k", "v")?;
 /// assert_eq!(follower.lag()?, 1);
 /// follower.catch_up()?;
-/// assert_eq!(follower.view().get(b"k")?.as_deref(), Some(&b"v"[..]));
-/// assert!(follower.view().put(b"k", b"x").is_err());
+/// assert_eq!(follower.view().get("k")?.as_deref(), Some(&b"v"[..]));
+/// assert!(follower.view().put("k", "x").is_err());
 /// # Ok(())
 /// # }
 /// ```
@@ -74,6 +74,16 @@ pub struct FollowerStats {
 impl Db {
     /// Follows the database in directory `path`, which another process may have open for writing.
     ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let path = dir.path().join("data");
+    /// let primary = terrane::Db::open(&path)?;
+    /// primary.put("k", "v")?;
+    /// let follower = terrane::Db::open_follower(&path)?;
+    /// assert!(follower.view().contains("k")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `NotFound` or `Invalid` if there is no database; `Busy` if it changes faster than it can be read;
     /// `Corrupt`, `Io`.
@@ -91,6 +101,16 @@ impl Db {
 impl Db {
     /// [`Db::open_follower`] with options, and functions of the program that tables name.
     ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// use terrane::{Db, Functions, Options};
+    /// let path = dir.path().join("data");
+    /// let primary = Db::open(&path)?;
+    /// let options = Options { memory_bytes: 64 << 20, ..Options::default() };
+    /// let follower = Db::open_follower_with(&path, &options, Functions::default())?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Follower::open`].
     pub fn open_follower_with(
@@ -105,6 +125,14 @@ impl Db {
 impl Follower {
     /// Follows the database in directory `path` of `disk`. Of the options those count that matter for
     /// reading; `row_cache` is off.
+    ///
+    /// ```
+    /// use terrane::{Env, Follower, Functions, MemoryDevice, Options};
+    /// let (device, options) = (MemoryDevice::new(64 << 20), Options::in_memory());
+    /// let primary = device.open("/data", &options)?;
+    /// let follower = Follower::open(device.disk(), "/data", &options, Functions::default(), Env::real())?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Db::open_follower`]; `Invalid` for options out of range, or a table whose merge operator or key
@@ -134,6 +162,17 @@ impl Follower {
     }
 
     /// The present view. It does not change; a caller that wants a newer one calls this again.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let path = dir.path().join("data");
+    /// let primary = terrane::Db::open(&path)?;
+    /// primary.put("k", "v")?;
+    /// let follower = terrane::Db::open_follower(&path)?;
+    /// let view = follower.view();
+    /// assert_eq!(view.get("k")?.expect("it was put"), "v");
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn view(&self) -> Db {
         self.view.lock().clone()
@@ -141,6 +180,18 @@ impl Follower {
 
     /// Makes a view of the primary's present state, and returns how many commits the previous view was
     /// behind. Earlier views stay valid; commits that the primary makes meanwhile may be in it or not.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let path = dir.path().join("data");
+    /// let primary = terrane::Db::open(&path)?;
+    /// primary.put("k", "v")?;
+    /// let follower = terrane::Db::open_follower(&path)?;
+    /// primary.put("k", "new")?;
+    /// assert_eq!(follower.catch_up()?, 1);
+    /// assert_eq!(follower.view().get("k")?.expect("it was put"), "new");
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Db::open_follower`]; the present view stays then. `Poisoned` once a comparator panicked under any
@@ -167,6 +218,17 @@ impl Follower {
     /// Number of the primary's commits that the present view lacks. Reads the journal, without keeping any of
     /// it.
     ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let path = dir.path().join("data");
+    /// let primary = terrane::Db::open(&path)?;
+    /// primary.put("k", "v")?;
+    /// let follower = terrane::Db::open_follower(&path)?;
+    /// primary.put("k", "new")?;
+    /// assert_eq!(follower.lag()?, 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Db::open_follower`].
     pub fn lag(&self) -> Result<u64> {
@@ -175,6 +237,16 @@ impl Follower {
     }
 
     /// Its counters and position.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let path = dir.path().join("data");
+    /// let primary = terrane::Db::open(&path)?;
+    /// primary.put("k", "v")?;
+    /// let follower = terrane::Db::open_follower(&path)?;
+    /// assert_eq!(follower.stats().catch_ups, 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn stats(&self) -> FollowerStats {
         *self.turn.lock()

@@ -26,6 +26,14 @@ impl Db {
     /// Opens a database with functions that are not built in (merge operators, prefix extractors, key
     /// orders), by the names that its tables have them by.
     ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// use terrane::{Db, Functions, KeyOrders, MergeOperators, Options};
+    /// let functions = Functions { operators: MergeOperators::new(), ..Functions::from(KeyOrders::new()) };
+    /// let db = Db::open_with_functions(dir.path().join("data"), &Options::default(), functions)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Db::open_with`], and `Invalid` for a table that names a function which is not registered; the
     /// error names both.
@@ -39,6 +47,13 @@ impl Db {
 
     /// [`Db::open_with_functions`] on another device than the files of the operating system: for simulators
     /// and tests.
+    ///
+    /// ```
+    /// use terrane::{Db, Env, Functions, MemoryDevice, Options};
+    /// let (disk, options) = (MemoryDevice::new(64 << 20).disk(), Options::in_memory());
+    /// let db = Db::open_with_functions_on(disk, "/data", &options, Env::real(), Functions::default())?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As there.
@@ -100,6 +115,23 @@ impl Db {
     /// [`Db::open_with_replay_filter`] on another device than the files of the operating system: for
     /// simulators and tests.
     ///
+    /// ```
+    /// use terrane::{Db, Env, Functions, MemoryDevice, Options, ReplayDecision, ReplayFilter, ReplayedBatch};
+    /// struct All;
+    /// impl ReplayFilter for All {
+    ///     fn name(&self) -> &str {
+    ///         "all"
+    ///     }
+    ///     fn batch(&self, _: &ReplayedBatch<'_>) -> ReplayDecision {
+    ///         ReplayDecision::Keep
+    ///     }
+    /// }
+    /// let (disk, options) = (MemoryDevice::new(64 << 20).disk(), Options::in_memory());
+    /// let functions = Functions::default();
+    /// let db = Db::open_with_replay_filter_on(disk, "/data", &options, Env::real(), functions, &All)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn open_with_replay_filter_on(
@@ -115,6 +147,37 @@ impl Db {
     }
 
     /// [`Db::open_with_functions`] with merge operators.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// use terrane::{Db, MergeOperator, MergeOperators, Options, TableOptions};
+    /// /// Keeps the longest.
+    /// #[derive(Debug)]
+    /// struct Longest;
+    /// impl MergeOperator for Longest {
+    ///     fn name(&self) -> &str {
+    ///         "longest"
+    ///     }
+    ///     fn full(
+    ///         &self,
+    ///         _key: &[u8],
+    ///         base: Option<&[u8]>,
+    ///         operands: &[&[u8]],
+    ///         out: &mut Vec<u8>,
+    ///     ) -> terrane::Result<()> {
+    ///         let all = base.into_iter().chain(operands.iter().copied());
+    ///         out.extend_from_slice(all.max_by_key(|value| value.len()).unwrap_or_default());
+    ///         Ok(())
+    ///     }
+    /// }
+    /// let operators = MergeOperators::new().with(std::sync::Arc::new(Longest))?;
+    /// let db = Db::open_with_operators(dir.path().join("data"), &Options::default(), operators)?;
+    /// let names = db.create_table("names", &TableOptions::new().merge_operator("longest"))?;
+    /// names.merge("k", "ab")?;
+    /// names.merge("k", "a")?;
+    /// assert_eq!(names.get("k")?.expect("it was merged"), "ab");
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As there.

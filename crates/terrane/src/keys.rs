@@ -2,7 +2,7 @@
 //! and all code below this module sees encoded keys. Without an order a key is not changed.
 
 use std::cmp::Ordering;
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use terrane_base::key_order::encoded;
@@ -41,15 +41,19 @@ impl Table {
     /// # fn main() -> terrane::Result<()> {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
-    /// let table = db.create_table("t", &terrane::TableOptions::new().set("key_order", "reverse")?)?;
-    /// assert!(table.compare_keys(b"b", b"a")?.is_lt());
+    /// let table = db.create_table("t", &terrane::TableOptions::new().key_order("reverse"))?;
+    /// assert!(table.compare_keys("b", "a")?.is_lt());
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// `Invalid` for a key that the order cannot encode, `Poisoned` after the table's comparator panicked.
-    pub fn compare_keys(&self, left: &[u8], right: &[u8]) -> Result<Ordering> {
+    pub fn compare_keys(&self, left: impl AsRef<[u8]>, right: impl AsRef<[u8]>) -> Result<Ordering> {
+        self.compare_bytes(left.as_ref(), right.as_ref())
+    }
+
+    fn compare_bytes(&self, left: &[u8], right: &[u8]) -> Result<Ordering> {
         let collation = self.inner.sense.collation();
         self.encoding(left, |left| self.encoding(right, |right| Ok(collation.cmp(left, right))))
     }
@@ -57,7 +61,10 @@ impl Table {
     pub(crate) fn multi_get_at(&self, keys: &[&[u8]], at: Option<SeqNo>) -> Result<Vec<Option<Value>>> {
         let mut values = Values::new();
         self.multi_get_into_at(keys, at, &mut values)?;
-        Ok(values.iter().map(|value| value.map(|bytes| Value::new(bytes.to_vec()))).collect())
+        let values: Vec<_> =
+            values.iter().map(|value| value.map(|bytes| Value::new(bytes.to_vec()))).collect();
+        debug_assert_eq!(values.len(), keys.len(), "each key has an answer");
+        Ok(values)
     }
 
     pub(crate) fn multi_get_into_at(
@@ -120,8 +127,8 @@ impl Table {
     }
 
     /// A range of keys as bounds of encoded ones.
-    pub(crate) fn bounds<'k>(&self, range: &impl RangeBounds<&'k [u8]>) -> Result<Bounds> {
-        let own = |bound: Bound<&&[u8]>| -> Result<Bound<Vec<u8>>> {
+    pub(crate) fn bounds(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<Bounds> {
+        let own = |bound: Bound<&[u8]>| -> Result<Bound<Vec<u8>>> {
             let key = match bound {
                 Bound::Unbounded => return Ok(Bound::Unbounded),
                 Bound::Included(key) | Bound::Excluded(key) => {
@@ -130,7 +137,7 @@ impl Table {
             };
             Ok(if matches!(bound, Bound::Included(_)) { Bound::Included(key) } else { Bound::Excluded(key) })
         };
-        let (lower, upper) = (own(range.start_bound())?, own(range.end_bound())?);
+        let (lower, upper) = (own(lower)?, own(upper)?);
         Ok(Bounds { lower, upper, collation: self.inner.sense.collation().clone() })
     }
 

@@ -4,33 +4,39 @@
 //! # fn main() -> terrane::Result<()> {
 //! # let dir = tempfile::tempdir().expect("temporary directory");
 //! # let path = dir.path().join("data");
-//! let db = terrane::Db::open(&path)?; // creates, with sensible defaults
-//! db.put(b"k", b"v")?; // the default table
-//! assert_eq!(db.get(b"k")?.as_deref(), Some(&b"v"[..]));
+//! use terrane::{Batch, Db, Durability, TableOptions};
 //!
-//! let users = db.create_table("users", &terrane::TableOptions::new())?;
-//! let mut batch = terrane::Batch::new();
-//! batch.put(&users, b"1", b"ada")?;
-//! batch.delete(db.default_table(), b"k")?;
-//! db.write(&batch, terrane::Sync::Yes)?; // all or nothing, on disk when it returns
+//! let db = Db::open(&path)?; // creates, with sensible defaults
+//! db.put("k", "v")?; // the default table
+//! assert_eq!(db.get("k")?.expect("it was put"), "v");
 //!
-//! for row in users.range(b"1".as_slice()..b"2".as_slice()) {
+//! let users = db.create_table("users", &TableOptions::new())?;
+//! let mut batch = Batch::new();
+//! batch.put(&users, "1", "ada")?;
+//! batch.delete(db.default_table(), "k")?;
+//! db.write(&batch, Durability::Synced)?; // all or nothing, on disk when it returns
+//!
+//! for row in users.range("1".."2") {
 //!     let (key, value) = row?;
 //!     println!("{key:?} = {value:?}");
 //! }
 //! let snapshot = db.snapshot();
-//! assert!(snapshot.get(&users, b"1")?.is_some());
+//! assert!(snapshot.get(&users, "1")?.is_some());
 //! db.close()?;
 //! # Ok(())
 //! # }
 //! ```
 //!
+//! Keys and values are whatever borrows as bytes (`impl AsRef<[u8]>`): strings, arrays, vectors, slices;
+//! ranges are those of Rust over any of these ([`KeyBounds`]). What is read, a [`Value`] or a [`Row`], owns
+//! its bytes.
+//!
 //! # What survives what
 //!
 //! | write | death of the process | loss of power |
 //! |---|---|---|
-//! | [`Sync::Yes`] | kept | kept |
-//! | [`Sync::No`] (the default of [`Db::put`]) | kept | what is kept is a prefix of the order of commits |
+//! | [`Durability::Synced`] | kept | kept |
+//! | [`Durability::Buffered`] (the default of [`Db::put`]) | kept | what is kept is a prefix of the order of commits |
 //! | any, with option `journal=off` | what was flushed is kept | what was flushed is kept |
 //!
 //! A batch is never half present, over any number of tables; only with `journal=off` a process that dies can
@@ -47,10 +53,10 @@
 //! # fn main() -> terrane::Result<()> {
 //! # let dir = tempfile::tempdir().expect("temporary directory");
 //! # let db = terrane::Db::open(dir.path().join("data"))?;
-//! db.put(b"k", b"v")?;
+//! db.put("k", "v")?;
 //! db.flush()?;
 //! let before = terrane::read_counters();
-//! db.get(b"k")?;
+//! db.get("k")?;
 //! let read = terrane::read_counters() - before;
 //! assert_eq!((read.reads, read.runs_searched), (1, 2)); // the memtable and level 1
 //! assert_eq!(read.data_blocks_searched, 1);
@@ -90,18 +96,29 @@
 //! Keys up to 64 KiB, values up to 64 MiB, batches up to a quarter of the write memory (by default an eighth
 //! of [`Options::memory_bytes`]) and 256 MiB at most, 65,536 tables.
 
-mod backup;
+// In the order of the documentation pages: what a type is used for most comes first.
+mod db;
+
+mod table;
+
 mod batch;
+mod snapshot;
+
+mod cursor;
+mod iter;
+
+mod backup;
 mod bulk;
 mod changes;
 pub mod cores;
-mod db;
+mod durability;
+mod extent_file;
 mod follower;
 mod functions;
 mod ingest;
-mod iter;
 #[cfg(feature = "json")]
 mod json;
+mod key_bounds;
 mod keys;
 mod maintain;
 mod memory;
@@ -109,8 +126,6 @@ mod note;
 mod observe;
 mod operate;
 mod repair;
-mod snapshot;
-mod table;
 mod table_options;
 mod transaction;
 mod value;
@@ -118,10 +133,15 @@ mod value;
 pub use backup::Backups;
 pub use batch::Batch;
 pub use changes::Changes;
-pub use db::{Db, Sync};
+pub use cursor::Cursor;
+pub use db::Db;
+pub use durability::Durability;
+#[expect(deprecated, reason = "the former name")]
+pub use durability::Sync;
+pub use extent_file::{ExtentFileInfo, ExtentFileWriter, inspect_extent_file};
 pub use follower::{Follower, FollowerStats};
-pub use ingest::{ExtentFileInfo, ExtentFileWriter, inspect_extent_file};
-pub use iter::{Cursor, Iter, Row};
+pub use iter::{Iter, Row};
+pub use key_bounds::KeyBounds;
 pub use memory::MemoryDevice;
 pub use repair::{repair, repair_with_functions};
 pub use snapshot::Snapshot;

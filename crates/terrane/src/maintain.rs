@@ -1,14 +1,22 @@
 //! Background work on request: flush, compact, wait, pause.
 
-use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use terrane_base::Result;
+use terrane_engine::CheckReport;
 
-use crate::{Db, Table};
+use crate::{Db, KeyBounds, Table};
 
 impl Db {
     /// Moves every record in memory into the levels and waits for it.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("k", "v")?;
+    /// db.flush()?;
+    /// assert_eq!(db.shape().tables[0].memtable_entries, 0);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Full`, `Io`, `Cancelled` when the database closes; `Poisoned`, naming the table, if background work
@@ -20,6 +28,14 @@ impl Db {
     /// As [`Db::flush`], for these tables only; [`Table::flush`] is for one. The tables are flushed
     /// concurrently.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// let (users, visits) = (db.table_or_create("users")?, db.table_or_create("visits")?);
+    /// users.put("ada", "1815")?;
+    /// db.flush_tables(&[&users, &visits])?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Db::flush`]; `Invalid` for a table of another database, `NotFound` for one that was dropped:
     /// nothing is flushed then.
@@ -29,6 +45,13 @@ impl Db {
 
     /// Asks the background to flush these tables, without waiting: their memory is flushed into the levels
     /// soon, or when [`Db::resume_background`] ends a pause.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("k", "v")?;
+    /// db.begin_flush(&[db.default_table()])?; // does not wait
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` for a table of another database, or if the database was opened read-only; `NotFound` for a
@@ -48,13 +71,23 @@ impl Db {
 
     /// Merges a key range of `table` into the deepest level that has data, and waits for it.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// db.put("k", "v")?;
+    /// db.delete("k")?;
+    /// db.compact_range(table, ..)?;
+    /// assert_eq!(table.approximate_count(..)?.value, 0); // neither version is left
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Db::flush`], `Invalid` for a table of another database, `NotFound` if it was dropped, `Cancelled`
     /// where such calls are held back ([`Db::hold_range_compactions`]).
-    pub fn compact_range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Result<()> {
+    pub fn compact_range(&self, table: &Table, range: impl KeyBounds) -> Result<()> {
         self.refuse_other(table)?;
         table.refuse_if_dropped()?;
-        self.engine().compact_range(&table.inner, &table.bounds(&range)?)
+        self.engine().compact_range(&table.inner, &table.bounds(range.lower(), range.upper())?)
     }
 
     /// Merges one whole level of `table` into the next one and waits for it: 0 means the overflow runs, which
@@ -74,7 +107,7 @@ impl Db {
     /// db.wait_until_quiescent()?;
     /// db.pause_background();
     /// for round in 0..3u8 {
-    ///     db.put(b"k", &[round])?;
+    ///     db.put("k", &[round])?;
     ///     db.flush_to_run(table)?; // one more overflow run
     /// }
     /// assert_eq!(db.shape().tables[0].runs.len(), 3);
@@ -82,7 +115,7 @@ impl Db {
     /// assert_eq!(db.shape().tables[0].runs.len(), 0);
     /// db.compact_level(table, 1)?; // and on into level 2
     /// assert_eq!(db.shape().tables[0].levels[0].extents, 0);
-    /// assert_eq!(db.get(b"k")?.as_deref(), Some(&[2][..]));
+    /// assert_eq!(db.get("k")?.as_deref(), Some(&[2][..]));
     /// # Ok(())
     /// # }
     /// ```
@@ -104,6 +137,16 @@ impl Db {
     /// background merges it into level 1 soon. All runs count as compaction debt: to load many without being
     /// slowed, raise the option `overflow_runs_max`.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// db.pause_background();
+    /// db.put("k", "v")?;
+    /// db.flush_to_run(table)?;
+    /// assert_eq!(db.shape().tables[0].runs.len(), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Db::compact_level`].
     pub fn flush_to_run(&self, table: &Table) -> Result<()> {
@@ -115,6 +158,14 @@ impl Db {
     /// Waits until the background has nothing left to do: no full memtable, no generation to flush, no level
     /// over its size. Does not flush a memtable that is not full.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("k", "v")?;
+    /// db.flush()?;
+    /// db.wait_until_quiescent()?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The error of a background job that keeps failing, or that of a table on which background work has
     /// stopped (`Poisoned`), `Invalid` while the background is paused, `Cancelled` when the database closes.
@@ -124,13 +175,57 @@ impl Db {
 
     /// Pauses flush and compaction. Writers continue until the write memory is full. Only
     /// [`Db::compact_level`] and [`Db::flush_to_run`] run meanwhile.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.pause_background();
+    /// db.put("k", "v")?; // stays in memory
+    /// db.resume_background();
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn pause_background(&self) {
         self.engine().set_background_paused(true);
     }
 
     /// Resumes flush and compaction.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.pause_background();
+    /// db.resume_background();
+    /// db.wait_until_quiescent()?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn resume_background(&self) {
         self.engine().set_background_paused(false);
+    }
+
+    /// Cancels the running compactions and frees what they wrote. The picker may select them again.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.cancel_compactions();
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    pub fn cancel_compactions(&self) {
+        self.engine().cancel_compactions();
+    }
+
+    /// Verifies every checksum and every invariant of stored data; `progress` is called with the bytes done
+    /// and the total.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("k", "v")?;
+    /// let report = db.check(&mut |done, total| println!("{done} of {total} bytes"))?;
+    /// assert!(report.findings.is_empty());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Io` if the device refuses; damage is not an error but a finding of the report.
+    pub fn check(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport> {
+        self.engine().check(progress)
     }
 }
 
@@ -143,8 +238,8 @@ impl Table {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
     /// let cities = db.create_table("cities", &terrane::TableOptions::new())?;
-    /// cities.put(b"oslo", b"717710")?;
-    /// db.put(b"k", b"v")?;
+    /// cities.put("oslo", "717710")?;
+    /// db.put("k", "v")?;
     /// cities.flush()?;
     /// let shape = db.shape();
     /// let in_memory = |name: &str| shape.tables.iter().find(|table| table.name == name).map(|table| table.memtable_entries);

@@ -30,11 +30,11 @@ const PATH: &str = "/memory";
 /// let device = terrane::MemoryDevice::new(64 << 20);
 /// let options = terrane::Options::in_memory();
 /// let db = device.open("/data", &options)?;
-/// db.put(b"k", b"v")?;
+/// db.put("k", "v")?;
 /// db.checkpoint("/second")?;
 /// db.close()?;
-/// assert!(device.open("/data", &options)?.contains(b"k")?);
-/// assert!(device.open("/second", &options)?.contains(b"k")?);
+/// assert!(device.open("/data", &options)?.contains("k")?);
+/// assert!(device.open("/second", &options)?.contains("k")?);
 /// # Ok(())
 /// # }
 /// ```
@@ -45,6 +45,11 @@ pub struct MemoryDevice {
 
 impl MemoryDevice {
     /// An empty device that stores `capacity_bytes` at most: what does not fit is refused as `Full`.
+    ///
+    /// ```
+    /// let device = terrane::MemoryDevice::new(64 << 20); // takes memory only for what is stored
+    /// assert_eq!(device.used_bytes(), 0);
+    /// ```
     #[must_use]
     pub fn new(capacity_bytes: u64) -> MemoryDevice {
         let disk = MemDisk::new();
@@ -54,6 +59,13 @@ impl MemoryDevice {
 
     /// Opens the database at `path` of this device, and creates it if it is missing and the options allow
     /// that.
+    ///
+    /// ```
+    /// let device = terrane::MemoryDevice::new(64 << 20);
+    /// let db = device.open("/data", &terrane::Options::in_memory())?;
+    /// db.put("k", "v")?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Db::open_with`]; `Invalid` for options that ask for a device of the system, naming them.
@@ -65,12 +77,26 @@ impl MemoryDevice {
     }
 
     /// Bytes that are stored now, in pages of 4 KiB, reserved ones included.
+    ///
+    /// ```
+    /// let device = terrane::MemoryDevice::new(64 << 20);
+    /// let db = device.open("/data", &terrane::Options::in_memory())?;
+    /// assert!(device.used_bytes() > 0);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         self.disk.used_bytes()
     }
 
     /// The device, for [`Db::open_on`], [`crate::DirectoryPlace`] and [`crate::Backups::open_on`].
+    ///
+    /// ```
+    /// use terrane::{Db, Env, MemoryDevice, Options};
+    /// let device = MemoryDevice::new(64 << 20);
+    /// let db = Db::open_on(device.disk(), "/data", &Options::in_memory(), Env::real())?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn disk(&self) -> Arc<dyn Disk> {
         Arc::new(self.disk.clone())
@@ -84,8 +110,8 @@ impl Db {
     /// ```
     /// # fn main() -> terrane::Result<()> {
     /// let db = terrane::Db::open_in_memory()?;
-    /// db.put(b"k", b"v")?;
-    /// assert_eq!(db.get(b"k")?.as_deref(), Some(&b"v"[..]));
+    /// db.put("k", "v")?;
+    /// assert_eq!(db.get("k")?.as_deref(), Some(&b"v"[..]));
     /// # Ok(())
     /// # }
     /// ```
@@ -98,6 +124,13 @@ impl Db {
 
     /// [`Db::open_in_memory`] with other options. For a limit of its own, or to open it again:
     /// [`MemoryDevice`].
+    ///
+    /// ```
+    /// use terrane::{Db, Options};
+    /// let db = Db::open_in_memory_with(&Options { memory_bytes: 64 << 20, ..Options::in_memory() })?;
+    /// db.put("k", "v")?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`MemoryDevice::open`]; `Invalid` with `read_only` or without `create_if_missing`: a new device

@@ -6,6 +6,15 @@ use crate::Table;
 
 impl Table {
     /// The last note of [`Table::set_note`]; `None` if there is none.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// assert_eq!(table.note(), None);
+    /// table.set_note("layout 2")?;
+    /// assert_eq!(table.note().as_deref(), Some("layout 2"));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn note(&self) -> Option<String> {
         self.engine.table_note(&self.inner)

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use terrane_base::Result;
 use terrane_base::key_order::Order;
-use terrane_engine::{ExtentInfo, Listener, LiveReader, Origin, ReaderKind, SegmentEntry, Statistics};
+use terrane_engine::{
+    ExtentInfo, Finding, Listener, LiveReader, Origin, Progress, ReaderKind, SegmentEntry, Shape, Statistics,
+    Stats,
+};
 
 use crate::snapshot::pin;
 use crate::{Db, Snapshot, Table};
@@ -18,7 +21,7 @@ impl Db {
     /// # fn main() -> terrane::Result<()> {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
-    /// db.put(b"k", b"v")?;
+    /// db.put("k", "v")?;
     /// let statistics = db.statistics();
     /// assert_eq!(statistics.get("records_written").map(|value| value.number()), Some(1));
     /// let table = statistics.table("default").expect("every database has it");
@@ -33,9 +36,87 @@ impl Db {
     }
 
     /// How far the background is behind: 0 is not at all, 1 is the limit at which writers wait.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// if db.pressure() > 0.8 {
+    ///     println!("writers will soon wait");
+    /// }
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn pressure(&self) -> f64 {
         self.engine().debt()
+    }
+
+    /// The running background work and its progress.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// for job in db.progress() {
+    ///     println!("{:?} of {:?}: {} bytes read", job.work, job.table, job.bytes_in);
+    /// }
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    #[must_use]
+    pub fn progress(&self) -> Vec<Progress> {
+        self.engine().progress()
+    }
+
+    /// The counters since the open.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// println!("{} bytes of memory at most", db.stats().memory_limit_bytes);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.engine().stats()
+    }
+
+    /// The state of the tree of every table.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("k", "v")?;
+    /// assert_eq!(db.shape().tables[0].memtable_entries, 1);
+    /// println!("{}", db.shape());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.engine().shape()
+    }
+
+    /// Problems of the background: damage that it found, tables whose background work has stopped until the
+    /// database is opened again, and work that keeps failing and is retried. Empty if there are none.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// for finding in db.background_errors() {
+    ///     eprintln!("{finding:?}");
+    /// }
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    #[must_use]
+    pub fn background_errors(&self) -> Vec<Finding> {
+        self.engine().background_errors()
+    }
+
+    /// Damage that scrubbing found since the open, each damaged part once. Off unless
+    /// [`Options::scrub_bytes_per_second`](crate::Options) is set.
+    ///
+    /// ```
+    /// use terrane::{Db, Options};
+    /// let options = Options { scrub_bytes_per_second: 1 << 20, ..Options::in_memory() };
+    /// let db = Db::open_in_memory_with(&options)?;
+    /// assert!(db.scrub_findings().is_empty());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    #[must_use]
+    pub fn scrub_findings(&self) -> Vec<Finding> {
+        self.engine().scrub_findings()
     }
 
     /// Changes the memory ceiling of the open database, and every size that the engine derives from it. A
@@ -63,6 +144,13 @@ impl Db {
     }
 
     /// As [`Db::snapshot`], with a name that appears in [`Db::live_readers`] and in errors.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// let report = db.snapshot_labelled("nightly report");
+    /// assert_eq!(db.live_readers()[0].origin.label.as_deref(), Some("nightly report"));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn snapshot_labelled(&self, label: &str) -> Snapshot {
@@ -86,7 +174,7 @@ impl Db {
     ///     }
     /// }
     /// db.add_listener(std::sync::Arc::new(Prints))?;
-    /// db.put(b"k", b"v")?;
+    /// db.put("k", "v")?;
     /// db.flush()?;
     /// db.close()
     /// # }
@@ -114,7 +202,7 @@ impl Db {
     /// }
     /// let counts = Arc::new(Counts::default());
     /// db.add_listener(counts.clone())?;
-    /// db.put(b"k", b"v")?;
+    /// db.put("k", "v")?;
     /// db.flush()?;
     /// db.wait_for_listeners()?;
     /// assert_eq!(counts.0.load(Ordering::Relaxed), 1);
@@ -134,7 +222,7 @@ impl Db {
     /// # fn main() -> terrane::Result<()> {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
-    /// db.put(b"k", b"v")?;
+    /// db.put("k", "v")?;
     /// let segments = db.segments();
     /// let active = segments.iter().find(|segment| segment.is_active).expect("commits go somewhere");
     /// assert!(active.used_bytes > 0 && active.file.as_ref().is_some_and(|file| file.exists()));
@@ -148,6 +236,12 @@ impl Db {
 
     /// The id of the database, drawn at its creation: 32 hexadecimal digits. A checkpoint, and a database
     /// restored from a backup, have ids of their own.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// assert_eq!(db.id().len(), 32);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn id(&self) -> String {
         self.engine().database_id()
@@ -161,7 +255,7 @@ impl Db {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
     /// let report = db.snapshot_labelled("nightly report");
-    /// db.put(b"k", b"v")?;
+    /// db.put("k", "v")?;
     /// let readers = db.live_readers();
     /// assert_eq!(readers[0].origin.label.as_deref(), Some("nightly report"));
     /// assert_eq!(readers[0].records_since, 1);
@@ -187,8 +281,8 @@ impl Table {
     /// # fn main() -> terrane::Result<()> {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
-    /// db.put(b"a", b"1")?;
-    /// db.put(b"b", b"2")?;
+    /// db.put("a", "1")?;
+    /// db.put("b", "2")?;
     /// db.flush()?;
     /// let extents = db.default_table().extents()?;
     /// assert_eq!((extents[0].smallest.as_slice(), extents[0].largest.as_slice()), (&b"a"[..], &b"b"[..]));
@@ -219,7 +313,7 @@ impl Table {
     /// # fn main() -> terrane::Result<()> {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
-    /// let options = terrane::TableOptions::new().set("merge_operator", "counter")?;
+    /// let options = terrane::TableOptions::new().merge_operator("counter");
     /// let visits = db.create_table("visits", &options)?;
     /// assert_eq!(visits.kept_options(), [("merge_operator".to_owned(), "counter".to_owned())]);
     /// assert!(db.default_table().kept_options().is_empty());
@@ -243,6 +337,12 @@ impl Table {
 
     /// Its number in the database, by which [`Change::table_id`](crate::Change::table_id) names it: 0 for the
     /// default table, and never given to another one.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// assert_eq!(db.default_table().number(), 0);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn number(&self) -> u32 {
         self.id().0

@@ -6,7 +6,7 @@ use std::time::Duration;
 use terrane_base::{Result, SeqNo};
 use terrane_engine::Checkpoint;
 
-use crate::{Batch, Db, Sync};
+use crate::{Batch, Db, Durability};
 
 impl Db {
     /// Blocks [`Db::compact_range`] on all tables: waiting calls end with an error of kind `Cancelled`, their
@@ -31,11 +31,27 @@ impl Db {
     }
 
     /// Ends one hold of [`Db::hold_range_compactions`]; does nothing if there is none.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.hold_range_compactions();
+    /// db.allow_range_compactions();
+    /// db.compact_range(db.default_table(), ..)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn allow_range_compactions(&self) {
         self.engine().allow_range_compactions();
     }
 
     /// Returns true if [`Db::compact_range`] is held back.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// assert!(!db.holds_range_compactions());
+    /// db.hold_range_compactions();
+    /// assert!(db.holds_range_compactions());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn holds_range_compactions(&self) -> bool {
         self.engine().holds_range_compactions()
@@ -52,13 +68,13 @@ impl Db {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let (path, copy) = (dir.path().join("data"), dir.path().join("copy"));
     /// let db = terrane::Db::open(&path)?;
-    /// db.put(b"k", b"before")?;
+    /// db.put("k", "before")?;
     /// let checkpoint = db.checkpoint(&copy)?;
-    /// db.put(b"k", b"after")?;
+    /// db.put("k", "after")?;
     /// let second = terrane::Db::open(&checkpoint.path)?;
-    /// assert_eq!(second.get(b"k")?.as_deref(), Some(&b"before"[..]));
-    /// second.put(b"k", b"elsewhere")?;
-    /// assert_eq!(db.get(b"k")?.as_deref(), Some(&b"after"[..]));
+    /// assert_eq!(second.get("k")?.as_deref(), Some(&b"before"[..]));
+    /// second.put("k", "elsewhere")?;
+    /// assert_eq!(db.get("k")?.as_deref(), Some(&b"after"[..]));
     /// # Ok(())
     /// # }
     /// ```
@@ -79,8 +95,8 @@ impl Db {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
     /// # let db = terrane::Db::open(dir.path().join("data"))?;
     /// let mut batch = terrane::Batch::new();
-    /// batch.put(db.default_table(), b"k", b"v")?;
-    /// match db.try_write(&batch, terrane::Sync::No) {
+    /// batch.put(db.default_table(), "k", "v")?;
+    /// match db.try_write(&batch, terrane::Durability::Buffered) {
     ///     Ok(_) => {}
     ///     Err(error) if error.kind() == terrane::Kind::Busy => println!("tell the client to slow down"),
     ///     Err(error) => return Err(error),
@@ -92,19 +108,33 @@ impl Db {
     /// # Errors
     /// `Busy` if it would be held back, `TimedOut` if a transaction or another write has a lock of one of its
     /// keys, or an ingest holds them: nothing is written. Otherwise as [`Db::write`].
-    pub fn try_write(&self, batch: &Batch, sync: Sync) -> Result<SeqNo> {
-        self.write_with_deadline(batch, sync, Duration::ZERO)
+    pub fn try_write(&self, batch: &Batch, durability: Durability) -> Result<SeqNo> {
+        self.write_with_deadline(batch, durability, Duration::ZERO)
     }
 
     /// As [`Db::write`], but delayed for at most `patience`. Refuses at once a write that cannot be admitted
     /// by then. It bounds how long the engine delays the writer; a durable write also takes as long as the
     /// device.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// let mut batch = terrane::Batch::new();
+    /// batch.put(db.default_table(), "k", "v")?;
+    /// let patience = std::time::Duration::from_millis(100);
+    /// db.write_with_deadline(&batch, terrane::Durability::Synced, patience)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `Busy` if that is not enough, `TimedOut` if a transaction or another write keeps a lock of one of its
     /// keys, or an ingest holds them for longer: nothing is written. Otherwise as [`Db::write`].
-    pub fn write_with_deadline(&self, batch: &Batch, sync: Sync, patience: Duration) -> Result<SeqNo> {
+    pub fn write_with_deadline(
+        &self,
+        batch: &Batch,
+        durability: Durability,
+        patience: Duration,
+    ) -> Result<SeqNo> {
         batch.check(self.engine())?;
-        self.engine().write_within(&batch.records, sync.is_yes(), patience)
+        self.engine().write_within(&batch.records, durability.is_synced(), patience)
     }
 }

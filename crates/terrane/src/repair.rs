@@ -18,10 +18,10 @@ use crate::functions::with_own;
 /// # fn main() -> terrane::Result<()> {
 /// # let dir = tempfile::tempdir().expect("temporary directory");
 /// # let (damaged, repaired) = (dir.path().join("damaged"), dir.path().join("repaired"));
-/// # terrane::Db::open(&damaged)?.put(b"k", b"v")?;
+/// # terrane::Db::open(&damaged)?.put("k", "v")?;
 /// let report = terrane::repair(&damaged, &repaired, &terrane::Options::default())?;
 /// assert!(report.is_whole());
-/// assert!(terrane::Db::open(&repaired)?.get(b"k")?.is_some());
+/// assert!(terrane::Db::open(&repaired)?.get("k")?.is_some());
 /// # Ok(())
 /// # }
 /// ```
@@ -37,6 +37,17 @@ pub fn repair(source: impl AsRef<Path>, target: impl AsRef<Path>, options: &Opti
 /// a table is not repaired: with [`KeyOrders::with_any`](crate::KeyOrders::with_any) it is left out, as a
 /// loss. A merge operator or prefix extractor that is missing is a loss of the report: the table has none in
 /// the new database, and operands that are brought over cannot be read there.
+///
+/// ```
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// use terrane::{KeyOrders, Options};
+/// let (damaged, repaired) = (dir.path().join("damaged"), dir.path().join("repaired"));
+/// terrane::Db::open(&damaged)?.put("k", "v")?;
+/// let orders = KeyOrders::new().with_any(); // leaves tables of unknown orders out
+/// let report = terrane::repair_with_functions(&damaged, &repaired, &Options::default(), orders)?;
+/// assert!(report.is_whole());
+/// # Ok::<(), terrane::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`repair`], and `Invalid` for a table whose key order is not registered, unless any order is accepted.

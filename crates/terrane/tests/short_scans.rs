@@ -68,7 +68,7 @@ fn cost_of(work: impl FnOnce()) -> (u64, u64) {
 fn open(options: Options) -> Db {
     let env = Env { clock: Arc::new(Counted(Env::real().clock)), ..Env::real() };
     let db = Db::open_on(MemoryDevice::new(64 << 20).disk(), "/data", &options, env).unwrap();
-    (0..1000u32).for_each(|key| db.put(&key.to_be_bytes(), b"value").unwrap());
+    (0..1000u32).for_each(|key| db.put(key.to_be_bytes(), b"value").unwrap());
     // Rows in memory stay there.
     db.pause_background();
     db
@@ -81,7 +81,7 @@ fn a_short_scan_looks_at_no_clock_and_a_refresh_takes_no_memory() {
     let mut cursor = table.cursor();
     let mut scan = |key: u32| {
         cursor.refresh();
-        cursor.seek(&key.to_be_bytes()).unwrap();
+        cursor.seek(key.to_be_bytes()).unwrap();
         for _ in 0..8 {
             cursor.next().unwrap();
         }
@@ -89,7 +89,7 @@ fn a_short_scan_looks_at_no_clock_and_a_refresh_takes_no_memory() {
     };
     scan(0);
     for key in 1..500u32 {
-        db.put(&key.to_be_bytes(), b"other").unwrap();
+        db.put(key.to_be_bytes(), b"other").unwrap();
         let cost = cost_of(|| {
             scan(key);
             scan(key + 1);

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane::cores::Cores;
 use terrane::{
-    Batch, Cursor, Db, Options, ReadCounters, Sync, Table, TableShape, Transaction, Values, read_counters,
+    Batch, Cursor, Db, Durability, Options, ReadCounters, Table, TableShape, Transaction, Values,
+    read_counters,
 };
 
 use crate::engine::{
@@ -211,8 +212,8 @@ fn own<'s>((name, value): (&'s String, &'s String)) -> (&'s str, String) {
     (name, value.clone())
 }
 
-fn sync_of(sync: bool) -> Sync {
-    if sync { Sync::Yes } else { Sync::No }
+fn sync_of(sync: bool) -> Durability {
+    if sync { Durability::Synced } else { Durability::Buffered }
 }
 
 impl Session for TerraneSession<'_> {

@@ -96,7 +96,7 @@ impl State {
         let row = serde_json::to_vec(self).expect("numbers and texts can be written");
         let mut batch = terrane::Batch::new();
         batch.put(positions, KEY, &row)?;
-        db.write(&batch, terrane::Sync::Yes)?;
+        db.write(&batch, terrane::Durability::Synced)?;
         Ok(())
     }
 

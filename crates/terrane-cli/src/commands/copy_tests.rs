@@ -1,6 +1,6 @@
 //! Copies that stop in the middle, and rows that no table can have.
 
-use terrane::{Batch, Sync};
+use terrane::{Batch, Durability};
 
 use super::*;
 
@@ -13,10 +13,10 @@ fn source(directory: &Path) -> Source {
     let more = db.create_table("more", &TableOptions::new()).expect("made");
     let mut batch = Batch::new();
     for n in 0..ROWS {
-        batch.put(db.default_table(), &n.to_be_bytes(), n.to_string().as_bytes()).expect("short");
-        batch.put(&more, &n.to_be_bytes(), b"v").expect("short");
+        batch.put(db.default_table(), n.to_be_bytes(), n.to_string().as_bytes()).expect("short");
+        batch.put(&more, n.to_be_bytes(), b"v").expect("short");
     }
-    db.write(&batch, Sync::Yes).expect("written");
+    db.write(&batch, Durability::Synced).expect("written");
     db.close().expect("closed");
     let test = std::env::current_exe().expect("a test has a path");
     let library = test.parent().expect("it lies in a directory").join("librocksdb.so");

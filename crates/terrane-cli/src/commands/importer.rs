@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use terrane::{Batch, Db, Sync, Table};
+use terrane::{Batch, Db, Durability, Table};
 use terrane_base::key::{check_key, check_value};
 
 use super::position::{self, Earlier, Progress};
@@ -39,7 +39,7 @@ pub(super) struct Importer<'d> {
     pending: Pending,
     batch_records_max: u64,
     batch_bytes_max: u64,
-    sync: Sync,
+    sync: Durability,
     skip_bad: bool,
     /// Whether keys are looked up, so that those that are replaced are counted.
     counts_replaced: bool,
@@ -124,7 +124,7 @@ impl<'d> Importer<'d> {
             pending: Pending::default(),
             batch_records_max: command.batch,
             batch_bytes_max: BATCH_BYTES.min(db.options().write_memory_bytes / 16),
-            sync: if command.sync { Sync::Yes } else { Sync::No },
+            sync: if command.sync { Durability::Synced } else { Durability::Buffered },
             skip_bad: command.skip_bad,
             counts_replaced: !command.blind,
             acks,
@@ -260,7 +260,7 @@ impl<'d> Importer<'d> {
         if terrane_base::planted!(SplitImportPosition) {
             self.db.write(&std::mem::take(&mut batch), self.sync)?;
         }
-        batch.put(&self.positions, &self.position_key, &next.encode())?;
+        batch.put(&self.positions, &self.position_key, next.encode())?;
         store::write(self.db, &batch, self.sync)?;
         self.progress = next;
         batch.clear();

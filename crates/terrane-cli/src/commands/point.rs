@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read, Write};
 
 use std::time::Duration;
 
-use terrane::{Batch, Kind, Options, Sync, counter};
+use terrane::{Batch, Durability, Kind, Options, counter};
 
 use super::store::{self, Access, close, end, open_table, start};
 use super::{consent, functions};
@@ -133,6 +133,6 @@ pub(super) fn delete_range(
     close(engine, db)
 }
 
-fn sync(wanted: bool) -> Sync {
-    if wanted { Sync::Yes } else { Sync::No }
+fn sync(wanted: bool) -> Durability {
+    if wanted { Durability::Synced } else { Durability::Buffered }
 }

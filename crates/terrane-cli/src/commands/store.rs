@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use terrane::{Batch, Db, Kind, Options, Sync, Table, TableOptions};
+use terrane::{Batch, Db, Durability, Kind, Options, Table, TableOptions};
 
 use super::functions;
 use crate::arguments::{Engine, Place, Range};
@@ -128,7 +128,7 @@ pub(super) fn table_as(db: &Db, name: &str, options: &[(String, String)]) -> Res
 
 /// Writes a batch; where it is too large for the memory that the command gives the engine, the error says how
 /// much memory is enough.
-pub(super) fn write(db: &Db, batch: &Batch, sync: Sync) -> Result<(), Failure> {
+pub(super) fn write(db: &Db, batch: &Batch, sync: Durability) -> Result<(), Failure> {
     let Err(error) = db.write(batch, sync) else { return Ok(()) };
     let options = db.options();
     let most = options.write_memory_bytes / BATCH_SHARE;

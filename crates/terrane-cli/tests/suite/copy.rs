@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::Shell;
-use terrane::{Batch, Db, Sync, TableOptions};
+use terrane::{Batch, Db, Durability, TableOptions};
 
 /// Our own library, which cargo puts beside the tests.
 fn ours() -> PathBuf {
@@ -152,10 +152,10 @@ fn native_source(shell: &Shell, count: u32) {
     let more = db.create_table("more", &TableOptions::new()).unwrap();
     let mut batch = Batch::new();
     for n in 0..count {
-        batch.put(db.default_table(), &n.to_be_bytes(), n.to_string().as_bytes()).unwrap();
-        batch.put(&more, &n.to_be_bytes(), b"v").unwrap();
+        batch.put(db.default_table(), n.to_be_bytes(), n.to_string().as_bytes()).unwrap();
+        batch.put(&more, n.to_be_bytes(), b"v").unwrap();
     }
-    db.write(&batch, Sync::Yes).unwrap();
+    db.write(&batch, Durability::Synced).unwrap();
     db.close().unwrap();
 }
 
@@ -191,7 +191,7 @@ fn state_after(shell: &Shell, count: u32) {
     }
     let mut batch = Batch::new();
     batch.put(&positions, &key, state.to_string().as_bytes()).unwrap();
-    db.write(&batch, Sync::Yes).unwrap();
+    db.write(&batch, Durability::Synced).unwrap();
     db.close().unwrap();
 }
 
@@ -211,7 +211,7 @@ fn a_copy_goes_on_where_it_was_and_is_compared_as_a_whole() {
     // What is not as in the source is found, and named.
     state_after(&shell, 250);
     let db = Db::open(shell.path("new")).unwrap();
-    db.put(&7u32.to_be_bytes(), b"other").unwrap();
+    db.put(7u32.to_be_bytes(), b"other").unwrap();
     db.close().unwrap();
     shell.fails(&line, 3, &["\"default\"", "not what the source gave"]);
     // A source that was written to is another one.

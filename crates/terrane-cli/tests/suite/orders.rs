@@ -70,7 +70,7 @@ fn what_missing_functions_order_is_checked_whole() {
     let db = Db::open_with_functions(shell.path("db"), &Options::default(), functions).unwrap();
     let own = TableOptions::new().set("key_order", "test.inverted").unwrap();
     let table = db.create_table("inverted", &own).unwrap();
-    (0..300u32).for_each(|number| table.put(&number.to_be_bytes(), b"v").unwrap());
+    (0..300u32).for_each(|number| table.put(number.to_be_bytes(), b"v").unwrap());
     db.flush().unwrap();
     db.close().unwrap();
     let checked = shell.ok("check db");

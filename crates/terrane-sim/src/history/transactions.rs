@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use terrane::{Concurrency, Isolation, Kind, Result, Sync, Transaction, TransactionOptions};
+use terrane::{Concurrency, Durability, Isolation, Kind, Result, Transaction, TransactionOptions};
 
 use super::History;
 use crate::model::Change;
@@ -222,7 +222,7 @@ impl History {
             _ => {
                 // A read-only transaction is of the moment that it read.
                 let is_stale = is_stale && !changes.is_empty();
-                let committed = attempt.running.commit(Sync::No);
+                let committed = attempt.running.commit(Durability::Buffered);
                 if self.judge("a commit", committed, is_stale)?.is_some() && !changes.is_empty() {
                     self.model.write(&changes);
                 }
@@ -240,13 +240,13 @@ impl History {
                 TransactionOptions { lock_timeout: Duration::ZERO, ..TransactionOptions::default() };
             let mut other = self.db().transaction(&options)?;
             other.put(self.db().default_table(), key, b"other")?;
-            let error = other.commit(Sync::No).expect_err("what is prepared has locked it");
+            let error = other.commit(Durability::Buffered).expect_err("what is prepared has locked it");
             assert_eq!(error.kind(), Kind::TimedOut, "{}: {error}", self.place());
         }
         if self.numbers.below(3) == 0 {
             return self.db().rollback_prepared(&name);
         }
-        self.db().commit_prepared(&name, Sync::No)?;
+        self.db().commit_prepared(&name, Durability::Buffered)?;
         if !changes.is_empty() {
             self.model.write(&changes);
         }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use terrane::{Batch, Db, Error, Kind, Result, Snapshot, Sync, Table, TableOptions};
+use terrane::{Batch, Db, Durability, Error, Kind, Result, Snapshot, Table, TableOptions};
 use terrane_base::Rng;
 
 use super::history::{At, KEYS, Op, TABLES};
@@ -141,7 +141,7 @@ impl Caller {
 
     /// The sync setting of a write: without a journal no write can ask for a sync.
     pub(super) fn sync(&self, wants: bool) -> Sync {
-        if wants && self.has_journal { Sync::Yes } else { Sync::No }
+        if wants && self.has_journal { Durability::Synced } else { Durability::Buffered }
     }
 
     pub(super) fn key(&self, number: u64) -> Vec<u8> {
@@ -225,7 +225,7 @@ impl Caller {
                 batch.put(&table, &key, &value)?;
                 self.rows.insert((place, key), value);
             }
-            self.db.write(&batch, Sync::No)?;
+            self.db.write(&batch, Durability::Buffered)?;
         }
         self.compare_all(place, &table, false)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane::{
-    Batch, ChangeKind, CompactionFilter, Db, FilterDecision, Follower, Functions, Kind, Result, Sync,
+    Batch, ChangeKind, CompactionFilter, Db, Durability, FilterDecision, Follower, Functions, Kind, Result,
     TableOptions,
 };
 use terrane_base::Rng;
@@ -98,7 +98,7 @@ impl Caller {
             let value = self.value(50 + round);
             let mut batch = Batch::new();
             batch.put(&table, &key, &value)?;
-            numbers.push(self.db.write(&batch, Sync::No)?);
+            numbers.push(self.db.write(&batch, Durability::Buffered)?);
             self.rows.insert((place, key.clone()), value.clone());
             written.push(value);
         }

@@ -1,6 +1,6 @@
 //! The end of a transaction: commit, rollback, or prepare and then either; and its effect on the model.
 
-use terrane::{Sync, Transaction};
+use terrane::{Durability, Transaction};
 
 use super::{Over, RunningTransaction, Step};
 use crate::draft::mark;
@@ -33,7 +33,7 @@ impl RunningTransaction<'_> {
     fn commit(mut self, running: Transaction) -> Step {
         let refusal = self.refusal();
         let sync = self.numbers.one_in(8) && self.runner.has_journal;
-        let mode = if sync { Sync::Yes } else { Sync::No };
+        let mode = if sync { Durability::Synced } else { Durability::Buffered };
         if refusal.is_some() || self.overlay.is_empty() {
             self.runner.make_room();
             let now = self.runner.model.borrow().now();

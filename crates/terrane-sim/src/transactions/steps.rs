@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use terrane::{Kind, Sync, Table, Transaction};
+use terrane::{Durability, Kind, Table, Transaction};
 use terrane_base::Rng;
 use terrane_base::env::Clock as _;
 
@@ -216,7 +216,7 @@ impl RunningTransaction<'_> {
         let (db, options) = (self.runner.db(), random_options(&mut self.later));
         let wanted = db.transaction(&options).and_then(|mut other| {
             other.put(&db.table(table)?, key, b"other")?;
-            other.commit(Sync::No)
+            other.commit(Durability::Buffered)
         });
         self.runner.did("transaction: wanted by another one");
         match wanted {

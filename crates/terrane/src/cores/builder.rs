@@ -43,6 +43,14 @@ impl CoresBuilder {
     }
 
     /// Number of cores, 1 to 1024. Default: the number of threads that can run at once.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let cores = terrane::cores::Cores::builder(&db).cores(2).table(table).build()?;
+    /// assert_eq!(cores.len(), 2);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn cores(mut self, cores: usize) -> Self {
         self.cores = Some(cores);
@@ -50,6 +58,14 @@ impl CoresBuilder {
     }
 
     /// Gives a table, whole, to a core. Partitions go to cores in turn, in the order in which they are named.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let cores = terrane::cores::Cores::builder(&db).cores(2).table(table).build()?;
+    /// assert_eq!(cores.core_of(table, "k")?, 0);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn table(self, table: &Table) -> Self {
         self.ranges(table, &[])
@@ -57,6 +73,14 @@ impl CoresBuilder {
 
     /// Divides a table at ascending `splits` into ranges that are assigned to cores in turn: the keys below
     /// the first split, those below the second, and so on.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let cores = terrane::cores::Cores::builder(&db).cores(2).ranges(table, &[b"m"]).build()?;
+    /// assert_eq!((cores.core_of(table, "a")?, cores.core_of(table, "z")?), (0, 1));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn ranges(mut self, table: &Table, splits: &[&[u8]]) -> Self {
         self.tables.push((table.clone(), splits.iter().map(|split| split.to_vec()).collect()));
@@ -66,6 +90,13 @@ impl CoresBuilder {
     /// Requests of a session at one core that may be unanswered or not yet collected: a power of two from 2
     /// to 65,536. Default: 256. Slots keep their buffers up to 4 KiB each; beyond that requests and answers
     /// take what their bytes take.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let cores = terrane::cores::Cores::builder(&db).cores(2).table(table).slots(64).build()?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn slots(mut self, slots: usize) -> Self {
         self.slots = slots;
@@ -74,6 +105,13 @@ impl CoresBuilder {
 
     /// Returns true if a session that waits serves the cores it waits for when their owners sleep, instead of
     /// waking them. Default: yes.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let cores = terrane::cores::Cores::builder(&db).cores(2).table(table).helping(false).build()?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn helping(mut self, helping: bool) -> Self {
         self.helps = helping;
@@ -82,6 +120,13 @@ impl CoresBuilder {
 
     /// Returns true if the owner of core `n` is bound to the `n`-th processor that the process may use, where
     /// the system allows it. Default: no.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let cores = terrane::cores::Cores::builder(&db).cores(2).table(table).pinned(true).build()?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
@@ -89,6 +134,13 @@ impl CoresBuilder {
     }
 
     /// Returns true if reads of hot partitions are served by every core. Default: yes.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let cores = terrane::cores::Cores::builder(&db).cores(2).table(table).spreading(false).build()?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn spreading(mut self, spreading: bool) -> Self {
         self.spreads = spreading;
@@ -96,6 +148,14 @@ impl CoresBuilder {
     }
 
     /// Starts the owners.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let cores = terrane::cores::Cores::builder(&db).table(table).build()?;
+    /// assert!(terrane::cores::Cores::builder(&db).cores(0).build().is_err());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` for a number out of range, a table of another database or one named twice, splits that do

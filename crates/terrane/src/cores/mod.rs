@@ -28,8 +28,8 @@
 //! let users = db.table_or_create("users")?;
 //! let cores = Cores::builder(&db).cores(2).table(db.default_table()).ranges(&users, &[b"m"]).build()?;
 //! let mut session = cores.session()?; // one for each thread
-//! session.put(&users, b"ada", b"1815", terrane::Sync::No)?;
-//! let asked = session.get(&users, b"ada")?; // sees the put: one session, one partition
+//! session.put(&users, "ada", "1815", terrane::Durability::Buffered)?;
+//! let asked = session.get(&users, "ada")?; // sees the put: one session, one partition
 //! session.finish(&mut |ticket, answer| match answer {
 //!     Ok(Answer::Value(value)) if ticket == asked => assert_eq!(value, Some(&b"1815"[..])),
 //!     Ok(_) => {}
@@ -114,12 +114,32 @@ pub struct Cores {
 
 impl Cores {
     /// The mode over `db`, to be set up.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// assert_eq!(cores.len(), 2);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn builder(db: &Db) -> CoresBuilder {
         CoresBuilder::new(db)
     }
 
     /// A way in for one thread.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// session.put(table, "k", "v", terrane::Durability::Buffered)?;
+    /// session.finish(&mut |_, answer| assert!(answer.is_ok()));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Cancelled` after [`Cores::close`].
@@ -131,12 +151,30 @@ impl Cores {
     }
 
     /// Number of cores.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// assert_eq!(cores.len(), 2);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.desks.len()
     }
 
     /// Never: there is at least one core.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// assert!(!cores.is_empty());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.shared.desks.is_empty()
@@ -144,22 +182,49 @@ impl Cores {
 
     /// The core that owns `key` of `table`, from 0.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// assert_eq!(cores.core_of(table, "k")?, 0); // the first of the two has the whole table
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `Invalid` for a table that was not named to the builder.
-    pub fn core_of(&self, table: &Table, key: &[u8]) -> Result<usize> {
-        table.encoding(key, |key| Ok(self.shared.ownership.home(table, key)?.core))
+    pub fn core_of(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<usize> {
+        table.encoding(key.as_ref(), |key| Ok(self.shared.ownership.home(table, key)?.core))
     }
 
     /// Returns true if the partition of `key` is hot, so that every core serves its reads.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// assert!(!cores.is_spread(table, "k")?); // nothing was asked for yet
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Cores::core_of`].
-    pub fn is_spread(&self, table: &Table, key: &[u8]) -> Result<bool> {
-        let home = table.encoding(key, |key| self.shared.ownership.home(table, key))?;
+    pub fn is_spread(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
+        let home = table.encoding(key.as_ref(), |key| self.shared.ownership.home(table, key))?;
         Ok(self.shared.load.is_spread(home.partition))
     }
 
     /// Number of requests that each core has answered.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// assert_eq!(cores.served(), [0, 0]);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn served(&self) -> Vec<u64> {
         self.shared.desks.iter().map(|desk| desk.served()).collect()
@@ -168,6 +233,15 @@ impl Cores {
     /// Refuses new requests, does and answers all that were accepted, and ends the owner threads. Dropping
     /// does the same. Answers are still collected by the sessions, which keep the database open until they
     /// are dropped.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// cores.close();
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn close(self) {
         drop(self);
     }

@@ -137,18 +137,66 @@ pub struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// Number of values.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::{Answer, Cores};
+    /// table.put("b", "2")?;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// session.scan(table, "a", 10)?;
+    /// session.finish(&mut |_, answer| {
+    ///     if let Ok(Answer::Rows(rows)) = answer {
+    ///         assert_eq!(rows.len(), 1);
+    ///     }
+    /// });
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len() / 2
     }
 
     /// Returns true if there is none.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::{Answer, Cores};
+    /// table.put("b", "2")?;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// session.scan(table, "a", 10)?;
+    /// session.finish(&mut |_, answer| {
+    ///     if let Ok(Answer::Rows(rows)) = answer {
+    ///         assert!(!rows.is_empty());
+    ///     }
+    /// });
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
     /// Keys and values.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::{Answer, Cores};
+    /// table.put("b", "2")?;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// session.scan(table, "a", 10)?;
+    /// session.finish(&mut |_, answer| {
+    ///     if let Ok(Answer::Rows(rows)) = answer {
+    ///         assert_eq!(rows.iter().next(), Some((&b"b"[..], &b"2"[..])));
+    ///     }
+    /// });
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         let mut pieces = pieces(self.bytes, self.ends);
         std::iter::from_fn(move || Some((pieces.next()?, pieces.next()?)))

@@ -2,25 +2,21 @@
 //!
 //! Submitted requests are published together, when [`PUBLISH`] requests of a lane have accumulated or the
 //! session asks for answers, so that client and core exchange shared cache lines once for all of them.
-//!
-//! A waiting session checks for answers, serves a core that no thread serves, spins, and finally sleeps on
-//! its bell, after it has woken every core from which it awaits an answer.
+
+mod wait;
 
 use std::sync::Arc;
 
-use terrane_base::sync::spin;
 use terrane_base::{Error, Kind, Result, SeqNo};
 
 use super::lane::{Bell, Client, Taken};
 use super::ownership::Home;
 use super::request::{Answer, Ask, Slot};
 use super::{Shared, closed};
-use crate::{Batch, Sync};
+use crate::{Batch, Durability};
 
 /// Requests that are handed over together, at least.
 const PUBLISH: u64 = 16;
-/// Turns of waiting before a session sleeps.
-const SPIN_TURNS: u32 = 96;
 
 /// The name of a request within its session, from 0 in the order of submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +24,17 @@ pub struct Ticket(u64);
 
 impl Ticket {
     /// The number.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// assert_eq!(session.get(table, "k")?.number(), 0);
+    /// assert_eq!(session.get(table, "l")?.number(), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn number(self) -> u64 {
         self.0
@@ -71,13 +78,27 @@ impl Session {
 
     /// Applies a batch whose keys all belong to one core, all or nothing. Answer: [`Answer::Written`].
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// let mut batch = terrane::Batch::new();
+    /// batch.put(table, "a", "1")?;
+    /// batch.put(table, "b", "2")?;
+    /// session.write(&batch, terrane::Durability::Buffered)?;
+    /// session.finish(&mut |_, answer| assert!(answer.is_ok()));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Session::get`] and [`Db::write`](crate::Db::write), and `Invalid` for keys of several cores: use
     /// `write_across`.
-    pub fn write(&mut self, batch: &Batch, sync: Sync) -> Result<Ticket> {
+    pub fn write(&mut self, batch: &Batch, durability: Durability) -> Result<Ticket> {
         batch.check(self.shared.db.engine())?;
         let (core, places) = self.shared.ownership.home_of_batch(&batch.records)?;
-        self.write_to(core, sync, |slot| {
+        self.write_to(core, durability, |slot| {
             slot.ask = Ask::Batch;
             slot.rare.places = places;
             slot.batch.append(&batch.records)
@@ -87,18 +108,42 @@ impl Session {
     /// Applies any batch atomically in the calling thread, after all earlier requests of the session: it
     /// waits until these are answered. Returns its position in commit order.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// let mut batch = terrane::Batch::new();
+    /// batch.put(table, "a", "1")?;
+    /// session.write_across(&batch, terrane::Durability::Buffered)?;
+    /// assert!(table.contains("a")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Db::write`](crate::Db::write).
-    pub fn write_across(&mut self, batch: &Batch, sync: Sync) -> Result<SeqNo> {
+    pub fn write_across(&mut self, batch: &Batch, durability: Durability) -> Result<SeqNo> {
         if !terrane_base::planted!(AcrossTooEarly) {
             self.wait_until(|lane| lane.client.unanswered() == 0);
         }
-        self.shared.db.write(batch, sync)
+        self.shared.db.write(batch, durability)
     }
 
     // --- answers ---
 
     /// Requests whose answers were not collected yet.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// session.get(table, "k")?;
+    /// assert_eq!(session.outstanding(), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.lanes.iter().map(|lane| lane.client.unanswered() + lane.client.ready()).sum::<u64>() as usize
@@ -106,6 +151,17 @@ impl Session {
 
     /// Publishes submitted requests and wakes sleeping cores. [`Session::collect`], [`Session::wait`] and
     /// [`Session::finish`] do so too.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// session.get(table, "k")?;
+    /// session.flush(); // the core begins with it
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn flush(&mut self) {
         for (lane, desk) in self.lanes.iter_mut().zip(&self.shared.desks) {
             lane.client.publish();
@@ -118,12 +174,35 @@ impl Session {
 
     /// Calls `visit` with every answer that is there, those of one core in the order of their requests, and
     /// returns how many there were. Never waits.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// session.get(table, "k")?;
+    /// let answers = session.collect(&mut |_, answer| assert!(answer.is_ok()));
+    /// assert!(answers <= 1); // it may not be there yet
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn collect(&mut self, visit: &mut Visit<'_>) -> usize {
         self.flush();
         self.take(visit)
     }
 
     /// [`Session::collect`], but waits until an answer is there, unless nothing is outstanding.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// session.get(table, "k")?;
+    /// assert_eq!(session.wait(&mut |_, answer| assert!(answer.is_ok())), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn wait(&mut self, visit: &mut Visit<'_>) -> usize {
         if self.outstanding() > 0 {
             self.wait_for(|lanes| lanes.iter().any(|lane| lane.client.ready() > 0));
@@ -132,6 +211,18 @@ impl Session {
     }
 
     /// Waits for all answers and calls `visit` with them.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use terrane::cores::Cores;
+    /// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+    /// let mut session = cores.session()?;
+    /// session.get(table, "k")?;
+    /// session.get(table, "l")?;
+    /// assert_eq!(session.finish(&mut |_, answer| assert!(answer.is_ok())), 2);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn finish(&mut self, visit: &mut Visit<'_>) -> usize {
         let mut count = 0;
         while self.outstanding() > 0 {
@@ -199,7 +290,7 @@ impl Session {
     pub(super) fn write_to(
         &mut self,
         core: usize,
-        sync: Sync,
+        durability: Durability,
         fill: impl FnOnce(&mut Slot) -> Result<()>,
     ) -> Result<Ticket> {
         if self.has_spread {
@@ -210,69 +301,13 @@ impl Session {
         let ticket = self.submitted;
         let lane = &mut self.lanes[core];
         let position = lane.submit(ticket, |slot| {
-            slot.is_synced = sync.is_yes();
+            slot.is_synced = durability.is_synced();
             slot.batch.clear();
             fill(slot)
         })?;
         lane.written = position + 1;
         self.submitted += 1;
         Ok(Ticket(ticket))
-    }
-
-    /// Waits until every lane is as it should be.
-    fn wait_until(&mut self, is_over: impl Fn(&Lane) -> bool) {
-        self.wait_for(|lanes| lanes.iter().all(&is_over));
-    }
-
-    fn wait_for(&mut self, is_over: impl Fn(&[Lane]) -> bool) {
-        for lane in &mut self.lanes {
-            lane.client.publish();
-        }
-        if !self.shared.helps {
-            self.wake();
-        }
-        let mut turn = 0;
-        loop {
-            if self.look(&is_over) {
-                return;
-            }
-            if self.shared.helps && self.help() {
-                turn = 0;
-            } else if turn < SPIN_TURNS {
-                spin(turn);
-                turn += 1;
-            } else {
-                self.wake();
-                self.bell.announce();
-                if self.look(&is_over) {
-                    self.bell.cancel();
-                    return;
-                }
-                self.bell.sleep();
-                turn = 0;
-            }
-        }
-    }
-
-    #[inline]
-    fn look(&mut self, is_over: impl Fn(&[Lane]) -> bool) -> bool {
-        self.lanes.iter_mut().for_each(|lane| lane.client.look());
-        is_over(&self.lanes)
-    }
-
-    fn wake(&self) {
-        for (lane, desk) in self.lanes.iter().zip(&self.shared.desks) {
-            if lane.client.unanswered() > 0 {
-                desk.wake();
-            }
-        }
-    }
-
-    /// Serves a core that no thread serves and from which an answer is awaited; returns whether there was
-    /// one.
-    fn help(&self) -> bool {
-        let mut pairs = self.lanes.iter().zip(&self.shared.desks);
-        pairs.any(|(lane, desk)| lane.client.unanswered() > 0 && desk.help())
     }
 }
 

@@ -11,7 +11,7 @@ use terrane_engine::{ChangeKind, Concurrency, LockMode, Transaction as Core, Tra
 pub use terrane_engine::LockMark;
 
 use super::require_table;
-use crate::{Batch, Db, Snapshot, Sync, Table};
+use crate::{Batch, Db, Durability, Snapshot, Table};
 
 /// A transaction that knows keys and no values: its caller keeps the changes, does the reads, names the keys
 /// that it will change or has read, and passes the changes as a [`Batch`] at the end. For layers with their
@@ -26,11 +26,11 @@ use crate::{Batch, Db, Snapshot, Sync, Table};
 /// # let db = terrane::Db::open(dir.path().join("data"))?;
 /// let table = db.default_table();
 /// let mut transaction = db.bare_transaction(&terrane::TransactionOptions::default())?;
-/// transaction.lock(table, b"k", true)?;
-/// db.put(b"k", b"another's")?;
+/// transaction.lock(table, "k", true)?;
+/// db.put("k", "another's")?;
 /// let mut batch = terrane::Batch::new();
-/// batch.put(table, b"k", b"mine")?;
-/// let refused = transaction.commit(&batch, terrane::Sync::No).unwrap_err();
+/// batch.put(table, "k", "mine")?;
+/// let refused = transaction.commit(&batch, terrane::Durability::Buffered).unwrap_err();
 /// assert_eq!(refused.kind(), terrane::Kind::Conflict);
 /// # Ok(())
 /// # }
@@ -41,6 +41,13 @@ pub struct BareTransaction {
 
 impl BareTransaction {
     /// Its number, as errors of other transactions name it; unique while the database is open.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// let transaction = db.bare_transaction(&terrane::TransactionOptions::default())?;
+    /// println!("transaction {}", transaction.id());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn id(&self) -> u64 {
         self.core.id()
@@ -48,6 +55,15 @@ impl BareTransaction {
 
     /// The moment after which no other writer may have changed its keys; `None` at
     /// [`Isolation::ReadCommitted`](crate::Isolation::ReadCommitted), where that is the moment of each lock.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let transaction = db.bare_transaction(&terrane::TransactionOptions::default())?;
+    /// let snapshot = transaction.snapshot().expect("of the default level");
+    /// assert!(!snapshot.contains(table, "k")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn snapshot(&self) -> Option<Snapshot> {
         self.core.snapshot().map(|pin| Snapshot { pin: pin.clone() })
@@ -56,11 +72,26 @@ impl BareTransaction {
     /// Has `key` for this transaction until its end; `exclusive`: alone. An optimistic transaction takes no
     /// lock, but notices at its commit if another writer changed the key.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.bare_transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.lock(table, "k", true)?;
+    /// let mut batch = terrane::Batch::new();
+    /// batch.put(table, "k", "v")?;
+    /// transaction.commit(&batch, terrane::Durability::Buffered)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: the key is not locked, other locks stay. `Full` beyond
     /// the limits of the transaction, `Invalid` for a bad key or a table of another database, `NotFound` if
     /// the table was dropped.
-    pub fn lock(&mut self, table: &Table, key: &[u8], exclusive: bool) -> Result<()> {
+    pub fn lock(&mut self, table: &Table, key: impl AsRef<[u8]>, exclusive: bool) -> Result<()> {
+        self.lock_bytes(table, key.as_ref(), exclusive)
+    }
+
+    fn lock_bytes(&mut self, table: &Table, key: &[u8], exclusive: bool) -> Result<()> {
         terrane_base::key::check_key(key)?;
         require_table(&self.core, table)?;
         self.core.check_limits(1, key.len() as u64)?;
@@ -74,18 +105,45 @@ impl BareTransaction {
 
     /// Returns true if it has taken longer than [`TransactionOptions::expires_after`] allows: what fails with
     /// `TooOld` fails for that.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// let transaction = db.bare_transaction(&terrane::TransactionOptions::default())?;
+    /// assert!(!transaction.has_expired()); // without a limit it never does
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn has_expired(&self) -> bool {
         self.core.has_expired()
     }
 
     /// Marks this moment, for [`BareTransaction::release_since`].
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.bare_transaction(&terrane::TransactionOptions::default())?;
+    /// let mark = transaction.mark();
+    /// transaction.lock(table, "k", true)?;
+    /// transaction.release_since(mark);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn mark(&mut self) -> LockMark {
         self.core.mark()
     }
 
     /// Releases the keys that were first locked after a mark. The caller must also undo the changes since
     /// then. A shared lock that became exclusive after the mark stays.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.bare_transaction(&terrane::TransactionOptions::default())?;
+    /// let mark = transaction.mark();
+    /// transaction.lock(table, "k", true)?;
+    /// transaction.release_since(mark); // the key is free again
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn release_since(&mut self, mark: LockMark) {
         self.core.release_since(mark);
     }
@@ -94,16 +152,38 @@ impl BareTransaction {
     /// batch that are not locked yet. After success the transaction is over and must be dropped; if it fails,
     /// the transaction is unchanged.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.bare_transaction(&terrane::TransactionOptions::default())?;
+    /// let mut batch = terrane::Batch::new();
+    /// batch.put(table, "k", "v")?;
+    /// transaction.commit(&batch, terrane::Durability::Synced)?;
+    /// assert!(table.contains("k")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Transaction::commit`](crate::Transaction::commit).
-    pub fn commit(&mut self, batch: &Batch, sync: Sync) -> Result<SeqNo> {
+    pub fn commit(&mut self, batch: &Batch, durability: Durability) -> Result<SeqNo> {
         batch.check(self.core.engine())?;
-        self.core.try_commit(&batch.records, sync.is_yes())
+        self.core.try_commit(&batch.records, durability.is_synced())
     }
 
     /// Makes the changes of `batch` ready to be committed under `name`, as
     /// [`Transaction::prepare`](crate::Transaction::prepare). After it has succeeded the transaction is over
     /// and is to be dropped; if it fails, the transaction is as it was.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.bare_transaction(&terrane::TransactionOptions::default())?;
+    /// let mut batch = terrane::Batch::new();
+    /// batch.put(table, "k", "v")?;
+    /// transaction.prepare("payment 7", &batch)?;
+    /// assert_eq!(db.prepared(), ["payment 7"]);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Transaction::prepare`](crate::Transaction::prepare).
@@ -123,6 +203,16 @@ impl fmt::Debug for BareTransaction {
 impl Db {
     /// Begins a transaction whose changes the caller keeps.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.bare_transaction(&terrane::TransactionOptions::default())?;
+    /// let mut batch = terrane::Batch::new();
+    /// batch.put(table, "k", "v")?;
+    /// transaction.commit(&batch, terrane::Durability::Buffered)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Db::transaction`].
     #[track_caller]
@@ -133,17 +223,44 @@ impl Db {
     /// As [`Db::commit_prepared`], with the changes of `more` after the prepared ones, atomically. Keys of
     /// `more` that are not locked yet are locked for it, as for a write.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.bare_transaction(&terrane::TransactionOptions::default())?;
+    /// let mut batch = terrane::Batch::new();
+    /// batch.put(table, "k", "v")?;
+    /// transaction.prepare("payment 7", &batch)?;
+    /// let mut more = terrane::Batch::new();
+    /// more.put(table, "payment 7", "paid")?;
+    /// db.commit_prepared_with("payment 7", &more, terrane::Durability::Synced)?;
+    /// assert!(table.contains("k")? && table.contains("payment 7")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Db::commit_prepared`] and [`Db::write`]; `TimedOut`, `Deadlock` if other transactions hold the
     /// locks; `Invalid` for range deletes. It stays prepared then.
-    pub fn commit_prepared_with(&self, name: &str, more: &Batch, sync: Sync) -> Result<SeqNo> {
+    pub fn commit_prepared_with(&self, name: &str, more: &Batch, durability: Durability) -> Result<SeqNo> {
         more.check(self.engine())?;
-        self.engine().commit_prepared(name, &more.records, sync.is_yes())
+        self.engine().commit_prepared(name, &more.records, durability.is_synced())
     }
 
     /// Tells the changes that are prepared under `name`, in their order, each with the number of its table;
     /// log data with 4,294,967,295. Those of tables that were dropped since are left out, as they are at the
     /// commit.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.bare_transaction(&terrane::TransactionOptions::default())?;
+    /// let mut batch = terrane::Batch::new();
+    /// batch.put(table, "k", "v")?;
+    /// transaction.prepare("payment 7", &batch)?;
+    /// let mut count = 0;
+    /// db.prepared_changes("payment 7", &mut |_table, _change| count += 1)?;
+    /// assert_eq!(count, 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `NotFound` if nothing is prepared under the name; `Corrupt`, `Io`.

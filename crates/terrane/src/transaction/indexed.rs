@@ -1,17 +1,21 @@
 //! A write batch that can be read: an index over its own records.
 
+// In the order of the documentation page.
+mod write;
+
 mod read;
 
-use std::collections::BTreeMap;
-use std::ops::{Bound, Range};
-use std::time::Duration;
+mod savepoints;
 
-use terrane_base::record::{Header, Record};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use terrane_base::record::Header;
 use terrane_base::{Collation, OrderedMap, RecordKind, Result, SeqNo, TableId, ordered_map};
 
 use crate::batch::Mark;
 use crate::transaction::deleted::Deleted;
-use crate::{Batch, Db, Sync, Table};
+use crate::{Batch, Db, Durability, Table};
 
 /// The effect of one record of a batch on its key.
 #[derive(Clone, Debug)]
@@ -110,17 +114,17 @@ enum Undo {
 /// # let dir = tempfile::tempdir().expect("temporary directory");
 /// # let db = terrane::Db::open(dir.path().join("data"))?;
 /// let table = db.default_table();
-/// db.put(b"a", b"1")?;
+/// db.put("a", "1")?;
 /// let mut batch = terrane::IndexedBatch::new();
-/// batch.put(table, b"b", b"2")?;
+/// batch.put(table, "b", "2")?;
 /// batch.set_savepoint();
-/// batch.delete(table, b"a")?;
-/// assert!(batch.get(table, b"a")?.is_none()); // its own delete
+/// batch.delete(table, "a")?;
+/// assert!(batch.get(table, "a")?.is_none()); // its own delete
 /// batch.rollback_to_savepoint()?;
-/// assert!(batch.get(table, b"a")?.is_some()); // what the database has
+/// assert!(batch.get(table, "a")?.is_some()); // what the database has
 /// let keys: Vec<_> = batch.range(table, ..).map(|row| row.map(|(key, _)| key)).collect::<Result<_, _>>()?;
 /// assert_eq!(keys, [b"a", b"b"]);
-/// batch.write(&db, terrane::Sync::No)?;
+/// batch.write(&db, terrane::Durability::Buffered)?;
 /// # Ok(())
 /// # }
 /// ```
@@ -136,95 +140,13 @@ pub struct IndexedBatch {
 
 impl IndexedBatch {
     /// An empty batch.
+    ///
+    /// ```
+    /// assert!(terrane::IndexedBatch::new().is_empty());
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Sets `key` to `value` in `table`.
-    ///
-    /// # Errors
-    /// As [`Batch::put`].
-    pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
-        self.add(table, |batch| batch.put(table, key, value))
-    }
-
-    /// As [`Batch::put_with_ttl`].
-    ///
-    /// # Errors
-    /// As [`Batch::put_with_ttl`].
-    pub fn put_with_ttl(&mut self, table: &Table, key: &[u8], value: &[u8], ttl: Duration) -> Result<()> {
-        self.add(table, |batch| batch.put_with_ttl(table, key, value, ttl))
-    }
-
-    /// As [`Batch::put_until`].
-    ///
-    /// # Errors
-    /// As [`Batch::put`].
-    pub fn put_until(&mut self, table: &Table, key: &[u8], value: &[u8], until: Duration) -> Result<()> {
-        self.add(table, |batch| batch.put_until(table, key, value, until))
-    }
-
-    /// Has the merge operator of `table` fold `operand` with what `key` has; see [`Table::merge`].
-    ///
-    /// # Errors
-    /// As [`Batch::merge`].
-    pub fn merge(&mut self, table: &Table, key: &[u8], operand: &[u8]) -> Result<()> {
-        self.add(table, |batch| batch.merge(table, key, operand))
-    }
-
-    /// Removes `key` from `table`; fine if it is not there.
-    ///
-    /// # Errors
-    /// As [`Batch::put`].
-    pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
-        self.add(table, |batch| batch.delete(table, key))
-    }
-
-    /// Removes `key`, which was put at most once since it was last removed, from `table`; see
-    /// [`Table::single_delete`].
-    ///
-    /// # Errors
-    /// As [`Batch::put`].
-    pub fn single_delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
-        self.add(table, |batch| batch.single_delete(table, key))
-    }
-
-    /// Adds data for readers of changes, which no read of the batch sees; see [`Batch::log_data`].
-    ///
-    /// # Errors
-    /// As [`Batch::log_data`].
-    pub fn log_data(&mut self, data: &[u8]) -> Result<()> {
-        self.batch.log_data(data)
-    }
-
-    /// Removes every key from `start` to before `end` from `table`, but not what this batch puts there later.
-    ///
-    /// # Errors
-    /// As [`Batch::delete_range`].
-    pub fn delete_range(&mut self, table: &Table, start: &[u8], end: &[u8]) -> Result<()> {
-        let at = self.batch.bytes();
-        self.batch.delete_range(table, start, end)?;
-        let (record, _) =
-            Record::decode(&self.batch.records.bytes()[at..]).expect("a batch holds whole records");
-        // As stored keys.
-        let (start, end) = (record.key.to_vec(), record.value.to_vec());
-        let id = table.id();
-        let index = self.index.entry(id).or_insert_with(|| TableIndex::of(table));
-        let before = index.deleted.clone();
-        index.deleted.add(&start, &end);
-        let within = index.keys.range(Bound::Included(&start), Bound::Excluded(&end));
-        let within: Vec<_> = within.map(|(key, _)| key.clone()).collect();
-        // Not found again: the comparator contradicts itself.
-        let gone = within.into_iter().filter_map(|key| {
-            let change = index.keys.remove(&key)?;
-            Some(Undo::Key(id, key, Some(change)))
-        });
-        let gone: Vec<_> = gone.collect();
-        self.key_count -= gone.len() as u64;
-        self.note_undo(Undo::Deleted(id, before));
-        gone.into_iter().for_each(|undo| self.note_undo(undo));
-        Ok(())
     }
 
     fn note_undo(&mut self, undo: Undo) {
@@ -253,36 +175,78 @@ impl IndexedBatch {
     }
 
     /// Number of changes, including those that a later one hides.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "k", "1")?;
+    /// batch.put(table, "k", "2")?;
+    /// assert_eq!(batch.len(), 2);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.batch.len()
     }
 
     /// Number of keys that it changes individually; keys in a range that it deletes later do not count.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "k", "1")?;
+    /// batch.put(table, "k", "2")?;
+    /// assert_eq!(batch.key_count(), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn key_count(&self) -> u64 {
         self.key_count
     }
 
     /// Returns true if it holds no change.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.delete(table, "k")?;
+    /// assert!(!batch.is_empty());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.batch.is_empty()
     }
 
     /// Bytes of the changes as they are journaled.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "k", [0; 1000])?;
+    /// assert!(batch.bytes() > 1000);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.batch.bytes()
     }
 
-    /// Number of savepoints.
-    #[must_use]
-    pub fn savepoint_count(&self) -> usize {
-        self.savepoints.len()
-    }
-
     /// Removes every change and every savepoint.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "k", "v")?;
+    /// batch.clear();
+    /// assert!(batch.get(table, "k")?.is_none());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn clear(&mut self) {
         self.batch.clear();
         self.index.clear();
@@ -291,47 +255,23 @@ impl IndexedBatch {
         self.key_count = 0;
     }
 
-    /// Marks this moment, to go back to it.
-    pub fn set_savepoint(&mut self) {
-        self.savepoints.push(Savepoint { batch: self.batch.mark(), undo: self.undo.len() });
-    }
-
-    /// Takes back every change since the last savepoint, which goes.
-    ///
-    /// # Errors
-    /// `Invalid` if none is set.
-    pub fn rollback_to_savepoint(&mut self) -> Result<()> {
-        let savepoint = self.savepoints.pop().ok_or_else(no_savepoint)?;
-        for undo in self.undo.drain(savepoint.undo..).rev() {
-            let (Undo::Key(table, ..) | Undo::Operand(table, _) | Undo::Deleted(table, _)) = &undo;
-            let index = self.index.get_mut(table).expect("what was noted is in the index");
-            let before = index.keys.len();
-            index.take_back(undo);
-            self.key_count = self.key_count + index.keys.len() as u64 - before as u64;
-        }
-        self.batch.truncate(&savepoint.batch);
-        Ok(())
-    }
-
-    /// Forgets the last savepoint; the changes since stay.
-    ///
-    /// # Errors
-    /// `Invalid` if none is set.
-    pub fn pop_savepoint(&mut self) -> Result<()> {
-        self.savepoints.pop().ok_or_else(no_savepoint)?;
-        if self.savepoints.is_empty() {
-            self.undo.clear();
-        }
-        Ok(())
-    }
-
     /// Writes the changes to the database, all or nothing, and keeps them here. Returns their position in the
     /// order of commits.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "k", "v")?;
+    /// batch.write(&db, terrane::Durability::Synced)?;
+    /// assert!(table.contains("k")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Db::write`].
-    pub fn write(&self, db: &Db, sync: Sync) -> Result<SeqNo> {
-        db.write(&self.batch, sync)
+    pub fn write(&self, db: &Db, durability: Durability) -> Result<SeqNo> {
+        db.write(&self.batch, durability)
     }
 }
 
@@ -383,8 +323,3 @@ impl TableIndex {
 
 /// Changes of a range, in order.
 pub(crate) type Changes<'b> = Option<ordered_map::Range<'b, Change, Vec<u8>, Collation>>;
-
-#[cold]
-fn no_savepoint() -> terrane_base::Error {
-    terrane_base::Error::invalid("no savepoint is set: set one first")
-}

@@ -8,6 +8,7 @@
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
+use std::iter::FusedIterator;
 
 use terrane_base::{Error, Result};
 use terrane_engine::{Bounds, PinnedRange, ScanId};
@@ -172,6 +173,38 @@ impl<'b> BatchIter<'b> {
     }
 }
 
+impl<'b> BatchIter<'b> {
+    /// The keys alone.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "a", "1")?;
+    /// let keys: Vec<Vec<u8>> = batch.range(table, ..).keys().collect::<terrane::Result<_>>()?;
+    /// assert_eq!(keys, [b"a"]);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    pub fn keys(self) -> impl DoubleEndedIterator<Item = Result<Vec<u8>>> + FusedIterator + use<'b> {
+        self.map(|row| row.map(|(key, _)| key))
+    }
+
+    /// The values alone, in the order of their keys.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "a", "1")?;
+    /// let values: Vec<Vec<u8>> = batch.range(table, ..).values().collect::<terrane::Result<_>>()?;
+    /// assert_eq!(values, [b"1"]);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    pub fn values(self) -> impl DoubleEndedIterator<Item = Result<Vec<u8>>> + FusedIterator + use<'b> {
+        self.map(|row| row.map(|(_, value)| value))
+    }
+}
+
 impl BatchIter<'_> {
     /// A row with its key as users know it. After an error the iterator ends.
     fn decoded(&mut self, row: Result<Row>) -> Result<Row> {
@@ -201,6 +234,8 @@ impl DoubleEndedIterator for BatchIter<'_> {
     }
 }
 
+impl FusedIterator for BatchIter<'_> {}
+
 /// The rows of a range as a transaction sees them. Of a serializable transaction it keeps which part was
 /// seen.
 pub struct TransactionIter<'t> {
@@ -212,6 +247,38 @@ pub struct TransactionIter<'t> {
     /// The last key from the front and from the back, encoded.
     pub(super) seen: [Option<Vec<u8>>; 2],
     pub(super) is_whole: bool,
+}
+
+impl<'t> TransactionIter<'t> {
+    /// The keys alone.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "a", "1")?;
+    /// let keys: Vec<Vec<u8>> = transaction.range(table, ..)?.keys().collect::<terrane::Result<_>>()?;
+    /// assert_eq!(keys, [b"a"]);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    pub fn keys(self) -> impl DoubleEndedIterator<Item = Result<Vec<u8>>> + FusedIterator + use<'t> {
+        self.map(|row| row.map(|(key, _)| key))
+    }
+
+    /// The values alone, in the order of their keys.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "a", "1")?;
+    /// let values: Vec<Vec<u8>> = transaction.range(table, ..)?.values().collect::<terrane::Result<_>>()?;
+    /// assert_eq!(values, [b"1"]);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    pub fn values(self) -> impl DoubleEndedIterator<Item = Result<Vec<u8>>> + FusedIterator + use<'t> {
+        self.map(|row| row.map(|(_, value)| value))
+    }
 }
 
 impl TransactionIter<'_> {
@@ -240,6 +307,8 @@ impl DoubleEndedIterator for TransactionIter<'_> {
         self.step(1)
     }
 }
+
+impl FusedIterator for TransactionIter<'_> {}
 
 impl Drop for TransactionIter<'_> {
     fn drop(&mut self) {

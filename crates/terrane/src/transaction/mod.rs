@@ -1,25 +1,29 @@
 //! Transactions: changes that are made concurrently with those of other writers as if no other writer
 //! existed.
 
+// In the order of the documentation pages.
+mod begin;
+
+mod read;
+
+mod write;
+
 mod bare;
 mod deleted;
 mod indexed;
 mod iter;
-mod write;
 
 use std::fmt;
-use std::ops::RangeBounds;
 
 use terrane_base::sync::{Mutex, MutexGuard};
 use terrane_base::{Error, Result, SeqNo};
-use terrane_engine::{Bounds, LockMode, Origin, ReaderKind, ScanId, Transaction as Core, TransactionOptions};
+use terrane_engine::{Bounds, ScanId, Transaction as Core, TransactionOptions};
 
 pub use bare::{BareTransaction, LockMark};
 pub use indexed::IndexedBatch;
 pub use iter::{BatchIter, TransactionIter};
 
-use crate::snapshot;
-use crate::{Db, Snapshot, Sync, Table, Value};
+use crate::{Db, Durability, Snapshot, Table};
 
 /// A transaction: reads and changes that take effect together at the commit, or not at all. Dropped without a
 /// commit, it is rolled back.
@@ -37,13 +41,13 @@ use crate::{Db, Snapshot, Sync, Table, Value};
 /// # let dir = tempfile::tempdir().expect("temporary directory");
 /// # let db = terrane::Db::open(dir.path().join("data"))?;
 /// let table = db.default_table();
-/// db.put(b"stock", b"3")?;
+/// db.put("stock", "3")?;
 /// let mut sale = db.transaction(&terrane::TransactionOptions::default())?;
-/// if sale.get(table, b"stock")?.as_deref() == Some(b"3") {
-///     sale.put(table, b"stock", b"2")?;
+/// if sale.get(table, "stock")?.as_deref() == Some(b"3") {
+///     sale.put(table, "stock", "2")?;
 /// }
-/// db.put(b"stock", b"0")?; // another writer was faster
-/// assert_eq!(sale.commit(terrane::Sync::No).unwrap_err().kind(), terrane::Kind::Conflict);
+/// db.put("stock", "0")?; // another writer was faster
+/// assert_eq!(sale.commit(terrane::Durability::Buffered).unwrap_err().kind(), terrane::Kind::Conflict);
 /// # Ok(())
 /// # }
 /// ```
@@ -69,12 +73,29 @@ impl Transaction {
     }
 
     /// Its number, as errors of other transactions name it; unique while the database is open.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// let first = db.transaction(&terrane::TransactionOptions::default())?;
+    /// let second = db.transaction(&terrane::TransactionOptions::default())?;
+    /// assert_ne!(first.id(), second.id());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
     }
 
     /// Its changes so far.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// assert_eq!(transaction.changes().len(), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn changes(&self) -> &IndexedBatch {
         &self.batch
@@ -90,135 +111,58 @@ impl Transaction {
         core.check_limits(self.batch.len() as u64 + more, (self.batch.bytes() + more_bytes) as u64)
     }
 
-    /// The value of `key`: the transaction's own, or the one that it sees.
-    ///
-    /// # Errors
-    /// As [`Table::get`]; `Full` beyond the limits of the transaction. Where it locks, as
-    /// [`Transaction::put`].
-    pub fn get(&self, table: &Table, key: &[u8]) -> Result<Option<Value>> {
-        self.read(table, key, |core, key| core.before_read(table.id(), key))
-    }
-
-    /// The value of `key`, which no other writer changes until this transaction has ended; `exclusive`: no
-    /// other transaction gets it for update either. An optimistic transaction takes no lock, and its commit
-    /// fails if another writer changed the key.
-    ///
-    /// # Errors
-    /// As [`Transaction::get`].
-    pub fn get_for_update(&self, table: &Table, key: &[u8], exclusive: bool) -> Result<Option<Value>> {
-        let mode = if exclusive { LockMode::Exclusive } else { LockMode::Shared };
-        terrane_base::key::check_key(key)?;
-        {
-            // Also for a key that it has changed itself, because the caller may want the lock.
-            let mut core = self.checked(table)?;
-            table.encoding(key, |key| core.before_read_for_update(table.id(), key, mode))?;
-        }
-        self.read(table, key, |_, _| Ok(()))
-    }
-
-    fn read(
-        &self,
-        table: &Table,
-        key: &[u8],
-        before: impl FnOnce(&mut Core, &[u8]) -> Result<()>,
-    ) -> Result<Option<Value>> {
-        terrane_base::key::check_key(key)?;
-        let at = {
-            let mut core = self.checked(table)?;
-            if self.batch.is_open(table, key)? {
-                table.encoding(key, |key| before(&mut core, key))?;
-                self.check_limits(&core, 0)?;
-            }
-            core.snapshot().map(|snapshot| snapshot.seq())
-        };
-        let value = self.batch.get_over(table, key, at)?;
-        self.check_age().map(|()| value)
-    }
-
-    /// Refuses a read if the versions that it sees may not be kept any more.
-    fn check_age(&self) -> Result<()> {
-        self.core().snapshot().map_or(Ok(()), |snapshot| snapshot.check())
-    }
-
-    /// The values of several keys, in their order; of one moment, but for the transaction's own.
-    ///
-    /// # Errors
-    /// As [`Transaction::get`].
-    pub fn multi_get(&self, table: &Table, keys: &[&[u8]]) -> Result<Vec<Option<Value>>> {
-        let mut others = Vec::with_capacity(keys.len());
-        for key in keys {
-            if self.batch.is_open(table, key)? {
-                others.push(*key);
-            }
-        }
-        let at = {
-            let mut core = self.checked(table)?;
-            for key in &others {
-                terrane_base::key::check_key(key)?;
-                table.encoding(key, |key| core.before_read(table.id(), key))?;
-                self.check_limits(&core, 0)?;
-            }
-            core.snapshot().map(|snapshot| snapshot.seq())
-        };
-        let mut read = table.multi_get_at(&others, at)?.into_iter();
-        self.check_age()?;
-        let values = keys.iter().map(|key| {
-            table.encoding(key, |key| {
-                let own = self.batch.own(table, key);
-                let below = if own.is_open() { read.next().flatten() } else { None };
-                Ok(self.batch.resolve(table, key, &own, below.map(Value::into_vec))?.map(Value::new))
-            })
-        });
-        values.collect()
-    }
-
-    /// The rows of a range: its own changes over those that it sees. A serializable transaction records the
-    /// part that was read, when the iterator is dropped. To change rows that are read, collect them first:
-    /// the iterator borrows the transaction.
-    ///
-    /// # Errors
-    /// `Invalid` for a table of another database, `NotFound` if it was dropped, `Full` beyond the limits.
-    pub fn range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Result<TransactionIter<'_>> {
-        self.scan(table, table.bounds(&range)?)
-    }
-
-    /// The rows whose keys begin with `prefix`.
-    ///
-    /// # Errors
-    /// As [`Transaction::range`].
-    pub fn prefix(&self, table: &Table, prefix: &[u8]) -> Result<TransactionIter<'_>> {
-        self.scan(table, table.prefix_bounds(prefix)?)
-    }
-
-    fn scan(&self, table: &Table, bounds: Bounds) -> Result<TransactionIter<'_>> {
-        let (scan, pin) = {
-            let mut core = self.checked(table)?;
-            let scan = core.before_scan(table.id(), &bounds);
-            self.check_limits(&core, 0)?;
-            let pin = core.snapshot().cloned();
-            (scan, pin.unwrap_or_else(|| snapshot::pin(&table.engine, Origin::here(ReaderKind::Transaction))))
-        };
-        let rows = BatchIter::new(&self.batch, table, Ok(bounds.clone()), pin);
-        Ok(TransactionIter { rows, transaction: self, scan, bounds, seen: [None, None], is_whole: false })
-    }
-
     pub(crate) fn after_scan(&self, scan: ScanId, parts: Vec<Bounds>) {
         self.core().after_scan(scan, parts);
     }
 
     /// The snapshot that it sees; `None` if each read sees the latest state.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// if let Some(snapshot) = transaction.snapshot() {
+    ///     assert!(!snapshot.contains(table, "k")?); // without the transaction's own changes
+    /// }
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn snapshot(&self) -> Option<Snapshot> {
         self.core().snapshot().map(|pin| Snapshot { pin: pin.clone() })
     }
 
     /// Marks this moment, to go back to it.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "a", "1")?;
+    /// transaction.set_savepoint();
+    /// transaction.put(table, "b", "2")?;
+    /// transaction.rollback_to_savepoint()?;
+    /// transaction.commit(terrane::Durability::Buffered)?;
+    /// assert!(table.contains("a")? && !table.contains("b")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn set_savepoint(&mut self) {
         self.batch.set_savepoint();
     }
 
     /// Undoes every change since the last savepoint, which is removed. Locks that were taken since stay, and
     /// reads since then are still checked.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.set_savepoint();
+    /// transaction.put(table, "b", "2")?;
+    /// transaction.rollback_to_savepoint()?;
+    /// assert!(transaction.changes().is_empty());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` if none is set.
@@ -227,6 +171,17 @@ impl Transaction {
     }
 
     /// Forgets the last savepoint; the changes since stay.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.set_savepoint();
+    /// transaction.put(table, "b", "2")?;
+    /// transaction.pop_savepoint()?;
+    /// assert!(transaction.rollback_to_savepoint().is_err()); // none is left
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` if none is set.
@@ -237,18 +192,38 @@ impl Transaction {
     /// Commits: all changes take effect, or the transaction is rolled back and none does. Returns the
     /// position in the order of commits; of a transaction without changes, the position that it saw.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// let seq = transaction.commit(terrane::Durability::Synced)?;
+    /// assert_eq!(seq, db.snapshot().seq());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: run it again. As [`Db::write`] besides.
-    pub fn commit(self, sync: Sync) -> Result<SeqNo> {
+    pub fn commit(self, durability: Durability) -> Result<SeqNo> {
         let Transaction { batch, core, .. } = self;
         let core = core.into_inner();
         batch.batch.check(core.engine())?;
-        core.commit(&batch.batch.records, sync.is_yes())
+        core.commit(&batch.batch.records, durability.is_synced())
     }
 
     /// Prepares the changes for a commit under `name`, durably on return: the first step of a commit over
     /// several databases. Then [`Db::commit_prepared`] or [`Db::rollback_prepared`] ends it, even after the
     /// database was closed or has crashed; until then its locks stay. On an error it is rolled back.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// transaction.prepare("payment 7")?; // survives a loss of power
+    /// db.commit_prepared("payment 7", terrane::Durability::Synced)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Transaction::commit`]; `Invalid` for a bad name or one that is in use, with the option
@@ -261,6 +236,16 @@ impl Transaction {
     }
 
     /// Gives every change up. The same as dropping it.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+    /// transaction.put(table, "k", "v")?;
+    /// transaction.rollback();
+    /// assert!(!table.contains("k")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     pub fn rollback(self) {}
 }
 
@@ -278,80 +263,5 @@ impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (id, options) = (&self.id, &self.limits);
         f.debug_struct("Transaction").field("id", id).field("options", options).finish_non_exhaustive()
-    }
-}
-
-impl Db {
-    /// Begins a transaction.
-    ///
-    /// # Errors
-    /// `Invalid` if the database is open for reading only, `Cancelled` after a close.
-    #[track_caller]
-    pub fn transaction(&self, options: &TransactionOptions) -> Result<Transaction> {
-        Transaction::begin(self, options)
-    }
-
-    /// Runs `body` in transactions until one commits, or fails with an error that another run would not help;
-    /// at most `runs` times. Returns what `body` returned.
-    ///
-    /// ```
-    /// # fn main() -> terrane::Result<()> {
-    /// # let dir = tempfile::tempdir().expect("temporary directory");
-    /// # let db = terrane::Db::open(dir.path().join("data"))?;
-    /// let table = db.default_table();
-    /// let count = db.transact(&terrane::TransactionOptions::default(), terrane::Sync::No, 10, |transaction| {
-    ///     let count = transaction.get(table, b"visits")?.map_or(0, |value| value[0]) + 1;
-    ///     transaction.put(table, b"visits", &[count])?;
-    ///     Ok(count)
-    /// })?;
-    /// assert_eq!(count, 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// Those of `body` and of [`Transaction::commit`].
-    #[track_caller]
-    pub fn transact<T>(
-        &self,
-        options: &TransactionOptions,
-        sync: Sync,
-        runs: u32,
-        mut body: impl FnMut(&mut Transaction) -> Result<T>,
-    ) -> Result<T> {
-        let mut run = 1;
-        loop {
-            let mut transaction = self.transaction(options)?;
-            let done = body(&mut transaction);
-            let done = done.and_then(|value| transaction.commit(sync).map(|_| value));
-            match done {
-                Err(error) if error.kind().is_worth_another_run() && run < runs => run += 1,
-                done => return done,
-            }
-        }
-    }
-
-    /// The names of the prepared transactions that wait to be committed or rolled back.
-    #[must_use]
-    pub fn prepared(&self) -> Vec<String> {
-        self.engine().prepared()
-    }
-
-    /// Commits the transaction that is prepared as `name`. Returns its position in the order of commits.
-    /// Changes of a table that was dropped meanwhile are left out.
-    ///
-    /// # Errors
-    /// `NotFound` if nothing is prepared under the name, `Busy` while another thread resolves it. As
-    /// [`Db::write`] besides: it stays prepared then.
-    pub fn commit_prepared(&self, name: &str, sync: Sync) -> Result<SeqNo> {
-        self.engine().commit_prepared(name, &terrane_base::Batch::new(), sync.is_yes())
-    }
-
-    /// Rolls the transaction back that is prepared as `name`; on disk when this returns.
-    ///
-    /// # Errors
-    /// As [`Db::commit_prepared`].
-    pub fn rollback_prepared(&self, name: &str) -> Result<()> {
-        self.engine().rollback_prepared(name)
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use terrane::{Db, Error, Sync, Table, TableOptions};
+use terrane::{Db, Durability, Error, Table, TableOptions};
 
 use crate::number_from_env;
 use crate::workload::{Rows, TABLES, batch, changes, counter, is_view, tables, tiny_options};
@@ -73,7 +73,7 @@ fn write(db: &Db, tables: &[Table], writer: u64, writers: u64, ends: &AtomicBool
         let saw: Vec<u64> =
             (0..writers).map(|other| counter(&tables[(op % 3) as usize], other).unwrap()).collect();
         let batch = batch(tables, writer, op, &saw).unwrap();
-        let sync = if op % 8 == writer { Sync::Yes } else { Sync::No };
+        let sync = if op % 8 == writer { Durability::Synced } else { Durability::Buffered };
         db.write(&batch, sync).unwrap();
         say(&format!("a {writer} {op}"));
     }
@@ -219,7 +219,7 @@ fn write_some(db: &Db, tables: &[Table], book: &mut Book) {
     let Some(done) = book.read_counter(&tables[0]) else { return };
     for op in done + 1..=done + SCRIPT_OPS {
         let Some(batch) = told(batch(tables, 0, op, &[op - 1])) else { return };
-        let sync = if op % 8 == 0 { Sync::Yes } else { Sync::No };
+        let sync = if op % 8 == 0 { Durability::Synced } else { Durability::Buffered };
         if told(db.write(&batch, sync)).is_none() {
             return;
         }

@@ -116,7 +116,7 @@ fn value(number: u64) -> Vec<u8> {
 /// Puts value after value until the device refuses; returns the next number and the refusal.
 fn put_until_full(db: &Db, mut next: u64) -> (u64, Error) {
     loop {
-        match db.put(&next.to_be_bytes(), &value(next)) {
+        match db.put(next.to_be_bytes(), value(next)) {
             Ok(()) => next += 1,
             Err(error) => return (next, error),
         }
@@ -126,7 +126,7 @@ fn put_until_full(db: &Db, mut next: u64) -> (u64, Error) {
 
 fn read_all(db: &Db, count: u64, place: &str) {
     for number in 0..count {
-        let found = db.get(&number.to_be_bytes()).unwrap_or_else(|error| panic!("{place}: {error}"));
+        let found = db.get(number.to_be_bytes()).unwrap_or_else(|error| panic!("{place}: {error}"));
         assert!(found.is_some_and(|found| *found == *value(number)), "{place}: key {number} of {count}");
     }
     let rows = db.default_table().iter().filter(|row| row.is_ok()).count() as u64;
@@ -181,7 +181,7 @@ fn fill(at: &Path, resize: &dyn Fn(Room)) -> Outcome {
         }
         resize(Room::Wide);
         let db = reopened.unwrap_or_else(|_| reopen(&dir));
-        within_a_while(|| db.put(&next.to_be_bytes(), &value(next)));
+        within_a_while(|| db.put(next.to_be_bytes(), value(next)));
         next += 1;
         within_a_while(|| db.flush());
         within_a_while(|| db.wait_until_quiescent());
@@ -207,7 +207,7 @@ fn go_on_without_reopening(dir: &Path, mut next: u64, resize: &dyn Fn(Room), pla
     next = reached;
     resize(Room::Wide);
     for _ in 0..20 {
-        within_a_while(|| db.put(&next.to_be_bytes(), &value(next)));
+        within_a_while(|| db.put(next.to_be_bytes(), value(next)));
         next += 1;
     }
     within_a_while(|| db.sync());
@@ -225,11 +225,11 @@ pub(crate) fn read_only_mount() -> Outcome {
     let dir = mounted.at.join("db");
     let db = Db::open_with(&dir, &tiny_options()).unwrap();
     for number in 0..300 {
-        db.put(&u64::to_be_bytes(number), &value(number)).unwrap();
+        db.put(u64::to_be_bytes(number), value(number)).unwrap();
     }
     db.flush().unwrap();
     for number in 300..400 {
-        db.put(&u64::to_be_bytes(number), &value(number)).unwrap();
+        db.put(u64::to_be_bytes(number), value(number)).unwrap();
     }
     db.close().unwrap();
     // A closed database has no file open and none mapped, or the mount would be busy.

@@ -37,10 +37,10 @@ fn key(number: u64) -> Vec<u8> {
 /// Overwrites some keys and deletes others, what `round` says, and flushes.
 fn write_round(db: &Db, table: &Table, rows: &mut Rows, round: u64) {
     for number in round * 7..round * 7 + 20 {
-        table.put(&key(number), &round.to_be_bytes()).unwrap();
+        table.put(key(number), round.to_be_bytes()).unwrap();
         rows.insert(key(number), round.to_be_bytes().to_vec());
     }
-    table.delete(&key(round * 7 + 3)).unwrap();
+    table.delete(key(round * 7 + 3)).unwrap();
     rows.remove(&key(round * 7 + 3));
     db.flush().unwrap();
 }
@@ -53,7 +53,7 @@ fn assert_rows(table: &Table, rows: &Rows) {
     assert!(backward.iter().eq(expected.iter().rev()));
     for number in 0..KEYS {
         let key = number.to_be_bytes();
-        assert_eq!(table.get(&key).unwrap().as_deref(), rows.get(&key[..]).map(Vec::as_slice));
+        assert_eq!(table.get(key).unwrap().as_deref(), rows.get(&key[..]).map(Vec::as_slice));
     }
     let keys: Vec<_> = (0..KEYS).map(u64::to_be_bytes).collect();
     let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
@@ -159,12 +159,12 @@ fn memory_that_fills_becomes_runs_too_and_range_deletes_wait_with_the_rest() {
     let table = manual(&db);
     let value = |number: u64| [&number.to_be_bytes()[..], &[7; 992]].concat();
     for number in 0..20_000u64 {
-        table.put(&(number % 5000).to_be_bytes(), &value(number)).unwrap();
+        table.put((number % 5000).to_be_bytes(), value(number)).unwrap();
     }
     // Beside the flushes: whatever became a run meanwhile, the newest of each key is there.
     let newest = (0..5000u64).map(|number| (number.to_be_bytes().to_vec(), value(15_000 + number)));
     assert!(table.iter().map(Result::unwrap).eq(newest));
-    table.delete_range(&0u64.to_be_bytes(), &4990u64.to_be_bytes()).unwrap();
+    table.delete_range(0u64.to_be_bytes(), 4990u64.to_be_bytes()).unwrap();
     db.flush().unwrap();
     db.wait_until_quiescent().unwrap();
     let tree = shape(&db);

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use terrane::{Batch, Db, Kind, Options, Sync, Table};
+use terrane::{Batch, Db, Durability, Kind, Options, Table};
 use terrane_base::Rng;
 
 fn options() -> Options {
@@ -28,13 +28,13 @@ fn fill(db: &Db, numbers: std::ops::Range<u64>, step: usize, mark: u8) {
     let mut batch = Batch::new();
     for number in numbers.step_by(step) {
         let len = (number * 7919 % 300) as usize;
-        batch.put(db.default_table(), &key(number), &vec![mark; len]).unwrap();
+        batch.put(db.default_table(), key(number), vec![mark; len]).unwrap();
         if batch.len() == 500 {
-            db.write(&batch, Sync::No).unwrap();
+            db.write(&batch, Durability::Buffered).unwrap();
             batch.clear();
         }
     }
-    db.write(&batch, Sync::No).unwrap();
+    db.write(&batch, Durability::Buffered).unwrap();
 }
 
 /// Numbers that look random and are the same each time.
@@ -116,7 +116,7 @@ fn few_keys_in_memory_are_counted() {
     assert_eq!((count(50, 19_000).value, count(50, 19_000).error), (18_950, 0));
     let middle = count(8_000, 14_000);
     assert!(middle.error > 0 && middle.admits(6_000), "{middle:?}");
-    table.delete(&key(200)).unwrap();
+    table.delete(key(200)).unwrap();
     assert_eq!(count(100, 1_100).value, 1_001, "a delete is a version more");
     // Full memtables leave memory with all their rows.
     db.resume_background();
@@ -160,9 +160,9 @@ fn extents_of_a_range_go_at_once() {
     };
     assert!((0..100_000).any(look), "their slots are free, and nothing was written for it");
     assert_eq!(table.iter().count() as u64, rows as u64 - dropped.entries);
-    assert!(table.get(&key(50)).unwrap().is_some() && table.get(&key(KEYS - 50)).unwrap().is_some());
+    assert!(table.get(key(50)).unwrap().is_some() && table.get(key(KEYS - 50)).unwrap().is_some());
     // An extent that an end of the range cuts stays.
-    assert!(table.get(&key(101)).unwrap().is_some());
+    assert!(table.get(key(101)).unwrap().is_some());
     let left = table.iter().map(|row| row.unwrap().0).collect::<Vec<_>>();
     drop(table);
     db.close().unwrap();
@@ -214,14 +214,14 @@ fn dropping_extents_reveals_no_older_version() {
     db.compact_level(table, 1).unwrap();
     // Newer values above it, within the range; the older extent is not within.
     for number in 400..500 {
-        table.put(&key(number), b"new").unwrap();
+        table.put(key(number), b"new").unwrap();
     }
-    table.delete(&key(450)).unwrap();
+    table.delete(key(450)).unwrap();
     db.flush_to_run(table).unwrap();
     let dropped = table.delete_files_in_range(&key(300)[..]..&key(600)[..]).unwrap();
     assert_eq!(dropped.extents, 0);
-    assert_eq!(table.get(&key(400)).unwrap().as_deref(), Some(&b"new"[..]));
-    assert_eq!(table.get(&key(450)).unwrap(), None);
+    assert_eq!(table.get(key(400)).unwrap().as_deref(), Some(&b"new"[..]));
+    assert_eq!(table.get(key(450)).unwrap(), None);
     // With the older one within the range, too, both go.
     let dropped = table.delete_files_in_range(..).unwrap();
     assert_eq!((dropped.extents, dropped.entries), (2, 1_100));
@@ -239,11 +239,11 @@ fn rows_that_are_cached_go_as_well() {
     db.compact_range(table, ..).unwrap();
     for round in 0..3 {
         for number in draws().take(20_000).map(|draw| draw % 30_000) {
-            assert!(table.get(&key(number)).unwrap().is_some(), "round {round}");
+            assert!(table.get(key(number)).unwrap().is_some(), "round {round}");
         }
     }
     assert!(table.delete_files_in_range(..).unwrap().extents > 0);
     for number in 0..30_000 {
-        assert_eq!(table.get(&key(number)).unwrap(), None);
+        assert_eq!(table.get(key(number)).unwrap(), None);
     }
 }

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use terrane::{
-    Batch, CompactionContext, CompactionFilter, Db, FilterDecision, Functions, IngestOptions, KeyOrder,
-    KeyOrders, Kind, MergeOperator, MergeOperators, Options, PrefixExtractor, PrefixExtractors, Result, Sync,
-    Table, TableOptions, TransactionOptions,
+    Batch, CompactionContext, CompactionFilter, Db, Durability, FilterDecision, Functions, IngestOptions,
+    KeyOrder, KeyOrders, Kind, MergeOperator, MergeOperators, Options, PrefixExtractor, PrefixExtractors,
+    Result, Table, TableOptions, TransactionOptions,
 };
 
 /// The answers, by callback, thread (`own` for one of the database's) and call; `None` is no error.
@@ -39,8 +39,8 @@ impl Meddler {
             answers.entry((callback, thread, call)).or_default().push(answer.err().map(|error| error.kind()));
         };
         note("put", plain.put(b"other", b"value"));
-        note("write", db.write(&batch, Sync::Yes).map(drop));
-        note("try_write", db.try_write(&batch, Sync::No).map(drop));
+        note("write", db.write(&batch, Durability::Synced).map(drop));
+        note("try_write", db.try_write(&batch, Durability::Buffered).map(drop));
         note("transaction", db.transaction(&TransactionOptions::default()).map(drop));
         note("flush", db.flush());
         note("flush_to_run", db.flush_to_run(&plain));
@@ -58,7 +58,7 @@ impl Meddler {
         assert_eq!(plain.get(b"k").unwrap().as_deref(), Some(&b"v"[..]), "{callback}");
         let (snapshot, mut cursor) = (db.snapshot(), plain.cursor());
         assert_eq!(snapshot.get(&plain, b"k").unwrap().as_deref(), Some(&b"v"[..]), "{callback}");
-        assert_eq!(plain.multi_get(&[b"k", b"none"]).unwrap().iter().flatten().count(), 1, "{callback}");
+        assert_eq!(plain.multi_get(&["k", "none"]).unwrap().iter().flatten().count(), 1, "{callback}");
         assert_eq!(plain.iter().count(), 1, "{callback}");
         cursor.seek_first().unwrap();
         assert!(cursor.row().is_some(), "{callback}");
@@ -154,15 +154,15 @@ fn no_callback_can_change_what_it_is_a_part_of_and_each_can_read() {
     // From here on they meddle.
     *meddler.db.lock().unwrap() = Some(db.clone());
     for number in 0..4u8 {
-        table.put(&[number], b"base").unwrap();
-        table.merge(&[number], b"operand").unwrap();
+        table.put([number], b"base").unwrap();
+        table.merge([number], b"operand").unwrap();
     }
-    assert_eq!(table.get(&[1]).unwrap().as_deref(), Some(&b"operand"[..]));
+    assert_eq!(table.get([1]).unwrap().as_deref(), Some(&b"operand"[..]));
     assert_eq!(table.iter().count(), 4);
     db.flush().unwrap();
-    table.merge(&[1], b"again").unwrap();
+    table.merge([1], b"again").unwrap();
     db.compact_range(&table, ..).unwrap();
-    assert_eq!(table.get(&[1]).unwrap().as_deref(), Some(&b"again"[..]));
+    assert_eq!(table.get([1]).unwrap().as_deref(), Some(&b"again"[..]));
     *meddler.db.lock().unwrap() = None;
 
     let answers = std::mem::take(&mut *meddler.answers.lock().unwrap());

@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use terrane::{Batch, Db, Kind, Options, Sync, TableOptions};
+use terrane::{Batch, Db, Durability, Kind, Options, TableOptions};
 
 const MIB: u64 = 1 << 20;
 
@@ -21,7 +21,7 @@ fn open(dir: &tempfile::TempDir, settings: &[(&str, &str)]) -> Db {
 fn put_all(table: &terrane::Table, count: u64) {
     let value = [7; 1000];
     for number in 0..count {
-        table.put(&number.to_be_bytes(), &value).unwrap();
+        table.put(number.to_be_bytes(), value).unwrap();
     }
 }
 
@@ -52,9 +52,9 @@ fn an_idle_table_does_not_slow_writers() {
     let busy = db.create_table("busy", &TableOptions::new()).unwrap();
     let mut batch = Batch::new();
     for number in 0..1100u64 {
-        batch.put(&idle, &number.to_be_bytes(), &[7; 1000]).unwrap();
+        batch.put(&idle, number.to_be_bytes(), [7; 1000]).unwrap();
     }
-    db.write(&batch, Sync::No).unwrap();
+    db.write(&batch, Durability::Buffered).unwrap();
     // Its full memtable becomes a generation that is not full, in the oldest segment of all.
     db.wait_until_quiescent().unwrap();
     put_all(&busy, 40_000);
@@ -82,7 +82,7 @@ fn large_batches_at_once_stay_under_the_ceiling() {
             scope.spawn(move || {
                 let value = vec![thread as u8; 7 * MIB as usize];
                 for number in 0..4u64 {
-                    db.put(&(thread * 100 + number).to_be_bytes(), &value).unwrap();
+                    db.put((thread * 100 + number).to_be_bytes(), &value).unwrap();
                     peak.fetch_max(db.stats().memory_bytes, Ordering::Relaxed);
                 }
             });
@@ -115,7 +115,7 @@ fn memory_moves_between_readers_and_writers_under_the_ceiling() {
     };
     let read_all = || {
         for number in (0..rows).map(|number| number * 7919 % rows) {
-            assert_eq!(db.get(&number.to_be_bytes()).unwrap().unwrap().len(), 1000);
+            assert_eq!(db.get(number.to_be_bytes()).unwrap().unwrap().len(), 1000);
             if number % 16 == 0 {
                 look();
             }
@@ -132,7 +132,7 @@ fn memory_moves_between_readers_and_writers_under_the_ceiling() {
             let value = [round as u8; 1000];
             let mut least = u64::MAX;
             for number in 0..rows {
-                db.put(&number.to_be_bytes(), &value).unwrap();
+                db.put(number.to_be_bytes(), value).unwrap();
                 if number % 8 == 0 {
                     let stats = look();
                     least = least.min(stats.cache_bytes);
@@ -202,21 +202,21 @@ fn range_deletes_that_reads_load_stay_under_the_ceiling() {
     let key = |number: u64| [&[b'k'; 40][..], &number.to_be_bytes()].concat();
     let count = 60_000;
     for number in 0..count {
-        db.put(&key(2 * number), b"old").unwrap();
+        db.put(key(2 * number), b"old").unwrap();
     }
     db.flush().unwrap();
     db.compact_range(table, ..).unwrap();
     // A snapshot keeps what they hide, and so the range deletes as well.
     let snapshot = db.snapshot();
     for number in 0..count {
-        table.delete_range(&key(2 * number), &key(2 * number + 1)).unwrap();
+        table.delete_range(key(2 * number), key(2 * number + 1)).unwrap();
     }
     db.flush_to_run(table).unwrap();
     let ceiling = 16 * MIB / 8 * 7;
     let (mut before, mut most) = (db.stats().cache_bytes, 0);
     for round in 0..2 {
         for number in (0..count).step_by(100) {
-            assert!(db.get(&key(2 * number)).unwrap().is_none());
+            assert!(db.get(key(2 * number)).unwrap().is_none());
             let stats = db.stats();
             assert!(stats.memory_bytes <= ceiling, "round {round}: {} bytes counted", stats.memory_bytes);
             most = most.max(stats.cache_bytes);

@@ -8,7 +8,7 @@ mod support;
 
 use support::{Script, open};
 use terrane::cores::{Answer, Cores, Session, Ticket};
-use terrane::{Batch, Env, Kind, Sync, TableOptions};
+use terrane::{Batch, Durability, Env, Kind, TableOptions};
 use terrane_base::Rng;
 
 /// What each core has served when it is so much together: a request is counted just after its answer was
@@ -52,8 +52,8 @@ fn sessions_beside_each_other_keep_to_their_own_order() {
                 let mut rng = Rng::new(u64::from(thread));
                 for round in 0..500u32 {
                     let key = [b'0' + rng.below(2) as u8, thread];
-                    session.put(table, &key, &round.to_be_bytes(), Sync::No).unwrap();
-                    let asked = session.get(table, &key).unwrap();
+                    session.put(table, key, round.to_be_bytes(), Durability::Buffered).unwrap();
+                    let asked = session.get(table, key).unwrap();
                     let mut seen = false;
                     session.finish(&mut |ticket, answer| {
                         if let Answer::Value(value) = answer.unwrap() {
@@ -75,7 +75,7 @@ fn requests_that_arrive_together_are_done_together() {
     let cores = Cores::builder(&db).cores(1).table(db.default_table()).build().unwrap();
     let mut session = cores.session().unwrap();
     for number in 0..16u8 {
-        session.put(db.default_table(), &[number], b"v", Sync::Yes).unwrap();
+        session.put(db.default_table(), [number], b"v", Durability::Synced).unwrap();
     }
     let (before, visible) = (db.stats().batches_written, db.snapshot().seq());
     let mut positions = Vec::new();
@@ -96,8 +96,8 @@ fn a_session_that_writes_much_holds_up_no_other() {
     // A commit takes 31 of these: what is waiting is eight of them.
     const PUTS_PER_COMMIT: u64 = 31;
     let value = [7; 4100];
-    while busy.put(db.default_table(), b"busy", &value, Sync::No).is_ok() {}
-    other.put(db.default_table(), b"other", &value, Sync::No).unwrap();
+    while busy.put(db.default_table(), b"busy", value, Durability::Buffered).is_ok() {}
+    other.put(db.default_table(), b"other", value, Durability::Buffered).unwrap();
     // What became visible before the put was seen counts for no session, however late this thread submits and
     // looks.
     other.flush();
@@ -120,14 +120,14 @@ fn batches_over_several_cores_follow_earlier_requests() {
     let cores = Cores::builder(&db).cores(2).table(db.default_table()).table(&other).build().unwrap();
     let mut session = cores.session().unwrap();
     for round in 0..50u8 {
-        session.put(db.default_table(), b"a", b"early", Sync::No).unwrap();
-        session.put(&other, b"b", b"early", Sync::No).unwrap();
+        session.put(db.default_table(), b"a", b"early", Durability::Buffered).unwrap();
+        session.put(&other, b"b", b"early", Durability::Buffered).unwrap();
         let mut batch = Batch::new();
-        batch.put(db.default_table(), b"a", &[round]).unwrap();
-        batch.put(&other, b"b", &[round]).unwrap();
-        assert_eq!(session.write(&batch, Sync::No).unwrap_err().kind(), Kind::Invalid);
+        batch.put(db.default_table(), b"a", [round]).unwrap();
+        batch.put(&other, b"b", [round]).unwrap();
+        assert_eq!(session.write(&batch, Durability::Buffered).unwrap_err().kind(), Kind::Invalid);
         let before = db.snapshot().seq();
-        let seq = session.write_across(&batch, Sync::No).unwrap();
+        let seq = session.write_across(&batch, Durability::Buffered).unwrap();
         assert!(seq > before);
         let asked = [session.get(db.default_table(), b"a").unwrap(), session.get(&other, b"b").unwrap()];
         session.finish(&mut |ticket, answer| match answer.unwrap() {
@@ -196,7 +196,7 @@ fn accepted_requests_are_done_at_a_close() {
         let cores = Cores::builder(&db).cores(2).ranges(db.default_table(), &[&[128]]).build().unwrap();
         let mut session = cores.session().unwrap();
         for number in 0..=254u8 {
-            session.put(db.default_table(), &[number], &[1], Sync::No).unwrap();
+            session.put(db.default_table(), [number], [1], Durability::Buffered).unwrap();
         }
         if round % 3 == 0 {
             session.flush();
@@ -216,7 +216,7 @@ fn accepted_requests_are_done_at_a_close() {
         assert!(done.len() >= 2 * 96, "handed over before the close: {}", done.len());
         assert!(round % 3 != 0 || refused == 0);
         for number in 0..=254u8 {
-            assert_eq!(db.get(&[number]).unwrap().is_some(), done.contains(&number), "key {number}");
+            assert_eq!(db.get([number]).unwrap().is_some(), done.contains(&number), "key {number}");
         }
         assert_eq!(session.get(db.default_table(), b"k").map(drop).is_err(), refused > 0);
         session.finish(&mut |_, answer| assert_eq!(answer.unwrap_err().kind(), Kind::Cancelled));
@@ -229,11 +229,11 @@ fn a_session_that_is_dropped_is_served_to_the_end() {
     let cores = Cores::builder(&db).cores(1).table(db.default_table()).build().unwrap();
     let mut session = cores.session().unwrap();
     for number in 0..20u8 {
-        session.put(db.default_table(), &[number], b"v", Sync::No).unwrap();
+        session.put(db.default_table(), [number], b"v", Durability::Buffered).unwrap();
     }
     drop(session);
     cores.close();
-    assert!((0..20u8).all(|number| db.get(&[number]).unwrap().is_some()));
+    assert!((0..20u8).all(|number| db.get([number]).unwrap().is_some()));
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn rows_and_large_values() {
     let mut session = cores.session().unwrap();
     let large = vec![7; 300_000];
     for key in [b"a", b"c", b"x"] {
-        session.put(table, key, &large, Sync::No).unwrap();
+        session.put(table, key, &large, Durability::Buffered).unwrap();
     }
     session.finish(&mut |_, answer| assert!(answer.is_ok()));
     let mut keys_of = |ask: &dyn Fn(&mut Session) -> terrane::Result<Ticket>| {
@@ -287,15 +287,18 @@ fn errors_are_those_of_their_requests() {
     assert_eq!(session.get(other.default_table(), b"k").unwrap_err().kind(), Kind::Invalid);
     let mut foreign = Batch::new();
     foreign.put(other.default_table(), b"k", b"v").unwrap();
-    assert_eq!(session.write(&foreign, Sync::No).unwrap_err().kind(), Kind::Invalid);
-    assert_eq!(session.get(table, &[0; 70_000]).unwrap_err().kind(), Kind::Invalid);
-    assert_eq!(session.put(table, &[0; 70_000], b"", Sync::No).unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(session.write(&foreign, Durability::Buffered).unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(session.get(table, [0; 70_000]).unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(session.put(table, [0; 70_000], b"", Durability::Buffered).unwrap_err().kind(), Kind::Invalid);
     assert_eq!(session.multi_get(table, &[b"a", b"z"]).unwrap_err().kind(), Kind::Invalid);
     assert_eq!(session.outstanding(), 0, "what is not submitted has no answer");
 
     db.drop_table("dropped").unwrap();
-    let good = session.put(table, b"k", b"v", Sync::No).unwrap();
-    let bad = [session.put(&dropped, b"k", b"v", Sync::No).unwrap(), session.get(&dropped, b"k").unwrap()];
+    let good = session.put(table, b"k", b"v", Durability::Buffered).unwrap();
+    let bad = [
+        session.put(&dropped, b"k", b"v", Durability::Buffered).unwrap(),
+        session.get(&dropped, b"k").unwrap(),
+    ];
     let read = session.get(table, b"k").unwrap();
     assert_eq!(session.get(table, b"k").unwrap_err().kind(), Kind::Busy);
     session.finish(&mut |ticket, answer| match answer {
@@ -319,7 +322,7 @@ fn a_lock_holds_up_no_request_that_needs_it_not() {
     let transaction = db.transaction(&options).unwrap();
     transaction.get_for_update(table, b"locked", true).unwrap();
     let keys: [&[u8]; 4] = [b"a", b"locked", b"b", b"c"];
-    let tickets = keys.map(|key| session.put(table, key, b"v", Sync::No).unwrap());
+    let tickets = keys.map(|key| session.put(table, key, b"v", Durability::Buffered).unwrap());
     session.finish(&mut |ticket, answer| match answer {
         Ok(_) => assert_ne!(ticket, tickets[1]),
         Err(error) => assert_eq!((ticket, error.kind()), (tickets[1], Kind::TimedOut), "{error}"),
@@ -327,7 +330,7 @@ fn a_lock_holds_up_no_request_that_needs_it_not() {
     let is_there = keys.map(|key| db.get(key).unwrap().is_some());
     assert_eq!(is_there, [true, false, true, true]);
     drop(transaction);
-    session.put(table, b"locked", b"v", Sync::No).unwrap();
+    session.put(table, b"locked", b"v", Durability::Buffered).unwrap();
     session.finish(&mut |_, answer| assert!(answer.is_ok()));
     assert!(db.get(b"locked").unwrap().is_some());
 }

@@ -26,7 +26,7 @@ fn load(db: &Db, runs: u64) {
     for source in 0..sources {
         for number in 0..KEYS {
             if number % sources == source || number == 0 || number == KEYS - 1 {
-                db.put(&key(number * 2), &[source as u8; 100]).unwrap();
+                db.put(key(number * 2), [source as u8; 100]).unwrap();
             }
         }
         if source == 0 {
@@ -54,7 +54,7 @@ fn a_point_read_counts_each_run_filter_and_block_once() {
     let absent = || {
         counted(|| {
             for number in 1..KEYS - 1 {
-                assert!(db.get(&key(number * 2 + 1)).unwrap().is_none());
+                assert!(db.get(key(number * 2 + 1)).unwrap().is_none());
             }
         })
     };
@@ -87,9 +87,9 @@ fn reads_without_filters_give_the_same_answers() {
     let snapshot = db.snapshot();
     let numbers: Vec<u64> = (0..KEYS * 2).step_by(7).collect();
     let mut answers = Vec::new();
-    let with = counted(|| answers.extend(numbers.iter().map(|number| db.get(&key(*number)).unwrap())));
+    let with = counted(|| answers.extend(numbers.iter().map(|number| db.get(key(*number)).unwrap())));
     let mut others = Vec::new();
-    let without = counted(|| others.extend(numbers.iter().map(|number| plain.get(&key(*number)).unwrap())));
+    let without = counted(|| others.extend(numbers.iter().map(|number| plain.get(key(*number)).unwrap())));
     assert_eq!(answers, others);
     assert!(answers.iter().any(Option::is_some) && answers.iter().any(Option::is_none));
     assert!(with.filter_probes > 0);
@@ -118,7 +118,7 @@ fn scans_count_seeks_steps_and_what_they_pass_over() {
     load(&db, 1);
     let mut cursor = db.default_table().cursor();
     let steps = counted(|| {
-        cursor.seek(&key(100)).unwrap();
+        cursor.seek(key(100)).unwrap();
         for number in 51..=60 {
             cursor.next().unwrap();
             assert_eq!(cursor.row().unwrap().0, key(number * 2));
@@ -133,11 +133,11 @@ fn scans_count_seeks_steps_and_what_they_pass_over() {
     assert!(steps.index_blocks_searched >= 2 && steps.data_blocks_searched >= 2, "{steps:?}");
     assert_eq!(steps.versions_skipped, 0);
     for number in 10..15 {
-        db.delete(&key(number * 2)).unwrap();
+        db.delete(key(number * 2)).unwrap();
     }
     let mut cursor = db.default_table().cursor();
     let gap = counted(|| {
-        cursor.seek(&key(20)).unwrap();
+        cursor.seek(key(20)).unwrap();
         assert_eq!(cursor.row().unwrap().0, key(30));
     });
     assert_eq!(gap.versions_skipped, 10, "five deletes and what they hide");
@@ -157,7 +157,7 @@ fn each_stream_of_the_device_is_counted_apart() {
     let db = open(&dir, &[("compression", "none"), ("compression_last", "none")]);
     let start = db.stats();
     for number in 0..KEYS {
-        db.put(&key(number), &[7; 100]).unwrap();
+        db.put(key(number), [7; 100]).unwrap();
     }
     let written = db.stats();
     let user = KEYS * 108;
@@ -189,7 +189,7 @@ fn each_stream_of_the_device_is_counted_apart() {
 
     let read = counted(|| {
         for number in (0..KEYS).step_by(11) {
-            assert!(db.get(&key(number)).unwrap().is_some());
+            assert!(db.get(key(number)).unwrap().is_some());
         }
     });
     let after = db.stats();

@@ -115,7 +115,7 @@ fn a_scan_around_the_page_cache_has_reads_under_way() {
             }
         };
         for number in 0..40_000 {
-            db.put(&key(number), &[number as u8; 800]).unwrap();
+            db.put(key(number), [number as u8; 800]).unwrap();
         }
         db.flush().unwrap();
         let table = db.default_table();

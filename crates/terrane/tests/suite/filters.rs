@@ -60,7 +60,7 @@ fn key(number: u64) -> [u8; 8] {
 }
 
 fn fill(table: &Table, numbers: std::ops::Range<u64>, value: &[u8]) {
-    numbers.for_each(|number| table.put(&key(number), value).unwrap());
+    numbers.for_each(|number| table.put(key(number), value).unwrap());
 }
 
 fn is_odd(key: &[u8]) -> bool {
@@ -79,7 +79,7 @@ fn rows_are_taken_out_and_changed() {
         _ => FilterDecision::Keep,
     });
     fill(table, 0..200, b"v");
-    table.delete(&key(7)).unwrap();
+    table.delete(key(7)).unwrap();
     table.set_compaction_filter(Some(filter.clone()));
     db.compact_range(table, ..).unwrap();
     let keys: BTreeSet<_> = filter.keys.lock().unwrap().iter().cloned().collect();
@@ -102,7 +102,7 @@ fn rows_are_taken_out_and_changed() {
     table.set_compaction_filter(Some(shown(true, |_: &[u8], _: &[u8]| FilterDecision::Remove)));
     db.compact_level(table, 0).unwrap();
     assert_eq!(table.iter().count(), 0);
-    assert_eq!(table.get(&key(3)).unwrap(), None);
+    assert_eq!(table.get(key(3)).unwrap(), None);
     db.resume_background();
     db.close().unwrap();
     assert_eq!(open(dir.path()).default_table().iter().count(), 0);
@@ -136,11 +136,11 @@ fn a_snapshot_keeps_what_it_sees() {
     table.set_compaction_filter(Some(shown(true, |_: &[u8], _: &[u8]| FilterDecision::Remove)));
     db.compact_range(table, ..).unwrap();
     assert_eq!(snapshot.iter(table).count(), 100);
-    assert_eq!(snapshot.get(table, &key(70)).unwrap().as_deref(), Some(&b"before"[..]));
+    assert_eq!(snapshot.get(table, key(70)).unwrap().as_deref(), Some(&b"before"[..]));
     // Rows that the snapshot does not see are gone, and older versions of their keys do not reappear for
     // later readers.
     assert_eq!(table.iter().count(), 50);
-    assert_eq!(table.get(&key(70)).unwrap(), None);
+    assert_eq!(table.get(key(70)).unwrap(), None);
     drop(snapshot);
     db.compact_range(table, ..).unwrap();
     assert_eq!(table.iter().count(), 0);
@@ -153,7 +153,7 @@ fn a_filter_gets_completely_folded_values() {
     let table = db.create_table("n", &TableOptions::new().set("merge_operator", "counter").unwrap()).unwrap();
     for number in 0..20 {
         for _ in 0..number {
-            table.merge(&key(number), &counter::encode(1)).unwrap();
+            table.merge(key(number), counter::encode(1)).unwrap();
         }
     }
     let filter = shown(true, |_: &[u8], value: &[u8]| match counter::decode(value).unwrap() < 10 {
@@ -165,7 +165,7 @@ fn a_filter_gets_completely_folded_values() {
     // Operands that a flush folded are a value now; the other compaction passes it to the filter, too.
     db.compact_range(&table, ..).unwrap();
     assert_eq!(table.iter().count(), 10);
-    assert_eq!(counter::decode(&table.get(&key(15)).unwrap().unwrap()).unwrap(), 15);
+    assert_eq!(counter::decode(&table.get(key(15)).unwrap().unwrap()).unwrap(), 15);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn writes_from_inside_are_refused() {
     db.compact_range(table, ..).unwrap();
     assert!(refused.load(Ordering::Relaxed) >= 10);
     table.set_compaction_filter(None);
-    assert_eq!(table.get(&key(1)).unwrap().as_deref(), Some(&b"v"[..]));
+    assert_eq!(table.get(key(1)).unwrap().as_deref(), Some(&b"v"[..]));
 }
 
 #[test]

@@ -9,13 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane::{
-    Backups, Batch, Db, DirectoryPlace, Env, IoUring, Kind, MemoryDevice, Options, Sync, TableOptions,
+    Backups, Batch, Db, DirectoryPlace, Durability, Env, IoUring, Kind, MemoryDevice, Options, TableOptions,
     TransactionOptions,
 };
 
 fn fill(db: &Db, count: u64, stamp: u64) {
     for number in 0..count {
-        db.put(&number.to_be_bytes(), &(number * 31 + stamp).to_le_bytes().repeat(20)).unwrap();
+        db.put(number.to_be_bytes(), (number * 31 + stamp).to_le_bytes().repeat(20)).unwrap();
     }
 }
 
@@ -38,11 +38,11 @@ fn everything_works_and_no_file_is_touched() {
     assert!(seen == expected);
     let mut batch = Batch::new();
     batch.put(&other, b"k", b"v").unwrap();
-    batch.delete_range(db.default_table(), &5u64.to_be_bytes(), &10u64.to_be_bytes()).unwrap();
-    db.write(&batch, Sync::Yes).unwrap();
+    batch.delete_range(db.default_table(), 5u64.to_be_bytes(), 10u64.to_be_bytes()).unwrap();
+    db.write(&batch, Durability::Synced).unwrap();
     let mut transaction = db.transaction(&TransactionOptions::default()).unwrap();
     transaction.put(&other, b"k", b"w").unwrap();
-    transaction.commit(Sync::No).unwrap();
+    transaction.commit(Durability::Buffered).unwrap();
     assert_eq!(other.get(b"k").unwrap().as_deref(), Some(&b"w"[..]));
     assert_eq!(rows(&db).len(), 20_000 - 5);
     assert!(db.check(&mut |_, _| ()).unwrap().findings.is_empty());
@@ -91,7 +91,7 @@ fn at_the_memory_limit_writes_fail_and_rows_can_be_read() {
                 state.to_le_bytes()
             })
             .collect();
-        match db.put(&written.to_be_bytes(), &value) {
+        match db.put(written.to_be_bytes(), &value) {
             Ok(()) => written += 1,
             Err(error) => break error,
         }
@@ -101,7 +101,7 @@ fn at_the_memory_limit_writes_fail_and_rows_can_be_read() {
     assert!(device.used_bytes() <= 24 << 20);
     assert!(written > 50, "{written}");
     for number in 0..written {
-        assert_eq!(db.get(&number.to_be_bytes()).unwrap().map(|value| value.len()), Some(64_000), "{number}");
+        assert_eq!(db.get(number.to_be_bytes()).unwrap().map(|value| value.len()), Some(64_000), "{number}");
     }
 }
 

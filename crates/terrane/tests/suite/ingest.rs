@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use terrane::{
-    Backups, Concurrency, Db, ExtentFileWriter, IngestOptions, Kind, Options, Snapshot, Sync, Table,
+    Backups, Concurrency, Db, Durability, ExtentFileWriter, IngestOptions, Kind, Options, Snapshot, Table,
     TableOptions, TransactionOptions, counter, inspect_extent_file,
 };
 use terrane_base::Rng;
@@ -169,15 +169,15 @@ fn run(ops: &[Op], encoding: &str) {
         let table = db.default_table().clone();
         match op {
             Op::Put(number, mark) => {
-                table.put(&key(*number), &value(*mark, *number)).unwrap();
+                table.put(key(*number), value(*mark, *number)).unwrap();
                 model.insert(key(*number), value(*mark, *number));
             }
             Op::Delete(number) => {
-                table.delete(&key(*number)).unwrap();
+                table.delete(key(*number)).unwrap();
                 model.remove(&key(*number));
             }
             Op::DeleteRange(start, end) if start < end => {
-                table.delete_range(&key(*start), &key(*end)).unwrap();
+                table.delete_range(key(*start), key(*end)).unwrap();
                 model.retain(|found, _| !(key(*start) <= *found && *found < key(*end)));
             }
             Op::DeleteRange(..) => {}
@@ -269,7 +269,7 @@ fn a_file_is_linked_and_its_space_is_given_back() {
     // Its own name goes whenever one likes.
     std::fs::remove_file(&file).unwrap();
     check(table, None, &(0..KEYS).map(|number| (key(number), value(b'a', number))).collect());
-    table.delete_range(&key(0), &key(KEYS)).unwrap();
+    table.delete_range(key(0), key(KEYS)).unwrap();
     db.compact_range(table, ..).unwrap();
     db.wait_until_quiescent().unwrap();
     assert_eq!(
@@ -290,7 +290,7 @@ fn many_files_are_ingested_into_many_tables_atomically() {
     let place = Place::new();
     let db = &place.db;
     let (one, other) = (db.default_table(), &db.create_table("other", &TableOptions::new()).unwrap());
-    db.put(&key(5), b"older").unwrap();
+    db.put(key(5), b"older").unwrap();
     let before = db.snapshot();
     let files =
         [place.file("a", 0..100, b'a'), place.file("b", 100..200, b'b'), place.file("c", 50..150, b'c')];
@@ -298,15 +298,15 @@ fn many_files_are_ingested_into_many_tables_atomically() {
     let ingested = db.ingest(&targets, IngestOptions::default()).unwrap();
     let after = db.snapshot();
     assert_eq!(after.seq(), ingested.seq);
-    db.put(&key(5), b"newer").unwrap();
+    db.put(key(5), b"newer").unwrap();
     assert_eq!((one.iter().count(), other.iter().count()), (200, 100));
     assert_eq!((before.iter(one).count(), before.iter(other).count()), (1, 0));
-    assert_eq!(before.get(one, &key(5)).unwrap().as_deref(), Some(&b"older"[..]));
-    assert_eq!(after.get(one, &key(5)).unwrap().as_deref(), Some(&value(b'a', 5)[..]));
-    assert_eq!(one.get(&key(5)).unwrap().as_deref(), Some(&b"newer"[..]));
+    assert_eq!(before.get(one, key(5)).unwrap().as_deref(), Some(&b"older"[..]));
+    assert_eq!(after.get(one, key(5)).unwrap().as_deref(), Some(&value(b'a', 5)[..]));
+    assert_eq!(one.get(key(5)).unwrap().as_deref(), Some(&b"newer"[..]));
     // The same file again is newer than that.
     db.ingest(&[(one, &files[0])], IngestOptions::default()).unwrap();
-    assert_eq!(one.get(&key(5)).unwrap().as_deref(), Some(&value(b'a', 5)[..]));
+    assert_eq!(one.get(key(5)).unwrap().as_deref(), Some(&value(b'a', 5)[..]));
 }
 
 #[test]
@@ -321,11 +321,11 @@ fn rows_that_are_cached_are_forgotten() {
     db.bulk_load(table, (0..ROWS).map(|number| (name(number), [1; 200]))).unwrap();
     let mut rng = Rng::new(1);
     for _ in 0..60_000 {
-        assert!(table.get(&name(rng.below(ROWS))).unwrap().is_some());
+        assert!(table.get(name(rng.below(ROWS))).unwrap().is_some());
     }
     db.bulk_load(table, (0..ROWS).map(|number| (name(number), [2; 200]))).unwrap();
     for number in 0..ROWS {
-        assert_eq!(table.get(&name(number)).unwrap().as_deref(), Some(&[2; 200][..]));
+        assert_eq!(table.get(name(number)).unwrap().as_deref(), Some(&[2; 200][..]));
     }
 }
 
@@ -333,7 +333,7 @@ fn rows_that_are_cached_are_forgotten() {
 fn copies_and_repairs_have_it() {
     let place = Place::new();
     let (db, table) = (&place.db, place.db.default_table());
-    table.put(&key(1), b"older").unwrap();
+    table.put(key(1), b"older").unwrap();
     let file = place.file("a", 0..KEYS, b'a');
     db.ingest(&[(table, &file)], IngestOptions { remove: true, ..IngestOptions::default() }).unwrap();
     let expected: Model = (0..KEYS).map(|number| (key(number), value(b'a', number))).collect();

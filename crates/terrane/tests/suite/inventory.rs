@@ -93,7 +93,7 @@ fn jobs_tell_what_they_did_to_extents() -> Result<()> {
     for round in 0..4_u32 {
         for row in 0..500_u32 {
             let key = format!("{:05}", row * 7 + round);
-            db.put(key.as_bytes(), &[round as u8; 100])?;
+            db.put(key.as_bytes(), [round as u8; 100])?;
         }
         match round {
             0..3 => db.flush()?,

@@ -12,7 +12,9 @@ use std::path::Path;
 
 use orders::{Key, WhichOrder, functions};
 use proptest::prelude::*;
-use terrane::{Batch, Db, IndexedBatch, Options, Result, Row, Sync, Table, TableOptions, TransactionOptions};
+use terrane::{
+    Batch, Db, Durability, IndexedBatch, Options, Result, Row, Table, TableOptions, TransactionOptions,
+};
 
 /// The rows of a table, in its order; keys as they are shown.
 type Model = BTreeMap<Key, Vec<u8>>;
@@ -162,11 +164,11 @@ fn under_a_batch(db: &Db, table: &Table, model: &Model, which: WhichOrder, probe
 fn apply(db: &Db, table: &Table, model: &mut Model, which: WhichOrder, op: &Op) {
     match op {
         Op::Put(key, value) => {
-            table.put(key, &[*value; 40]).unwrap();
+            table.put(key, [*value; 40]).unwrap();
             model.insert(which.of(key), vec![*value; 40]);
         }
         Op::Merge(key, value) => {
-            table.merge(key, &[*value]).unwrap();
+            table.merge(key, [*value]).unwrap();
             // The operator writes the key as it is shown, then what there was, then the operands.
             let key = which.of(key);
             let rest = model.remove(&key).unwrap_or_else(|| key.shown());
@@ -183,9 +185,9 @@ fn apply(db: &Db, table: &Table, model: &mut Model, which: WhichOrder, op: &Op) 
         }
         Op::Batch(put, delete, value) => {
             let mut batch = Batch::new();
-            batch.put(table, put, &[*value]).unwrap();
+            batch.put(table, put, [*value]).unwrap();
             batch.delete(table, delete).unwrap();
-            db.write(&batch, Sync::No).unwrap();
+            db.write(&batch, Durability::Buffered).unwrap();
             model.insert(which.of(put), vec![*value]);
             model.remove(&which.of(delete));
         }
@@ -193,9 +195,9 @@ fn apply(db: &Db, table: &Table, model: &mut Model, which: WhichOrder, op: &Op) 
             let mut transaction = db.transaction(&TransactionOptions::default()).unwrap();
             let found = transaction.get_for_update(table, put, true).unwrap();
             assert_eq!(found.as_deref(), model.get(&which.of(put)).map(Vec::as_slice));
-            transaction.put(table, put, &[*value]).unwrap();
+            transaction.put(table, put, [*value]).unwrap();
             transaction.delete(table, delete).unwrap();
-            transaction.commit(Sync::No).unwrap();
+            transaction.commit(Durability::Buffered).unwrap();
             model.insert(which.of(put), vec![*value]);
             model.remove(&which.of(delete));
         }

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use terrane::{Batch, Db, Kind, Options, Sync, TableOptions};
+use terrane::{Batch, Db, Durability, Kind, Options, TableOptions};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -57,22 +57,22 @@ fn writes_beyond_a_limit_are_refused_and_change_nothing() {
     let db = open(&dir, 16 * MIB);
     let table = db.default_table();
     let refused = [
-        db.put(&vec![0; 64 * KIB + 1], b""),
-        db.put(b"k", &vec![0; 64 * MIB + 1]),
+        db.put(vec![0; 64 * KIB + 1], b""),
+        db.put(b"k", vec![0; 64 * MIB + 1]),
         // Within the limit of a value, beyond what the memory budget leaves for one batch.
-        db.put(b"k", &vec![0; 8 * MIB]),
+        db.put(b"k", vec![0; 8 * MIB]),
     ];
     for result in refused {
         let error = result.unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid, "{error}");
         assert!(error.to_string().contains("limit"), "{error}");
     }
-    assert_eq!(db.get(&vec![0; 64 * KIB + 1]).unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(db.get(vec![0; 64 * KIB + 1]).unwrap_err().kind(), Kind::Invalid);
     let mut batch = Batch::new();
     batch.put(table, b"a", b"1").unwrap();
-    assert!(batch.put(table, &vec![0; 64 * KIB + 1], b"").is_err());
+    assert!(batch.put(table, vec![0; 64 * KIB + 1], b"").is_err());
     assert_eq!(batch.len(), 1, "a refused change is not in the batch");
-    db.write(&batch, Sync::Yes).unwrap();
+    db.write(&batch, Durability::Synced).unwrap();
     assert_eq!(table.iter().count(), 1);
 }
 
@@ -94,7 +94,7 @@ fn tables_come_and_go() {
         let table = db.create_table("t", &TableOptions::new()).unwrap();
         assert!(table.iter().next().is_none(), "a new table is empty in round {round}");
         for number in 0..500u32 {
-            table.put(&number.to_be_bytes(), &[round; 100]).unwrap();
+            table.put(number.to_be_bytes(), [round; 100]).unwrap();
         }
         if round % 2 == 0 {
             db.flush().unwrap();
@@ -107,7 +107,7 @@ fn tables_come_and_go() {
         let mut batch = Batch::new();
         batch.put(&table, b"k", b"v").unwrap();
         batch.put(db.default_table(), b"k", b"v").unwrap();
-        assert_eq!(db.write(&batch, Sync::No).unwrap_err().kind(), Kind::NotFound);
+        assert_eq!(db.write(&batch, Durability::Buffered).unwrap_err().kind(), Kind::NotFound);
         assert!(!db.contains(b"k").unwrap(), "a refused batch leaves nothing behind");
     }
     db.close().unwrap();
@@ -149,7 +149,7 @@ fn a_close_without_a_journal_keeps_every_acknowledged_write() {
             let table = db.default_table().clone();
             scope.spawn(move || {
                 let is_done =
-                    |row: u64| match table.put(&[&[writer][..], &row.to_be_bytes()].concat(), b"value") {
+                    |row: u64| match table.put([&[writer][..], &row.to_be_bytes()].concat(), b"value") {
                         Ok(()) => false,
                         Err(error) => {
                             assert_eq!(error.kind(), Kind::Cancelled, "{error}");
@@ -193,10 +193,10 @@ fn puts_added_at_once_are_those_added_one_by_one() {
     for table in &tables {
         at_once.put_all(table, rows).unwrap();
         rows.iter().for_each(|(key, value)| one_by_one.put(table, key, value).unwrap());
-        at_once.put_all(table, []).unwrap();
+        at_once.put_all(table, rows.into_iter().take(0)).unwrap();
     }
     assert_eq!((at_once.len(), at_once.bytes()), (one_by_one.len(), one_by_one.bytes()));
-    db.write(&at_once, Sync::No).unwrap();
+    db.write(&at_once, Durability::Buffered).unwrap();
     for table in &tables {
         assert_eq!(table.get(b"a").unwrap().as_deref(), Some(&b"2"[..]), "{}", table.name());
         assert_eq!(table.get(b"b").unwrap().as_deref(), Some(&b""[..]), "{}", table.name());
@@ -212,7 +212,7 @@ fn puts_added_at_once_are_those_added_one_by_one() {
     // A table that was dropped meanwhile keeps the batch out.
     batch.put_all(&tables[1], rows).unwrap();
     db.drop_table("backward").unwrap();
-    assert_eq!(db.write(&batch, Sync::No).unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(db.write(&batch, Durability::Buffered).unwrap_err().kind(), Kind::NotFound);
 }
 
 #[test]
@@ -224,22 +224,22 @@ fn a_batch_is_of_one_database() {
     for refused in [
         batch.put(there.default_table(), b"k", b"there"),
         batch.delete(there.default_table(), b"k"),
-        there.write(&batch, Sync::No).map(drop),
+        there.write(&batch, Durability::Buffered).map(drop),
     ] {
         let error = refused.unwrap_err();
         assert!(error.kind() == Kind::Invalid && error.message().contains("another"), "{error}");
     }
     assert_eq!((batch.len(), there.get(b"k").unwrap()), (1, None));
-    here.write(&batch, Sync::No).unwrap();
+    here.write(&batch, Durability::Buffered).unwrap();
     assert_eq!(here.get(b"k").unwrap().as_deref(), Some(&b"here"[..]));
 
     // Opened again it is another one: its tables may be others.
     here.close().unwrap();
     let again = open(&dirs[0], 64 * MIB);
-    assert_eq!(again.write(&batch, Sync::No).unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(again.write(&batch, Durability::Buffered).unwrap_err().kind(), Kind::Invalid);
     batch.clear();
     batch.put(again.default_table(), b"k", b"again").unwrap();
-    again.write(&batch, Sync::No).unwrap();
+    again.write(&batch, Durability::Buffered).unwrap();
     assert_eq!(again.get(b"k").unwrap().as_deref(), Some(&b"again"[..]));
 }
 
@@ -254,6 +254,6 @@ fn a_change_that_was_refused_names_no_database_and_no_table() {
     let dropped = here.create_table("dropped", &TableOptions::default()).unwrap();
     assert_eq!(batch.delete(&dropped, &too_long).unwrap_err().kind(), Kind::Invalid);
     here.drop_table("dropped").unwrap();
-    here.write(&batch, Sync::No).unwrap();
+    here.write(&batch, Durability::Buffered).unwrap();
     assert_eq!(here.get(b"k").unwrap().as_deref(), Some(&b"here"[..]));
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use terrane::{
-    Checkpoint, Db, Env, JobBegan, JobEnded, Kind, Listener, Options, StallBegan, StallCause, StallEnded,
-    Sync, TableOptions, WorkFailed,
+    Checkpoint, Db, Durability, Env, JobBegan, JobEnded, Kind, Listener, Options, StallBegan, StallCause,
+    StallEnded, TableOptions, WorkFailed,
 };
 use terrane_base::env::{Clock, SleepClock};
 
@@ -99,7 +99,7 @@ fn listeners_hear_what_happens_in_its_order() {
     db.add_listener(recorder.clone()).unwrap();
     let users = db.create_table("users", &TableOptions::new()).unwrap();
     for round in 0..2u8 {
-        users.put(b"k", &[round]).unwrap();
+        users.put(b"k", [round]).unwrap();
         db.flush().unwrap();
     }
     db.wait_until_quiescent().unwrap();
@@ -149,7 +149,7 @@ fn a_panicking_listener_does_no_harm() {
     db.add_listener(Arc::new(Panics)).unwrap();
     db.add_listener(recorder.clone()).unwrap();
     for round in 0..3u8 {
-        db.put(b"k", &[round]).unwrap();
+        db.put(b"k", [round]).unwrap();
         db.flush().unwrap();
         recorder.until("flush ended");
     }
@@ -171,7 +171,7 @@ impl Listener for Meddles {
         batch.put(db.default_table(), b"k", b"other").unwrap();
         let kinds = [
             db.put(b"k", b"other").unwrap_err().kind(),
-            db.try_write(&batch, Sync::No).unwrap_err().kind(),
+            db.try_write(&batch, Durability::Buffered).unwrap_err().kind(),
             db.flush().unwrap_err().kind(),
             db.create_table("t", &TableOptions::new()).unwrap_err().kind(),
         ];
@@ -243,12 +243,12 @@ fn stalls_have_a_beginning_a_cause_and_an_end() {
     db.add_listener(recorder.clone()).unwrap();
     db.pause_background();
     for run in 0..6u8 {
-        db.put(b"k", &[run]).unwrap();
+        db.put(b"k", [run]).unwrap();
         db.flush_to_run(db.default_table()).unwrap();
     }
     let began = format!("stall began {:?} true", StallCause::Backlog("default".to_owned()));
     for number in 0..100_000u32 {
-        db.put(&number.to_be_bytes(), &[7; 1000]).unwrap();
+        db.put(number.to_be_bytes(), [7; 1000]).unwrap();
         if db.stats().stalls > 0 {
             break;
         }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use terrane::cores::Cores;
 use terrane::{
-    Backups, Batch, ChangeKind, Changes, Concurrency, Db, Functions, IndexedBatch, Kind, Options,
-    ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, SeqNo, Sync, TransactionOptions,
+    Backups, Batch, ChangeKind, Changes, Concurrency, Db, Durability, Functions, IndexedBatch, Kind, Options,
+    ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, SeqNo, TransactionOptions,
 };
 
 fn options() -> Options {
@@ -66,7 +66,7 @@ fn batch(db: &Db, words: &str) -> Batch {
 }
 
 fn write(db: &Db, words: &str) -> u64 {
-    db.write(&batch(db, words), Sync::Yes).unwrap().0
+    db.write(&batch(db, words), Durability::Synced).unwrap().0
 }
 
 fn keys(db: &Db) -> String {
@@ -147,9 +147,9 @@ fn log_data_keeps_no_segment_alive() {
     let options = Options { memory_bytes: 16 << 20, segment_bytes: 64 << 10, ..Options::default() };
     let db = Db::open_with(dir.path().join("db"), &options).unwrap();
     let mut data = Batch::new();
-    data.log_data(&[b'x'; 8000]).unwrap();
+    data.log_data([b'x'; 8000]).unwrap();
     for _ in 0..100 {
-        db.write(&data, Sync::No).unwrap();
+        db.write(&data, Durability::Buffered).unwrap();
     }
     db.flush().unwrap();
     db.wait_until_quiescent().unwrap();
@@ -165,16 +165,20 @@ fn a_batch_belongs_to_no_database_by_it_and_is_bounded_with_it() {
     data.log_data(b"data").unwrap();
     assert_eq!((data.len(), data.is_empty()), (1, false));
     for db in [&one, &two] {
-        db.write(&data, Sync::No).unwrap();
+        db.write(&data, Durability::Buffered).unwrap();
         assert_eq!(all_told(db), [(1, "#data".to_owned())]);
     }
     data.put(two.default_table(), b"k", b"v").unwrap();
-    assert_eq!(one.write(&data, Sync::No).unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(one.write(&data, Durability::Buffered).unwrap_err().kind(), Kind::Invalid);
     assert_eq!(data.put(one.default_table(), b"k", b"v").unwrap_err().kind(), Kind::Invalid);
-    assert_eq!(two.write(&data, Sync::No).unwrap(), SeqNo(3));
+    assert_eq!(two.write(&data, Durability::Buffered).unwrap(), SeqNo(3));
     let mut large = Batch::new();
-    large.log_data(&vec![0; 5 << 20]).unwrap();
-    assert_eq!(one.write(&large, Sync::No).unwrap_err().kind(), Kind::Invalid, "above a quarter of memory");
+    large.log_data(vec![0; 5 << 20]).unwrap();
+    assert_eq!(
+        one.write(&large, Durability::Buffered).unwrap_err().kind(),
+        Kind::Invalid,
+        "above a quarter of memory"
+    );
 }
 
 #[test]
@@ -185,7 +189,7 @@ fn log_data_of_a_reader_is_added_to_another_database() {
     for batch in source.changes(SeqNo(1)).unwrap() {
         let mut copied = Batch::new();
         batch.unwrap().changes().for_each(|change| copied.add_change(copy.default_table(), &change).unwrap());
-        copy.write(&copied, Sync::No).unwrap();
+        copy.write(&copied, Durability::Buffered).unwrap();
     }
     assert_eq!(all_told(&copy), expected());
 }
@@ -208,13 +212,13 @@ fn transactions_have_it_and_do_not_meet_in_it() {
         one.prepare("prepared").unwrap();
         assert!(all_told(&db).is_empty(), "readers get nothing of a prepared transaction");
         assert_eq!(write(&db, "#plain"), 2);
-        two.commit(Sync::No).unwrap();
+        two.commit(Durability::Buffered).unwrap();
         let mut prepared = Vec::new();
         db.prepared_changes("prepared", &mut |table, kind| prepared.push((table, word(kind)))).unwrap();
         assert_eq!(prepared, [(0, "a".to_owned()), (u32::MAX, "#one".to_owned())]);
         drop(db);
         let db = open(&dir);
-        db.commit_prepared_with("prepared", &batch(&db, "#more b"), Sync::No).unwrap();
+        db.commit_prepared_with("prepared", &batch(&db, "#more b"), Durability::Buffered).unwrap();
         let lines = [(2, "#plain"), (3, "#two"), (4, "a #one #more b")];
         assert_eq!(all_told(&db), lines.map(|(seq, words)| (seq, words.to_owned())));
         let small = TransactionOptions { keys_max: 1, ..options };
@@ -237,7 +241,7 @@ fn a_repair_brings_that_of_prepared_transactions_over() {
     assert!(terrane::repair(dir.path().join("db"), &target, &options()).unwrap().is_whole());
     let db = Db::open_with(&target, &options()).unwrap();
     assert_eq!(db.tables(), ["default"]);
-    db.commit_prepared("one", Sync::No).unwrap();
+    db.commit_prepared("one", Durability::Buffered).unwrap();
     assert_eq!(all_told(&db).pop().unwrap().1, "a #data");
 }
 
@@ -253,14 +257,14 @@ fn batches_with_an_index_and_sessions_of_cores_have_it() {
     batch_of_both.put(db.default_table(), b"a", b"v").unwrap();
     assert!(batch_of_both.get(db.default_table(), b"log data").unwrap().is_none());
     assert_eq!((batch_of_both.len(), batch_of_both.key_count()), (2, 1));
-    batch_of_both.write(&db, Sync::No).unwrap();
+    batch_of_both.write(&db, Durability::Buffered).unwrap();
     let cores = Cores::builder(&db).cores(2).table(db.default_table()).build().unwrap();
     let mut session = cores.session().unwrap();
-    session.write(&batch(&db, "#x"), Sync::No).unwrap();
+    session.write(&batch(&db, "#x"), Durability::Buffered).unwrap();
     session.finish(&mut |_, answer| {
         answer.unwrap();
     });
-    session.write(&batch(&db, "#y b"), Sync::No).unwrap();
+    session.write(&batch(&db, "#y b"), Durability::Buffered).unwrap();
     session.finish(&mut |_, answer| {
         answer.unwrap();
     });

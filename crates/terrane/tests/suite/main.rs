@@ -14,6 +14,7 @@ mod examples;
 mod experiments;
 mod extent_filter;
 mod filters;
+mod forms;
 mod golden;
 mod in_memory;
 mod ingest;

@@ -22,12 +22,12 @@ fn open(dir: &tempfile::TempDir, memory_bytes: u64) -> Db {
 }
 
 fn put_all(db: &Db, stamp: u8) {
-    (0..ROWS).for_each(|key| db.put(&key.to_be_bytes(), &[stamp; 1000]).unwrap());
+    (0..ROWS).for_each(|key| db.put(key.to_be_bytes(), [stamp; 1000]).unwrap());
 }
 
 fn read_all(db: &Db, stamp: u8) {
     for key in (0..ROWS).map(|key| key * 7919 % ROWS) {
-        assert_eq!(db.get(&key.to_be_bytes()).unwrap().as_deref(), Some(&[stamp; 1000][..]));
+        assert_eq!(db.get(key.to_be_bytes()).unwrap().as_deref(), Some(&[stamp; 1000][..]));
     }
 }
 
@@ -40,7 +40,7 @@ fn a_lower_ceiling_holds_at_once_for_readers_and_writers() {
     read_all(&db, 1);
     // Readers and writers have more than the lower ceiling leaves them; how much depends on when the
     // background flushes.
-    (0..ROWS / 2).for_each(|key| db.put(&key.to_be_bytes(), &[1; 1000]).unwrap());
+    (0..ROWS / 2).for_each(|key| db.put(key.to_be_bytes(), [1; 1000]).unwrap());
     assert!(db.stats().memory_bytes > CEILING, "{}", db.stats().memory_bytes);
     db.set_memory_bytes(24 * MIB).unwrap();
     assert_eq!(db.stats().memory_limit_bytes, 24 * MIB);
@@ -48,7 +48,7 @@ fn a_lower_ceiling_holds_at_once_for_readers_and_writers() {
     for stamp in 2..4 {
         let mut most = 0;
         for key in 0..ROWS {
-            db.put(&key.to_be_bytes(), &[stamp; 1000]).unwrap();
+            db.put(key.to_be_bytes(), [stamp; 1000]).unwrap();
             if key % 64 == 0 {
                 most = most.max(db.stats().memory_bytes);
             }
@@ -74,9 +74,9 @@ fn a_changed_ceiling_holds_with_chunks_of_huge_pages() {
     let options = Options { memory_bytes: 512 * MIB, segment_bytes: 2 * MIB, ..Options::default() };
     let db = Db::open_with(dir.path().join("data"), &options).unwrap();
     put_all(&db, 1);
-    (0..4 * ROWS).for_each(|key| db.put(&(key + ROWS).to_be_bytes(), &[3; 1000]).unwrap());
+    (0..4 * ROWS).for_each(|key| db.put((key + ROWS).to_be_bytes(), [3; 1000]).unwrap());
     db.flush().unwrap();
-    (0..4 * ROWS).for_each(|key| assert!(db.get(&(key + ROWS).to_be_bytes()).unwrap().is_some()));
+    (0..4 * ROWS).for_each(|key| assert!(db.get((key + ROWS).to_be_bytes()).unwrap().is_some()));
     let before = db.stats().memory_bytes;
     assert!(before > LOWER / 100 * 115, "{before} bytes are too few to be too much");
     db.set_memory_bytes(LOWER).unwrap();
@@ -114,7 +114,7 @@ fn the_memory_ceiling_changes_beside_readers_and_writers() {
         });
         scope.spawn(|| {
             while !is_over.load(Ordering::Acquire) {
-                assert_eq!(db.get(&7u64.to_be_bytes()).unwrap().unwrap().len(), 1000);
+                assert_eq!(db.get(7u64.to_be_bytes()).unwrap().unwrap().len(), 1000);
             }
         });
         let mut bytes = [24, 200, 32, 64].into_iter().cycle();

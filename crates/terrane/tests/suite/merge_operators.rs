@@ -73,17 +73,17 @@ fn every_way_of_reading_folds_in_every_place() {
             let number = number as u32;
             match (i64::from(number) + round) % 5 {
                 0 => {
-                    table.put(&key(number), &counter::encode(round)).unwrap();
+                    table.put(key(number), counter::encode(round)).unwrap();
                     *sum = round;
                 }
                 1 if round > 0 => {
-                    table.delete(&key(number)).unwrap();
-                    table.merge(&key(number), &counter::encode(7)).unwrap();
+                    table.delete(key(number)).unwrap();
+                    table.merge(key(number), counter::encode(7)).unwrap();
                     *sum = 7;
                 }
                 more => {
                     for _ in 0..=more {
-                        table.merge(&key(number), &counter::encode(round + 1)).unwrap();
+                        table.merge(key(number), counter::encode(round + 1)).unwrap();
                     }
                     *sum += (round + 1) * (more + 1);
                 }
@@ -129,17 +129,17 @@ fn readers_of_an_old_read_view_continue() {
     let table = table(&db, "counter");
     let key = |number: u32| format!("key{number:04}").into_bytes();
     for number in 0..100 {
-        table.put(&key(number), &counter::encode(100)).unwrap();
+        table.put(key(number), counter::encode(100)).unwrap();
     }
     db.compact_range(&table, ..).unwrap();
     for _ in 0..5 {
         for number in 0..100 {
-            table.merge(&key(number), &counter::encode(1)).unwrap();
+            table.merge(key(number), counter::encode(1)).unwrap();
         }
     }
     let expected: Vec<_> = (0..100).map(|number| (key(number), 105)).collect();
     let mut cursor = table.cursor();
-    cursor.seek(&key(50)).unwrap();
+    cursor.seek(key(50)).unwrap();
     assert_eq!(count(cursor.row().unwrap().1), 105);
     db.flush().unwrap();
     // The old read view continues; a new one sees the folded value.
@@ -235,7 +235,7 @@ fn bad_input_is_refused_by_name() {
     let fresh = dir.path().join("fresh");
     Db::open_with(&fresh, &other).unwrap().close().unwrap();
     let db = Db::open_with(&fresh, &options()).unwrap();
-    db.default_table().merge(b"k", &counter::encode(3)).unwrap();
+    db.default_table().merge(b"k", counter::encode(3)).unwrap();
     let t = db.create_table("plain", &TableOptions::new()).unwrap();
     assert!(t.merge(b"k", b"v").is_err());
     db.close().unwrap();
@@ -265,17 +265,17 @@ fn single_deletes_vanish_with_their_puts() {
     let table = db.default_table();
     let key = |number: u32| format!("key{number:04}").into_bytes();
     for number in 0..500 {
-        table.put(&key(number), b"value").unwrap();
+        table.put(key(number), b"value").unwrap();
     }
     db.flush().unwrap();
     let before = db.snapshot();
     for number in (0..500).step_by(2) {
-        table.single_delete(&key(number)).unwrap();
+        table.single_delete(key(number)).unwrap();
     }
     let check = || {
         for number in 0..500 {
-            assert_eq!(table.contains(&key(number)).unwrap(), number % 2 == 1, "{number}");
-            assert!(before.contains(table, &key(number)).unwrap());
+            assert_eq!(table.contains(key(number)).unwrap(), number % 2 == 1, "{number}");
+            assert!(before.contains(table, key(number)).unwrap());
         }
         assert_eq!(table.iter().count(), 250);
         assert_eq!(table.iter().rev().count(), 250);
@@ -320,7 +320,7 @@ fn a_range_delete_ends_a_chain() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path().join("db"), &options()).unwrap();
     let table = table(&db, "counter");
-    let add = |(key, number): (&[u8], i64)| table.merge(key, &counter::encode(number)).unwrap();
+    let add = |(key, number): (&[u8], i64)| table.merge(key, counter::encode(number)).unwrap();
     for round in 0..3 {
         // Blocks and extents reach beyond the range: what lies within it is judged entry by entry.
         [(&b"a"[..], 1), (b"k1", 1), (b"k2", 10), (b"z", 1)].into_iter().for_each(add);

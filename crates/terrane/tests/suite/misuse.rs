@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane::{
-    Batch, Concurrency, Db, IndexedBatch, Kind, MergeOperator, MergeOperators, Options, Sync, TableOptions,
-    TransactionOptions,
+    Batch, Concurrency, Db, Durability, IndexedBatch, Kind, MergeOperator, MergeOperators, Options,
+    TableOptions, TransactionOptions,
 };
 
 fn open(dir: &Path) -> Db {
@@ -28,11 +28,11 @@ fn a_table_of_another_database() {
     let (own, foreign) = (one.default_table(), two.default_table());
     let mut batch = Batch::new();
     batch.put(foreign, b"k", b"v").unwrap();
-    refused(one.write(&batch, Sync::No), Kind::Invalid, "another");
+    refused(one.write(&batch, Durability::Buffered), Kind::Invalid, "another");
     refused(batch.put(own, b"k", b"v"), Kind::Invalid, "another");
     let mut indexed = IndexedBatch::new();
     indexed.put(foreign, b"k", b"v").unwrap();
-    refused(indexed.write(&one, Sync::No), Kind::Invalid, "another");
+    refused(indexed.write(&one, Durability::Buffered), Kind::Invalid, "another");
     let mut transaction = one.transaction(&TransactionOptions::default()).unwrap();
     refused(transaction.get(foreign, b"k"), Kind::Invalid, "another");
     refused(transaction.put(foreign, b"k", b"v"), Kind::Invalid, "another");
@@ -55,7 +55,7 @@ fn a_table_of_another_database() {
     let again = open(&dir.path().join("one"));
     let mut batch = Batch::new();
     batch.put(&own, b"k", b"v").unwrap();
-    refused(again.write(&batch, Sync::No), Kind::Invalid, "another");
+    refused(again.write(&batch, Durability::Buffered), Kind::Invalid, "another");
     assert!(again.get(b"k").unwrap().is_none() && two.get(b"k").unwrap().is_none());
 }
 
@@ -71,10 +71,10 @@ fn after_a_close() {
     let mut transaction = db.transaction(&TransactionOptions::default()).unwrap();
     transaction.put(&table, b"k", b"w").unwrap();
     db.close().unwrap();
-    refused(other.write(&batch, Sync::No), Kind::Cancelled, "clos");
+    refused(other.write(&batch, Durability::Buffered), Kind::Cancelled, "clos");
     refused(table.put(b"k", b"w"), Kind::Cancelled, "clos");
-    refused(other.try_write(&batch, Sync::No), Kind::Cancelled, "clos");
-    refused(transaction.commit(Sync::No), Kind::Cancelled, "clos");
+    refused(other.try_write(&batch, Durability::Buffered), Kind::Cancelled, "clos");
+    refused(transaction.commit(Durability::Buffered), Kind::Cancelled, "clos");
     refused(other.transaction(&TransactionOptions::default()), Kind::Cancelled, "clos");
     refused(other.create_table("t", &TableOptions::new()), Kind::Cancelled, "clos");
     // Open readers keep reading: their files stay.
@@ -84,11 +84,37 @@ fn after_a_close() {
 }
 
 #[test]
+fn handles_do_not_keep_the_database_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = open(&path);
+    let table = db.table_or_create("t").unwrap();
+    table.put("in an extent", "1").unwrap();
+    db.flush().unwrap();
+    table.put("in memory", "2").unwrap();
+    let (snapshot, mut iter, mut cursor) = (db.snapshot(), table.iter(), table.cursor());
+    // Another clone does keep it open.
+    let clone = db.clone();
+    drop(db);
+    table.put("later", "3").unwrap();
+    drop(clone);
+    refused(table.put("k", "v"), Kind::Cancelled, "clos");
+    assert_eq!(table.iter().count(), 3);
+    assert_eq!(snapshot.iter(&table).count(), 2);
+    assert_eq!(table.get("in an extent").unwrap().unwrap(), "1");
+    assert_eq!(iter.next().unwrap().unwrap().0, b"in an extent");
+    cursor.seek_last().unwrap();
+    assert_eq!(cursor.row().unwrap().0, b"in memory");
+    // None of them keeps the lock.
+    assert_eq!(open(&path).table("t").unwrap().iter().count(), 3);
+}
+
+#[test]
 fn a_dropped_table() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir.path().join("db"));
     let table = db.table_or_create("t").unwrap();
-    (0..100u8).for_each(|key| table.put(&[key], &[key]).unwrap());
+    (0..100u8).for_each(|key| table.put([key], [key]).unwrap());
     db.flush().unwrap();
     let snapshot = db.snapshot();
     let (mut iter, mut cursor) = (table.iter(), table.cursor());
@@ -109,7 +135,7 @@ fn a_dropped_table() {
     refused(table.iter().next().unwrap(), Kind::NotFound, "dropped");
     refused(snapshot.get(&table, b"k"), Kind::NotFound, "dropped");
     refused(table.put(b"k", b"v"), Kind::NotFound, "dropped");
-    refused(db.write(&batch, Sync::No), Kind::NotFound, "dropped");
+    refused(db.write(&batch, Durability::Buffered), Kind::NotFound, "dropped");
     refused(db.table("t"), Kind::NotFound, "t");
 }
 
@@ -212,7 +238,7 @@ fn a_prepared_transaction_that_is_never_resolved() {
             };
             let mut other = db.transaction(&options).unwrap();
             let written = other.put(db.default_table(), b"k", b"other");
-            refused(written.and_then(|()| other.commit(Sync::No)), Kind::TimedOut, "locked");
+            refused(written.and_then(|()| other.commit(Durability::Buffered)), Kind::TimedOut, "locked");
         }
         refused(db.put(b"k", b"other"), Kind::TimedOut, "locked");
         // Everything else goes on, its own work among it.
@@ -224,7 +250,7 @@ fn a_prepared_transaction_that_is_never_resolved() {
     assert!(db.get(b"k").unwrap().is_none());
     db.rollback_prepared("forgotten").unwrap();
     db.put(b"k", b"other").unwrap();
-    refused(db.commit_prepared("forgotten", Sync::No), Kind::NotFound, "forgotten");
+    refused(db.commit_prepared("forgotten", Durability::Buffered), Kind::NotFound, "forgotten");
 }
 
 #[test]
@@ -232,7 +258,7 @@ fn a_snapshot_that_is_held() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir.path().join("db"));
     let table = db.default_table();
-    let write = |round: u8| (0..200u8).for_each(|key| table.put(&[key], &[round; 100]).unwrap());
+    let write = |round: u8| (0..200u8).for_each(|key| table.put([key], [round; 100]).unwrap());
     write(0);
     let snapshot = db.snapshot();
     for round in 1..20 {

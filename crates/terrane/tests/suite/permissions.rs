@@ -10,8 +10,8 @@ fn work(path: &Path) -> terrane::Result<()> {
     let db = Db::open(path)?;
     let table = db.create_table("other", &terrane::TableOptions::new())?;
     for number in 0..200u64 {
-        db.put(&number.to_be_bytes(), &[7; 300])?;
-        table.put(&number.to_be_bytes(), &[8; 300])?;
+        db.put(number.to_be_bytes(), [7; 300])?;
+        table.put(number.to_be_bytes(), [8; 300])?;
     }
     db.flush()?;
     db.put(b"more", b"in the journal")?;

@@ -227,15 +227,14 @@ fn counted(read: impl FnOnce()) -> ReadCounters {
 fn fill(db: &Db, table: &Table) {
     for number in 0..20_000u32 {
         let key = [(number / 10 * 2).to_be_bytes(), (number % 10).to_be_bytes()].concat();
-        table.put(&key, &[7; 100]).unwrap();
+        table.put(&key, [7; 100]).unwrap();
     }
     db.compact_range(table, ..).unwrap();
 }
 
 fn seek_missing(table: &Table) -> ReadCounters {
     counted(|| {
-        (0..1000u32)
-            .for_each(|number| assert!(table.prefix(&(number * 2 + 1).to_be_bytes()).next().is_none()))
+        (0..1000u32).for_each(|number| assert!(table.prefix((number * 2 + 1).to_be_bytes()).next().is_none()))
     })
 }
 
@@ -253,16 +252,16 @@ fn missing_prefixes_cost_a_filter_and_no_block() {
     assert_eq!(asked.index_blocks_searched, asked.prefix_positives_false);
     assert_eq!(asked.filter_probes, 0, "those are of point reads");
     let there = counted(|| {
-        (0..100u32).for_each(|number| assert_eq!(table.prefix(&(number * 2).to_be_bytes()).count(), 10))
+        (0..100u32).for_each(|number| assert_eq!(table.prefix((number * 2).to_be_bytes()).count(), 10))
     });
     assert!(
         there.prefix_probes >= 100 && there.prefix_negatives + there.prefix_positives_false < 5,
         "{there:?}"
     );
     // A prefix that is longer or shorter than the extractor's: the first is within it, the other is not.
-    let longer = counted(|| assert_eq!(table.prefix(&[0, 0, 0, 1, 0]).count(), 0));
+    let longer = counted(|| assert_eq!(table.prefix([0, 0, 0, 1, 0]).count(), 0));
     assert_eq!(longer.prefix_probes, longer.prefix_negatives + longer.prefix_positives_false);
-    let shorter = counted(|| assert_eq!(table.prefix(&[0, 0, 0]).count(), 1280));
+    let shorter = counted(|| assert_eq!(table.prefix([0, 0, 0]).count(), 1280));
     assert_eq!(shorter.prefix_probes, 0);
 }
 

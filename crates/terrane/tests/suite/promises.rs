@@ -24,8 +24,8 @@ fn a_scan_passes_no_more_deleted_keys_than_the_option_says() {
     // Nothing is flushed by itself.
     db.pause_background();
     // A queue: what is taken from its front is deleted key by key.
-    (0..5000u32).for_each(|key| db.put(&key.to_be_bytes(), b"job").unwrap());
-    (0..1000u32).for_each(|key| db.delete(&key.to_be_bytes()).unwrap());
+    (0..5000u32).for_each(|key| db.put(key.to_be_bytes(), b"job").unwrap());
+    (0..1000u32).for_each(|key| db.delete(key.to_be_bytes()).unwrap());
     for place in ["memory", "levels"] {
         assert!(table.iter().next().unwrap().is_ok(), "in {place}: as many as are allowed");
         assert_eq!(most(), 1000);
@@ -33,13 +33,13 @@ fn a_scan_passes_no_more_deleted_keys_than_the_option_says() {
             db.flush_to_run(table).unwrap();
         }
     }
-    (1000..2100u32).for_each(|key| db.delete(&key.to_be_bytes()).unwrap());
+    (1000..2100u32).for_each(|key| db.delete(key.to_be_bytes()).unwrap());
     let error = table.iter().next().unwrap().unwrap_err();
     assert_eq!(error.kind(), Kind::Full);
     assert!(error.to_string().contains("skipped_versions_max=1000"), "{error}");
     let mut cursor = table.cursor();
     assert_eq!(cursor.seek_first().unwrap_err().kind(), Kind::Full);
-    cursor.seek(&1800u32.to_be_bytes()).unwrap();
+    cursor.seek(1800u32.to_be_bytes()).unwrap();
     assert_eq!(
         cursor.row().map(|(key, _)| key.to_vec()),
         Some(2100u32.to_be_bytes().to_vec()),
@@ -49,7 +49,7 @@ fn a_scan_passes_no_more_deleted_keys_than_the_option_says() {
     assert_eq!(backward.unwrap().unwrap_err().kind(), Kind::Full);
 
     // The remedies: a range delete is passed in one step, and a compaction leaves nothing to pass.
-    table.delete_range(&0u32.to_be_bytes(), &2100u32.to_be_bytes()).unwrap();
+    table.delete_range(0u32.to_be_bytes(), 2100u32.to_be_bytes()).unwrap();
     assert_eq!(table.iter().count(), 2900);
     db.resume_background();
     db.compact_range(table, ..).unwrap();
@@ -62,7 +62,7 @@ fn an_opening_reads_no_data_file_and_no_more_journal_than_writers_may_have_in_me
     let path = dir.path().join("data");
     let options = small();
     let db = Db::open_with(&path, &options).unwrap();
-    (0..40_000u32).for_each(|key| db.put(&key.wrapping_mul(0x9e37_79b9).to_be_bytes(), &[7; 300]).unwrap());
+    (0..40_000u32).for_each(|key| db.put(key.wrapping_mul(0x9e37_79b9).to_be_bytes(), [7; 300]).unwrap());
     let stored: u64 = db.shape().tables[0].levels.iter().map(|level| level.bytes).sum();
     assert!(stored > 0, "there are levels");
     db.close().unwrap();
@@ -88,7 +88,7 @@ fn at_rest_what_newer_versions_hide_takes_little_space() {
     for round in 0..8u32 {
         for number in 0..KEYS {
             let key = number.wrapping_mul(0x9e37_79b9 ^ round << 1 | 1) % KEYS;
-            db.put(&key.to_be_bytes(), &[round as u8; 300]).unwrap();
+            db.put(key.to_be_bytes(), [round as u8; 300]).unwrap();
         }
     }
     db.flush().unwrap();
@@ -125,7 +125,7 @@ fn a_table_takes_no_more_space_than_the_option_says() {
         for number in 0..20_000u32 {
             // Each key once, in another order each time.
             let key = (number * 7919 + round * 4093) % 20_000;
-            db.put(&key.to_be_bytes(), &[round as u8; 300]).unwrap();
+            db.put(key.to_be_bytes(), [round as u8; 300]).unwrap();
         }
         db.flush().unwrap();
         db.wait_until_quiescent().unwrap();
@@ -151,7 +151,7 @@ fn a_table_takes_no_more_space_than_the_option_says() {
         assert!(stored < 20_000 * 320 * 115 / 100, "round {round}: {stored}");
     });
     // Deletes that nothing lies under go, too.
-    (0..15_000u32).for_each(|key| db.delete(&key.to_be_bytes()).unwrap());
+    (0..15_000u32).for_each(|key| db.delete(key.to_be_bytes()).unwrap());
     db.flush().unwrap();
     db.wait_until_quiescent().unwrap();
     assert!(space().0 <= 1100 && space().1 < 5_000 * 320 * 130 / 100, "{:?}", space());

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use proptest::prelude::*;
-use terrane::{Batch, Db, Kind, Options, Snapshot, Sync, Table};
+use terrane::{Batch, Db, Durability, Kind, Options, Snapshot, Table};
 
 /// The rows of a key space.
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -149,7 +149,7 @@ fn run(ops: &[Op], probes: &[Vec<u8>]) {
                 batch.put(&table, key, b"before").unwrap();
                 batch.delete_range(&table, start, end).unwrap();
                 batch.put(&table, start, b"after").unwrap();
-                db.write(&batch, Sync::No).unwrap();
+                db.write(&batch, Durability::Buffered).unwrap();
                 model.insert(key.clone(), b"before".to_vec());
                 delete_range(&mut model, start, end);
                 model.insert(start.clone(), b"after".to_vec());
@@ -212,13 +212,13 @@ fn number_key(number: u64) -> Vec<u8> {
 fn fill(db: &Db, count: u64) {
     let mut batch = Batch::new();
     for number in 0..count {
-        batch.put(db.default_table(), &number_key(number), &[7; 20]).unwrap();
+        batch.put(db.default_table(), number_key(number), [7; 20]).unwrap();
         if batch.len() == 1000 {
-            db.write(&batch, Sync::No).unwrap();
+            db.write(&batch, Durability::Buffered).unwrap();
             batch.clear();
         }
     }
-    db.write(&batch, Sync::No).unwrap();
+    db.write(&batch, Durability::Buffered).unwrap();
     db.compact_range(db.default_table(), ..).unwrap();
 }
 
@@ -231,7 +231,7 @@ fn a_deleted_range_is_passed_by_at_once_and_its_space_comes_back() {
     fill(&db, 200_000);
     let table = db.default_table().clone();
     let before = db.shape().tables[0].levels.iter().map(|level| level.bytes).sum::<u64>();
-    table.delete_range(&number_key(10), &number_key(199_990)).unwrap();
+    table.delete_range(number_key(10), number_key(199_990)).unwrap();
     let skipped = |scan: &dyn Fn() -> usize| {
         let start = terrane::read_counters().versions_skipped;
         assert_eq!(scan(), 20);
@@ -240,8 +240,8 @@ fn a_deleted_range_is_passed_by_at_once_and_its_space_comes_back() {
     let check = || {
         assert!(skipped(&|| table.iter().count()) < 10);
         assert!(skipped(&|| table.iter().rev().count()) < 10);
-        assert_eq!(table.get(&number_key(100)).unwrap(), None);
-        assert!(table.contains(&number_key(9)).unwrap());
+        assert_eq!(table.get(number_key(100)).unwrap(), None);
+        assert!(table.contains(number_key(9)).unwrap());
     };
     check();
     db.flush_to_run(&table).unwrap();
@@ -268,10 +268,10 @@ fn a_hundred_thousand_range_deletes() {
         at = at.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) ^ round;
         let start = at % KEYS;
         let end = (start + 1 + at % 5).min(KEYS);
-        db.default_table().delete_range(&number_key(start), &number_key(end)).unwrap();
+        db.default_table().delete_range(number_key(start), number_key(end)).unwrap();
         alive[start as usize..end as usize].fill(false);
         let put = (at >> 32) % KEYS;
-        db.put(&number_key(put), b"again").unwrap();
+        db.put(number_key(put), b"again").unwrap();
         alive[put as usize] = true;
     }
     for step in 0..4 {
@@ -281,7 +281,7 @@ fn a_hundred_thousand_range_deletes() {
         let expected: Vec<_> = expected().map(|(number, _)| number_key(number as u64)).collect();
         assert!(found == expected, "step {step}: {} rows, expected {}", found.len(), expected.len());
         for (number, is_alive) in alive.iter().enumerate().step_by(7) {
-            assert_eq!(table.contains(&number_key(number as u64)).unwrap(), *is_alive, "{number}");
+            assert_eq!(table.contains(number_key(number as u64)).unwrap(), *is_alive, "{number}");
         }
         match step {
             0 => {
@@ -306,11 +306,11 @@ fn tombstones_that_scans_skip_in_memory_are_flushed() {
         let db = Db::open_with(dir.path().join("db"), &options).unwrap();
         let table = db.default_table();
         for number in 0..20_000 {
-            db.put(&number_key(number), b"value").unwrap();
+            db.put(number_key(number), b"value").unwrap();
         }
-        table.delete_range(&number_key(0), &number_key(19_990)).unwrap();
+        table.delete_range(number_key(0), number_key(19_990)).unwrap();
         for number in 20_000..20_010 {
-            db.put(&number_key(number), b"value").unwrap();
+            db.put(number_key(number), b"value").unwrap();
         }
         for _ in 0..4 {
             assert_eq!(table.iter().count(), 20);
@@ -331,22 +331,22 @@ fn a_refreshed_cursor_sees_range_deletes_that_came_meanwhile() {
     let db = open(&dir.path().join("db"));
     let table = db.default_table();
     fill(&db, 1_000);
-    table.delete_range(&number_key(990), &number_key(995)).unwrap();
+    table.delete_range(number_key(990), number_key(995)).unwrap();
     let mut cursor = table.cursor();
     let first_from = |cursor: &mut terrane::Cursor, number: u64| {
         cursor.refresh();
-        cursor.seek(&number_key(number)).unwrap();
+        cursor.seek(number_key(number)).unwrap();
         cursor.row().map(|(key, _)| key.to_vec())
     };
     for round in 0..60u64 {
         let at = round * 15;
         assert_eq!(first_from(&mut cursor, at), Some(number_key(at)));
         // Nothing new, or a put alone, and then a range delete.
-        table.put(&number_key(at + 5), b"again").unwrap();
+        table.put(number_key(at + 5), b"again").unwrap();
         assert_eq!(first_from(&mut cursor, at), Some(number_key(at)));
-        table.delete_range(&number_key(at), &number_key(at + 10)).unwrap();
+        table.delete_range(number_key(at), number_key(at + 10)).unwrap();
         assert_eq!(first_from(&mut cursor, at), Some(number_key(at + 10)));
-        table.put(&number_key(at + 3), b"back").unwrap();
+        table.put(number_key(at + 3), b"back").unwrap();
         assert_eq!(first_from(&mut cursor, at), Some(number_key(at + 3)));
         match round {
             20 => db.flush_to_run(table).unwrap(),

@@ -70,7 +70,7 @@ impl World {
     }
 
     fn fill(&self, value: &[u8]) {
-        (0..1000u32).for_each(|key| self.db.put(&key.to_be_bytes(), value).unwrap());
+        (0..1000u32).for_each(|key| self.db.put(key.to_be_bytes(), value).unwrap());
     }
 
     fn pass(&self, millis: u64) {
@@ -143,7 +143,7 @@ fn readers_are_listed_with_what_they_keep() {
     assert!(world.db.stats().reader_age_micros >= HOUR * 1000);
     drop((of_snapshot, scan, transaction));
     assert_eq!(world.db.stats().readers_live, 1);
-    assert_eq!(snapshot.get(world.table(), &0u32.to_be_bytes()).unwrap().as_deref(), Some(&b"old"[..]));
+    assert_eq!(snapshot.get(world.table(), 0u32.to_be_bytes()).unwrap().as_deref(), Some(&b"old"[..]));
     drop(snapshot);
     assert!(world.db.live_readers().is_empty());
 }
@@ -178,13 +178,13 @@ fn a_reader_that_is_too_old_is_refused() {
     world.fill(b"new");
     world.pass(HOUR / 2);
     young.refresh();
-    assert_eq!(snapshot.get(world.table(), &key).unwrap().as_deref(), Some(&b"old"[..]), "not yet");
+    assert_eq!(snapshot.get(world.table(), key).unwrap().as_deref(), Some(&b"old"[..]), "not yet");
     world.pass(HOUR / 2);
     world.until_expired(4);
     // Nothing keeps the old versions any more.
     world.settle();
 
-    let error = snapshot.get(world.table(), &key).unwrap_err();
+    let error = snapshot.get(world.table(), key).unwrap_err();
     assert_eq!(error.kind(), Kind::TooOld);
     let text = error.to_string();
     assert!(
@@ -192,7 +192,7 @@ fn a_reader_that_is_too_old_is_refused() {
         "{text}"
     );
     assert_eq!(snapshot.multi_get(world.table(), &[&key]).unwrap_err().kind(), Kind::TooOld);
-    assert_eq!(transaction.get(world.table(), &key).unwrap_err().kind(), Kind::TooOld);
+    assert_eq!(transaction.get(world.table(), key).unwrap_err().kind(), Kind::TooOld);
     for iter in [&mut iter, &mut of_snapshot] {
         assert_eq!(iter.next().unwrap().unwrap_err().kind(), Kind::TooOld);
         assert!(iter.next().is_none(), "after an error it ends");
@@ -202,12 +202,12 @@ fn a_reader_that_is_too_old_is_refused() {
     assert!(world.db.live_readers().iter().filter(|reader| reader.is_expired).count() == 4);
 
     // A refreshed one was young enough; and refreshed is as good as new.
-    young.seek(&key).unwrap();
+    young.seek(key).unwrap();
     assert!(young.row().is_some());
     cursor.refresh();
-    cursor.seek(&key).unwrap();
+    cursor.seek(key).unwrap();
     assert_eq!(cursor.row().map(|(_, value)| value), Some(&b"new"[..]));
-    assert!(world.db.snapshot().get(world.table(), &key).unwrap().is_some());
+    assert!(world.db.snapshot().get(world.table(), key).unwrap().is_some());
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_forgotten_scan_holds_nothing_once_it_is_too_old() {
     world.settle();
     let mut iter = world.table().iter();
     assert!(iter.next().is_some());
-    world.table().delete_range(&[0], &[255]).unwrap();
+    world.table().delete_range([0], [255]).unwrap();
     world.settle();
     let held = world.reader(ReaderKind::Scan).extent_bytes;
     assert!(held > 500_000, "{held}");
@@ -243,7 +243,7 @@ fn without_the_option_readers_may_be_of_any_age() {
     world.pass(24 * 365 * HOUR);
     world.fill(b"new");
     world.settle();
-    assert_eq!(snapshot.get(world.table(), &0u32.to_be_bytes()).unwrap().as_deref(), Some(&b"old"[..]));
+    assert_eq!(snapshot.get(world.table(), 0u32.to_be_bytes()).unwrap().as_deref(), Some(&b"old"[..]));
     assert!(iter.all(|row| row.unwrap().1 == b"old"));
     assert_eq!(world.db.stats().readers_expired, 0);
 }
@@ -269,10 +269,10 @@ fn many_short_readers_of_many_threads_come_and_go() {
                     // Of two scans of one snapshot either may be the last to go.
                     let mut of_snapshot = snapshot.cursor(world.table());
                     drop(snapshot);
-                    world.db.put(&key, b"new").unwrap();
+                    world.db.put(key, b"new").unwrap();
                     of_snapshot.refresh();
                     cursor.refresh();
-                    cursor.seek(&key).unwrap();
+                    cursor.seek(key).unwrap();
                     assert!(
                         cursor.row().is_some() && first.take(2).count() == 2 && second.take(1).count() == 1
                     );
@@ -309,7 +309,7 @@ fn many_short_readers_of_many_threads_come_and_go() {
 fn a_view_of_a_follower_has_readers_that_expire_and_slow_reads() {
     let dir = tempfile::tempdir().unwrap();
     let primary = Db::open(dir.path().join("data")).unwrap();
-    (0..1000u32).for_each(|key| primary.put(&key.to_be_bytes(), b"value").unwrap());
+    (0..1000u32).for_each(|key| primary.put(key.to_be_bytes(), b"value").unwrap());
     let hand = Hand::new();
     let env = Env { clock: hand.clone(), ..Env::real() };
     let options = Options {
@@ -325,7 +325,7 @@ fn a_view_of_a_follower_has_readers_that_expire_and_slow_reads() {
     let view = follower.view();
     let table = view.default_table();
     let (snapshot, mut iter, mut cursor) = (view.snapshot(), table.iter(), table.cursor());
-    assert!(snapshot.get(table, &[0; 4]).unwrap().is_some() && iter.next().is_some());
+    assert!(snapshot.get(table, [0; 4]).unwrap().is_some() && iter.next().is_some());
     cursor.seek_first().unwrap();
     assert!(view.stats().slow_operations >= 3, "each took a look at the clock");
     assert_eq!(view.live_readers().len(), 3);
@@ -335,7 +335,7 @@ fn a_view_of_a_follower_has_readers_that_expire_and_slow_reads() {
 
     // A view has no background: a reader finds by itself that it is too old.
     hand.ahead_ms.fetch_add(2 * HOUR, Ordering::SeqCst);
-    assert_eq!(snapshot.get(table, &[0; 4]).unwrap_err().kind(), Kind::TooOld);
+    assert_eq!(snapshot.get(table, [0; 4]).unwrap_err().kind(), Kind::TooOld);
     assert_eq!(iter.next().unwrap().unwrap_err().kind(), Kind::TooOld);
     assert_eq!(cursor.next().unwrap_err().kind(), Kind::TooOld);
     assert_eq!(view.stats().readers_expired, 3);

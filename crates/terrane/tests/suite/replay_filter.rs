@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use terrane::{
-    Batch, ChangeKind, Db, Env, Error, Functions, Kind, MemoryDevice, Options, ReplayDecision, ReplayFilter,
-    ReplayedBatch, ReplayedChanges, ReplayedTable, Sync, Table, TableOptions,
+    Batch, ChangeKind, Db, Durability, Env, Error, Functions, Kind, MemoryDevice, Options, ReplayDecision,
+    ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable, Table, TableOptions,
 };
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -85,9 +85,9 @@ fn load(path: &Path) {
     let other = db.create_table("other", &TableOptions::new().set("key_order", "reverse").unwrap()).unwrap();
     for number in 1..=5u8 {
         let mut batch = Batch::new();
-        batch.put(db.default_table(), &[b'k', b'0' + number], &[b'0' + number]).unwrap();
-        batch.put(&other, &[b'o', b'0' + number], &[b'0' + number]).unwrap();
-        db.write(&batch, Sync::No).unwrap();
+        batch.put(db.default_table(), [b'k', b'0' + number], [b'0' + number]).unwrap();
+        batch.put(&other, [b'o', b'0' + number], [b'0' + number]).unwrap();
+        db.write(&batch, Durability::Buffered).unwrap();
     }
 }
 
@@ -257,7 +257,7 @@ fn a_long_journal_keeps_what_was_kept() {
     let db = Db::open_with(&path, &options()).unwrap();
     let mut expected = Rows::new();
     for number in 0..600u32 {
-        db.put(&number.to_be_bytes(), &[number as u8; 700]).unwrap();
+        db.put(number.to_be_bytes(), [number as u8; 700]).unwrap();
         if number % 7 != 3 || number < 200 {
             expected.insert(number.to_be_bytes().to_vec(), vec![number as u8; 700]);
         }
@@ -292,7 +292,7 @@ fn the_filter_gets_a_prepared_transaction_at_its_commit() {
     transaction.put(db.default_table(), b"key", b"value").unwrap();
     transaction.prepare("name").unwrap();
     db.put(b"other", b"1").unwrap();
-    db.commit_prepared("name", Sync::No).unwrap();
+    db.commit_prepared("name", Durability::Buffered).unwrap();
     drop(db);
     let filter = Filter::new(|batch: &ReplayedBatch<'_>| match batch.changes()[0].kind {
         ChangeKind::Put { key: b"key", .. } => ReplayDecision::Ignore,
@@ -318,8 +318,8 @@ fn a_commit_that_is_in_levels_is_not_prepared_again() {
         transaction.prepare("name").unwrap();
         let mut batch = Batch::new();
         batch.put(&other, b"early", b"1").unwrap();
-        db.write(&batch, Sync::No).unwrap();
-        db.commit_prepared("name", Sync::No).unwrap();
+        db.write(&batch, Durability::Buffered).unwrap();
+        db.commit_prepared("name", Durability::Buffered).unwrap();
         db.flush_to_run(db.default_table()).unwrap();
         drop((batch, other, db));
         let filter = Filter::new(|_: &ReplayedBatch<'_>| decision.clone());

@@ -28,7 +28,7 @@ fn key(number: u64) -> Vec<u8> {
 /// Puts every `step`-th key from `first` on, with values that say which round it was.
 fn put(db: &Db, rows: &mut Rows, first: u64, step: usize, round: u8) {
     for number in (first..KEYS).step_by(step) {
-        db.put(&key(number), &[round; 100]).unwrap();
+        db.put(key(number), [round; 100]).unwrap();
         rows.insert(key(number), vec![round; 100]);
     }
 }
@@ -41,7 +41,7 @@ fn assert_rows(db: &Db, rows: &Rows) {
     let found: Rows = db.default_table().iter().map(|row| row.unwrap()).collect();
     assert_eq!(&found, rows);
     for number in (0..KEYS).step_by(97) {
-        let found = db.get(&key(number)).unwrap();
+        let found = db.get(key(number)).unwrap();
         assert_eq!(found.as_deref(), rows.get(&key(number)).map(Vec::as_slice));
     }
 }

@@ -35,7 +35,7 @@ fn statistics_separate_tables() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(dir.path().join("data")).unwrap();
     let users = db.create_table("users", &TableOptions::new()).unwrap();
-    (0..100u32).for_each(|key| users.put(&key.to_be_bytes(), b"value").unwrap());
+    (0..100u32).for_each(|key| users.put(key.to_be_bytes(), b"value").unwrap());
     db.put(b"one", b"value").unwrap();
     users.delete(b"absent").unwrap();
     let memory = |table| number(&db, Some(table), "table_memory_entries");

@@ -17,7 +17,7 @@ fn small() -> Options {
 
 /// Writes every row anew and brings them all into one level; returns what they take.
 fn rewrite(db: &Db, table: &Table, stamp: u8) -> u64 {
-    (0..ROWS).for_each(|key| table.put(&key.to_be_bytes(), &[stamp; 1000]).unwrap());
+    (0..ROWS).for_each(|key| table.put(key.to_be_bytes(), [stamp; 1000]).unwrap());
     db.flush().unwrap();
     db.compact_range(table, ..).unwrap();
     db.wait_until_quiescent().unwrap();
@@ -47,7 +47,7 @@ fn later_writes_follow_changed_options() {
     db.close().unwrap();
     let db = Db::open_with(&path, &small()).unwrap();
     let table = db.table("rows").unwrap();
-    assert_eq!(table.get(&7u32.to_be_bytes()).unwrap().as_deref(), Some(&[2; 1000][..]));
+    assert_eq!(table.get(7u32.to_be_bytes()).unwrap().as_deref(), Some(&[2; 1000][..]));
     let reopened = rewrite(&db, &table, 3);
     assert!(reopened < before / 4, "the change is stored: {reopened} of {before}");
 }
@@ -61,7 +61,7 @@ fn levels_follow_their_limits_at_once() {
     let wide = TableOptions::new().set("level_base_bytes", "64MiB").unwrap();
     let table = db.create_table("rows", &wide).unwrap();
     for key in 0..ROWS {
-        table.put(&key.wrapping_mul(0x9e37_79b9).to_be_bytes(), &[key as u8; 1000]).unwrap();
+        table.put(key.wrapping_mul(0x9e37_79b9).to_be_bytes(), [key as u8; 1000]).unwrap();
     }
     db.flush().unwrap();
     db.wait_until_quiescent().unwrap();

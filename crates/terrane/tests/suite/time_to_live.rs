@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use terrane::{Batch, Db, Env, Kind, Options, Sync, Table, TableOptions, counter};
+use terrane::{Batch, Db, Durability, Env, Kind, Options, Table, TableOptions, counter};
 use terrane_base::env::Clock;
 
 /// A wall clock that stands until it is moved; the steady clock goes on.
@@ -98,7 +98,7 @@ fn expired_values_are_gone_for_every_read() {
         let mut batch = Batch::new();
         batch.put_with_ttl(table, b"c", b"two seconds", Duration::from_secs(2)).unwrap();
         batch.put_until(table, b"d", b"", Duration::from_millis(1_800_000_003_000)).unwrap();
-        db.write(&batch, Sync::No).unwrap();
+        db.write(&batch, Durability::Buffered).unwrap();
         match place {
             "run" => db.flush_to_run(table).unwrap(),
             "level" => db.flush().unwrap(),
@@ -181,7 +181,7 @@ fn a_table_has_a_time_to_live_that_can_be_changed() {
     let mut batch = Batch::new();
     batch.put(&table, b"c", b"3").unwrap();
     batch.put(db.default_table(), b"c", b"for ever").unwrap();
-    db.write(&batch, Sync::No).unwrap();
+    db.write(&batch, Durability::Buffered).unwrap();
     world.hand.move_on(5000);
     table.set_option("time_to_live", "1m").unwrap();
     table.put(b"d", b"4").unwrap();
@@ -219,7 +219,7 @@ fn operands_live_one_by_one_and_are_folded_all_the_same() {
     // One a second: at any moment those of the last 16 or 17 seconds count.
     for second in 0..60i64 {
         for _ in 0..10 {
-            table.merge(b"page", &counter::encode(1)).unwrap();
+            table.merge(b"page", counter::encode(1)).unwrap();
         }
         let expected = (second + 1).min(17) * 10;
         let found = sum().unwrap();
@@ -278,7 +278,7 @@ fn the_space_of_expired_values_is_freed_without_writes() {
         let table = db.default_table();
         for number in 0..20_000u32 {
             let minutes = if number % 100 == 0 { 600 } else { 1 + u64::from(number % 2) };
-            table.put_with_ttl(&number.to_be_bytes(), &[7; 500], Duration::from_secs(60 * minutes)).unwrap();
+            table.put_with_ttl(number.to_be_bytes(), [7; 500], Duration::from_secs(60 * minutes)).unwrap();
             // The second flush takes the blocks of the first over as they are.
             if number % 10_000 == 9_999 {
                 db.flush().unwrap();

@@ -63,7 +63,7 @@ fn write(db: &Db, truth: &Truth, shift: &Shift, writer: u64) {
         let key = rng.below(KEYS / WRITERS) * WRITERS + writer;
         let version = truth.begun[key as usize].load(Ordering::Relaxed) + 1;
         truth.begun[key as usize].store(version, Ordering::SeqCst);
-        db.put(&key.to_be_bytes(), &value(key, version)).unwrap();
+        db.put(key.to_be_bytes(), value(key, version)).unwrap();
         truth.acknowledged[key as usize].store(version, Ordering::SeqCst);
         done += 1;
     }
@@ -78,14 +78,14 @@ fn read(db: &Db, truth: &Truth, shift: &Shift, reader: u64) {
         // Half of the reads go to a small part of the keys.
         let key = if rng.below(2) == 0 { rng.below(KEYS / 50) } else { rng.below(KEYS) };
         let least = truth.acknowledged[key as usize].load(Ordering::SeqCst);
-        let found = version_of(key, &db.get(&key.to_be_bytes()).unwrap().unwrap());
+        let found = version_of(key, &db.get(key.to_be_bytes()).unwrap().unwrap());
         let most = truth.begun[key as usize].load(Ordering::SeqCst);
         assert!((least..=most).contains(&found), "key {key}: version {found}, expected {least} to {most}");
         if rng.below(100) == 0 {
-            let bytes = snapshot.get(db.default_table(), &key.to_be_bytes()).unwrap().unwrap();
+            let bytes = snapshot.get(db.default_table(), key.to_be_bytes()).unwrap().unwrap();
             seen.push((key, version_of(key, &bytes)));
             for &(key, version) in &seen {
-                let bytes = snapshot.get(db.default_table(), &key.to_be_bytes()).unwrap().unwrap();
+                let bytes = snapshot.get(db.default_table(), key.to_be_bytes()).unwrap().unwrap();
                 assert_eq!(version_of(key, &bytes), version, "key {key}: the snapshot changed");
             }
             if seen.len() > 20 {
@@ -143,7 +143,7 @@ fn every_value_is_right_while_everything_moves() {
     }
     let db = Db::open_with(dir.path().join("db"), &options).unwrap();
     for key in 0..KEYS {
-        db.put(&key.to_be_bytes(), &value(key, 1)).unwrap();
+        db.put(key.to_be_bytes(), value(key, 1)).unwrap();
     }
     let versions = || (0..KEYS).map(|_| AtomicU64::new(1)).collect();
     let truth = Truth { acknowledged: versions(), begun: versions() };
@@ -179,7 +179,7 @@ fn every_value_is_right_while_everything_moves() {
         assert!(stats.compactions > 0 && stats.cache_misses > 1000);
     });
     for key in 0..KEYS {
-        let found = version_of(key, &db.get(&key.to_be_bytes()).unwrap().unwrap());
+        let found = version_of(key, &db.get(key.to_be_bytes()).unwrap().unwrap());
         assert_eq!(found, truth.acknowledged[key as usize].load(Ordering::SeqCst));
     }
 }

@@ -28,7 +28,7 @@ mod support;
 use std::time::Duration;
 
 use support::{MODES, impatient, open};
-use terrane::{Batch, Concurrency, Db, Isolation, Kind, Options, Sync, TransactionOptions};
+use terrane::{Batch, Concurrency, Db, Durability, Isolation, Kind, Options, TransactionOptions};
 
 fn pessimistic(lock_timeout: Duration) -> TransactionOptions {
     TransactionOptions { concurrency: Concurrency::Pessimistic, lock_timeout, ..Default::default() }
@@ -52,14 +52,14 @@ fn locks_exclude_each_other() {
     assert_eq!(two.get(table, b"k").unwrap_err().kind(), Kind::TimedOut, "serializable reads lock");
     one.rollback();
     two.put(table, b"k", b"2").unwrap();
-    two.commit(Sync::No).unwrap();
+    two.commit(Durability::Buffered).unwrap();
     let (one, mut two) = (begin(), begin());
     one.get_for_update(table, b"k", false).unwrap();
     two.get_for_update(table, b"k", false).unwrap();
     assert_eq!(two.put(table, b"k", b"3").unwrap_err().kind(), Kind::TimedOut, "one still holds it");
     drop(one);
     two.put(table, b"k", b"3").unwrap();
-    two.commit(Sync::No).unwrap();
+    two.commit(Durability::Buffered).unwrap();
     assert_eq!(db.get(b"k").unwrap().as_deref(), Some(&b"3"[..]));
 }
 
@@ -87,7 +87,7 @@ fn a_deadlock_names_its_cycle() {
                 let next = keys[(index + 1) % keys.len()];
                 scope.spawn(move || {
                     transaction.put(table, next, b"next")?;
-                    transaction.commit(Sync::No)
+                    transaction.commit(Durability::Buffered)
                 })
             })
             .collect();
@@ -117,7 +117,7 @@ fn plain_writes_are_seen_and_wait() {
     reader.get(table, b"k").unwrap();
     reader.put(table, b"other", b"v").unwrap();
     db.put(b"k", b"plain").unwrap();
-    let error = reader.commit(Sync::No).unwrap_err();
+    let error = reader.commit(Durability::Buffered).unwrap_err();
     assert_eq!(error.kind(), Kind::Conflict);
     assert!(error.message().contains("\"k\""), "{error}");
     let mut owner = db.transaction(&pessimistic(Duration::ZERO)).unwrap();
@@ -127,8 +127,8 @@ fn plain_writes_are_seen_and_wait() {
     let mut batch = Batch::new();
     batch.put(table, b"k", b"plain").unwrap();
     std::thread::scope(|scope| {
-        let plain = scope.spawn(|| db.write_with_deadline(&batch, Sync::No, Duration::MAX));
-        owner.commit(Sync::No).unwrap();
+        let plain = scope.spawn(|| db.write_with_deadline(&batch, Durability::Buffered, Duration::MAX));
+        owner.commit(Durability::Buffered).unwrap();
         plain.join().unwrap().unwrap();
     });
     assert_eq!(db.get(b"k").unwrap().as_deref(), Some(&b"plain"[..]));
@@ -155,14 +155,14 @@ fn range_deletes_conflict_with_what_was_read_or_written() {
         step(&mut running, table);
         running.put(table, b"z", b"").unwrap();
         table.delete_range(b"b", b"f").unwrap();
-        assert_eq!(running.commit(Sync::No).unwrap_err().kind(), Kind::Conflict);
+        assert_eq!(running.commit(Durability::Buffered).unwrap_err().kind(), Kind::Conflict);
     }
     rows();
     let mut running = db.transaction(&serializable).unwrap();
     running.put(table, b"c", b"2").unwrap();
     assert_eq!(running.range(table, &b"d"[..]..).unwrap().count(), 1);
     table.delete_range(b"a", b"c").unwrap();
-    running.commit(Sync::No).unwrap();
+    running.commit(Durability::Buffered).unwrap();
     assert_eq!(table.get(b"c").unwrap().as_deref(), Some(&b"2"[..]), "the range ended before it");
 }
 
@@ -179,8 +179,8 @@ fn a_delete_of_a_range_waits_for_locks_in_it() {
     let mut batch = Batch::new();
     batch.delete_range(table, b"a", b"z").unwrap();
     std::thread::scope(|scope| {
-        let deletes = scope.spawn(|| db.write_with_deadline(&batch, Sync::No, Duration::MAX));
-        running.commit(Sync::No).unwrap();
+        let deletes = scope.spawn(|| db.write_with_deadline(&batch, Durability::Buffered, Duration::MAX));
+        running.commit(Durability::Buffered).unwrap();
         deletes.join().unwrap().unwrap();
     });
     assert!(table.get(b"k").unwrap().is_none(), "the delete waited for the lock");
@@ -201,15 +201,15 @@ fn batches_that_replace_a_range_wait_for_each_other() {
                 for number in 0..50u8 {
                     let mut batch = Batch::new();
                     batch.delete_range(db.default_table(), b"a", b"z").unwrap();
-                    batch.put(db.default_table(), b"m", &[thread, number]).unwrap();
-                    batch.put(db.default_table(), &[b'n', thread], b"").unwrap();
-                    db.write_with_deadline(&batch, Sync::No, Duration::MAX).unwrap();
+                    batch.put(db.default_table(), b"m", [thread, number]).unwrap();
+                    batch.put(db.default_table(), [b'n', thread], b"").unwrap();
+                    db.write_with_deadline(&batch, Durability::Buffered, Duration::MAX).unwrap();
                 }
             });
         }
     });
     assert_eq!(table.iter().count(), 2, "one batch was the last");
-    running.commit(Sync::No).unwrap();
+    running.commit(Durability::Buffered).unwrap();
     assert_eq!(table.iter().count(), 3);
 }
 
@@ -221,7 +221,7 @@ fn a_transaction_that_waited_for_its_first_lock_sees_what_the_holder_wrote() {
     db.put(b"k", b"1").unwrap();
     assert_eq!(late.get_for_update(table, b"k", true).unwrap().as_deref(), Some(&b"1"[..]));
     late.put(table, b"k", b"2").unwrap();
-    late.commit(Sync::No).unwrap();
+    late.commit(Durability::Buffered).unwrap();
     // A transaction that has read something stays at that moment.
     let mut early = db.transaction(&pessimistic(Duration::ZERO)).unwrap();
     early.get(table, b"other").unwrap();
@@ -243,16 +243,16 @@ fn a_transaction_older_than_the_window_is_too_old() {
     for number in 0..40u32 {
         let mut batch = Batch::new();
         for part in 0..100u32 {
-            batch.put(table, &(number * 100 + part).to_be_bytes(), b"v").unwrap();
+            batch.put(table, (number * 100 + part).to_be_bytes(), b"v").unwrap();
         }
-        db.write(&batch, Sync::No).unwrap();
+        db.write(&batch, Durability::Buffered).unwrap();
     }
-    assert_eq!(old.commit(Sync::No).unwrap_err().kind(), Kind::TooOld);
-    only_reads.commit(Sync::No).unwrap();
+    assert_eq!(old.commit(Durability::Buffered).unwrap_err().kind(), Kind::TooOld);
+    only_reads.commit(Durability::Buffered).unwrap();
     let mut new = db.transaction(&TransactionOptions::default()).unwrap();
     new.get(table, b"k").unwrap();
     new.put(table, b"own", b"v").unwrap();
-    new.commit(Sync::No).unwrap();
+    new.commit(Durability::Buffered).unwrap();
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn a_part_of_a_range_is_checked_as_far_as_it_was_seen() {
         scanner.put(table, b"result", b"v").unwrap();
         let before = db.get(key.as_bytes()).unwrap();
         db.put(key.as_bytes(), b"new").unwrap();
-        assert_eq!(scanner.commit(Sync::No).is_err(), conflicts, "{key}");
+        assert_eq!(scanner.commit(Durability::Buffered).is_err(), conflicts, "{key}");
         if before.is_none() {
             db.delete(key.as_bytes()).unwrap();
         }
@@ -291,12 +291,12 @@ fn limits_and_misuse_have_their_answers() {
             TransactionOptions { keys_max: 2, bytes_max: 1 << 10, ..impatient(mode, Isolation::Snapshot) };
         let mut small = db.transaction(&options).unwrap();
         small.put(table, b"1", b"v").unwrap();
-        assert_eq!(small.put(table, b"2", &[0; 2 << 10]).unwrap_err().kind(), Kind::Full);
-        let kind = (0..3u8).find_map(|key| small.put(table, &[key], b"v").err()).map(|error| error.kind());
+        assert_eq!(small.put(table, b"2", [0; 2 << 10]).unwrap_err().kind(), Kind::Full);
+        let kind = (0..3u8).find_map(|key| small.put(table, [key], b"v").err()).map(|error| error.kind());
         assert_eq!(kind, Some(Kind::Full), "{mode:?}");
         assert_eq!(small.put(other.default_table(), b"k", b"v").unwrap_err().kind(), Kind::Invalid);
         assert_eq!(small.get(other.default_table(), b"k").unwrap_err().kind(), Kind::Invalid);
-        assert_eq!(small.put(table, &vec![0; 65 << 10], b"v").unwrap_err().kind(), Kind::Invalid);
+        assert_eq!(small.put(table, vec![0; 65 << 10], b"v").unwrap_err().kind(), Kind::Invalid);
         assert_eq!(small.rollback_to_savepoint().unwrap_err().kind(), Kind::Invalid);
     }
     let gone = db.table_or_create("gone").unwrap();
@@ -304,7 +304,7 @@ fn limits_and_misuse_have_their_answers() {
     transaction.put(&gone, b"k", b"v").unwrap();
     db.drop_table("gone").unwrap();
     assert_eq!(transaction.get(&gone, b"k").unwrap_err().kind(), Kind::NotFound);
-    assert_eq!(transaction.commit(Sync::No).unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(transaction.commit(Durability::Buffered).unwrap_err().kind(), Kind::NotFound);
     let begun = db.transaction(&TransactionOptions::default()).unwrap();
     db.clone().close().unwrap();
     assert_eq!(db.transaction(&TransactionOptions::default()).unwrap_err().kind(), Kind::Cancelled);
@@ -333,7 +333,7 @@ fn transactions_read_their_own_writes_and_take_them_back() {
         transaction.rollback_to_savepoint().unwrap();
         let keys: Vec<_> = transaction.prefix(table, b"").unwrap().map(|row| row.unwrap().0).collect();
         assert_eq!(keys, [b"a", b"b"]);
-        let seq = transaction.commit(Sync::Yes).unwrap();
+        let seq = transaction.commit(Durability::Synced).unwrap();
         assert_eq!(seq, db.snapshot().seq());
         assert_eq!(db.get(b"a").unwrap().as_deref(), Some(&b"0"[..]));
         assert!(db.get(b"c").unwrap().is_none());
@@ -349,12 +349,12 @@ fn transact_retries_until_every_count_is_committed() {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..100 {
-                        db.transact(&options, Sync::No, u32::MAX, |transaction| {
+                        db.transact(&options, Durability::Buffered, u32::MAX, |transaction| {
                             let table = db.default_table();
                             let count = transaction.get_for_update(table, b"n", true)?;
                             let count =
                                 count.map_or(0, |value| u32::from_le_bytes(value[..].try_into().unwrap()));
-                            transaction.put(table, b"n", &(count + 1).to_le_bytes())
+                            transaction.put(table, b"n", (count + 1).to_le_bytes())
                         })
                         .unwrap();
                     }
@@ -378,9 +378,9 @@ fn transactions_are_counted() {
     third.put(table, b"k", b"v").unwrap_err();
     assert_eq!(db.stats().transactions_live, 3);
     drop(third);
-    winner.commit(Sync::No).unwrap();
+    winner.commit(Durability::Buffered).unwrap();
     assert!(db.stats().transaction_window_bytes > 0, "the loser does not see it");
-    loser.commit(Sync::No).unwrap_err();
+    loser.commit(Durability::Buffered).unwrap_err();
     db.transaction(&TransactionOptions::default()).unwrap().prepare("one").unwrap();
     let stats = db.stats();
     assert_eq!((stats.transactions_begun, stats.transactions_committed), (4, 1));
@@ -389,7 +389,7 @@ fn transactions_are_counted() {
         (1, 1, 0)
     );
     assert_eq!((stats.transactions_live, stats.transactions_prepared), (1, 1));
-    db.commit_prepared("one", Sync::No).unwrap();
+    db.commit_prepared("one", Durability::Buffered).unwrap();
     let stats = db.stats();
     assert_eq!(
         (stats.transactions_committed, stats.transactions_live, stats.transactions_prepared),

@@ -1,6 +1,6 @@
 //! One transaction on Terrane.
 
-use terrane::{Db, Sync, Table, Transaction, TransactionOptions};
+use terrane::{Db, Durability, Table, Transaction, TransactionOptions};
 
 use super::failed;
 use crate::engine::{Change, Visit};
@@ -12,7 +12,7 @@ pub(super) fn transact(
     options: &TransactionOptions,
     tables: &[Table],
     changes: &[Change<'_>],
-    sync: Sync,
+    sync: Durability,
     visit: &mut Visit<'_>,
 ) -> Result<bool> {
     let mut run = || {

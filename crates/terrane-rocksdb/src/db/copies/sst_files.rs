@@ -46,7 +46,7 @@ impl FileWriter {
         if self.timestamp_bytes() == 0 || self.timestamp_bytes() != timestamp.len() {
             return Err(Failure::invalid("Timestamp size mismatch"));
         }
-        Ok(self.file()?.put(&[key, timestamp].concat(), stored)?)
+        Ok(self.file()?.put([key, timestamp].concat(), stored)?)
     }
 
     /// Deletes what the database has from `start` to before `end` when the file comes in.

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use terrane::{Batch, Kind, Sync, Table};
+use terrane::{Batch, Durability, Kind, Table};
 
 use crate::db::{Database, Family, FamilyHandle, family};
 use crate::ffi::failure::{Failure, Given, Result, is_of_device};
@@ -12,7 +12,7 @@ use crate::options::read_write::WriteOptions;
 /// How a write is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mode {
-    sync: Sync,
+    sync: Durability,
     /// Refused where it would be held back.
     is_impatient: bool,
     /// Changes of column families that are gone are left out.
@@ -28,21 +28,21 @@ impl Mode {
             return Err(Failure::invalid("Sync writes has to enable WAL."));
         }
         Ok(Mode {
-            sync: if fields.sync != 0 { Sync::Yes } else { Sync::No },
+            sync: if fields.sync != 0 { Durability::Synced } else { Durability::Buffered },
             is_impatient: fields.no_slowdown != 0,
             skips_missing: fields.ignore_missing_column_families != 0,
         })
     }
 
     /// Whether it is on the device when it returns.
-    pub(crate) fn sync(self) -> Sync {
+    pub(crate) fn sync(self) -> Durability {
         self.sync
     }
 
     /// Whether nothing is asked for but the write.
     #[inline]
     pub(crate) fn is_plain(self) -> bool {
-        self.sync == Sync::No && !self.is_impatient
+        self.sync == Durability::Buffered && !self.is_impatient
     }
 }
 

@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
 
     /// The value of a key and its timestamp; none if it is deleted, or has no version so old.
     pub(crate) fn get(&mut self, key: &[u8]) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        self.cursor.seek(&self.history.kept(key, self.timestamp))?;
+        self.cursor.seek(self.history.kept(key, self.timestamp))?;
         let Some((kept, stored)) = self.cursor.row() else { return Ok(None) };
         let found = self.history.version(kept, stored)?;
         let is_it = !found.is_deleted() && self.history.compare_keys(found.key, key).is_eq();

@@ -17,7 +17,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use terrane::{
-    Batch, CompactionContext, CompactionFilter, FilterDecision, Isolation, Sync, Table, Transaction,
+    Batch, CompactionContext, CompactionFilter, Durability, FilterDecision, Isolation, Table, Transaction,
     TransactionOptions,
 };
 
@@ -129,7 +129,7 @@ impl Deletes<'_> {
 
     fn write(&mut self) -> Result<()> {
         if self.count > 0 {
-            self.database.db.write(&self.batch, Sync::No)?;
+            self.database.db.write(&self.batch, Durability::Buffered)?;
             self.batch.clear();
             self.count = 0;
         }
@@ -166,7 +166,7 @@ impl Going<'_> {
                 transaction.delete(self.hidden.table, kept)?;
             }
         }
-        match transaction.commit(Sync::No) {
+        match transaction.commit(Durability::Buffered) {
             // A writer added a version that one of them hides, or replaced one: they stay until the next run.
             Err(error) if error.kind().is_worth_another_run() => Ok(()),
             done => Ok(done.map(drop)?),
@@ -206,7 +206,7 @@ pub(crate) fn sweep(
     let mut cursor = family.table.cursor();
     match first {
         // Newer versions of the first key stay anyway.
-        Some(first) => cursor.seek(&history.kept(first, &low))?,
+        Some(first) => cursor.seek(history.kept(first, &low))?,
         None => cursor.seek_first()?,
     }
     let hidden = Deletes::new(database, &family.table);

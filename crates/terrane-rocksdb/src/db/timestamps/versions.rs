@@ -130,7 +130,7 @@ impl Versions {
                 self.settle(None)
             }
             Motion::Seek(key) => {
-                self.cursor.seek(&self.history.kept(key, &self.newest))?;
+                self.cursor.seek(self.history.kept(key, &self.newest))?;
                 self.settle(None)
             }
             Motion::Last => {
@@ -170,7 +170,7 @@ impl Versions {
 
     /// At the last key that is not greater than `key`: its versions may be behind the one that is sought.
     fn seek_back(&mut self, key: &[u8]) -> Result<()> {
-        self.cursor.seek(&self.history.kept(key, &self.newest))?;
+        self.cursor.seek(self.history.kept(key, &self.newest))?;
         while let Some((kept, stored)) = self.cursor.row() {
             let version = self.history.version(kept, stored)?;
             if self.history.compare_keys(version.key, key).is_gt() {

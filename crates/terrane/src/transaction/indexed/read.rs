@@ -1,19 +1,30 @@
 //! Reads through a batch: its own changes, folded over the database's values if there are operands.
 
-use std::ops::RangeBounds;
-
 use terrane_base::chain::Chain;
 use terrane_base::{RecordKind, Result, SeqKind, SeqNo};
 use terrane_engine::Bounds;
 
 use super::{Change, Changes, IndexedBatch, Own, Written};
 use crate::transaction::iter::BatchIter;
-use crate::{Snapshot, Table, Value};
+use crate::{KeyBounds, Snapshot, Table, Value};
 
 impl IndexedBatch {
     /// Returns true if it changes `key`, individually or by a deleted range.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "a", "1")?;
+    /// assert!(batch.changes_key(table, "a") && !batch.changes_key(table, "b"));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
-    pub fn changes_key(&self, table: &Table, key: &[u8]) -> bool {
+    pub fn changes_key(&self, table: &Table, key: impl AsRef<[u8]>) -> bool {
+        self.changes_bytes(table, key.as_ref())
+    }
+
+    fn changes_bytes(&self, table: &Table, key: &[u8]) -> bool {
         // A key that cannot be encoded is not changed.
         let is_changed = table.encoding(key, |key| Ok(!matches!(self.own(table, key), Own::Nothing)));
         is_changed.unwrap_or(false)
@@ -87,17 +98,42 @@ impl IndexedBatch {
 
     /// The value of `key` as it will be once the batch is written to the latest state.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// table.put("k", "old")?;
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// assert_eq!(batch.get(table, "k")?.expect("of the database"), "old");
+    /// batch.put(table, "k", "new")?;
+    /// assert_eq!(batch.get(table, "k")?.expect("its own"), "new");
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Table::get`].
-    pub fn get(&self, table: &Table, key: &[u8]) -> Result<Option<Value>> {
-        self.get_over(table, key, None)
+    pub fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.get_over(table, key.as_ref(), None)
     }
 
     /// The value of `key` in a snapshot under the batch.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let before = db.snapshot();
+    /// table.put("k", "v")?;
+    /// let batch = terrane::IndexedBatch::new();
+    /// assert!(batch.get_at(&before, table, "k")?.is_none());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Snapshot::get`].
-    pub fn get_at(&self, snapshot: &Snapshot, table: &Table, key: &[u8]) -> Result<Option<Value>> {
+    pub fn get_at(&self, snapshot: &Snapshot, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.get_bytes_at(snapshot, table, key.as_ref())
+    }
+
+    fn get_bytes_at(&self, snapshot: &Snapshot, table: &Table, key: &[u8]) -> Result<Option<Value>> {
         table.refuse_pin(&snapshot.pin)?;
         let value = self.get_over(table, key, Some(snapshot.seq()))?;
         snapshot.pin.check().map(|()| value)
@@ -115,19 +151,40 @@ impl IndexedBatch {
     }
 
     /// The rows of a range as they will be once the batch is written to the latest state, from both ends.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// table.put("a", "1")?;
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "b", "2")?;
+    /// assert_eq!(batch.range(table, "a"..).count(), 2);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[track_caller]
-    pub fn range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> BatchIter<'_> {
-        BatchIter::new(self, table, table.refuse_if_dropped().and(table.bounds(&range)), table.pin())
+    pub fn range(&self, table: &Table, range: impl KeyBounds) -> BatchIter<'_> {
+        BatchIter::new(
+            self,
+            table,
+            table.refuse_if_dropped().and(table.bounds(range.lower(), range.upper())),
+            table.pin(),
+        )
     }
 
     /// The rows of a range of a snapshot under the batch, from both ends.
-    pub fn range_at<'k>(
-        &self,
-        snapshot: &Snapshot,
-        table: &Table,
-        range: impl RangeBounds<&'k [u8]>,
-    ) -> BatchIter<'_> {
-        let bounds = table.refuse_pin(&snapshot.pin).and(table.bounds(&range));
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// let before = db.snapshot();
+    /// table.put("a", "1")?;
+    /// let mut batch = terrane::IndexedBatch::new();
+    /// batch.put(table, "b", "2")?;
+    /// assert_eq!(batch.range_at(&before, table, ..).count(), 1);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    pub fn range_at(&self, snapshot: &Snapshot, table: &Table, range: impl KeyBounds) -> BatchIter<'_> {
+        let bounds = table.refuse_pin(&snapshot.pin).and(table.bounds(range.lower(), range.upper()));
         BatchIter::new(self, table, bounds, snapshot.pin.clone())
     }
 

@@ -185,5 +185,5 @@ fn damage_in_history_is_named() {
     std::fs::remove_file(&file).unwrap();
     let db = Db::open_with(dir.path(), &options(None)).unwrap();
     assert_eq!(db.changes(SeqNo(1)).unwrap().find_map(Result::err).unwrap().kind(), Kind::Corrupt);
-    assert_eq!(db.get(&7u32.to_be_bytes()).unwrap().unwrap().len(), 1024);
+    assert_eq!(db.get(7u32.to_be_bytes()).unwrap().unwrap().len(), 1024);
 }

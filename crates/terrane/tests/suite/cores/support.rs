@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use terrane::cores::{Answer, Cores, Session, Ticket};
-use terrane::{Batch, Db, Kind, Options, Result, Sync, Table};
+use terrane::{Batch, Db, Durability, Kind, Options, Result, Table};
 use terrane_base::Rng;
 
 pub(crate) fn open() -> (tempfile::TempDir, Db) {
@@ -151,11 +151,13 @@ impl<'s> Script<'s> {
             }
             8..14 => {
                 let value = self.value();
-                self.submit(Expected::Written, |session| session.put(table, &key, &value, Sync::No));
+                self.submit(Expected::Written, |session| {
+                    session.put(table, &key, &value, Durability::Buffered)
+                });
                 self.models[number].insert(key, value);
             }
             14..16 => {
-                self.submit(Expected::Written, |session| session.delete(table, &key, Sync::No));
+                self.submit(Expected::Written, |session| session.delete(table, &key, Durability::Buffered));
                 self.models[number].remove(&key);
             }
             16 | 17 => self.batch(),
@@ -177,10 +179,10 @@ impl<'s> Script<'s> {
             self.models[number].insert(key, value);
         }
         if is_across {
-            assert_eq!(self.session.write(&batch, Sync::No).unwrap_err().kind(), Kind::Invalid);
-            self.session.write_across(&batch, Sync::No).unwrap();
+            assert_eq!(self.session.write(&batch, Durability::Buffered).unwrap_err().kind(), Kind::Invalid);
+            self.session.write_across(&batch, Durability::Buffered).unwrap();
         } else {
-            self.submit(Expected::Written, |session| session.write(&batch, Sync::No));
+            self.submit(Expected::Written, |session| session.write(&batch, Durability::Buffered));
         }
     }
 

@@ -88,14 +88,14 @@ fn merged_blocks_keep_the_number_of_their_commit() {
     let after = db.snapshot();
     // Keys within the extent, far from each other: it is opened, and most of its blocks meet nothing.
     for number in [10, 150, 290] {
-        table.put(&key(number), b"newer").unwrap();
+        table.put(key(number), b"newer").unwrap();
     }
     let check = || {
         assert_eq!(before.iter(table).count(), 1, "a snapshot from before sees nothing of it");
-        assert!(!before.contains(table, &key(70)).unwrap());
-        assert_eq!(after.get(table, &key(70)).unwrap().as_deref(), Some(&value(b'a', 70)[..]));
-        assert_eq!(after.get(table, &key(150)).unwrap().as_deref(), Some(&value(b'a', 150)[..]));
-        assert_eq!(table.get(&key(150)).unwrap().as_deref(), Some(&b"newer"[..]));
+        assert!(!before.contains(table, key(70)).unwrap());
+        assert_eq!(after.get(table, key(70)).unwrap().as_deref(), Some(&value(b'a', 70)[..]));
+        assert_eq!(after.get(table, key(150)).unwrap().as_deref(), Some(&value(b'a', 150)[..]));
+        assert_eq!(table.get(key(150)).unwrap().as_deref(), Some(&b"newer"[..]));
         assert_eq!(table.iter().count(), usize::from(KEYS) + 1);
     };
     check();
@@ -111,31 +111,31 @@ fn merged_blocks_keep_the_number_of_their_commit() {
 fn transactions_that_have_read_the_range_conflict() {
     let place = Place::new();
     let (db, table) = (&place.db, place.db.default_table());
-    table.put(&key(7), b"7").unwrap();
+    table.put(key(7), b"7").unwrap();
     let file = place.file("a", 0..100, b'a');
     let reader = db.transaction(&TransactionOptions::default()).unwrap();
-    assert_eq!(reader.get(table, &key(7)).unwrap().as_deref(), Some(&b"7"[..]));
+    assert_eq!(reader.get(table, key(7)).unwrap().as_deref(), Some(&b"7"[..]));
     let mut writer = db.transaction(&TransactionOptions::default()).unwrap();
-    assert!(writer.get(table, &key(50)).unwrap().is_none());
+    assert!(writer.get(table, key(50)).unwrap().is_none());
     writer.put(table, b"elsewhere", b"1").unwrap();
     let mut apart = db.transaction(&TransactionOptions::default()).unwrap();
-    assert!(apart.get(table, &key(200)).unwrap().is_none());
+    assert!(apart.get(table, key(200)).unwrap().is_none());
     apart.put(table, b"elsewhere", b"2").unwrap();
     db.ingest(&[(table, &file)], IngestOptions::default()).unwrap();
-    assert_eq!(reader.get(table, &key(7)).unwrap().as_deref(), Some(&b"7"[..]), "it sees its moment");
-    assert_eq!(writer.commit(Sync::No).unwrap_err().kind(), Kind::Conflict);
-    apart.commit(Sync::No).unwrap();
-    reader.commit(Sync::No).unwrap();
+    assert_eq!(reader.get(table, key(7)).unwrap().as_deref(), Some(&b"7"[..]), "it sees its moment");
+    assert_eq!(writer.commit(Durability::Buffered).unwrap_err().kind(), Kind::Conflict);
+    apart.commit(Durability::Buffered).unwrap();
+    reader.commit(Durability::Buffered).unwrap();
     // The ingest waits for the transaction that holds a lock in the range.
     let pessimistic = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
     let mut locker = db.transaction(&pessimistic).unwrap();
-    locker.put(table, &key(3), b"mine").unwrap();
+    locker.put(table, key(3), b"mine").unwrap();
     let how = IngestOptions { lock_timeout: Duration::from_millis(50), ..IngestOptions::default() };
     assert_eq!(db.ingest(&[(table, &file)], how).unwrap_err().kind(), Kind::TimedOut);
-    locker.commit(Sync::No).unwrap();
-    assert_eq!(table.get(&key(3)).unwrap().as_deref(), Some(&b"mine"[..]));
+    locker.commit(Durability::Buffered).unwrap();
+    assert_eq!(table.get(key(3)).unwrap().as_deref(), Some(&b"mine"[..]));
     db.ingest(&[(table, &file)], how).unwrap();
-    assert_eq!(table.get(&key(3)).unwrap().as_deref(), Some(&value(b'a', 3)[..]));
+    assert_eq!(table.get(key(3)).unwrap().as_deref(), Some(&value(b'a', 3)[..]));
 }
 
 #[test]
@@ -146,17 +146,17 @@ fn operands_fold_onto_ingested_values() {
         db.create_table("visits", &TableOptions::new().set("merge_operator", "counter").unwrap()).unwrap();
     let mut counted = options("two-layer");
     counted.set("merge_operator", "counter").unwrap();
-    let total = |number: u16| counter::decode(&table.get(&key(number)).unwrap().unwrap()).unwrap();
-    table.merge(&key(1), &counter::encode(5)).unwrap();
-    table.merge(&key(2), &counter::encode(5)).unwrap();
+    let total = |number: u16| counter::decode(&table.get(key(number)).unwrap().unwrap()).unwrap();
+    table.merge(key(1), counter::encode(5)).unwrap();
+    table.merge(key(2), counter::encode(5)).unwrap();
     let path = place.path.join("visits");
     let mut file = ExtentFileWriter::create(&path, &counted).unwrap();
-    file.put(&key(1), &counter::encode(100)).unwrap();
-    file.merge(&key(2), &counter::encode(7)).unwrap();
+    file.put(key(1), counter::encode(100)).unwrap();
+    file.merge(key(2), counter::encode(7)).unwrap();
     file.finish().unwrap();
     db.ingest(&[(&table, &path)], IngestOptions::default()).unwrap();
-    table.merge(&key(1), &counter::encode(1)).unwrap();
-    table.merge(&key(2), &counter::encode(1)).unwrap();
+    table.merge(key(1), counter::encode(1)).unwrap();
+    table.merge(key(2), counter::encode(1)).unwrap();
     assert_eq!((total(1), total(2)), (101, 13));
     db.ingest(&[(&table, &path)], IngestOptions::default()).unwrap();
     assert_eq!((total(1), total(2)), (100, 20));
@@ -180,9 +180,9 @@ fn beside_writers_and_readers() {
                 let mut round = 0u16;
                 while !done.load(ordering) {
                     round = round.wrapping_add(1);
-                    table.put(&key(KEYS + thread), &round.to_be_bytes()).unwrap();
+                    table.put(key(KEYS + thread), round.to_be_bytes()).unwrap();
                     let within = key(round.wrapping_mul(7).wrapping_add(thread) % KEYS);
-                    table.put(&within, &[0xff; 20]).unwrap();
+                    table.put(&within, [0xff; 20]).unwrap();
                 }
             });
         }
@@ -251,7 +251,7 @@ fn reads_that_do_not_see_an_ingest_cache_no_row() {
     // Random reads of more than the block cache has: rows are worth their memory.
     let mut rng = Rng::new(1);
     let mut read = |expected: u8| {
-        let value = table.get(&name(rng.below(ROWS))).unwrap().unwrap();
+        let value = table.get(name(rng.below(ROWS))).unwrap().unwrap();
         assert_eq!(value[0], expected);
     };
     (0..40_000).for_each(|_| read(1));
@@ -276,6 +276,6 @@ fn reads_that_do_not_see_an_ingest_cache_no_row() {
         loader.join().unwrap().unwrap();
     });
     for number in 0..ROWS {
-        assert_eq!(table.get(&name(number)).unwrap().unwrap()[0], 2, "{number}");
+        assert_eq!(table.get(name(number)).unwrap().unwrap()[0], 2, "{number}");
     }
 }

@@ -17,15 +17,15 @@ fn operands_of_a_file_are_over_its_range_deletes() {
             parts.into_iter().flatten().collect()
         }
         let add = |number: i64| {
-            (0..KEYS).for_each(|at| table.merge(&key(at), &counter::encode(number)).unwrap());
+            (0..KEYS).for_each(|at| table.merge(key(at), counter::encode(number)).unwrap());
         };
         add(100);
         sink(db, &table, depth);
         let path = place.path.join("file");
         let mut file = ExtentFileWriter::create(&path, &options("two-layer")).unwrap();
         file.set_merge_operator("counter").unwrap();
-        file.delete_range(&key(0), &key(200)).unwrap();
-        (50..KEYS).for_each(|at| file.merge(&key(at), &counter::encode(5)).unwrap());
+        file.delete_range(key(0), key(200)).unwrap();
+        (50..KEYS).for_each(|at| file.merge(key(at), counter::encode(5)).unwrap());
         file.finish().unwrap();
         // Keeps the range delete from going away with what it hides.
         let before = db.snapshot();
@@ -65,7 +65,7 @@ fn neighbouring_range_deletes_are_ingested_into_few_runs() {
         let place = Place::new();
         let (db, table) = (&place.db, place.db.default_table());
         for number in 0..KEYS {
-            table.put(&key(number), &value(b'o', number)).unwrap();
+            table.put(key(number), value(b'o', number)).unwrap();
         }
         sink(db, table, depth);
         // Else jobs take the runs away meanwhile.

@@ -13,7 +13,7 @@ pub(super) fn write_ranged(
     let mut file = ExtentFileWriter::create(path, options).unwrap();
     let (before, behind) = ranges.split_at(ranges.len() / 2);
     let delete = |file: &mut ExtentFileWriter, (start, end): &(u16, u16)| {
-        file.delete_range(&key(*start), &key(*end)).unwrap();
+        file.delete_range(key(*start), key(*end)).unwrap();
     };
     before.iter().for_each(|range| delete(&mut file, range));
     for (key, value) in rows {
@@ -72,7 +72,7 @@ fn range_deletes_of_a_file_hide_older_rows_and_none_of_its_own() {
             let place = Place::new();
             let (db, table) = (&place.db, place.db.default_table());
             for number in 0..KEYS {
-                table.put(&key(number), &value(b'o', number)).unwrap();
+                table.put(key(number), value(b'o', number)).unwrap();
             }
             sink(db, table, depth);
             let (old, before) = (model_of(0..KEYS, b'o'), db.snapshot());
@@ -89,7 +89,7 @@ fn range_deletes_of_a_file_hide_older_rows_and_none_of_its_own() {
             let mut expected = old.clone();
             apply_ranged(&mut expected, &rows, &ranges);
             // Later rows lie above the range deletes.
-            table.put(&key(41), b"later").unwrap();
+            table.put(key(41), b"later").unwrap();
             let mut newest = expected.clone();
             newest.insert(key(41), b"later".to_vec());
             let look = || {
@@ -141,16 +141,16 @@ fn more_range_deletes_than_an_extent_holds_take_several() {
     let path = place.path.join("file");
     let mut file = ExtentFileWriter::create(&path, &options("two-layer")).unwrap();
     for number in (0..KEYS).step_by(2) {
-        table.put(&long(number, 5), b"in").unwrap();
-        table.put(&long(number, 7), b"out").unwrap();
-        file.delete_range(&long(number, 4), &long(number, 6)).unwrap();
+        table.put(long(number, 5), b"in").unwrap();
+        table.put(long(number, 7), b"out").unwrap();
+        file.delete_range(long(number, 4), long(number, 6)).unwrap();
     }
     let written = file.finish().unwrap();
     assert!(written.range_deletes == 150 && written.extents > 9, "{written:?}");
     let ingested = db.ingest(&[(table, &path)], IngestOptions::default()).unwrap();
     assert_eq!(ingested.extents, written.extents);
     assert_eq!(table.iter().map(|row| row.unwrap().1.to_vec()).collect::<Vec<_>>(), [&b"out"[..]; 150]);
-    assert!(table.get(&long(8, 5)).unwrap().is_none() && table.contains(&long(8, 7)).unwrap());
+    assert!(table.get(long(8, 5)).unwrap().is_none() && table.contains(long(8, 7)).unwrap());
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn ranges_without_a_key_are_refused() {
         let refused = file.delete_range(start, end).unwrap_err();
         assert!(refused.kind() == Kind::Invalid && refused.to_string().contains("range delete"), "{refused}");
     }
-    assert_eq!(file.delete_range(b"a", &[1; 70_000]).unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(file.delete_range(b"a", [1; 70_000]).unwrap_err().kind(), Kind::Invalid);
     assert_eq!(file.finish().unwrap_err().kind(), Kind::Invalid, "nothing was added");
 }
 
@@ -246,27 +246,27 @@ fn range_deletes_lie_in_the_order_of_the_table() {
 fn an_ingested_range_delete_is_a_conflict() {
     let place = Place::new();
     let (db, table) = (&place.db, place.db.default_table());
-    table.put(&key(7), b"7").unwrap();
+    table.put(key(7), b"7").unwrap();
     let file = place.path.join("file");
     write_ranged(&file, &options("two-layer"), &BTreeMap::new(), &[(0, 100)]);
     let mut writer = db.transaction(&TransactionOptions::default()).unwrap();
-    assert!(writer.get(table, &key(7)).unwrap().is_some());
+    assert!(writer.get(table, key(7)).unwrap().is_some());
     writer.put(table, b"elsewhere", b"1").unwrap();
     let mut apart = db.transaction(&TransactionOptions::default()).unwrap();
-    assert!(apart.get(table, &key(200)).unwrap().is_none());
+    assert!(apart.get(table, key(200)).unwrap().is_none());
     apart.put(table, b"elsewhere", b"2").unwrap();
     db.ingest(&[(table, &file)], IngestOptions::default()).unwrap();
-    assert!(writer.get(table, &key(7)).unwrap().is_some(), "it sees its moment");
-    assert_eq!(writer.commit(Sync::No).unwrap_err().kind(), Kind::Conflict);
-    apart.commit(Sync::No).unwrap();
+    assert!(writer.get(table, key(7)).unwrap().is_some(), "it sees its moment");
+    assert_eq!(writer.commit(Durability::Buffered).unwrap_err().kind(), Kind::Conflict);
+    apart.commit(Durability::Buffered).unwrap();
     let pessimistic = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
     let mut locker = db.transaction(&pessimistic).unwrap();
-    locker.put(table, &key(3), b"mine").unwrap();
+    locker.put(table, key(3), b"mine").unwrap();
     let how = IngestOptions { lock_timeout: Duration::from_millis(50), ..IngestOptions::default() };
     assert_eq!(db.ingest(&[(table, &file)], how).unwrap_err().kind(), Kind::TimedOut);
-    locker.commit(Sync::No).unwrap();
+    locker.commit(Durability::Buffered).unwrap();
     db.ingest(&[(table, &file)], how).unwrap();
-    assert_eq!(table.get(&key(3)).unwrap(), None);
+    assert_eq!(table.get(key(3)).unwrap(), None);
 }
 
 #[test]
@@ -281,15 +281,15 @@ fn rows_that_are_cached_are_forgotten_by_range() {
     db.bulk_load(table, (0..ROWS).map(|number| (name(number), [1; 200]))).unwrap();
     let mut rng = Rng::new(1);
     for _ in 0..60_000 {
-        assert!(table.get(&name(rng.below(ROWS))).unwrap().is_some());
+        assert!(table.get(name(rng.below(ROWS))).unwrap().is_some());
     }
     let path = dir.path().join("file");
     let mut file = ExtentFileWriter::create(&path, &options).unwrap();
-    file.delete_range(&name(0), &name(ROWS / 2)).unwrap();
+    file.delete_range(name(0), name(ROWS / 2)).unwrap();
     file.finish().unwrap();
     db.ingest(&[(table, &path)], IngestOptions::default()).unwrap();
     for number in 0..ROWS {
-        assert_eq!(table.contains(&name(number)).unwrap(), number >= ROWS / 2, "{number}");
+        assert_eq!(table.contains(name(number)).unwrap(), number >= ROWS / 2, "{number}");
     }
 }
 
@@ -320,7 +320,7 @@ fn copies_and_repairs_keep_ingested_range_deletes() {
     let place = Place::new();
     let (db, table) = (&place.db, place.db.default_table());
     for number in 0..KEYS {
-        table.put(&key(number), &value(b'o', number)).unwrap();
+        table.put(key(number), value(b'o', number)).unwrap();
     }
     let (file, rows, ranges) = (place.path.join("file"), all(50..70, b'n'), [(40, 80)]);
     write_ranged(&file, &options("two-layer"), &rows, &ranges);

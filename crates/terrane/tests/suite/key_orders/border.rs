@@ -2,7 +2,7 @@
 //! that passes keys.
 
 use terrane::cores::{Answer, Cores};
-use terrane::{Db, ExtentFileWriter, IngestOptions, Kind, Options, Sync, TableOptions};
+use terrane::{Db, Durability, ExtentFileWriter, IngestOptions, Kind, Options, TableOptions};
 
 use super::orders::functions;
 use super::{open, options, rows};
@@ -82,7 +82,7 @@ fn keys_with_one_encoding_are_one_key() {
     transaction.get(&table, b"Key").unwrap();
     transaction.put(&table, b"other", b"3").unwrap();
     table.put(b"kEy", b"4").unwrap();
-    assert_eq!(transaction.commit(Sync::No).unwrap_err().kind(), Kind::Conflict);
+    assert_eq!(transaction.commit(Durability::Buffered).unwrap_err().kind(), Kind::Conflict);
 }
 
 #[test]
@@ -117,13 +117,13 @@ fn prefixes_are_extracted_from_what_is_kept() {
     let db = open(&dir.path().join("data"));
     let table = db.create_table("t", &own("reverse").set("prefix_extractor", "fixed:2").unwrap()).unwrap();
     for number in 0..1000u16 {
-        table.put(&[&(number * 3).to_be_bytes()[..], b"-"].concat(), b"1").unwrap();
+        table.put([&(number * 3).to_be_bytes()[..], b"-"].concat(), b"1").unwrap();
     }
     db.compact_range(&table, ..).unwrap();
     let before = terrane::read_counters();
     for number in 1..3000u16 {
         // Bytes of zero take two: there the prefix is another one, and still right.
-        assert_eq!(table.prefix(&number.to_be_bytes()).count(), usize::from(number % 3 == 0), "{number}");
+        assert_eq!(table.prefix(number.to_be_bytes()).count(), usize::from(number % 3 == 0), "{number}");
     }
     assert!((terrane::read_counters() - before).prefix_negatives > 1000);
 }
@@ -137,7 +137,7 @@ fn cores_divide_a_table_in_its_order() {
     let cores = Cores::builder(&db).cores(2).ranges(&table, &[b"m", b"b"]).build().unwrap();
     let mut session = cores.session().unwrap();
     for key in [b"a", b"c", b"x"] {
-        session.put(&table, key, key, Sync::No).unwrap();
+        session.put(&table, key, key, Durability::Buffered).unwrap();
     }
     // A scan beyond the range of its core may miss what the session has not heard of yet.
     session.finish(&mut |_, answer| assert!(answer.is_ok()));

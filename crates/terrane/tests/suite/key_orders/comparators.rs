@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use terrane::{Db, ExtentFileWriter, IngestOptions, Kind, Options, Sync, TransactionOptions};
+use terrane::{Db, Durability, ExtentFileWriter, IngestOptions, Kind, Options, TransactionOptions};
 
 use super::border::own;
 use super::orders::functions;
@@ -31,14 +31,14 @@ fn many_extents_of_several_levels_lie_in_the_comparators_order() {
     // A step that is prime to the count: every number once, far from the one before.
     for at in 0..ROWS {
         let number = at * 7919 % ROWS;
-        table.put(&key(number), &[number as u8; 300]).unwrap();
+        table.put(key(number), [number as u8; 300]).unwrap();
         if at % 20_000 == 19_999 {
             db.flush().unwrap();
         }
     }
-    table.delete_range(&key(9_000), &key(11_000)).unwrap();
+    table.delete_range(key(9_000), key(11_000)).unwrap();
     db.flush().unwrap();
-    table.put(&key(10_000), b"again").unwrap();
+    table.put(key(10_000), b"again").unwrap();
     let wanted: Vec<u64> = (0..ROWS).filter(|n| !(9_000..11_000).contains(n) || *n == 10_000).collect();
     assert_eq!(numbers(&table), wanted);
     db.compact_range(&table, (Bound::Included(&key(500)[..]), Bound::Excluded(&key(40_000)[..]))).unwrap();
@@ -54,7 +54,7 @@ fn many_extents_of_several_levels_lie_in_the_comparators_order() {
     let shape = db.shape().tables.into_iter().find(|shape| shape.name == "t").unwrap();
     assert!(shape.levels.iter().map(|level| level.extents).sum::<u64>() > 6, "{shape:?}");
     for number in (0..ROWS).step_by(997) {
-        assert_eq!(table.get(&key(number)).unwrap().is_some(), wanted.binary_search(&number).is_ok());
+        assert_eq!(table.get(key(number)).unwrap().is_some(), wanted.binary_search(&number).is_ok());
     }
     assert!(db.check(&mut |_, _| ()).unwrap().findings.is_empty());
 }
@@ -66,9 +66,9 @@ fn rows_in_the_journal_are_there_after_reopening() {
     let db = open(&path);
     let table = db.create_table("t", &own("test.decimal")).unwrap();
     for number in [9, 10, 100, 8] {
-        table.put(&key(number), b"v").unwrap();
+        table.put(key(number), b"v").unwrap();
     }
-    table.delete_range(&key(9), &key(100)).unwrap();
+    table.delete_range(key(9), key(100)).unwrap();
     // Nothing was flushed: closing leaves it to the journal.
     drop(table);
     db.close().unwrap();
@@ -170,10 +170,10 @@ fn an_ingest_conflicts_with_the_scans_of_a_serializable_transaction() {
     };
     let beside = begin();
     table.put(b"900", b"v").unwrap();
-    beside.commit(Sync::No).unwrap();
+    beside.commit(Durability::Buffered).unwrap();
     let met = begin();
     table.put(b"10", b"v").unwrap();
-    assert_eq!(met.commit(Sync::No).unwrap_err().kind(), Kind::Conflict);
+    assert_eq!(met.commit(Durability::Buffered).unwrap_err().kind(), Kind::Conflict);
 }
 
 /// Range deletes that reach over several extents are cut behind the last key of each.
@@ -185,11 +185,11 @@ fn extents_are_listed_with_the_keys_of_the_user() {
         let plain = own(order).set("compression", "none").unwrap();
         let table = db.create_table("t", &plain.set("compression_last", "none").unwrap()).unwrap();
         for number in 0..60 {
-            table.put(&key(number), &vec![number as u8; 100_000]).unwrap();
+            table.put(key(number), vec![number as u8; 100_000]).unwrap();
         }
         let snapshot = db.snapshot();
         let (first, behind) = if order == "reverse" { (999, 0) } else { (0, 999) };
-        table.delete_range(&key(first), &key(behind)).unwrap();
+        table.delete_range(key(first), key(behind)).unwrap();
         db.flush().unwrap();
         db.compact_range(&table, ..).unwrap();
         let extents = table.extents().unwrap();

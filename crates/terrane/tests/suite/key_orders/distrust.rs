@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering as Memory;
 
-use terrane::{Db, Isolation, Kind, Sync, TransactionOptions};
+use terrane::{Db, Durability, Isolation, Kind, TransactionOptions};
 
 use super::border::own;
 use super::failing::{breaking, refused, with_a_breaking_table};
@@ -51,12 +51,12 @@ fn damage_is_found_beside_a_comparator_that_failed() {
     for number in 0..60u32 {
         // The least number comes last.
         let fill = if number == 0 { 0xa5 } else { 7 };
-        table.put(&number.to_be_bytes(), &vec![fill; 100_000]).unwrap();
+        table.put(number.to_be_bytes(), vec![fill; 100_000]).unwrap();
     }
     db.flush().unwrap();
     db.compact_range(&table, ..).unwrap();
     comparator.set(true);
-    refused("get", table.get(&5u32.to_be_bytes()));
+    refused("get", table.get(5u32.to_be_bytes()));
     comparator.set(false);
     let flipped = flip_in_value(&path.join("data"), 0xa5);
     let report = db.check(&mut |_, _| ()).unwrap();
@@ -78,7 +78,7 @@ fn commit_with_failing_call(nth: i64) -> bool {
     let (comparator, functions) = breaking(false);
     let db = Db::open_with_functions(dir.path().join("data"), &options(), functions).unwrap();
     let table = db.create_table("t", &own("test.breaking")).unwrap();
-    table.put(&[50], b"v").unwrap();
+    table.put([50], b"v").unwrap();
     let serializable =
         TransactionOptions { isolation: Isolation::Serializable, ..TransactionOptions::default() };
     // An older transaction keeps the conflict window from comparing keys in order to forget them.
@@ -88,10 +88,10 @@ fn commit_with_failing_call(nth: i64) -> bool {
     transaction.put(db.default_table(), b"seen", b"one row").unwrap();
     // Keys outside of the range, which the commit compares with it.
     for key in [10, 90, 20, 80] {
-        table.put(&[key], b"v").unwrap();
+        table.put([key], b"v").unwrap();
     }
     comparator.calls_left.store(nth, Memory::SeqCst);
-    let committed = transaction.commit(Sync::No);
+    let committed = transaction.commit(Durability::Buffered);
     let has_failed = comparator.calls_left.swap(0, Memory::SeqCst) <= 0;
     if has_failed {
         refused("commit", committed);
@@ -112,11 +112,11 @@ fn a_commit_fails_if_its_comparator_fails_meanwhile() {
 fn a_range_delete_is_not_committed_if_the_comparator_fails() {
     with_a_breaking_table(|db, table, comparator| {
         let mut transaction = db.transaction(&TransactionOptions::default()).unwrap();
-        transaction.delete_range(table, &[3], &[9]).unwrap();
+        transaction.delete_range(table, [3], [9]).unwrap();
         transaction.put(db.default_table(), b"deleted", b"six rows").unwrap();
-        table.delete_range(&[100], &[110]).unwrap();
+        table.delete_range([100], [110]).unwrap();
         comparator.set(true);
-        refused("commit", transaction.commit(Sync::No));
+        refused("commit", transaction.commit(Durability::Buffered));
         assert!(db.get(b"deleted").unwrap().is_none());
     });
 }

@@ -18,7 +18,7 @@ fn fill(db: &Db) -> Table {
     let table = db.create_table("t", &own("test.backward")).unwrap();
     let key = |number: u32| format!("{:03}{}", number % 997, number).into_bytes();
     for number in 0..3000u32 {
-        table.put(&key(number), &[7; 100]).unwrap();
+        table.put(key(number), [7; 100]).unwrap();
     }
     db.flush().unwrap();
     db.compact_range(&table, ..).unwrap();
@@ -98,7 +98,7 @@ pub(super) fn with_a_breaking_table(read: impl FnOnce(&Db, &Table, &Breaking)) {
     let db = Db::open_with_functions(dir.path().join("data"), &options(), functions).unwrap();
     let table = db.create_table("t", &own("test.breaking")).unwrap();
     for number in 0..200u8 {
-        table.put(&[number], &[number; 50]).unwrap();
+        table.put([number], [number; 50]).unwrap();
         if number == 100 {
             db.flush().unwrap();
         }
@@ -142,7 +142,7 @@ fn a_cursor_without_a_row_says_that_the_comparator_failed() {
         let mut cursor = table.cursor();
         comparator.set(true);
         // Whether it finds a row by the wrong answers or not.
-        refused("seek", cursor.seek(&[250]));
+        refused("seek", cursor.seek([250]));
         assert!(cursor.row().is_none());
     });
     with_a_breaking_table(|_, table, comparator| {
@@ -169,10 +169,10 @@ fn a_filtered_cursor_reports_that_the_comparator_failed() {
         let db = Db::open_with_functions(dir.path().join("data"), &options(), functions).unwrap();
         let settings = own("test.breaking").set("auto_compaction", "false").unwrap();
         let table = db.create_table("t", &settings).unwrap();
-        (0..100u8).for_each(|number| table.put(&[number], b"v").unwrap());
+        (0..100u8).for_each(|number| table.put([number], b"v").unwrap());
         db.flush().unwrap();
         let mut early = table.filtered_cursor(.., hiding()).unwrap();
-        table.put(&[100], b"v").unwrap();
+        table.put([100], b"v").unwrap();
         db.flush().unwrap();
         db.wait_until_quiescent().unwrap();
         comparator.calls_left.store(calls_left, Memory::SeqCst);
@@ -189,7 +189,7 @@ fn a_filtered_cursor_reports_that_the_comparator_failed() {
         comparator.set(true);
         cursors.push(early);
         for mut cursor in cursors {
-            refused("seek", cursor.seek(&[50]));
+            refused("seek", cursor.seek([50]));
             assert!(cursor.row().is_none());
         }
         comparator.set(false);
@@ -200,7 +200,7 @@ fn a_filtered_cursor_reports_that_the_comparator_failed() {
 fn scans_of_batches_and_transactions_do_not_end_early_by_a_comparator_that_fails() {
     with_a_breaking_table(|_, table, comparator| {
         let mut batch = IndexedBatch::new();
-        batch.put(table, &[3, 3], b"v").unwrap();
+        batch.put(table, [3, 3], b"v").unwrap();
         let mut iter = batch.range(table, &[3][..]..&[4][..]);
         assert_eq!(iter.next().unwrap().unwrap().0, [3]);
         comparator.set(true);
@@ -225,7 +225,7 @@ fn every_view_of_a_follower_reports_that_the_comparator_failed() {
     let db = Db::open_with_functions(&path, &options(), functions).unwrap();
     let table = db.create_table("t", &own("test.breaking")).unwrap();
     for number in 0..200u8 {
-        table.put(&[number], &[number; 50]).unwrap();
+        table.put([number], [number; 50]).unwrap();
     }
     db.flush().unwrap();
     let (comparator, functions) = breaking(false);
@@ -234,14 +234,14 @@ fn every_view_of_a_follower_reports_that_the_comparator_failed() {
     // The extents of this view are those of the one before.
     let view = follower.view();
     let followed = view.table("t").unwrap();
-    assert!(followed.get(&[7]).unwrap().is_some());
+    assert!(followed.get([7]).unwrap().is_some());
     comparator.set(true);
-    refused("get", followed.get(&[9]));
-    refused("get", followed.get(&[9]));
+    refused("get", followed.get([9]));
+    refused("get", followed.get([9]));
     comparator.set(false);
     refused("catching up", follower.catch_up());
     let again = Db::open_follower_with(&path, &options(), functions).unwrap();
-    assert!(again.view().table("t").unwrap().get(&[9]).unwrap().is_some(), "another opening");
+    assert!(again.view().table("t").unwrap().get([9]).unwrap().is_some(), "another opening");
 }
 
 /// Takes out what it was made for: each compaction has one of its own.
@@ -288,7 +288,7 @@ fn an_opening_reports_that_the_comparator_failed_and_no_damage() {
     let table = db.create_table("t", &own("test.breaking")).unwrap();
     // As bytes the extents lie the wrong way round.
     for number in 0..60u32 {
-        table.put(&number.to_be_bytes(), &vec![7; 100_000]).unwrap();
+        table.put(number.to_be_bytes(), vec![7; 100_000]).unwrap();
     }
     db.flush().unwrap();
     db.compact_range(&table, ..).unwrap();
@@ -307,8 +307,8 @@ fn a_repair_goes_on_where_a_comparator_does_not_fit() {
     let db = Db::open_with_functions(&path, &options(), breaking(false).1).unwrap();
     let table = db.create_table("t", &own("test.breaking")).unwrap();
     for number in 0..100u8 {
-        table.put(&[number], b"v").unwrap();
-        db.put(&[number], b"v").unwrap();
+        table.put([number], b"v").unwrap();
+        db.put([number], b"v").unwrap();
     }
     db.flush().unwrap();
     drop(table);
@@ -335,12 +335,12 @@ fn a_failed_comparator_is_not_reported_as_damage() {
     let table = db.create_table("t", &own("test.breaking")).unwrap();
     // As bytes the rows of each block lie the wrong way round.
     for number in 0..60u32 {
-        table.put(&number.to_be_bytes(), &vec![7; 100_000]).unwrap();
+        table.put(number.to_be_bytes(), vec![7; 100_000]).unwrap();
     }
     db.flush().unwrap();
     db.compact_range(&table, ..).unwrap();
     for number in (0..60u32).step_by(7) {
-        table.put(&number.to_be_bytes(), b"new").unwrap();
+        table.put(number.to_be_bytes(), b"new").unwrap();
     }
     comparator.set(true);
     refused("a flush", db.flush());
@@ -358,6 +358,6 @@ fn a_failed_comparator_is_not_reported_as_damage() {
     db.flush().unwrap();
     db.compact_range(&table, ..).unwrap();
     assert_eq!(table.iter().count(), 60);
-    assert_eq!(table.get(&7u32.to_be_bytes()).unwrap().as_deref(), Some(&b"new"[..]));
+    assert_eq!(table.get(7u32.to_be_bytes()).unwrap().as_deref(), Some(&b"new"[..]));
     assert!(db.check(&mut |_, _| ()).unwrap().findings.is_empty() && db.background_errors().is_empty());
 }

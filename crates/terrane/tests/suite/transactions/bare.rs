@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use terrane::{
-    BareTransaction, Batch, ChangeKind, Concurrency, Db, Isolation, Kind, Sync, Table, TableOptions,
+    BareTransaction, Batch, ChangeKind, Concurrency, Db, Durability, Isolation, Kind, Table, TableOptions,
     TransactionOptions,
 };
 
@@ -33,7 +33,7 @@ fn locks_since_a_mark_are_given_back() {
     one.release_since(mark);
     two.lock(table, b"b", true).unwrap();
     assert_eq!(two.lock(table, b"a", true).unwrap_err().kind(), Kind::TimedOut, "locked before the mark");
-    one.commit(&batch_of(table, b"a"), Sync::No).unwrap();
+    one.commit(&batch_of(table, b"a"), Durability::Buffered).unwrap();
     drop(one);
     two.lock(table, b"a", true).unwrap();
 }
@@ -46,13 +46,13 @@ fn keys_that_were_given_back_are_not_checked() {
     let mark = one.mark();
     one.lock(table, b"a", true).unwrap();
     db.put(b"a", b"of another writer").unwrap();
-    let refused = one.commit(&batch_of(table, b"a"), Sync::No).unwrap_err();
+    let refused = one.commit(&batch_of(table, b"a"), Durability::Buffered).unwrap_err();
     assert_eq!(refused.kind(), Kind::Conflict);
-    let again = one.commit(&batch_of(table, b"a"), Sync::No).unwrap_err();
+    let again = one.commit(&batch_of(table, b"a"), Durability::Buffered).unwrap_err();
     assert_eq!(again.kind(), Kind::Conflict, "it is as it was");
     one.release_since(mark);
     one.lock(table, b"a", true).unwrap();
-    one.commit(&batch_of(table, b"a"), Sync::No).unwrap();
+    one.commit(&batch_of(table, b"a"), Durability::Buffered).unwrap();
     assert_eq!(db.get(b"a").unwrap().as_deref(), Some(&b"v"[..]));
 }
 
@@ -124,18 +124,18 @@ fn an_expired_transaction_loses_its_locks_and_does_not_commit() {
     assert!(!next.has_expired());
     next.lock(table, b"a", true).unwrap();
     assert_eq!(late.lock(table, b"d", true).unwrap_err().kind(), Kind::TooOld);
-    assert_eq!(late.commit(&batch_of(table, b"a"), Sync::No).unwrap_err().kind(), Kind::TooOld);
+    assert_eq!(late.commit(&batch_of(table, b"a"), Durability::Buffered).unwrap_err().kind(), Kind::TooOld);
     assert_eq!(late.prepare("late", &batch_of(table, b"a")).unwrap_err().kind(), Kind::TooOld);
     // Plain writes take them, too, of a key and of a range.
     db.put(b"b", b"plain").unwrap();
     let mut range = Batch::new();
     range.delete_range(table, b"b", b"d").unwrap();
-    db.write(&range, Sync::No).unwrap();
+    db.write(&range, Durability::Buffered).unwrap();
     // A lock that it lost is not released a second time.
     drop(late);
     let mut third = db.bare_transaction(&options).unwrap();
     assert_eq!(third.lock(table, b"a", true).unwrap_err().kind(), Kind::TimedOut);
-    next.commit(&batch_of(table, b"a"), Sync::No).unwrap();
+    next.commit(&batch_of(table, b"a"), Durability::Buffered).unwrap();
     assert_eq!(db.get(b"a").unwrap().as_deref(), Some(&b"v"[..]));
 }
 
@@ -146,7 +146,7 @@ fn a_transaction_that_has_time_left_commits() {
     let options = TransactionOptions { expires_after: Some(Duration::from_secs(3600)), ..Default::default() };
     let mut one = db.bare_transaction(&options).unwrap();
     one.lock(table, b"k", true).unwrap();
-    one.commit(&batch_of(table, b"k"), Sync::No).unwrap();
+    one.commit(&batch_of(table, b"k"), Durability::Buffered).unwrap();
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn prepared_changes_are_listed() {
     assert_eq!(told, wanted);
     let missing = db.prepared_changes("q", &mut |_, _| ()).unwrap_err();
     assert_eq!(missing.kind(), Kind::NotFound);
-    db.commit_prepared("p", Sync::No).unwrap();
+    db.commit_prepared("p", Durability::Buffered).unwrap();
     assert_eq!(db.prepared_changes("p", &mut |_, _| ()).unwrap_err().kind(), Kind::NotFound);
     assert_eq!(ordered.get(b"o").unwrap().as_deref(), Some(&b"w"[..]));
 }
@@ -194,18 +194,21 @@ fn a_prepared_batch_is_committed_with_more_changes() {
     more.put(table, b"b", b"more").unwrap();
     let mut range = Batch::new();
     range.delete_range(table, b"x", b"y").unwrap();
-    assert_eq!(db.commit_prepared_with("p", &range, Sync::No).unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(db.commit_prepared_with("p", &range, Durability::Buffered).unwrap_err().kind(), Kind::Invalid);
     // A transaction waits for locks of others.
     let mut holder = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
     holder.lock(table, b"b", true).unwrap();
-    assert_eq!(db.commit_prepared_with("p", &more, Sync::No).unwrap_err().kind(), Kind::TimedOut);
+    assert_eq!(db.commit_prepared_with("p", &more, Durability::Buffered).unwrap_err().kind(), Kind::TimedOut);
     assert_eq!(db.prepared(), ["p"], "it stays prepared");
     drop(holder);
-    db.commit_prepared_with("p", &more, Sync::No).unwrap();
+    db.commit_prepared_with("p", &more, Durability::Buffered).unwrap();
     assert_eq!(db.get(b"a").unwrap().as_deref(), Some(&b"again"[..]));
     assert_eq!(db.get(b"b").unwrap().as_deref(), Some(&b"more"[..]));
     // Others see it in their checks, and its locks are free.
-    assert_eq!(beside.commit(&batch_of(table, b"b"), Sync::No).unwrap_err().kind(), Kind::Conflict);
+    assert_eq!(
+        beside.commit(&batch_of(table, b"b"), Durability::Buffered).unwrap_err().kind(),
+        Kind::Conflict
+    );
     let mut next = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
     next.lock(table, b"a", true).unwrap();
     next.lock(table, b"b", true).unwrap();
@@ -224,7 +227,7 @@ fn deleted_ranges_of_a_batch_keep_off_locks_of_others() {
     let mut holder = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
     holder.lock(table, b"b", true).unwrap();
     let mut deleting = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
-    assert_eq!(deleting.commit(&range, Sync::No).unwrap_err().kind(), Kind::TimedOut);
+    assert_eq!(deleting.commit(&range, Durability::Buffered).unwrap_err().kind(), Kind::TimedOut);
     holder.prepare("one", &batch_of(table, b"b")).unwrap();
     drop(holder);
     assert_eq!(deleting.prepare("two", &range).unwrap_err().kind(), Kind::TimedOut);
@@ -241,9 +244,9 @@ fn deleted_ranges_of_a_batch_keep_off_locks_of_others() {
     assert_eq!(db.prepared(), ["one", "two"]);
     let mut third = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
     assert_eq!(third.lock(db.default_table(), b"y", true).unwrap_err().kind(), Kind::TimedOut);
-    db.commit_prepared("two", Sync::No).unwrap();
+    db.commit_prepared("two", Durability::Buffered).unwrap();
     third.lock(db.default_table(), b"y", true).unwrap();
-    db.commit_prepared("one", Sync::No).unwrap();
+    db.commit_prepared("one", Durability::Buffered).unwrap();
     assert_eq!(db.get(b"b").unwrap().as_deref(), Some(&b"v"[..]));
 }
 
@@ -256,10 +259,10 @@ fn deleted_ranges_of_a_batch_are_as_the_snapshot_saw_them() {
     db.put(b"b", b"since").unwrap();
     let mut range = Batch::new();
     range.delete_range(table, b"a", b"c").unwrap();
-    assert_eq!(one.commit(&range, Sync::No).unwrap_err().kind(), Kind::Conflict);
+    assert_eq!(one.commit(&range, Durability::Buffered).unwrap_err().kind(), Kind::Conflict);
     db.put(b"d", b"outside").unwrap();
     let mut other = begin(&db, Concurrency::Pessimistic, Isolation::Snapshot);
     other.lock(table, b"y", true).unwrap();
-    other.commit(&range, Sync::No).unwrap();
+    other.commit(&range, Durability::Buffered).unwrap();
     assert_eq!((db.get(b"b").unwrap(), db.get(b"d").unwrap().is_some()), (None, true));
 }

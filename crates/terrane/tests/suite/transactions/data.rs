@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use terrane::{Concurrency, Db, Isolation, Kind, Sync, Transaction, TransactionOptions};
+use terrane::{Concurrency, Db, Durability, Isolation, Kind, Transaction, TransactionOptions};
 
 use crate::transactions::support::{LEVELS, MODES, impatient, open_appending, text};
 
@@ -49,7 +49,7 @@ fn a_transaction_folds_its_own_operands_over_what_it_sees() {
         own.put(table, b"b", b"y").unwrap();
         own.merge(table, b"b", b"z").unwrap();
         assert_eq!(rows(&own, db), [row("a", "1234"), row("b", "yz")]);
-        let many = own.multi_get(table, &[b"b", b"none", b"a"]).unwrap();
+        let many = own.multi_get(table, &["b", "none", "a"]).unwrap();
         let many: Vec<_> = many.into_iter().map(|value| value.map(|value| text(&value))).collect();
         assert_eq!(many, [Some("yz".into()), None, Some("1234".into())]);
         own.rollback_to_savepoint().unwrap();
@@ -58,7 +58,7 @@ fn a_transaction_folds_its_own_operands_over_what_it_sees() {
         own.merge(table, b"a", b"5").unwrap();
         assert_eq!(get(&own, db, "a"), Some("5".into()));
         assert_eq!(found(db, "a"), Some("12".into()), "no other reader sees it");
-        own.commit(Sync::No).unwrap();
+        own.commit(Durability::Buffered).unwrap();
         assert_eq!((found(db, "a"), found(db, "b")), (Some("5".into()), Some("x".into())));
     });
 }
@@ -87,7 +87,7 @@ fn a_transaction_sees_its_own_range_deletes() {
         own.delete_range(table, b"a", b"b").unwrap();
         assert_eq!(rows(&own, db), [row("d", "old")]);
         own.put(table, b"b", b"last").unwrap();
-        own.commit(Sync::No).unwrap();
+        own.commit(Durability::Buffered).unwrap();
         let left: Vec<_> = table.iter().map(|row| text(&row.unwrap().0)).collect();
         assert_eq!(left, ["b", "d"]);
     });
@@ -104,7 +104,7 @@ fn times_to_live_and_single_deletes_are_seen_as_they_will_be() {
         own.single_delete(table, b"once").unwrap();
         own.merge(table, b"past", b"alone").unwrap();
         assert_eq!(rows(&own, db), [row("future", "v"), row("past", "alone")]);
-        own.commit(Sync::No).unwrap();
+        own.commit(Durability::Buffered).unwrap();
         assert_eq!((found(db, "past"), found(db, "once")), (Some("alone".into()), None));
         assert_eq!(found(db, "future"), Some("v".into()));
     });
@@ -121,18 +121,18 @@ fn merges_to_one_key_are_in_conflict() {
         if options.concurrency == Concurrency::Pessimistic {
             assert_eq!(two.merge(table, b"k", b"2").unwrap_err().kind(), Kind::TimedOut);
             drop(two);
-            one.commit(Sync::No).unwrap();
+            one.commit(Durability::Buffered).unwrap();
             assert_eq!(found(db, "k"), Some("1".into()));
             return;
         }
         two.merge(table, b"k", b"2").unwrap();
-        two.commit(Sync::No).unwrap();
+        two.commit(Durability::Buffered).unwrap();
         match options.isolation {
             Isolation::ReadCommitted => {
-                one.commit(Sync::No).unwrap();
+                one.commit(Durability::Buffered).unwrap();
                 assert_eq!(found(db, "k"), Some("21".into()), "none is lost");
             }
-            _ => assert_eq!(one.commit(Sync::No).unwrap_err().kind(), Kind::Conflict),
+            _ => assert_eq!(one.commit(Durability::Buffered).unwrap_err().kind(), Kind::Conflict),
         }
     });
 }
@@ -148,16 +148,16 @@ fn a_range_delete_is_a_write_of_every_key_of_the_range() {
         if options.concurrency == Concurrency::Pessimistic {
             assert_eq!(other.put(table, b"c", b"v").unwrap_err().kind(), Kind::TimedOut);
             assert_eq!(other.get_for_update(table, b"b", false).unwrap_err().kind(), Kind::TimedOut);
-            other.commit(Sync::No).unwrap();
+            other.commit(Durability::Buffered).unwrap();
             own.put(table, b"c", b"own").unwrap();
-            own.commit(Sync::No).unwrap();
+            own.commit(Durability::Buffered).unwrap();
             db.put(b"b", b"free").unwrap();
             assert_eq!(found(db, "c"), Some("own".into()));
             return;
         }
         other.put(table, b"c", b"v").unwrap();
-        other.commit(Sync::No).unwrap();
-        let committed = own.commit(Sync::No);
+        other.commit(Durability::Buffered).unwrap();
+        let committed = own.commit(Durability::Buffered);
         match options.isolation {
             Isolation::ReadCommitted => {
                 committed.unwrap();
@@ -178,9 +178,9 @@ fn a_read_is_in_conflict_with_a_range_delete_of_another_transaction() {
         assert_eq!(scans.range(table, b"b".as_slice()..b"e".as_slice()).unwrap().count(), 1);
         let mut deletes = db.transaction(&options).unwrap();
         deletes.delete_range(table, b"a", b"d").unwrap();
-        deletes.commit(Sync::No).unwrap();
+        deletes.commit(Durability::Buffered).unwrap();
         scans.put(table, b"x", b"one was there").unwrap();
-        assert_eq!(scans.commit(Sync::No).unwrap_err().kind(), Kind::Conflict, "{concurrency:?}");
+        assert_eq!(scans.commit(Durability::Buffered).unwrap_err().kind(), Kind::Conflict, "{concurrency:?}");
         // And the other way round: a pessimistic reader's lock holds the range delete up.
         let reads = db.transaction(&options).unwrap();
         reads.get(table, b"q").unwrap();
@@ -188,7 +188,7 @@ fn a_read_is_in_conflict_with_a_range_delete_of_another_transaction() {
         let refused = deletes.delete_range(table, b"p", b"r");
         match concurrency {
             Concurrency::Pessimistic => assert_eq!(refused.unwrap_err().kind(), Kind::TimedOut),
-            Concurrency::Optimistic => deletes.commit(Sync::No).map(drop).unwrap(),
+            Concurrency::Optimistic => deletes.commit(Durability::Buffered).map(drop).unwrap(),
         }
         drop(reads);
     }
@@ -239,7 +239,9 @@ fn a_prepared_transaction_keeps_its_changes_and_ranges() {
             own.prepare("it").unwrap();
             let is_fenced = |db: &Db| {
                 let mut other = db.transaction(&impatient(concurrency, Isolation::Snapshot)).unwrap();
-                let written = other.put(db.default_table(), b"b", b"v").and_then(|()| other.commit(Sync::No));
+                let written = other
+                    .put(db.default_table(), b"b", b"v")
+                    .and_then(|()| other.commit(Durability::Buffered));
                 assert_eq!(written.unwrap_err().kind(), Kind::TimedOut, "{concurrency:?}");
             };
             is_fenced(&db);
@@ -247,7 +249,7 @@ fn a_prepared_transaction_keeps_its_changes_and_ranges() {
             let db = crate::transactions::support::reopen_appending(&dir);
             is_fenced(&db);
             match commits {
-                true => drop(db.commit_prepared("it", Sync::No).unwrap()),
+                true => drop(db.commit_prepared("it", Durability::Buffered).unwrap()),
                 false => db.rollback_prepared("it").unwrap(),
             }
             let old = || Some("old".to_owned());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::time::Duration;
 
-use terrane::{IndexedBatch, Kind, Row, Sync, Table};
+use terrane::{Durability, IndexedBatch, Kind, Row, Table};
 use terrane_base::Rng;
 
 use crate::transactions::support::{open, open_appending};
@@ -29,7 +29,7 @@ fn taken(mut rows: impl DoubleEndedIterator<Item = terrane::Result<Row>>, rng: &
 fn change(batch: &mut IndexedBatch, model: &mut Rows, table: &Table, rng: &mut Rng, key: Vec<u8>, step: u8) {
     match rng.below(11) {
         0..4 => {
-            batch.put(table, &key, &[step]).unwrap();
+            batch.put(table, &key, [step]).unwrap();
             model.insert(key, vec![step]);
         }
         4..6 => {
@@ -37,7 +37,7 @@ fn change(batch: &mut IndexedBatch, model: &mut Rows, table: &Table, rng: &mut R
             model.remove(&key);
         }
         6 | 7 => {
-            batch.merge(table, &key, &[step]).unwrap();
+            batch.merge(table, &key, [step]).unwrap();
             model.entry(key).or_default().push(step);
         }
         8 => {
@@ -46,11 +46,11 @@ fn change(batch: &mut IndexedBatch, model: &mut Rows, table: &Table, rng: &mut R
             model.retain(|other, _| *other < key || *other >= end);
         }
         9 => {
-            batch.put_until(table, &key, &[step], Duration::from_secs(1)).unwrap();
+            batch.put_until(table, &key, [step], Duration::from_secs(1)).unwrap();
             model.remove(&key);
         }
         _ => {
-            batch.put_until(table, &key, &[step], Duration::from_secs(1 << 33)).unwrap();
+            batch.put_until(table, &key, [step], Duration::from_secs(1 << 33)).unwrap();
             model.insert(key, vec![step]);
         }
     }
@@ -109,9 +109,9 @@ fn an_indexed_batch_reads_as_if_it_were_written() {
             assert_eq!(batch.savepoint_count(), savepoints.len());
         }
         let mut changed = 0;
-        (0..20u8).for_each(|key| changed += u64::from(batch.changes_key(table, &[key])));
+        (0..20u8).for_each(|key| changed += u64::from(batch.changes_key(table, [key])));
         assert!(batch.key_count() <= changed);
-        batch.write(&db, Sync::No).unwrap();
+        batch.write(&db, Durability::Buffered).unwrap();
         let rows: Rows = table.iter().map(Result::unwrap).collect();
         assert_eq!(rows, model, "seed {seed}");
         batch.clear();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane::{
-    Concurrency, Db, Env, Isolation, JournalMode, Kind, Options, Result, Sync, TransactionOptions,
+    Concurrency, Db, Durability, Env, Isolation, JournalMode, Kind, Options, Result, TransactionOptions,
 };
 use terrane_device::MemDisk;
 
@@ -40,8 +40,8 @@ fn prepared_transactions_have_names() {
     for name in ["one", "", &"x".repeat(256)] {
         assert_eq!(empty().prepare(name).unwrap_err().kind(), Kind::Invalid, "{name:?}");
     }
-    assert_eq!(db.commit_prepared("two", Sync::No).unwrap_err().kind(), Kind::NotFound);
-    let seq = db.commit_prepared("one", Sync::Yes).unwrap();
+    assert_eq!(db.commit_prepared("two", Durability::Buffered).unwrap_err().kind(), Kind::NotFound);
+    let seq = db.commit_prepared("one", Durability::Synced).unwrap();
     assert_eq!(seq, db.snapshot().seq());
     assert_eq!(values(&db), [Some(b"one".to_vec()), Some(b"one".to_vec())]);
     assert_eq!(db.rollback_prepared("one").unwrap_err().kind(), Kind::NotFound);
@@ -70,7 +70,7 @@ fn assert_locked(db: &Db, what: &str) {
     {
         let mut other = db.transaction(&options).unwrap();
         other.put(db.default_table(), key.as_bytes(), b"other").unwrap();
-        let committed = other.commit(Sync::No);
+        let committed = other.commit(Durability::Buffered);
         assert_eq!(committed.is_ok(), is_open, "{what}: {key}: {committed:?}");
         assert!(is_open || committed.unwrap_err().kind() == Kind::TimedOut);
     }
@@ -88,7 +88,7 @@ fn prepared_transactions_keep_their_locks_over_a_reopening() {
         let db = open_on(&disk);
         assert_eq!(db.prepared(), ["one"]);
         assert_locked(&db, "after");
-        db.commit_prepared("one", Sync::No).unwrap();
+        db.commit_prepared("one", Durability::Buffered).unwrap();
         assert_eq!(values(&db), [Some(b"one".to_vec()), Some(b"one".to_vec())]);
         db.put(b"c", b"open again").unwrap();
         db.close().unwrap();
@@ -109,7 +109,8 @@ fn a_crash_leaves_it_prepared_or_ended() {
         let commits = seed % 2 == 0;
         let is_synced = seed % 4 == 0;
         if commits {
-            db.commit_prepared("one", if is_synced { Sync::Yes } else { Sync::No }).unwrap();
+            db.commit_prepared("one", if is_synced { Durability::Synced } else { Durability::Buffered })
+                .unwrap();
         } else {
             db.rollback_prepared("one").unwrap();
         }
@@ -118,7 +119,7 @@ fn a_crash_leaves_it_prepared_or_ended() {
         let db = open_on(&prepared);
         assert_eq!(db.prepared(), ["one"], "seed {seed}");
         assert_eq!(values(&db), [Some(b"old".to_vec()), None], "seed {seed}");
-        db.commit_prepared("one", Sync::Yes).unwrap();
+        db.commit_prepared("one", Durability::Synced).unwrap();
         assert_eq!(values(&db), [Some(b"one".to_vec()), Some(b"one".to_vec())], "seed {seed}");
         drop(db);
         let db = open_on(&ended);
@@ -160,7 +161,7 @@ fn a_repair_brings_prepared_transactions_over() {
     assert!(report.is_whole(), "{report:?}");
     let db = Db::open(&target).unwrap();
     assert_eq!(db.prepared(), ["one"]);
-    db.commit_prepared("one", Sync::Yes).unwrap();
+    db.commit_prepared("one", Durability::Synced).unwrap();
     assert_eq!(db.table("kept").unwrap().get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
 }
 
@@ -182,6 +183,6 @@ fn a_repair_makes_no_table_of_a_dropped_one_that_a_prepared_transaction_names() 
     assert!(report.is_whole(), "{report:?}");
     let db = Db::open(&target).unwrap();
     assert_eq!(db.tables(), ["default", "kept"]);
-    db.commit_prepared("one", Sync::Yes).unwrap();
+    db.commit_prepared("one", Durability::Synced).unwrap();
     assert_eq!(db.table("kept").unwrap().get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
 }

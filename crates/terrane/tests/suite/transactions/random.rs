@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use terrane::{Concurrency, Db, Isolation, Result, Sync, Transaction, TransactionOptions};
+use terrane::{Concurrency, Db, Durability, Isolation, Result, Transaction, TransactionOptions};
 use terrane_base::Rng;
 
 use crate::transactions::elle::{Elle, End};
@@ -48,7 +48,7 @@ fn body(
     }
     for _ in 0..rng.below(4) {
         let key = rng.below(KEYS) as Key;
-        let list = transaction.get(table, &[key])?.unwrap_or_default();
+        let list = transaction.get(table, [key])?.unwrap_or_default();
         seen.reads.push((key, list_of(&list)));
         std::thread::yield_now();
     }
@@ -59,19 +59,19 @@ fn body(
         }
         if rng.below(3) == 0 {
             // Without a read: what others append beside it must not be lost.
-            transaction.merge(table, &[key], &id.to_le_bytes())?;
+            transaction.merge(table, [key], id.to_le_bytes())?;
             seen.appends.push(key);
             continue;
         }
         let mut list = match level {
-            Isolation::ReadCommitted => transaction.get_for_update(table, &[key], true)?,
-            _ => transaction.get(table, &[key])?,
+            Isolation::ReadCommitted => transaction.get_for_update(table, [key], true)?,
+            _ => transaction.get(table, [key])?,
         }
         .unwrap_or_default()
         .into_vec();
         seen.reads.push((key, list_of(&list)));
         list.extend_from_slice(&id.to_le_bytes());
-        transaction.put(table, &[key], &list)?;
+        transaction.put(table, [key], &list)?;
         seen.appends.push(key);
         std::thread::yield_now();
     }
@@ -95,9 +95,9 @@ fn run(mode: Concurrency, level: Isolation) -> Option<String> {
             let mut transaction = db.transaction(&options).unwrap();
             let done = body(&db, &mut transaction, &mut seen, &mut rng, level);
             let is_given_up = rng.below(10) == 0;
-            let end = match done
-                .and_then(|()| if is_given_up { Ok(None) } else { transaction.commit(Sync::No).map(Some) })
-            {
+            let end = match done.and_then(|()| {
+                if is_given_up { Ok(None) } else { transaction.commit(Durability::Buffered).map(Some) }
+            }) {
                 Ok(Some(_)) => End::Ok,
                 Ok(None) => End::Fail,
                 Err(error) => {
@@ -118,7 +118,7 @@ fn run(mode: Concurrency, level: Isolation) -> Option<String> {
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     let last =
-        (0..KEYS as Key).map(|key| (key, list_of(&db.get(&[key]).unwrap().unwrap_or_default()))).collect();
+        (0..KEYS as Key).map(|key| (key, list_of(&db.get([key]).unwrap().unwrap_or_default()))).collect();
     assert!(history.iter().any(|seen| !seen.appends.is_empty()), "nothing was committed");
     elle.write(&format!("{mode:?}-{level:?}"));
     check(&history, &last, level).err().map(|anomaly| format!("{mode:?} {level:?}: {anomaly}"))

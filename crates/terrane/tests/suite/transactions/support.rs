@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use terrane::{Concurrency, Db, Isolation, Options, Result, Sync, Transaction, TransactionOptions};
+use terrane::{Concurrency, Db, Durability, Isolation, Options, Result, Transaction, TransactionOptions};
 
 pub const MODES: [Concurrency; 2] = [Concurrency::Optimistic, Concurrency::Pessimistic];
 pub const LEVELS: [Isolation; 3] = [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable];
@@ -94,7 +94,7 @@ impl<'d> Attempt<'d> {
     /// Returns true if it committed.
     pub fn commit(&mut self) -> bool {
         let Some(running) = self.running.take() else { return false };
-        match running.commit(Sync::No) {
+        match running.commit(Durability::Buffered) {
             Ok(_) => true,
             Err(error) => {
                 assert!(error.kind().is_worth_another_run(), "{error}");
