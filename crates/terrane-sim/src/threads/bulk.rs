@@ -90,7 +90,7 @@ impl Caller {
             (from, from + 1 + numbers.below(KEYS - from))
         });
         if let Some((from, to)) = range {
-            file.delete_range(&self.key(from), &self.key(to))?;
+            file.delete_range(self.key(from), self.key(to))?;
         }
         for (key, value) in &rows {
             match value {

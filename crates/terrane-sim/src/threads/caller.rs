@@ -140,7 +140,7 @@ impl Caller {
     }
 
     /// The sync setting of a write: without a journal no write can ask for a sync.
-    pub(super) fn sync(&self, wants: bool) -> Sync {
+    pub(super) fn sync(&self, wants: bool) -> Durability {
         if wants && self.has_journal { Durability::Synced } else { Durability::Buffered }
     }
 
@@ -172,7 +172,7 @@ impl Caller {
 
     fn delete_range(&mut self, at: usize, from: u64, to: u64) -> Result<()> {
         let (place, table) = self.table(at)?;
-        table.delete_range(&self.key(from), &self.key(to))?;
+        table.delete_range(self.key(from), self.key(to))?;
         self.forget_range(place, from, to);
         self.compare_all(place, &table, false)
     }
