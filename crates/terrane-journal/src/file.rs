@@ -136,6 +136,8 @@ struct State {
     ready: Option<Live>,
     /// Set if the next segment is to be prepared, with at least this many bytes.
     wanted: Option<u64>,
+    /// Bytes of the segment that is being prepared, 0 if none is.
+    preparing: u64,
     /// Bytes of the next segment to prepare; `settings.segment_bytes` at most.
     next_bytes: u64,
     /// Why the last attempt to prepare failed.
@@ -181,6 +183,7 @@ impl Shared {
             pending: None,
             ready: None,
             wanted: None,
+            preparing: 0,
             next_bytes: settings.first_segment_bytes.min(settings.segment_bytes),
             refused: None,
             is_sync_asked: false,

@@ -5,6 +5,7 @@
 mod common;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::{DIR, Manifest, open, put, settings};
@@ -47,11 +48,13 @@ fn the_opening_makes_one_short_segment() {
 #[derive(Default)]
 struct Held {
     manifest: Manifest,
+    asked: AtomicU64,
     held: Mutex<()>,
 }
 
 impl SegmentRegistrar for Held {
     fn register(&self, segment: &SegmentSpec) -> Result<()> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         let _held = self.held.lock().unwrap();
         self.manifest.register(segment)
     }
@@ -70,6 +73,12 @@ fn a_segment_that_is_being_prepared_counts_as_memory() {
     commit(&journal, b"key", &[7; 8000]);
     assert_eq!(journal.memory_bytes(), 64 * KIB, "a quarter is not used yet");
     commit(&journal, b"key", &[7; 16_000]);
+    assert_eq!(journal.memory_bytes(), (64 + 128) * KIB);
+    // Segments begin short again, but this one has its length.
+    while registrar.asked.load(Ordering::Relaxed) < 2 {
+        std::thread::yield_now();
+    }
+    journal.remove_spares().unwrap();
     assert_eq!(journal.memory_bytes(), (64 + 128) * KIB);
     drop(held);
     while journal.segments().len() < 2 {

@@ -166,7 +166,7 @@ impl Engine {
             }
             let entries: u64 = view.indexes().map(|index| index.entry_count()).sum();
             let level_1 = view.tree.levels.first().map_or(0, |level| level.totals().bytes);
-            let bytes = view.memory_bytes() - view.index_bytes();
+            let bytes = view.record_bytes();
             records += bytes;
             written += CLOSE_TABLE_BYTES + bytes + level_1.min(entries.saturating_mul(SLOT_BYTES as u64));
         }

@@ -100,9 +100,14 @@ impl ReadView {
 
     /// Bytes of the records that are only in memory, and of the indexes over them.
     pub fn memory_bytes(&self) -> u64 {
+        self.index_bytes() + self.record_bytes()
+    }
+
+    /// Bytes of the records that are only in memory. Never the difference of the other two: writers add to
+    /// both between two calls.
+    pub(crate) fn record_bytes(&self) -> u64 {
         let memtables = std::iter::once(&self.active).chain(&self.frozen);
-        self.index_bytes()
-            + memtables.map(|memtable| memtable.record_bytes()).sum::<u64>()
+        memtables.map(|memtable| memtable.record_bytes()).sum::<u64>()
             + self.generations.iter().map(|generation| generation.record_bytes()).sum::<u64>()
     }
 

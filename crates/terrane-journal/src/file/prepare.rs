@@ -51,9 +51,13 @@ impl Shared {
     }
 
     pub(super) fn prepare_wanted(&self, bytes: u64) {
-        let bytes = take(&self.state, |state| state.next_bytes_for(bytes, self.settings.segment_bytes));
+        let bytes = take(&self.state, |state| {
+            state.preparing = state.next_bytes_for(bytes, self.settings.segment_bytes);
+            state.preparing
+        });
         let prepared = self.prepare(bytes);
         let mut state = self.state.lock();
+        state.preparing = 0;
         match prepared {
             Ok(live) => {
                 assert!(state.ready.is_none(), "one preparer, and one segment is ready at most");
@@ -108,7 +112,12 @@ impl Shared {
     }
 
     fn prepare(&self, bytes: u64) -> Result<Live> {
-        let pending = take(&self.state, |state| state.pending.take());
+        let pending = take(&self.state, |state| {
+            let pending = state.pending.take();
+            let pending_bytes = pending.as_ref().map_or(0, |live| live.info.bytes);
+            state.preparing = state.preparing.max(pending_bytes);
+            pending
+        });
         let live = match pending {
             Some(live) if live.info.bytes >= bytes => live,
             Some(mut small) => {
@@ -248,7 +257,8 @@ impl State {
     pub(super) fn prepared_bytes(&self, segment_bytes: u64) -> u64 {
         let of = |live: &Option<Live>| live.as_ref().map_or(0, Live::memory_bytes);
         let due = self.due().filter(|_| !self.is_stopping && !self.is_preparer_gone);
-        let due = due.map_or(0, |bytes| bytes.max(self.grown_for(bytes, segment_bytes)));
+        // What is being prepared keeps its length, also where the next ones begin short again meanwhile.
+        let due = due.map_or(0, |bytes| bytes.max(self.grown_for(bytes, segment_bytes))).max(self.preparing);
         let pending = of(&self.pending);
         // A segment that waits for its registration is what is made ready, if it is long enough.
         of(&self.ready) + if pending >= due { pending } else { pending + due }

@@ -55,8 +55,8 @@ impl Engine {
         due.sort_by_key(|(debt, _)| std::cmp::Reverse(*debt));
         due.into_iter().find_map(|(_, candidate)| {
             let spec = self.pick_for(&candidate, &snapshots, schedule, puts_off)?;
-            if !schedule.decides && candidate.stamp.is_none() {
-                // The worker that decides would find it in turn only.
+            if candidate.stamp.is_none() {
+                // Later looks would find it in turn only, and take the failure of its job for settled.
                 candidate.table.note_levels();
             }
             Some((candidate.table, spec))
