@@ -173,8 +173,8 @@ pub trait Journal: Send + Sync {
     }
 
     /// Syncs, writes a durable-end mark and stops background work; every later commit is refused. Returns the
-    /// last number. A second call does nothing. The active segment is a short one then, if there was space
-    /// for one: it stays, to say which edits the manifest had.
+    /// last number. A second call does nothing. The active segment stays, to say which edits the manifest
+    /// had; little of it is used, if there was space for a new one.
     ///
     /// # Errors
     /// `Io` if the last sync failed, `Poisoned` after an earlier failure; background work is stopped in any

@@ -237,7 +237,7 @@ fn a_panic_is_an_answer() {
         });
         for (client, count) in clients.into_iter().zip([9, 5]) {
             let answers = client.join().unwrap().answers;
-            assert_eq!(answers.len(), count, "nobody hangs");
+            assert_eq!(answers.len(), count, "no client hangs");
             let failed = answers.iter().position(|answer| *answer == FAILED).unwrap_or(count);
             assert_eq!(answers[..failed], doubled(failed as u64));
             assert!(answers[failed..].iter().all(|answer| *answer == FAILED), "what panicked does not go on");
@@ -271,7 +271,7 @@ fn clients_come_and_go() {
         left.join().unwrap();
         desk.close();
         owner.join().unwrap();
-        assert_eq!(desk.served(), 3, "what was accepted is done, whoever asked");
+        assert_eq!(desk.served(), 3, "accepted requests are done, from every client");
     });
 }
 

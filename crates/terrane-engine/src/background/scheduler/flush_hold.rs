@@ -41,9 +41,8 @@ impl Scheduler {
         Ok(held)
     }
 
-    /// Somebody asks by name for jobs of these kinds on `tables`, and for what is on none: what failed of it
-    /// is tried at once. Returns the newest piece of work so far: what fails of later ones is an answer to
-    /// whoever asked.
+    /// A caller requests jobs of these kinds on `tables`, and those of no table: a job that failed is tried
+    /// at once. Returns the newest piece of work so far: the failure of a later one is the caller's error.
     pub(crate) fn ask(&self, kinds: JobKinds, tables: &[Arc<Table>]) -> u64 {
         let mut schedule = self.change();
         let newest = schedule.newest_piece();
