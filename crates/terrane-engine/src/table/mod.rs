@@ -188,9 +188,9 @@ impl Table {
         SeqNo(self.flushed_seq.load(Ordering::Acquire))
     }
 
-    /// Asks for the flush of every record up to `seq`.
-    pub fn want_flush(&self, seq: SeqNo) {
-        self.flush_wanted.fetch_max(seq.0, Ordering::AcqRel);
+    /// Asks for the flush of every record up to `seq`; returns false if that was asked for before.
+    pub fn want_flush(&self, seq: SeqNo) -> bool {
+        self.flush_wanted.fetch_max(seq.0, Ordering::AcqRel) < seq.0
     }
 
     /// Number up to which somebody wants the records flushed.

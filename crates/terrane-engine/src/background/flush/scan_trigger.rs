@@ -23,8 +23,8 @@ impl Shared {
         let is_due = |table: &&Arc<Table>| table.passed.outweighs(|| records(&table.pinned()));
         let table =
             tables.iter().filter(is_free).find(is_due).filter(|_| self.options.experiments.scan_flush)?;
-        if table.flush_wanted() < self.journal.visible() {
-            table.want_flush(self.journal.visible());
+        // Several workers may look at once; the flush that one of them asks for counts once.
+        if table.want_flush(self.journal.visible()) {
             add(&self.counters.scan_flushes, 1);
         }
         Some(Job::Freeze(table.clone()))
