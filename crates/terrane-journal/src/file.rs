@@ -342,6 +342,14 @@ impl Medium for FileMedium {
         self.shared.adopt_spares(files)
     }
 
+    fn unused_segments(&self) -> Vec<SegmentInfo> {
+        self.shared.unused_segments()
+    }
+
+    fn remove_unused(&self, ids: &[SegmentId]) -> Result<()> {
+        self.shared.remove_unused(ids)
+    }
+
     fn remove_spares(&self) -> Result<u64> {
         self.shared.remove_spares()
     }

@@ -10,12 +10,13 @@
 //! The lead is held during the persist step: tickets gather meanwhile and form the next group.
 #![expect(unsafe_code, reason = "the log belongs to the leader, the entry to the owner")]
 
+mod persist;
+
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use terrane_base::sync::thread;
 use terrane_base::{Batch, Error, Kind, Result, SegmentId, SeqNo};
 
 use crate::log::{Log, copy_batch};
@@ -23,11 +24,6 @@ use crate::medium::Medium;
 use crate::poison::Poison;
 use crate::ring::{Ring, phase};
 use crate::{Appended, Excerpt, Journal, JournalSettings, JournalStart, Placed, SegmentInfo, SegmentState};
-
-/// How often the leader of a persist step yields the processor, so that the returning members of the previous
-/// step join this one. Without it two writers pay for a sync each. All yields together cost less than a sync
-/// if no other thread wants the processor; after a step that waited in vain fewer tickets are expected.
-const GATHER_TURNS: u32 = if cfg!(feature = "shuttle") { 1 } else { 192 };
 
 /// A journal over any [`Medium`].
 pub struct RingJournal<M: Medium> {
@@ -108,34 +104,6 @@ impl<M: Medium> RingJournal<M> {
                 return;
             }
         }
-    }
-
-    /// Records that everything up to `seq` is durable.
-    #[inline]
-    fn note_durable(&self, seq: SeqNo) {
-        // Loaded first, because most groups make nothing durable. Relaxed: no other memory depends on it.
-        if self.durable.load(Ordering::Relaxed) < seq.0 {
-            self.durable.fetch_max(seq.0, Ordering::Relaxed);
-        }
-    }
-
-    /// Lets the members of the previous persist step return before the next one starts.
-    #[inline]
-    fn gather(&self, log: &Log) {
-        let expected = log.expected();
-        if expected > 1 {
-            for _ in 0..GATHER_TURNS {
-                if self.ring.gathered() >= expected || !self.is_sync_at_head() {
-                    break;
-                }
-                thread::yield_now();
-            }
-        }
-    }
-
-    fn is_sync_at_head(&self) -> bool {
-        // SAFETY: this thread leads, and the entry at the head is filled.
-        self.ring.is_head_filled() && unsafe { (*self.ring.entry(self.ring.head())).sync() }
     }
 
     #[inline]
@@ -284,18 +252,7 @@ impl<M: Medium> Journal for RingJournal<M> {
     }
 
     fn sync_through(&self, seq: SeqNo) -> Result<()> {
-        debug_assert!(seq <= self.visible(), "only what is visible is wholly in its segment");
-        // A closed journal is refused nothing that its close has made durable.
-        if self.is_closed.load(Ordering::Acquire) && self.durable() >= seq {
-            return Ok(());
-        }
-        self.poison.check()?;
-        if self.medium.durable() >= seq {
-            return Ok(());
-        }
-        self.medium.persist().inspect_err(|error| self.poison.set(error.clone()))?;
-        self.note_durable(seq);
-        Ok(())
+        self.persist_through(seq)
     }
 
     fn refuse_commits(&self) {
@@ -312,6 +269,14 @@ impl<M: Medium> Journal for RingJournal<M> {
         let active = segments.iter().position(|segment| segment.state == SegmentState::Active);
         segments.truncate(active.unwrap_or(segments.len()));
         segments
+    }
+
+    fn unused_segments(&self) -> Vec<SegmentInfo> {
+        self.medium.unused_segments()
+    }
+
+    fn remove_unused(&self, ids: &[SegmentId]) -> Result<()> {
+        self.medium.remove_unused(ids)
     }
 
     fn appended(&self) -> Appended {

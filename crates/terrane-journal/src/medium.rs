@@ -105,6 +105,19 @@ pub trait Medium: Send + Sync {
         Ok(())
     }
 
+    /// See [`Journal::unused_segments`](crate::Journal::unused_segments).
+    fn unused_segments(&self) -> Vec<SegmentInfo> {
+        Vec::new()
+    }
+
+    /// See [`Journal::remove_unused`](crate::Journal::remove_unused).
+    ///
+    /// # Errors
+    /// `Io`.
+    fn remove_unused(&self, _ids: &[SegmentId]) -> Result<()> {
+        Ok(())
+    }
+
     /// See [`Journal::remove_spares`](crate::Journal::remove_spares).
     ///
     /// # Errors

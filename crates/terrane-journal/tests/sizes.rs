@@ -28,6 +28,13 @@ fn commit(journal: &dyn Journal, key: &[u8], value: &[u8]) {
     journal.commit(&put(key, value), false, &mut |_| {}).unwrap();
 }
 
+/// Waits for the preparer.
+fn until_true(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        std::thread::yield_now();
+    }
+}
+
 /// A journal of segments up to 1 MiB on a device in memory.
 fn opened(disk: &Arc<dyn Disk>, manifest: &Arc<Manifest>) -> FileJournal {
     open(disk, manifest, &settings(1024 * KIB)).unwrap().0
@@ -165,6 +172,28 @@ fn a_closed_journal_can_be_trimmed_but_for_a_mark() {
     assert_eq!(journal.trim(upto).unwrap().len(), segments.len());
     journal.remove_spares().unwrap();
     assert!(memory.used_bytes() <= 4 * KIB, "{} bytes, {:?}", memory.used_bytes(), file_bytes(&*disk));
+}
+
+/// Also where an older segment is still needed, so that none is trimmed.
+#[test]
+fn a_prepared_segment_of_a_closed_journal_can_be_removed() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let (manifest, prepared) = (Arc::<Manifest>::default(), || disk.list(Path::new(DIR)).unwrap().len() == 2);
+    let journal = opened(&disk, &manifest);
+    (0..5).for_each(|_| commit(&journal, b"key", &[7; 8000]));
+    until_true(prepared);
+    assert!(journal.unused_segments().is_empty(), "it may still be used");
+    journal.close().unwrap();
+    let unused: Vec<_> = journal.unused_segments().iter().map(|segment| segment.id).collect();
+    assert_eq!(unused.len(), 1);
+    assert!(journal.complete_segments().is_empty());
+    manifest.listed.lock().unwrap().retain(|segment| !unused.contains(&segment.spec.id));
+    journal.remove_unused(&unused).unwrap();
+    assert_eq!(file_bytes(&*disk), [64 * KIB]);
+    assert!(journal.unused_segments().is_empty());
+    drop(journal);
+    let (_, rows) = open(&disk, &manifest, &settings(1024 * KIB)).unwrap();
+    assert_eq!(rows.len(), 5);
 }
 
 /// What a closed journal has to keep takes the space of its records.

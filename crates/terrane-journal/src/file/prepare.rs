@@ -86,8 +86,8 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// A prepared segment is used no more. It stays listed behind the active one until the next opening,
-    /// which trims it; [`Shared::remove_spares`] gives its bytes back. Requires: the journal has stopped.
+    /// A prepared segment is used no more. It stays listed behind the active one until
+    /// [`Shared::remove_unused`] or the next opening removes it. Requires: the journal has stopped.
     pub(super) fn give_up_prepared(&self) {
         let mut state = self.state.lock();
         let prepared = [state.ready.take(), state.pending.take()];
