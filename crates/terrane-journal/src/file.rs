@@ -6,12 +6,12 @@
 //! Two threads: the *preparer* makes the next segment ready ([`prepare`]), the *syncer* syncs sealed ones.
 //! The opening makes the first segment, a short one; each one after it has twice the bytes of the one before,
 //! up to the setting. It is prepared once a part of the active one is used, so that a journal with few
-//! records has one short file.
+//! records has one short file. The last one of a closed journal is short, too, if there is space for it.
 //!
 //! # State of a segment
 //! ```text
 //! prepared --registered--> ready --rotate--> Active --rotate--> Sealed --syncer, persist--> Durable
-//!                            '--too small--> Unused                '--------- trim ---------> retired
+//!             '--close--> Unused '--too small, close--> Unused      '--------- trim ---------> retired
 //! retired --no pointer into its memory is left--> spare --prepared again, under a new id--> ...
 //! ```
 //!
@@ -34,7 +34,7 @@ use std::sync::Arc;
 use terrane_base::env::{Env, Joiner};
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::sync::{Condvar, Mutex};
-use terrane_base::{Batch, Error, Kind, Result, SegmentId, SeqNo};
+use terrane_base::{Batch, Error, Result, SegmentId, SeqNo};
 use terrane_device::{Disk, SegmentMemory};
 
 use crate::delegate::delegate_journal;
@@ -140,6 +140,8 @@ struct State {
     preparing: u64,
     /// Bytes of the next segment to prepare; `settings.segment_bytes` at most.
     next_bytes: u64,
+    /// True once no record comes any more: a short segment is all that is still wanted.
+    is_ending: bool,
     /// Why the last attempt to prepare failed.
     refused: Option<Error>,
     /// True if a sync was requested since the last rotation.
@@ -185,6 +187,7 @@ impl Shared {
             wanted: None,
             preparing: 0,
             next_bytes: settings.first_segment_bytes.min(settings.segment_bytes),
+            is_ending: false,
             refused: None,
             is_sync_asked: false,
             sync_due: SegmentId(0),
@@ -221,24 +224,20 @@ impl Medium for FileMedium {
         let shared = &*self.shared;
         let mut state = shared.state.lock();
         state.refused = None;
+        let mut spared = None;
         let mut ready = loop {
             match state.ready.take() {
-                Some(ready) if ready.info.bytes >= bytes as u64 => break ready,
-                // Ids must grow along the chain: the small segment can never be used after the large one.
-                Some(mut small) => {
-                    small.info.state = SegmentState::Unused;
-                    state.live.push_back(small);
+                Some(ready) if ready.info.bytes < bytes as u64 => state.push_unused(ready),
+                // The last segment is to be a short one, if it can be had.
+                Some(long) if state.is_ending && long.info.bytes > state.next_bytes && spared.is_none() => {
+                    spared = Some(long);
                 }
+                Some(ready) => break ready,
                 None => {}
             }
-            if let Some(error) = state.refused.take() {
-                return Err(error);
-            }
-            if state.is_preparer_gone || state.is_stopping {
-                return Err(Error::new(
-                    Kind::Cancelled,
-                    "the journal is closed and creates no more segments",
-                ));
+            let refused = state.refused.take().or_else(|| state.refusal());
+            if let Some(error) = refused {
+                break spared.take().ok_or(error)?;
             }
             state.wanted = Some(bytes as u64);
             shared.changed.notify_all();
@@ -251,6 +250,9 @@ impl Medium for FileMedium {
                 state = shared.state.lock();
             }
         };
+        if let Some(spared) = spared {
+            state.push_unused(spared);
+        }
         seal_last(&mut state.live, sealed, SegmentState::Sealed);
         ready.info.state = SegmentState::Active;
         let new = NewSegment { memory: Arc::clone(&ready.memory), file: ready.info.file };
@@ -352,6 +354,13 @@ impl Medium for FileMedium {
 
     fn remove_spares(&self) -> Result<u64> {
         self.shared.remove_spares()
+    }
+
+    fn begin_end(&self) {
+        let state = &mut *self.shared.state.lock();
+        state.is_ending = true;
+        state.wanted = None;
+        state.next_bytes = self.shared.settings.first_segment_bytes.min(self.shared.settings.segment_bytes);
     }
 
     fn end(&self, sealed: &SealedEnd) {

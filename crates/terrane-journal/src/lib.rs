@@ -188,7 +188,7 @@ pub trait Journal: Send + Sync {
 
     /// Syncs, writes a durable-end mark and stops background work; every later commit is refused. Returns the
     /// last number. A second call does nothing. The active segment stays, to say which edits the manifest
-    /// had; little of it is used, if there was space for a new one.
+    /// had; it is short, if there was space for a new one.
     ///
     /// # Errors
     /// `Io` if the last sync failed, `Poisoned` after an earlier failure; background work is stopped in any

@@ -126,6 +126,9 @@ pub trait Medium: Send + Sync {
         Ok(0)
     }
 
+    /// No record comes any more: the next segment is the last one, and a short one does.
+    fn begin_end(&self) {}
+
     /// The active segment takes no more groups, and all of it is durable: the journal closes. It stays
     /// active, so that it is not trimmed.
     fn end(&self, _sealed: &SealedEnd) {}
