@@ -19,10 +19,11 @@
 //! 1. A segment's space is allocated and its registration is durable before its first byte is written: no
 //!    store into the mapping can fail for lack of space, and replay cannot miss a segment.
 //! 2. A file is reused only when no reader can read its old bytes any more.
-//! 3. `state` is never locked across I/O. `syncing` is: by the syncer, and by persist steps.
+//! 3. `state` is never locked across I/O. `syncing` is: by the syncer, and by persist steps ([`persist`]).
 //! 4. Segments become durable oldest first.
 
 mod live;
+mod persist;
 mod prepare;
 mod recycle;
 mod syncer;
@@ -44,8 +45,8 @@ use crate::{
     SegmentRegistrar, SegmentState,
 };
 use live::Live;
+use persist::Synced;
 use recycle::Retired;
-use syncer::next_sealed;
 
 /// The journal in files. See [`Journal`] for the calls.
 ///
@@ -112,8 +113,8 @@ struct Shared {
     state: Mutex<State>,
     /// Signalled after each change of `state` for which a thread may wait.
     changed: Condvar,
-    /// Held while sealed segments are synced; see invariant 3.
-    syncing: Mutex<()>,
+    /// Held while a segment is synced; see [`persist`].
+    syncing: Mutex<Synced>,
     /// Last number of the newest segment that is durable with all before it.
     durable: AtomicU64,
     /// Number of appends, and their bytes. Only the leader writes them, so adding takes a load and a store.
@@ -203,7 +204,7 @@ impl Shared {
             has_threads,
             state: Mutex::new(state),
             changed: Condvar::new(),
-            syncing: Mutex::new(()),
+            syncing: Mutex::default(),
             durable: AtomicU64::new(start.next_seq.0 - 1),
             appends: AtomicU64::new(0),
             bytes_appended: AtomicU64::new(0),
@@ -274,31 +275,18 @@ impl Medium for FileMedium {
             shared.want_next();
         }
         for (counter, amount) in [(&shared.appends, 1), (&shared.bytes_appended, len as u64)] {
-            counter.store(counter.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
+            // Release: pairs with the Acquire in `next_unsynced`; a sync that counts the bytes has them.
+            counter.store(counter.load(Ordering::Relaxed) + amount, Ordering::Release);
         }
         Ok(())
     }
 
     fn persist(&self) -> Result<()> {
-        let shared = &*self.shared;
-        shared.was_persisted.store(true, Ordering::Relaxed);
-        let _syncing = shared.syncing.lock();
-        shared.poison.check()?;
-        while let Some(sealed) = {
-            let mut state = shared.state.lock();
-            state.is_sync_asked = true;
-            next_sealed(&state)
-        } {
-            shared.sync_segment(&sealed)?;
-        }
-        let active = {
-            let state = shared.state.lock();
-            // Not always the last segment: a failed rotation leaves segments after it that were too small.
-            let active = state.live.iter().rfind(|live| live.info.state == SegmentState::Active);
-            active.filter(|_| !terrane_base::planted!(SkipJournalSync)).and_then(|live| live.file.clone())
-        };
-        // Poisoned while `syncing` is held, as in `sync_segment`.
-        active.map_or(Ok(()), |file| file.sync().inspect_err(|error| shared.poison.set(error.clone())))
+        self.shared.persist_through(SeqNo::MAX)
+    }
+
+    fn persist_through(&self, seq: SeqNo) -> Result<()> {
+        self.shared.persist_through(seq)
     }
 
     fn durable(&self) -> SeqNo {

@@ -36,8 +36,8 @@ pub struct SealedEnd {
 /// 4. A failure to make a sealed segment durable in the background sets the [`Poison`](crate::Poison) that
 ///    the medium shares with its journal.
 ///
-/// `rotate` and `write` are called by one thread at a time: the leader. `persist` is called by that thread
-/// too, and concurrently by [`Journal::sync_through`](crate::Journal::sync_through).
+/// `rotate`, `write` and `persist` are called by one thread at a time: the leader. `persist_through` is called
+/// beside it.
 pub trait Medium: Send + Sync {
     /// The next segment, with room for at least `bytes`; `sealed` describes the active one, which takes no
     /// more groups. After an error the active segment stays active.
@@ -57,6 +57,14 @@ pub trait Medium: Send + Sync {
     /// # Errors
     /// `Io`; the journal is poisoned then.
     fn persist(&self) -> Result<()>;
+
+    /// Makes everything up to `seq`, which was written, durable. May be called beside all other calls.
+    ///
+    /// # Errors
+    /// As [`Medium::persist`].
+    fn persist_through(&self, _seq: SeqNo) -> Result<()> {
+        self.persist()
+    }
 
     /// Everything up to this number was made durable in the background; 0 if that is unknown.
     fn durable(&self) -> SeqNo;
