@@ -47,15 +47,17 @@ impl<M: Medium> RingJournal<M> {
     /// See [`Journal::sync_through`].
     pub(super) fn persist_through(&self, seq: SeqNo) -> Result<()> {
         debug_assert!(seq <= self.visible(), "only what is visible is wholly in its segment");
+        let is_durable = self.durable() >= seq;
         // A closed journal is refused nothing that its close has made durable.
-        if self.is_closed.load(Ordering::Acquire) && self.durable() >= seq {
+        if is_durable && self.is_closed.load(Ordering::Acquire) {
             return Ok(());
         }
         self.poison.check()?;
-        if self.medium.durable() >= seq {
+        // Often so where writers sync: no lock is taken that they would wait for.
+        if is_durable {
             return Ok(());
         }
-        self.medium.persist().inspect_err(|error| self.poison.set(error.clone()))?;
+        self.medium.persist_through(seq).inspect_err(|error| self.poison.set(error.clone()))?;
         self.note_durable(seq);
         Ok(())
     }
