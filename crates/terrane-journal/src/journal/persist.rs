@@ -1,19 +1,11 @@
-//! Persist steps: which commits join one, and what is durable behind it.
-#![expect(unsafe_code, reason = "the leader looks at the entry at the head")]
+//! What is durable, and the persist steps of threads that do not lead.
 
 use terrane_base::sync::atomic::Ordering;
-use terrane_base::sync::thread;
 use terrane_base::{Result, SeqNo};
 
 use super::RingJournal;
 use crate::Journal;
-use crate::log::Log;
 use crate::medium::Medium;
-
-/// How often the leader of a persist step yields the processor, so that the returning members of the previous
-/// step join this one. Without it two writers pay for a sync each. All yields together cost less than a sync
-/// if no other thread wants the processor; after a step that waited in vain fewer tickets are expected.
-const GATHER_TURNS: u32 = if cfg!(feature = "shuttle") { 1 } else { 192 };
 
 impl<M: Medium> RingJournal<M> {
     /// Records that everything up to `seq` is durable.
@@ -23,25 +15,6 @@ impl<M: Medium> RingJournal<M> {
         if self.durable.load(Ordering::Relaxed) < seq.0 {
             self.durable.fetch_max(seq.0, Ordering::Relaxed);
         }
-    }
-
-    /// Lets the members of the previous persist step return before the next one starts.
-    #[inline]
-    pub(super) fn gather(&self, log: &Log) {
-        let expected = log.expected();
-        if expected > 1 {
-            for _ in 0..GATHER_TURNS {
-                if self.ring.gathered() >= expected || !self.is_sync_at_head() {
-                    break;
-                }
-                thread::yield_now();
-            }
-        }
-    }
-
-    fn is_sync_at_head(&self) -> bool {
-        // SAFETY: this thread leads, and the entry at the head is filled.
-        self.ring.is_head_filled() && unsafe { (*self.ring.entry(self.ring.head())).sync() }
     }
 
     /// See [`Journal::sync_through`].
