@@ -36,8 +36,8 @@ pub struct SealedEnd {
 /// 4. A failure to make a sealed segment durable in the background sets the [`Poison`](crate::Poison) that
 ///    the medium shares with its journal.
 ///
-/// `rotate`, `write` and `persist` are called by one thread at a time: the leader. `persist_through` is called
-/// beside it.
+/// `rotate`, `write` and `persist` are called by one thread at a time: the leader. `persist_through` is
+/// called beside it.
 pub trait Medium: Send + Sync {
     /// The next segment, with room for at least `bytes`; `sealed` describes the active one, which takes no
     /// more groups. After an error the active segment stays active.
