@@ -64,7 +64,7 @@ impl Engine {
     }
 
     /// Gives back what a closed database needs no more: segments whose records are all in the levels, the
-    /// last one too, spare files, unused ends of segments and free slots. Requires: the journal is closed and
+    /// prepared one, spare files, unused ends of segments and free slots. Requires: the journal is closed and
     /// no worker is left.
     ///
     /// # Errors
