@@ -20,7 +20,7 @@ const MIRI: &[(&str, &str)] = &[
     ("terrane", "--lib cores::lane"),
     ("terrane-memtable", "--test global"),
     ("terrane-table", "--test suite a_meta_that_does_not_fit_is_an_error"),
-    ("terrane-engine", "--lib epoch_cell"),
+    ("terrane-base", "--lib epoch"),
 ];
 
 /// Tests that the sanitizers run.

@@ -4,11 +4,17 @@
 //! All threads share one collector, so the time at which memory is freed depends on every thread of the
 //! process. A simulated world must not depend on other threads: [`alone`] gives it a collector of its own.
 //!
+//! [`EpochCell`] is a value that is read so and replaced whole.
+//!
 //! Invariant: objects reached under a guard of [`pin`] are retired under guards of the same collector.
 #![expect(unsafe_code, reason = "which collector a thread uses is a promise of the caller")]
 
+mod cell;
+
 use std::cell::RefCell;
 use std::sync::OnceLock;
+
+pub use cell::EpochCell;
 
 pub use crossbeam_epoch::{Atomic, Guard, Owned, Shared};
 use crossbeam_epoch::{Collector, LocalHandle};
@@ -28,6 +34,15 @@ thread_local! {
 pub fn pin() -> Guard {
     // Destructors of other thread-locals may come here after the handle is gone.
     HANDLE.try_with(|handle| handle.borrow().pin()).unwrap_or_else(|_| shared().register().pin())
+}
+
+/// Destroys what replaced values leave to their epoch, unless a reader is in it now: a closed database
+/// should not keep files mapped until some other database of the process moves the epoch on.
+pub fn forget_garbage() {
+    // Garbage of an epoch may be destroyed two epochs later; each turn advances by one.
+    for _ in 0..4 {
+        pin().flush();
+    }
 }
 
 /// Runs `world` with a collector of its own: when memory is freed depends on `world` alone. Everything

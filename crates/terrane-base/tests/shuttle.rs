@@ -1,9 +1,11 @@
-//! The watch under the schedule explorer.
+//! The watch and the cell of epochs under the schedule explorer.
 //!
 //! Run with `cargo test -p terrane-base --features shuttle --test shuttle`.
 #![cfg(feature = "shuttle")]
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
+#[path = "shuttle/epoch_cell.rs"]
+mod epoch_cell;
 #[path = "shuttle/watch.rs"]
 mod watch;
 

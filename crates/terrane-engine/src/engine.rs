@@ -16,7 +16,6 @@ use crate::memory::arbiter::MemoryArbiter;
 use crate::observe::job_kind::JobKinds;
 use crate::observe::stats::{Statistics, Stats};
 use crate::shared::Shared;
-use crate::table::epoch_cell;
 use crate::txn::Transactions;
 use crate::write::throttle::Throttle;
 use crate::write::throttle::control::{Relief, WriteControl};
@@ -151,7 +150,7 @@ impl Engine {
             self.memory.recount_tables(&self.shared, || self.finds_all_levels());
         }
         self.lock.lock().take();
-        epoch_cell::forget_garbage();
+        terrane_base::epoch::forget_garbage();
         closed
     }
 

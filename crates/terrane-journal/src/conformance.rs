@@ -307,7 +307,11 @@ fn commits_are_refused_and_the_rest_goes_on(journal: &dyn Journal) {
 
 fn a_closed_journal_refuses(journal: &dyn Journal) {
     let last = commit(journal, &batch_of(0, 3, 10), false);
+    assert!(journal.unused_segments().is_empty(), "what is prepared may still be used");
     assert_eq!(journal.close().expect("close"), last);
+    let unused: Vec<_> = journal.unused_segments().iter().map(|segment| segment.id).collect();
+    journal.remove_unused(&unused).expect("the files can be removed");
+    assert!(journal.segments().iter().all(|segment| segment.state != SegmentState::Unused));
     assert_eq!(journal.close().expect("a second close does nothing"), last);
     let refused = journal.commit(&batch_of(1, 1, 1), false, &mut |_| panic!("not placed"));
     assert_eq!(refused.expect_err("closed").kind(), Kind::Cancelled);

@@ -44,6 +44,14 @@ macro_rules! delegate_journal {
                 self.0.complete_segments()
             }
 
+            fn unused_segments(&self) -> Vec<SegmentInfo> {
+                self.0.unused_segments()
+            }
+
+            fn remove_unused(&self, ids: &[SegmentId]) -> Result<()> {
+                self.0.remove_unused(ids)
+            }
+
             fn memory_bytes(&self) -> u64 {
                 self.0.memory_bytes()
             }

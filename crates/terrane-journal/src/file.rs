@@ -6,12 +6,12 @@
 //! Two threads: the *preparer* makes the next segment ready ([`prepare`]), the *syncer* syncs sealed ones.
 //! The opening makes the first segment, a short one; each one after it has twice the bytes of the one before,
 //! up to the setting. It is prepared once a part of the active one is used, so that a journal with few
-//! records has one short file.
+//! records has one short file. The last one of a closed journal is short, too, if there is space for it.
 //!
 //! # State of a segment
 //! ```text
 //! prepared --registered--> ready --rotate--> Active --rotate--> Sealed --syncer, persist--> Durable
-//!                            '--too small--> Unused                '--------- trim ---------> retired
+//!             '--close--> Unused '--too small, close--> Unused      '--------- trim ---------> retired
 //! retired --no pointer into its memory is left--> spare --prepared again, under a new id--> ...
 //! ```
 //!
@@ -19,10 +19,11 @@
 //! 1. A segment's space is allocated and its registration is durable before its first byte is written: no
 //!    store into the mapping can fail for lack of space, and replay cannot miss a segment.
 //! 2. A file is reused only when no reader can read its old bytes any more.
-//! 3. `state` is never locked across I/O. `syncing` is: by the syncer, and by persist steps.
+//! 3. `state` is never locked across I/O. `syncing` is: by the syncer, and by persist steps ([`persist`]).
 //! 4. Segments become durable oldest first.
 
 mod live;
+mod persist;
 mod prepare;
 mod recycle;
 mod syncer;
@@ -34,7 +35,7 @@ use std::sync::Arc;
 use terrane_base::env::{Env, Joiner};
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::sync::{Condvar, Mutex};
-use terrane_base::{Batch, Error, Kind, Result, SegmentId, SeqNo};
+use terrane_base::{Batch, Error, Result, SegmentId, SeqNo};
 use terrane_device::{Disk, SegmentMemory};
 
 use crate::delegate::delegate_journal;
@@ -44,8 +45,8 @@ use crate::{
     SegmentRegistrar, SegmentState,
 };
 use live::Live;
+use persist::Synced;
 use recycle::Retired;
-use syncer::next_sealed;
 
 /// The journal in files. See [`Journal`] for the calls.
 ///
@@ -112,8 +113,8 @@ struct Shared {
     state: Mutex<State>,
     /// Signalled after each change of `state` for which a thread may wait.
     changed: Condvar,
-    /// Held while sealed segments are synced; see invariant 3.
-    syncing: Mutex<()>,
+    /// Held while a segment is synced; see [`persist`].
+    syncing: Mutex<Synced>,
     /// Last number of the newest segment that is durable with all before it.
     durable: AtomicU64,
     /// Number of appends, and their bytes. Only the leader writes them, so adding takes a load and a store.
@@ -140,6 +141,8 @@ struct State {
     preparing: u64,
     /// Bytes of the next segment to prepare; `settings.segment_bytes` at most.
     next_bytes: u64,
+    /// True once no record comes any more: a short segment is all that is still wanted.
+    is_ending: bool,
     /// Why the last attempt to prepare failed.
     refused: Option<Error>,
     /// True if a sync was requested since the last rotation.
@@ -185,6 +188,7 @@ impl Shared {
             wanted: None,
             preparing: 0,
             next_bytes: settings.first_segment_bytes.min(settings.segment_bytes),
+            is_ending: false,
             refused: None,
             is_sync_asked: false,
             sync_due: SegmentId(0),
@@ -200,7 +204,7 @@ impl Shared {
             has_threads,
             state: Mutex::new(state),
             changed: Condvar::new(),
-            syncing: Mutex::new(()),
+            syncing: Mutex::default(),
             durable: AtomicU64::new(start.next_seq.0 - 1),
             appends: AtomicU64::new(0),
             bytes_appended: AtomicU64::new(0),
@@ -221,24 +225,20 @@ impl Medium for FileMedium {
         let shared = &*self.shared;
         let mut state = shared.state.lock();
         state.refused = None;
+        let mut spared = None;
         let mut ready = loop {
             match state.ready.take() {
-                Some(ready) if ready.info.bytes >= bytes as u64 => break ready,
-                // Ids must grow along the chain: the small segment can never be used after the large one.
-                Some(mut small) => {
-                    small.info.state = SegmentState::Unused;
-                    state.live.push_back(small);
+                Some(ready) if ready.info.bytes < bytes as u64 => state.push_unused(ready),
+                // The last segment is to be a short one, if it can be had.
+                Some(long) if state.is_ending && long.info.bytes > state.next_bytes && spared.is_none() => {
+                    spared = Some(long);
                 }
+                Some(ready) => break ready,
                 None => {}
             }
-            if let Some(error) = state.refused.take() {
-                return Err(error);
-            }
-            if state.is_preparer_gone || state.is_stopping {
-                return Err(Error::new(
-                    Kind::Cancelled,
-                    "the journal is closed and creates no more segments",
-                ));
+            let refused = state.refused.take().or_else(|| state.refusal());
+            if let Some(error) = refused {
+                break spared.take().ok_or(error)?;
             }
             state.wanted = Some(bytes as u64);
             shared.changed.notify_all();
@@ -251,6 +251,9 @@ impl Medium for FileMedium {
                 state = shared.state.lock();
             }
         };
+        if let Some(spared) = spared {
+            state.push_unused(spared);
+        }
         seal_last(&mut state.live, sealed, SegmentState::Sealed);
         ready.info.state = SegmentState::Active;
         let new = NewSegment { memory: Arc::clone(&ready.memory), file: ready.info.file };
@@ -272,31 +275,18 @@ impl Medium for FileMedium {
             shared.want_next();
         }
         for (counter, amount) in [(&shared.appends, 1), (&shared.bytes_appended, len as u64)] {
-            counter.store(counter.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
+            // Release: pairs with the Acquire in `next_unsynced`; a sync that counts the bytes has them.
+            counter.store(counter.load(Ordering::Relaxed) + amount, Ordering::Release);
         }
         Ok(())
     }
 
     fn persist(&self) -> Result<()> {
-        let shared = &*self.shared;
-        shared.was_persisted.store(true, Ordering::Relaxed);
-        let _syncing = shared.syncing.lock();
-        shared.poison.check()?;
-        while let Some(sealed) = {
-            let mut state = shared.state.lock();
-            state.is_sync_asked = true;
-            next_sealed(&state)
-        } {
-            shared.sync_segment(&sealed)?;
-        }
-        let active = {
-            let state = shared.state.lock();
-            // Not always the last segment: a failed rotation leaves segments after it that were too small.
-            let active = state.live.iter().rfind(|live| live.info.state == SegmentState::Active);
-            active.filter(|_| !terrane_base::planted!(SkipJournalSync)).and_then(|live| live.file.clone())
-        };
-        // Poisoned while `syncing` is held, as in `sync_segment`.
-        active.map_or(Ok(()), |file| file.sync().inspect_err(|error| shared.poison.set(error.clone())))
+        self.shared.persist_through(SeqNo::MAX)
+    }
+
+    fn persist_through(&self, seq: SeqNo) -> Result<()> {
+        self.shared.persist_through(seq)
     }
 
     fn durable(&self) -> SeqNo {
@@ -342,8 +332,23 @@ impl Medium for FileMedium {
         self.shared.adopt_spares(files)
     }
 
+    fn unused_segments(&self) -> Vec<SegmentInfo> {
+        self.shared.unused_segments()
+    }
+
+    fn remove_unused(&self, ids: &[SegmentId]) -> Result<()> {
+        self.shared.remove_unused(ids)
+    }
+
     fn remove_spares(&self) -> Result<u64> {
         self.shared.remove_spares()
+    }
+
+    fn begin_end(&self) {
+        let state = &mut *self.shared.state.lock();
+        state.is_ending = true;
+        state.wanted = None;
+        state.next_bytes = self.shared.settings.first_segment_bytes.min(self.shared.settings.segment_bytes);
     }
 
     fn end(&self, sealed: &SealedEnd) {

@@ -10,6 +10,8 @@
 //! The lead is held during the persist step: tickets gather meanwhile and form the next group.
 #![expect(unsafe_code, reason = "the log belongs to the leader, the entry to the owner")]
 
+mod persist;
+
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -107,15 +109,6 @@ impl<M: Medium> RingJournal<M> {
             if is_done || !self.ring.is_head_filled() {
                 return;
             }
-        }
-    }
-
-    /// Records that everything up to `seq` is durable.
-    #[inline]
-    fn note_durable(&self, seq: SeqNo) {
-        // Loaded first, because most groups make nothing durable. Relaxed: no other memory depends on it.
-        if self.durable.load(Ordering::Relaxed) < seq.0 {
-            self.durable.fetch_max(seq.0, Ordering::Relaxed);
         }
     }
 
@@ -284,18 +277,7 @@ impl<M: Medium> Journal for RingJournal<M> {
     }
 
     fn sync_through(&self, seq: SeqNo) -> Result<()> {
-        debug_assert!(seq <= self.visible(), "only what is visible is wholly in its segment");
-        // A closed journal is refused nothing that its close has made durable.
-        if self.is_closed.load(Ordering::Acquire) && self.durable() >= seq {
-            return Ok(());
-        }
-        self.poison.check()?;
-        if self.medium.durable() >= seq {
-            return Ok(());
-        }
-        self.medium.persist().inspect_err(|error| self.poison.set(error.clone()))?;
-        self.note_durable(seq);
-        Ok(())
+        self.persist_through(seq)
     }
 
     fn refuse_commits(&self) {
@@ -312,6 +294,14 @@ impl<M: Medium> Journal for RingJournal<M> {
         let active = segments.iter().position(|segment| segment.state == SegmentState::Active);
         segments.truncate(active.unwrap_or(segments.len()));
         segments
+    }
+
+    fn unused_segments(&self) -> Vec<SegmentInfo> {
+        self.medium.unused_segments()
+    }
+
+    fn remove_unused(&self, ids: &[SegmentId]) -> Result<()> {
+        self.medium.remove_unused(ids)
     }
 
     fn appended(&self) -> Appended {

@@ -152,6 +152,20 @@ pub trait Journal: Send + Sync {
     /// As [`Journal::trim`].
     fn trim_keeping(&self, upto: SegmentId, kept: &[SegmentId]) -> Result<Vec<SegmentId>>;
 
+    /// The segments that were prepared and that nothing will use: the journal is closed. None before.
+    fn unused_segments(&self) -> Vec<SegmentInfo> {
+        Vec::new()
+    }
+
+    /// Removes segments of [`Journal::unused_segments`] with their files. Requires: the caller has removed
+    /// them durably from the manifest.
+    ///
+    /// # Errors
+    /// As [`Journal::trim`].
+    fn remove_unused(&self, _ids: &[SegmentId]) -> Result<()> {
+        Ok(())
+    }
+
     /// Takes back files, by number and bytes, that were kept and that the manifest no longer names; they are
     /// reused or removed.
     ///
@@ -174,7 +188,7 @@ pub trait Journal: Send + Sync {
 
     /// Syncs, writes a durable-end mark and stops background work; every later commit is refused. Returns the
     /// last number. A second call does nothing. The active segment stays, to say which edits the manifest
-    /// had; little of it is used, if there was space for a new one.
+    /// had; it is short, if there was space for a new one.
     ///
     /// # Errors
     /// `Io` if the last sync failed, `Poisoned` after an earlier failure; background work is stopped in any

@@ -36,8 +36,8 @@ pub struct SealedEnd {
 /// 4. A failure to make a sealed segment durable in the background sets the [`Poison`](crate::Poison) that
 ///    the medium shares with its journal.
 ///
-/// `rotate` and `write` are called by one thread at a time: the leader. `persist` is called by that thread
-/// too, and concurrently by [`Journal::sync_through`](crate::Journal::sync_through).
+/// `rotate`, `write` and `persist` are called by one thread at a time: the leader. `persist_through` is
+/// called beside it.
 pub trait Medium: Send + Sync {
     /// The next segment, with room for at least `bytes`; `sealed` describes the active one, which takes no
     /// more groups. After an error the active segment stays active.
@@ -57,6 +57,14 @@ pub trait Medium: Send + Sync {
     /// # Errors
     /// `Io`; the journal is poisoned then.
     fn persist(&self) -> Result<()>;
+
+    /// Makes everything up to `seq`, which was written, durable. May be called beside all other calls.
+    ///
+    /// # Errors
+    /// As [`Medium::persist`].
+    fn persist_through(&self, _seq: SeqNo) -> Result<()> {
+        self.persist()
+    }
 
     /// Everything up to this number was made durable in the background; 0 if that is unknown.
     fn durable(&self) -> SeqNo;
@@ -105,6 +113,19 @@ pub trait Medium: Send + Sync {
         Ok(())
     }
 
+    /// See [`Journal::unused_segments`](crate::Journal::unused_segments).
+    fn unused_segments(&self) -> Vec<SegmentInfo> {
+        Vec::new()
+    }
+
+    /// See [`Journal::remove_unused`](crate::Journal::remove_unused).
+    ///
+    /// # Errors
+    /// `Io`.
+    fn remove_unused(&self, _ids: &[SegmentId]) -> Result<()> {
+        Ok(())
+    }
+
     /// See [`Journal::remove_spares`](crate::Journal::remove_spares).
     ///
     /// # Errors
@@ -112,6 +133,9 @@ pub trait Medium: Send + Sync {
     fn remove_spares(&self) -> Result<u64> {
         Ok(0)
     }
+
+    /// No record comes any more: the next segment is the last one, and a short one does.
+    fn begin_end(&self) {}
 
     /// The active segment takes no more groups, and all of it is durable: the journal closes. It stays
     /// active, so that it is not trimmed.

@@ -51,6 +51,32 @@ fn a_failed_sync_poisons() {
     journal.commit(&put(b"d", b"4"), true, &mut |_| {}).unwrap();
 }
 
+#[test]
+fn a_sync_up_to_a_number_asks_nothing_of_the_device_where_a_leader_has_synced() {
+    let (_, faulty, disk, manifest) = faulty();
+    let (journal, _) = open(&disk, &manifest, &settings(SEGMENT_BYTES)).unwrap();
+    let synced = journal.commit(&put(b"a", b"1"), true, &mut |_| {}).unwrap();
+    let unsynced = journal.commit(&put(b"b", b"2"), false, &mut |_| {}).unwrap();
+    faulty.fail(Fault::new(Call::Sync, Failure::Broken).on("000001.seg").lasting());
+    journal.sync_through(synced).unwrap();
+    assert_eq!(journal.sync_through(unsynced).unwrap_err().kind(), Kind::Io);
+}
+
+#[test]
+fn a_sync_up_to_a_number_syncs_no_later_segment() {
+    let (_, faulty, disk, manifest) = faulty();
+    let (journal, _) = open(&disk, &manifest, &settings(SEGMENT_BYTES)).unwrap();
+    let first = journal.commit(&put(b"a", &[0; 3000]), false, &mut |_| {}).unwrap();
+    while journal.segments().iter().all(|segment| segment.state != SegmentState::Sealed) {
+        journal.commit(&put(b"b", &[0; 3000]), false, &mut |_| {}).unwrap();
+    }
+    assert!(journal.durable() < first, "no sync was asked for");
+    faulty.fail(Fault::new(Call::Sync, Failure::Broken).on("000002.seg").lasting());
+    journal.sync_through(first).unwrap();
+    assert!(journal.durable() >= first);
+    assert_eq!(journal.sync_through(journal.visible()).unwrap_err().kind(), Kind::Io);
+}
+
 /// The syncer fails on a sealed segment: no later commit may be acknowledged as durable.
 #[test]
 fn a_failed_background_sync_poisons() {

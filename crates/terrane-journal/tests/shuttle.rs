@@ -5,6 +5,9 @@
 #![cfg(feature = "shuttle")]
 #![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 
+#[path = "shuttle/files.rs"]
+mod files;
+
 use std::sync::Arc;
 
 use shuttle::sync::Mutex;

@@ -28,6 +28,13 @@ fn commit(journal: &dyn Journal, key: &[u8], value: &[u8]) {
     journal.commit(&put(key, value), false, &mut |_| {}).unwrap();
 }
 
+/// Waits for the preparer.
+fn until_true(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        std::thread::yield_now();
+    }
+}
+
 /// A journal of segments up to 1 MiB on a device in memory.
 fn opened(disk: &Arc<dyn Disk>, manifest: &Arc<Manifest>) -> FileJournal {
     open(disk, manifest, &settings(1024 * KIB)).unwrap().0
@@ -165,6 +172,76 @@ fn a_closed_journal_can_be_trimmed_but_for_a_mark() {
     assert_eq!(journal.trim(upto).unwrap().len(), segments.len());
     journal.remove_spares().unwrap();
     assert!(memory.used_bytes() <= 4 * KIB, "{} bytes, {:?}", memory.used_bytes(), file_bytes(&*disk));
+}
+
+/// Loads a journal until its segments have the full length and one is prepared, then some more.
+fn load(journal: &FileJournal, manifest: &Manifest) {
+    while journal.segments().last().is_none_or(|last| last.bytes < 1024 * KIB) {
+        commit(journal, b"key", &[7; 4000]);
+    }
+    (0..20).for_each(|_| commit(journal, b"key", &[7; 4000]));
+    until_true(|| manifest.listed.lock().unwrap().len() > journal.segments().len());
+}
+
+/// The active segment at the end, and how many segments were registered beside those that were used.
+fn closed(journal: &FileJournal, manifest: &Manifest) -> (u64, usize) {
+    journal.close().unwrap();
+    let segments = journal.segments();
+    let active = segments.iter().find(|segment| segment.state == SegmentState::Active).unwrap();
+    let used = segments.iter().filter(|segment| segment.state != SegmentState::Unused).count();
+    (active.bytes, manifest.listed.lock().unwrap().len() - used)
+}
+
+#[test]
+fn a_close_after_a_load_ends_in_a_short_segment_and_prepares_no_other() {
+    let (disk, manifest): (Arc<dyn Disk>, Arc<Manifest>) = (Arc::new(MemDisk::new()), Arc::default());
+    let journal = opened(&disk, &manifest);
+    load(&journal, &manifest);
+    assert_eq!(
+        closed(&journal, &manifest),
+        (64 * KIB, 1),
+        "the one that was prepared for the load is unused"
+    );
+    drop(journal);
+    let (_, rows) = open(&disk, &manifest, &settings(1024 * KIB)).unwrap();
+    assert!(rows.len() > 20);
+}
+
+/// A device that has no space left for a short segment has the prepared one.
+#[test]
+fn a_close_without_space_ends_in_the_prepared_segment() {
+    let (memory, manifest): (_, Arc<Manifest>) = (MemDisk::new(), Arc::default());
+    let disk: Arc<dyn Disk> = Arc::new(memory.clone());
+    let journal = opened(&disk, &manifest);
+    load(&journal, &manifest);
+    memory.set_capacity(0);
+    assert_eq!(closed(&journal, &manifest), (1024 * KIB, 0));
+    drop(journal);
+    memory.set_capacity(u64::MAX);
+    let (_, rows) = open(&disk, &manifest, &settings(1024 * KIB)).unwrap();
+    assert!(rows.len() > 20);
+}
+
+/// Also where an older segment is still needed, so that none is trimmed.
+#[test]
+fn a_prepared_segment_of_a_closed_journal_can_be_removed() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let (manifest, prepared) = (Arc::<Manifest>::default(), || disk.list(Path::new(DIR)).unwrap().len() == 2);
+    let journal = opened(&disk, &manifest);
+    (0..5).for_each(|_| commit(&journal, b"key", &[7; 8000]));
+    until_true(prepared);
+    assert!(journal.unused_segments().is_empty(), "it may still be used");
+    journal.close().unwrap();
+    let unused: Vec<_> = journal.unused_segments().iter().map(|segment| segment.id).collect();
+    assert_eq!(unused.len(), 1);
+    assert!(journal.complete_segments().is_empty());
+    manifest.listed.lock().unwrap().retain(|segment| !unused.contains(&segment.spec.id));
+    journal.remove_unused(&unused).unwrap();
+    assert_eq!(file_bytes(&*disk), [64 * KIB]);
+    assert!(journal.unused_segments().is_empty());
+    drop(journal);
+    let (_, rows) = open(&disk, &manifest, &settings(1024 * KIB)).unwrap();
+    assert_eq!(rows.len(), 5);
 }
 
 /// What a closed journal has to keep takes the space of its records.

@@ -20,9 +20,9 @@ use std::fmt;
 use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use arc_swap::ArcSwap;
 use rpds::RedBlackTreeMapSync;
 use state::{State, stretch};
+use terrane_base::epoch::{EpochCell, pin};
 use terrane_base::sync::Mutex;
 use terrane_base::{Collation, SeqNo, verify};
 
@@ -60,7 +60,7 @@ type Chunks = RedBlackTreeMapSync<SeqNo, Chunk>;
 pub struct RangeDeletes {
     /// True if there is any: most reads check nothing else.
     is_used: AtomicBool,
-    chunks: ArcSwap<Chunks>,
+    chunks: EpochCell<Chunks>,
     writer: Mutex<()>,
     /// Key order of the table.
     collation: Collation,
@@ -176,7 +176,7 @@ impl Default for RangeDeletes {
     fn default() -> Self {
         RangeDeletes {
             is_used: AtomicBool::new(false),
-            chunks: ArcSwap::from_pointee(Chunks::new_sync()),
+            chunks: EpochCell::new(Chunks::new_sync()),
             writer: Mutex::new(()),
             collation: Collation::BYTES,
             count: AtomicU64::new(0),
@@ -208,7 +208,7 @@ impl RangeDeletes {
         }
         let delete = Stretch { start: start.into(), end: end.into(), seq };
         let _writer = self.writer.lock();
-        let mut chunks = Chunks::clone(&self.chunks.load());
+        let mut chunks = Chunks::clone(self.chunks.load(&pin()));
         if holds(&chunks, seq) {
             return false;
         }
@@ -227,7 +227,7 @@ impl RangeDeletes {
         verify!(!self.len().is_power_of_two() || !self.collation.is_bytes() || check::check(&chunks));
         // Before the tree: a reader that has seen the range delete in the tree never takes the set for empty.
         self.is_used.store(true, Ordering::Release);
-        self.chunks.store(Arc::new(chunks));
+        self.chunks.replace(chunks);
         self.count.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(RangeDeletes::bytes_of(start, end), Ordering::Relaxed);
         true
@@ -260,7 +260,8 @@ impl RangeDeletes {
     /// Smallest and greatest number.
     #[must_use]
     pub fn seq_range(&self) -> Option<(SeqNo, SeqNo)> {
-        let chunks = self.chunks.load();
+        let guard = pin();
+        let chunks = self.chunks.load(&guard);
         let least = chunks.first()?.1.deletes.first()?.seq;
         Some((least, chunks.last()?.1.deletes.last()?.seq))
     }
@@ -272,8 +273,8 @@ impl RangeDeletes {
         if self.is_empty() {
             return None;
         }
-        let chunks = self.chunks.load();
-        let chunk = chunk_at(&chunks, at)?;
+        let guard = pin();
+        let chunk = chunk_at(self.chunks.load(&guard), at)?;
         let mut seen = chunk.deletes.iter().rev().skip_while(|delete| delete.seq > at);
         let found = seen.find(|delete| delete.covers(key, &self.collation));
         let hiding = found.map(|delete| delete.seq).or_else(|| covering(&chunk.before, key));
@@ -300,8 +301,8 @@ impl RangeDeletes {
     /// The range deletes that a read at `at` sees, for scans: later changes are not visible.
     #[must_use]
     pub fn view(&self, at: SeqNo) -> RangeView {
-        let chunks = self.chunks.load();
-        let Some(Chunk { before, deletes }) = chunk_at(&chunks, at).cloned() else {
+        let guard = pin();
+        let Some(Chunk { before, deletes }) = chunk_at(self.chunks.load(&guard), at).cloned() else {
             return RangeView { before: State::new(&self.collation), deletes: Arc::default(), seen: 0 };
         };
         let seen = deletes.partition_point(|delete| delete.seq <= at);
@@ -311,8 +312,8 @@ impl RangeDeletes {
     /// The stretches that a read at `at` sees, in key order: disjoint, each with its newest number.
     #[must_use]
     pub fn stretches(&self, at: SeqNo) -> Vec<Stretch> {
-        let chunks = self.chunks.load();
-        let state = chunk_at(&chunks, at).map(|chunk| chunk.state_at(at));
+        let guard = pin();
+        let state = chunk_at(self.chunks.load(&guard), at).map(|chunk| chunk.state_at(at));
         state.map_or_else(Vec::new, |state| state.all())
     }
 }

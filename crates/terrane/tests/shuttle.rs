@@ -11,6 +11,7 @@ mod lane;
 
 use std::sync::Arc;
 
+use lane::waiting::wait;
 use lane::{Bell, Client, Desk, Serve, Server, Taken};
 use shuttle::thread;
 
@@ -91,23 +92,6 @@ impl Heard {
                 Taken::Refused(_) => self.refused += 1,
             }
         }
-    }
-}
-
-/// Waits as a session does: helps if it may, rings, sleeps.
-fn wait(desk: &Desk<Doubler>, client: &mut Asker, bell: &Bell, helps: bool) {
-    loop {
-        client.look();
-        if client.ready() > 0 {
-            return;
-        }
-        if helps && desk.help() {
-            continue;
-        }
-        desk.wake();
-        bell.announce();
-        client.look();
-        if client.ready() > 0 { bell.cancel() } else { bell.sleep() }
     }
 }
 

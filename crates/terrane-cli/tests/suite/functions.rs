@@ -1,92 +1,20 @@
 //! The command on databases with merge operators, prefix extractors and key orders that it does not have.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "runs processes on files of its own")]
 
-use std::cmp::Ordering;
-use std::path::Path;
-use std::sync::Arc;
+#[path = "../../../terrane/tests/suite/unknown_functions/functions.rs"]
+mod unknown;
 
-use terrane::{
-    Comparator, Db, Functions, KeyOrder, KeyOrders, MergeOperator, MergeOperators, Options, PrefixExtractor,
-    PrefixExtractors, Result, Table, TableOptions,
-};
+use std::path::Path;
+
+use terrane::{Db, Options};
 
 use crate::common::Shell;
-
-/// Joins operands with a plus sign.
-#[derive(Debug)]
-struct Joined;
-
-impl MergeOperator for Joined {
-    fn name(&self) -> &str {
-        "test.joined"
-    }
-
-    fn full(&self, _: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
-        let parts: Vec<&[u8]> = base.into_iter().chain(operands.iter().copied()).collect();
-        out.extend_from_slice(&parts.join(&b"+"[..]));
-        Ok(())
-    }
-}
-
-#[derive(Debug)]
-struct FirstByte;
-
-impl PrefixExtractor for FirstByte {
-    fn name(&self) -> &str {
-        "test.first"
-    }
-
-    fn prefix_len(&self, key: &[u8]) -> Option<usize> {
-        (!key.is_empty()).then_some(1)
-    }
-}
-
-/// Keys are stored with their bytes in reverse.
-#[derive(Debug)]
-struct Mirrored;
-
-impl KeyOrder for Mirrored {
-    fn name(&self) -> &str {
-        "test.mirrored"
-    }
-
-    fn encode(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        out.extend(key.iter().rev());
-        Ok(())
-    }
-
-    fn decode(&self, encoded: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        self.encode(encoded, out)
-    }
-}
-
-#[derive(Debug)]
-struct Backward;
-
-impl Comparator for Backward {
-    fn name(&self) -> &str {
-        "test.backward"
-    }
-
-    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
-        right.cmp(left)
-    }
-}
+use unknown::{functions, table};
 
 /// Without the flush of the close: operands stay apart.
 fn open(path: &Path) -> Db {
-    let orders = KeyOrders::new().with(Arc::new(Mirrored)).unwrap();
-    let functions = Functions {
-        operators: MergeOperators::new().with(Arc::new(Joined)).unwrap(),
-        extractors: PrefixExtractors::new().with(Arc::new(FirstByte)).unwrap(),
-        orders: orders.with_comparator(Arc::new(Backward)).unwrap(),
-    };
     let options = Options { close_flush: false, ..Options::default() };
-    Db::open_with_functions(path, &options, functions).unwrap()
-}
-
-fn table(db: &Db, name: &str, option: (&str, &str)) -> Table {
-    db.create_table(name, &TableOptions::new().set(option.0, option.1).unwrap()).unwrap()
+    Db::open_with_functions(path, &options, functions()).unwrap()
 }
 
 /// A database with an operator and an extractor, and with two orders if asked for.

@@ -70,7 +70,7 @@ impl Engine {
         self.background.scheduler.resume_flushes(&held);
         let dropped = dropped?;
         // Frees what only waits for its epoch now, so that the space is free on return if no reader needs it.
-        crate::table::epoch_cell::forget_garbage();
+        terrane_base::epoch::forget_garbage();
         self.store.reclaim()?;
         Ok(dropped)
     }

@@ -152,7 +152,7 @@ impl Shared {
     /// after the picture.
     pub(crate) fn present<'g>(
         &self,
-        table: &Table,
+        table: &'g Table,
         guard: &'g terrane_base::epoch::Guard,
         mode: ReadMode,
     ) -> (&'g ReadView, SeqNo) {

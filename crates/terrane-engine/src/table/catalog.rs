@@ -6,13 +6,12 @@
 
 use std::sync::Arc;
 
-use terrane_base::epoch::Guard;
+use terrane_base::epoch::{EpochCell, Guard};
 use terrane_base::sync::{Mutex, MutexGuard};
 use terrane_base::{Error, Kind, Result, TableId};
 use terrane_levels::State;
 
 use crate::table::Table;
-use crate::table::epoch_cell::EpochCell;
 use crate::table::sums::TableSums;
 
 /// Longest table name, in bytes.
@@ -50,7 +49,7 @@ impl Catalog {
 
     /// The table with this id, while `guard` lives.
     #[inline]
-    pub fn get<'g>(&self, id: TableId, guard: &'g Guard) -> Option<&'g Arc<Table>> {
+    pub fn get<'g>(&'g self, id: TableId, guard: &'g Guard) -> Option<&'g Arc<Table>> {
         self.by_id.load(guard).get(id.0 as usize)?.as_ref()
     }
 

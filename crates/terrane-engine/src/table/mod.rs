@@ -2,7 +2,6 @@
 
 pub(crate) mod catalog;
 pub(crate) mod due;
-pub(crate) mod epoch_cell;
 pub(crate) mod filter_policy;
 pub(crate) mod ledger;
 pub(crate) mod load;
@@ -21,7 +20,7 @@ pub(crate) mod tree_shape;
 use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use terrane_base::epoch::Guard;
+use terrane_base::epoch::{EpochCell, Guard};
 use terrane_base::sync::{Mutex, MutexGuard, RwLock};
 use terrane_base::{CompactionFilter, Result, SeqNo, TableId};
 use terrane_levels::Metasnapshot;
@@ -29,7 +28,6 @@ use terrane_memtable::Memtable;
 
 use crate::observe::stats::TableCounters;
 use crate::pace::per_table::TablePressure;
-use crate::table::epoch_cell::EpochCell;
 use crate::table::filter_policy::FilterUse;
 use crate::table::ledger::{Leaves, Ledger};
 use crate::table::load::TableLoad;
@@ -153,7 +151,7 @@ impl Table {
 
     /// The current picture, alive while `guard` is.
     #[inline]
-    pub fn picture<'g>(&self, guard: &'g Guard) -> &'g ReadView {
+    pub fn picture<'g>(&'g self, guard: &'g Guard) -> &'g ReadView {
         self.picture.load(guard)
     }
 

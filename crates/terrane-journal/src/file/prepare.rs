@@ -82,19 +82,20 @@ impl Shared {
     /// Has the next segment prepared.
     #[cold]
     pub(super) fn want_next(&self) {
-        take(&self.state, |state| state.wanted = state.wanted.or(Some(0)));
+        take(&self.state, |state| {
+            if !state.is_ending {
+                state.wanted = state.wanted.or(Some(0));
+            }
+        });
         self.changed.notify_all();
     }
 
-    /// A prepared segment is used no more. It stays listed behind the active one until the next opening,
-    /// which trims it; [`Shared::remove_spares`] gives its bytes back. Requires: the journal has stopped.
+    /// A prepared segment is used no more. It stays listed behind the active one until
+    /// [`Shared::remove_unused`] or the next opening removes it. Requires: the journal has stopped.
     pub(super) fn give_up_prepared(&self) {
         let mut state = self.state.lock();
         let prepared = [state.ready.take(), state.pending.take()];
-        for mut unused in prepared.into_iter().flatten() {
-            unused.info.state = SegmentState::Unused;
-            state.live.push_back(unused);
-        }
+        prepared.into_iter().flatten().for_each(|unused| state.push_unused(unused));
     }
 
     /// Bytes of the next segment, once it is wanted; `None` when the journal stops.
@@ -120,9 +121,8 @@ impl Shared {
         });
         let live = match pending {
             Some(live) if live.info.bytes >= bytes => live,
-            Some(mut small) => {
-                small.info.state = SegmentState::Unused;
-                self.state.lock().live.push_back(small);
+            Some(small) => {
+                take(&self.state, |state| state.push_unused(small));
                 self.make(bytes)?
             }
             None => self.make(bytes)?,
@@ -234,6 +234,19 @@ impl Live {
 }
 
 impl State {
+    /// Lists a prepared segment that will not be used. Ids must grow along the chain: it can never be used
+    /// behind one that was prepared later.
+    pub(super) fn push_unused(&mut self, mut unused: Live) {
+        unused.info.state = SegmentState::Unused;
+        self.live.push_back(unused);
+    }
+
+    /// Why no more segment is prepared, if that is so.
+    pub(super) fn refusal(&self) -> Option<Error> {
+        let is_gone = self.is_preparer_gone || self.is_stopping;
+        is_gone.then(|| Error::new(Kind::Cancelled, "the journal is closed and creates no more segments"))
+    }
+
     /// Bytes of the next segment, which has room for `bytes`. A group that is too long for short segments has
     /// the next ones longer at once.
     fn next_bytes_for(&mut self, bytes: u64, segment_bytes: u64) -> u64 {

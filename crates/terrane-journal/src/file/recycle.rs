@@ -87,6 +87,36 @@ impl Shared {
         removed.into_iter().collect::<Result<()>>().map(|()| gone)
     }
 
+    /// The segments that nothing was written to, once nothing will be.
+    pub(super) fn unused_segments(&self) -> Vec<SegmentInfo> {
+        let state = self.state.lock();
+        let infos = state.live.iter().map(|live| &live.info).filter(|_| state.is_stopping);
+        infos.filter(|info| info.state == SegmentState::Unused).cloned().collect()
+    }
+
+    /// Removes segments that nothing was written to, wherever they lie, with their files.
+    pub(super) fn remove_unused(&self, ids: &[SegmentId]) -> Result<()> {
+        // Closed and unmapped behind the lock, as in `trim`.
+        let mut removed = Vec::new();
+        let mut state = self.state.lock();
+        assert!(ids.is_empty() || state.is_stopping, "a prepared segment may still be used");
+        let live = std::mem::take(&mut state.live);
+        for segment in live {
+            if !ids.contains(&segment.info.id) {
+                state.live.push_back(segment);
+                continue;
+            }
+            let info = &segment.info;
+            assert!(info.state == SegmentState::Unused && info.used == 0, "{info:?} may hold records");
+            removed.push(segment);
+        }
+        verify!(state.check());
+        drop(state);
+        // As in `trim`.
+        let results: Vec<Result<()>> = removed.iter().map(|segment| self.remove(segment.info.file)).collect();
+        results.into_iter().collect()
+    }
+
     /// Moves retired files without readers to the spare ones.
     pub(super) fn recycle(&self) {
         // Unmapped behind the lock: rotations wait for it. A file may be written anew before that, because

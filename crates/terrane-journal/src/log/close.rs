@@ -21,9 +21,10 @@ impl Log {
 
     /// Makes everything durable and writes a durable-end mark, which is durable on return. The mark names the
     /// last edit of the manifest, so the segment with it has to stay: where the active one is long, the mark
-    /// gets a segment of its own, if there is space for one.
+    /// gets a short segment of its own, if there is space for one.
     pub(crate) fn close<M: Medium>(&mut self, ring: &Ring, medium: &M, poison: &Poison) -> Result<SeqNo> {
         poison.check()?;
+        medium.begin_end();
         if self.active.as_ref().is_some_and(|active| active.used > self.short_bytes) {
             let _ = self.rotate(0, ring.published_tickets(), ring.head(), medium, poison);
         }

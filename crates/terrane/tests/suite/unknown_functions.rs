@@ -2,96 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use std::cmp::Ordering;
+#[path = "unknown_functions/functions.rs"]
+mod functions;
+
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane::{
-    Comparator, Db, Error, Functions, KeyOrder, KeyOrders, Kind, MergeOperator, MergeOperators, Options,
-    PrefixExtractor, PrefixExtractors, Result, Table, TableOptions,
-};
-
-/// Joins operands with a plus sign.
-#[derive(Debug)]
-struct Joined(&'static str);
-
-impl MergeOperator for Joined {
-    fn name(&self) -> &str {
-        self.0
-    }
-
-    fn full(&self, _: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
-        let parts: Vec<&[u8]> = base.into_iter().chain(operands.iter().copied()).collect();
-        out.extend_from_slice(&parts.join(&b"+"[..]));
-        Ok(())
-    }
-}
-
-#[derive(Debug)]
-struct FirstByte;
-
-impl PrefixExtractor for FirstByte {
-    fn name(&self) -> &str {
-        "test.first"
-    }
-
-    fn prefix_len(&self, key: &[u8]) -> Option<usize> {
-        (!key.is_empty()).then_some(1)
-    }
-}
-
-/// Keys in the order of their last byte first.
-#[derive(Debug)]
-struct Mirrored;
-
-impl KeyOrder for Mirrored {
-    fn name(&self) -> &str {
-        "test.mirrored"
-    }
-
-    fn encode(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        out.extend(key.iter().rev());
-        Ok(())
-    }
-
-    fn decode(&self, encoded: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        out.extend(encoded.iter().rev());
-        Ok(())
-    }
-}
-
-#[derive(Debug)]
-struct Backward;
-
-impl Comparator for Backward {
-    fn name(&self) -> &str {
-        "test.backward"
-    }
-
-    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
-        right.cmp(left)
-    }
-}
-
-fn functions() -> Functions {
-    Functions {
-        operators: MergeOperators::new().with(Arc::new(Joined("test.joined"))).unwrap(),
-        extractors: PrefixExtractors::new().with(Arc::new(FirstByte)).unwrap(),
-        orders: KeyOrders::new()
-            .with(Arc::new(Mirrored))
-            .unwrap()
-            .with_comparator(Arc::new(Backward))
-            .unwrap(),
-    }
-}
+use functions::{Joined, functions, table};
+use terrane::{Db, Error, Functions, Kind, MergeOperators, Options, Result, Table};
 
 /// Without the flush of the close: operands stay apart.
 fn options(is_read_only: bool) -> Options {
     Options { memory_bytes: 16 << 20, read_only: is_read_only, close_flush: false, ..Options::default() }
-}
-
-fn table(db: &Db, name: &str, option: (&str, &str)) -> Table {
-    db.create_table(name, &TableOptions::new().set(option.0, option.1).unwrap()).unwrap()
 }
 
 /// A database with the tables `merged` and `prefixed`, rows in extents and in the journal.

@@ -64,7 +64,7 @@ impl Engine {
     }
 
     /// Gives back what a closed database needs no more: segments whose records are all in the levels, the
-    /// last one too, spare files, unused ends of segments and free slots. Requires: the journal is closed and
+    /// prepared one, spare files, unused ends of segments and free slots. Requires: the journal is closed and
     /// no worker is left.
     ///
     /// # Errors
@@ -107,9 +107,13 @@ impl Engine {
             trimmed.iter().filter(|segment| known.segments.contains_key(&segment.id)).cloned().collect();
         let history = self.plan_history(&known, &listed)?;
         let mut ops = history.ops();
-        let gone = listed.iter().filter(|segment| !history.keeps(segment.id));
-        ops.extend(gone.map(|segment| EditOp::RemoveSegment { id: segment.id }));
-        if trimmed.is_empty() && ops.is_empty() {
+        let gone = listed.iter().map(|segment| segment.id).filter(|id| !history.keeps(*id));
+        // What a closed journal had prepared: no record lies there, whatever memory needs.
+        let mut unused: Vec<_> = self.journal.unused_segments().iter().map(|segment| segment.id).collect();
+        unused.retain(|id| *id > upto);
+        let listed_unused = unused.iter().copied().filter(|id| known.segments.contains_key(id));
+        ops.extend(gone.chain(listed_unused).map(|id| EditOp::RemoveSegment { id }));
+        if trimmed.is_empty() && unused.is_empty() && ops.is_empty() {
             return Ok(());
         }
         // What is trimmed is in the levels, of every table: recovery needs to know that the journal may begin
@@ -120,7 +124,8 @@ impl Engine {
         self.append_edit(ops)?;
         tables.iter().for_each(|table| table.set_flushed_seq(through));
         let trimmed = self.journal.trim_keeping(upto, &history.kept_ids())?;
-        add(&self.counters.segments_trimmed, trimmed.len() as u64);
+        self.journal.remove_unused(&unused)?;
+        add(&self.counters.segments_trimmed, (trimmed.len() + unused.len()) as u64);
         add(&self.counters.segments_kept, history.kept_ids().len() as u64);
         self.journal.take_back(&history.files())?;
         self.refresh_debt();

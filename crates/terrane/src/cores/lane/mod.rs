@@ -26,6 +26,8 @@ mod desk;
 mod ring;
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests;
+#[cfg(test)]
+pub(crate) mod waiting;
 
 pub(crate) use bell::Bell;
 pub(crate) use desk::{Desk, Serve};

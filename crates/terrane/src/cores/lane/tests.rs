@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::ring::lane;
+use super::waiting::wait;
 use super::{Bell, Client, Desk, Serve, Server, Taken};
 
 const CLIENTS: u64 = 3;
@@ -59,23 +60,6 @@ fn take(client: &mut Client<Text>, name: u64, heard: u64) -> (u64, bool) {
         number += 1;
     }
     (number - heard, false)
-}
-
-/// Waits as a session does.
-fn wait(desk: &Desk<Turner>, client: &mut Client<Text>, bell: &Bell, helps: bool) {
-    loop {
-        client.look();
-        if client.ready() > 0 {
-            return;
-        }
-        if helps && desk.help() {
-            continue;
-        }
-        desk.wake();
-        bell.announce();
-        client.look();
-        if client.ready() > 0 { bell.cancel() } else { bell.sleep() }
-    }
 }
 
 /// Asks `count` times, as far as the desk is open; returns how many answers came.

@@ -5,29 +5,32 @@
 //!    it.
 //! 2. Readers use what they load only while their epoch guard lives, unless they take a count of their own.
 //! 3. The cell's count of a replaced value is given up after every guard that existed at the swap is gone.
-//! 4. Dropping the cell needs `&mut`, so no reader can load from it any more.
+//! 4. What is loaded borrows the cell, so it is not dropped before; its last value then has no reader.
+//! 5. Guards of one cell are of one collector, as those of [`pin`] are.
 #![expect(unsafe_code, reason = "the value is reached through an epoch-protected pointer")]
 
+use std::fmt;
 use std::sync::Arc;
-use terrane_base::sync::atomic::Ordering;
+use std::sync::atomic::Ordering;
 
-use terrane_base::epoch::{Atomic, Guard, Shared};
-use terrane_base::sync::points::{Point, point};
+use super::{Atomic, Guard, Shared, pin};
+use crate::sync::points::{Point, point};
 
 /// A value that is read under an epoch and replaced as a whole.
-pub(crate) struct EpochCell<T: Send + Sync + 'static> {
+pub struct EpochCell<T: Send + Sync + 'static> {
     pointer: Atomic<T>,
 }
 
 impl<T: Send + Sync + 'static> EpochCell<T> {
     /// A cell that holds `value`.
-    pub(crate) fn new(value: T) -> Self {
+    #[must_use]
+    pub fn new(value: T) -> Self {
         EpochCell { pointer: Atomic::from(Arc::into_raw(Arc::new(value))) }
     }
 
-    /// The current value, alive while `guard` is.
+    /// The current value, alive while `guard` and the cell are.
     #[inline]
-    pub(crate) fn load<'g>(&self, guard: &'g Guard) -> &'g T {
+    pub fn load<'g>(&'g self, guard: &'g Guard) -> &'g T {
         point(Point::Load);
         // Acquire: pairs with the release in `replace`, so what the value points at is seen too.
         let shared = self.pointer.load(Ordering::Acquire, guard);
@@ -37,7 +40,7 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
 
     /// The current value, alive as long as it is wanted.
     #[inline]
-    pub(crate) fn share(&self, guard: &Guard) -> Arc<T> {
+    pub fn share(&self, guard: &Guard) -> Arc<T> {
         point(Point::Load);
         // Acquire: as in `load`. Not through a reference to the value, which does not reach the count beside
         // it.
@@ -50,41 +53,40 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
     }
 
     /// Makes `next` the current value.
-    pub(crate) fn replace(&self, next: T) {
-        let guard = terrane_base::epoch::pin();
+    pub fn replace(&self, next: T) {
+        let guard = pin();
         let next = Shared::from(Arc::into_raw(Arc::new(next)));
         point(Point::Publish);
+        // AcqRel: Release pairs with the loads of readers, Acquire with the swap that stored the old value.
         let old = self.pointer.swap(next, Ordering::AcqRel, &guard).as_raw();
+        assert!(!old.is_null(), "a cell without a value: a reader may load it");
         // SAFETY: `old` is that of an `Arc` by rule 1, unlinked by the swap; its count is given up once,
         // here, by rule 3.
         unsafe { guard.defer_unchecked(move || drop(Arc::from_raw(old))) };
-        // Values here hold memtables and extents: get them freed soon instead of after more garbage has come.
+        // Values hold memtables and extents: they are freed soon instead of after more garbage has come.
         guard.flush();
     }
 }
 
 impl<T: Send + Sync + 'static> Drop for EpochCell<T> {
     fn drop(&mut self) {
-        let guard = terrane_base::epoch::pin();
+        let guard = pin();
         let last = self.pointer.load(Ordering::Relaxed, &guard).as_raw();
-        // SAFETY: rule 4: nobody can load the pointer; it is that of an `Arc` whose count is the cell's, by
-        // rule 1.
+        // SAFETY: rule 4: no reader uses the value without a count; the pointer is that of an `Arc` whose
+        // count is the cell's, by rule 1.
         drop(unsafe { Arc::from_raw(last) });
     }
 }
 
-/// Destroys what replaced pictures leave to their epoch, unless a reader is in it now: a closed database
-/// should not keep files mapped until some other database of the process moves the epoch on.
-pub(crate) fn forget_garbage() {
-    // Garbage of an epoch may be destroyed two epochs later; each turn advances by one.
-    for _ in 0..4 {
-        terrane_base::epoch::pin().flush();
+impl<T: Send + Sync + fmt::Debug + 'static> fmt::Debug for EpochCell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("EpochCell").field(self.load(&pin())).finish()
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
-    use terrane_base::sync::atomic::AtomicU64;
+    use std::sync::atomic::AtomicU64;
 
     use super::*;
 
@@ -115,9 +117,9 @@ mod tests {
 
     /// Runs what was put off, until so many are gone.
     fn until_gone(gone: &AtomicU64, count: u64) {
-        let clock = terrane_base::env::Env::real().clock;
+        let clock = crate::env::Env::real().clock;
         for _ in 0..200_000 {
-            terrane_base::epoch::pin().flush();
+            pin().flush();
             if gone.load(Ordering::Relaxed) >= count {
                 break;
             }
@@ -130,20 +132,19 @@ mod tests {
     fn what_is_shared_lives_longer_than_the_cell() {
         let (gone, number) = numbers();
         let cell = EpochCell::new(number(1));
-        let (first, again) =
-            (cell.share(&terrane_base::epoch::pin()), cell.share(&terrane_base::epoch::pin()));
+        let (first, again) = (cell.share(&pin()), cell.share(&pin()));
         assert!(Arc::ptr_eq(&first, &again));
         cell.replace(number(2));
-        let guard = terrane_base::epoch::pin();
+        let guard = pin();
         let second = cell.load(&guard);
         cell.replace(number(3));
         assert_eq!((first.check(1), second.check(2), cell.load(&guard).check(3)), (1, 2, 3));
         drop(guard);
         until_gone(&gone, 1);
-        let third = cell.share(&terrane_base::epoch::pin());
+        let third = cell.share(&pin());
         drop((cell, again));
         assert_eq!((first.check(1), third.check(3)), (1, 3));
-        assert_eq!(gone.load(Ordering::Relaxed), 1, "of the second alone nobody has a count");
+        assert_eq!(gone.load(Ordering::Relaxed), 1, "of the second alone no thread has a count");
         drop((first, third));
         until_gone(&gone, 3);
     }
@@ -158,7 +159,7 @@ mod tests {
                 threads.spawn(|| {
                     let (mut last, mut kept) = (0, None);
                     while last < VALUES {
-                        let guard = terrane_base::epoch::pin();
+                        let guard = pin();
                         last = cell.load(&guard).check(last);
                         let shared = cell.share(&guard);
                         drop(guard);
