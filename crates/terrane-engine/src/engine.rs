@@ -193,8 +193,8 @@ impl Relief for Engine {
         self.background.scheduler.inspect(Schedule::newest_piece)
     }
 
-    fn is_idle(&self) -> bool {
-        self.has_nothing_to_do(&self.background.scheduler.copy_for([]))
+    fn frees_nothing(&self) -> bool {
+        self.frees_no_memory(&self.background.scheduler.copy_for([]))
     }
 
     fn memory_failure(&self, seen: u64) -> Option<Error> {
