@@ -1,13 +1,13 @@
-//! Writes that are held back, on a clock that only waiting threads move.
+//! Writes that are held back, on a clock that only waiting threads move. The background runs in steps, on the
+//! thread of the waiting caller.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_base::env::{Clock, Env, Joiner, SleepClock, Spawn, Step, Stepper};
+use terrane_base::env::{Clock, Env, SleepClock, SteppedSpawn};
 use terrane_base::options::Options;
-use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::Ordering;
-use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
+use terrane_base::{Batch, Error, Kind, SeqNo, TableId};
 use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk};
 
 use super::*;
@@ -17,50 +17,6 @@ use crate::observe::job_kind::JobKind;
 use crate::read::scan::Bounds;
 use crate::txn::ingest_guard::Span;
 use crate::txn::{Concurrency, Transaction, TransactionOptions};
-
-type Loop = Box<dyn FnMut() -> Step + Send>;
-
-/// The background in steps, on the thread of the waiting caller; time passes when it has nothing to do.
-#[derive(Default)]
-struct Steps {
-    clock: Arc<SleepClock>,
-    loops: Mutex<Vec<Loop>>,
-}
-
-impl std::fmt::Debug for Steps {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Steps")
-    }
-}
-
-impl Spawn for Steps {
-    fn spawn(&self, name: &str, _body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn Joiner>> {
-        Err(Error::invalid(format!("there are no threads: {name}")))
-    }
-
-    fn parallelism(&self) -> usize {
-        1
-    }
-
-    fn stepper(&self) -> Option<&dyn Stepper> {
-        Some(self)
-    }
-}
-
-impl Stepper for Steps {
-    fn add(&self, _name: &str, step: Loop) {
-        self.loops.lock().push(step);
-    }
-
-    fn pass(&self, patience: Duration) {
-        let mut loops = std::mem::take(&mut *self.loops.lock());
-        let steps: Vec<Step> = loops.iter_mut().map(|step| step()).collect();
-        self.loops.lock().append(&mut loops);
-        if !steps.contains(&Step::Worked) {
-            self.clock.sleep(patience);
-        }
-    }
-}
 
 fn open() -> (Arc<SleepClock>, Arc<Engine>) {
     open_with(&Options::default())
@@ -74,7 +30,7 @@ fn open_with(options: &Options) -> (Arc<SleepClock>, Arc<Engine>) {
 fn open_on(disk: Arc<dyn Disk>, options: &Options) -> (Arc<SleepClock>, Arc<Engine>) {
     let clock = Arc::new(SleepClock::default());
     let options = Options { memory_bytes: 16 << 20, ..options.clone() };
-    let spawn = Arc::new(Steps { clock: clock.clone(), ..Steps::default() });
+    let spawn = Arc::new(SteppedSpawn::new(clock.clone()));
     let env = Env { clock: clock.clone(), spawn, ..Env::real() };
     let engine = Engine::open_on(disk, Path::new("/db"), &options, env).expect("opens");
     engine.set_background_paused(true);
