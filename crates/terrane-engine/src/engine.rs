@@ -148,7 +148,7 @@ impl Engine {
         self.events.close(self.instance);
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
         if terrane_base::assertion::VERIFY || cfg!(debug_assertions) {
-            self.memory.recount_tables(&self.shared, || self.finds_all_levels());
+            self.shared.recount(|| self.finds_all_levels());
         }
         self.lock.lock().take();
         epoch_cell::forget_garbage();
