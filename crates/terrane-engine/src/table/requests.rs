@@ -79,6 +79,9 @@ impl Table {
             match step(&request.range) {
                 RangeStep::Job(spec) => {
                     served.job = Some(JobSpec { request: Some(request.number), ..*spec });
+                    if takes_out && terrane_base::planted!(EndRequestAtJob) {
+                        requests.waiting.remove(at);
+                    }
                     break;
                 }
                 RangeStep::Busy => break,

@@ -1,22 +1,24 @@
 //! What all tables of a catalog hold together, as running sums, and which of them changed: nothing that asks
 //! for them looks at the tables.
 //!
-//! * Bytes of the indexes in all read views: each piece of memory is added when an index takes it, and an
-//!   index that is no longer in its view leaves the sum.
-//! * The part of each table: bytes of its levels, of its records in memory, and of what waits behind a flush.
-//!   1. A table notes its part when its view is replaced, and its writers note it again when the active
-//!   memtable has grown by a grain; 2. the difference goes into the sums; 3. a reader of a sum loads one
-//!   number. The same steps note the table in the sets of tables in which work may be due
-//!   ([`crate::table::due`]), and a table whose levels or options changed is listed once, for the next look
-//!   at what its levels owe.
+//! Bytes of the indexes in all read views: each piece of memory is added when an index takes it, and an index
+//! that is no longer in its view leaves the sum.
+//!
+//! The part of each table (bytes of its levels, of its records in memory, and of what waits behind a flush):
+//! 1. A table notes its part when its view is replaced, and its writers note it again when the active
+//!    memtable has grown by a grain.
+//! 2. The difference goes into the sums, and the table into the sets of tables in which work may be due
+//!    ([`crate::table::due`]). A table whose levels or options changed is listed once, for the next look at
+//!    what its levels owe.
+//! 3. A reader of a sum loads one number.
 //!
 //! Invariants: a sum is the sum of the parts that were noted last, over the tables of the catalog. A part is
-//! less than a grain behind the table, and never behind in whether the table has records in memory, nor in
-//! the oldest segment of these: a writer looks whether its memtable has been noted with this segment or an
-//! older one ([`Memtable::is_noted`]), and notes it before its records become visible if not. A memtable
-//! that is noted stays so as long as the view has it, and no new view takes it out of the note, so a writer
-//! that finds it noted is right, however old its view is. No write waits here as a rule: numbers that seldom
-//! change say whether there is anything to note.
+//! less than a grain behind the table. It is not behind in whether the table has visible records in memory,
+//! nor in their oldest segment: a writer that finds that its memtable was not noted with its segment or an
+//! older one ([`Memtable::is_noted`]) notes the table before its records become visible. A memtable that was
+//! noted stays noted, and the part covers it as long as the view has it, so it does not matter how old the
+//! view of the writer is. No write waits here as a rule: numbers that seldom change say whether there is
+//! anything to note.
 
 use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};

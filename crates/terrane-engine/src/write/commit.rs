@@ -130,8 +130,9 @@ impl Engine {
                 match view.memtable_for(seq) {
                     Some(memtable) => {
                         index::insert(memtable, placed.segment, placed.offset + at, seq);
-                        is_unnoted |=
-                            !memtable.is_noted(placed.segment.id) || !Arc::ptr_eq(memtable, &view.active);
+                        let is_noted =
+                            memtable.is_noted(placed.segment.id) || terrane_base::planted!(MissFirstRecord);
+                        is_unnoted |= !is_noted || !Arc::ptr_eq(memtable, &view.active);
                     }
                     None => assert!(table.is_dropped(), "memtables are kept until their numbers are visible"),
                 }
