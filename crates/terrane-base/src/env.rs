@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use crate::{Error, Result, rng};
 
+mod stepped;
+pub use stepped::SteppedSpawn;
+
 /// Time as the engine sees it.
 pub trait Clock: Send + Sync + Debug {
     /// Time since an arbitrary fixed moment; never goes back.

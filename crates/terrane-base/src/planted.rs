@@ -63,6 +63,9 @@ bugs! {
     PopUnmergedMemtable: "memory: what leaves it", "settle takes a memtable out of the read view though its merge was cancelled on the way; the ledger refuses it", "terrane-engine terrane_engine a_cancelled_merge";
     ForgetGenerationBeforeEdit: "memory: what leaves it", "a flush takes its generation out of the read view before the edit of its last step is appended; the ledger refuses it", "terrane-engine terrane_engine a_flush_hands_on";
     LoseFlushTail: "memory: what leaves it", "a flush is at its end one entry before the end of its generation; the count of entries refuses it", "terrane-engine terrane_engine a_flush_hands_on";
+    MissChangedTable: "looks for work: changed tables are found", "a table whose levels, options or requests changed is not put in the set of those that a look for work visits", "terrane-engine terrane_engine a_look_for_work";
+    MissFirstRecord: "trims: tables with records are known", "a writer does not note a table whose memtable takes its first record of a segment", "terrane-engine terrane_engine the_first_record_behind";
+    EndRequestAtJob: "requests for compactions: when done", "a request counts as fulfilled once its first job is chosen", "terrane-engine terrane_engine a_request_is_served";
     FlushWaitsForNothing: "flush: which callers wait", "a caller that requests a flush waits for a memtable that begins at or below the number, though all up to it is flushed, and no flush is due for that", "terrane-engine terrane_engine a_flush_of_nothing";
     WaitUnderSchedule: "pause: no lock while work stands", "a flush that waits for a busy level 1 stands under the scheduler's lock while it is paused", "terrane-engine terrane_engine who_ends_a_pause";
     DropTombstone: "merge: deletes", "a delete is dropped above older data", "terrane-compaction suite merge::deletes_stay_above";
@@ -101,6 +104,7 @@ bugs! {
     ForgetLostSegment: "recovery: link segments", "a lost first segment is passed over", "terrane-journal hostile no_segment_is_ever_skipped";
     IgnoreRecordedEnd: "recovery: judge the end", "damage in front of a recorded end is accepted", "terrane-journal hostile a_recorded_end_holds";
     RetryDamagedWork: "degradation: damage", "a compaction that met damage is tried again and again", "terrane-engine suite degradation::a_compaction_that_meets";
+    OldVersionWins: "repair: the newest version counts", "of the versions of a key that lie in extents without known levels, a repair copies the oldest one", "terrane-engine suite repair::without_a_manifest_the_newest";
     SilentRepair: "repair: losses are reported", "what a repair cannot read of journal and manifest is not reported", "terrane-engine suite repair::a_flipped_bit";
     FoldTwice: "merges: operands in two places", "an operand that lies in two places counts twice", "terrane-base merging an_operand_in_two_places_counts_once";
     DropOperands: "merges: what is older counts", "the index drops operands that newer ones lie over", "terrane suite merge_operators::every_way_of_reading";
@@ -182,6 +186,7 @@ bugs! {
     NameUnsettledBackup: "backup: the manifest comes last", "a backup has its manifest before its objects are durable", "terrane-engine suite backup::a_cut_at_any_call";
     CollectSharedObjects: "backup: shared objects", "removing a backup removes what others need", "terrane-engine suite backup::shared_objects_are_copied_once_and_kept_while_a_backup_needs_them";
     BelieveBackupObject: "backup: every object is checked", "a restore believes objects whose checksum is wrong", "terrane-engine suite backup::refused::no_flipped_byte";
+    BackUpFreedSlots: "backup of a view: no wrong bytes", "a backup of a view takes in what lies in the slots of an extent that the writer has freed", "terrane-engine suite backup::views::a_view_makes_a_backup";
     FollowInPlace: "follower: views do not change", "a view reads journal segments in place, where the primary writes them", "terrane-engine suite follow::a_view_stays";
     BelieveGoneExtent: "follower: what is gone is said to be", "what the primary gave up is reported as damage", "terrane-engine suite follow::extents_that_the_primary_removed_are_refused_and_never_read_wrongly";
     RestoreKeepsId: "backup: a database of its own", "a restored database has the id of its source", "terrane-engine suite backup::a_backup_is_restored";

@@ -164,6 +164,7 @@ impl Bench {
         let output = OutputSettings { compression, ..OutputSettings::new(&self.limits, false) };
         JobSpec {
             kind: JobKind::Level,
+            request: None,
             table: TableId(1),
             inputs,
             target: Place::Level(2),

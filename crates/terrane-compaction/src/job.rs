@@ -124,6 +124,8 @@ pub struct Grandparent {
 pub struct JobSpec {
     /// The reason.
     pub kind: JobKind,
+    /// The number of the caller's request that the job is a step of, if it is one.
+    pub request: Option<u64>,
     /// For which table.
     pub table: TableId,
     /// The extents to replace, newest first.

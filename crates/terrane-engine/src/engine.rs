@@ -147,7 +147,7 @@ impl Engine {
         self.events.close(self.instance);
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
         if terrane_base::assertion::VERIFY || cfg!(debug_assertions) {
-            self.memory.recount_tables(&self.shared, || self.finds_all_levels());
+            self.shared.recount(|| self.finds_all_levels());
         }
         self.lock.lock().take();
         terrane_base::epoch::forget_garbage();
@@ -192,8 +192,8 @@ impl Relief for Engine {
         self.background.scheduler.inspect(Schedule::newest_piece)
     }
 
-    fn is_idle(&self) -> bool {
-        self.has_nothing_to_do(&self.background.scheduler.copy_for([]))
+    fn frees_nothing(&self) -> bool {
+        self.frees_no_memory(&self.background.scheduler.copy_for([]))
     }
 
     fn memory_failure(&self, seen: u64) -> Option<Error> {

@@ -37,6 +37,9 @@ use crate::readers::feed_waiters::FeedWaiters;
 use crate::table::Table;
 use crate::table::catalog::Catalog;
 
+/// Looks until a recount must agree.
+const RECOUNTS: u32 = 100_000;
+
 /// See the head of the file. Everything is reached through shared references.
 pub struct Shared {
     /// Tells it from every other opened database of this process, at any time; from 1.
@@ -96,6 +99,29 @@ pub struct Shared {
 pub type SharedRef = Arc<dyn Deref<Target = Shared> + Send + Sync>;
 
 impl Shared {
+    /// Counts the running sums over the tables again, table by table, and compares tables and manifest.
+    /// Requires: no work runs in the background.
+    ///
+    /// # Panics
+    /// If a sum differs from the count, or a table from the manifest.
+    pub(crate) fn recount(&self, finds_all_levels: impl Fn() -> bool) {
+        let _change = self.catalog.change();
+        // A writer that is refused by now may still be in the middle of a memtable.
+        let agree = (0..RECOUNTS).any(|turn| {
+            let agree = self.catalog.recount().is_ok() && finds_all_levels();
+            if !agree {
+                terrane_base::sync::spin(turn);
+            }
+            agree
+        });
+        assert!(agree, "{:?}; a look finds all levels: {}", self.catalog.recount(), finds_all_levels());
+        // A follower is behind the manifest.
+        if !self.options.read_only {
+            let difference = self.catalog.difference(&self.manifest.state());
+            assert!(difference.is_none(), "{difference:?}");
+        }
+    }
+
     /// The options in force, with derived sizes filled in.
     #[must_use]
     pub fn options(&self) -> &Options {

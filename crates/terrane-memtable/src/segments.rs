@@ -39,6 +39,8 @@ pub(crate) struct SegmentTable {
     /// Stored with Release after the entry, loaded with Acquire before it.
     count: AtomicU32,
     growing: Mutex<()>,
+    /// The oldest segment that the owner has noted; `u64::MAX` for none. Only falls.
+    noted: AtomicU64,
 }
 
 type Bucket = Box<[OnceLock<Box<Pinned>>]>;
@@ -61,7 +63,18 @@ impl SegmentTable {
             buckets: std::array::from_fn(|_| OnceLock::new()),
             count: AtomicU32::new(0),
             growing: Mutex::new(()),
+            noted: AtomicU64::new(u64::MAX),
         }
+    }
+
+    #[inline]
+    pub(crate) fn is_noted(&self, id: SegmentId) -> bool {
+        // Acquire: pairs with the release in `note`; what the owner noted before is seen.
+        self.noted.load(Ordering::Acquire) <= id.0
+    }
+
+    pub(crate) fn note(&self, oldest: SegmentId) {
+        self.noted.fetch_min(oldest.0, Ordering::Release);
     }
 
     /// The index of a segment, which is kept alive from now on.

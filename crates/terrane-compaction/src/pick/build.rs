@@ -78,6 +78,7 @@ impl<'a> Picker<'a> {
         let grandparents = if is_gather { Vec::new() } else { self.grandparents(&draft, &range) };
         let spec = JobSpec {
             kind: draft.kind,
+            request: None,
             table: self.shape.table,
             inputs: inputs.map(input).collect(),
             target: Place::Level(draft.target),

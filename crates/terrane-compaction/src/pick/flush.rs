@@ -77,6 +77,7 @@ pub fn plan_dump(shape: &TableShape<'_>, limits: &Limits, id: u64) -> JobSpec {
     debug_assert!(shape.runs.iter().all(|run| run.id < id), "runs are dumped in order");
     JobSpec {
         kind: JobKind::Dump,
+        request: None,
         table: shape.table,
         inputs: Vec::new(),
         target: Place::Run(id),

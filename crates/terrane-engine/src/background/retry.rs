@@ -91,6 +91,11 @@ impl Failures {
         self.failed.keys().any(|(kind, _)| kinds.has(*kind))
     }
 
+    /// Whether this work failed and has not succeeded since.
+    pub(crate) fn is_failing(&self, subject: Subject) -> bool {
+        self.failed.contains_key(&subject)
+    }
+
     /// Somebody asks by name for work that `is_meant`: what waits to be tried again is tried at once, and so
     /// is what fails that began before. `newest` is the number of the newest piece of work.
     pub(crate) fn ask(&mut self, newest: u64, is_meant: impl Fn(Subject) -> bool) {

@@ -14,13 +14,13 @@
 use std::sync::Arc;
 
 use terrane_base::env::Step;
-use terrane_base::{Error, Kind, verify};
+use terrane_base::{Error, Kind, TableId, verify};
 use terrane_compaction::JobControl;
 
 use crate::background::compaction::read_heavy::Adaptation;
 use crate::background::job::Job;
 use crate::engine::Engine;
-use crate::observe::job_kind::JobKinds;
+use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::observe::stats::add;
 use crate::table::due::Depth;
 use crate::table::stopped::Left;
@@ -183,6 +183,20 @@ impl Engine {
         schedule.is_idle()
             && !schedule.has_failures()
             && self.next_work(schedule, Depth::All, false, false).is_none()
+            && self.background.scheduler.is_unchanged(schedule)
+    }
+
+    /// Whether no job can be expected to free memory: as [`Engine::has_nothing_to_do`], but for compactions
+    /// that keep failing. `schedule` is a copy, and is so still.
+    pub(crate) fn frees_no_memory(&self, schedule: &Schedule) -> bool {
+        let is_failing = |kind: JobKind, table: Option<TableId>| {
+            !JobKinds::MEMORY.has(kind) && schedule.failures.is_failing((kind, table))
+        };
+        schedule.runs_only(|running| is_failing(running.kind, running.table))
+            && !schedule.failures.has(JobKinds::MEMORY)
+            && self
+                .next_work(schedule, Depth::All, false, false)
+                .is_none_or(|job| is_failing(job.kind(), job.table()))
             && self.background.scheduler.is_unchanged(schedule)
     }
 }

@@ -71,8 +71,7 @@ impl Engine {
         self.append_edit(vec![create, EditOp::Flushed { table: id, seq: flushed }])?;
         let tree = Arc::new(Metasnapshot::new());
         let numbers = (flushed, first_seq);
-        let table =
-            Table::new((id, name.to_owned()), settings, sense, tree, numbers, self.memory.table_totals());
+        let table = Table::new((id, name.to_owned()), settings, sense, tree, numbers, self.catalog.sums());
         change.insert(table.clone());
         if name != HIDDEN_NAME {
             self.events.tell(|| Event::TableCreated(name.to_owned()));

@@ -40,7 +40,6 @@ use crate::memory::budget::Budget;
 use crate::memory::decide::{Inputs, Lease, Occasion, Shares, State, Traffic, WHOLE, decide, part_of};
 use crate::memory::writers::WriterMemory;
 use crate::table::settings::MemoryPlan;
-use crate::table::totals::TableTotals;
 
 /// Bytes that the cache gives up in one step: several times what writers take from one tick to the next.
 const STEP_BYTES: u64 = 2 << 20;
@@ -127,11 +126,6 @@ impl MemoryArbiter {
     /// Bytes of a row cache that gets `percent` of the cache's own share.
     pub(crate) fn row_cache_bytes(&self, percent: u64) -> u64 {
         self.plan().cache_bytes / 100 * percent
-    }
-
-    /// What all tables hold together.
-    pub(crate) fn table_totals(&self) -> &Arc<TableTotals> {
-        &self.writers.tables
     }
 
     /// Bytes that writers use: segments, the indexes over them, and what is kept of commits for transactions.

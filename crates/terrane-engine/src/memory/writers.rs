@@ -7,14 +7,14 @@ use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_journal::Journal;
 
-use crate::table::totals::TableTotals;
+use crate::table::sums::TableSums;
 
 /// See the [module](self).
 pub(crate) struct WriterMemory {
     /// Its segments.
     pub(crate) journal: Arc<dyn Journal>,
     /// The indexes over them.
-    pub(crate) tables: Arc<TableTotals>,
+    pub(crate) tables: Arc<TableSums>,
     /// Bytes of the window in which transactions look for conflicts.
     pub(crate) window_bytes: Arc<AtomicU64>,
 }

@@ -37,9 +37,9 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// A catalog of these tables.
-    pub fn new(tables: Vec<Arc<Table>>) -> Self {
-        let (mut slots, sums) = (Slots::new(), Arc::default());
+    /// A catalog of these tables, which were made with `sums`.
+    pub(crate) fn new(tables: Vec<Arc<Table>>, sums: Arc<TableSums>) -> Self {
+        let mut slots = Slots::new();
         for table in tables {
             table.join_sums(&sums);
             put(&mut slots, table);
@@ -87,13 +87,8 @@ impl Catalog {
     }
 
     /// Sums over all tables.
-    pub(crate) fn sums(&self) -> &TableSums {
+    pub(crate) fn sums(&self) -> &Arc<TableSums> {
         &self.sums
-    }
-
-    /// Whether what was noted of each table is what the table has. Requires: no writer, no job.
-    pub(crate) fn is_noted(&self) -> bool {
-        self.all().iter().all(|table| table.is_noted())
     }
 
     /// Walks all tables and says what differs from the manifest: a table that only one of them has, or one

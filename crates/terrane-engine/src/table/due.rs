@@ -1,6 +1,8 @@
 //! The tables in which work may be due: a worker that looks for work looks at these, never at all tables.
 //!
 //! * filled: has records in memory; ordered by the oldest segment of these.
+//! * behind: has records in memory; ordered by the first number of the oldest memtable or generation of these.
+//! * owing: its ledger owes records to the levels ([`crate::table::ledger`]). It does not rest on the view.
 //! * moving: has a full memtable, a frozen memtable or a generation.
 //! * asked: has requests for compactions that wait.
 //! * levels: its levels, its options or its requests changed, or it was opened, and no picker has found since
@@ -20,7 +22,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
 use terrane_base::sync::Mutex;
-use terrane_base::{SegmentId, TableId};
+use terrane_base::{SegmentId, SeqNo, TableId};
 
 use crate::table::Table;
 use crate::table::catalog::Catalog;
@@ -40,6 +42,8 @@ pub(crate) struct DueTables(Mutex<Sets>);
 #[derive(Debug, Default)]
 struct Sets {
     filled: BTreeSet<(SegmentId, TableId)>,
+    behind: BTreeSet<(SeqNo, TableId)>,
+    owing: BTreeSet<TableId>,
     moving: BTreeSet<TableId>,
     asked: BTreeSet<TableId>,
     levels: BTreeMap<TableId, u64>,
@@ -57,6 +61,7 @@ struct Sets {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InMemory {
     oldest_segment: Option<SegmentId>,
+    filled_from: Option<SeqNo>,
     is_moving: bool,
 }
 
@@ -65,14 +70,9 @@ impl InMemory {
     pub(crate) fn of(view: &ReadView, is_full: bool) -> InMemory {
         InMemory {
             oldest_segment: view.oldest_segment(),
+            filled_from: view.filled_from(),
             is_moving: is_full || !view.frozen.is_empty() || !view.generations.is_empty(),
         }
-    }
-
-    /// Whether a table that was noted as `self` and is `now` is found: a writer may have added records of an
-    /// older segment since, and may still do so.
-    pub(crate) fn finds(&self, now: &InMemory) -> bool {
-        self.is_moving == now.is_moving && self.oldest_segment.is_some() == now.oldest_segment.is_some()
     }
 }
 
@@ -109,7 +109,14 @@ impl DueTables {
             }
             if let Some(segment) = new.oldest_segment {
                 sets.filled.insert((segment, table));
+                sets.owing.insert(table);
             }
+        }
+        if old.filled_from != new.filled_from {
+            if let Some(seq) = old.filled_from {
+                assert!(sets.behind.remove(&(seq, table)), "a table is listed under what was noted");
+            }
+            sets.behind.extend(new.filled_from.map(|seq| (seq, table)));
         }
         match new.is_moving {
             true => sets.moving.insert(table),
@@ -122,7 +129,9 @@ impl DueTables {
         let mut sets = self.0.lock();
         sets.changes += 1;
         let stamp = sets.changes;
-        sets.levels.insert(table, stamp);
+        if !terrane_base::planted!(MissChangedTable) {
+            sets.levels.insert(table, stamp);
+        }
     }
 
     /// Notes whether a table has requests.
@@ -131,6 +140,16 @@ impl DueTables {
         match is_asked {
             true => sets.asked.insert(table),
             false => sets.asked.remove(&table),
+        };
+    }
+
+    /// Notes whether a table's ledger `owes` records. That is asked under the lock: a writer that adds the first
+    /// one meanwhile notes the table behind it.
+    pub(crate) fn note_owed(&self, table: TableId, owes: impl FnOnce() -> bool) {
+        let mut sets = self.0.lock();
+        match owes() {
+            true => sets.owing.insert(table),
+            false => sets.owing.remove(&table),
         };
     }
 
@@ -172,8 +191,8 @@ impl DueTables {
     /// nothing.
     pub(crate) fn forget(&self, table: TableId) {
         let mut locked = self.0.lock();
-        let Sets { moving, asked, levels, in_turn, scanned, used, stopped, .. } = &mut *locked;
-        for set in [moving, asked, in_turn, scanned, used, stopped] {
+        let Sets { owing, moving, asked, levels, in_turn, scanned, used, stopped, .. } = &mut *locked;
+        for set in [owing, moving, asked, in_turn, scanned, used, stopped] {
             set.remove(&table);
         }
         levels.remove(&table);
@@ -187,6 +206,13 @@ impl DueTables {
     /// The oldest segment that a table has records of in memory.
     pub(crate) fn oldest_segment(&self) -> Option<SegmentId> {
         self.0.lock().filled.first().map(|(segment, _)| *segment)
+    }
+
+    /// Whether another table than this one may have records numbered up to `seq` in memory.
+    pub(crate) fn others_are_behind(&self, table: TableId, seq: SeqNo) -> bool {
+        let sets = self.0.lock();
+        let mut others = sets.behind.iter().filter(|(_, other)| *other != table);
+        others.next().is_some_and(|(first, _)| *first <= seq)
     }
 
     /// The tables that were read or written since the last call.
@@ -255,6 +281,13 @@ impl Catalog {
     pub(crate) fn filled(&self) -> Vec<Arc<Table>> {
         let ids: BTreeSet<_> = self.due().0.lock().filled.iter().map(|(_, id)| *id).collect();
         self.worked(ids)
+    }
+
+    /// Tables whose ledgers owe records, also those whose background work has stopped.
+    pub(crate) fn owing(&self) -> Vec<Arc<Table>> {
+        let ids = self.due().0.lock().owing.clone();
+        let guard = terrane_base::epoch::pin();
+        ids.into_iter().filter_map(|id| self.get(id, &guard).cloned()).collect()
     }
 
     /// Of the tables with records in memory that `is_meant`, the one with the oldest segment.

@@ -134,6 +134,11 @@ impl Ledger {
         }
     }
 
+    /// Whether some records are owed to the levels.
+    pub(crate) fn owes_records(&self) -> bool {
+        self.owed.iter().any(|owed| owed.oldest_segment().is_some())
+    }
+
     /// Checks that no owed memtable has records in a segment up to `upto`.
     ///
     /// # Errors

@@ -14,7 +14,6 @@ mod stats;
 pub(crate) mod stopped;
 pub(crate) mod sums;
 pub(crate) mod tombstone_hint;
-pub(crate) mod totals;
 pub(crate) mod tree_shape;
 
 use std::sync::Arc;
@@ -37,9 +36,8 @@ use crate::table::semantics::TableSemantics;
 use crate::table::settings::TableSettings;
 use crate::table::skipped_versions::SkippedVersions;
 use crate::table::stopped::{Left, Stopped};
-use crate::table::sums::TablePart;
+use crate::table::sums::{TablePart, TableSums};
 use crate::table::tombstone_hint::TombstoneHint;
-use crate::table::totals::TableTotals;
 
 /// A table of an open database.
 pub struct Table {
@@ -52,8 +50,8 @@ pub struct Table {
     /// What its records mean.
     pub sense: Arc<TableSemantics>,
     picture: EpochCell<ReadView>,
-    /// What all tables hold together.
-    totals: Arc<TableTotals>,
+    /// Sums over the tables of its catalog.
+    sums: Arc<TableSums>,
     /// The right to change the picture, and what the table owes to the levels.
     edit: Mutex<Ledger>,
     dropped: AtomicBool,
@@ -103,19 +101,18 @@ impl Table {
         sense: Arc<TableSemantics>,
         tree: Arc<Metasnapshot>,
         (flushed, first_seq): (SeqNo, SeqNo),
-        totals: &Arc<TableTotals>,
+        sums: &Arc<TableSums>,
     ) -> Arc<Table> {
-        let active = totals.new_memtable(first_seq, settings.memtable_filter, sense.collation());
+        let active = sums.new_memtable(first_seq, settings.memtable_filter, sense.collation());
         let ledger = Ledger::new(&active);
         let picture = ReadView { active, frozen: Vec::new(), generations: Vec::new(), tree };
-        totals.enter(&picture);
         Arc::new(Table {
             id,
             name,
             settings: RwLock::new(Arc::new(settings)),
             sense,
             picture: EpochCell::new(picture),
-            totals: totals.clone(),
+            sums: sums.clone(),
             edit: Mutex::new(ledger),
             dropped: AtomicBool::new(false),
             stopped: Stopped::default(),
@@ -146,7 +143,7 @@ impl Table {
 
     /// An empty memtable for records from `first_seq` on.
     pub(crate) fn new_memtable(&self, first_seq: SeqNo) -> Arc<Memtable> {
-        self.totals.new_memtable(first_seq, self.settings().memtable_filter, self.sense.collation())
+        self.sums.new_memtable(first_seq, self.settings().memtable_filter, self.sense.collation())
     }
 
     /// The current picture, alive while `guard` is.
@@ -286,8 +283,8 @@ impl TableEdit<'_> {
         // Both are kept: what leaves the sums has left the view.
         let (before, after) = (self.table.pinned(), next.clone());
         self.table.picture.replace(next);
-        self.table.totals.follow(&before, &after);
-        self.table.note_part();
+        self.table.follow_view(&before, &after);
+        self.table.note_due(|due, id| due.note_owed(id, || self.ledger.owes_records()));
         if !Arc::ptr_eq(&before.tree, &after.tree) {
             self.table.note_changed();
         }

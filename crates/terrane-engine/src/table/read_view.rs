@@ -125,6 +125,14 @@ impl ReadView {
         oldest.chain(self.generations.iter().filter_map(|generation| generation.oldest_segment())).min()
     }
 
+    /// The first number that the oldest source with records in memory takes.
+    pub(crate) fn filled_from(&self) -> Option<SeqNo> {
+        let memtables = std::iter::once(&self.active).chain(&self.frozen);
+        let filled = memtables.filter(|memtable| memtable.entry_count() > 0);
+        let memtables = filled.map(|memtable| memtable.first_seq());
+        memtables.chain(self.generations.iter().map(|generation| generation.first_seq())).min()
+    }
+
     /// Whether this and `other` have the very same parts.
     pub fn is_same(&self, other: &ReadView) -> bool {
         fn are_same<T>(left: &[Arc<T>], right: &[Arc<T>]) -> bool {

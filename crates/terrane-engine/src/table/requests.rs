@@ -1,12 +1,12 @@
 //! Requests of callers for the compaction of key ranges of a table.
 //!
 //! Steps: 1. a caller enters a request, and waits until it is fulfilled; 2. the worker that decides serves
-//! the first one, a job at a time; 3. each job notes its progress in the first request; 4. the worker takes a
-//! request out once its range needs no job.
+//! the first one, a job at a time; 3. each job carries the number of its request, and notes its progress there;
+//! 4. the worker takes a request out once its range needs no job.
 //!
 //! Invariants: a request is judged under the lock, so by levels that are no older than it. Only the worker
-//! that decides takes one out: another caller may not know of the job for it, which would then note its
-//! progress in the next request.
+//! that decides takes a fulfilled one out: another caller may not know of the job for it, which still runs. A
+//! request that its caller withdraws leaves at once; what its job notes later is noted nowhere.
 
 use std::collections::VecDeque;
 
@@ -78,7 +78,10 @@ impl Table {
             served.makes_shape = request.range.makes_shape();
             match step(&request.range) {
                 RangeStep::Job(spec) => {
-                    served.job = Some(*spec);
+                    served.job = Some(JobSpec { request: Some(request.number), ..*spec });
+                    if takes_out && terrane_base::planted!(EndRequestAtJob) {
+                        requests.waiting.remove(at);
+                    }
                     break;
                 }
                 RangeStep::Busy => break,
@@ -109,10 +112,12 @@ impl Table {
         self.note_due(|due, id| due.note_asked(id, !requests.waiting.is_empty()));
     }
 
-    /// Takes note of a requested job that was done.
+    /// Notes the progress of a finished job in the request that it is a step of, if that still waits.
     pub(crate) fn advance_request(&self, spec: &JobSpec) {
-        if let Some(first) = self.requests.lock().waiting.front_mut() {
-            first.range.advance(spec);
+        let mut requests = self.requests.lock();
+        let mut waiting = requests.waiting.iter_mut();
+        if let Some(request) = waiting.find(|request| Some(request.number) == spec.request) {
+            request.range.advance(spec);
         }
     }
 

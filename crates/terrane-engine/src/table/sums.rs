@@ -1,26 +1,34 @@
-//! Running sums over the tables of a catalog: what all tables have only in memory, and which of them changed,
-//! without a walk over them. [`crate::table::totals`] has the sums that follow each piece of memory; these
-//! follow records, which come with every write, and are noted by grains.
+//! What all tables of a catalog hold together, as running sums, and which of them changed: nothing that asks
+//! for them looks at the tables.
 //!
-//! Steps: 1. a table notes its part when its view is replaced, and its writers note it again when the active
-//! memtable has grown by a grain; 2. the difference goes into the sums of the catalog; 3. a reader of a sum
-//! loads one number. A table whose levels or options changed is also listed once, for the next look at what
-//! its levels owe. The sets of tables in which work may be due ([`crate::table::due`]) are noted by the same
-//! steps.
+//! Bytes of the indexes in all read views: each piece of memory is added when an index takes it, and an index
+//! that is no longer in its view leaves the sum.
+//!
+//! The part of each table (bytes of its levels, of its records in memory, and of what waits behind a flush):
+//! 1. A table notes its part when its view is replaced, and its writers note it again when the active
+//!    memtable has grown by a grain.
+//! 2. The difference goes into the sums, and the table into the sets of tables in which work may be due
+//!    ([`crate::table::due`]). A table whose levels or options changed is listed once, for the next look at
+//!    what its levels owe.
+//! 3. A reader of a sum loads one number.
 //!
 //! Invariants: a sum is the sum of the parts that were noted last, over the tables of the catalog. A part is
-//! less than a grain behind the table: writers note growth before their write ends, and a new view is noted
-//! by the step that installs it. No write waits here as a rule: a number that seldom changes says whether
-//! there is anything to note.
+//! less than a grain behind the table. It is not behind in whether the table has visible records in memory,
+//! nor in their oldest segment: a writer that finds that its memtable was not noted with its segment or an
+//! older one ([`Memtable::is_noted`]) notes the table before its records become visible. A memtable that was
+//! noted stays noted, and the part covers it as long as the view has it, so it does not matter how old the
+//! view of the writer is. No write waits here as a rule: numbers that seldom change say whether there is
+//! anything to note.
 
 use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use terrane_base::TableId;
 use terrane_base::sync::Mutex;
-use terrane_memtable::Memtable;
+use terrane_base::{Collation, SegmentId, SeqNo, TableId};
+use terrane_memtable::{IndexMemory, Memtable};
 
 use crate::table::Table;
+use crate::table::catalog::Catalog;
 use crate::table::due::{DueTables, InMemory};
 use crate::table::read_view::ReadView;
 
@@ -36,6 +44,8 @@ pub(crate) struct Amounts {
     pub(crate) filled_tables: u64,
     /// Bytes of memory behind the oldest generation of a table, which is being flushed or has room for more.
     pub(crate) behind_bytes: u64,
+    /// Bytes of the extents.
+    pub(crate) level_bytes: u64,
 }
 
 impl Amounts {
@@ -46,6 +56,16 @@ impl Amounts {
             filled_bytes: if is_filled { view.memory_bytes() } else { 0 },
             filled_tables: u64::from(is_filled),
             behind_bytes: view.behind_bytes(),
+            level_bytes: view.tree.totals().bytes,
+        }
+    }
+
+    fn plus(self, other: Amounts) -> Amounts {
+        Amounts {
+            filled_bytes: self.filled_bytes + other.filled_bytes,
+            filled_tables: self.filled_tables + other.filled_tables,
+            behind_bytes: self.behind_bytes + other.behind_bytes,
+            level_bytes: self.level_bytes + other.level_bytes,
         }
     }
 }
@@ -53,6 +73,8 @@ impl Amounts {
 /// Sums over the tables of a catalog, and the tables whose levels changed.
 #[derive(Debug, Default)]
 pub(crate) struct TableSums {
+    index: Arc<IndexMemory>,
+    level_bytes: AtomicU64,
     filled_bytes: AtomicU64,
     filled_tables: AtomicU64,
     behind_bytes: AtomicU64,
@@ -71,7 +93,29 @@ impl TableSums {
             filled_bytes: load(&self.filled_bytes),
             filled_tables: load(&self.filled_tables),
             behind_bytes: load(&self.behind_bytes),
+            level_bytes: load(&self.level_bytes),
         }
+    }
+
+    /// Bytes of memory that the indexes in all read views take.
+    #[inline]
+    pub(crate) fn index_bytes(&self) -> u64 {
+        self.index.bytes()
+    }
+
+    /// Bytes of the extents of all tables.
+    pub(crate) fn level_bytes(&self) -> u64 {
+        self.level_bytes.load(Ordering::Relaxed)
+    }
+
+    /// An empty memtable whose index is in the sum as long as a read view has it.
+    pub(crate) fn new_memtable(
+        &self,
+        first_seq: SeqNo,
+        has_filter: bool,
+        collation: &Collation,
+    ) -> Arc<Memtable> {
+        Memtable::counted(first_seq, has_filter, collation, &self.index)
     }
 
     /// The tables in which work may be due.
@@ -105,6 +149,7 @@ impl TableSums {
         turn(&self.filled_bytes, old.filled_bytes, new.filled_bytes);
         turn(&self.filled_tables, old.filled_tables, new.filled_tables);
         turn(&self.behind_bytes, old.behind_bytes, new.behind_bytes);
+        turn(&self.level_bytes, old.level_bytes, new.level_bytes);
     }
 }
 
@@ -120,8 +165,8 @@ pub(crate) struct TablePart {
 
 #[derive(Debug, Default)]
 struct Noted {
-    /// The sums of the catalog that the table is in.
-    sums: Option<Arc<TableSums>>,
+    /// Whether the table is in its catalog, and so in the sums.
+    is_listed: bool,
     amounts: Amounts,
     in_memory: InMemory,
 }
@@ -130,18 +175,24 @@ impl Table {
     /// Adds the table to the sums of its catalog.
     pub(crate) fn join_sums(&self, sums: &Arc<TableSums>) {
         let mut noted = self.part.noted.lock();
-        assert!(noted.sums.is_none(), "a table is in one catalog");
-        noted.sums = Some(sums.clone());
+        assert!(!noted.is_listed && Arc::ptr_eq(&self.sums, sums), "a table is in one catalog");
+        noted.is_listed = true;
         self.passed.join(sums, self.id);
         self.note_locked(&mut noted);
         drop(noted);
+        if self.is_stopped() {
+            self.note_due(DueTables::note_stopped);
+        }
         sums.list(self.id);
     }
 
     /// Takes the table out of the sums.
     pub(crate) fn leave_sums(&self) {
         let mut noted = self.part.noted.lock();
-        let Some(sums) = noted.sums.take() else { return };
+        if !std::mem::take(&mut noted.is_listed) {
+            return;
+        }
+        let sums = &self.sums;
         sums.turn(&std::mem::take(&mut noted.amounts), &Amounts::default());
         sums.due.turn(self.id, &std::mem::take(&mut noted.in_memory), &InMemory::default());
         sums.list(self.id);
@@ -150,8 +201,8 @@ impl Table {
 
     /// Notes something of the table in the sets of its catalog.
     pub(crate) fn note_due(&self, note: impl FnOnce(&DueTables, TableId)) {
-        if let Some(sums) = &self.part.noted.lock().sums {
-            note(&sums.due, self.id);
+        if self.part.noted.lock().is_listed {
+            note(&self.sums.due, self.id);
         }
     }
 
@@ -162,20 +213,26 @@ impl Table {
 
     /// Lists the table for the next look at what its levels owe.
     pub(crate) fn note_changed(&self) {
-        if let Some(sums) = &self.part.noted.lock().sums {
-            sums.list(self.id);
+        if self.part.noted.lock().is_listed {
+            self.sums.list(self.id);
         }
+    }
+
+    /// Follows a change of the view from `before`: an index that is gone leaves the sum. Requires: the table's
+    /// edit is held.
+    pub(crate) fn follow_view(&self, before: &ReadView, after: &ReadView) {
+        for index in before.indexes() {
+            if !after.indexes().any(|one| Arc::ptr_eq(one, index)) {
+                index.leave_sum();
+            }
+        }
+        self.note_part();
     }
 
     /// Notes anew what the table has.
     pub(crate) fn note_part(&self) {
-        self.note_part_again();
-        self.note_used();
-    }
-
-    /// The same, though nothing has changed by this call's caller.
-    pub(crate) fn note_part_again(&self) {
         self.note_locked(&mut self.part.noted.lock());
+        self.note_used();
     }
 
     /// Lists the table for the next look at the loads.
@@ -217,25 +274,23 @@ impl Table {
     }
 
     fn note_locked(&self, noted: &mut Noted) {
-        let Some(sums) = &noted.sums else { return };
+        if !noted.is_listed {
+            return;
+        }
         let guard = terrane_base::epoch::pin();
         let view = self.picture(&guard);
-        self.set_looks(&view.active);
+        // Both before the amounts are taken: growth after that is noted by its writer.
+        self.part.record_look.store(view.active.record_bytes() + RECORD_GRAIN_BYTES, Ordering::Relaxed);
+        let taken_in = unnoted(view);
         let amounts = Amounts::of(view);
-        sums.turn(&noted.amounts, &amounts);
+        self.sums.turn(&noted.amounts, &amounts);
         noted.amounts = amounts;
         let now = InMemory::of(view, self.is_full());
-        sums.due.turn(self.id, &noted.in_memory, &now);
+        self.sums.due.turn(self.id, &noted.in_memory, &now);
         noted.in_memory = now;
         self.part.filled_bytes.store(amounts.filled_bytes, Ordering::Relaxed);
-    }
-
-    /// Sets when the table is noted again. Before its amounts are taken: growth after that is noted by its
-    /// writer.
-    fn set_looks(&self, active: &Memtable) {
-        let record_bytes = active.record_bytes();
-        let grain = if record_bytes == 0 { 1 } else { RECORD_GRAIN_BYTES };
-        self.part.record_look.store(record_bytes + grain, Ordering::Relaxed);
+        // A writer that finds its memtable noted relies on the sets.
+        taken_in.into_iter().for_each(|(memtable, oldest)| memtable.set_noted(oldest));
     }
 
     /// What was noted last of the bytes of its records in memory and their indexes.
@@ -243,9 +298,9 @@ impl Table {
         self.part.filled_bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether what was noted last is what the table has, but for growth within a grain. Requires: no writer,
-    /// no job.
-    pub(crate) fn is_noted(&self) -> bool {
+    /// What was noted last, if that is what the table has, but for growth within a grain. Requires: no
+    /// writer, no job.
+    fn recounted(&self) -> Option<Amounts> {
         let noted = self.part.noted.lock();
         let guard = terrane_base::epoch::pin();
         let view = self.picture(&guard);
@@ -257,7 +312,39 @@ impl Table {
         let is_near = left_out.is_some_and(|bytes| bytes <= grain || !view.frozen.is_empty());
         let are_equal = noted.amounts.filled_tables == now.filled_tables
             && noted.amounts.behind_bytes <= now.behind_bytes
-            && noted.in_memory.finds(&InMemory::of(view, self.is_full()));
-        noted.sums.is_none() || is_near && are_equal
+            && noted.amounts.level_bytes == now.level_bytes
+            && noted.in_memory == InMemory::of(view, self.is_full());
+        (noted.is_listed && is_near && are_equal).then_some(noted.amounts)
     }
 }
+
+/// Memtables of a view that have records in an older segment than was noted of them, with that segment.
+fn unnoted(view: &ReadView) -> Vec<(&Memtable, SegmentId)> {
+    let memtables = std::iter::once(&view.active).chain(&view.frozen);
+    let filled = memtables.filter(|memtable| memtable.entry_count() > 0);
+    let with_oldest = filled.filter_map(|memtable| Some((&**memtable, memtable.oldest_segment()?)));
+    with_oldest.filter(|(memtable, oldest)| !memtable.is_noted(*oldest)).collect()
+}
+
+impl Catalog {
+    /// Counts the sums again, table by table. Requires: no writer, no job.
+    ///
+    /// # Errors
+    /// Says which sum differs, or of which table something else was noted than it has.
+    pub(crate) fn recount(&self) -> Result<(), String> {
+        let tables = self.all();
+        let mut parts = Amounts::default();
+        for table in &tables {
+            let part = table.recounted();
+            parts = parts
+                .plus(part.ok_or_else(|| format!("of table {:?} is noted: {:?}", table.name, table.part))?);
+        }
+        let index_bytes: u64 = tables.iter().map(|table| table.pinned().index_bytes()).sum();
+        let counted = (index_bytes, parts);
+        let sums = (self.sums().index_bytes(), self.sums().now());
+        if counted == sums { Ok(()) } else { Err(format!("counted {counted:?}, the sums say {sums:?}")) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -116,21 +116,23 @@ impl Engine {
         let mut at = 0;
         let mut seq = placed.first_seq;
         let mut last: Option<&Arc<Table>> = None;
-        // Whether a frozen memtable of `last` has grown: growth is looked for in active ones only.
-        let mut has_frozen_grown = false;
+        // Whether `last` is to be noted: growth is looked for in active memtables that are noted.
+        let mut is_unnoted = false;
         while at < bytes.len() {
             let header = Header::decode(&bytes[at..]).expect("a batch holds whole records");
             // A table that was dropped meanwhile takes no record; recovery leaves it out as well.
             if let Some(table) = self.catalog.get(header.table, &guard) {
                 if let Some(before) = last.filter(|before| !Arc::ptr_eq(before, table)) {
-                    self.note_written(before, std::mem::take(&mut has_frozen_grown), &guard);
+                    self.note_written(before, std::mem::take(&mut is_unnoted), &guard);
                 }
                 last = Some(table);
                 let view = table.picture(&guard);
                 match view.memtable_for(seq) {
                     Some(memtable) => {
                         index::insert(memtable, placed.segment, placed.offset + at, seq);
-                        has_frozen_grown |= !Arc::ptr_eq(memtable, &view.active);
+                        let is_noted =
+                            memtable.is_noted(placed.segment.id) || terrane_base::planted!(MissFirstRecord);
+                        is_unnoted |= !is_noted || !Arc::ptr_eq(memtable, &view.active);
                     }
                     None => assert!(table.is_dropped(), "memtables are kept until their numbers are visible"),
                 }
@@ -140,13 +142,13 @@ impl Engine {
         }
         debug_assert!(at == bytes.len(), "the last record ends with its batch");
         if let Some(table) = last {
-            self.note_written(table, has_frozen_grown, &guard);
+            self.note_written(table, is_unnoted, &guard);
         }
     }
 
     #[inline]
-    fn note_written(&self, table: &Table, has_frozen_grown: bool, guard: &Guard) {
-        if has_frozen_grown {
+    fn note_written(&self, table: &Table, is_unnoted: bool, guard: &Guard) {
+        if is_unnoted {
             table.note_part();
         }
         let active = &table.picture(guard).active;

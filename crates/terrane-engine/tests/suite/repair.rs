@@ -360,3 +360,25 @@ fn range_deletes_hide_by_their_numbers_when_the_manifest_is_lost() {
     assert!(found == expected, "{report:#?}");
     assert!(report.unlisted_extents >= 3, "{report:#?}");
 }
+
+/// Each of three overflow runs has other versions of the same keys, and the journal has none of them.
+#[test]
+fn without_a_manifest_the_newest_of_many_versions_counts() {
+    let disk = MemDisk::new();
+    let engine = open(disk.clone(), &small_options()).unwrap();
+    engine.set_background_paused(true);
+    let table = engine.catalog().require("default").unwrap();
+    for round in 0..3u64 {
+        for number in (0..50 - 10 * round).map(|number| number * (round + 1)) {
+            let (key, value) = (format!("key{number:04}"), format!("{round}.{number}"));
+            engine.put(TableId::DEFAULT, key.as_bytes(), value.as_bytes(), false).unwrap();
+        }
+        engine.flush_to_run(&table).unwrap();
+    }
+    let expected = read_all(&engine);
+    engine.close().unwrap();
+    disk.remove(&manifest_of(&disk)).unwrap();
+    let (report, found) = repaired(&disk, "without a manifest");
+    assert!(found == expected, "{report:#?}");
+    assert_eq!((report.records, report.unlisted_extents), (0, 3), "{report:#?}");
+}

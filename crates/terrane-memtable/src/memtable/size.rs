@@ -1,7 +1,9 @@
-//! How much a memtable holds, and what its index takes of memory.
+//! How much a memtable holds, what its index takes of memory, and what its owner has noted of it.
 //!
 //! The account of the index's arena says what the index takes without a walk; in debug builds a memtable that
 //! goes checks it against its parts.
+
+use terrane_base::SegmentId;
 
 use super::Memtable;
 use crate::filter::KeyFilter;
@@ -43,6 +45,19 @@ impl Memtable {
         let ranges = self.range_deletes().map_or(0, RangeDeletes::memory_bytes);
         let list = self.list.as_ref().map_or(0, |list| list.bytes());
         self.tree.arena().chunk_bytes() + filter + ranges + list + size_of::<Self>() as u64
+    }
+
+    /// Whether the owner has noted that the memtable has records in a segment that is this one or older. Once
+    /// true it stays so.
+    #[must_use]
+    #[inline]
+    pub fn is_noted(&self, segment: SegmentId) -> bool {
+        self.segments.is_noted(segment)
+    }
+
+    /// Says that the owner has noted that the memtable has records, of which `oldest` is the oldest segment.
+    pub fn set_noted(&self, oldest: SegmentId) {
+        self.segments.note(oldest);
     }
 
     /// Takes the index out of the sum that it was made in: it is no part of its table any more.

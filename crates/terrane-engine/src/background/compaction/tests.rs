@@ -18,16 +18,21 @@ fn schedules() -> [Schedule; 2] {
     [Schedule::default(), deciding]
 }
 
+/// Brings what is in memory into level 1.
+fn flush(engine: &Engine, table: &Table) {
+    freeze(engine, table);
+    let control = Arc::new(engine.new_control());
+    engine.settle(table, &control).expect("settles");
+    FlushJob { engine, table, control: &control }.run().expect("flushes");
+}
+
 /// A worker may have loaded the levels of a table before the caller's flush changed them.
 #[test]
 fn a_request_is_served_by_levels_that_are_no_older_than_it() {
     let (engine, table) = open();
     let candidate = Candidate { table: table.clone(), stamp: None, tree: table.pinned().tree };
     put(&engine, "k", 10);
-    freeze(&engine, &table);
-    let control = Arc::new(engine.new_control());
-    engine.settle(&table, &control).expect("settles");
-    FlushJob { engine: &engine, table: &table, control: &control }.run().expect("flushes");
+    flush(&engine, &table);
     assert!(candidate.tree.levels.is_empty() && !table.pinned().tree.levels.is_empty());
     let number = request(&table);
     for schedule in schedules() {
@@ -50,5 +55,34 @@ fn only_the_worker_that_decides_takes_a_request_out() {
     assert_eq!(is_compacted(), [false, false]);
     assert!(engine.pick_for(&candidate, &[], &deciding, false).is_none());
     assert_eq!(is_compacted(), [true, true]);
+    engine.close().expect("closes");
+}
+
+/// The caller of the first request gives it up while its job runs: that job has rewritten nothing for the
+/// second request, which came later.
+#[test]
+fn a_job_of_a_withdrawn_request_is_no_progress_of_the_next_one() {
+    let (engine, table) = open();
+    put(&engine, "k", 10);
+    flush(&engine, &table);
+    let [_, deciding] = schedules();
+    let next_job = || {
+        let candidate = Candidate { table: table.clone(), stamp: None, tree: table.pinned().tree };
+        engine.pick_for(&candidate, &[], &deciding, false)
+    };
+    let run = |spec: &JobSpec| {
+        let control = Arc::new(engine.new_control());
+        CompactionJob { engine: &engine, table: &table, spec, control: &control }.run().expect("compacts");
+    };
+    let (first, second) = (request(&table), request(&table));
+    let of_first = next_job().expect("level 1 is to be rewritten");
+    assert_eq!(of_first.request, Some(first));
+    table.withdraw_request(first);
+    run(&of_first);
+    let of_second = next_job().expect("nothing was rewritten for this one");
+    assert_eq!(of_second.request, Some(second));
+    run(&of_second);
+    assert_eq!(next_job(), None);
+    assert!(table.is_compacted(second));
     engine.close().expect("closes");
 }

@@ -139,14 +139,7 @@ impl Engine {
     /// up to `seq` may be installed before the journal is durable that far: whatever a loss of power leaves,
     /// the records that are kept are those up to a number.
     fn others_are_behind(&self, table: &Table, seq: SeqNo) -> bool {
-        let others = self.catalog.all().into_iter().filter(|other| other.id != table.id);
-        others.map(|other| other.pinned()).any(|picture| {
-            let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
-            memtables
-                .filter(|memtable| memtable.entry_count() > 0)
-                .any(|memtable| memtable.first_seq() <= seq)
-                || picture.generations.iter().any(|generation| generation.first_seq() <= seq)
-        })
+        self.catalog.sums().due().others_are_behind(table.id, seq)
     }
 
     /// Makes the journal durable up to `seq`, for an edit to say so. Extents are durable when they are
@@ -292,7 +285,7 @@ impl FlushJob<'_> {
             engine.throttle.note_flush(generation.record_bytes(), engine.env.clock.now() - started);
         }
         engine.store.reclaim()?;
-        // Memory comes back by it. It looks at all tables, so not where nothing comes back.
+        // Memory comes back by it. Its edit names all tables, so not where nothing comes back.
         if engine.is_trim_due() || engine.is_history_due() { engine.trim_segments() } else { Ok(()) }
     }
 

@@ -14,31 +14,20 @@ const HELD_SHARE: u64 = 8;
 const HELD_FACTOR: u64 = 4;
 
 impl Engine {
-    /// Whether there are segments that nothing needs, as far as tables have noted what they need.
+    /// Whether there are segments that nothing needs.
     pub(crate) fn is_trim_due(&self) -> bool {
-        let due = self.catalog.sums().due();
-        // The number is read first, as below.
-        let visible = self.journal.visible();
-        !due.has_stopped() && self.newest_unneeded(visible, due.oldest_segment()).is_some()
+        self.trimmable().is_some()
     }
 
     /// The newest segment that nothing needs any more; all older ones are not needed either. None while a
-    /// table is stopped. Looks at all tables, and has each note anew what it needs: where a look for work was
-    /// wrong, the next one is not.
+    /// table is stopped.
     pub(crate) fn trimmable(&self) -> Option<SegmentId> {
-        let tables = self.catalog.all();
-        if tables.iter().any(|table| table.is_stopped()) {
-            return None;
-        }
-        // The number is read first: a record numbered at or below it is indexed, so a segment whose last
-        // number is not above it has all its records in the memtables looked at below, or in the levels.
+        // The number is read first: a record numbered at or below it is indexed, and its table is noted with
+        // its segment or an older one (`table/sums.rs`). So a segment whose last number is not above it has
+        // all its records in tables that are noted so, or in the levels.
         let visible = self.journal.visible();
-        let mut needed: Option<SegmentId> = None;
-        for table in tables {
-            table.note_part_again();
-            needed = [needed, table.pinned().oldest_segment()].into_iter().flatten().min();
-        }
-        self.newest_unneeded(visible, needed)
+        let due = self.catalog.sums().due();
+        if due.has_stopped() { None } else { self.newest_unneeded(visible, due.oldest_segment()) }
     }
 
     /// The newest segment with numbers up to `visible` before the oldest that is `needed`.
@@ -76,14 +65,14 @@ impl Engine {
         if self.options.experiments.idle_reclaim { self.reclaim_idle() } else { Ok(()) }
     }
 
-    /// Asks the ledgers, which know of every memtable whatever the pictures say, whether anything needs a
-    /// segment up to `upto`. Requires: no table is dropped meanwhile. What comes in meanwhile lies in later
+    /// Asks the ledgers that owe records, which know of every memtable whatever the pictures say, whether
+    /// anything needs a segment up to `upto`. Requires: no table is dropped meanwhile. What comes in meanwhile lies in later
     /// segments: all numbers of these were visible before anybody looked.
     fn refuse_unflushed(&self, upto: SegmentId) -> Result<()> {
         if terrane_base::planted!(TrimTooEarly) {
             return Ok(());
         }
-        self.catalog.all().iter().try_for_each(|table| {
+        self.catalog.owing().iter().try_for_each(|table| {
             let checked = table.edit().ledger().check_trim(upto);
             checked.map_err(|error| table.stop(error.message(), Left::Nothing))
         })

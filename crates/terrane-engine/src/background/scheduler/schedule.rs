@@ -127,7 +127,12 @@ impl Schedule {
 
     /// Whether nothing runs but scrubbing, which never ends.
     pub(crate) fn is_idle(&self) -> bool {
-        self.running.iter().all(|running| running.kind == JobKind::Scrub)
+        self.runs_only(|_| false)
+    }
+
+    /// Whether nothing runs but scrubbing and what `is_meant`.
+    pub(super) fn runs_only(&self, is_meant: impl Fn(&Running) -> bool) -> bool {
+        self.running.iter().all(|running| running.kind == JobKind::Scrub || is_meant(running))
     }
 
     /// Whether work is not given out.

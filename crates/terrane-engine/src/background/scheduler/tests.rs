@@ -62,6 +62,7 @@ fn runs_job(first: &str, last: &str) -> JobSpec {
     let limits = Limits::from_options(&Options::default().resolve(2).expect("the defaults"));
     JobSpec {
         kind: CompactionKind::Runs,
+        request: None,
         table: TABLE,
         inputs: vec![Input { place: Place::Run(1), extents: vec![meta(first, last)] }],
         target: Place::Level(1),

@@ -204,7 +204,8 @@ impl Making<'_, '_> {
             true => Ok(()),
             false => Err(Error::corrupt("it is not what the manifest says")),
         });
-        is_same.map_err(|error| {
+        let is_believed = terrane_base::planted!(BackUpFreedSlots);
+        is_same.or_else(|error| if is_believed { Ok(()) } else { Err(error) }).map_err(|error| {
             let (file, offset) = store.place(meta.id, 0);
             // Of a database that another process writes the slots may be in use again.
             store.explain(meta.id, error.context(format!("extent {}", meta.id)).at(file, offset))

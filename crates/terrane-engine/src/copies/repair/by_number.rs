@@ -190,6 +190,9 @@ impl Repair<'_> {
             b.seq_kind.seq().cmp(&a.seq_kind.seq()).then(a.is_operand().cmp(&b.is_operand()))
         });
         versions.dedup_by_key(|version| version.seq_kind.seq());
+        if terrane_base::planted!(OldVersionWins) {
+            versions.reverse();
+        }
         // What came in together has one number, and hides none of it.
         versions.retain(|version| hidden.is_none_or(|by| by <= version.seq_kind.seq()));
         let Some(newest) = versions.first().filter(|newest| newest.seq_kind.seq() > wanted.above) else {

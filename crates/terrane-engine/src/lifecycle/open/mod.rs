@@ -49,7 +49,7 @@ use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::catalog::Catalog;
 use crate::table::settings::{TableSettings, check_default, check_kind_of_order, stored_options};
-use crate::table::totals::TableTotals;
+use crate::table::sums::TableSums;
 use crate::txn::Transactions;
 use crate::write::throttle::Throttle;
 
@@ -100,8 +100,8 @@ impl Engine {
         let extents = open_store(&disk, dir, &options, &state, following)?;
         let store = flows.user(&extents);
         let known = following.map(Following::known_extents).unwrap_or_default();
-        let totals = Arc::default();
-        let tables = open_tables(&state, &options, &store, &functions, (&env, &totals), &known)?;
+        let sums = Arc::default();
+        let tables = open_tables(&state, &options, &store, &functions, (&env, &sums), &known)?;
         let (manifest, counters) = (Arc::new(manifest), Counters::default());
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
         let recovered = recover_journal(doors, dir, &options, found, (&tables, &counters), way)?;
@@ -109,14 +109,14 @@ impl Engine {
         let txn = Transactions::new(options.write_memory_bytes);
         let journal: Arc<dyn Journal> = Arc::from(recovered.journal);
         let window_bytes = txn.window_bytes_shared();
-        let writers = WriterMemory { journal: journal.clone(), tables: totals, window_bytes };
+        let writers = WriterMemory { journal: journal.clone(), tables: Arc::clone(&sums), window_bytes };
         let memory = divide_memory(&env, (asked, &options), following.and_then(Following::cache), writers);
         let limiter = Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second));
         let shared = Shared {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             rows: RowCache::new(memory.cache().clone(), memory.row_cache_bytes(options.row_cache)),
             cache: memory.cache().clone(),
-            catalog: Catalog::new(tables),
+            catalog: Catalog::new(tables, sums),
             functions,
             limiter,
             pins: Pins::new(),
@@ -323,7 +323,7 @@ fn open_tables(
     options: &Options,
     store: &Arc<dyn Store>,
     functions: &Functions,
-    (env, totals): (&Env, &Arc<TableTotals>),
+    (env, sums): (&Env, &Arc<TableSums>),
     known: &KnownExtents,
 ) -> Result<Vec<Arc<Table>>> {
     let live = state.tables.values().filter(|table| !table.dropped);
@@ -342,7 +342,7 @@ fn open_tables(
         // The memtable takes every replayed number; those in the levels are left out by the recovery.
         let first_seq = SeqNo(0);
         let (name, tree) = (table.name.clone(), Arc::new(tree));
-        Ok(Table::new((table.id, name), settings, sense, tree, (table.flushed, first_seq), totals))
+        Ok(Table::new((table.id, name), settings, sense, tree, (table.flushed, first_seq), sums))
     })
     .collect()
 }

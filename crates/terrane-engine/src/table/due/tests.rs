@@ -60,7 +60,7 @@ fn a_table_that_was_dropped_comes_back_into_no_set() {
 #[test]
 fn the_oldest_segment_is_that_of_the_tables_that_are_noted() {
     let due = DueTables::default();
-    let at = |segment: u64| InMemory { oldest_segment: Some(SegmentId(segment)), is_moving: false };
+    let at = |segment: u64| InMemory { oldest_segment: Some(SegmentId(segment)), ..InMemory::default() };
     let nothing = InMemory::default();
     assert_eq!(due.oldest_segment(), None);
     due.turn(TableId(1), &nothing, &at(7));
@@ -71,4 +71,40 @@ fn the_oldest_segment_is_that_of_the_tables_that_are_noted() {
     due.turn(TableId(1), &at(7), &nothing);
     due.turn(TableId(2), &at(9), &nothing);
     assert_eq!(due.oldest_segment(), None);
+}
+
+#[test]
+fn a_table_is_behind_others_by_its_own_numbers_only() {
+    let due = DueTables::default();
+    let from = |seq: u64| InMemory { filled_from: Some(SeqNo(seq)), ..InMemory::default() };
+    let nothing = InMemory::default();
+    let [one, other] = [TableId(1), TableId(2)];
+    due.turn(one, &nothing, &from(5));
+    assert!(!due.others_are_behind(one, SeqNo(9)), "only the table itself has records");
+    due.turn(other, &nothing, &from(8));
+    assert!(due.others_are_behind(one, SeqNo(8)) && !due.others_are_behind(one, SeqNo(7)));
+    assert!(due.others_are_behind(other, SeqNo(5)));
+    due.turn(one, &from(5), &from(9));
+    assert!(!due.others_are_behind(other, SeqNo(8)));
+    due.turn(other, &from(8), &nothing);
+    assert!(!due.others_are_behind(one, SeqNo(9)));
+}
+
+#[test]
+fn a_table_owes_until_its_ledger_owes_nothing() {
+    let due = DueTables::default();
+    let owing = || due.0.lock().owing.len();
+    due.turn(
+        TABLE,
+        &InMemory::default(),
+        &InMemory { oldest_segment: Some(SegmentId(1)), ..Default::default() },
+    );
+    assert_eq!(owing(), 1);
+    due.note_owed(TABLE, || true);
+    assert_eq!(owing(), 1);
+    due.note_owed(TABLE, || false);
+    assert_eq!(owing(), 0);
+    due.note_owed(TABLE, || true);
+    due.forget(TABLE);
+    assert_eq!(owing(), 0);
 }

@@ -1,13 +1,14 @@
-//! Writes that are held back, on a clock that only waiting threads move.
+//! Writes that are held back, on a clock that only waiting threads move. The background runs in steps, on the
+//! thread of the waiting caller.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_base::env::{Clock, Env, Joiner, SleepClock, Spawn, Step, Stepper};
+use terrane_base::env::{Clock, Env, SleepClock, SteppedSpawn};
 use terrane_base::options::Options;
-use terrane_base::sync::Mutex;
-use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
-use terrane_device::MemDisk;
+use terrane_base::sync::atomic::Ordering;
+use terrane_base::{Batch, Error, Kind, SeqNo, TableId};
+use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk};
 
 use super::*;
 use crate::background::scheduler::Schedule;
@@ -17,61 +18,21 @@ use crate::read::scan::Bounds;
 use crate::txn::ingest_guard::Span;
 use crate::txn::{Concurrency, Transaction, TransactionOptions};
 
-type Loop = Box<dyn FnMut() -> Step + Send>;
-
-/// The background in steps, on the thread of the waiting caller; time passes when it has nothing to do.
-#[derive(Default)]
-struct Steps {
-    clock: Arc<SleepClock>,
-    loops: Mutex<Vec<Loop>>,
-}
-
-impl std::fmt::Debug for Steps {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Steps")
-    }
-}
-
-impl Spawn for Steps {
-    fn spawn(&self, name: &str, _body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn Joiner>> {
-        Err(Error::invalid(format!("there are no threads: {name}")))
-    }
-
-    fn parallelism(&self) -> usize {
-        1
-    }
-
-    fn stepper(&self) -> Option<&dyn Stepper> {
-        Some(self)
-    }
-}
-
-impl Stepper for Steps {
-    fn add(&self, _name: &str, step: Loop) {
-        self.loops.lock().push(step);
-    }
-
-    fn pass(&self, patience: Duration) {
-        let mut loops = std::mem::take(&mut *self.loops.lock());
-        let steps: Vec<Step> = loops.iter_mut().map(|step| step()).collect();
-        self.loops.lock().append(&mut loops);
-        if !steps.contains(&Step::Worked) {
-            self.clock.sleep(patience);
-        }
-    }
-}
-
 fn open() -> (Arc<SleepClock>, Arc<Engine>) {
     open_with(&Options::default())
 }
 
-/// A database whose background is paused.
 fn open_with(options: &Options) -> (Arc<SleepClock>, Arc<Engine>) {
+    open_on(Arc::new(MemDisk::new()), options)
+}
+
+/// A database whose background is paused.
+fn open_on(disk: Arc<dyn Disk>, options: &Options) -> (Arc<SleepClock>, Arc<Engine>) {
     let clock = Arc::new(SleepClock::default());
     let options = Options { memory_bytes: 16 << 20, ..options.clone() };
-    let spawn = Arc::new(Steps { clock: clock.clone(), ..Steps::default() });
+    let spawn = Arc::new(SteppedSpawn::new(clock.clone()));
     let env = Env { clock: clock.clone(), spawn, ..Env::real() };
-    let engine = Engine::open_on(Arc::new(MemDisk::new()), Path::new("/db"), &options, env).expect("opens");
+    let engine = Engine::open_on(disk, Path::new("/db"), &options, env).expect("opens");
     engine.set_background_paused(true);
     (clock, engine)
 }
@@ -265,5 +226,33 @@ fn a_write_waits_for_an_ingest_as_long_as_the_option_allows() {
         "{error}"
     );
     drop(holder);
+    engine.close().expect("closes");
+}
+
+/// What takes the write memory is freed by no job, and compactions fail as long as the device fails reads. If
+/// the writer waited for them, it would wait without end.
+#[test]
+fn a_write_that_waits_for_memory_does_not_wait_for_a_compaction_that_keeps_failing() {
+    let disk = FaultyDisk::new(Arc::new(MemDisk::new()));
+    let (clock, engine) = open_on(Arc::new(disk.clone()), &Options::default());
+    let table = engine.catalog().require("default").expect("is always there");
+    for _ in 0..2 {
+        engine.write(&batch(), false).expect("nothing is owed");
+        engine.flush_to_run(&table).expect("is written");
+    }
+    disk.fail(Fault::new(Call::Read, Failure::Broken).on("/data/").lasting());
+    let taken = engine.memory.budget().write_bytes();
+    engine.txn.window_bytes_shared().fetch_add(taken, Ordering::Relaxed);
+    engine.set_background_paused(false);
+    let start = clock.now();
+    let written = engine.write_within(&large(400_000), false, Duration::from_secs(60));
+    written.expect("no job is left that frees memory");
+    let took = clock.now() - start;
+    assert!(took >= Duration::from_millis(500), "it waited for room, {took:?}");
+    let is_failing =
+        |schedule: &Schedule| schedule.failures.is_failing((JobKind::Compact, Some(TableId::DEFAULT)));
+    assert!(engine.background.scheduler.inspect(is_failing), "the compaction fails");
+    engine.txn.window_bytes_shared().fetch_sub(taken, Ordering::Relaxed);
+    disk.heal();
     engine.close().expect("closes");
 }

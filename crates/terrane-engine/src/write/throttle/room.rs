@@ -10,7 +10,8 @@ use crate::write::throttle::Throttle;
 use crate::write::throttle::control::WriteControl;
 use crate::write::throttle::debt::DEBT_QUANTUM_BYTES;
 
-/// How long the background must have had nothing to do before a writer that waits for memory stops waiting.
+/// How long the background must have had no job that can free memory before a writer that waits for memory
+/// stops waiting.
 const IDLE_MAX: Duration = Duration::from_millis(500);
 
 /// Whether room is reserved for a batch before it comes.
@@ -26,7 +27,7 @@ struct RoomWait<'e> {
     until: Option<Duration>,
     /// The newest piece of background work when the wait began.
     seen: u64,
-    /// Since when the background has had nothing to do.
+    /// Since when the background has had no job that can free memory.
     idle_since: Option<Duration>,
 }
 
@@ -52,7 +53,7 @@ impl RoomWait<'_> {
     }
 
     fn note_idle(&mut self, now: Duration) {
-        let is_idle = self.control.background.is_idle();
+        let is_idle = self.control.background.frees_nothing();
         self.idle_since = if is_idle { self.idle_since.or(Some(now)) } else { None };
     }
 
