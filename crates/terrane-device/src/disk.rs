@@ -133,6 +133,12 @@ pub trait Disk: Send + Sync + Debug {
         Box::new(Announced::new(file.clone(), offset, len, memory))
     }
 
+    /// Whether other processes can read what is written to it, as it is now: what is written for them alone is
+    /// left out elsewhere.
+    fn is_public(&self) -> bool {
+        false
+    }
+
     /// Succeeds if [`Disk::read_batch`] runs its reads concurrently, by io_uring.
     ///
     /// # Errors
