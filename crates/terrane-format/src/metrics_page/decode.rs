@@ -126,10 +126,7 @@ fn reader(fields: &mut Fields<'_>) -> Result<PageReader> {
 }
 
 /// A list grows as its entries are read: a count alone takes no memory.
-fn list<T>(
-    fields: &mut Fields<'_>,
-    mut decode: impl FnMut(&mut Fields<'_>) -> Result<T>,
-) -> Result<Vec<T>> {
+fn list<T>(fields: &mut Fields<'_>, mut decode: impl FnMut(&mut Fields<'_>) -> Result<T>) -> Result<Vec<T>> {
     let mut items = Vec::new();
     for _ in 0..fields.u16()? {
         items.push(decode(fields)?);
