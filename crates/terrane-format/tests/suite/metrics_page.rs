@@ -72,6 +72,16 @@ fn a_page_is_read_as_it_was_written() {
 }
 
 #[test]
+fn the_page_of_the_example_is_as_documented() {
+    let empty = MetricsPage::default().encode();
+    let mut expected = vec![0; HEADER_BYTES + 12];
+    expected[..8].copy_from_slice(b"terrpage");
+    expected[8..16].copy_from_slice(&[1, 0, 0, 0, 12, 0, 0, 0]);
+    expected[16..20].copy_from_slice(&[0x1c, 0x7e, 0x64, 0x08]);
+    assert_eq!(empty, expected);
+}
+
+#[test]
 fn long_strings_and_many_tables_are_cut() {
     let mut long = page();
     long.readers[0].label = "ü".repeat(200);
