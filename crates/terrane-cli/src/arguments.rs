@@ -110,7 +110,7 @@ pub enum Command {
     /// Show what the engine counts, from the moment this command opened the database
     #[command(after_help = examples::STATS)]
     Stats(Stats),
-    /// Look into a database that another process writes: rates, latencies, memory, levels, jobs, stalls, readers
+    /// Look into a database that another process writes: rates, times, memory, levels, jobs, readers
     #[command(after_help = top::HELP)]
     Top(top::Top),
     /// Verify every checksum and every invariant; name what is wrong

@@ -139,8 +139,8 @@ pub trait Disk: Send + Sync + Debug {
         None
     }
 
-    /// Whether other processes can read what is written to it, as it is now: what is written for them alone is
-    /// left out elsewhere.
+    /// Whether other processes can read what is written to it, as it is now. Elsewhere what is only for them
+    /// is not written.
     fn is_public(&self) -> bool {
         false
     }

@@ -89,7 +89,8 @@
 //! # Servers
 //!
 //! Every handle can be used from any thread. A server with many concurrent requests can assign tables and
-//! ranges to cores instead, experimentally: [`cores`].
+//! ranges to cores instead, experimentally: [`cores`]. The page `docs/async.md` says how long each call may
+//! wait, and how to call them from tasks of a runtime.
 //!
 //! # Limits
 //!

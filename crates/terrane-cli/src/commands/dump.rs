@@ -1,8 +1,8 @@
 //! `dump`: any stored file as annotated hexadecimal: where, which bytes, what they mean.
 //!
-//! The first bytes tell a manifest, a segment or a page of metrics; a file of extents has no header, so extents are found by
-//! their footers, which end at multiples of 4096. A file is read a fixed number of times at most, whatever it
-//! says.
+//! The first bytes tell a manifest, a segment or a page of metrics; a file of extents has no header, so
+//! extents are found by their footers, which end at multiples of 4096. A file is read a fixed number of times
+//! at most, whatever it says.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};

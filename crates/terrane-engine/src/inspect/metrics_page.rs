@@ -21,9 +21,9 @@ use crate::table::Table;
 use crate::table::catalog::name_of;
 
 /// Most tables of a page.
-const TABLES_MAX: usize = 32;
+const PAGE_TABLES_MAX: usize = 32;
 /// Most readers of a page.
-const READERS_MAX: usize = 16;
+const PAGE_READERS_MAX: usize = 16;
 
 /// Numbers of a table that are no metrics of their own: reads and seeks by samples.
 const SAMPLED: [&str; 2] = ["reads", "seeks"];
@@ -34,8 +34,8 @@ impl Shared {
         let all = self.catalog.all();
         let mut by_size: Vec<_> = all.iter().map(|table| (size_of(table), table)).collect();
         by_size.sort_by_key(|(bytes, table)| (Reverse(*bytes), table.id));
-        by_size.truncate(TABLES_MAX);
-        let readers = self.oldest_readers(READERS_MAX);
+        by_size.truncate(PAGE_TABLES_MAX);
+        let readers = self.oldest_readers(PAGE_READERS_MAX);
         let mut metrics: Vec<_> = NUMBERS
             .iter()
             .zip(stats.rows())

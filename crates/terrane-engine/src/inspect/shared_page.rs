@@ -98,9 +98,9 @@ fn explain_absence(disk: &dyn Disk, dir: &Path) -> Error {
                  and `terrane shape` look into a database that is closed"
             ),
             Some(busy) => {
-                let who = busy.message().trim_end_matches(": close it there first").to_owned();
+                let holder = busy.message().trim_end_matches(": close it there first").to_owned();
                 format!(
-                    "{who}, and shares no page of metrics in {shown}: it opened it less than a second ago, or with \
+                    "{holder}, and shares no page of metrics in {shown}: it opened it less than a second ago, or with \
                      metrics_page_ms=0 (set it to 1000), or by a version without pages"
                 )
             }

@@ -1,8 +1,9 @@
-//! The page of metrics that a writer shares with other processes. Format page: `docs/format/metrics-page.md`.
+//! The page of metrics that a writer shares with other processes: `docs/format/metrics-page.md`.
 //!
-//! * [`MetricsPage`]: what a page says. [`MetricsPage::encode`] and [`MetricsPage::decode`] are inverse: there
-//!   is one encoding of each page.
-//! * The page is written over in place while others read it: a reader that finds a wrong checksum reads again.
+//! * [`MetricsPage`]: what a page says. [`MetricsPage::encode`] and [`MetricsPage::decode`] are inverse:
+//!   there is one encoding of each page.
+//! * The page is written over in place while others read it: a reader that finds a wrong checksum reads it
+//!   again.
 //!
 //! Names of metrics are part of each page, so a reader of another version shows what it knows.
 

@@ -89,6 +89,7 @@ impl Waiting {
     /// The page after `before`, an interval later; the same again if the writer does not write. `None` if a
     /// user or a signal ends the command.
     fn next_page(&mut self, command: &Top, before: &SharedMetrics) -> Result<Option<Page>, Failure> {
+        debug_assert!(command.interval >= Duration::from_millis(100), "the command line has been checked");
         let now = self.clock.now();
         let due = if before.writer == PageWriterState::Writing { now + command.interval } else { now };
         // A page longer than the writer takes for one is waited for.

@@ -46,6 +46,7 @@ impl<'a> Sample<'a> {
     /// Seconds between the two pages, by the clock of their writer.
     pub(super) fn seconds(&self) -> Option<f64> {
         let micros = self.now.page.open_micros - self.before?.open_micros;
+        debug_assert!(micros > 0, "the page before is older: a rate is divided by the time between");
         Some(micros as f64 / 1e6)
     }
 

@@ -24,6 +24,7 @@ pub(super) fn draw(path: &Path, sample: &Sample<'_>, out: &mut dyn Write) -> io:
         Ok(found) if found.ws_col > 0 && found.ws_row > 0 => (found.ws_row.into(), found.ws_col.into()),
         _ => SIZE,
     };
+    debug_assert!(rows > 0 && columns > 0, "a terminal of {rows} rows and {columns} columns");
     // From the upper left corner; each line is cleared to its end, and then all below.
     write!(out, "\x1b[H")?;
     for line in lines(path, sample).iter().take(rows - 1) {

@@ -32,7 +32,14 @@ impl Shared {
         };
         refuse_if_closing()?;
         for meta in state.metas() {
-            let bytes = read_sound(self, meta)?;
+            let bytes = match terrane_base::planted!(CopyUncheckedExtent) {
+                true => {
+                    let mut bytes = vec![0; meta.bytes as usize];
+                    self.store.read(meta.id, 0, &mut bytes)?;
+                    bytes
+                }
+                false => read_sound(self, meta)?,
+            };
             refuse_if_closing()?;
             files.put(meta.id, meta.slots, &bytes)?;
             copy.bytes_copied += bytes.len() as u64;
