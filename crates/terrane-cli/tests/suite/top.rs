@@ -42,12 +42,17 @@ fn a_live_database_is_shown_in_lines_and_in_json() {
     {
         assert!(said.contains(part), "{part:?} is not in {said}");
     }
-    let said = shell.ok("top db --json --count 2 --interval 0.1");
-    let pages: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(pages.len(), 2);
+    // Of pages that are late on a busy machine the last one is shown again, without rates.
+    let pages = loop {
+        let said = shell.ok("top db --json --count 2 --interval 0.1");
+        let pages: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(pages.len(), 2);
+        if pages.iter().all(|page| page["writer"] == "writing" && !page["interval_seconds"].is_null()) {
+            break pages;
+        }
+    };
     assert!(pages[0]["page"].as_u64() < pages[1]["page"].as_u64());
     for page in &pages {
-        assert_eq!(page["writer"], "writing");
         assert_eq!(page["metrics"]["records_written"], 2);
         assert_eq!(page["per_second"]["records_written"], 0.0);
         assert_eq!(page["oldest_readers"][0]["label"], "report");

@@ -17,8 +17,9 @@ use terrane_levels::directory::{CURRENT, LOCK, METRICS};
 const ATTEMPTS_MAX: u32 = 20;
 /// The time between two attempts.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Intervals of its writer after which a page is old.
+/// Intervals of its writer after which a page is old, and the least time: a busy machine is no dead writer.
 const INTERVALS_MAX: u32 = 3;
+const OLD_MIN: Duration = Duration::from_secs(2);
 
 /// Whether the process that wrote a page still writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ pub fn read_metrics_page(disk: &dyn Disk, dir: &Path, env: &Env) -> Result<Share
     let age = env.clock.wall().saturating_sub(Duration::from_micros(page.written_micros));
     let interval = Duration::from_millis(u64::from(page.interval_ms));
     let writer = match () {
-        () if age <= interval.saturating_mul(INTERVALS_MAX) => PageWriterState::Writing,
+        () if age <= interval.saturating_mul(INTERVALS_MAX).max(OLD_MIN) => PageWriterState::Writing,
         () if writer_of(disk, dir).is_some() => PageWriterState::Silent,
         () => PageWriterState::Gone,
     };

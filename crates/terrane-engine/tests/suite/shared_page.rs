@@ -50,7 +50,7 @@ fn a_page_shows_what_its_writer_counts_and_goes_with_a_close() {
         })
     });
     let SharedMetrics { page: shared, writer, .. } = page(&dir).unwrap();
-    assert_eq!((writer, shared.process), (PageWriterState::Writing, std::process::id()));
+    assert!(writer != PageWriterState::Gone && shared.process == std::process::id());
     assert_eq!((shared.interval_ms, shared.table_count, shared.reader_count), (100, 1, 1));
     assert_eq!(shared.metric("memory_limit_bytes"), Some(16 << 20));
     assert_eq!(shared.tables[0].name, "default");

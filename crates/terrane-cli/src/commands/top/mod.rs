@@ -86,14 +86,13 @@ struct Waiting {
 type Page = terrane::Result<SharedMetrics>;
 
 impl Waiting {
-    /// The page after `before`, an interval later; the same again if the writer does not write. `None` if a
-    /// user or a signal ends the command.
+    /// The page after `before`, an interval later, or the same again once it is old. `None` if a user or a
+    /// signal ends the command.
     fn next_page(&mut self, command: &Top, before: &SharedMetrics) -> Result<Option<Page>, Failure> {
         debug_assert!(command.interval >= Duration::from_millis(100), "the command line has been checked");
         let now = self.clock.now();
-        let due = if before.writer == PageWriterState::Writing { now + command.interval } else { now };
-        // A page longer than the writer takes for one is waited for.
-        let patience = Duration::from_millis(u64::from(before.page.interval_ms)) * 2;
+        // Of a writer that is gone nothing more comes.
+        let due = if before.writer == PageWriterState::Gone { now } else { now + command.interval };
         loop {
             // Acquire: pairs with the store of the thread that waits for signals.
             let is_ended = self.stop.load(Ordering::Acquire)
@@ -104,14 +103,11 @@ impl Waiting {
             let now = self.clock.now();
             if now >= due {
                 let page = metrics_page(&command.database);
-                let is_new = match &page {
-                    Ok(page) => {
-                        sample::identity(&page.page) != sample::identity(&before.page)
-                            || page.writer != PageWriterState::Writing
-                    }
-                    Err(_) => true,
-                };
-                if is_new || now >= due + patience {
+                let is_same = page.as_ref().is_ok_and(|page| {
+                    sample::identity(&page.page) == sample::identity(&before.page)
+                        && page.writer == PageWriterState::Writing
+                });
+                if !is_same {
                     return Ok(Some(page));
                 }
             }

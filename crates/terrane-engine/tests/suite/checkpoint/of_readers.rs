@@ -60,6 +60,38 @@ fn a_reader_makes_the_copy_that_a_writer_makes_and_leaves_the_source_alone() {
 }
 
 #[test]
+fn damage_is_no_copy() {
+    let disk = MemDisk::new();
+    filled(disk.clone(), &small_options()).unwrap().close().unwrap();
+    let open = || open_at(disk.clone(), DIR, &Options { read_only: true, ..small_options() }).unwrap();
+    let expected = check(&open());
+    let (mut refused, mut round) = (0, 0);
+    for name in disk.list(&Path::new(DIR).join("data")).unwrap() {
+        let file = disk.open(&Path::new(DIR).join("data").join(name), OpenMode::Write, false).unwrap();
+        for at in (512..file.len().unwrap()).step_by(1 << 10) {
+            let mut byte = [0];
+            file.read_at(at, &mut byte).unwrap();
+            if byte == [0] {
+                continue;
+            }
+            file.write_at(at, &[byte[0] ^ 1]).unwrap();
+            round += 1;
+            let target = format!("/copies/{round}");
+            match checkpoint(&open(), &target) {
+                Ok(_) => check_copy(&disk, &target, &expected),
+                Err(error) => {
+                    assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+                    assert!(!disk.exists(Path::new(&target)).unwrap());
+                    refused += 1;
+                }
+            }
+            file.write_at(at, &byte).unwrap();
+        }
+    }
+    assert!(refused > 5, "{refused} of {round} flipped bytes were in extents");
+}
+
+#[test]
 fn a_view_makes_a_copy_of_its_moment_or_says_what_is_gone() {
     let disk = MemDisk::new();
     let engine = filled(disk.clone(), &small_options()).unwrap();
