@@ -149,6 +149,8 @@ options! {
         "A seek or step of a scan that takes this many microseconds is logged as slow, with its time by part.";
     slow_job_micros: u64 = 0, "0 (off) to 3600000000", |v| *v <= HOUR_MICROS,
         "A background job that takes this many microseconds is logged as slow.";
+    metrics_page_ms: u64 = 1000, "0 (off) or 100 to 60000", |v| *v == 0 || (100..=60_000).contains(v),
+        "Milliseconds between two pages of metrics that an open database shares with other processes, for `terrane top`.";
     create_if_missing: bool = true, "true, false", |_| true,
         "Create the database if the directory is missing or empty.";
     beside_others: bool = false, "true, false", |_| true,

@@ -45,6 +45,7 @@ bugs! {
     NoDurableMark: "recovery: judge the end", "groups carry no durable-end mark", "terrane-journal hostile the_mark_tells";
     ReuseSequenceNumbers: "recovery: go on", "the first commit after a reopening takes a used number", "terrane-journal crash lives_and_deaths";
     UseUnregisteredSegment: "invariant 11", "a segment is used that the manifest does not list", "terrane-journal faults a_refused_registration";
+    ReuseReplayedSegment: "invariant 3", "the file of a replayed segment is reused while a handle of the opening before reads it", "terrane suite reopened::in_a_directory";
     ReuseReadSegment: "invariant 3", "the file of a segment is reused while a reader reads it", "terrane-journal conformance file_journal_in_memory";
     IgnoreEditChecksum: "recovery: read the manifest", "a wrong checksum of a manifest edit is accepted", "terrane-levels suite damage::every_flipped_bit";
     IgnoreEditChain: "recovery: read the manifest", "an edit that does not follow the one before is accepted", "terrane-levels suite damage::a_lost_doubled";
@@ -190,6 +191,7 @@ bugs! {
     FollowInPlace: "follower: views do not change", "a view reads journal segments in place, where the primary writes them", "terrane-engine suite follow::a_view_stays";
     BelieveGoneExtent: "follower: what is gone is said to be", "what the primary gave up is reported as damage", "terrane-engine suite follow::extents_that_the_primary_removed_are_refused_and_never_read_wrongly";
     RestoreKeepsId: "backup: a database of its own", "a restored database has the id of its source", "terrane-engine suite backup::a_backup_is_restored";
+    CopyUncheckedExtent: "checkpoint: check what a reader copies", "an extent is copied as it is found", "terrane-engine suite checkpoint::of_readers::damage_is_no_copy";
     ReuseHistory: "history: files are kept", "the file of a segment that is history is reused", "terrane suite changes::history::files_of_history_are_not_reused";
     KeepBrokenHistory: "history: no gap", "history stays though what was committed behind it is not in the journal", "terrane suite changes::history::a_journal_that_was_off";
     TellPrepared: "changes: when committed", "readers of changes get the row of a prepared transaction", "terrane suite changes::a_prepared_transaction_shows_at_its_commit";

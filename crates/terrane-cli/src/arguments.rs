@@ -14,6 +14,7 @@ pub mod import;
 mod point;
 pub mod shell;
 mod state;
+pub mod top;
 
 pub use self::point::{Delete, DeleteRange, Get, Merge, Put};
 pub use self::state::{Check, Compact, Dump, OptionList, Repair, Shape, Stats, Tables};
@@ -109,6 +110,9 @@ pub enum Command {
     /// Show what the engine counts, from the moment this command opened the database
     #[command(after_help = examples::STATS)]
     Stats(Stats),
+    /// Look into a database that another process writes: rates, times, memory, levels, jobs, readers
+    #[command(after_help = top::HELP)]
+    Top(top::Top),
     /// Verify every checksum and every invariant; name what is wrong
     #[command(after_help = examples::CHECK)]
     Check(Check),

@@ -98,6 +98,8 @@ pub struct JobControl {
     cancelled: OnceLock<CancelCause>,
     changed: Condvar,
     clock: Arc<dyn Clock>,
+    /// When the job began.
+    begun: Duration,
     limiter: Option<Arc<RateLimiter>>,
     work: AtomicWork,
     operator: OnceLock<Arc<dyn MergeOperator>>,
@@ -158,6 +160,7 @@ impl JobControl {
             gate: Mutex::new(()),
             cancelled: OnceLock::new(),
             changed: Condvar::new(),
+            begun: clock.now(),
             clock,
             limiter,
             work: AtomicWork::default(),
@@ -202,6 +205,12 @@ impl JobControl {
     /// The time by which a job decides what has expired.
     pub(crate) fn moment(&self) -> Moment {
         Moment(self.clock.wall().as_millis() as u64)
+    }
+
+    /// Time since the control was made, just before its job began.
+    #[must_use]
+    pub fn age(&self) -> Duration {
+        self.clock.now().saturating_sub(self.begun)
     }
 
     /// The work that the job has done so far; fields may be a block apart.

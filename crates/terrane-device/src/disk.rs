@@ -133,6 +133,18 @@ pub trait Disk: Send + Sync + Debug {
         Box::new(Announced::new(file.clone(), offset, len, memory))
     }
 
+    /// The device under one that only reads, for what is made beside the files that are read; none where
+    /// this one writes.
+    fn beneath(&self) -> Option<Arc<dyn Disk>> {
+        None
+    }
+
+    /// Whether other processes can read what is written to it, as it is now. Elsewhere what is only for them
+    /// is not written.
+    fn is_public(&self) -> bool {
+        false
+    }
+
     /// Succeeds if [`Disk::read_batch`] runs its reads concurrently, by io_uring.
     ///
     /// # Errors

@@ -283,6 +283,10 @@ impl Disk for FaultyDisk {
         self.inner.check_ring()
     }
 
+    fn is_public(&self) -> bool {
+        self.inner.is_public()
+    }
+
     fn ring_reads(&self) -> u64 {
         self.inner.ring_reads()
     }

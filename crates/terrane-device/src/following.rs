@@ -79,6 +79,10 @@ impl Disk for FollowingDisk {
     fn free_bytes(&self, path: &Path) -> Result<u64> {
         self.inner.free_bytes(path)
     }
+
+    fn beneath(&self) -> Option<Arc<dyn Disk>> {
+        Some(self.inner.clone())
+    }
 }
 
 #[derive(Debug)]

@@ -193,6 +193,10 @@ impl Disk for PosixDisk {
         self.rings.check()
     }
 
+    fn is_public(&self) -> bool {
+        true
+    }
+
     fn ring_reads(&self) -> u64 {
         self.rings.reads()
     }

@@ -1,4 +1,7 @@
-//! The parts of an open database, and what they know of each other.
+//! The parts of an open database, and what they know of each other. What they show other processes is in
+//! `engine/sharing.rs`.
+
+mod sharing;
 
 use std::ops::Deref;
 
@@ -93,6 +96,8 @@ impl Engine {
         self.readers.show(self.env.clock.now(), &mut stats);
         (stats.events_dropped, stats.listener_panics) = self.events.counts();
         stats.memory_bytes = self.memory.in_use();
+        stats.memory_journal_bytes = self.journal.memory_bytes();
+        stats.memory_index_bytes = self.memory.table_totals().index_bytes();
         stats.memory_limit_bytes = self.memory.budget().memory_bytes();
         stats.memory_bytes_max = self.note_memory(stats.memory_bytes);
         let store = self.store.usage();
@@ -144,6 +149,7 @@ impl Engine {
         self.throttle.wake();
         self.feed_waiters.wake();
         self.background.scheduler.close();
+        self.stop_sharing();
         self.events.close(self.instance);
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
         if terrane_base::assertion::VERIFY || cfg!(debug_assertions) {

@@ -46,6 +46,7 @@ pub use copies::repair::{Loss, RepairReport, repair, repair_on, repair_with, rep
 pub use engine::Engine;
 pub use inspect::extents::{ExtentInfo, SegmentEntry};
 pub use inspect::shape::{LevelShape, Shape, TableShape};
+pub use inspect::shared_page::{PageWriterState, SharedMetrics, read_metrics_page};
 pub use lifecycle::admin::Progress;
 pub use lifecycle::follower::last_commit;
 pub use lifecycle::replay_filter::{
@@ -72,5 +73,8 @@ pub use table::catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
 pub use table::semantics::TableSemantics;
 pub use table::settings::{TABLE_OPTIONS, check_table_option};
 pub use terrane_compaction::CancelCause;
+pub use terrane_format::metrics_page::{
+    MetricsPage, PageHistogram, PageJob, PageLevel, PageMetric, PageReader, PageTable,
+};
 pub use terrane_table::{ExternalFile, ExternalSummary, ExternalWriter, WriterSettings};
 pub use txn::{Concurrency, Isolation, LockMark, LockMode, ScanId, Transaction, TransactionOptions};

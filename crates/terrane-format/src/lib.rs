@@ -15,6 +15,7 @@ pub mod filter;
 mod heads;
 pub mod index;
 pub mod manifest;
+pub mod metrics_page;
 pub mod prepared;
 pub mod range_deletes;
 pub mod rank;

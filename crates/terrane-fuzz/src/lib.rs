@@ -21,6 +21,7 @@ pub mod external;
 pub mod import;
 pub mod input;
 pub mod manifest;
+pub mod metrics_page;
 pub mod mutate;
 pub mod options;
 pub mod parts;
@@ -68,6 +69,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "directory", run: directory::run, seeds: directory::seeds, smoke: 4000 },
     Target { name: "prepared", run: prepared::run, seeds: prepared::seeds, smoke: 4000 },
     Target { name: "backup", run: backup::run, seeds: backup::seeds, smoke: 600 },
+    Target { name: "metrics_page", run: metrics_page::run, seeds: metrics_page::seeds, smoke: 6000 },
     Target { name: "store", run: store::run, seeds: store::seeds, smoke: 1500 },
     Target { name: "options", run: options::run, seeds: options::seeds, smoke: 4000 },
     Target { name: "text", run: options::text, seeds: options::text_seeds, smoke: 4000 },

@@ -51,7 +51,7 @@ macro_rules! targets {
 }
 
 targets! {
-    block index filter range_deletes codec meta extent external segment replay edit manifest directory prepared backup store options text
+    block index filter range_deletes codec meta extent external segment replay edit manifest directory prepared backup metrics_page store options text
     import_jsonl import_csv import_tsv import_deb database engine
 }
 

@@ -18,7 +18,8 @@
 //! Invariants:
 //! 1. A segment's space is allocated and its registration is durable before its first byte is written: no
 //!    store into the mapping can fail for lack of space, and replay cannot miss a segment.
-//! 2. A file is reused only when no reader can read its old bytes any more.
+//! 2. A file is reused only when no reader can read its old bytes any more; one of a replayed segment never,
+//!    because handles of an earlier opening may.
 //! 3. `state` is never locked across I/O. `syncing` is: by the syncer, and by persist steps ([`persist`]).
 //! 4. Segments become durable oldest first.
 
@@ -106,6 +107,8 @@ struct Shared {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     settings: JournalSettings,
+    /// Number of the first file that is made from now on.
+    first_file: u32,
     registrar: Arc<dyn SegmentRegistrar>,
     poison: Arc<Poison>,
     /// True if the preparer runs on a thread; otherwise a rotation does its work.
@@ -199,6 +202,7 @@ impl Shared {
             disk,
             dir: dir.to_owned(),
             settings: settings.clone(),
+            first_file: start.next_file,
             registrar,
             poison,
             has_threads,
@@ -329,7 +333,7 @@ impl Medium for FileMedium {
     }
 
     fn take_back(&self, files: &[(u32, u64)]) -> Result<()> {
-        self.shared.adopt_spares(files)
+        self.shared.take_back(files)
     }
 
     fn unused_segments(&self) -> Vec<SegmentInfo> {

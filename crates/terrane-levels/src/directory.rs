@@ -5,6 +5,7 @@
 //! CURRENT          names the manifest file that counts
 //! CURRENT.tmp      the next CURRENT, before its rename
 //! MANIFEST-NNNNNN  snapshot and edits
+//! METRICS          what the writer shares of its metrics, while it is open
 //! journal/         segments
 //! data/            extents
 //! ```
@@ -21,6 +22,8 @@ use terrane_format::manifest::file::{
     CURRENT_BYTES_MAX, Current, FileHeader, MAGIC, file_name, parse_file_name,
 };
 
+use terrane_format::metrics_page::MAGIC as PAGE_MAGIC;
+
 use crate::manifest::set_current;
 
 /// The lock file.
@@ -29,6 +32,8 @@ pub const LOCK: &str = "LOCK";
 pub const CURRENT: &str = "CURRENT";
 /// The next `CURRENT`, before its rename.
 pub const CURRENT_NEW: &str = "CURRENT.tmp";
+/// The page of metrics that the process which may write shares with others.
+pub const METRICS: &str = "METRICS";
 /// Directory of segments.
 pub const JOURNAL: &str = "journal";
 /// Directory of extents.
@@ -89,12 +94,14 @@ fn check_leftover(disk: &dyn Disk, dir: &Path, name: &str, others: Others) -> Re
     };
     match name {
         LOCK | CURRENT_NEW => Ok(()),
+        // Of a database whose other files were removed.
+        METRICS if !is_of_another(disk, &dir.join(name), &PAGE_MAGIC)? => Ok(()),
         JOURNAL | DATA => match disk.list(&dir.join(name))?.first() {
             Some(file) => orphan(format!("{name}/{file}")),
             None => Ok(()),
         },
         _ => match parse_file_name(name) {
-            Some(_) if is_of_another(disk, &dir.join(name))? => Err(Error::invalid(format!(
+            Some(_) if is_of_another(disk, &dir.join(name), &MAGIC)? => Err(Error::invalid(format!(
                 "{} has {name} of another program, a name that a database needs: choose another directory",
                 dir.display()
             ))),
@@ -109,14 +116,14 @@ fn check_leftover(disk: &dyn Disk, dir: &Path, name: &str, others: Others) -> Re
     }
 }
 
-/// Returns true if a file with the name of a manifest begins like no manifest: an unfinished creation leaves
-/// the beginning of one, or nothing.
-fn is_of_another(disk: &dyn Disk, path: &Path) -> Result<bool> {
+/// Returns true if a file with the name of one of ours begins with none of the bytes `magic`: an unfinished
+/// creation leaves the beginning of a file, or nothing.
+fn is_of_another(disk: &dyn Disk, path: &Path, magic: &[u8; 8]) -> Result<bool> {
     let file = disk.open(path, OpenMode::Read, false)?;
-    let mut head = [0; MAGIC.len()];
+    let mut head = [0; 8];
     let len = (file.len()? as usize).min(head.len());
     file.read_at(0, &mut head[..len])?;
-    Ok(head[..len] != MAGIC[..len] && head.iter().any(|byte| *byte != 0))
+    Ok(head[..len] != magic[..len] && head.iter().any(|byte| *byte != 0))
 }
 
 /// Creates `dir` and its missing parents, durably. Called before the directory is locked.

@@ -89,7 +89,8 @@
 //! # Servers
 //!
 //! Every handle can be used from any thread. A server with many concurrent requests can assign tables and
-//! ranges to cores instead, experimentally: [`cores`].
+//! ranges to cores instead, experimentally: [`cores`]. The page `docs/async.md` says how long each call may
+//! wait, and how to call them from tasks of a runtime.
 //!
 //! # Limits
 //!
@@ -126,6 +127,7 @@ mod note;
 mod observe;
 mod operate;
 mod repair;
+mod shared_metrics;
 mod table_options;
 mod transaction;
 mod value;
@@ -144,6 +146,7 @@ pub use iter::{Iter, Row};
 pub use key_bounds::KeyBounds;
 pub use memory::MemoryDevice;
 pub use repair::{repair, repair_with_functions};
+pub use shared_metrics::metrics_page;
 pub use snapshot::Snapshot;
 pub use table::Table;
 pub use table_options::TableOptions;
@@ -171,10 +174,11 @@ pub use terrane_engine::{
     CancelCause, Change, ChangeBatch, ChangeKind, CheckReport, Checkpoint, Concurrency, DroppedExtents,
     Estimate, ExtentFilter, ExtentInfo, ExtentSummary, ExternalSummary, FeedOptions, Finding, Flushed,
     IngestOptions, Ingested, Isolation, JobBegan, JobEnded, JobKind, LevelShape, Listener, LiveReader, Loss,
-    MemtableFrozen, MetricValue, Origin, Progress, RangeEstimate, ReaderKind, RepairReport, ReplayDecision,
-    ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable, Sample, SegmentEntry, Shape, StallBegan,
-    StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics, TableStats, TransactionOptions,
-    Values, WorkFailed, metrics,
+    MemtableFrozen, MetricValue, MetricsPage, Origin, PageHistogram, PageJob, PageLevel, PageMetric,
+    PageReader, PageTable, PageWriterState, Progress, RangeEstimate, ReaderKind, RepairReport,
+    ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable, Sample, SegmentEntry, Shape,
+    SharedMetrics, StallBegan, StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics,
+    TableStats, TransactionOptions, Values, WorkFailed, metrics,
 };
 pub use transaction::{BareTransaction, BatchIter, IndexedBatch, LockMark, Transaction, TransactionIter};
 pub use value::Value;

@@ -63,6 +63,10 @@ impl Db {
     /// has rewritten the shared files, neither reuses space in them. Commits continue meanwhile. If a crash
     /// leaves an unfinished one, `NAME.unfinished`, the next attempt to the same path removes it.
     ///
+    /// Of a database that is only read, also of a view of what another process writes
+    /// ([`Follower`](crate::Follower)), the checkpoint has the commits that this one sees, and all data is
+    /// copied: a writer must know of a file that it shares.
+    ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
@@ -80,9 +84,10 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` if something is at `path`, `path` is inside the database, or it was opened read-only; `Busy`
-    /// if another checkpoint is being made there; `Full`, `Poisoned`, `Io`. Nothing is at `path` then, unless
-    /// only the last sync failed.
+    /// `Invalid` if something is at `path` or `path` is inside the database; `Busy` if another checkpoint is
+    /// being made there, or an ingest into a database that is open for reading is not decided; `Gone` if the
+    /// database is a view and the writer has used space of it again: catch up and try again; `Full`,
+    /// `Poisoned`, `Corrupt`, `Io`. Nothing is at `path` then, unless only the last sync failed.
     pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<Checkpoint> {
         self.engine().checkpoint(path.as_ref())
     }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,21 +26,19 @@ pub(super) fn checkpoint(
     command: &backup::Checkpoint,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let db = open(engine, &command.database, Access::Write).map_err(|mut failure| {
-        if failure.code == Code::Busy {
-            // The writer may use the files again that a checkpoint would share with it.
-            failure.message += ", or take a backup, which `terrane backup create` makes beside the writer";
-        }
-        failure
-    })?;
     let target = path(&command.target);
     let stopped = exit_on_signal(format!("remove {target}, which is not complete"))?;
-    let written = command.target.clone();
-    let made = ticking(
-        "checkpoint",
-        move || (files::tree_bytes(&written), None),
-        || db.checkpoint(&command.target),
-    )??;
+    let mut retries = 0;
+    let (db, made) = loop {
+        let db = open_to_copy(engine, &command.database)?;
+        let (source, to, written) = (db.clone(), command.target.clone(), command.target.clone());
+        let amount = move || (files::tree_bytes(&written), None);
+        match ticking("checkpoint", amount, || source.checkpoint(&to))? {
+            // The writer merged what was being copied: a newer state is taken.
+            Err(gone) if gone.kind() == Kind::Gone && retries < RETRIES_MAX => retries += 1,
+            made => break (db, made?),
+        }
+    };
     drop(stopped);
     writeln!(
         out,
@@ -53,6 +52,17 @@ pub(super) fn checkpoint(
     close(engine, db)
 }
 
+/// Opens a database to copy it: for writing, or for reading where another process writes, or where the order
+/// of keys is unknown.
+fn open_to_copy(engine: &Engine, database: &Path) -> Result<Db, Failure> {
+    match open(engine, database, Access::Write) {
+        Err(refused) if matches!(refused.code, Code::Busy | Code::Usage) => {
+            open(engine, database, Access::Read)
+        }
+        opened => opened,
+    }
+}
+
 pub(super) fn run(engine: &Engine, command: &BackupCommand, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
         BackupCommand::Create(command) => create(engine, command, out),
@@ -64,7 +74,7 @@ pub(super) fn run(engine: &Engine, command: &BackupCommand, out: &mut dyn Write)
     }
 }
 
-/// How often a backup begins anew because the writer beside it merged what was being copied.
+/// How often a backup or a checkpoint begins anew because the writer beside it merged what was being copied.
 const RETRIES_MAX: u32 = 20;
 
 /// Shows how far a backup is, and ends it at a signal.
@@ -146,12 +156,12 @@ fn create_of(
 ) -> Result<(Db, BackupInfo), Failure> {
     let mut retries = 0;
     loop {
-        let db = match open(engine, &command.database, Access::Write) {
-            // A database with keys in an unknown order cannot be opened for writing either.
-            Err(refused) if matches!(refused.code, Code::Busy | Code::Usage) && !command.flush => {
-                open(engine, &command.database, Access::Read)?
-            }
-            Err(mut busy) if busy.code == Code::Busy => {
+        let opened = match command.flush {
+            true => open(engine, &command.database, Access::Write),
+            false => open_to_copy(engine, &command.database),
+        };
+        let db = match opened {
+            Err(mut busy) if busy.code == Code::Busy && command.flush => {
                 busy.message += ", or leave --flush out: a backup beside the writer flushes nothing";
                 return Err(busy);
             }

@@ -1,8 +1,8 @@
 //! `dump`: any stored file as annotated hexadecimal: where, which bytes, what they mean.
 //!
-//! The first bytes tell a manifest or a segment; a file of extents has no header, so extents are found by
-//! their footers, which end at multiples of 4096. A file is read a fixed number of times at most, whatever it
-//! says.
+//! The first bytes tell a manifest, a segment or a page of metrics; a file of extents has no header, so
+//! extents are found by their footers, which end at multiples of 4096. A file is read a fixed number of times
+//! at most, whatever it says.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -10,7 +10,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use terrane_format::dump::Field;
 use terrane_format::extent::{ALIGN_BYTES, FOOTER_BYTES_MAX, Footer};
 use terrane_format::external::{TRAILER_BYTES, Trailer};
-use terrane_format::{extent, external, manifest, segment};
+use terrane_format::{extent, external, manifest, metrics_page, segment};
 
 use crate::arguments::Dump;
 use crate::exit::{Code, Failure};
@@ -40,6 +40,11 @@ pub(super) fn run(command: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
         let mut bytes = Vec::new();
         file.take(WHOLE_BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
         return if head == segment::MAGIC { printer.segment(&bytes) } else { printer.manifest(&bytes) };
+    }
+    if head == metrics_page::MAGIC {
+        let mut bytes = Vec::new();
+        file.take(metrics_page::PAGE_BYTES_MAX as u64).read_to_end(&mut bytes).map_err(failed)?;
+        return printer.fields(&bytes, 0, &metrics_page::describe(&bytes));
     }
     let external = external_end(&mut file).map_err(failed)?;
     let Found { extents, left_out } = find_extents(&mut file).map_err(failed)?;

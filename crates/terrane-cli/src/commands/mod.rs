@@ -31,6 +31,7 @@ mod sim;
 mod stats;
 mod store;
 mod tables;
+mod top;
 mod tour;
 
 use std::io::Write;
@@ -62,6 +63,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Tables(command) => tables::run(engine, command, out),
         Command::Shape(command) => shape::run(engine, command, out),
         Command::Stats(command) => stats::run(engine, command, out),
+        Command::Top(command) => top::run(command, out),
         Command::Check(command) => check::run(engine, command, out),
         Command::Repair(command) => repair::run(engine, command, out),
         Command::Compact(command) => compact::run(engine, command, out),

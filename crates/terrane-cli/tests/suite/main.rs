@@ -15,3 +15,4 @@ mod kill_import;
 mod orders;
 mod parsers;
 mod text;
+mod top;

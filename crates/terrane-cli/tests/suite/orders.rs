@@ -115,3 +115,17 @@ fn what_a_missing_comparator_orders_is_checked_but_for_its_order_and_left_out_of
     assert_eq!(check.status.code(), Some(3), "{found}");
     assert!(found.contains(told) && !found.contains(" 0 findings"), "{found}");
 }
+
+#[test]
+fn a_shell_on_an_unknown_order_names_the_way_to_read() {
+    let shell = Shell::new();
+    make_ordered(&shell.path("db"));
+    shell.fails("shell db", 2, &["test.length", "--read-only"]);
+    let read = shell.with_input("shell db --read-only", b"get k7\n");
+    let error = String::from_utf8(read.stderr).unwrap();
+    assert!(read.status.success() && read.stdout == b"stored-7\n", "{error}");
+    // An option that is refused for reading, too, has another remedy.
+    let output = shell.run("shell db -o block_bytes=1");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && !error.contains("--read-only"), "{error}");
+}

@@ -28,6 +28,7 @@ use crate::background::idle::IdleWatch;
 use crate::background::scheduler::Scheduler;
 use crate::background::scrub::Scrubber;
 use crate::observe::io_accounting::Flows;
+use crate::observe::metrics_page::PageWriter;
 
 /// The state of the background.
 pub(crate) struct Background {
@@ -43,6 +44,8 @@ pub(crate) struct Background {
     pub(crate) compactor: LocalCompactor,
     /// Runs the jobs that bring memory into the levels.
     pub(crate) flusher: LocalCompactor,
+    /// Shares metrics with other processes.
+    pub(crate) page_writer: PageWriter,
     /// Number of the next overflow run.
     pub(crate) next_run: AtomicU64,
 }
@@ -58,6 +61,7 @@ impl Background {
             scrubber: Scrubber::default(),
             compactor: LocalCompactor::new(flows.compaction(extents)),
             flusher: LocalCompactor::new(flows.flush(extents)),
+            page_writer: PageWriter::default(),
             next_run: AtomicU64::new(next_run),
         }
     }

@@ -4,3 +4,4 @@
 pub mod backup;
 pub(crate) mod checkpoint;
 pub(crate) mod repair;
+mod sound_extent;

@@ -67,7 +67,7 @@ impl Shared {
     }
 
     /// Whether anybody wants to know.
-    fn samples(&self) -> bool {
+    pub(crate) fn samples(&self) -> bool {
         let options = &self.options;
         !options.read_only && (options.experiments.hot_cold || options.adaptive_shape != AdaptiveShape::Off)
     }

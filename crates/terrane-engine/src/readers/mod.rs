@@ -38,6 +38,18 @@ pub enum ReaderKind {
     Transaction,
 }
 
+impl ReaderKind {
+    /// The kind as one word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ReaderKind::Snapshot => "snapshot",
+            ReaderKind::Scan => "scan",
+            ReaderKind::Transaction => "transaction",
+        }
+    }
+}
+
 /// Where a reader comes from.
 #[derive(Clone, Debug)]
 pub struct Origin {

@@ -1,6 +1,8 @@
 //! Checkpoints: each is a complete database of one moment, beside any other work and after any failure.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
+#[path = "checkpoint/of_readers.rs"]
+mod of_readers;
 use crate::support;
 
 use std::path::Path;
@@ -292,7 +294,9 @@ fn impossible_places_are_refused() {
     engine.close().unwrap();
     assert_eq!(kind(checkpoint(&engine, "/copies/four")), Kind::Cancelled);
     let reader = open_at(disk, DIR, &Options { read_only: true, ..small_options() }).unwrap();
-    assert_eq!(kind(checkpoint(&reader, "/copies/four")), Kind::Invalid);
+    assert_eq!(kind(checkpoint(&reader, DIR)), Kind::Invalid);
+    reader.close().unwrap();
+    assert_eq!(kind(checkpoint(&reader, "/copies/four")), Kind::Cancelled);
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod replay_filter;
 mod rest;
 mod rot;
 mod row_cache;
+mod shared_page;
 mod spares;
 mod standstill;
 mod support;

@@ -11,6 +11,7 @@ mod external;
 mod filter;
 mod golden;
 mod hostile;
+mod metrics_page;
 mod range_deletes;
 mod rank;
 mod segment;

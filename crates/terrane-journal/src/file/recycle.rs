@@ -47,6 +47,18 @@ impl Shared {
         Ok(())
     }
 
+    /// Takes back what was kept after a trim. Removes files that were there before this journal was opened:
+    /// handles of an earlier opening may still read them.
+    pub(super) fn take_back(&self, files: &[(u32, u64)]) -> Result<()> {
+        debug_assert!(
+            self.state.lock().spares.iter().all(|spare| !files.contains(spare)),
+            "a file that was kept is not spare as well"
+        );
+        let (before, own): (Vec<_>, Vec<_>) = files.iter().partition(|(file, _)| *file < self.first_file);
+        before.into_iter().try_for_each(|(file, _)| self.remove(file))?;
+        self.adopt_spares(&own)
+    }
+
     /// Removes segments up to `upto` from the journal. The files of those in `kept` stay as they are and no
     /// longer belong to the journal.
     pub(super) fn trim(&self, upto: SegmentId, kept: &[SegmentId]) -> Result<Vec<SegmentId>> {
@@ -67,8 +79,10 @@ impl Shared {
                 continue;
             }
             let spare = state.spares.len() + state.retired.len();
-            // Only under load: segments of a load are as long as the next one.
-            let is_useful = info.bytes == state.next_bytes && !state.is_stopping;
+            // Only under load: segments of a load are as long as the next one. And none that was replayed:
+            // handles of the opening that wrote it, in any process, may still read its mapping.
+            let is_own = file.is_some() || terrane_base::planted!(ReuseReplayedSegment);
+            let is_useful = info.bytes == state.next_bytes && !state.is_stopping && is_own;
             if is_useful && spare < self.settings.spare_files_max {
                 state.retired.push(Retired { file: info.file, bytes: info.bytes, memory_bytes, memory });
                 left.push((file, None));

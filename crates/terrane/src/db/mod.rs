@@ -40,6 +40,8 @@ use crate::{Table, TableOptions};
 /// * a [`Table`], [`Snapshot`](crate::Snapshot), [`Iter`](crate::Iter) or [`Cursor`](crate::Cursor) that is
 ///   still there keeps reading what it saw, from the files that the database had. Drop it before the database
 ///   is opened again: that opening knows nothing of it and may use the space of the extents that it reads.
+///   Such a read fails, with [`Kind::Corrupt`](crate::Kind::Corrupt) as a rule; it never gives what the later
+///   opening has written.
 ///
 /// Store the `Db` beside the tables, then, and not the tables alone.
 ///

@@ -32,6 +32,7 @@ example!("../../examples/repair.rs", repair, repair_runs);
 example!("../../examples/snapshots.rs", snapshots, snapshots_runs);
 example!("../../examples/tables.rs", tables, tables_runs);
 example!("../../examples/time_to_live.rs", time_to_live, time_to_live_runs);
+example!("../../examples/writer_thread.rs", writer_thread, writer_thread_runs);
 
 #[path = "../../examples/range_deletes.rs"]
 #[allow(dead_code, reason = "its `main` takes its arguments from the command line")]

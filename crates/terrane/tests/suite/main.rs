@@ -32,6 +32,7 @@ mod prefixes;
 mod promises;
 mod range_deletes;
 mod readers;
+mod reopened;
 mod replay_filter;
 mod shapes;
 mod statistics;

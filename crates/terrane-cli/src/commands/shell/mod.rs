@@ -101,6 +101,13 @@ fn open_first(engine: &Engine, command: &arguments::shell::Shell) -> Result<Db, 
     };
     match open(engine, &command.database, access) {
         Err(failure) if failure.code == Code::Busy => open(engine, &command.database, Access::Read),
+        Err(mut refused) if refused.code == Code::Usage && access == Access::Write => {
+            // Keys in an unknown order cannot be written, and may be read.
+            if open(engine, &command.database, Access::Read).is_ok() {
+                refused.message += "; `terrane shell --read-only` reads what it can of the database";
+            }
+            Err(refused)
+        }
         opened => opened,
     }
 }

@@ -13,7 +13,7 @@ use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::{Error, Kind, Result, SeqNo};
 use terrane_format::backup::{BackupManifest, BackupSegment, ObjectKind, bytes_name};
-use terrane_format::extent::{ExtentMeta, check};
+use terrane_format::extent::ExtentMeta;
 use terrane_format::segment::Groups;
 use terrane_journal::Excerpt;
 use terrane_levels::State;
@@ -21,7 +21,8 @@ use terrane_levels::State;
 use crate::copies::backup::objects::{Names, extents_of, object_name};
 use crate::copies::backup::progress::{ProgressReporter, Watcher};
 use crate::copies::backup::{BackupInfo, Backups, NOTE};
-use crate::copies::checkpoint::moment::Moment;
+use crate::copies::checkpoint::moment::{Moment, refuse_undecided};
+use crate::copies::sound_extent::read_sound;
 use crate::engine::Engine;
 
 /// Options of a backup.
@@ -196,20 +197,7 @@ impl Making<'_, '_> {
             return Ok(());
         }
         self.reporter.spend(meta.bytes.into())?;
-        let mut bytes = vec![0; meta.bytes as usize];
-        let store = &self.engine.store;
-        store.read(meta.id, 0, &mut bytes)?;
-        let found = check::verify_ordered(&bytes, meta.id, meta.slots, &meta.collation);
-        let is_same = found.and_then(|found| match found == meta.as_written() {
-            true => Ok(()),
-            false => Err(Error::corrupt("it is not what the manifest says")),
-        });
-        let is_believed = terrane_base::planted!(BackUpFreedSlots);
-        is_same.or_else(|error| if is_believed { Ok(()) } else { Err(error) }).map_err(|error| {
-            let (file, offset) = store.place(meta.id, 0);
-            // Of a database that another process writes the slots may be in use again.
-            store.explain(meta.id, error.context(format!("extent {}", meta.id)).at(file, offset))
-        })?;
+        let bytes = read_sound(self.engine, meta)?;
         self.put(ObjectKind::Extent, name, &bytes)
     }
 
@@ -246,13 +234,7 @@ fn may_begin(engine: &Engine, options: &BackupOptions) -> Result<()> {
             "option flush: the database was opened for reading, and nothing of it can be flushed",
         ));
     }
-    // The extents that a mark announces may belong to the state or not: the writer decides it.
-    if engine.marks.void().is_empty() {
-        return Ok(());
-    }
-    let message =
-        "an ingest is under way, or was when the database was last closed: try again, or open it for writing";
-    Err(Error::new(Kind::Busy, message))
+    refuse_undecided(engine)
 }
 
 /// Number of the last record of a segment; `source` is its used part.

@@ -9,13 +9,19 @@
 //!
 //! Commits go on meanwhile. Nothing of the source is written but the names of its files. A crash leaves the
 //! source as it is, and nothing under the target's name or all of it.
+//!
+//! Of a database that is only read, extents are copied and checked, never linked (`of_reader.rs`): a writer
+//! beside it, or the next one, would not know that it shares a file before it uses a slot of it again.
 
 pub(crate) mod moment;
+mod of_reader;
 pub(crate) mod unfinished;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use terrane_base::{Error, Result};
+use terrane_device::Disk;
 use terrane_format::manifest::{Seal, SegmentSpec};
 use terrane_journal::WrittenSegment;
 use terrane_levels::directory::{DATA, JOURNAL};
@@ -23,27 +29,34 @@ use terrane_levels::{Manifest, State};
 
 use crate::observe::events::{Checkpoint, Event};
 use crate::shared::Shared;
-use moment::Moment;
+use moment::{Moment, refuse_undecided};
 use unfinished::Unfinished;
 
 impl Shared {
     /// Makes a checkpoint in the directory `path`, which must not exist: a database with every commit up to
     /// now, all or nothing of each, durable on return. Takes the time to write what is only in the journal,
-    /// as far as data files can be linked. Commits go on.
+    /// as far as data files can be linked. Commits go on. Of a database that was opened for reading, every
+    /// extent is copied.
     ///
     /// # Errors
-    /// `Invalid` if there is something at `path` or the database was opened read-only; `Busy` if another
-    /// checkpoint is being made there; `Full`, `Io`, `Poisoned`. The source is unharmed, and nothing is at
-    /// `path`, unless only the last sync of its parent failed: then a whole checkpoint is there that a loss
-    /// of power may take away.
+    /// `Invalid` if there is something at `path`; `Busy` if another checkpoint is being made there, or an
+    /// ingest into a database that is open for reading is not decided; `Gone` if the database is a view, and
+    /// extents of it are gone; `Corrupt` if an extent that is copied for a reader is damaged; `Full`, `Io`,
+    /// `Poisoned`. The source is unharmed, and nothing is at `path`, unless only the last sync of its parent
+    /// failed: then a whole checkpoint is there that a loss of power may take away.
     pub fn checkpoint(&self, path: &Path) -> Result<Checkpoint> {
-        self.refuse_if_read_only()?;
+        crate::reentrancy::refuse(self.instance)?;
+        if self.options.read_only {
+            refuse_undecided(self)?;
+        }
         if self.disk.real_path(path)?.starts_with(self.disk.real_path(&self.dir)?) {
             let message = format!("{} is inside the database: choose a directory beside it", path.display());
             return Err(Error::invalid(message));
         }
-        let unfinished = Unfinished::begin(&self.disk, path)?;
-        match self.fill_checkpoint(&unfinished, path) {
+        // A view of what another process writes has a device that only reads.
+        let disk = self.disk.beneath().unwrap_or_else(|| self.disk.clone());
+        let unfinished = Unfinished::begin(&disk, path)?;
+        match self.fill_checkpoint(&disk, &unfinished, path) {
             Ok(checkpoint) => {
                 unfinished.finish()?;
                 self.events.tell(|| Event::CheckpointMade(checkpoint.clone()));
@@ -56,21 +69,30 @@ impl Shared {
         }
     }
 
-    fn fill_checkpoint(&self, unfinished: &Unfinished, path: &Path) -> Result<Checkpoint> {
+    fn fill_checkpoint(
+        &self,
+        disk: &Arc<dyn Disk>,
+        unfinished: &Unfinished,
+        path: &Path,
+    ) -> Result<Checkpoint> {
         let dir = unfinished.dir();
         let (data, journal) = (dir.join(DATA), dir.join(JOURNAL));
-        self.disk.create_dir(&data)?;
-        self.disk.create_dir(&journal)?;
+        disk.create_dir(&data)?;
+        disk.create_dir(&journal)?;
         let moment = Moment::take(self)?;
-        let live: Vec<_> = moment.state().extents().collect();
-        let copied = self.store.copy_to(&data, &live)?;
+        let copied = if self.options.read_only {
+            self.copy_of_reader(disk, &data, moment.state())?
+        } else {
+            let live: Vec<_> = moment.state().extents().collect();
+            self.store.copy_to(&data, &live)?
+        };
         let id = Manifest::draw_id(&self.env);
         let id = if terrane_base::planted!(CheckpointKeepsId) { moment.state().database } else { id };
-        let written = moment.excerpt().write(&*self.disk, &journal, id.segment_salt())?;
+        let written = moment.excerpt().write(&**disk, &journal, id.segment_salt())?;
         let segments: Vec<_> = written.iter().map(sealed).collect();
         let last_seq = moment.excerpt().last_seq();
         let state: State = moment.state().detached(id, &segments, last_seq);
-        Manifest::write_copy(self.disk.clone(), dir, &state)?;
+        Manifest::write_copy(disk.clone(), dir, &state)?;
         let journal_bytes = moment.excerpt().bytes();
         Ok(Checkpoint {
             path: path.to_owned(),

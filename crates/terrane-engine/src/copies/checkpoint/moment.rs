@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use terrane_base::Result;
+use terrane_base::{Error, Kind, Result};
 use terrane_journal::Excerpt;
 use terrane_levels::State;
 use terrane_storage::Store;
@@ -48,6 +48,21 @@ impl Moment {
     pub(crate) fn split(self) -> (Arc<State>, Excerpt, Held) {
         (self.state, self.excerpt, self.held)
     }
+}
+
+/// Refuses to copy what a database that is only read may or may not have: the extents of an ingest whose
+/// outcome only a writer can decide.
+///
+/// # Errors
+/// `Busy`.
+pub(crate) fn refuse_undecided(reader: &Shared) -> Result<()> {
+    debug_assert!(reader.options.read_only, "a writer knows the outcome");
+    if reader.marks.void().is_empty() {
+        return Ok(());
+    }
+    let message =
+        "an ingest is under way, or was when the database was last closed: try again, or open it for writing";
+    Err(Error::new(Kind::Busy, message))
 }
 
 /// Holds freed slots until it is dropped.

@@ -168,6 +168,7 @@ impl Engine {
         }
         self.settle_history()?;
         self.start_workers()?;
+        self.share_metrics();
         for table in self.catalog.all() {
             let picture = table.pinned();
             if picture.active.record_bytes() + picture.active.index_bytes()

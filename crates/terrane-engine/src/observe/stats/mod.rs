@@ -112,6 +112,7 @@ numbers! {
     listener_panics, counter, "calls", "Calls of listeners that panicked.";
     slow_operations, counter, "operations", "Operations that took longer than the options slow_read_micros, slow_write_micros, slow_scan_micros and slow_job_micros say.";
     background_errors, counter, "errors", "Background jobs that failed and will be tried again.";
+    metrics_page_errors, counter, "pages", "Pages of metrics for other processes that could not be written.";
     scrub_extents, counter, "extents", "Extents that scrubbing verified.";
     scrub_bytes, counter, "bytes", "Bytes that scrubbing read and verified.";
     scrub_passes, counter, "passes", "Times that scrubbing went through every table.";
@@ -126,6 +127,8 @@ numbers! {
     blocks_replaced, counter, "blocks", "Blocks written by flush and compaction that took the place of cached ones.";
     cache_misses, counter, "blocks", "Blocks, index blocks and filters read from the store.";
     memory_bytes, gauge, "bytes", "All memory under the ceiling that is in use now.";
+    memory_journal_bytes, gauge, "bytes", "Of these, memory of journal segments: the records that are not in the levels yet.";
+    memory_index_bytes, gauge, "bytes", "Of these, memory of the indexes over records in segments.";
     memory_limit_bytes, gauge, "bytes", "The ceiling of that memory now: the option memory_bytes, or what it was changed to.";
     memory_bytes_max, gauge, "bytes", "The most of that memory that was in use when it was measured: writers measure every 256 KiB, jobs at their end.";
     store_bytes, gauge, "bytes", "Bytes of the data files.";

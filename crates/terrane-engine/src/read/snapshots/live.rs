@@ -98,7 +98,14 @@ impl Shared {
     /// What reads at a moment of the past now, oldest first.
     #[must_use]
     pub fn live_readers(&self) -> Vec<LiveReader> {
-        let readers = self.readers.copy_live(Copy::of);
+        self.oldest_readers(usize::MAX)
+    }
+
+    /// The `count` oldest of these readers.
+    pub(crate) fn oldest_readers(&self, count: usize) -> Vec<LiveReader> {
+        let mut readers = self.readers.copy_live(Copy::of);
+        readers.sort_by_key(|reader| (reader.since.time, reader.id));
+        readers.truncate(count);
         let (tables, now, visible) = (self.catalog.all(), self.env.clock.now(), self.journal.visible());
         self.readers.tick(now);
         let mut readers: Vec<_> =

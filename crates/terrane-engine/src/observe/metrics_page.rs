@@ -1,0 +1,181 @@
+//! The file of the page of metrics that this process shares with others, and the thread that writes it.
+//!
+//! The thread waits, makes a page and writes it over the one before, in place and without a sync: the page
+//! is worth nothing once the process has died. No reader and no writer of the database does anything for it.
+//! The first page comes one interval after the opening, so what is open for less leaves the device alone.
+//! The file is opened anew each time: if it is removed meanwhile, the next page is in a new one.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::env::{Joiner, Spawn};
+use terrane_base::sync::{Condvar, Mutex};
+use terrane_base::{Error, Kind, Result};
+use terrane_device::{Disk, File, OpenMode};
+use terrane_format::metrics_page::MAGIC;
+use terrane_levels::directory::METRICS;
+
+/// What the thread does at the end of each interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It has written a page, or failed to.
+    Done,
+    /// The database is gone.
+    Ended,
+}
+
+/// The thread that writes pages, while there is one.
+#[derive(Default)]
+pub(crate) struct PageWriter {
+    wait: Arc<Wait>,
+    thread: Mutex<Option<Box<dyn Joiner>>>,
+}
+
+/// Where the thread waits.
+#[derive(Default)]
+struct Wait {
+    is_closing: Mutex<bool>,
+    closed: Condvar,
+}
+
+impl Wait {
+    /// Waits for `interval`; true if there is to be no further page.
+    fn pass(&self, interval: Duration) -> bool {
+        let mut is_closing = self.is_closing.lock();
+        if !*is_closing {
+            self.closed.wait_for(&mut is_closing, interval);
+        }
+        *is_closing
+    }
+}
+
+impl PageWriter {
+    /// Starts the thread: it calls `turn` after each `interval`.
+    ///
+    /// # Errors
+    /// `Io` if the system refuses a thread.
+    pub(crate) fn start(
+        &self,
+        spawn: &dyn Spawn,
+        interval: Duration,
+        mut turn: impl FnMut() -> Turn + Send + 'static,
+    ) -> Result<()> {
+        let wait = self.wait.clone();
+        let body = move || while !wait.pass(interval) && turn() == Turn::Done {};
+        let thread = spawn.spawn("terrane-metrics", Box::new(body))?;
+        let before = self.thread.lock().replace(thread);
+        assert!(before.is_none(), "a database shares one page");
+        Ok(())
+    }
+
+    /// Ends the thread, if there is one, and waits for it; false if there is none.
+    pub(crate) fn close(&self) -> bool {
+        *self.wait.is_closing.lock() = true;
+        self.wait.closed.notify_all();
+        let thread = self.thread.lock().take();
+        thread.map(Joiner::join).is_some()
+    }
+}
+
+/// The file of the page.
+pub(crate) struct PageFile {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+}
+
+impl PageFile {
+    /// The file of the database in `dir`; it need not exist.
+    pub(crate) fn of(disk: &Arc<dyn Disk>, dir: &Path) -> PageFile {
+        PageFile { disk: disk.clone(), path: dir.join(METRICS) }
+    }
+
+    /// Writes a page over the one before.
+    ///
+    /// # Errors
+    /// `Full`, `Io`; `Invalid` if something else has the name.
+    pub(crate) fn write(&self, page: &[u8]) -> Result<()> {
+        let file = match self.open()? {
+            Some(file) => file,
+            None => self.disk.open(&self.path, OpenMode::Create, false)?,
+        };
+        file.write_at(0, page)
+    }
+
+    /// Removes it; fine if it is not there.
+    ///
+    /// # Errors
+    /// As [`PageFile::write`].
+    pub(crate) fn remove(&self) -> Result<()> {
+        match self.open()? {
+            Some(_) => self.disk.remove(&self.path),
+            None => Ok(()),
+        }
+    }
+
+    /// The file, if it is there. A database may be made beside files of other programs, which stay as they
+    /// are.
+    fn open(&self) -> Result<Option<Arc<dyn File>>> {
+        let file = match self.disk.open(&self.path, OpenMode::Write, false) {
+            Err(error) if error.kind() == Kind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let mut head = [0; MAGIC.len()];
+        let len = file.len()?.min(head.len() as u64) as usize;
+        file.read_at(0, &mut head[..len])?;
+        // A power cut may leave zeros.
+        let is_page = head[..len] == MAGIC[..len] || head == [0; MAGIC.len()];
+        if is_page {
+            return Ok(Some(file));
+        }
+        let path = self.path.display();
+        Err(Error::invalid(format!("{path} is a file of another program: no metrics are shared there")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
+    use terrane_levels::directory::prepare;
+
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_the_next_one_free_to_succeed() {
+        let disk = Arc::new(FaultyDisk::new(Arc::new(MemDisk::new())));
+        let dir = Path::new("/db");
+        prepare(&*disk, dir).expect("a device without faults");
+        let shared: Arc<dyn Disk> = disk.clone();
+        let file = PageFile::of(&shared, dir);
+        file.remove().expect("there is none");
+        disk.fail(Fault::new(Call::Create, Failure::Broken));
+        file.write(b"terrpage one").expect_err("the file cannot be made");
+        disk.fail(Fault::new(Call::Write, Failure::Full));
+        assert_eq!(file.write(b"terrpage two").map_err(|error| error.kind()), Err(Kind::Full));
+        file.write(b"terrpage three").expect("there is room again");
+        file.write(b"terrpage four").expect("the file is there");
+        assert_eq!(bytes_of(&*shared, dir), b"terrpage foure", "a page is written over the one before");
+        file.remove().expect("it is there");
+        assert!(!shared.exists(&dir.join(METRICS)).expect("a device without faults"));
+    }
+
+    #[test]
+    fn a_file_of_another_program_stays_as_it_is() {
+        let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+        let dir = Path::new("/db");
+        prepare(&*disk, dir).expect("a device without faults");
+        let other = disk.open(&dir.join(METRICS), OpenMode::Create, false).expect("it is new");
+        other.write_at(0, b"cpu 12").expect("there is room");
+        let file = PageFile::of(&disk, dir);
+        assert_eq!(file.write(b"terrpage").map_err(|error| error.kind()), Err(Kind::Invalid));
+        assert_eq!(file.remove().map_err(|error| error.kind()), Err(Kind::Invalid));
+        assert_eq!(bytes_of(&*disk, dir), b"cpu 12");
+    }
+
+    fn bytes_of(disk: &dyn Disk, dir: &Path) -> Vec<u8> {
+        let file = disk.open(&dir.join(METRICS), OpenMode::Read, false).expect("it was written");
+        let mut bytes = vec![0; file.len().expect("a device without faults") as usize];
+        file.read_at(0, &mut bytes).expect("it is whole");
+        bytes
+    }
+}

@@ -1,0 +1,4 @@
+//! Target `metrics_page`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| terrane_fuzz::run("metrics_page", bytes));
