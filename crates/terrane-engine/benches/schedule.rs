@@ -5,7 +5,8 @@
 //! * flush: of all steps from the request to flush one table until that table is flushed, the mean.
 //!
 //! One table has records in memory, the others are empty:
-//! * trim: all steps of a flush of that table into an overflow run, behind which journal segments are trimmed.
+//! * trim: all steps of a flush of that table into an overflow run, behind which journal segments are
+//!   trimmed.
 //!
 //! `cargo bench -p terrane-engine --bench schedule`; with `--test` once, with few tables. Prints nanoseconds:
 //! of steps the least of the rounds, of trims the mean.

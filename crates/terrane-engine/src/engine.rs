@@ -97,7 +97,7 @@ impl Engine {
         (stats.events_dropped, stats.listener_panics) = self.events.counts();
         stats.memory_bytes = self.memory.in_use();
         stats.memory_journal_bytes = self.journal.memory_bytes();
-        stats.memory_index_bytes = self.memory.table_totals().index_bytes();
+        stats.memory_index_bytes = self.catalog.sums().index_bytes();
         stats.memory_limit_bytes = self.memory.budget().memory_bytes();
         stats.memory_bytes_max = self.note_memory(stats.memory_bytes);
         let store = self.store.usage();

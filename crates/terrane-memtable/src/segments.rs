@@ -74,6 +74,7 @@ impl SegmentTable {
     }
 
     pub(crate) fn note(&self, oldest: SegmentId) {
+        debug_assert!(self.find(oldest).is_some(), "{oldest} is noted, and no record lies there");
         self.noted.fetch_min(oldest.0, Ordering::Release);
     }
 

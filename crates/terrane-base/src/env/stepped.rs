@@ -71,7 +71,9 @@ impl Stepper for SteppedSpawn {
 
     fn pass(&self, patience: Duration) {
         if !self.run(|_| true) {
+            let before = self.clock.now();
             self.clock.sleep(patience);
+            assert!(self.clock.now() >= before + patience, "the clock stands: a caller would wait for ever");
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The tables in which work may be due: a worker that looks for work looks at these, never at all tables.
 //!
 //! * filled: has records in memory; ordered by the oldest segment of these.
-//! * behind: has records in memory; ordered by the first number of the oldest memtable or generation of these.
-//! * owing: its ledger owes records to the levels ([`crate::table::ledger`]). It does not rest on the view.
+//! * behind: has records in memory; ordered by the first number of the oldest memtable or generation of
+//!   these.
+//! * unflushed: its ledger has records that are not in the levels ([`crate::table::ledger`]), whatever its
+//!   view has.
 //! * moving: has a full memtable, a frozen memtable or a generation.
 //! * asked: has requests for compactions that wait.
 //! * levels: its levels, its options or its requests changed, or it was opened, and no picker has found since
@@ -43,7 +45,7 @@ pub(crate) struct DueTables(Mutex<Sets>);
 struct Sets {
     filled: BTreeSet<(SegmentId, TableId)>,
     behind: BTreeSet<(SeqNo, TableId)>,
-    owing: BTreeSet<TableId>,
+    unflushed: BTreeSet<TableId>,
     moving: BTreeSet<TableId>,
     asked: BTreeSet<TableId>,
     levels: BTreeMap<TableId, u64>,
@@ -109,7 +111,7 @@ impl DueTables {
             }
             if let Some(segment) = new.oldest_segment {
                 sets.filled.insert((segment, table));
-                sets.owing.insert(table);
+                sets.unflushed.insert(table);
             }
         }
         if old.filled_from != new.filled_from {
@@ -143,13 +145,13 @@ impl DueTables {
         };
     }
 
-    /// Notes whether a table's ledger `owes` records. That is asked under the lock: a writer that adds the first
-    /// one meanwhile notes the table behind it.
-    pub(crate) fn note_owed(&self, table: TableId, owes: impl FnOnce() -> bool) {
+    /// Notes whether a table's ledger `has_records`. That is asked under the lock: a writer that adds the
+    /// first one meanwhile notes the table behind it.
+    pub(crate) fn note_unflushed(&self, table: TableId, has_records: impl FnOnce() -> bool) {
         let mut sets = self.0.lock();
-        match owes() {
-            true => sets.owing.insert(table),
-            false => sets.owing.remove(&table),
+        match has_records() {
+            true => sets.unflushed.insert(table),
+            false => sets.unflushed.remove(&table),
         };
     }
 
@@ -191,8 +193,8 @@ impl DueTables {
     /// nothing.
     pub(crate) fn forget(&self, table: TableId) {
         let mut locked = self.0.lock();
-        let Sets { owing, moving, asked, levels, in_turn, scanned, used, stopped, .. } = &mut *locked;
-        for set in [owing, moving, asked, in_turn, scanned, used, stopped] {
+        let Sets { unflushed, moving, asked, levels, in_turn, scanned, used, stopped, .. } = &mut *locked;
+        for set in [unflushed, moving, asked, in_turn, scanned, used, stopped] {
             set.remove(&table);
         }
         levels.remove(&table);
@@ -283,9 +285,10 @@ impl Catalog {
         self.worked(ids)
     }
 
-    /// Tables whose ledgers owe records, also those whose background work has stopped.
-    pub(crate) fn owing(&self) -> Vec<Arc<Table>> {
-        let ids = self.due().0.lock().owing.clone();
+    /// Tables whose ledgers have records that are not in the levels, also those whose background work has
+    /// stopped.
+    pub(crate) fn unflushed(&self) -> Vec<Arc<Table>> {
+        let ids = self.due().0.lock().unflushed.clone();
         let guard = terrane_base::epoch::pin();
         ids.into_iter().filter_map(|id| self.get(id, &guard).cloned()).collect()
     }

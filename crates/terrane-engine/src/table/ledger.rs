@@ -134,8 +134,8 @@ impl Ledger {
         }
     }
 
-    /// Whether some records are owed to the levels.
-    pub(crate) fn owes_records(&self) -> bool {
+    /// Whether there are records that are not in the levels.
+    pub(crate) fn has_records(&self) -> bool {
         self.owed.iter().any(|owed| owed.oldest_segment().is_some())
     }
 

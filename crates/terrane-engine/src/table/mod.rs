@@ -284,7 +284,7 @@ impl TableEdit<'_> {
         let (before, after) = (self.table.pinned(), next.clone());
         self.table.picture.replace(next);
         self.table.follow_view(&before, &after);
-        self.table.note_due(|due, id| due.note_owed(id, || self.ledger.owes_records()));
+        self.table.note_due(|due, id| due.note_unflushed(id, || self.ledger.has_records()));
         if !Arc::ptr_eq(&before.tree, &after.tree) {
             self.table.note_changed();
         }

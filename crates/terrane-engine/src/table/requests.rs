@@ -1,8 +1,8 @@
 //! Requests of callers for the compaction of key ranges of a table.
 //!
 //! Steps: 1. a caller enters a request, and waits until it is fulfilled; 2. the worker that decides serves
-//! the first one, a job at a time; 3. each job carries the number of its request, and notes its progress there;
-//! 4. the worker takes a request out once its range needs no job.
+//! the first one, a job at a time; 3. each job carries the number of its request, and notes its progress
+//! there; 4. the worker takes a request out once its range needs no job.
 //!
 //! Invariants: a request is judged under the lock, so by levels that are no older than it. Only the worker
 //! that decides takes a fulfilled one out: another caller may not know of the job for it, which still runs. A

@@ -218,8 +218,8 @@ impl Table {
         }
     }
 
-    /// Follows a change of the view from `before`: an index that is gone leaves the sum. Requires: the table's
-    /// edit is held.
+    /// Follows a change of the view from `before`: an index that is gone leaves the sum. Requires: the
+    /// table's edit is held.
     pub(crate) fn follow_view(&self, before: &ReadView, after: &ReadView) {
         for index in before.indexes() {
             if !after.indexes().any(|one| Arc::ptr_eq(one, index)) {

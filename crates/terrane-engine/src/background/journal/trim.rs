@@ -65,14 +65,14 @@ impl Engine {
         if self.options.experiments.idle_reclaim { self.reclaim_idle() } else { Ok(()) }
     }
 
-    /// Asks the ledgers that owe records, which know of every memtable whatever the pictures say, whether
-    /// anything needs a segment up to `upto`. Requires: no table is dropped meanwhile. What comes in meanwhile lies in later
-    /// segments: all numbers of these were visible before anybody looked.
+    /// Asks the ledgers that have records, which know of every memtable whatever the pictures say, whether
+    /// anything needs a segment up to `upto`. Requires: no table is dropped meanwhile. What comes in
+    /// meanwhile lies in later segments: all numbers of these were visible before anybody looked.
     fn refuse_unflushed(&self, upto: SegmentId) -> Result<()> {
         if terrane_base::planted!(TrimTooEarly) {
             return Ok(());
         }
-        self.catalog.owing().iter().try_for_each(|table| {
+        self.catalog.unflushed().iter().try_for_each(|table| {
             let checked = table.edit().ledger().check_trim(upto);
             checked.map_err(|error| table.stop(error.message(), Left::Nothing))
         })

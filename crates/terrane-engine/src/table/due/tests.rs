@@ -91,20 +91,20 @@ fn a_table_is_behind_others_by_its_own_numbers_only() {
 }
 
 #[test]
-fn a_table_owes_until_its_ledger_owes_nothing() {
+fn a_table_is_unflushed_until_its_ledger_has_no_records() {
     let due = DueTables::default();
-    let owing = || due.0.lock().owing.len();
+    let unflushed = || due.0.lock().unflushed.len();
     due.turn(
         TABLE,
         &InMemory::default(),
         &InMemory { oldest_segment: Some(SegmentId(1)), ..Default::default() },
     );
-    assert_eq!(owing(), 1);
-    due.note_owed(TABLE, || true);
-    assert_eq!(owing(), 1);
-    due.note_owed(TABLE, || false);
-    assert_eq!(owing(), 0);
-    due.note_owed(TABLE, || true);
+    assert_eq!(unflushed(), 1);
+    due.note_unflushed(TABLE, || true);
+    assert_eq!(unflushed(), 1);
+    due.note_unflushed(TABLE, || false);
+    assert_eq!(unflushed(), 0);
+    due.note_unflushed(TABLE, || true);
     due.forget(TABLE);
-    assert_eq!(owing(), 0);
+    assert_eq!(unflushed(), 0);
 }
