@@ -29,7 +29,7 @@ pub(super) fn draw(path: &Path, sample: &Sample<'_>, out: &mut dyn Write) -> io:
     write!(out, "\x1b[H")?;
     for line in lines(path, sample).iter().take(rows - 1) {
         let line: String = line.chars().take(columns).collect();
-        write!(out, "{line}\x1b[K\n")?;
+        writeln!(out, "{line}\x1b[K")?;
     }
     write!(out, "\x1b[J")
 }
