@@ -122,7 +122,10 @@ impl Runner {
             (life.captured.take(), life.armed.take())
         };
         let image = disk.image().expect("there was a crash");
-        let captured = captured.expect("noted when the image was taken");
+        // Noted when the image was taken, unless the background of this database met the crash while another
+        // database was looked at, unwatched: then nothing was committed since.
+        let crash = armed.map_or(Crash::Power(0), |(crash, _)| crash);
+        let captured = captured.unwrap_or_else(|| self.allowed(crash));
         self.count(|outcome| outcome.crashes += 1);
         self.die();
         if Rng::new(self.world.trace().value() as u64).one_in(PEEK_ONE_IN) {
