@@ -59,6 +59,10 @@ impl Disk for FollowingDisk {
         Err(refused("link", from))
     }
 
+    fn real_path(&self, path: &Path) -> Result<PathBuf> {
+        self.inner.real_path(path)
+    }
+
     fn remove(&self, path: &Path) -> Result<()> {
         Err(refused("remove", path))
     }

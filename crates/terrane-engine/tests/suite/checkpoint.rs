@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use support::{DIR, get, open, rows, small_options};
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
-use terrane_base::{Batch, Kind, Result};
+use terrane_base::{Batch, Functions, Kind, Result};
 use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk, PosixDisk};
 use terrane_engine::{Checkpoint, Engine, Row};
 
@@ -337,6 +337,15 @@ fn no_name_leads_a_checkpoint_into_the_database() {
         assert_eq!(error.kind(), Kind::Invalid, "{inside}: {error}");
         assert!(error.to_string().contains("inside the database"), "{inside}: {error}");
     }
+    // The device of a view answers for the device beneath it.
+    let disk: Arc<dyn Disk> = Arc::new(PosixDisk::new());
+    let view = Engine::follow_on(&disk, &dir, &small_options(), &Env::real(), &Functions::default(), None);
+    let (view, _) = view.unwrap();
+    for inside in ["db/x", "link/x", "beside/data/../x"] {
+        let error = view.checkpoint(&root.path().join(inside)).unwrap_err();
+        assert!(error.to_string().contains("inside the database"), "a view, {inside}: {error}");
+    }
+    drop(view);
     assert!(!root.path().join("new").exists(), "nothing was made");
     for outside in ["db/../one", "link/../two", "beside/below/../three", "db-four"] {
         engine.checkpoint(&root.path().join(outside)).unwrap();
