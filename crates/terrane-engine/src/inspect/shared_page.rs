@@ -101,8 +101,9 @@ fn explain_absence(disk: &dyn Disk, dir: &Path) -> Error {
             Some(busy) => {
                 let holder = busy.message().trim_end_matches(": close it there first").to_owned();
                 format!(
-                    "{holder}, and shares no page of metrics in {shown}: it opened it less than a second ago, or with \
-                     metrics_page_ms=0 (set it to 1000), or by a version without pages"
+                    "{holder}, and shares no page of metrics in {shown}: its first page comes one metrics_page_ms after \
+                     the opening; or it was opened with metrics_page_ms=0 (set it to 1000), or by a version without \
+                     pages, or its pages cannot be written (metrics_page_errors counts that)"
                 )
             }
         },

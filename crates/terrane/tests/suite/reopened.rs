@@ -6,8 +6,8 @@ use std::path::Path;
 
 use terrane::{Db, Error, Kind, MemoryDevice, Options, Table};
 
-/// Rows that are in extents before the close, and behind them rows that are only in the journal: too few for a
-/// memtable to be full.
+/// Rows that are in extents before the close, and behind them rows that are only in the journal: too few to
+/// fill a memtable.
 const STORED: u32 = 3000;
 const ALL: u32 = 3400;
 
