@@ -18,8 +18,9 @@
 //! Invariants:
 //! 1. A segment's space is allocated and its registration is durable before its first byte is written: no
 //!    store into the mapping can fail for lack of space, and replay cannot miss a segment.
-//! 2. A file is reused only when no reader can read its old bytes any more; one of a replayed segment never,
-//!    because handles of an earlier opening may.
+//! 2. A file is reused only when no reader of this opening can read its old bytes any more; one of a replayed
+//!    segment never, because handles of an earlier opening may. Not covered: unlisted files that a failed
+//!    close has left, which are taken for spare ones.
 //! 3. `state` is never locked across I/O. `syncing` is: by the syncer, and by persist steps ([`persist`]).
 //! 4. Segments become durable oldest first.
 
