@@ -60,7 +60,8 @@ impl Header {
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Header> {
         let (&kind, rest) = bytes.split_first()?;
-        let kind = RecordKind::from_u8(kind)?;
+        // Pointers to values stand in extents only.
+        let kind = RecordKind::from_u8(kind).filter(|kind| !kind.is_pointer())?;
         let (table, table_len) = varint::get(rest)?;
         let rest = rest.get(table_len..)?;
         let (key_len, key_len_len) = varint::get(rest)?;

@@ -32,10 +32,14 @@ pub enum RecordKind {
     Merge = 3,
     /// Hides every older version of every key from its key on to before its value, which is a key as well.
     RangeDelete = 4,
+    /// Sets the value; what is stored is a pointer to it ([`crate::value_pointer`]). In extents only.
+    Pointer = 7,
     /// Sets the value until a moment ([`crate::stored`]).
     PutUntil = Self::EXPIRES | 1,
     /// An operand that counts until a moment.
     MergeUntil = Self::EXPIRES | 3,
+    /// A pointer to a value that counts until a moment.
+    PointerUntil = Self::EXPIRES | 7,
 }
 
 impl RecordKind {
@@ -50,6 +54,13 @@ impl RecordKind {
         matches!(self, RecordKind::Delete | RecordKind::SingleDelete)
     }
 
+    /// Returns true if what is stored is a pointer to the value.
+    #[inline]
+    #[must_use]
+    pub fn is_pointer(self) -> bool {
+        matches!(self, RecordKind::Pointer | RecordKind::PointerUntil)
+    }
+
     /// The kind with this number, if this version of the engine knows it.
     #[inline]
     #[must_use]
@@ -60,8 +71,10 @@ impl RecordKind {
             2 => Some(RecordKind::SingleDelete),
             3 => Some(RecordKind::Merge),
             4 => Some(RecordKind::RangeDelete),
+            7 => Some(RecordKind::Pointer),
             9 => Some(RecordKind::PutUntil),
             11 => Some(RecordKind::MergeUntil),
+            15 => Some(RecordKind::PointerUntil),
             _ => None,
         }
     }
@@ -110,8 +123,8 @@ impl SeqKind {
         self.0 as u8 == RecordKind::Put as u8
     }
 
-    /// Returns true if the stored bytes are not simply the value: an operand, or an expiring value
-    /// ([`crate::stored`]).
+    /// Returns true if the stored bytes are not simply the value: an operand, an expiring value
+    /// ([`crate::stored`]), or a pointer to the value.
     #[inline]
     #[must_use]
     pub fn is_wrapped(self) -> bool {
@@ -123,6 +136,36 @@ impl SeqKind {
     #[must_use]
     pub fn is_merge(self) -> bool {
         self.0 as u8 & !RecordKind::EXPIRES == RecordKind::Merge as u8
+    }
+
+    /// Returns true if what is stored is a pointer to the value, which lies in a value table.
+    #[inline]
+    #[must_use]
+    pub fn is_pointer(self) -> bool {
+        self.0 as u8 & !RecordKind::EXPIRES == RecordKind::Pointer as u8
+    }
+
+    /// The same version with its value stored in its place instead of a pointer to it.
+    #[inline]
+    #[must_use]
+    pub fn inlined(self) -> Self {
+        debug_assert!(self.is_pointer(), "only a pointer is replaced by its value");
+        SeqKind(self.0 & !u64::from(RecordKind::Pointer as u8 ^ RecordKind::Put as u8))
+    }
+
+    /// The same pointer without the moment at which it expires.
+    #[inline]
+    #[must_use]
+    pub fn as_plain(self) -> Self {
+        SeqKind(self.0 & !u64::from(RecordKind::EXPIRES))
+    }
+
+    /// The same put with a pointer in the place of its value.
+    #[inline]
+    #[must_use]
+    pub fn separated(self) -> Self {
+        debug_assert!(!self.is_pointer() && !self.is_merge() && !self.is_delete(), "only a put has a value");
+        SeqKind(self.0 | u64::from(RecordKind::Pointer as u8))
     }
 
     /// The same position with another kind.

@@ -3,6 +3,8 @@
 //! ```text
 //! put, delete, single delete, range delete:  value
 //! put until:                   expires_at value
+//! pointer:                                pointer to the value
+//! pointer until:               expires_at pointer to the value
 //! merge:                       span operand
 //! merge until:                 expires_at span operand
 //! ```
@@ -38,7 +40,7 @@ pub struct Stored<'a> {
     pub expires_at: Moment,
     /// How many sequence numbers below its own an operand stands for.
     pub span: u64,
-    /// The user's value or operand.
+    /// The user's value or operand; of a pointer its bytes ([`crate::value_pointer`]).
     pub value: &'a [u8],
 }
 
@@ -53,7 +55,8 @@ impl<'a> Stored<'a> {
             RecordKind::Delete | RecordKind::Put | RecordKind::SingleDelete | RecordKind::RangeDelete => {
                 (false, false)
             }
-            RecordKind::PutUntil => (true, false),
+            RecordKind::Pointer => (false, false),
+            RecordKind::PutUntil | RecordKind::PointerUntil => (true, false),
             RecordKind::Merge => (false, true),
             RecordKind::MergeUntil => (true, true),
         };

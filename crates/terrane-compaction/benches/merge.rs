@@ -167,6 +167,7 @@ impl Bench {
             request: None,
             table: TableId(1),
             inputs,
+            values: Vec::new(),
             target: Place::Level(2),
             range: KeyRange::closed(&smallest, &largest),
             below: Vec::new(),

@@ -10,7 +10,7 @@ use terrane_base::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use terrane_base::env::Clock;
 use terrane_base::prefix_extractor::Extractor;
 use terrane_base::sync::{Condvar, Mutex};
-use terrane_base::{CompactionFilter, Error, Kind, MergeOperator, Moment, Result, SeqNo};
+use terrane_base::{CompactionFilter, Error, Kind, MergeOperator, Moment, Result, SeqNo, ValueTableId};
 
 use crate::job::Work;
 
@@ -104,6 +104,8 @@ pub struct JobControl {
     work: AtomicWork,
     operator: OnceLock<Arc<dyn MergeOperator>>,
     extractor: OnceLock<Arc<Extractor>>,
+    /// The next free number of a value table or overflow run.
+    value_numbers: OnceLock<Arc<AtomicU64>>,
     filtering: OnceLock<Filtering>,
 }
 
@@ -147,7 +149,10 @@ atomic_work!(
     entries_expired,
     entries_filtered,
     operands_folded,
-    folds_failed
+    folds_failed,
+    values_separated,
+    values_moved,
+    value_bytes_written
 );
 
 impl JobControl {
@@ -165,6 +170,7 @@ impl JobControl {
             limiter,
             work: AtomicWork::default(),
             operator: OnceLock::new(),
+            value_numbers: OnceLock::new(),
             extractor: OnceLock::new(),
             filtering: OnceLock::new(),
         }
@@ -185,6 +191,19 @@ impl JobControl {
     /// The filter that the job calls.
     pub(crate) fn filtering(&self) -> Option<&Filtering> {
         self.filtering.get()
+    }
+
+    /// Gives the job the counter of numbers for its value tables, which the overflow runs share.
+    pub fn number_values_with(&self, numbers: Arc<AtomicU64>) {
+        // A control belongs to one job: a second call passes the same counter.
+        let _ = self.value_numbers.set(numbers);
+    }
+
+    /// The number of a new value table.
+    pub(crate) fn next_value_table(&self) -> Result<ValueTableId> {
+        let numbers = self.value_numbers.get().ok_or_else(crate::merge::no_numbers)?;
+        // Relaxed: only that no number is given out twice counts.
+        Ok(ValueTableId(numbers.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// The operator with which the job folds operands.

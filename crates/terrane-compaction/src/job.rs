@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use terrane_base::options::{BlockEncoding, Compression};
-use terrane_base::{Collation, ExtentId, SeqNo, TableId};
+use terrane_base::{Collation, ExtentId, SeqNo, TableId, ValueTableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::{EditOp, Place};
 
@@ -34,6 +34,8 @@ pub enum JobKind {
     Flush,
     /// A global index generation becomes an overflow run.
     Dump,
+    /// Value tables with many dead values: the live ones are written to new value tables.
+    Collect,
 }
 
 impl JobKind {
@@ -50,6 +52,7 @@ impl JobKind {
             JobKind::Manual => "manual",
             JobKind::Flush => "flush",
             JobKind::Dump => "dump",
+            JobKind::Collect => "collect",
         }
     }
 }
@@ -94,6 +97,8 @@ pub struct OutputSettings {
     pub filter_bits_per_key: u32,
     /// Compression of blocks.
     pub compression: Compression,
+    /// Values of at least this many bytes go into value tables; `u64::MAX`: none does.
+    pub separate_from: u64,
 }
 
 impl OutputSettings {
@@ -105,7 +110,25 @@ impl OutputSettings {
             block_encoding: limits.block_encoding,
             filter_bits_per_key: limits.filter_bits_per_key as u32,
             compression: if is_last { limits.compression_last } else { limits.compression },
+            separate_from: limits.separate_from,
         }
+    }
+}
+
+/// A value table that entries of a job's inputs point into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueInput {
+    /// The value table.
+    pub meta: ExtentMeta,
+    /// True if the job writes its live values to new value tables.
+    pub is_rewritten: bool,
+}
+
+impl ValueInput {
+    /// Its number.
+    #[must_use]
+    pub fn number(&self) -> ValueTableId {
+        self.meta.value_table.map_or_else(ValueTableId::default, |section| section.number)
     }
 }
 
@@ -130,6 +153,8 @@ pub struct JobSpec {
     pub table: TableId,
     /// The extents to replace, newest first.
     pub inputs: Vec<Input>,
+    /// The value tables that the inputs point into, by number.
+    pub values: Vec<ValueInput>,
     /// The level or run of the output.
     pub target: Place,
     /// The keys that the output may have.
@@ -168,6 +193,26 @@ impl JobSpec {
         &self.range.collation
     }
 
+    /// The value table with this number, if the inputs point into it.
+    #[must_use]
+    pub fn values_of(&self, number: ValueTableId) -> Option<&ValueInput> {
+        let index = self.values.binary_search_by_key(&number, ValueInput::number).ok()?;
+        Some(&self.values[index])
+    }
+
+    /// Returns true if an extent points into a value table that the job writes anew.
+    #[must_use]
+    pub fn moves_values_of(&self, meta: &ExtentMeta) -> bool {
+        let is_rewritten = |number| self.values_of(number).is_some_and(|values| values.is_rewritten);
+        meta.references().iter().any(|reference| is_rewritten(reference.table))
+    }
+
+    /// Returns true if entries of the output may be pointers to values.
+    #[must_use]
+    pub fn points(&self) -> bool {
+        self.output.separate_from != u64::MAX || !self.values.is_empty()
+    }
+
     /// Returns true if re-linking may be enough: one level or run moves into a gap.
     #[must_use]
     pub fn is_move(&self) -> bool {
@@ -177,6 +222,7 @@ impl JobSpec {
             meta.compression == self.output.compression
                 && !(self.drops_deletes && (meta.deletes > 0 || meta.expiry.is_some()))
                 && meta.range_deletes.is_none()
+                && !self.moves_values_of(meta)
         };
         input.place != self.target && !self.rewrites && input.extents.iter().all(moves)
     }
@@ -246,6 +292,8 @@ pub struct JobResult {
     pub removed: Vec<Removed>,
     /// The extents to add to the target, in key order, re-linked ones included.
     pub added: Vec<Arc<ExtentMeta>>,
+    /// The value tables to add.
+    pub values: Vec<Arc<ExtentMeta>>,
     /// The extents in both lists: they stay in their slots.
     pub relinked: Vec<ExtentId>,
     /// The work that it took.
@@ -289,15 +337,19 @@ impl JobResult {
             place: self.target,
             meta: Arc::clone(meta),
         });
-        removed.chain(added).collect()
+        let values = self.values.iter().map(|meta| EditOp::add(self.table, Place::Values, meta.clone()));
+        values.chain(removed).chain(added).collect()
     }
 
-    /// The extents that the job wrote: they are freed if the result is not published.
+    /// The extents that the job wrote, value tables included: they are freed if the result is not published.
     pub fn written(&self) -> impl Iterator<Item = &ExtentMeta> {
-        self.added.iter().map(AsRef::as_ref).filter(|meta| !self.relinked.contains(&meta.id))
+        let added = self.added.iter().map(AsRef::as_ref);
+        let values = self.values.iter().map(AsRef::as_ref);
+        added.filter(|meta| !self.relinked.contains(&meta.id)).chain(values)
     }
 
-    /// The extents that can be freed once the result is published and no reader uses them.
+    /// The extents that can be freed once the result is published and no reader uses them. Value tables that
+    /// the last pointer leaves come with them.
     pub fn freed(&self) -> impl Iterator<Item = &Removed> {
         self.removed.iter().filter(|removed| !self.relinked.contains(&removed.id))
     }
@@ -334,4 +386,10 @@ pub struct Work {
     pub operands_folded: u64,
     /// Failed calls of a merge operator: the operands stayed unchanged.
     pub folds_failed: u64,
+    /// Values that went from their entries into value tables.
+    pub values_separated: u64,
+    /// Values that went from value tables into new ones.
+    pub values_moved: u64,
+    /// Stored bytes of value tables that were written; `bytes_written` includes them.
+    pub value_bytes_written: u64,
 }

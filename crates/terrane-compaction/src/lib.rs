@@ -26,12 +26,12 @@ pub use adapt::{Counted, Load, Mode};
 pub use claims::{Claim, ClaimId, Claims};
 pub use compactor::{Compactor, ExtentSource, LocalCompactor};
 pub use control::{CancelCause, JobControl, RateLimiter};
-pub use job::{Input, JobKind, JobResult, JobSpec, OutputSettings, Removed, Work};
+pub use job::{Input, JobKind, JobResult, JobSpec, OutputSettings, Removed, ValueInput, Work};
 pub use limits::Limits;
 pub use pick::{
     Advance, Cursors, Fewer, FlushPlan, Heats, MemoryTier, RangeRequest, RangeStep, has_wide, pick, pick_due,
-    pick_fewer_runs, pick_range, plan_dump, plan_flush, space_permille,
+    pick_fewer_runs, pick_range, plan_dump, plan_flush, space_permille, value_space_permille,
 };
 pub use range::KeyRange;
 pub use score::{Targets, debt_bytes};
-pub use shape::{LevelView, RunShape, TableShape};
+pub use shape::{LevelView, RunShape, TableShape, ValuesView};

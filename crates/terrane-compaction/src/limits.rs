@@ -46,6 +46,16 @@ pub struct Limits {
     pub compression: Compression,
     /// Compression of outputs in the last level.
     pub compression_last: Compression,
+    /// Values of at least this many bytes go into value tables; `u64::MAX`: none does.
+    pub separate_from: u64,
+    /// A value table with more dead entries per thousand is written anew by jobs that meet it.
+    pub value_garbage_permille: u64,
+    /// Value tables over one key above which those that a job meets are written anew.
+    pub value_groups_max: usize,
+    /// True if values move only when their keys come to one of the last two levels.
+    pub lazy_values: bool,
+    /// Stored bytes of value tables per thousand live ones above which a job of its own collects.
+    pub value_space_permille: u64,
 }
 
 /// Deepest level that a picker makes.
@@ -77,6 +87,14 @@ impl Limits {
             filter_bits_per_key: options.filter_bits_per_key,
             compression: options.compression,
             compression_last: options.compression_last,
+            separate_from: match options.experiments.value_separation_bytes {
+                0 => u64::MAX,
+                bytes => bytes,
+            },
+            value_garbage_permille: options.experiments.value_garbage_permille,
+            value_groups_max: options.experiments.value_groups_max as usize,
+            lazy_values: options.experiments.lazy_value_merge,
+            value_space_permille: options.experiments.value_space_max_percent.saturating_mul(10),
         }
     }
 }

@@ -31,6 +31,7 @@ mod reuse;
 mod row_filter;
 mod sink;
 mod source;
+mod values;
 
 use std::collections::HashSet;
 
@@ -50,6 +51,8 @@ use ranges::Ranges;
 use reuse::Reuse;
 use sink::Sink;
 use source::{MemorySource, RunSource, Source, SourceState, chunk_bytes_of};
+use values::Values;
+pub(crate) use values::no_numbers;
 
 /// Entries of memory between two looks at the job's strings: about a block's worth.
 const ENTRIES_PER_CHECK: usize = 256;
@@ -125,7 +128,8 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let chunk_bytes = chunk_bytes_of(spec.inputs.len());
         sources.extend(spec.inputs.iter().map(|input| Source::Run(RunSource::new(input, chunk_bytes))));
         let ranges = Ranges::gather(spec, place.extents, ranges)?;
-        let output = Output::new(spec, place.store, place.control, ranges.surviving(spec))?;
+        let values = Values::new(spec, place.extents, place.store, place.control);
+        let output = Output::new(spec, (place.store, values), place.control, ranges.surviving(spec))?;
         let sink = Sink::new(spec, output, ranges, place.control);
         let order = Order::new(&sources, spec.collation());
         verify!(spec.check());
@@ -231,11 +235,11 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         if !is_alone || !reuse::copies_block(self.spec, run.meta(), &row) {
             return run.open_block(&mut self.sink.work);
         }
-        let may_expire = run.meta().expiry.is_some();
+        let is_wrapped = run.meta().expiry.is_some() || run.meta().references.is_some();
         let (row, stored) = run.stored()?;
         self.sink.work.bytes_read += u64::from(row.stored_len);
         self.sink.work.entries_in += u64::from(row.entries);
-        self.sink.output.add_block(&row, stored, may_expire, &mut self.sink.work)?;
+        self.sink.output.add_block(&row, stored, is_wrapped, &mut self.sink.work)?;
         run.skip_block();
         Ok(())
     }
@@ -283,10 +287,11 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let mut work = self.sink.work;
         let blamed = self.first_input();
         let (file, offset) = blamed.map_or_else(Default::default, |meta| self.place.store.place(meta.id, 0));
-        let Committed { mut added, mut relinked } = self.sink.output.commit(&mut work).map_err(|error| {
-            let is_placed = error.kind() != Kind::Corrupt || error.place().is_some();
-            if is_placed { error } else { error.at(file, offset) }
-        })?;
+        let Committed { mut added, mut relinked, values } =
+            self.sink.output.commit(&mut work).map_err(|error| {
+                let is_placed = error.kind() != Kind::Corrupt || error.place().is_some();
+                if is_placed { error } else { error.at(file, offset) }
+            })?;
         work.entries_dropped = work.entries_in - work.entries_out;
         self.place.control.show(&work);
 
@@ -303,7 +308,8 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             .collect();
         let mut relinked: Vec<ExtentId> = relinked.into_iter().collect();
         relinked.sort_unstable();
-        let result = JobResult { table: self.spec.table, target, removed, added, relinked, work, next };
+        let result =
+            JobResult { table: self.spec.table, target, removed, added, values, relinked, work, next };
         verify!(result.check());
         Ok(result)
     }

@@ -5,7 +5,8 @@
 //! 2. score what is due: overflow runs against their trigger, levels against their targets;
 //! 3. try the due levels by score, the upper one first if scores are equal;
 //! 4. levels above the largest, while the table takes more space than its limit (`space.rs`);
-//! 5. if nothing is due: the remaining overflow runs, a tree that is too deep, extents full of deletes, small
+//! 5. value tables with dead values, while they take more space than their limit (`values.rs`);
+//! 6. if nothing is due: the remaining overflow runs, a tree that is too deep, extents full of deletes, small
 //!    neighbours.
 //!
 //! The first step that finds extents which no running job holds makes the job. Every kind makes the shape
@@ -24,6 +25,7 @@ mod manual;
 mod read_heavy;
 mod runs;
 mod space;
+mod values;
 mod wide;
 
 use std::collections::BTreeMap;
@@ -46,6 +48,7 @@ pub use hot::Heats;
 pub use manual::{RangeRequest, RangeStep, pick_range};
 pub use read_heavy::{Fewer, MemoryTier, pick_fewer_runs};
 pub use space::space_permille;
+pub use values::value_space_permille;
 
 /// Extents that are tried as the start of a job before the level counts as busy.
 pub const WINDOW: usize = 64;
@@ -253,6 +256,7 @@ impl<'a> Picker<'a> {
         self.wide_job()
             .or_else(|| self.due().into_iter().find_map(|due| self.run(due)))
             .or_else(|| self.space_job())
+            .or_else(|| self.collect_job())
     }
 
     fn run(&self, number: u8) -> Option<JobSpec> {

@@ -2,10 +2,10 @@
 
 use std::ops::{Bound, Range};
 
-use terrane_base::{Collation, Moment, SeqNo, TableId};
+use terrane_base::{Collation, Moment, SeqNo, TableId, ValueTableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
-use terrane_levels::{HasMeta, Level, Metasnapshot, Totals};
+use terrane_levels::{HasMeta, Level, Metasnapshot, Totals, ValueTables};
 
 use crate::pick::Heats;
 use crate::range::KeyRange;
@@ -75,6 +75,32 @@ impl<E: HasMeta> LevelView for Level<E> {
     }
 }
 
+/// The value tables of a table, as a picker sees them.
+pub trait ValuesView {
+    /// The description of a value table, and how many of its entries are live.
+    fn values(&self, number: ValueTableId) -> Option<(&ExtentMeta, u64)>;
+
+    /// Calls `see` with each value table, by number, and with the number of its live entries.
+    fn each(&self, see: &mut dyn FnMut(&ExtentMeta, u64));
+
+    /// Sums over all value tables, in constant time; and the live entries.
+    fn sums(&self) -> (Totals, u64);
+}
+
+impl<E: HasMeta> ValuesView for ValueTables<E> {
+    fn values(&self, number: ValueTableId) -> Option<(&ExtentMeta, u64)> {
+        self.get(number).map(|table| (table.extent.meta(), table.live_entries))
+    }
+
+    fn each(&self, see: &mut dyn FnMut(&ExtentMeta, u64)) {
+        self.iter().for_each(|table| see(table.extent.meta(), table.live_entries));
+    }
+
+    fn sums(&self) -> (Totals, u64) {
+        (self.totals(), self.live_entries())
+    }
+}
+
 /// A level without extents, for levels that the table does not have yet.
 pub(crate) struct EmptyLevel;
 
@@ -128,6 +154,8 @@ pub struct TableShape<'a> {
     pub runs: Vec<RunShape<'a>>,
     /// Levels; the first is L1.
     pub levels: Vec<&'a dyn LevelView>,
+    /// The value tables that entries of runs and levels point into.
+    pub values: &'a dyn ValuesView,
     /// Entries that have expired at this time are treated as absent; [`Moment`] 0 if none can have.
     pub now: Moment,
     /// Live snapshots, ascending.
@@ -149,6 +177,7 @@ impl<'a> TableShape<'a> {
             table,
             runs: metasnapshot.runs.iter().map(|run| RunShape { id: run.id, level: &*run.level }).collect(),
             levels: metasnapshot.levels.iter().map(|level| &**level as &dyn LevelView).collect(),
+            values: &metasnapshot.values,
             now: Moment(0),
             snapshots,
             heats: Vec::new(),
@@ -186,6 +215,7 @@ impl<'a> TableShape<'a> {
         match place {
             Place::Level(number) => self.level(number),
             Place::Run(id) => self.runs.iter().find(|run| run.id == id).map_or(&EmptyLevel, |run| run.level),
+            Place::Values => &EmptyLevel,
         }
     }
 }

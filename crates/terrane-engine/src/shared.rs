@@ -245,10 +245,13 @@ impl Shared {
         add(&table.counters.table_flush_bytes_written, bytes);
     }
 
-    /// Counts what a job did with operands and with what had expired.
+    /// Counts what a job did with operands, with what had expired, and with separated values.
     pub(crate) fn count_settled(&self, work: &Work) {
         add(&self.counters.operands_folded, work.operands_folded);
         add(&self.counters.folds_failed, work.folds_failed);
+        add(&self.counters.values_separated, work.values_separated);
+        add(&self.counters.values_moved, work.values_moved);
+        add(&self.counters.value_bytes_written, work.value_bytes_written);
         add(&self.counters.entries_expired, work.entries_expired);
     }
 

@@ -250,6 +250,9 @@ fn decode_extents(
 
 /// Checks that an extent has entries, or range deletes, and not both: range deletes lie below the entries.
 fn check_part(meta: &ExtentMeta, of_deletes: bool) -> Result<()> {
+    if meta.references.is_some() || meta.value_table.is_some() {
+        return Err(Error::corrupt(format!("{WHAT}: extent {} has values apart from their keys", meta.id)));
+    }
     if meta.range_deletes.is_some() == of_deletes && (meta.blocks == 0) == of_deletes {
         return Ok(());
     }

@@ -68,6 +68,14 @@ impl<'a> Fields<'a> {
         self.at += len;
         Ok(value)
     }
+
+    pub(crate) fn varint_long(&mut self) -> Result<u64> {
+        let (value, len) = varint::get_long(&self.bytes[self.at..]).ok_or_else(|| {
+            Error::corrupt(format!("{} holds an invalid varint at byte {}", self.what, self.at))
+        })?;
+        self.at += len;
+        Ok(value)
+    }
 }
 
 /// The little-endian `u32` at `at`, if it lies within `bytes`.

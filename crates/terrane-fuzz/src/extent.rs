@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use terrane_base::options::Compression;
-use terrane_base::{Cursor, Entry, Error, ExtentId, Kind, Result, SeqNo};
-use terrane_format::extent::{self, ExtentMeta, check};
+use terrane_base::{Cursor, Entry, Error, ExtentId, Kind, Result, SeqNo, ValuePointer, ValueTableId};
+use terrane_format::extent::{self, ExtentMeta, ValueSection, check};
 use terrane_storage::{SLOT_BYTES, Store, StoreUsage};
 use terrane_table::{
     Cache, CursorOptions, Extent, ExtentCursor, ExtentScanner, ExtentWriter, WriterSettings, verify_extent,
@@ -40,11 +40,39 @@ pub fn made() -> Vec<(String, ExtentBytes)> {
         for (key, seq_kind, value) in &parts::entries(entries) {
             writer.add(Entry { key, seq_kind: *seq_kind, value }).expect("entries in order");
         }
-        let (bytes, meta) = writer.finish_bytes().expect("a small extent");
+        let (mut bytes, meta) = writer.finish_bytes().expect("a small extent");
+        // The writer has made room for a whole slot.
+        bytes.shrink_to_fit();
         Some((String::from(name), ExtentBytes { bytes, meta }))
     };
     // A codec that this build lacks has no extent.
-    shapes.into_iter().filter_map(make).collect()
+    shapes.into_iter().filter_map(make).chain(separated()).collect()
+}
+
+/// An extent with pointers to values, and the value table that they lead to; one writer at a time, for the
+/// targets that are measured by their memory.
+fn separated() -> [(String, ExtentBytes); 2] {
+    let number = ValueTableId(7);
+    let make = |name: &str, is_keyed: bool| {
+        let mut writer = ExtentWriter::new(WriterSettings::default()).expect("the default settings");
+        if !is_keyed {
+            writer.set_value_table(ValueSection { number, level: 1 });
+        }
+        for (key, seq_kind, value) in parts::entries(30).iter().filter(|(_, kind, _)| kind.is_plain_put()) {
+            let mut pointer = Vec::new();
+            ValuePointer { table: number, len: value.len() as u32 }.encode(&mut pointer);
+            let entry = match is_keyed {
+                true => Entry { key, seq_kind: seq_kind.separated(), value: &pointer },
+                false => Entry { key, seq_kind: *seq_kind, value },
+            };
+            writer.add(entry).expect("entries in order");
+        }
+        let (mut bytes, meta) = writer.finish_bytes().expect("a small extent");
+        // The writer has made room for a whole slot.
+        bytes.shrink_to_fit();
+        (name.to_owned(), ExtentBytes { bytes, meta })
+    };
+    [make("pointers", true), make("values", false)]
 }
 
 /// Corpus of [`run`].

@@ -20,6 +20,8 @@ use terrane_format::{block, extent};
 pub const INDEX: &[u8; 4] = b"INDX";
 /// Seed of the checksum of range deletes.
 pub const RANGES: &[u8; 4] = b"RDEL";
+/// Seed of the checksum of references to value tables.
+pub const REFERENCES: &[u8; 4] = b"REFS";
 /// As [`INDEX`].
 pub const FILTER: &[u8; 4] = b"FLTR";
 const FOOTER: &[u8; 4] = b"FOOT";
@@ -51,14 +53,17 @@ pub fn trailer(seed: &[u8; 4], bytes: &mut [u8]) {
 /// Of an extent: blocks, index, filter, handles and footer; also the magic number, and the length in the
 /// footer.
 pub fn extent(bytes: &mut [u8]) {
-    let forms = (1..=4).filter_map(extent::Form::of_version);
+    let forms = (1..=9).filter_map(extent::Form::of_version);
     let form = forms.clone().find(|form| bytes.ends_with(&form.magic())).unwrap_or_default();
     let Some(footer_at) = bytes.len().checked_sub(form.footer_bytes()) else { return };
     let len = bytes.len() as u32;
     put(bytes, footer_at + 8, len);
     // Handles: offset, length, checksum; index and then filter, behind 16 bytes of the footer.
     let ranges = form.is_ranged.then_some((footer_at + FOOTER_BYTES - 12, RANGES));
-    for (handle_at, seed) in [(footer_at + 16, INDEX), (footer_at + 28, FILTER)].into_iter().chain(ranges) {
+    // The last handle stands before checksum and magic number.
+    let references = form.points.then_some((bytes.len() - 24, REFERENCES));
+    let always = [(footer_at + 16, INDEX), (footer_at + 28, FILTER)];
+    for (handle_at, seed) in always.into_iter().chain(ranges).chain(references) {
         let Some(part) = part(bytes, handle_at, footer_at) else { continue };
         if seed == INDEX {
             index_rows(bytes, part.clone());

@@ -20,6 +20,7 @@ mod pins;
 mod replace;
 mod slots;
 mod state;
+mod values;
 
 pub use chunk::{HasMeta, Totals};
 pub use level::{Level, Removal};
@@ -28,3 +29,4 @@ pub use metasnapshot::{Change, Metasnapshot, Run};
 pub use pins::{Pin, Pins};
 pub use slots::Slots;
 pub use state::{DEFAULT_TABLE_NAME, KeptSegment, Misfit, Segment, State, Table};
+pub use values::{ValueTable, ValueTables};

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use terrane_base::{Error, ExtentId, Result};
+use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_format::manifest::edit::LEVEL_MAX;
 use terrane_table::Extent;
@@ -14,6 +15,7 @@ use terrane_table::Extent;
 use crate::chunk::{HasMeta, Totals};
 use crate::level::{Level, Removal};
 use crate::slots::Slots;
+use crate::values::{Moves, ValueTables};
 
 /// An overflow run (L0): sorted and disjoint in itself, may overlap everything else.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub struct Metasnapshot<E = Arc<Extent>> {
     pub runs: Vec<Run<E>>,
     /// Levels; the first is L1.
     pub levels: Vec<Arc<Level<E>>>,
+    /// The value tables that entries of runs and levels point into.
+    pub values: ValueTables<E>,
     slots: Slots,
 }
 
@@ -80,13 +84,15 @@ impl<E> Clone for Run<E> {
 
 impl<E> Clone for Metasnapshot<E> {
     fn clone(&self) -> Self {
-        Metasnapshot { runs: self.runs.clone(), levels: self.levels.clone(), slots: self.slots.clone() }
+        let (runs, levels) = (self.runs.clone(), self.levels.clone());
+        Metasnapshot { runs, levels, values: self.values.clone(), slots: self.slots.clone() }
     }
 }
 
 impl<E> Default for Metasnapshot<E> {
     fn default() -> Self {
-        Metasnapshot { runs: Vec::new(), levels: Vec::new(), slots: Slots::default() }
+        let (values, slots) = (ValueTables::default(), Slots::default());
+        Metasnapshot { runs: Vec::new(), levels: Vec::new(), values, slots }
     }
 }
 
@@ -101,14 +107,25 @@ impl<E: HasMeta> Metasnapshot<E> {
     ///
     /// # Errors
     /// `Invalid` if an extent to be removed is missing or named twice, if an added one exists already, if
-    /// extents would overlap in a level or run, or if a new run is older than an existing one.
+    /// extents would overlap in a level or run, or if a new run is older than an existing one; if an extent
+    /// points into a value table that is not there, or a value table is to be removed by name.
     pub fn apply(&self, changes: Vec<Change<E>>) -> Result<Self> {
-        let mut next = self.clone();
-        next.apply_in_place(changes)?;
-        Ok(next)
+        self.apply_listing(changes).map(|(next, _)| next)
     }
 
-    /// As [`Metasnapshot::apply`], in place; unusable after an error. Returns the removed extents.
+    /// As [`Metasnapshot::apply`]; also returns the value tables that the last pointer has left.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn apply_listing(&self, changes: Vec<Change<E>>) -> Result<(Self, Vec<E>)> {
+        let mut next = self.clone();
+        let gone = next.apply_in_place(changes)?;
+        let emptied = gone.into_iter().filter(|extent| extent.meta().value_table.is_some()).collect();
+        Ok((next, emptied))
+    }
+
+    /// As [`Metasnapshot::apply`], in place; unusable after an error. Returns the removed extents, value
+    /// tables included.
     pub(crate) fn apply_in_place(&mut self, changes: Vec<Change<E>>) -> Result<Vec<E>> {
         let mut by_place: BTreeMap<Place, Vec<Change<E>>> = BTreeMap::new();
         for change in changes {
@@ -116,12 +133,20 @@ impl<E: HasMeta> Metasnapshot<E> {
         }
         let mut gone = Vec::new();
         let mut come = Vec::new();
+        let mut moves = Moves::default();
         for (place, changes) in by_place {
             let (removals, added) = split(&changes);
             come.extend(added.iter().map(|extent| (extent.meta().id, extent.meta().slots)));
+            if place == Place::Values {
+                self.add_values(&removals, added)?;
+                continue;
+            }
+            added.iter().try_for_each(|extent| come_in(&mut moves, extent.meta()))?;
             let level = Arc::make_mut(self.level_mut(place)?);
             gone.extend(level.replace_in_place(&removals, added).map_err(|e| e.context(show(place)))?);
         }
+        gone.iter().try_for_each(|extent| moves.go(extent.meta()))?;
+        gone.extend(self.values.count(&moves)?);
         for extent in &gone {
             self.slots.free(extent.meta().id, extent.meta().slots)?;
         }
@@ -132,11 +157,24 @@ impl<E: HasMeta> Metasnapshot<E> {
         Ok(gone)
     }
 
-    /// The metasnapshot without the extents that `hidden` names: it is called for each level and run and
-    /// returns ascending indexes. Compares no keys: see [`Level::without`].
+    /// Adds value tables. None can be removed by name.
+    fn add_values(&mut self, removals: &[Removal<'_>], added: Vec<E>) -> Result<()> {
+        if let Some(removal) = removals.first() {
+            let id = removal.id;
+            return Err(Error::invalid(format!(
+                "value table {id} leaves with the last pointer into it only"
+            )));
+        }
+        added.into_iter().try_for_each(|extent| self.values.add(extent))
+    }
+
+    /// The metasnapshot without the extents that `hidden` names, and without the value tables that only they
+    /// point into: it is called for each level and run and returns ascending indexes. Compares no keys: see
+    /// [`Level::without`].
     #[must_use]
     pub fn without(&self, mut hidden: impl FnMut(Place, &Level<E>) -> Vec<usize>) -> Self {
-        let Metasnapshot { mut runs, mut levels, mut slots } = self.clone();
+        let Metasnapshot { mut runs, mut levels, mut values, mut slots } = self.clone();
+        let mut moves = Moves::default();
         let mut hide = |place: Place, level: &mut Arc<Level<E>>| {
             let hidden = hidden(place, level);
             if hidden.is_empty() {
@@ -145,12 +183,18 @@ impl<E: HasMeta> Metasnapshot<E> {
             for &index in &hidden {
                 let meta = level.get(index).meta();
                 slots.free(meta.id, meta.slots).expect("an extent of a metasnapshot owns its slots");
+                moves.go(meta).expect("pointers that were counted can be counted");
             }
             *level = Arc::new(level.without(&hidden));
         };
         runs.iter_mut().for_each(|run| hide(Place::Run(run.id), &mut run.level));
         (1..).map(Place::Level).zip(&mut levels).for_each(|(place, level)| hide(place, level));
-        let mut next = Metasnapshot { runs, levels, slots };
+        let emptied = values.count(&moves).expect("pointers that go have come");
+        for extent in &emptied {
+            let meta = extent.meta();
+            slots.free(meta.id, meta.slots).expect("a value table of a metasnapshot owns its slots");
+        }
+        let mut next = Metasnapshot { runs, levels, values, slots };
         next.trim();
         debug_assert!(next.totals().extents <= self.totals().extents, "extents are hidden, none is added");
         next
@@ -192,6 +236,7 @@ impl<E: HasMeta> Metasnapshot<E> {
                 };
                 Ok(&mut self.runs[index].level)
             }
+            Place::Values => Err(Error::invalid("value tables are no level")),
         }
     }
 
@@ -201,7 +246,15 @@ impl<E: HasMeta> Metasnapshot<E> {
         match place {
             Place::Level(number) => self.levels.get(usize::from(number).checked_sub(1)?),
             Place::Run(id) => self.runs.iter().find(|run| run.id == id).map(|run| &run.level),
+            Place::Values => None,
         }
+    }
+
+    /// Every extent with its place: of runs and levels as [`Metasnapshot::places`] gives them, then the value
+    /// tables.
+    pub fn extents(&self) -> impl Iterator<Item = (Place, &E)> {
+        let keyed = self.places().flat_map(|(place, level)| level.iter().map(move |extent| (place, extent)));
+        keyed.chain(self.values.iter().map(|table| (Place::Values, &table.extent)))
     }
 
     /// Every level and run with its name: runs newest first, then levels from L1.
@@ -216,16 +269,17 @@ impl<E: HasMeta> Metasnapshot<E> {
         self.places().map(|(place, level)| (place, level.totals())).collect()
     }
 
-    /// Sums over everything.
+    /// Sums over everything, value tables included; their entries are counted where they are pointed to only.
     #[must_use]
     pub fn totals(&self) -> Totals {
-        self.places().fold(Totals::default(), |sum, (_, level)| sum.plus(level.totals()))
+        let values = Totals { entries: 0, ..self.values.totals() };
+        self.places().fold(values, |sum, (_, level)| sum.plus(level.totals()))
     }
 
     /// Returns true if there is no extent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.runs.is_empty() && self.levels.is_empty()
+        self.runs.is_empty() && self.levels.is_empty() && self.values.is_empty()
     }
 
     /// A metasnapshot of the same shape with the extents that `make` returns for these: opens the extents
@@ -238,7 +292,8 @@ impl<E: HasMeta> Metasnapshot<E> {
         let runs = self.runs.iter().map(|run| Ok(Run { id: run.id, level: map(&run.level)? }));
         let runs = runs.collect::<Result<_>>()?;
         let levels = self.levels.iter().map(&mut map).collect::<Result<_>>()?;
-        Ok(Metasnapshot { runs, levels, slots: self.slots.clone() })
+        let values = self.values.try_map(&mut make)?;
+        Ok(Metasnapshot { runs, levels, values, slots: self.slots.clone() })
     }
 
     /// Checks every invariant of the module's head.
@@ -251,6 +306,10 @@ impl<E: HasMeta> Metasnapshot<E> {
             level.check().map_err(|error| error.context(show(place)))?;
             level.iter().try_for_each(|extent| slots.take(extent.meta().id, extent.meta().slots))?;
         }
+        for (_, extent) in self.extents().filter(|(place, _)| *place == Place::Values) {
+            slots.take(extent.meta().id, extent.meta().slots)?;
+        }
+        self.values.check(self.places().flat_map(|(_, level)| level.iter()))?;
         let ordered = self.runs.windows(2).all(|pair| pair[0].id > pair[1].id);
         let filled = self.runs.iter().all(|run| !run.level.is_empty());
         if !ordered || !filled || self.levels.last().is_some_and(|level| level.is_empty()) {
@@ -262,7 +321,7 @@ impl<E: HasMeta> Metasnapshot<E> {
 
 impl<E: HasMeta> PartialEq for Metasnapshot<E> {
     fn eq(&self, other: &Self) -> bool {
-        self.places().eq(other.places())
+        self.places().eq(other.places()) && self.values == other.values
     }
 }
 
@@ -282,5 +341,14 @@ fn show(place: Place) -> String {
     match place {
         Place::Level(number) => format!("L{number}"),
         Place::Run(id) => format!("run {id}"),
+        Place::Values => "value tables".to_owned(),
+    }
+}
+
+/// The pointers of an extent come with it; a value table cannot be in a level.
+fn come_in(moves: &mut Moves, meta: &ExtentMeta) -> Result<()> {
+    match meta.value_table {
+        Some(values) => Err(Error::invalid(format!("extent {} is value table {}", meta.id, values.number))),
+        None => moves.come(meta),
     }
 }

@@ -155,6 +155,8 @@ impl Explorer {
             ("background_threads", 1),
         ];
         let mut options = options.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec();
+        let from = number % 2 * 32;
+        options.push(("experiments.value_separation_bytes".to_owned(), from.to_string()));
         options.push(crate::operand_ops::operator());
         (names.join(", "), Script { seed: number, options, ops })
     }

@@ -86,7 +86,22 @@ pub(crate) fn random_options(numbers: &mut Rng) -> Vec<(String, String)> {
     options.push(("close_flush".to_owned(), later.one_in(3).to_string()));
     // Most histories are to compact.
     options.push(("auto_compaction".to_owned(), (!later.one_in(6)).to_string()));
+    random_separation(&mut later.fork(), &mut options);
     options
+}
+
+/// Every second history separates values, and moves them often.
+fn random_separation(numbers: &mut Rng, options: &mut Vec<(String, String)>) {
+    let from = *numbers.pick(&[0, 0, 0, 32, 50, 250]);
+    for (name, value) in [
+        ("experiments.value_separation_bytes", from),
+        ("experiments.value_space_max_percent", *numbers.pick(&[0, 105, 125])),
+        ("experiments.value_groups_max", *numbers.pick(&[1, 2, 10])),
+        ("experiments.value_garbage_permille", *numbers.pick(&[1, 300, 1000])),
+    ] {
+        options.push((name.to_owned(), value.to_string()));
+    }
+    options.push(("experiments.lazy_value_merge".to_owned(), numbers.one_in(2).to_string()));
 }
 
 /// Limits that no history reaches, and logs that some operations do.

@@ -332,6 +332,15 @@ pub(crate) fn read(meta: &ExtentMeta, store: &dyn Store, offset: u32, len: u32) 
     Ok(bytes)
 }
 
+impl Extent {
+    /// Adds the extent, and its file and offset, to an error about it.
+    #[cold]
+    #[must_use]
+    pub fn placed(&self, error: Error) -> Error {
+        placed(&self.meta, &*self.store, 0, error)
+    }
+}
+
 /// Adds the file and offset to an error.
 #[cold]
 pub(crate) fn placed(meta: &ExtentMeta, store: &dyn Store, offset: u32, error: Error) -> Error {

@@ -7,13 +7,13 @@
 //! 3. every block: checksum, structure, order, its index row, its neighbours, and that the filter contains
 //!    its keys,
 //! 4. the sums over all blocks against the meta,
-//! 5. the range deletes,
+//! 5. the range deletes, and the list of value tables against the pointers,
 //! 6. the zeros between the parts and the footer.
 
 use terrane_base::{Error, Moment, Result, SeqNo};
 use terrane_format::block::{Block, BlockCursor};
 use terrane_format::extent::check::hull;
-use terrane_format::extent::{Expiry, ExtentMeta, FOOTER_BYTES_MAX, Footer};
+use terrane_format::extent::{Expiry, ExtentMeta, FOOTER_BYTES_MAX, Footer, References, references};
 use terrane_format::filter::{self, Filter};
 use terrane_format::index::{IndexBlock, IndexRow};
 use terrane_format::range_deletes::Fragments;
@@ -25,7 +25,8 @@ use crate::loader::{open_block, placed, read, read_filter, read_index, read_rang
 /// Takes the memory of one block and the index.
 #[must_use]
 pub fn verify_extent(meta: &ExtentMeta, store: &dyn Store) -> Vec<Error> {
-    let mut check = Check { meta, store, findings: Vec::new(), moments: Vec::new() };
+    let mut check =
+        Check { meta, store, findings: Vec::new(), moments: Vec::new(), references: References::default() };
     check.footer();
     let filter = if meta.filter.is_empty() { None } else { check.note(read_filter(meta, store)) };
     if let Some(rows) = check.note(read_index(meta, store)) {
@@ -43,6 +44,8 @@ struct Check<'a> {
     findings: Vec<Error>,
     /// Expiry times of the entries that were read.
     moments: Vec<Moment>,
+    /// The value tables that they point into.
+    references: References,
 }
 
 /// Key and number of the last entry of a block.
@@ -95,6 +98,9 @@ impl Check<'_> {
         let expected = meta.written_seqs();
         self.expect(offset, "footer, sequence numbers", &expected, &(footer.seq_min, footer.seq_max));
         self.expect(offset, "footer, entries that expire", &meta.expiry, &footer.expiry);
+        let expected = meta.references.as_deref().map_or_else(Default::default, |section| section.part);
+        self.expect(offset, "footer, references", &expected, &footer.references);
+        self.expect(offset, "footer, value table", &meta.value_table, &footer.value_table);
     }
 
     fn blocks(&mut self, rows: &IndexBlock, filter: Option<&Filter>) {
@@ -135,12 +141,17 @@ impl Check<'_> {
             }
         }
         let mut end = None;
-        let mut denied = 0u32;
+        let (mut denied, mut strangers) = (0u32, 0u32);
         while let Some(entry) = cursor.entry(block) {
             denied += u32::from(filter.is_some_and(|filter| !filter.may_contain(filter::hash(entry.key))));
             end = Some((entry.key.len(), entry.seq_kind.seq()));
             Expiry::note(&mut self.moments, entry.seq_kind, entry.value);
+            self.references.note(&entry);
+            strangers += u32::from(self.meta.value_table.is_some() && !entry.seq_kind.is_plain_put());
             cursor.next(block);
+        }
+        if strangers > 0 {
+            self.find(row.offset, format!("a value table has {strangers} entries that are no puts"));
         }
         if denied > 0 {
             self.find(row.offset, format!("filter does not contain {denied} keys of a block"));
@@ -168,6 +179,7 @@ impl Check<'_> {
         self.expect(at, "entries", &meta.entries, &sum(|row| u64::from(row.entries)));
         self.expect(at, "deletes", &meta.deletes, &sum(|row| u64::from(row.deletes)));
         self.expiry();
+        self.references();
         if meta.range_deletes.is_some() && ranges.is_none() {
             // They could not be read, which was reported already.
             return;
@@ -212,10 +224,34 @@ impl Check<'_> {
         }
     }
 
+    /// The list of value tables must be that of the pointers, in the manifest and in the extent.
+    fn references(&mut self) {
+        let meta = self.meta;
+        let found = self.references.to_list();
+        if self.findings.is_empty() {
+            self.expect(
+                meta.index.offset,
+                "value tables that entries point into",
+                &meta.references(),
+                &&*found,
+            );
+        }
+        let Some(section) = &meta.references else { return };
+        let part = read(meta, self.store, section.part.offset, section.part.len).and_then(|bytes| {
+            let list = section.part.check(&bytes).and_then(|()| references::decode(&bytes));
+            list.map_err(|error| placed(meta, self.store, section.part.offset, error))
+        });
+        if let Some(list) = self.note(part) {
+            self.expect(section.part.offset, "list of value tables", &section.list, &list);
+        }
+    }
+
     fn padding(&mut self) {
         let section = self.meta.range_deletes.as_deref();
         let start = self.meta.index.end().max(self.meta.filter.end());
         let start = start.max(section.map_or(0, |section| section.part.end()));
+        let references = self.meta.references.as_deref();
+        let start = start.max(references.map_or(0, |section| section.part.end()));
         let footer = self.meta.form().footer_bytes() as u64;
         let len = (u64::from(self.meta.bytes)).saturating_sub(footer).checked_sub(start);
         let (Ok(start), Some(Ok(len))) = (u32::try_from(start), len.map(u32::try_from)) else { return };

@@ -26,7 +26,8 @@ pub use settings::WriterSettings;
 use terrane_base::{Collation, Entry, Error, Moment, Result, SeqNo, key, varint};
 use terrane_format::block::{self, BlockBuilder, BlockCursor};
 use terrane_format::codec::Encoder;
-use terrane_format::extent::{self, Expiry, ExtentMeta};
+use terrane_format::extent::references::REFERENCE_BYTES_MAX;
+use terrane_format::extent::{self, Expiry, ExtentMeta, References, ValueSection};
 use terrane_format::filter;
 use terrane_format::index::{IndexBuilder, IndexRow};
 use terrane_format::range_deletes::Fragment;
@@ -89,6 +90,8 @@ pub struct ExtentWriter {
     range_bytes: usize,
     /// Expiry times of the entries so far that expire.
     moments: Vec<Moment>,
+    /// The value tables that the entries so far point into.
+    references: References,
 }
 
 impl ExtentWriter {
@@ -121,7 +124,14 @@ impl ExtentWriter {
             range_deletes: Vec::new(),
             range_bytes: 0,
             moments: Vec::new(),
+            references: References::default(),
         })
+    }
+
+    /// Makes the next extent this value table. Requires: nothing was added.
+    pub fn set_value_table(&mut self, section: ValueSection) {
+        assert!(self.is_empty(), "the number of an extent that has entries is fixed");
+        self.settings.value_table = Some(section);
     }
 
     /// Sets the key order of the table. Requires: nothing was added.
@@ -147,23 +157,24 @@ impl ExtentWriter {
         }
         self.block.add(entry)?;
         Expiry::note(&mut self.moments, entry.seq_kind, entry.value);
+        self.references.note(&entry);
         if self.settings.filter_bits_per_key > 0 {
             self.push_hash(entry.key);
         }
         Ok(())
     }
 
-    /// Adds a block of another extent as it is stored there. `row.offset` is ignored. `may_expire`: the other
-    /// extent has entries that expire.
+    /// Adds a block of another extent as it is stored there. `row.offset` is ignored. `is_wrapped`: the other
+    /// extent has entries that expire, or pointers to values.
     ///
     /// # Errors
     /// `Corrupt` if `stored` is not the block of `row`; `Invalid` if its first key is not greater than the
     /// last one here (versions of one key cannot be joined without decoding), or as [`ExtentWriter::add`].
-    pub fn add_block(&mut self, row: &IndexRow<'_>, stored: &[u8], may_expire: bool) -> Result<()> {
+    pub fn add_block(&mut self, row: &IndexRow<'_>, stored: &[u8], is_wrapped: bool) -> Result<()> {
         self.cut_block()?;
         self.check_follows(row.first_key, None)?;
         row.check_stored(stored)?;
-        if self.settings.filter_bits_per_key > 0 || may_expire {
+        if self.settings.filter_bits_per_key > 0 || is_wrapped {
             self.note_entries_of(row, stored)?;
         }
         let row = IndexRow { offset: self.block_offset()?, ..*row };
@@ -212,7 +223,9 @@ impl ExtentWriter {
         // Each entry may add a key and a prefix.
         let each = if self.prefixes.are_kept() { 2 } else { 1 };
         let filter = self.filter_bytes_with(row.entries as usize * each) - self.filter_bytes();
-        let added = row.stored_len as usize + row.encoded_len() + filter;
+        // Each of its pointers may lead into a value table that is not in the list yet.
+        let pointers = if self.settings.may_point { row.entries as usize * REFERENCE_BYTES_MAX } else { 0 };
+        let added = row.stored_len as usize + row.encoded_len() + filter + pointers.min(SLOT_BYTES / 64);
         self.is_empty() || self.extent_bytes_with(added) <= SLOT_BYTES
     }
 
@@ -268,6 +281,7 @@ impl ExtentWriter {
         self.range_deletes.clear();
         self.range_bytes = 0;
         self.moments.clear();
+        self.references.clear();
         assert!(self.is_empty() && self.bytes.is_empty(), "the next extent begins empty");
         // A very large value must not make the writer's memory large for ever.
         self.bytes.shrink_to(SLOT_BYTES);
@@ -296,6 +310,7 @@ impl ExtentWriter {
             if !terrane_base::planted!(ForgetExpiry) {
                 Expiry::note(&mut self.moments, entry.seq_kind, entry.value);
             }
+            self.references.note(&entry);
             cursor.next(&block);
         }
         self.cursor = cursor;

@@ -250,6 +250,8 @@ mod tests {
                 seq_min: terrane_base::SeqNo(1),
                 seq_max: terrane_base::SeqNo(1),
                 expiry: None,
+                references: extent::Handle::default(),
+                value_table: None,
             };
             let mut encoded = Vec::new();
             footer.encode(&mut encoded);

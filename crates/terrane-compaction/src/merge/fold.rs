@@ -92,6 +92,14 @@ impl Sink<'_> {
         let seq = entry.seq_kind.seq();
         let goes_on = seq > self.folding.stripe_start;
         match self.folding.waiting {
+            Waiting::Operands if goes_on && entry.seq_kind.is_pointer() => {
+                let mut value = Vec::new();
+                let seq_kind = self.resolved(entry, &mut value)?;
+                let folding = &mut self.folding;
+                let goes_on = folding.chain.take(seq_kind, &value, folding.now)?;
+                debug_assert!(!goes_on, "a value ends the chain");
+                return self.emit_operands(false);
+            }
             Waiting::Operands if goes_on => {
                 let folding = &mut self.folding;
                 if !folding.chain.take(entry.seq_kind, entry.value, folding.now)? {

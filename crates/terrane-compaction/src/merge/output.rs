@@ -20,6 +20,7 @@ use terrane_format::range_deletes::Fragment;
 use terrane_storage::{SLOT_BYTES, Store};
 use terrane_table::{ExtentWriter, WriterSettings};
 
+use super::values::Values;
 use crate::control::JobControl;
 use crate::job::{JobSpec, Work};
 
@@ -37,6 +38,8 @@ pub(super) struct Committed {
     pub(super) added: Vec<Arc<ExtentMeta>>,
     /// Which of them are re-linked.
     pub(super) relinked: HashSet<ExtentId>,
+    /// The value tables that were written.
+    pub(super) values: Vec<Arc<ExtentMeta>>,
 }
 
 /// Collects the output of one job.
@@ -45,6 +48,8 @@ pub(super) struct Output<'a> {
     store: &'a dyn Store,
     control: &'a JobControl,
     writer: ExtentWriter,
+    /// The value tables of the output.
+    pub(super) values: Values<'a>,
     added: Vec<Arc<ExtentMeta>>,
     /// Which of them are re-linked; the others were written by this job.
     relinked: HashSet<ExtentId>,
@@ -67,7 +72,7 @@ pub(super) struct Output<'a> {
 impl<'a> Output<'a> {
     pub(super) fn new(
         spec: &'a JobSpec,
-        store: &'a dyn Store,
+        (store, values): (&'a dyn Store, Values<'a>),
         control: &'a JobControl,
         ranges: Vec<Fragment>,
     ) -> Result<Self> {
@@ -77,6 +82,8 @@ impl<'a> Output<'a> {
             block_encoding: spec.output.block_encoding,
             filter_bits_per_key: spec.output.filter_bits_per_key,
             compression: spec.output.compression,
+            value_table: None,
+            may_point: spec.points(),
         })?
         .ordered(spec.collation());
         if let Some(extractor) = control.extractor() {
@@ -87,6 +94,7 @@ impl<'a> Output<'a> {
             store,
             control,
             writer,
+            values,
             added: Vec::new(),
             relinked: HashSet::new(),
             slack: 0,
@@ -231,13 +239,13 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Adds a stored block, of an extent with or without entries that expire. Requires: its keys are greater
-    /// than all before.
+    /// Adds a stored block; `is_wrapped`: of an extent with entries that expire, or pointers. Requires: its
+    /// keys are greater than all before.
     pub(super) fn add_block(
         &mut self,
         row: &IndexRow<'_>,
         stored: &[u8],
-        may_expire: bool,
+        is_wrapped: bool,
         work: &mut Work,
     ) -> Result<()> {
         self.take_ranges_before(row.first_key, work)?;
@@ -249,7 +257,7 @@ impl<'a> Output<'a> {
             return Err(out_of_order(self.spec.collation()));
         }
         self.take_ranges_to(row.first_key)?;
-        self.writer.add_block(row, stored, may_expire)?;
+        self.writer.add_block(row, stored, is_wrapped)?;
         self.take_ranges_to(row.last_key)?;
         self.slack = 0;
         work.blocks_copied += 1;
@@ -348,12 +356,13 @@ impl<'a> Output<'a> {
             self.next_range >= self.ranges.len() && self.writer.is_empty(),
             "the result is not all of the output"
         );
+        self.values.close(work)?;
         self.control.check()?;
         if self.added.len() > self.relinked.len() {
             self.store.sync()?;
         }
         let (added, relinked) = (std::mem::take(&mut self.added), std::mem::take(&mut self.relinked));
-        Ok(Committed { added, relinked })
+        Ok(Committed { added, relinked, values: self.values.take() })
     }
 }
 

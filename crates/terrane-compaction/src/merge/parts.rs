@@ -22,7 +22,8 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             return false;
         }
         let open_bytes = self.sink.output.open_bytes() as u64;
-        let written = self.sink.work.bytes_written + open_bytes;
+        let open_values = self.sink.output.values.open_bytes() as u64;
+        let written = self.sink.work.bytes_written + open_bytes + open_values;
         if written < self.part_end {
             return false;
         }
@@ -44,7 +45,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     /// The output since the last part, and the extents of the target that it replaces.
     pub(super) fn take_part(&mut self) -> Result<JobResult> {
         self.sink.emit_waiting()?;
-        let Committed { mut added, relinked } = self.sink.output.commit_part(&mut self.sink.work)?;
+        let Committed { mut added, relinked, values } = self.sink.output.commit_part(&mut self.sink.work)?;
         self.part_end = self.sink.work.bytes_written.saturating_add(self.spec.part_bytes);
         let consumed = self.target_run().map_or(0, RunSource::consumed);
         assert!(consumed >= self.replaced, "{consumed} extents are consumed, {} replaced", self.replaced);
@@ -55,7 +56,8 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let removed = removed.map(|meta| Removed::of(target, meta)).collect();
         self.replaced = consumed;
         let (work, table) = (Work::default(), self.spec.table);
-        let part = JobResult { table, target, removed, added, relinked: Vec::new(), work, next: None };
+        let part =
+            JobResult { table, target, removed, added, values, relinked: Vec::new(), work, next: None };
         verify!(part.check());
         Ok(part)
     }

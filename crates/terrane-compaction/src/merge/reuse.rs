@@ -22,7 +22,8 @@ pub(super) enum Reuse {
 
 /// Decides about an extent, while `open_bytes` of output wait to become an extent.
 pub(super) fn of_extent(spec: &JobSpec, meta: &ExtentMeta, open_bytes: usize) -> Reuse {
-    let is_as_wanted = !spec.rewrites && meta.compression == spec.output.compression;
+    let is_as_wanted =
+        !spec.rewrites && meta.compression == spec.output.compression && !spec.moves_values_of(meta);
     let dead = meta.deletes + expiring(spec, meta);
     if !is_as_wanted || drops_deletes(spec, dead, meta.entries, &meta.smallest, &meta.largest) {
         return Reuse::None;
@@ -49,7 +50,10 @@ pub(super) fn is_nearly_a_slot(bytes: u64) -> bool {
 pub(super) fn copies_block(spec: &JobSpec, meta: &ExtentMeta, row: &IndexRow<'_>) -> bool {
     // In an extent that is numbered as a whole the blocks do not contain the numbers.
     let is_numbered = meta.is_numbered() && !terrane_base::planted!(CopyNumberedBlock);
-    let is_as_wanted = !spec.rewrites && !is_numbered && meta.compression == spec.output.compression;
+    let is_as_wanted = !spec.rewrites
+        && !is_numbered
+        && meta.compression == spec.output.compression
+        && !spec.moves_values_of(meta);
     // Small blocks come from borders of earlier merges; decoded, they are joined with their neighbours.
     let is_full = row.raw_len as usize >= spec.output.block_bytes / 2;
     // It is not known which blocks contain them.

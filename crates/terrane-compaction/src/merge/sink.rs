@@ -29,6 +29,8 @@ pub(super) struct Sink<'a> {
     row_filter: Option<RowFilter>,
     /// A value that the compaction filter changed, with its prefix.
     changed: Vec<u8>,
+    /// The stored bytes of an entry whose value is elsewhere.
+    placed: Vec<u8>,
 }
 
 impl<'a> Sink<'a> {
@@ -46,6 +48,7 @@ impl<'a> Sink<'a> {
             folding: Folding::new(control, spec.below_seq_max),
             row_filter: RowFilter::of(control, spec.collation()),
             changed: Vec::new(),
+            placed: Vec::new(),
         }
     }
 
@@ -134,8 +137,13 @@ impl<'a> Sink<'a> {
     /// Shows a surviving value to the compaction filter, and does what the filter decides.
     #[cold]
     fn apply_filter(&mut self, entry: Entry<'_>) -> Result<()> {
-        let value = Stored::of_entry(entry.seq_kind, entry.value)?.value;
-        let prefix = &entry.value[..entry.value.len() - value.len()];
+        let mut followed = Vec::new();
+        let shown = match entry.seq_kind.is_pointer() {
+            true => Entry { seq_kind: self.resolved(entry, &mut followed)?, value: &followed, ..entry },
+            false => entry,
+        };
+        let value = Stored::of_entry(shown.seq_kind, shown.value)?.value;
+        let prefix = &shown.value[..shown.value.len() - value.len()];
         let Some(row_filter) = &mut self.row_filter else { return self.keep_unasked(entry) };
         match row_filter.ask(entry.key, entry.seq_kind.seq(), value)? {
             RowDecision::Keep => self.keep_unasked(entry),
@@ -145,7 +153,7 @@ impl<'a> Sink<'a> {
                 changed.clear();
                 changed.extend_from_slice(prefix);
                 changed.extend_from_slice(&value);
-                let kept = self.keep_unasked(Entry { value: &changed, ..entry });
+                let kept = self.keep_unasked(Entry { value: &changed, ..shown });
                 self.changed = changed;
                 kept
             }
@@ -200,6 +208,34 @@ impl<'a> Sink<'a> {
 
     #[inline]
     fn add(&mut self, entry: Entry<'_>) -> Result<()> {
+        if self.output.values.concerns(&entry) {
+            return self.add_placed(entry);
+        }
+        self.add_as_it_is(entry)
+    }
+
+    /// Adds a version whose value is a pointer, or goes into a value table.
+    fn add_placed(&mut self, entry: Entry<'_>) -> Result<()> {
+        let mut bytes = std::mem::take(&mut self.placed);
+        let placed = self.output.values.place(entry, &mut self.work)?;
+        let seq_kind = placed.seq_kind;
+        bytes.clear();
+        bytes.extend_from_slice(placed.value);
+        let added = self.add_as_it_is(Entry { key: entry.key, seq_kind, value: &bytes });
+        self.placed = bytes;
+        added
+    }
+
+    /// An entry with its value in the place of a pointer to it, for what needs the value.
+    pub(super) fn resolved(&mut self, entry: Entry<'_>, out: &mut Vec<u8>) -> Result<SeqKind> {
+        let entry = self.output.values.resolve(entry, &mut self.work)?;
+        out.clear();
+        out.extend_from_slice(entry.value);
+        Ok(entry.seq_kind)
+    }
+
+    #[inline]
+    fn add_as_it_is(&mut self, entry: Entry<'_>) -> Result<()> {
         if self.is_kept {
             return self.output.add_next(entry, &mut self.work);
         }

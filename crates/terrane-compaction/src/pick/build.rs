@@ -76,11 +76,13 @@ impl<'a> Picker<'a> {
         // Range deletes that were collected must not be divided again.
         let is_gather = draft.kind == JobKind::Gather;
         let grandparents = if is_gather { Vec::new() } else { self.grandparents(&draft, &range) };
+        let inputs: Vec<Input> = inputs.map(input).collect();
         let spec = JobSpec {
             kind: draft.kind,
             request: None,
             table: self.shape.table,
-            inputs: inputs.map(input).collect(),
+            values: self.values_of(draft.kind, &inputs, draft.target),
+            inputs,
             target: Place::Level(draft.target),
             below: self.below(draft.target, &draft.slices, &range),
             below_seq_max: self.below_seq_max(draft.target, &draft.slices, &range),

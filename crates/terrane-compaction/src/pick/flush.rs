@@ -80,6 +80,7 @@ pub fn plan_dump(shape: &TableShape<'_>, limits: &Limits, id: u64) -> JobSpec {
         request: None,
         table: shape.table,
         inputs: Vec::new(),
+        values: Vec::new(),
         target: Place::Run(id),
         range: KeyRange::all().ordered(&shape.collation),
         below: vec![KeyRange::all().ordered(&shape.collation)],

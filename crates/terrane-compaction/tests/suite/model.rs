@@ -37,6 +37,11 @@ impl Run {
         }
         let keys = 200 << numbers.below(5);
         world.limits.space_percent_max = [0, 110, 150][(seed % 3) as usize];
+        // Of the values, which are 10,000 bytes on average, none, most or all but the shortest are separated.
+        world.limits.separate_from = [u64::MAX, 5_000, 64][(seed / 3 % 3) as usize];
+        world.limits.value_groups_max = 1 << (seed % 5);
+        world.limits.lazy_values = seed.is_multiple_of(2);
+        world.limits.value_garbage_permille = [100, 300, 1000][(seed % 3) as usize];
         Run { world, numbers, seq: 0, keys, value_bytes: 20_000 }
     }
 
@@ -180,7 +185,7 @@ fn run_with_pending_jobs(seed: u64) -> usize {
 #[test]
 fn parts_of_jobs_keep_every_reader() {
     let mut parts = 0;
-    for seed in 200..208 {
+    for seed in 200..212 {
         let mut run = Run::new(seed);
         run.world.limits.merge_through = true;
         run.world.limits.part_bytes = 256 << 10;

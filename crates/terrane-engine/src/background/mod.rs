@@ -46,8 +46,8 @@ pub(crate) struct Background {
     pub(crate) flusher: LocalCompactor,
     /// Shares metrics with other processes.
     pub(crate) page_writer: PageWriter,
-    /// Number of the next overflow run.
-    pub(crate) next_run: AtomicU64,
+    /// Number of the next overflow run or value table.
+    pub(crate) next_run: Arc<AtomicU64>,
 }
 
 impl Background {
@@ -62,7 +62,7 @@ impl Background {
             compactor: LocalCompactor::new(flows.compaction(extents)),
             flusher: LocalCompactor::new(flows.flush(extents)),
             page_writer: PageWriter::default(),
-            next_run: AtomicU64::new(next_run),
+            next_run: Arc::new(AtomicU64::new(next_run)),
         }
     }
 }

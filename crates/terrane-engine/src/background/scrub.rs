@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::sync::Mutex;
-use terrane_base::{Kind, Result, TableId};
+use terrane_base::{Kind, Result, TableId, ValueTableId};
 use terrane_compaction::JobControl;
 use terrane_table::{Extent, verify_extent};
 
@@ -26,13 +26,16 @@ use crate::observe::stats::add;
 /// Pieces of work per second at full rate.
 const PIECES_PER_SECOND: u64 = 10;
 
+/// The place of value tables, behind all others.
+const VALUES: usize = usize::MAX;
+
 /// Where the next extent is looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Position {
     table: TableId,
-    /// Index of the overflow run or level among the table's places.
+    /// Index of the overflow run or level among the table's places, or [`VALUES`].
     place: usize,
-    /// The largest key of the last extent that was verified there.
+    /// The largest key of the last extent that was verified there; of value tables the number.
     after: Option<Box<[u8]>>,
 }
 
@@ -108,6 +111,13 @@ impl Engine {
                     let after = Some(Box::from(extent.meta.largest.as_slice()));
                     return Some((Position { table: table.id, place, after }, extent.clone()));
                 }
+            }
+            let after = position.after.as_deref().filter(|_| is_first && position.place == VALUES);
+            let after = after.and_then(|number| Some(u64::from_be_bytes(number.try_into().ok()?)));
+            if let Some(values) = tree.values.next_behind(after.map(ValueTableId)) {
+                let after = Some(Box::from(values.number().0.to_be_bytes().as_slice()));
+                let position = Position { table: table.id, place: VALUES, after };
+                return Some((position, values.extent.clone()));
             }
         }
         None

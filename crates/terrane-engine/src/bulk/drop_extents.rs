@@ -127,6 +127,7 @@ impl Engine {
             target: Place::Level(1),
             removed: removed.collect(),
             added: Vec::new(),
+            values: Vec::new(),
             relinked: Vec::new(),
             work: JobWork::default(),
             next: None,

@@ -37,7 +37,7 @@ impl Shared {
             }
             let mut found = Vec::new();
             found.extend(tree.check().err());
-            for extent in tree.places().flat_map(|(_, level)| level.iter()) {
+            for extent in tree.extents().map(|(_, extent)| extent) {
                 for error in verify_extent(&extent.meta, &*self.store) {
                     if error.kind() == Kind::Io {
                         return Err(error);
@@ -45,7 +45,9 @@ impl Shared {
                     found.push(error);
                 }
                 report.extents += 1;
-                report.entries += extent.meta.entries;
+                // Values count where they are pointed to.
+                let is_keyed = extent.meta.value_table.is_none();
+                report.entries += if is_keyed { extent.meta.entries } else { 0 };
                 report.bytes += u64::from(extent.meta.bytes);
                 progress(report.bytes, all);
             }
@@ -69,8 +71,7 @@ impl Shared {
         // Which table it is about: that a comparator failed is found with its own table.
         let broken =
             state.tables.values().find(|table| error.is_of_order() && table.extents.check().is_err());
-        let metas = broken.into_iter().flat_map(|table| table.extents.places());
-        let mut metas = metas.flat_map(|(_, level)| level.iter());
+        let mut metas = broken.into_iter().flat_map(|table| table.extents.extents()).map(|(_, meta)| meta);
         if metas.next().is_none_or(|meta| meta.collation.check().is_ok()) {
             report.findings.push(Finding { table: None, error });
         }

@@ -51,7 +51,8 @@ pub struct SegmentEntry {
 
 impl Shared {
     /// The extents of a table: of its overflow runs, newest first, then of its levels from 1 down, each in
-    /// the order of keys. Keys are as the table keeps them.
+    /// the order of keys. Value tables are not among them: they have no keys of their own. Keys are as the
+    /// table keeps them.
     #[must_use]
     pub fn extents(&self, table: &Table) -> Vec<ExtentInfo> {
         let picture = table.pinned();

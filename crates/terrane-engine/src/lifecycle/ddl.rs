@@ -152,6 +152,8 @@ impl Engine {
             self.append_edit(ops.collect())?;
             extents.iter().for_each(|(_, extent)| extent.mark_obsolete());
         }
+        // The last pointer into each has gone.
+        tree.values.iter().for_each(|values| values.extent.mark_obsolete());
         Ok(())
     }
 }

@@ -68,7 +68,7 @@ impl Following<'_> {
         let tables = self.previous.map(|engine| engine.catalog.all()).unwrap_or_default();
         let mut known = KnownExtents::new();
         for tree in tables.iter().map(|table| table.pinned().tree) {
-            let extents = tree.places().flat_map(|(_, level)| level.iter());
+            let extents = tree.extents().map(|(_, extent)| extent);
             known.extend(extents.map(|extent| (extent.meta.id, extent.clone())));
         }
         known

@@ -62,6 +62,6 @@ impl ExtentSummary {
 pub(crate) fn level_number(place: Place) -> u8 {
     match place {
         Place::Level(number) => number,
-        Place::Run(_) => 0,
+        Place::Run(_) | Place::Values => 0,
     }
 }

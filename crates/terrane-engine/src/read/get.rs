@@ -144,6 +144,7 @@ impl Shared {
         count_read(runs);
         // The epoch is left before the store is asked; the tree is kept by its count instead.
         let kind = self.get_from_store(&tree, run, &reading, value)?;
+        let kind = self.follow(&tree, &reading, kind, &now, (value, start))?;
         rows.fill(&terrane_table::enter(), table.id, &reading, kind, &value[start..]);
         self.end_read(Sources { memory: None, tree: &tree }, &reading, kind, &now, (value, start))
     }

@@ -7,13 +7,14 @@
 
 use terrane_base::chain::Chain;
 use terrane_base::counters::{add, count};
-use terrane_base::{Result, SeqKind, SeqNo, Stored};
+use terrane_base::{RecordKind, Result, SeqKind, SeqNo, Stored};
 use terrane_levels::Metasnapshot;
 
 use crate::read::get::{Reading, find_extent, is_hidden, tree_len};
+use crate::read::separated;
 use crate::shared::Shared;
 use crate::table::read_view::ReadView;
-use crate::table::semantics::ReadClock;
+use crate::table::semantics::{ReadClock, Shown};
 
 /// Where the versions of a key may lie.
 #[derive(Clone, Copy)]
@@ -38,6 +39,7 @@ impl Shared {
         now: &ReadClock<'_>,
         (value, start): (&mut Vec<u8>, usize),
     ) -> Result<bool> {
+        let kind = self.follow(sources.tree, reading, kind, now, (value, start))?;
         match kind {
             None => Ok(false),
             Some(kind) if !kind.is_wrapped() => Ok(!kind.is_delete()),
@@ -47,6 +49,28 @@ impl Shared {
                 self.resolve_versions(sources, reading, now, value)
             }
         }
+    }
+
+    /// The version `kind`, whose bytes were appended to `value` from `start` on, with its value in the place
+    /// of a pointer; a pointer that has expired is not followed, and becomes a delete.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from the store.
+    #[inline]
+    pub(crate) fn follow(
+        &self,
+        tree: &Metasnapshot,
+        reading: &Reading<'_>,
+        kind: Option<SeqKind>,
+        now: &ReadClock<'_>,
+        (value, start): (&mut Vec<u8>, usize),
+    ) -> Result<Option<SeqKind>> {
+        let Some(kind) = kind.filter(|kind| kind.is_pointer()) else { return Ok(kind) };
+        if matches!(now.shown(kind, &value[start..]), Shown::Nothing) {
+            value.truncate(start);
+            return Ok(Some(kind.with_kind(RecordKind::Delete)));
+        }
+        separated::inline(tree, &self.cache, (reading.key, kind), (value, start)).map(Some)
     }
 
     /// Appends the value that the versions of a key make; returns whether there is one.
@@ -119,10 +143,11 @@ impl Shared {
             bytes.clear();
             let found = extent.get_hashed(&self.cache, reading.key, hash, at, &mut bytes)?;
             let Some(kind) = found.filter(|kind| !is_hidden(Some(*kind), hidden)) else { break };
+            let first = Stored::of_entry(kind, &bytes)?.first(kind.seq());
+            let kind = self.follow(tree, reading, Some(kind), now, (&mut bytes, 0))?.unwrap_or(kind);
             if !chain.take(kind, &bytes, now.get())? {
                 return Ok(false);
             }
-            let first = Stored::of_entry(kind, &bytes)?.first(kind.seq());
             seq = first.0.checked_sub(1).map(SeqNo);
         }
         hidden.map(|hidden| chain.end_by_range_delete(hidden)).transpose()?;

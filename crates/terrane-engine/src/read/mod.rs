@@ -1,8 +1,9 @@
 //! The read way: point reads (`get.rs`), many keys at once (`multi_get/`), ranges (`scan/`), and the moments
 //! of the past that readers hold (`snapshots/`).
 //!
-//! `merge_operands.rs` folds operands, `row_cache.rs` keeps single values, `filter_policy.rs` chooses the
-//! filters that a read asks, `sampling.rs` looks closely at some reads.
+//! `separated.rs` follows pointers to values, `merge_operands.rs` folds operands, `row_cache.rs` keeps single
+//! values, `filter_policy.rs` chooses the filters that a read asks, `sampling.rs` looks closely at some
+//! reads.
 
 pub(crate) mod get;
 pub(crate) mod merge_operands;
@@ -10,5 +11,6 @@ pub(crate) mod multi_get;
 pub(crate) mod row_cache;
 pub(crate) mod sampling;
 pub(crate) mod scan;
+pub(crate) mod separated;
 pub(crate) mod snapshots;
 pub(crate) mod successors;

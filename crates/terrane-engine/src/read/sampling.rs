@@ -144,9 +144,9 @@ impl Shared {
         if !self.options.experiments.hot_cold || replaced.is_empty() || terrane_base::planted!(ForgetHeat) {
             return;
         }
-        debug_assert!(replaced.len() <= result.removed.len(), "what is replaced was removed");
         let moment = self.moment();
-        let inputs: Vec<_> = replaced.iter().map(|extent| (&extent.meta, extent.heat.at(moment))).collect();
+        let keyed = replaced.iter().filter(|extent| extent.meta.value_table.is_none());
+        let inputs: Vec<_> = keyed.map(|extent| (&extent.meta, extent.heat.at(moment))).collect();
         let heirs = successors_of(tree, result, replaced);
         let outputs: Vec<&ExtentMeta> = heirs.iter().map(|extent| &extent.meta).collect();
         for (extent, share) in heirs.iter().zip(shares(&inputs, &outputs)) {

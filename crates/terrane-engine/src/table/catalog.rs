@@ -102,10 +102,8 @@ impl Catalog {
         }
         let differs = tables.iter().zip(listed).find(|(table, listed)| {
             let tree = &table.pinned().tree;
-            let own =
-                tree.places().flat_map(|(place, level)| level.iter().map(move |one| (place, one.meta.id)));
-            let known = listed.extents.places();
-            let known = known.flat_map(|(place, level)| level.iter().map(move |meta| (place, meta.id)));
+            let own = tree.extents().map(|(place, one)| (place, one.meta.id));
+            let known = listed.extents.extents().map(|(place, meta)| (place, meta.id));
             !table.is_stopped() && !own.eq(known)
         });
         differs.map(|(table, _)| {

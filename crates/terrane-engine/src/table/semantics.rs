@@ -187,7 +187,7 @@ pub(crate) enum Shown<'a> {
     Value(&'a [u8]),
     /// A delete, or something expired.
     Nothing,
-    /// More than this version must be looked at: an operand, or damaged.
+    /// More than this version must be looked at: an operand, a pointer to a value, or damaged.
     Chain,
 }
 
@@ -219,7 +219,7 @@ impl<'s> ReadClock<'s> {
     fn shown_wrapped<'a>(&self, seq_kind: SeqKind, bytes: &'a [u8]) -> Shown<'a> {
         match Stored::of_entry(seq_kind, bytes) {
             Ok(stored) if stored.is_expired(self.get()) => Shown::Nothing,
-            Ok(stored) if !seq_kind.is_merge() => Shown::Value(stored.value),
+            Ok(stored) if !seq_kind.is_merge() && !seq_kind.is_pointer() => Shown::Value(stored.value),
             _ => Shown::Chain,
         }
     }

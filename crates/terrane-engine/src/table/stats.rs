@@ -1,7 +1,7 @@
 //! The metrics of a table.
 
 use terrane_base::sync::atomic::Ordering;
-use terrane_compaction::space_permille;
+use terrane_compaction::{space_permille, value_space_permille};
 
 use crate::observe::stats::TableStats;
 use crate::table::Table;
@@ -34,6 +34,12 @@ impl Table {
             stats.table_deletes += totals.deletes;
             stats.table_range_deletes += totals.range_deletes;
         }
+        let values = picture.tree.values.totals();
+        stats.table_value_tables = values.extents;
+        stats.table_value_bytes = values.bytes;
+        stats.table_stored_bytes += values.bytes;
+        let shape = shape_of(self, &picture.tree, &[]);
+        stats.table_value_space_permille = if values.extents == 0 { 0 } else { value_space_permille(&shape) };
         stats.table_space_permille = space_permille(&shape_of(self, &picture.tree, &[]));
         stats
     }

@@ -12,6 +12,7 @@ pub(crate) fn shape_of<'t>(table: &Table, tree: &'t Metasnapshot, snapshots: &'t
         table: table.id,
         runs: tree.runs.iter().map(|run| RunShape { id: run.id, level: &*run.level }).collect(),
         levels: tree.levels.iter().map(|level| &**level as _).collect(),
+        values: &tree.values,
         now: Moment(0),
         snapshots,
         heats: Vec::new(),

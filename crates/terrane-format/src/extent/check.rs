@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use terrane_base::{Collation, Error, ExtentId, Result};
 
-use super::{ExtentMeta, Footer, Handle, RangeSection};
+use super::references::{self, Reference, References};
+use super::{ExtentMeta, Footer, Handle, RangeSection, ReferenceSection};
 use crate::block::{Block, BlockCursor};
 use crate::filter::{self, Filter};
 use crate::index::{IndexBlock, IndexRow};
@@ -25,8 +26,8 @@ pub fn inspect(bytes: &[u8], id: ExtentId, slots: u32) -> Result<ExtentMeta> {
 /// # Errors
 /// As [`inspect`].
 pub fn inspect_ordered(bytes: &[u8], id: ExtentId, slots: u32, collation: &Collation) -> Result<ExtentMeta> {
-    let (footer, index, ranges) = open(bytes, collation)?;
-    Ok(ExtentMeta { id, slots, ..meta_of(&footer, &index, &ranges, collation) })
+    let (footer, index, ranges, references) = open(bytes, collation)?;
+    Ok(ExtentMeta { id, slots, ..meta_of(&footer, &index, &ranges, references, collation) })
 }
 
 /// [`inspect_ordered`] of an extent that is too large to be in memory as a whole: `read` returns the bytes of
@@ -50,8 +51,12 @@ pub fn inspect_parts(
         handle if handle.is_empty() => Fragments::default(),
         handle => Fragments::decode_ordered(&part(handle)?, collation)?,
     };
+    let references = match footer.references {
+        handle if handle.is_empty() => Vec::new(),
+        handle => references::decode(&part(handle)?)?,
+    };
     check_sums(footer, &index, &ranges)?;
-    Ok(ExtentMeta { id, slots, ..meta_of(footer, &index, &ranges, collation) })
+    Ok(ExtentMeta { id, slots, ..meta_of(footer, &index, &ranges, references, collation) })
 }
 
 /// Checks every byte of an extent: checksums, structure, order, sums, and that the filter contains every key.
@@ -69,22 +74,35 @@ pub fn verify(bytes: &[u8], id: ExtentId, slots: u32) -> Result<ExtentMeta> {
 /// # Errors
 /// As [`verify`].
 pub fn verify_ordered(bytes: &[u8], id: ExtentId, slots: u32, collation: &Collation) -> Result<ExtentMeta> {
-    let (footer, index, ranges) = open(bytes, collation)?;
+    let (footer, index, ranges, references) = open(bytes, collation)?;
     let filter = match footer.filter {
         handle if handle.is_empty() => None,
         handle => Some(Filter::decode(part(bytes, handle)?)?),
     };
     let mut last = None;
+    let mut found = References::default();
     for (number, row) in index.rows().enumerate() {
-        last = verify_block(bytes, &row, (filter.as_ref(), collation), last)
-            .map(Some)
-            .map_err(|error| error.context(format!("block {number} at byte {} of the extent", row.offset)))?;
+        last = verify_block(
+            bytes,
+            &row,
+            (filter.as_ref(), collation),
+            (last, &mut found, footer.value_table.is_some()),
+        )
+        .map(Some)
+        .map_err(|error| error.context(format!("block {number} at byte {} of the extent", row.offset)))?;
     }
-    let content_end = footer.index.end().max(footer.filter.end()).max(footer.range_deletes.end()) as usize;
+    if found.to_list() != references {
+        return Err(Error::corrupt(format!(
+            "extent: its list of value tables says {references:?}, its entries {:?}",
+            found.to_list()
+        )));
+    }
+    let parts = [footer.index, footer.filter, footer.range_deletes, footer.references];
+    let content_end = parts.iter().map(Handle::end).max().unwrap_or_default() as usize;
     if bytes[content_end..bytes.len() - footer.encoded_len()].iter().any(|byte| *byte != 0) {
         return Err(Error::corrupt(format!("extent: bytes from {content_end} to the footer are not zero")));
     }
-    Ok(ExtentMeta { id, slots, ..meta_of(&footer, &index, &ranges, collation) })
+    Ok(ExtentMeta { id, slots, ..meta_of(&footer, &index, &ranges, references, collation) })
 }
 
 /// Returns true if `found`, the meta computed from an extent's bytes, matches `said`, the meta in the
@@ -108,7 +126,7 @@ fn verify_block(
     bytes: &[u8],
     row: &IndexRow<'_>,
     (filter, collation): (Option<&Filter>, &Collation),
-    last: Option<Last>,
+    (last, references, has_values): (Option<Last>, &mut References, bool),
 ) -> Result<Last> {
     let stored = Handle { offset: row.offset, len: row.stored_len, checksum: 0 };
     let block = row.open_block(slice(bytes, stored)?.to_vec())?.ordered(collation);
@@ -122,6 +140,13 @@ fn verify_block(
     }
     if let Some(filter) = filter {
         check_filter(filter, &block)?;
+    }
+    while let Some(entry) = cursor.entry(&block) {
+        references.note(&entry);
+        if has_values && !entry.seq_kind.is_plain_put() {
+            return Err(Error::corrupt("a value table with an entry that is no put"));
+        }
+        cursor.next(&block);
     }
     cursor.seek_last(&block);
     let last = cursor.entry(&block).map(|entry| (entry.key.to_vec(), entry.seq_kind.seq().0));
@@ -147,8 +172,12 @@ fn check_filter(filter: &Filter, block: &Block) -> Result<()> {
     Ok(())
 }
 
-/// Decodes footer, index and range deletes, and checks them against each other and the length of `bytes`.
-fn open(bytes: &[u8], collation: &Collation) -> Result<(Footer, IndexBlock, Fragments)> {
+/// The parts of an extent that its meta is made from.
+type Parts = (Footer, IndexBlock, Fragments, Vec<Reference>);
+
+/// Decodes footer, index, range deletes and references, and checks them against each other and the length of
+/// `bytes`.
+fn open(bytes: &[u8], collation: &Collation) -> Result<Parts> {
     let footer = Footer::decode(bytes)?;
     if footer.bytes as usize != bytes.len() {
         return Err(Error::corrupt(format!(
@@ -165,8 +194,12 @@ fn open(bytes: &[u8], collation: &Collation) -> Result<(Footer, IndexBlock, Frag
         handle if handle.is_empty() => Fragments::default(),
         handle => Fragments::decode_ordered(part(bytes, handle)?, collation)?,
     };
+    let references = match footer.references {
+        handle if handle.is_empty() => Vec::new(),
+        handle => references::decode(part(bytes, handle)?)?,
+    };
     check_sums(&footer, &index, &ranges)?;
-    Ok((footer, index, ranges))
+    Ok((footer, index, ranges, references))
 }
 
 fn check_sums(footer: &Footer, index: &IndexBlock, ranges: &Fragments) -> Result<()> {
@@ -201,7 +234,13 @@ fn check_sums(footer: &Footer, index: &IndexBlock, ranges: &Fragments) -> Result
     Ok(())
 }
 
-fn meta_of(footer: &Footer, index: &IndexBlock, ranges: &Fragments, collation: &Collation) -> ExtentMeta {
+fn meta_of(
+    footer: &Footer,
+    index: &IndexBlock,
+    ranges: &Fragments,
+    references: Vec<Reference>,
+    collation: &Collation,
+) -> ExtentMeta {
     let (first, last) = (index.rows().next(), index.rows().next_back());
     let (start, end) = (ranges.all().first(), ranges.all().last());
     let entries = first.map(|row| row.first_key).zip(last.map(|row| row.last_key));
@@ -210,6 +249,8 @@ fn meta_of(footer: &Footer, index: &IndexBlock, ranges: &Fragments, collation: &
         let (part, fragments) = (footer.range_deletes, footer.fragments);
         Box::new(RangeSection { part, fragments, start: start.start.clone(), end: end.end.clone() })
     });
+    let references = (!references.is_empty())
+        .then(|| Box::new(ReferenceSection { part: footer.references, list: references }));
     ExtentMeta {
         id: ExtentId::default(),
         slots: 1,
@@ -226,6 +267,8 @@ fn meta_of(footer: &Footer, index: &IndexBlock, ranges: &Fragments, collation: &
         filter: footer.filter,
         range_deletes,
         expiry: footer.expiry,
+        references,
+        value_table: footer.value_table,
         format_version: footer.form().version(),
         compression: footer.compression,
         collation: collation.clone(),

@@ -3,7 +3,10 @@
 
 use terrane_base::Collation;
 
-use super::{ALIGN_BYTES, Expiry, ExtentMeta, FOOTER_BYTES, Footer, HANDLE_BYTES, Handle, NUMBERED};
+use super::references;
+use super::{
+    ALIGN_BYTES, Expiry, ExtentMeta, FOOTER_BYTES, Footer, HANDLE_BYTES, Handle, NUMBERED, ValueSection,
+};
 use crate::dump::{self, FIELDS_MAX, Field};
 use crate::{filter, index, range_deletes};
 
@@ -23,6 +26,7 @@ pub fn describe(bytes: &[u8]) -> Vec<Field> {
         ("index", footer.index, index::describe as fn(&[u8]) -> Vec<Field>),
         ("filter", footer.filter, filter::describe),
         ("range_deletes", footer.range_deletes, range_deletes::describe),
+        ("references", footer.references, references::describe),
     ] {
         let Some(part) = bytes.get(handle.offset as usize..handle.end() as usize) else {
             fields.push(dump::broken(handle.offset as usize, 0, format!("{name} lies outside the extent")));
@@ -78,6 +82,10 @@ fn describe_footer(footer: &Footer) -> Vec<Field> {
         list.add(4, "fragments", footer.fragments);
     }
     list.add_expiry(footer.expiry);
+    if footer.form().points {
+        list.add(HANDLE_BYTES, "references", show(footer.references));
+    }
+    list.add_values(footer.value_table);
     list.add(4, "checksum", "holds");
     list.add(8, "magic", dump::text(&footer.form().magic()));
     list.fields
@@ -118,6 +126,13 @@ pub fn describe_meta(bytes: &[u8]) -> (Vec<Field>, usize) {
         list.add(key_len(&section.start) + key_len(&section.end), "start, end", keys);
     }
     list.add_expiry(meta.expiry);
+    if let Some(section) = &meta.references {
+        list.add(HANDLE_BYTES, "references", show(section.part));
+        let bytes: u64 = section.list.iter().map(|reference| reference.bytes).fold(0, u64::saturating_add);
+        let text = format!("{} value tables, {bytes} bytes of values", section.list.len());
+        list.add(references::list_len(&section.list), "value tables", text);
+    }
+    list.add_values(meta.value_table);
     (list.fields, len)
 }
 
@@ -132,6 +147,13 @@ impl Lister {
     fn add(&mut self, len: usize, name: &str, value: impl ToString) {
         self.fields.push(Field::new(self.at, len, name, value));
         self.at += len;
+    }
+
+    fn add_values(&mut self, section: Option<ValueSection>) {
+        if let Some(ValueSection { number, level }) = section {
+            self.add(8, "value table", number);
+            self.add(1, "level", level);
+        }
     }
 
     fn add_expiry(&mut self, expiry: Option<Expiry>) {

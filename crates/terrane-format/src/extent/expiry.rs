@@ -1,11 +1,7 @@
-//! When the entries of an extent expire, so that compaction finds extents with expired entries; and which
-//! optional parts a format version has.
+//! When the entries of an extent expire, so that compaction finds extents with expired entries.
 
 use terrane_base::{Error, Moment, Result, SeqKind, Stored};
 
-use super::{
-    FOOTER_BYTES, HANDLE_BYTES, MAGIC, MAGIC_EXPIRING, MAGIC_RANGED, MAGIC_RANGED_EXPIRING, VERSION,
-};
 use crate::wire::Fields;
 
 /// Bytes of an [`Expiry`].
@@ -91,58 +87,6 @@ fn share(entries: u64, parts: usize) -> u64 {
     (u128::from(entries) * parts as u128).div_ceil(PARTS as u128) as u64
 }
 
-/// Which optional parts an extent has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Form {
-    /// The extent has range deletes.
-    pub is_ranged: bool,
-    /// The extent has entries that expire.
-    pub expires: bool,
-}
-
-impl Form {
-    const ALL: [Form; 4] = [
-        Form { is_ranged: false, expires: false },
-        Form { is_ranged: true, expires: false },
-        Form { is_ranged: false, expires: true },
-        Form { is_ranged: true, expires: true },
-    ];
-
-    /// The format version of an extent with these parts.
-    #[must_use]
-    pub fn version(self) -> u16 {
-        VERSION + u16::from(self.is_ranged) + 2 * u16::from(self.expires)
-    }
-
-    /// The parts of a format version.
-    #[must_use]
-    pub fn of_version(version: u16) -> Option<Form> {
-        Form::ALL.into_iter().find(|form| form.version() == version)
-    }
-
-    /// The last eight bytes of an extent with these parts.
-    #[must_use]
-    pub fn magic(self) -> [u8; 8] {
-        match (self.is_ranged, self.expires) {
-            (false, false) => MAGIC,
-            (true, false) => MAGIC_RANGED,
-            (false, true) => MAGIC_EXPIRING,
-            (true, true) => MAGIC_RANGED_EXPIRING,
-        }
-    }
-
-    pub(super) fn of_magic(magic: [u8; 8]) -> Option<Form> {
-        Form::ALL.into_iter().find(|form| form.magic() == magic)
-    }
-
-    /// Bytes of the footer.
-    #[must_use]
-    pub fn footer_bytes(self) -> usize {
-        let ranges = if self.is_ranged { HANDLE_BYTES + 4 } else { 0 };
-        FOOTER_BYTES + ranges + if self.expires { EXPIRY_BYTES } else { 0 }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,14 +112,5 @@ mod tests {
         assert_eq!(Expiry::of(&mut []), None);
         let far = Expiry { entries: u64::MAX, quarters: [Moment(0); PARTS] };
         assert_eq!(far.expired(Moment(0)), u64::MAX);
-    }
-
-    #[test]
-    fn each_form_has_a_version_and_a_magic_number_of_its_own() {
-        for form in Form::ALL {
-            assert_eq!(Form::of_version(form.version()), Some(form));
-            assert_eq!(Form::of_magic(form.magic()), Some(form));
-        }
-        assert_eq!((Form::of_version(0), Form::of_version(5)), (None, None));
     }
 }

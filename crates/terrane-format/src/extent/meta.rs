@@ -5,9 +5,12 @@
 //!        index:handle filter:handle
 //!        raw_bytes:u64 entries:u64 deletes:u64 seq_min:u64 seq_max:u64
 //!        smallest_len:varint largest_len:varint smallest largest
-//!        range_deletes? expiry?
-//! range_deletes = part:handle fragments:u32 start_len:varint end_len:varint start end      in versions 2 and 4
-//! expiry        = expiring:u64 quarters:u64*4                                              in versions 3 and 4
+//!        range_deletes? expiry? references? values?
+//! range_deletes = part:handle fragments:u32 start_len:varint end_len:varint start end      in versions 2 and
+//! 4 expiry        = expiring:u64 quarters:u64*4                                              in versions 3
+//! and 4 references    = part:handle list                               in versions 5 to 8, which are 1 to 4
+//! with them values        = number:u64 level:u8                                                      in
+//! version 9
 //! ```
 //!
 //! The highest bit of the version says that the extent is *numbered as a whole*: it was written before its
@@ -16,30 +19,17 @@
 //!
 //! The meta has no checksum of its own: the manifest's edit around it has one.
 
-use std::borrow::Cow;
-
 use terrane_base::options::Compression;
 use terrane_base::{Collation, Error, ExtentId, Result, SeqNo, key, varint};
 
+use super::references::{self, Reference};
+use super::sections::VALUE_SECTION_BYTES;
 use super::{
-    EXPIRY_BYTES, Expiry, Form, Handle, NUMBERED, UNNUMBERED_SEQ, VERSION, check_fragments, check_layout,
-    decode_compression, refuse_key,
+    EXPIRY_BYTES, Expiry, Form, Handle, NUMBERED, RangeSection, ReferenceSection, UNNUMBERED_SEQ, VERSION,
+    ValueSection, check_layout, decode_compression, refuse_key,
 };
 use crate::range_deletes::END_BYTES_MAX;
 use crate::wire::Fields;
-
-/// The range deletes of an extent, as the manifest describes them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RangeSection {
-    /// Location of the part.
-    pub part: Handle,
-    /// Number of fragments; at least one.
-    pub fragments: u32,
-    /// First key of the first fragment.
-    pub start: Vec<u8>,
-    /// First key after the last fragment.
-    pub end: Vec<u8>,
-}
 
 /// An extent, as the manifest describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +64,10 @@ pub struct ExtentMeta {
     pub range_deletes: Option<Box<RangeSection>>,
     /// The entries that expire, if there are any.
     pub expiry: Option<Expiry>,
+    /// The value tables that its entries point into, if there are any.
+    pub references: Option<Box<ReferenceSection>>,
+    /// What it is as a value table, if it is one.
+    pub value_table: Option<ValueSection>,
     /// Version of the extent's format; with [`NUMBERED`] if it is numbered as a whole.
     pub format_version: u16,
     /// Codec that was tried on every block.
@@ -101,6 +95,8 @@ impl Default for ExtentMeta {
             filter: Handle::default(),
             range_deletes: None,
             expiry: None,
+            references: None,
+            value_table: None,
             format_version: VERSION,
             compression: Compression::None,
             collation: Collation::BYTES,
@@ -117,6 +113,10 @@ impl ExtentMeta {
             .range_deletes
             .as_ref()
             .map_or(0, |section| super::HANDLE_BYTES + 4 + key_len(&section.start) + key_len(&section.end));
+        let references = self
+            .references
+            .as_ref()
+            .map_or(0, |section| super::HANDLE_BYTES + references::list_len(&section.list));
         4 + 5 * 4
             + 2 * super::HANDLE_BYTES
             + 5 * 8
@@ -124,12 +124,25 @@ impl ExtentMeta {
             + key_len(&self.largest)
             + ranges
             + self.expiry.map_or(0, |_| EXPIRY_BYTES)
+            + references
+            + self.value_table.map_or(0, |_| VALUE_SECTION_BYTES)
     }
 
     /// Which optional parts the extent has.
     #[must_use]
     pub fn form(&self) -> Form {
-        Form { is_ranged: self.range_deletes.is_some(), expires: self.expiry.is_some() }
+        Form {
+            is_ranged: self.range_deletes.is_some(),
+            expires: self.expiry.is_some(),
+            points: self.references.is_some(),
+            has_values: self.value_table.is_some(),
+        }
+    }
+
+    /// The references to value tables.
+    #[must_use]
+    pub fn references(&self) -> &[Reference] {
+        self.references.as_ref().map_or(&[], |section| &section.list)
     }
 
     /// Appends the meta to `out`.
@@ -158,6 +171,13 @@ impl ExtentMeta {
         }
         if let Some(expiry) = &self.expiry {
             expiry.encode(out);
+        }
+        if let Some(section) = &self.references {
+            section.part.encode(out);
+            references::encode_list(&section.list, out);
+        }
+        if let Some(section) = &self.value_table {
+            section.encode(out);
         }
     }
 
@@ -190,7 +210,7 @@ impl ExtentMeta {
         let mut fields = Fields::new("extent meta", bytes);
         let format_version = fields.u16()?;
         let Some(form) = Form::of_version(format_version & !NUMBERED) else {
-            return Err(Error::corrupt(format!("extent version: expected 1 to 4, found {format_version}")));
+            return Err(Error::corrupt(format!("extent version: expected 1 to 9, found {format_version}")));
         };
         let compression = decode_compression(fields.u8()?)?;
         refuse_key(fields.u8()?)?;
@@ -205,6 +225,9 @@ impl ExtentMeta {
         let range_deletes =
             form.is_ranged.then(|| RangeSection::decode(&mut fields).map(Box::new)).transpose()?;
         let expiry = form.expires.then(|| Expiry::decode(&mut fields, entries)).transpose()?;
+        let references =
+            form.points.then(|| ReferenceSection::decode(&mut fields, entries).map(Box::new)).transpose()?;
+        let value_table = form.has_values.then(|| ValueSection::decode(&mut fields)).transpose()?;
         let meta = ExtentMeta {
             id,
             slots,
@@ -221,6 +244,8 @@ impl ExtentMeta {
             filter,
             range_deletes,
             expiry,
+            references,
+            value_table,
             format_version,
             compression,
             collation: Collation::BYTES,
@@ -244,7 +269,8 @@ impl ExtentMeta {
     pub fn numbered(&self, seq: SeqNo) -> Result<ExtentMeta> {
         let is_made_for_it =
             self.seq_min == UNNUMBERED_SEQ && self.seq_max == UNNUMBERED_SEQ && !self.is_numbered();
-        if !is_made_for_it {
+        let is_separated = self.references.is_some() || self.value_table.is_some();
+        if !is_made_for_it || is_separated {
             return Err(Error::corrupt(format!("extent {} was not made to be numbered as a whole", self.id)));
         }
         let format_version = self.format_version | NUMBERED;
@@ -282,7 +308,10 @@ impl ExtentMeta {
             None => Handle::default(),
             Some(section) => section.part,
         };
-        check_layout(self.bytes, self.index, self.filter, part, self.form())
+        let references = self.references.as_ref().map_or_else(Handle::default, |section| section.part);
+        refuse(self.is_numbered() && references != Handle::default(), "numbered as a whole, with pointers")?;
+        refuse(self.value_table.is_some() && self.deletes > 0, "a value table with deletes")?;
+        check_layout(self.bytes, [self.index, self.filter, part, references], self.form())
     }
 
     /// Checks its keys against each other.
@@ -307,24 +336,5 @@ impl ExtentMeta {
             return refuse("range deletes reach beyond its keys");
         }
         Ok(())
-    }
-}
-
-impl RangeSection {
-    /// A key that is not less than any key of the range deletes; the least such key that can be written down.
-    #[must_use]
-    pub fn last_key(&self, collation: &Collation) -> Cow<'_, [u8]> {
-        collation.last_before(&self.end)
-    }
-
-    fn decode(fields: &mut Fields<'_>) -> Result<RangeSection> {
-        let (part, fragments) = (Handle::decode(fields)?, fields.u32()?);
-        check_fragments(part, fragments)?;
-        let [start_len, end_len] = [fields.varint()? as usize, fields.varint()? as usize];
-        let (start, end) = (fields.take(start_len)?.to_vec(), fields.take(end_len)?.to_vec());
-        if start_len.max(end_len) > END_BYTES_MAX {
-            return Err(Error::corrupt("extent with range deletes over a too long range"));
-        }
-        Ok(RangeSection { part, fragments, start, end })
     }
 }

@@ -1,7 +1,7 @@
 //! The extent: data blocks, index block, filter, range deletes, footer; and its meta in the manifest.
 //!
 //! ```text
-//! extent = block* index filter? range_deletes? zeros footer      a multiple of 4096 bytes
+//! extent = block* index filter? range_deletes? references? zeros footer      a multiple of 4096 bytes
 //! footer = version:u16 compression:u8 zero:u8 table:u32 bytes:u32 blocks:u32
 //!          index:handle filter:handle
 //!          raw_bytes:u64 entries:u64 deletes:u64 seq_min:u64 seq_max:u64 checksum:u32 magic:u64
@@ -9,8 +9,9 @@
 //! ```
 //!
 //! With range deletes the footer has `range_deletes:handle fragments:u32` before its checksum; with entries
-//! that expire it has `expiring:u64 quarters:u64*4` there, after those. Each of the four [forms](Form) has
-//! its own version and magic number.
+//! that expire it has `expiring:u64 quarters:u64*4` there, after those; with pointers to values
+//! `references:handle`, after those. A value table has `number:u64 level:u8` there, and none of the others.
+//! Each of the nine [forms](Form) has its own version and magic number.
 //!
 //! Every byte is under a checksum: index rows hold those of the blocks; index, filter and footer hold their
 //! own; and padding must be zero. No byte of an extent names its location, so it may be copied to another
@@ -22,11 +23,17 @@
 pub mod check;
 mod describe;
 mod expiry;
+mod form;
 mod meta;
+pub mod references;
+mod sections;
 
 pub use describe::{describe, describe_meta};
-pub use expiry::{EXPIRY_BYTES, Expiry, Form};
-pub use meta::{ExtentMeta, RangeSection};
+pub use expiry::{EXPIRY_BYTES, Expiry};
+pub use form::Form;
+pub use meta::ExtentMeta;
+pub use references::{Reference, References};
+pub use sections::{RangeSection, ReferenceSection, ValueSection};
 
 use terrane_base::options::Compression;
 use terrane_base::{Error, Result, SeqNo, TableId};
@@ -48,19 +55,10 @@ pub const ANY_TABLE: TableId = TableId(u32::MAX);
 /// Bytes of the footer, at the very end of an extent without range deletes and entries that expire.
 pub const FOOTER_BYTES: usize = 2 + 1 + 1 + 4 + 4 + 4 + 2 * HANDLE_BYTES + 5 * 8 + 4 + 8;
 /// Bytes of the longest footer.
-pub const FOOTER_BYTES_MAX: usize = FOOTER_BYTES + HANDLE_BYTES + 4 + EXPIRY_BYTES;
+pub const FOOTER_BYTES_MAX: usize = FOOTER_BYTES + HANDLE_BYTES + 4 + EXPIRY_BYTES + HANDLE_BYTES;
 /// The length of an extent is a multiple of this: writes to a device need no extra tail, and repair finds a
 /// lost footer by checking few offsets.
 pub const ALIGN_BYTES: usize = 4096;
-/// The last eight bytes of an extent without range deletes and entries that expire.
-pub const MAGIC: [u8; 8] = *b"TERRANEx";
-/// The last eight bytes of an extent with range deletes.
-pub const MAGIC_RANGED: [u8; 8] = *b"TERRANEr";
-/// The last eight bytes of an extent with entries that expire.
-pub const MAGIC_EXPIRING: [u8; 8] = *b"TERRANEe";
-/// The last eight bytes of an extent with range deletes and entries that expire.
-pub const MAGIC_RANGED_EXPIRING: [u8; 8] = *b"TERRANEb";
-
 const HANDLE_BYTES: usize = 3 * 4;
 const SEED: u32 = u32::from_le_bytes(*b"FOOT");
 const _: () = assert!(FOOTER_BYTES == 92);
@@ -153,13 +151,22 @@ pub struct Footer {
     pub seq_max: SeqNo,
     /// The entries that expire, if there are any.
     pub expiry: Option<Expiry>,
+    /// The references to value tables; empty if there are none.
+    pub references: Handle,
+    /// What a value table is, if it is one.
+    pub value_table: Option<ValueSection>,
 }
 
 impl Footer {
     /// Which optional parts the extent has.
     #[must_use]
     pub fn form(&self) -> Form {
-        Form { is_ranged: !self.range_deletes.is_empty(), expires: self.expiry.is_some() }
+        Form {
+            is_ranged: !self.range_deletes.is_empty(),
+            expires: self.expiry.is_some(),
+            points: !self.references.is_empty(),
+            has_values: self.value_table.is_some(),
+        }
     }
 
     /// Bytes of the footer.
@@ -188,6 +195,12 @@ impl Footer {
         }
         if let Some(expiry) = &self.expiry {
             expiry.encode(out);
+        }
+        if form.points {
+            self.references.encode(out);
+        }
+        if let Some(section) = &self.value_table {
+            section.encode(out);
         }
         let checksum = crate::checksum::crc32c(SEED, &out[start..]);
         out.extend_from_slice(&checksum.to_le_bytes());
@@ -235,6 +248,8 @@ impl Footer {
             seq_min: SeqNo(fields.u64()?),
             seq_max: SeqNo(fields.u64()?),
             expiry: None,
+            references: Handle::default(),
+            value_table: None,
         };
         if form.is_ranged {
             footer.range_deletes = Handle::decode(&mut fields)?;
@@ -244,7 +259,15 @@ impl Footer {
         if form.expires {
             footer.expiry = Some(Expiry::decode(&mut fields, footer.entries)?);
         }
-        check_layout(footer.bytes, footer.index, footer.filter, footer.range_deletes, form)?;
+        if form.points {
+            footer.references = Handle::decode(&mut fields)?;
+            check_references(footer.references)?;
+        }
+        if form.has_values {
+            footer.value_table = Some(ValueSection::decode(&mut fields)?);
+        }
+        let parts = [footer.index, footer.filter, footer.range_deletes, footer.references];
+        check_layout(footer.bytes, parts, form)?;
         Ok(footer)
     }
 }
@@ -292,21 +315,30 @@ fn check_fragments(range_deletes: Handle, fragments: u32) -> Result<()> {
     Err(Error::corrupt(format!("extent with {fragments} fragments of range deletes: {range_deletes:?}")))
 }
 
-/// Checks that index, filter, range deletes and footer follow each other, with only zeros before the footer.
-fn check_layout(bytes: u32, index: Handle, filter: Handle, range_deletes: Handle, form: Form) -> Result<()> {
-    // A filter is never all zeros, so the later end of the two is the end of the content.
-    let filter_fits =
-        filter == Handle::default() || (filter.len > 0 && u64::from(filter.offset) == index.end());
-    let filtered_end = index.end().max(filter.end());
-    let is_ranged = !range_deletes.is_empty();
-    let ranges_fit =
-        range_deletes == Handle::default() || (is_ranged && u64::from(range_deletes.offset) == filtered_end);
-    let content_end = filtered_end.max(range_deletes.end());
-    let expected = usize::try_from(content_end).map(|content| extent_bytes_with(content, form));
-    if !filter_fits || !ranges_fit || expected != Ok(bytes as usize) {
+/// Checks that a part of references is not empty.
+fn check_references(references: Handle) -> Result<()> {
+    if references.len as usize > references::TRAILER_BYTES {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("extent with no references to value tables: {references:?}")))
+}
+
+/// Checks that index, filter, range deletes, references and footer follow each other, with only zeros before
+/// the footer.
+fn check_layout(bytes: u32, parts: [Handle; 4], form: Form) -> Result<()> {
+    let (index, optional) = (parts[0], &parts[1..]);
+    let mut end = index.end();
+    let mut do_fit = true;
+    for part in optional.iter().filter(|part| **part != Handle::default()) {
+        do_fit &= !part.is_empty() && u64::from(part.offset) == end;
+        end = part.end();
+    }
+    let expected = usize::try_from(end).map(|content| extent_bytes_with(content, form));
+    if !do_fit || expected != Ok(bytes as usize) {
+        let [index, filter, range_deletes, references] = parts;
         return Err(Error::corrupt(format!(
-            "extent of {bytes} bytes: its index ({index:?}), filter ({filter:?}) and range deletes \
-             ({range_deletes:?}) do not fit it"
+            "extent of {bytes} bytes: its index ({index:?}), filter ({filter:?}), range deletes \
+             ({range_deletes:?}) and references ({references:?}) do not fit it"
         )));
     }
     Ok(())

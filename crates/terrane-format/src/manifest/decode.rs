@@ -136,6 +136,7 @@ fn get_place(fields: &mut Fields<'_>) -> Result<Place> {
     match fields.u8()? {
         0 => Ok(Place::Run(fields.u64()?)),
         level @ 1..=LEVEL_MAX => Ok(Place::Level(level)),
+        super::edit::PLACE_VALUES => Ok(Place::Values),
         level => Err(Error::corrupt(format!("{WHAT}: level {level}, the deepest is {LEVEL_MAX}"))),
     }
 }

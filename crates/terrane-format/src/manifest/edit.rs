@@ -19,6 +19,8 @@ pub const OPTION_BYTES_MAX: usize = 4096;
 pub const OPTIONS_MAX: usize = 256;
 /// Deepest level.
 pub const LEVEL_MAX: u8 = 63;
+/// The byte of [`Place::Values`].
+pub(super) const PLACE_VALUES: u8 = LEVEL_MAX + 1;
 
 /// Options of a table as `name` and `value`: stored as given, validated where they are used.
 pub type TableOptions = Vec<(String, String)>;
@@ -30,6 +32,9 @@ pub enum Place {
     Level(u8),
     /// An overflow run (L0) by its number; a higher number is newer.
     Run(u64),
+    /// The value tables: an extent of values, which entries of other extents point to. It is removed with the
+    /// last pointer into it, and by no operation.
+    Values,
 }
 
 /// A segment of the journal: its number, its file, and the size of the file.
@@ -370,7 +375,8 @@ fn put_options(out: &mut Vec<u8>, options: &TableOptions) {
     }
 }
 
-/// Encodes a level as its number, and a run as 0 followed by its number.
+/// Encodes a level as its number, a run as 0 followed by its number, the value tables as the number behind
+/// the deepest level.
 fn put_place(out: &mut Vec<u8>, place: Place) {
     match place {
         Place::Level(level) => out.push(level),
@@ -378,5 +384,6 @@ fn put_place(out: &mut Vec<u8>, place: Place) {
             out.push(0);
             put_u64(out, run);
         }
+        Place::Values => out.push(PLACE_VALUES),
     }
 }

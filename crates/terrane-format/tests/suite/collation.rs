@@ -163,11 +163,9 @@ fn an_index_block_is_searched_in_the_comparators_order() {
 #[test]
 fn range_deletes_and_extents_lie_in_the_comparators_order() {
     let collation = collation();
-    let fragment = |start: &[u8], end: &[u8]| Fragment {
-        start: start.to_vec(),
-        end: end.to_vec(),
-        seqs: vec![SeqNo(3)],
-    };
+    let seqs = vec![SeqNo(3)];
+    let fragment =
+        |start: &[u8], end: &[u8]| Fragment { start: start.to_vec(), end: end.to_vec(), seqs: seqs.clone() };
     let mut bytes = Vec::new();
     Fragments::encode(&[fragment(b"b\0", b"z\x01"), fragment(b"aa\0", b"cc\0")], &mut bytes);
     assert_eq!(Fragments::decode(&bytes).unwrap_err().kind(), Kind::Corrupt, "not the order of bytes");
@@ -197,8 +195,7 @@ fn extents_in_a_comparators_order_are_described_in_full() {
     let names = |fields: &[Field]| fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
     let entries = entries();
     let parts: Vec<_> = entries.chunks(6).collect();
-    let mut bytes: Vec<u8> = parts.iter().flat_map(|part| block(part)).collect();
-    let index = index(&parts);
+    let (mut bytes, index) = (parts.iter().flat_map(|part| block(part)).collect::<Vec<u8>>(), index(&parts));
     let mut place = |part: &[u8]| {
         let handle = Handle::of(bytes.len() as u32, part);
         bytes.extend_from_slice(part);
@@ -210,10 +207,9 @@ fn extents_in_a_comparators_order_are_described_in_full() {
         end: end.to_vec(),
         seqs: vec![SeqNo(3)],
     };
-    let mut deletes = Vec::new();
+    let (mut deletes, form) = (Vec::new(), extent::Form { is_ranged: true, ..extent::Form::default() });
     Fragments::encode(&[fragment(b"b\0", b"z\x01"), fragment(b"z\x01", b"cc\0")], &mut deletes);
     let range_deletes = place(&deletes);
-    let form = extent::Form { is_ranged: true, expires: false };
     let len = extent::extent_bytes_with(bytes.len(), form);
     bytes.resize(len - form.footer_bytes(), 0);
     let footer = Footer {
@@ -231,6 +227,8 @@ fn extents_in_a_comparators_order_are_described_in_full() {
         seq_min: SeqNo(3),
         seq_max: SeqNo(9),
         expiry: None,
+        references: Handle::default(),
+        value_table: None,
     };
     footer.encode(&mut bytes);
     let shown = names(&extent::describe(&bytes));

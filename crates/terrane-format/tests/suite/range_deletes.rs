@@ -32,7 +32,7 @@ fn extent_of(fragments: &[Fragment]) -> Vec<u8> {
     let part = encoded(fragments);
     let range_deletes = Handle::of(bytes.len() as u32, &part);
     bytes.extend_from_slice(&part);
-    let form = extent::Form { is_ranged: true, expires: false };
+    let form = extent::Form { is_ranged: true, ..extent::Form::default() };
     let len = extent::extent_bytes_with(bytes.len(), form);
     bytes.resize(len - form.footer_bytes(), 0);
     let footer = Footer {
@@ -50,6 +50,8 @@ fn extent_of(fragments: &[Fragment]) -> Vec<u8> {
         seq_min: SeqNo(3),
         seq_max: SeqNo(9),
         expiry: None,
+        references: Handle::default(),
+        value_table: None,
     };
     footer.encode(&mut bytes);
     assert_eq!(bytes.len(), len);

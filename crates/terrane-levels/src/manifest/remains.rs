@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_base::{ExtentId, Result, TableId};
+use terrane_base::{ExtentId, Result, TableId, ValueTableId};
 use terrane_device::{Disk, OpenMode};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::edit::decode_edits;
@@ -99,7 +99,25 @@ impl Remains {
                 }
             }
         }
+        self.forget_value_tables_left();
         Ok(records)
+    }
+
+    /// Forgets the value tables that no known extent points into: most of them left with their last pointer,
+    /// which no operation says. One whose pointers are in lost records is found by its footer all the same.
+    fn forget_value_tables_left(&mut self) {
+        let added = self.extents.values().filter_map(|known| match known {
+            LastKnown::Added(_, meta) => Some(meta),
+            LastKnown::Removed(_) => None,
+        });
+        let used: BTreeSet<ValueTableId> =
+            added.flat_map(|meta| meta.references()).map(|reference| reference.table).collect();
+        let before = self.extents.len();
+        self.extents.retain(|_, known| match known {
+            LastKnown::Added(_, meta) => meta.value_table.is_none_or(|values| used.contains(&values.number)),
+            LastKnown::Removed(_) => true,
+        });
+        debug_assert!(self.extents.len() <= before, "nothing is learned by forgetting");
     }
 
     fn apply(&mut self, edit: Edit) {

@@ -276,6 +276,9 @@ impl State {
                 if let Change::Add { place, extent } = change {
                     come.push((extent.id, extent.slots));
                     self.next.run = self.next.run.max(run_after(*place)?);
+                    if let Some(values) = extent.value_table {
+                        self.next.run = self.next.run.max(after_u64(values.number.0)?);
+                    }
                 }
             }
             let table = Arc::make_mut(self.tables.get_mut(&id).ok_or_else(|| no_table(id))?);
@@ -299,10 +302,8 @@ fn collation_of(options: &TableOptions, orders: &KeyOrders) -> Collation {
 /// The same extents, with the key order of their table.
 fn placed_by(extents: &Placed, collation: &Collation) -> Result<Placed> {
     let mut changes = Vec::new();
-    for (place, level) in extents.places() {
-        for meta in level.iter() {
-            changes.push(Change::Add { place, extent: ordered(meta, collation)? });
-        }
+    for (place, meta) in extents.extents() {
+        changes.push(Change::Add { place, extent: ordered(meta, collation)? });
     }
     Metasnapshot::default().apply(changes)
 }
@@ -319,7 +320,7 @@ fn ordered(meta: &Arc<ExtentMeta>, collation: &Collation) -> Result<Arc<ExtentMe
 fn run_after(place: Place) -> Result<u64> {
     match place {
         Place::Run(run) => after_u64(run),
-        Place::Level(_) => Ok(0),
+        Place::Level(_) | Place::Values => Ok(0),
     }
 }
 

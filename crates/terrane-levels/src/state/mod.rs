@@ -152,8 +152,7 @@ impl State {
 
     /// The meta of every extent, dropped tables included.
     pub fn metas(&self) -> impl Iterator<Item = &Arc<ExtentMeta>> {
-        let levels = self.tables.values().flat_map(|table| table.extents.places());
-        levels.flat_map(|(_, level)| level.iter())
+        self.tables.values().flat_map(|table| table.extents.extents()).map(|(_, meta)| meta)
     }
 
     /// The highest sequence number in the state; later commits have higher ones.

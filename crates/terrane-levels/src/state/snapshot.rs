@@ -54,6 +54,9 @@ impl<'a> Pieces<'a> {
         if table.flushed > SeqNo::default() {
             self.push(&EditOp::Flushed { table: id, seq: table.flushed })?;
         }
+        // Before what points into them.
+        let values = table.extents.values.iter().map(|values| &values.extent);
+        self.push_level(id, Place::Values, values)?;
         // Oldest run first, because a new run must be newer than all others.
         for run in table.extents.runs.iter().rev() {
             self.push_level(id, Place::Run(run.id), run.level.iter())?;

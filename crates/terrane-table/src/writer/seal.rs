@@ -2,7 +2,10 @@
 
 use terrane_base::{Error, ExtentId, Result, SeqNo};
 use terrane_format::extent::check::hull;
-use terrane_format::extent::{self, Expiry, ExtentMeta, Footer, Form, Handle, RangeSection};
+use terrane_format::extent::references::{self, Reference};
+use terrane_format::extent::{
+    self, Expiry, ExtentMeta, Footer, Form, Handle, RangeSection, ReferenceSection,
+};
 use terrane_format::range_deletes::{Fragments, seq_range};
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 
@@ -21,13 +24,24 @@ impl ExtentWriter {
                 Fragments::encode(&writer.range_deletes, &mut writer.bytes);
             }
         });
-        let form = Form { is_ranged: self.is_ranged(), expires: !self.moments.is_empty() };
+        let references = self.references.to_list();
+        let references_part = self.append_part(|writer| {
+            if !references.is_empty() {
+                references::encode(&references, &mut writer.bytes);
+            }
+        });
+        let form = Form {
+            is_ranged: self.is_ranged(),
+            expires: !self.moments.is_empty(),
+            points: !references.is_empty(),
+            has_values: self.settings.value_table.is_some(),
+        };
         let bytes = extent::extent_bytes_with(self.bytes.len(), form);
         let slots = bytes.div_ceil(SLOT_BYTES) as u32;
         if slots > EXTENT_SLOTS_MAX {
             return Err(Error::invalid(format!("extent of {slots} slots: the limit is {EXTENT_SLOTS_MAX}")));
         }
-        let footer = self.footer(bytes as u32, blocks, [index, filter, range_deletes]);
+        let footer = self.footer(bytes as u32, blocks, [index, filter, range_deletes, references_part]);
         self.bytes.resize(bytes - footer.encoded_len(), 0);
         footer.encode(&mut self.bytes);
         assert!(
@@ -36,7 +50,7 @@ impl ExtentWriter {
             self.bytes.len()
         );
         assert!(bytes <= slots as usize * SLOT_BYTES, "an extent of {bytes} bytes in {slots} slots");
-        Ok(self.meta(&footer, slots))
+        Ok(self.meta(&footer, slots, references))
     }
 
     fn append_part(&mut self, append: impl FnOnce(&mut Self)) -> Handle {
@@ -48,8 +62,8 @@ impl ExtentWriter {
         Handle::of(start as u32, &self.bytes[start..])
     }
 
-    fn footer(&mut self, bytes: u32, blocks: u32, parts: [Handle; 3]) -> Footer {
-        let [index, filter, range_deletes] = parts;
+    fn footer(&mut self, bytes: u32, blocks: u32, parts: [Handle; 4]) -> Footer {
+        let [index, filter, range_deletes, references] = parts;
         let (least, greatest) = seq_range(&self.range_deletes).unzip();
         Footer {
             compression: self.settings.compression,
@@ -66,16 +80,20 @@ impl ExtentWriter {
             seq_min: least.unwrap_or(SeqNo::MAX).min(self.totals.seq_min),
             seq_max: greatest.unwrap_or_default().max(self.totals.seq_max),
             expiry: Expiry::of(&mut self.moments),
+            references,
+            value_table: self.settings.value_table,
         }
     }
 
-    fn meta(&self, footer: &Footer, slots: u32) -> ExtentMeta {
+    fn meta(&self, footer: &Footer, slots: u32, references: Vec<Reference>) -> ExtentMeta {
         let (smallest, largest) = self.bounds(footer.blocks > 0);
         let ends = self.range_deletes.first().zip(self.range_deletes.last());
         let range_deletes = ends.map(|(first, last)| {
             let (part, fragments) = (footer.range_deletes, footer.fragments);
             Box::new(RangeSection { part, fragments, start: first.start.clone(), end: last.end.clone() })
         });
+        let references = (!references.is_empty())
+            .then(|| Box::new(ReferenceSection { part: footer.references, list: references }));
         ExtentMeta {
             id: ExtentId::default(),
             slots,
@@ -92,6 +110,8 @@ impl ExtentWriter {
             filter: footer.filter,
             range_deletes,
             expiry: footer.expiry,
+            references,
+            value_table: footer.value_table,
             format_version: footer.form().version(),
             compression: footer.compression,
             collation: self.collation.clone(),

@@ -2,6 +2,7 @@
 
 use terrane_base::TableId;
 use terrane_base::options::{BlockEncoding, Compression};
+use terrane_format::extent::ValueSection;
 
 /// How an extent is built. Plain data; see the options of the same names in `terrane_base::options`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,10 @@ pub struct WriterSettings {
     pub filter_bits_per_key: u32,
     /// Codec that is tried on every block.
     pub compression: Compression,
+    /// What the extent is as a value table, if it is one.
+    pub value_table: Option<ValueSection>,
+    /// True if entries may be pointers to values: room is kept for the list of their value tables.
+    pub may_point: bool,
 }
 
 impl Default for WriterSettings {
@@ -26,6 +31,8 @@ impl Default for WriterSettings {
             block_encoding: BlockEncoding::TwoLayer,
             filter_bits_per_key: 10,
             compression: Compression::None,
+            value_table: None,
+            may_point: false,
         }
     }
 }

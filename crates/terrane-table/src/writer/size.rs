@@ -21,10 +21,16 @@ impl ExtentWriter {
             + self.last_key.capacity()
     }
 
-    /// The longest footer that the extent may get: later entries may expire.
+    /// The longest footer that the extent may get: later entries may expire or be pointers.
     #[inline]
     pub(super) fn form_max(&self) -> Form {
-        Form { is_ranged: self.is_ranged(), expires: true }
+        match self.settings.value_table {
+            Some(_) => Form { has_values: true, ..Form::default() },
+            None => {
+                let points = self.settings.may_point || !self.references.is_empty();
+                Form { is_ranged: self.is_ranged(), expires: true, points, has_values: false }
+            }
+        }
     }
 
     #[inline]
@@ -38,7 +44,12 @@ impl ExtentWriter {
             true => 0,
             false => self.block.bytes_max() + ROW_FIXED_MAX + 2 * self.key_len_max(),
         };
-        self.bytes.len() + open_block + self.index.estimated_bytes() + self.filter_bytes() + self.range_bytes
+        self.bytes.len()
+            + open_block
+            + self.index.estimated_bytes()
+            + self.filter_bytes()
+            + self.range_bytes
+            + self.references.bytes_max()
     }
 
     #[inline]

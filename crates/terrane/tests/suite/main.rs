@@ -34,6 +34,7 @@ mod range_deletes;
 mod readers;
 mod reopened;
 mod replay_filter;
+mod separated;
 mod shapes;
 mod statistics;
 mod table_options;

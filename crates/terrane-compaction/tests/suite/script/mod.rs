@@ -338,6 +338,7 @@ pub(crate) fn show_place(place: Place) -> String {
     match place {
         Place::Level(number) => format!("L{number}"),
         Place::Run(id) => format!("R{id}"),
+        Place::Values => "values".to_owned(),
     }
 }
 

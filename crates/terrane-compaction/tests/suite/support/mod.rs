@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 mod parts;
+mod values;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,13 +17,13 @@ use terrane_compaction::{
     pick, pick_due, plan_dump, plan_flush,
 };
 use terrane_device::{Disk, MemDisk};
-use terrane_format::block::BlockCursor;
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_levels::{Change, Metasnapshot};
 use terrane_storage::{LocalStore, SLOT_BYTES, Store, StoreSettings};
-use terrane_table::scanner::CHUNK_BYTES;
-use terrane_table::{Extent, ExtentScanner, verify_extent};
+use terrane_table::{Extent, verify_extent};
+
+pub(crate) use values::rows_of;
 
 pub(crate) const TABLE: TableId = TableId(3);
 
@@ -153,7 +154,9 @@ impl World {
     }
 
     pub(crate) fn control() -> JobControl {
-        JobControl::new(Env::real().clock, None)
+        let control = JobControl::new(Env::real().clock, None);
+        control.number_values_with(values::NUMBERS.clone());
+        control
     }
 
     pub(crate) fn shape(&self) -> TableShape<'_> {
@@ -255,6 +258,7 @@ impl World {
         let old: BTreeMap<_, _> =
             self.extents().into_iter().map(|(_, extent)| (extent.meta.id, extent)).collect();
         let mut changes = Vec::new();
+        changes.extend(self.new_value_tables(result));
         for removed in &result.removed {
             changes.push(Change::Remove {
                 place: removed.place,
@@ -276,7 +280,11 @@ impl World {
             };
             changes.push(Change::Add { place: result.target, extent });
         }
-        self.metasnapshot = self.metasnapshot.apply(changes).unwrap();
+        let (next, emptied) = self.metasnapshot.apply_listing(changes).unwrap();
+        next.check().unwrap();
+        self.metasnapshot = next;
+        emptied.iter().for_each(|extent| extent.mark_obsolete());
+        drop(emptied);
         for removed in result.freed() {
             old[&removed.id].mark_obsolete();
         }
@@ -284,7 +292,7 @@ impl World {
         self.check_space();
     }
 
-    /// All extents, newest place first.
+    /// All extents of runs and levels, newest place first.
     pub(crate) fn extents(&self) -> Vec<(Place, Arc<Extent>)> {
         let mut extents = Vec::new();
         for run in &self.metasnapshot.runs {
@@ -298,7 +306,8 @@ impl World {
     }
 
     pub(crate) fn named_bytes(&self) -> u64 {
-        self.extents().iter().map(|(_, extent)| u64::from(extent.meta.slots) * SLOT_BYTES as u64).sum()
+        let keyed = self.extents().into_iter().map(|(_, extent)| extent);
+        keyed.chain(self.value_tables()).map(|extent| u64::from(extent.meta.slots) * SLOT_BYTES as u64).sum()
     }
 
     /// The store holds what the metasnapshot names and nothing else.
@@ -327,7 +336,8 @@ impl World {
             }
         }
         let values = found.into_iter().filter(|(_, row)| !row.seq_kind.is_delete());
-        values.map(|(key, row)| (key, row.value)).collect()
+        let mut read = BTreeMap::new();
+        values.map(|(key, row)| (key, self.value_of(row, &mut read))).collect()
     }
 
     /// The rows that a reader at `seq` should see.
@@ -378,20 +388,4 @@ fn describe(spec: &JobSpec, results: &[JobResult]) -> String {
         spec.below.len(),
         spec.output
     )
-}
-
-/// All entries of an extent.
-pub(crate) fn rows_of(extent: &Arc<Extent>) -> Vec<Row> {
-    let mut scanner = ExtentScanner::new(Arc::clone(extent), CHUNK_BYTES).unwrap();
-    let mut rows = Vec::new();
-    for at in 0..scanner.rows().len() {
-        let block = scanner.block(at).unwrap();
-        let mut cursor = BlockCursor::new();
-        cursor.seek_first(&block);
-        while let Some(entry) = cursor.entry(&block) {
-            rows.push(Row { key: entry.key.to_vec(), seq_kind: entry.seq_kind, value: entry.value.to_vec() });
-            cursor.next(&block);
-        }
-    }
-    rows
 }

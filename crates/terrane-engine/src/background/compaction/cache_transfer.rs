@@ -51,7 +51,9 @@ impl Shared {
         let inputs: Vec<_> =
             result.freed().map(|removed| find(tree, result, removed.id)).collect::<Result<_>>()?;
         let mut transfer = CacheTransfer::of(inputs.iter(), &self.cache);
-        for extent in successors_of(tree, result, &inputs).iter().chain(extents) {
+        // What was cached of the inputs are keys and pointers.
+        let keyed = extents.iter().filter(|extent| extent.meta.value_table.is_none());
+        for extent in successors_of(tree, result, &inputs).iter().chain(keyed) {
             let blocks = transfer.pass_on(extent, &self.cache)?;
             add(&self.counters.blocks_replaced, blocks);
         }
@@ -109,6 +111,7 @@ mod tests {
             smallest: extent.meta.smallest.clone(),
         };
         let result = JobResult {
+            values: Vec::new(),
             table: TableId(1),
             target: level,
             removed: vec![gone(Place::Run(1), &run), gone(level, &last)],

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use terrane_base::{Error, ExtentId, Kind, Result, verify};
 use terrane_compaction::JobResult;
-use terrane_format::manifest::EditOp;
+use terrane_format::manifest::{EditOp, Place};
 use terrane_levels::{Change, Metasnapshot};
 use terrane_table::Extent;
 
@@ -93,7 +93,8 @@ impl Engine {
         }
     }
 
-    /// Puts the changed tree into the table's picture. Returns the extents that left it.
+    /// Puts the changed tree into the table's picture. Returns the extents that left it, value tables
+    /// included.
     fn swap_tree(
         &self,
         table: &Table,
@@ -103,9 +104,12 @@ impl Engine {
     ) -> Result<Vec<Arc<Extent>>> {
         let mut edit = table.edit();
         let mut picture = edit.picture();
-        let freed: Vec<Arc<Extent>> =
+        let mut freed: Vec<Arc<Extent>> =
             result.freed().map(|removed| find(&picture.tree, result, removed.id)).collect::<Result<_>>()?;
-        picture.tree = Arc::new(picture.tree.apply(changes(&picture.tree, result, fresh)?)?);
+        let (tree, emptied) = picture.tree.apply_listing(changes(&picture.tree, result, fresh)?)?;
+        picture.tree = Arc::new(tree);
+        debug_assert!(freed.len() == result.freed().count(), "each extent that goes is freed once");
+        freed.extend(emptied);
         if let Leaves::Flushed(generation) = leaves {
             picture.generations.retain(|kept| !std::ptr::eq(&**kept, *generation));
         }
@@ -114,7 +118,6 @@ impl Engine {
             table.sense.collation().is_bytes() && picture.tree.totals().extents <= CHECKED_EXTENTS;
         verify!(!is_checked || picture.tree.check().is_ok(), "extents of the new tree overlap");
         edit.replace_behind_edit(picture, leaves)?;
-        debug_assert!(freed.len() == result.freed().count(), "each extent that goes is freed once");
         Ok(freed)
     }
 }
@@ -122,6 +125,12 @@ impl Engine {
 /// A result as changes of the tree. Re-linked extents keep their handle, and with it what is cached of them;
 /// what was written has its handle in `fresh`.
 fn changes(tree: &Metasnapshot, result: &JobResult, fresh: &Fresh) -> Result<Vec<Change>> {
+    let values = result.values.iter().map(|meta| {
+        let extent = fresh.get(&meta.id).cloned();
+        let extent =
+            extent.ok_or_else(|| Error::invalid(format!("value table {} has no handle", meta.id)))?;
+        Ok(Change::Add { place: Place::Values, extent })
+    });
     let removed = result.removed.iter().map(|removed| {
         Ok(Change::Remove { place: removed.place, id: removed.id, smallest: removed.smallest.clone() })
     });
@@ -132,7 +141,7 @@ fn changes(tree: &Metasnapshot, result: &JobResult, fresh: &Fresh) -> Result<Vec
         };
         Ok(Change::Add { place: result.target, extent })
     });
-    removed.chain(added).collect()
+    values.chain(removed).chain(added).collect()
 }
 
 /// The handle of an extent that a result removes from its place.

@@ -165,6 +165,7 @@ impl CompactionJob<'_> {
     pub(crate) fn run(self) -> Result<()> {
         let Self { engine, table, spec, control } = self;
         engine.give_functions(table, control);
+        control.number_values_with(engine.background.next_run.clone());
         let filter = filter_of(table, spec)?;
         if let Some(filter) = &filter {
             control.filter_with(filter.clone(), engine.pins.newest().unwrap_or_default());

@@ -269,6 +269,7 @@ impl FlushJob<'_> {
         let Self { engine, table, control } = self;
         let started = engine.env.clock.now();
         engine.give_functions(table, control);
+        control.number_values_with(engine.background.next_run.clone());
         if let Some(generation) = engine.take_generation(table) {
             let under_way = engine.throttle.begin_flush(control, &generation, started);
             let flushed = self.bring_down(&generation);

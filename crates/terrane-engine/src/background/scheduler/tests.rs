@@ -61,6 +61,7 @@ fn meta(first: &str, last: &str) -> ExtentMeta {
 fn runs_job(first: &str, last: &str) -> JobSpec {
     let limits = Limits::from_options(&Options::default().resolve(2).expect("the defaults"));
     JobSpec {
+        values: Vec::new(),
         kind: CompactionKind::Runs,
         request: None,
         table: TABLE,

@@ -49,6 +49,8 @@ impl Engine {
             block_encoding: output.block_encoding,
             filter_bits_per_key: output.filter_bits_per_key,
             compression: output.compression,
+            value_table: None,
+            may_point: false,
         })?
         .ordered(table.sense.collation());
         if let Some(extractor) = table.sense.extractor() {

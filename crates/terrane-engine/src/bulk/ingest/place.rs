@@ -45,6 +45,8 @@ impl Relation {
             (Relation::Above, Place::Run(run), Place::Run(met)) => run > met,
             (Relation::Above, Place::Run(_), Place::Level(_)) => true,
             (Relation::Above, Place::Level(_), Place::Run(_)) => false,
+            // An external file has no pointers, and no ingest goes there.
+            (Relation::Above, Place::Values, _) | (Relation::Above, _, Place::Values) => false,
         }
     }
 }

@@ -89,6 +89,8 @@ struct Version {
     seq_kind: SeqKind,
     value: Vec<u8>,
     is_listed: bool,
+    /// Other pointers of the same number: a job has moved the value, and the extent before it is there still.
+    others: Vec<Vec<u8>>,
 }
 
 impl Version {
@@ -110,7 +112,9 @@ impl Repair<'_> {
                 return Ok(());
             }
         };
-        let unlisted = tables.values().flatten().filter(|found| !found.is_listed).count() as u64;
+        let is_keyed = |found: &Found| found.meta.value_table.is_none();
+        let unlisted = tables.values().flatten().filter(|found| !found.is_listed && is_keyed(found));
+        let unlisted = unlisted.count() as u64;
         self.report.unlisted_extents += unlisted;
         if unlisted > 0 {
             let what = format!(
@@ -122,6 +126,8 @@ impl Repair<'_> {
         for (old, found) in tables {
             self.report.extents += found.len() as u64;
             let target = self.table(old)?;
+            let (found, values): (Vec<Found>, Vec<Found>) = found.into_iter().partition(is_keyed);
+            values.into_iter().for_each(|found| self.values.add(Extent::new(found.meta, store.clone())));
             let rows = rows_of(found).into_iter();
             let rows = rows.map(|row| row.into_iter().map(|found| Member::new(found, &store)).collect());
             let rows: Arc<Vec<Vec<Member>>> = Arc::new(rows.collect());
@@ -185,11 +191,18 @@ impl Repair<'_> {
         (hidden, is_near_hole): (Option<SeqNo>, bool),
         wanted: &Wanted<'_>,
     ) -> Result<()> {
-        // Newest first; of one number a value before an operand, which was folded into it.
-        versions.sort_by(|a, b| {
-            b.seq_kind.seq().cmp(&a.seq_kind.seq()).then(a.is_operand().cmp(&b.is_operand()))
+        // Newest first; of one number a value before an operand, which was folded into it, and before a
+        // pointer to it.
+        let rank =
+            |version: &Version| (version.is_operand(), version.seq_kind.is_pointer(), !version.is_listed);
+        versions.sort_by(|a, b| b.seq_kind.seq().cmp(&a.seq_kind.seq()).then(rank(a).cmp(&rank(b))));
+        versions.dedup_by(|next, kept| {
+            let is_same = next.seq_kind.seq() == kept.seq_kind.seq();
+            if is_same && kept.seq_kind.is_pointer() && next.seq_kind.is_pointer() {
+                kept.others.push(std::mem::take(&mut next.value));
+            }
+            is_same
         });
-        versions.dedup_by_key(|version| version.seq_kind.seq());
         if terrane_base::planted!(OldVersionWins) {
             versions.reverse();
         }
@@ -211,8 +224,17 @@ impl Repair<'_> {
             return Ok(());
         }
         for version in versions.iter().rev() {
-            let kind = version.seq_kind.kind().expect("a block with other kinds is refused");
-            self.write_or_lose(target, key, kind, &version.value)?;
+            let Version { seq_kind, value, others, .. } = version;
+            if !seq_kind.is_pointer() {
+                self.write_or_lose(target, key, *seq_kind, value)?;
+                continue;
+            }
+            let pointers: Vec<&[u8]> = [value].into_iter().chain(others).map(Vec::as_slice).collect();
+            match self.inlined(target, (key, *seq_kind), &pointers) {
+                Some((seq_kind, value)) => self.write_or_lose(target, key, seq_kind, &value)?,
+                // What operands would be folded onto is lost.
+                None => return Ok(()),
+            }
         }
         Ok(())
     }
@@ -261,7 +283,7 @@ impl<'r> RowCursor<'r> {
             && entry.key == key
         {
             let (seq_kind, value, is_listed) = (entry.seq_kind, entry.value.to_vec(), open.is_listed);
-            versions.push(Version { seq_kind, value, is_listed });
+            versions.push(Version { seq_kind, value, is_listed, others: Vec::new() });
             self.step(lose);
         }
     }

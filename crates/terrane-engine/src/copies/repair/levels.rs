@@ -89,6 +89,9 @@ impl Repair<'_> {
                 let opened = places.iter().map(|extents| extents.iter().map(open).collect());
                 self.reached.add(table.id, opened.collect());
             }
+            for values in table.extents.values.iter() {
+                self.values.add(Extent::new(values.extent.as_ref().clone(), store.clone()));
+            }
             let target = self.table(table.id)?;
             // Deepest first: the same key in a newer place is written over it.
             for (place, extents) in places.iter().enumerate().rev() {
@@ -212,8 +215,7 @@ impl Repair<'_> {
                 if last_key.as_deref() != Some(entry.key) {
                     *last_key = Some(entry.key.to_vec());
                     if !copying.folds && is_shown {
-                        let kind = entry.seq_kind.kind().expect("a block with other kinds is refused");
-                        self.write_or_lose(copying.target, entry.key, kind, entry.value)?;
+                        self.write_or_lose(copying.target, entry.key, entry.seq_kind, entry.value)?;
                     }
                     self.report.entries += 1;
                     let is_uncertain = newer.iter().any(|hole| {
@@ -238,8 +240,16 @@ impl Repair<'_> {
         for (seq_kind, value) in
             versions.list.drain(..).rev().filter(|(seq_kind, _)| seq_kind.seq() > reached)
         {
-            let kind = seq_kind.kind().expect("a block with other kinds is refused");
-            self.write_or_lose(copying.target, &key, kind, &value)?;
+            if !seq_kind.is_pointer() {
+                self.write_or_lose(copying.target, &key, seq_kind, &value)?;
+            } else if let Some((seq_kind, value)) = self.inlined(copying.target, (&key, seq_kind), &[&value])
+            {
+                self.write_or_lose(copying.target, &key, seq_kind, &value)?;
+            } else {
+                // Newer operands would be folded onto nothing, or onto what is older.
+                self.write(copying.target, &key, RecordKind::Delete, &[])?;
+                break;
+            }
         }
         Ok(())
     }
@@ -249,9 +259,17 @@ impl Repair<'_> {
         &mut self,
         table: TableId,
         key: &[u8],
-        kind: RecordKind,
+        seq_kind: SeqKind,
         bytes: &[u8],
     ) -> Result<()> {
+        if seq_kind.is_pointer() {
+            return match self.inlined(table, (key, seq_kind), &[bytes]) {
+                Some((seq_kind, bytes)) => self.write_or_lose(table, key, seq_kind, &bytes),
+                // What deeper places have of the key is older, and was written before.
+                None => self.write(table, key, RecordKind::Delete, &[]),
+            };
+        }
+        let kind = seq_kind.kind().expect("a block with other kinds is refused");
         match self.write(table, key, kind, bytes) {
             Err(error) if error.kind() == Kind::Corrupt => {
                 self.report.lose(None, error);

@@ -8,6 +8,8 @@
 //! footers (`found.rs`), asks what remains of the manifest about each, and copies the newest version of each
 //! key by its number (`by_number.rs`).
 //!
+//! Values that were separated from their keys are read from their value tables (`values.rs`).
+//!
 //! The damaged database is only read. Unreadable data is a [`Loss`], by table and key range where these are
 //! known. Rows in such a range that come from deeper levels may be outdated: they count as uncertain.
 
@@ -19,6 +21,7 @@ mod orders;
 mod prepared;
 mod reached;
 mod report;
+mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -40,6 +43,7 @@ use by_number::Member;
 use orders::{order_of, unordered_of};
 use reached::Reached;
 pub use report::{Loss, RepairReport};
+use values::ValueTablesFound;
 
 /// Bytes of the batches that fill the new database.
 const BATCH_BYTES: usize = 256 << 10;
@@ -67,6 +71,8 @@ struct Repair<'a> {
     is_by_number: bool,
     /// What makes the groups of the database's segments its own, if that is known.
     salt: Option<u32>,
+    /// Value tables, in which values lie apart from their keys.
+    values: ValueTablesFound,
     report: RepairReport,
 }
 
@@ -166,6 +172,7 @@ pub fn repair_with_on(
         found: BTreeMap::new(),
         is_by_number: remains.is_some(),
         salt: None,
+        values: ValueTablesFound::default(),
         report: RepairReport::default(),
     };
     errors.into_iter().for_each(|error| repair.report.lose(None, error));

@@ -97,6 +97,9 @@ numbers! {
     compaction_bytes_written, counter, "bytes", "Bytes that compaction jobs wrote.";
     bytes_reused, counter, "bytes", "Bytes that flush and compaction took over undecoded: re-linked extents, copied blocks.";
     operands_folded, counter, "operands", "Operands of merges that flush and compaction folded, with others or with a value.";
+    values_separated, counter, "values", "Values that flush and compaction moved from their entries into value tables.";
+    values_moved, counter, "values", "Separated values that flush and compaction moved into new value tables.";
+    value_bytes_written, counter, "bytes", "Stored bytes of value tables that flush and compaction wrote.";
     folds_failed, counter, "folds", "Times that a merge operator failed or panicked in flush or compaction: its operands stayed.";
     files_ingested, counter, "files", "External files taken in.";
     extents_ingested, counter, "extents", "Extents that came in without passing through memory: of external files and bulk loads.";

@@ -45,7 +45,10 @@ table_numbers! {
     table_overflow_runs, gauge, "runs", "Overflow runs among them.";
     table_levels, gauge, "levels", "Levels that have an extent.";
     table_extents, gauge, "extents", "Extents in overflow runs and levels.";
-    table_stored_bytes, gauge, "bytes", "Stored bytes of these extents.";
+    table_stored_bytes, gauge, "bytes", "Stored bytes of these extents, and of the value tables.";
+    table_value_tables, gauge, "value tables", "Value tables, which have the values that were separated.";
+    table_value_bytes, gauge, "bytes", "Stored bytes of value tables.";
+    table_value_space_permille, gauge, "thousandths", "Stored bytes of value tables by those that live values take of them; 0 without value tables.";
     table_space_permille, gauge, "thousandths", "These bytes by those of the largest level without what is deleted: at most so much space is taken by what newer versions hide.";
     table_entries, gauge, "entries", "Versions in these extents.";
     table_deletes, gauge, "entries", "Deletes among them.";

@@ -82,6 +82,7 @@ impl Batch<'_> {
                 }
                 Step::Done(kind) => {
                     let reading = self.reading(self.keys[key.at], key.hash);
+                    let kind = self.shared.follow(tree, &reading, kind, self.now, (value, start))?;
                     self.rows.fill(&enter(), self.table.id, &reading, kind, &value[start..]);
                     let sources = Sources { memory: None, tree };
                     self.shared.end_read(sources, &reading, kind, self.now, (value, start))

@@ -12,6 +12,7 @@ mod refresh;
 
 use crate::read::scan::range_tombstones::{RangeTombstoneIter, Ranges};
 use crate::read::scan::{Bounds, Scan};
+use crate::read::separated::Separated;
 use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
@@ -110,7 +111,8 @@ impl Shared {
             let opener = Opener { cache: &cache, read_ahead_bytes };
             let sources = opener.sources(&picture, &passed, shown, seq, scope.as_ref());
             let sources = MergeCursor::new(sources).ordered(sense.collation());
-            Scan::new(sources, seq, bounds.clone(), sense.clone())
+            let separated = Separated::of(&picture.tree, &cache);
+            Scan::new(sources, seq, bounds.clone(), sense.clone()).following(separated)
         };
         RangeIter {
             front: open(),

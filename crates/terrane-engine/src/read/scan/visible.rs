@@ -5,19 +5,24 @@
 //! when moving on. Going backward the cursor meets the versions of a key oldest first, so the best one so far
 //! is copied, and the cursor rests on the entry before all versions of the current key.
 //!
+//! If the newest version is a pointer to a value, the value is copied; the position stays the cursor's entry.
+//!
 //! If the newest version is an operand, the versions of the key are folded newest first, in either direction,
 //! into a copy. All rows of a scan expire by one moment: that of its first record that expires.
+
+mod backward;
 
 use std::ops::Bound;
 use std::sync::Arc;
 
 use terrane_base::chain::Chain;
 use terrane_base::counters::{add, count};
-use terrane_base::{Cursor, Moment, Result, SeqKind, SeqNo, Stored};
+use terrane_base::{Cursor, Error, Moment, Result, SeqKind, SeqNo, Stored};
 
 use crate::read::merge_operands::count_folded;
 use crate::read::scan::Bounds;
 use crate::read::scan::steps::{count_skipped, is_same, seek_past, seek_to_last_version};
+use crate::read::separated::Separated;
 use crate::table::semantics::TableSemantics;
 
 /// Versions of one key to step over before the cursor seeks past them instead.
@@ -29,6 +34,8 @@ enum Place {
     Nowhere,
     /// The current key and value are the cursor's entry.
     Forward,
+    /// The current key is the cursor's, the value the copy, which the cursor's entry points to.
+    Followed,
     /// The current key and value are the copies; the cursor is at or behind the key's versions.
     Folded,
     /// The current key and value are the copies; the cursor is before every version of the key.
@@ -47,6 +54,8 @@ pub struct Scan<C> {
     /// Bytes in front of the value of the cursor's entry.
     prefix: usize,
     meaning: Meaning,
+    /// What pointers are followed with; `None` where there are none.
+    separated: Option<Separated>,
 }
 
 /// What the records mean to the scan.
@@ -86,7 +95,14 @@ impl<C: Cursor> Scan<C> {
             value: Vec::new(),
             prefix: 0,
             meaning,
+            separated: None,
         }
+    }
+
+    /// Sets what it follows pointers to values with.
+    #[must_use]
+    pub(crate) fn following(self, separated: Option<Separated>) -> Self {
+        Scan { separated, ..self }
     }
 
     /// Goes on at another number, without a position.
@@ -97,8 +113,9 @@ impl<C: Cursor> Scan<C> {
     }
 
     /// Goes on with another cursor at another number, without a position; keeps bounds and memory.
-    pub(crate) fn replace(&mut self, cursor: C, seq: SeqNo) {
+    pub(crate) fn replace(&mut self, cursor: C, seq: SeqNo, separated: Option<Separated>) {
         self.cursor = cursor;
+        self.separated = separated;
         self.renew(seq);
     }
 
@@ -111,6 +128,7 @@ impl<C: Cursor> Scan<C> {
                 let entry = self.cursor.entry()?;
                 Some((entry.key, entry.value.get(self.prefix..)?))
             }
+            Place::Followed => Some((self.cursor.entry()?.key, &self.value)),
             Place::Folded | Place::Backward => Some((&self.key, &self.value)),
         }
     }
@@ -177,7 +195,7 @@ impl<C: Cursor> Scan<C> {
     pub fn next(&mut self) -> Result<()> {
         match self.place {
             Place::Nowhere => return Ok(()),
-            Place::Forward => {
+            Place::Forward | Place::Followed => {
                 let entry = self.cursor.entry().expect("a forward position is the cursor's entry");
                 self.key.clear();
                 self.key.extend_from_slice(entry.key);
@@ -197,7 +215,7 @@ impl<C: Cursor> Scan<C> {
     pub fn prev(&mut self) -> Result<()> {
         match self.place {
             Place::Nowhere => return Ok(()),
-            Place::Forward => {
+            Place::Forward | Place::Followed => {
                 let entry = self.cursor.entry().expect("a forward position is the cursor's entry");
                 self.key.clear();
                 self.key.extend_from_slice(entry.key);
@@ -267,7 +285,7 @@ impl<C: Cursor> Scan<C> {
                 if let Some(prefix) = self.meaning.prefix(entry.seq_kind, entry.value)? {
                     self.prefix = prefix;
                     self.place = Place::Forward;
-                    return Ok(());
+                    return if entry.seq_kind.is_pointer() { self.follow_here() } else { Ok(()) };
                 }
                 *skipped += 1;
                 self.meaning.sense.skips().check(*skipped)?;
@@ -296,70 +314,6 @@ impl<C: Cursor> Scan<C> {
         Ok(())
     }
 
-    /// Moves the cursor backward over whole keys until one has a visible version, and copies that.
-    fn settle_backward(&mut self) -> Result<()> {
-        self.place = Place::Nowhere;
-        let mut skipped = 0;
-        let settled = self.pass_hidden_backward(&mut skipped);
-        self.meaning.sense.skips().note(skipped);
-        settled
-    }
-
-    /// [`Scan::settle_backward`]; adds the keys that it passes over to `skipped`.
-    fn pass_hidden_backward(&mut self, skipped: &mut u64) -> Result<()> {
-        while let Some(entry) = self.cursor.entry() {
-            if !self.bounds.above_lower(entry.key) {
-                return Ok(());
-            }
-            self.key.clear();
-            self.key.extend_from_slice(entry.key);
-            if self.take_best_version()? {
-                self.place = Place::Backward;
-                return Ok(());
-            }
-            *skipped += 1;
-            self.meaning.sense.skips().check(*skipped)?;
-        }
-        Ok(())
-    }
-
-    /// Walks the versions of `self.key` from oldest to newest; copies the newest visible one. Returns whether
-    /// it is a value. Leaves the cursor before all versions of the key.
-    fn take_best_version(&mut self) -> Result<bool> {
-        let (mut is_value, mut is_operand) = (false, false);
-        let mut steps = 0;
-        while let Some(entry) = self.cursor.entry() {
-            // The first is that of the key itself.
-            if steps > 0 && !is_same(entry.key, &self.key) {
-                break;
-            }
-            if entry.seq_kind.seq() > self.seq || steps > STEPS_BEFORE_SEEK {
-                // Everything from here up to the key's newest version is invisible, or there are many
-                // versions.
-                count_skipped(u64::from(steps) - u64::from(is_value));
-                return self.jump_over_versions(is_value, is_operand || steps > STEPS_BEFORE_SEEK);
-            }
-            self.value.clear();
-            if entry.seq_kind.is_plain_put() {
-                (is_value, is_operand) = (true, false);
-                self.value.extend_from_slice(entry.value);
-            } else {
-                is_operand = entry.seq_kind.is_merge();
-                let prefix =
-                    if is_operand { None } else { self.meaning.prefix(entry.seq_kind, entry.value)? };
-                is_value = prefix.is_some();
-                self.value.extend_from_slice(&entry.value[prefix.unwrap_or(0)..]);
-            }
-            steps += 1;
-            self.cursor.prev()?;
-        }
-        count_skipped(u64::from(steps) - u64::from(is_value));
-        if is_operand {
-            return self.jump_over_versions(is_value, true);
-        }
-        Ok(is_value)
-    }
-
     /// Takes the versions of `self.key`, the newest of which is an operand and the cursor's entry, and copies
     /// what they make to `self.value`. Returns whether that is a value. Leaves the cursor at or behind the
     /// key's versions.
@@ -369,7 +323,18 @@ impl<C: Cursor> Scan<C> {
         let now = *now.get_or_insert_with(|| sense.now());
         chain.clear();
         while let Some(entry) = self.cursor.entry() {
-            if entry.key != self.key.as_slice() || !chain.take(entry.seq_kind, entry.value, now)? {
+            if entry.key != self.key.as_slice() {
+                break;
+            }
+            let goes_on = if entry.seq_kind.is_pointer() {
+                let separated = self.separated.as_ref().ok_or_else(no_value_tables)?;
+                let mut bytes = entry.value.to_vec();
+                let kind = separated.inline(entry.key, entry.seq_kind, &mut bytes)?;
+                chain.take(kind, &bytes, now)?
+            } else {
+                chain.take(entry.seq_kind, entry.value, now)?
+            };
+            if !goes_on {
                 break;
             }
             self.cursor.next()?;
@@ -379,22 +344,22 @@ impl<C: Cursor> Scan<C> {
         chain.fold(sense.operator().map(|operator| &**operator), &self.key, &mut self.value)
     }
 
-    fn jump_over_versions(&mut self, mut is_value: bool, look: bool) -> Result<bool> {
-        if look {
-            self.cursor.seek(&self.key, self.seq)?;
-            let entry = self.cursor.entry().filter(|entry| entry.key == self.key.as_slice());
-            if let Some(entry) = entry {
-                if entry.seq_kind.is_merge() {
-                    is_value = self.fold_here()?;
-                } else {
-                    let prefix = self.meaning.prefix(entry.seq_kind, entry.value)?;
-                    is_value = prefix.is_some();
-                    self.value.clear();
-                    self.value.extend_from_slice(&entry.value[prefix.unwrap_or(0)..]);
-                }
-            }
-        }
-        self.cursor.seek_before(&self.key)?;
-        Ok(is_value)
+    /// Copies the value that the pointer at the cursor leads to.
+    #[inline(never)]
+    fn follow_here(&mut self) -> Result<()> {
+        self.place = Place::Nowhere;
+        let Some(entry) = self.cursor.entry() else { return Ok(()) };
+        let separated = self.separated.as_ref().ok_or_else(no_value_tables)?;
+        self.value.clear();
+        self.value.extend_from_slice(&entry.value[self.prefix..]);
+        separated.inline(entry.key, entry.seq_kind.as_plain(), &mut self.value)?;
+        self.place = Place::Followed;
+        Ok(())
     }
+}
+
+/// The error of a pointer in a scan over a source that has no value tables.
+#[cold]
+fn no_value_tables() -> Error {
+    Error::corrupt("a scan met a pointer to a value where there are no value tables")
 }

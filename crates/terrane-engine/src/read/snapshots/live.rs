@@ -78,7 +78,7 @@ impl Copy {
 
 /// Stored bytes of the extents of a picture that its table does not need any more.
 fn obsolete_bytes(picture: &ReadView) -> u64 {
-    let extents = picture.tree.places().flat_map(|(_, level)| level.iter());
+    let extents = picture.tree.extents().map(|(_, extent)| extent);
     extents.filter(|extent| extent.is_obsolete()).map(|extent| u64::from(extent.meta.bytes)).sum()
 }
 

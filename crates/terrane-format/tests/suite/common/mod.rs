@@ -93,6 +93,8 @@ pub(crate) fn example_extent() -> Vec<u8> {
         seq_min: SeqNo(3),
         seq_max: SeqNo(8),
         expiry: None,
+        references: Handle::default(),
+        value_table: None,
     };
     footer.encode(&mut bytes);
     bytes

@@ -11,6 +11,7 @@ use terrane_table::{Extent, MergeCursor, Scope};
 use crate::observe::extent_summary::ExtentSummary;
 use crate::read::scan::iterator::{TableScan, scope_of, shown_memory};
 use crate::read::scan::{Bounds, Scan};
+use crate::read::separated::Separated;
 use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
@@ -80,7 +81,8 @@ impl Shared {
         let seen = Filter::seen(filter.as_ref(), &picture);
         let sources = self.opener().sources(&seen, &table.passed, shown, seq, scope.as_ref());
         let sources = MergeCursor::new(sources).ordered(table.sense.collation());
-        let scan = Scan::new(sources, seq, bounds, table.sense.clone());
+        let separated = Separated::of(&seen.tree, &self.cache);
+        let scan = Scan::new(sources, seq, bounds, table.sense.clone()).following(separated);
         RenewableScan { scan, picture, shown, veiled, scope, filter }
     }
 
@@ -118,7 +120,7 @@ impl RenewableScan {
     pub fn release(&mut self) {
         self.picture = Arc::new(ReadView::nothing());
         self.shown = 0;
-        self.scan.replace(MergeCursor::new(Vec::new()), SeqNo(0));
+        self.scan.replace(MergeCursor::new(Vec::new()), SeqNo(0), None);
     }
 
     /// Makes the scan see `table`, the one it was made of, at `seq`; it has no position then. Costs little
@@ -147,9 +149,12 @@ impl RenewableScan {
         self.veiled = shared.veiled_by(&picture, seq);
         let seen = Filter::seen(self.filter.as_ref(), &picture);
         let sources = shared.opener().sources(&seen, &table.passed, shown, seq, self.scope.as_ref());
+        let separated = Separated::of(&seen.tree, &shared.cache);
         self.shown = shown;
+        drop(seen);
         self.picture = picture;
-        self.scan.replace(MergeCursor::new(sources).ordered(table.sense.collation()), seq);
+        let cursor = MergeCursor::new(sources).ordered(table.sense.collation());
+        self.scan.replace(cursor, seq, separated);
         true
     }
 }

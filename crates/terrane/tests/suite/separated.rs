@@ -1,0 +1,197 @@
+//! Separated values: a database with value tables answers as one without, gives the space of dead values
+//! back, and tells what a damaged value table takes along.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test, on files of its own")]
+
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use terrane::{Db, Kind, Options, Table};
+
+/// Values of 100 bytes and more are separated, or none is; memtables are small, so that levels are deep.
+fn open(path: &Path, is_on: bool) -> Db {
+    let mut options = Options { memory_bytes: 16 << 20, ..Options::default() };
+    for (name, value) in [
+        ("memtable_bytes", "128KiB"),
+        ("level_base_bytes", "128KiB"),
+        ("level_fanout", "3"),
+        ("merge_operator", "append"),
+        ("compression", "none"),
+        ("compression_last", "none"),
+        ("experiments.value_separation_bytes", if is_on { "100" } else { "0" }),
+    ] {
+        options.set(name, value).unwrap();
+    }
+    Db::open_with(path, &options).unwrap()
+}
+
+fn key(number: u64) -> Vec<u8> {
+    format!("key-{number:05}").into_bytes()
+}
+
+/// Every fifth value is short.
+fn value(number: u64, round: u64) -> Vec<u8> {
+    let len = if number.is_multiple_of(5) { 20 } else { 300 + (number * 7 + round * 13) % 900 };
+    let mut state = number << 20 | round;
+    let byte = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..len).map(byte).collect()
+}
+
+/// Writes of all sorts over `keys` keys.
+fn write_round(db: &Db, round: u64, keys: u64) {
+    let table = db.default_table();
+    for number in (0..keys).filter(|number| !(number + round).is_multiple_of(3)) {
+        match (number * 31 + round) % 11 {
+            0 => table.delete(key(number)).unwrap(),
+            1 => table.merge(key(number), value(number, round)).unwrap(),
+            _ => table.put(key(number), value(number, round)).unwrap(),
+        }
+    }
+    table.delete_range(key(round * 17 % keys), key(round * 17 % keys + 9)).unwrap();
+}
+
+fn rows(table: &Table) -> Vec<(Vec<u8>, Vec<u8>)> {
+    table.iter().map(|row| row.unwrap()).map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
+}
+
+/// What reads of all kinds say of two databases, which have the same rows.
+fn assert_alike(separated: &Db, inline: &Db, keys: u64) {
+    let (table, other) = (separated.default_table(), inline.default_table());
+    let expected = rows(other);
+    assert_eq!(rows(table), expected);
+    let backward = table.iter().rev().map(|row| row.unwrap());
+    let backward: Vec<_> = backward.map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+    assert!(backward.iter().eq(expected.iter().rev()));
+    let keys: Vec<Vec<u8>> = (0..keys).map(key).collect();
+    for (key, found) in keys.iter().zip(table.multi_get(&keys).unwrap()) {
+        let expected = other.get(key).unwrap().map(|value| value.to_vec());
+        assert_eq!(found.map(|value| value.to_vec()), expected);
+        assert_eq!(table.get(key).unwrap().map(|value| value.to_vec()), expected);
+    }
+}
+
+/// A metric of the default table.
+fn metric(db: &Db, name: &str) -> u64 {
+    db.statistics().table("default").unwrap().get(name).unwrap().number()
+}
+
+fn value_tables(db: &Db) -> u64 {
+    metric(db, "table_value_tables")
+}
+
+#[test]
+fn a_database_with_value_tables_answers_as_one_without() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = ["separated", "inline"].map(|name| dir.path().join(name));
+    let (mut separated, mut inline) = (open(&paths[0], true), open(&paths[1], false));
+    let mut snapshots = Vec::new();
+    for round in 0..12 {
+        write_round(&separated, round, 600);
+        write_round(&inline, round, 600);
+        if round % 4 == 1 {
+            snapshots.push((separated.snapshot(), inline.snapshot()));
+        }
+        if round % 3 == 2 {
+            separated.flush().unwrap();
+        }
+        assert_alike(&separated, &inline, 600);
+    }
+    separated.flush().unwrap();
+    assert!(value_tables(&separated) > 0 && value_tables(&inline) == 0);
+    separated.compact_range(separated.default_table(), ..).unwrap();
+    for (snapshot, expected) in &snapshots {
+        for number in 0..600 {
+            let found = snapshot.get(separated.default_table(), key(number)).unwrap();
+            let expected = expected.get(inline.default_table(), key(number)).unwrap();
+            assert_eq!(found.map(|value| value.to_vec()), expected.map(|value| value.to_vec()));
+        }
+    }
+    snapshots.clear();
+    assert_alike(&separated, &inline, 600);
+    separated.close().unwrap();
+    inline.close().unwrap();
+    // Without the option what is separated stays so until it is written anew; with it what is not goes.
+    (separated, inline) = (open(&paths[0], false), open(&paths[1], true));
+    assert_alike(&separated, &inline, 600);
+    write_round(&separated, 40, 600);
+    write_round(&inline, 40, 600);
+    for db in [&separated, &inline] {
+        db.flush().unwrap();
+        db.compact_range(db.default_table(), ..).unwrap();
+        assert!(db.check(&mut |_, _| ()).unwrap().findings.is_empty());
+    }
+    assert!(value_tables(&inline) > 0);
+    assert_alike(&separated, &inline, 600);
+}
+
+#[test]
+fn space_of_dead_values_comes_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir.path().join("db"), true);
+    let table = db.default_table();
+    for round in 0..8 {
+        for number in 0..8_000 {
+            table.put(key(number), value(number, round)).unwrap();
+        }
+    }
+    db.flush().unwrap();
+    db.wait_until_quiescent().unwrap();
+    let permille = metric(&db, "table_value_space_permille");
+    assert!(permille <= 1250, "{permille} of 1250");
+    let live: usize = (0..8_000).map(|number| value(number, 7).len()).sum();
+    let stored = metric(&db, "table_value_bytes");
+    assert!(stored < live as u64 * 3 / 2, "{stored} for {live}");
+    assert!(db.stats().values_moved > 0);
+    table.delete_range(key(0), key(9_000)).unwrap();
+    db.flush().unwrap();
+    db.compact_range(table, ..).unwrap();
+    assert_eq!(value_tables(&db), 0, "the last pointer into each has gone");
+}
+
+/// Changes a byte in the middle of a value of this content, wherever the data files have it.
+fn damage(dir: &Path, content: &[u8]) {
+    for entry in std::fs::read_dir(dir.join("data")).unwrap() {
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options.read(true).write(true).open(entry.unwrap().path()).unwrap();
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).unwrap();
+        if let Some(at) = bytes.windows(content.len()).position(|window| window == content) {
+            file.seek(SeekFrom::Start((at + content.len() / 2) as u64)).unwrap();
+            file.write_all(&[bytes[at + content.len() / 2] ^ 1]).unwrap();
+            return;
+        }
+    }
+    panic!("the value is in no data file");
+}
+
+#[test]
+fn a_damaged_value_is_an_error_of_its_key_and_repair_brings_the_others_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = open(&path, true);
+    for number in 0..400 {
+        db.put(key(number), value(number, 0)).unwrap();
+    }
+    db.flush().unwrap();
+    db.close().unwrap();
+    damage(&path, &value(77, 0));
+    let db = open(&path, true);
+    let table = db.default_table();
+    let error = table.get(key(77)).unwrap_err();
+    assert_eq!(error.kind(), Kind::Corrupt);
+    assert!(error.place().is_some_and(|place| place.file.ends_with(".ext")), "{error}");
+    let lost: Vec<u64> = (0..400).filter(|number| table.get(key(*number)).is_err()).collect();
+    assert!(lost.len() <= 64 && lost.contains(&77), "the keys of one block: {lost:?}");
+    assert_eq!(db.check(&mut |_, _| ()).unwrap().findings.len(), 1);
+    db.close().unwrap();
+    let repaired = dir.path().join("repaired");
+    let report = terrane::repair(&path, &repaired, &Options::default()).unwrap();
+    assert!(!report.losses.is_empty());
+    let db = open(&repaired, true);
+    for number in 0..400 {
+        let found = db.get(key(number)).unwrap().map(|found| found.to_vec());
+        assert_eq!(found, (!lost.contains(&number)).then(|| value(number, 0)), "key {number}");
+    }
+}
