@@ -3,12 +3,13 @@
 use terrane::{Experiments, Kind, Options};
 
 /// A value that this row accepts and that is not its default.
-fn other_value(default: &str) -> &'static str {
+fn other_value(default: &str) -> String {
     match default {
-        "true" => "false",
-        "false" => "true",
-        "auto" => "scalar",
-        default => panic!("no other value than {default} is known here"),
+        "true" => "false".to_owned(),
+        "false" => "true".to_owned(),
+        "auto" => "scalar".to_owned(),
+        // Within the range of every number; `set` would refuse it otherwise.
+        number => (number.parse::<u64>().expect("a number") + 200).to_string(),
     }
 }
 
@@ -26,13 +27,13 @@ fn an_experiment_is_set_by_either_name_and_shown_by_the_full_one() {
     for info in Experiments::describe() {
         let (full, value) = (info.name, other_value(&info.default));
         let mut by_full = Options::default();
-        by_full.set(full, value).unwrap();
+        by_full.set(full, &value).unwrap();
         let mut by_plain = Options::default();
-        by_plain.set(full.strip_prefix("experiments.").unwrap(), value).unwrap();
+        by_plain.set(full.strip_prefix("experiments.").unwrap(), &value).unwrap();
         assert_eq!(by_full, by_plain);
         assert_ne!(by_full, Options::default(), "{full}={value} changes nothing");
         let shown = by_full.show();
-        assert_eq!(shown.last(), Some(&(full, value.to_owned())));
+        assert_eq!(shown.last(), Some(&(full, value)));
         assert_eq!(shown.len(), Options::describe().len() + 1, "defaults of experiments are not shown");
         let mut again = Options::default();
         shown.iter().for_each(|(name, value)| again.set(name, value).unwrap());
