@@ -30,6 +30,7 @@ example!("../../examples/pressure.rs", pressure, pressure_runs);
 example!("../../examples/statistics.rs", statistics, statistics_runs);
 example!("../../examples/repair.rs", repair, repair_runs);
 example!("../../examples/snapshots.rs", snapshots, snapshots_runs);
+example!("../../examples/start.rs", start, start_runs);
 example!("../../examples/tables.rs", tables, tables_runs);
 example!("../../examples/time_to_live.rs", time_to_live, time_to_live_runs);
 example!("../../examples/writer_thread.rs", writer_thread, writer_thread_runs);
@@ -42,4 +43,18 @@ mod range_deletes;
 fn range_deletes_runs() {
     let dir = tempfile::tempdir().unwrap();
     range_deletes::run(&dir.path().join("data"), 1_000).unwrap();
+}
+
+/// The guide shows the program of the example, but for where its database lies.
+#[test]
+fn the_guide_shows_the_example() {
+    let page = include_str!("../../../../docs/start.md");
+    let example = include_str!("../../examples/start.rs");
+    let shown = page.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let body = |text: &str| -> Vec<String> {
+        let lines = text.lines().skip_while(|line| !line.contains("A table is a key space"));
+        lines.map(|line| line.trim().to_owned()).collect()
+    };
+    assert!(body(example).len() > 30, "the program was found");
+    assert_eq!(body(shown), body(example));
 }
