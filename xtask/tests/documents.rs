@@ -140,6 +140,18 @@ fn every_build_script_is_named() {
 }
 
 #[test]
+fn every_example_is_a_recipe() {
+    let check = |page: &str| {
+        let files =
+            [("crates/low/examples/first.rs", ""), ("crates/low/src/lib.rs", ""), ("docs/recipes.md", page)];
+        messages(pages::check(&Tree::of(files)))
+    };
+    assert_eq!(check("| a question | an answer | `first` |\n"), Vec::<String>::new());
+    let found = check("| a question | an answer | `second` |\n");
+    assert!(found.len() == 1 && found[0].contains("the example `crates/low/examples/first.rs`"), "{found:#?}");
+}
+
+#[test]
 fn a_design_page_says_its_answer() {
     let files = [
         ("docs/design/0001-a.md", "# A\n\n## Question\n\n## Answer\n\nYes.\n"),

@@ -10,14 +10,18 @@ use std::collections::BTreeSet;
 use super::Finding;
 use crate::tree::Tree;
 
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 12] = [
     "README.md",
+    "docs/comparison.md",
+    "docs/compatibility.md",
     "docs/degradation.md",
     "docs/misuse.md",
     "docs/operations.md",
     "docs/pains.md",
     "docs/promises.md",
+    "docs/recipes.md",
     "docs/reliability.md",
+    "docs/start.md",
     "docs/tuning.md",
 ];
 const OPTIONS: &str = "crates/terrane-base/src/options.rs";

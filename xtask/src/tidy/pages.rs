@@ -1,6 +1,6 @@
 //! Documents that must say what the code says: a page for each format, a reason for each outside crate, no
-//! path that leads nowhere, an answer in each design page, and no generated report: a page keeps the tables
-//! and names the command.
+//! path that leads nowhere, a row for each example, an answer in each design page, and no generated report: a
+//! page keeps the tables and names the command.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +13,7 @@ const DEPENDENCIES: &str = "docs/dependencies.md";
 /// The section of crates that no user of the library or the command builds.
 const TOOLS: &str = "## In tests, benches and tools";
 const SECURITY: &str = "SECURITY.md";
+const RECIPES: &str = "docs/recipes.md";
 
 /// Checks the pages.
 #[must_use]
@@ -21,6 +22,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     check_formats(tree, &mut findings);
     check_dependencies(tree, &mut findings);
     check_build_scripts(tree, &mut findings);
+    check_examples(tree, &mut findings);
     for (path, text) in tree.files().filter(|(path, _)| path.ends_with(".md")) {
         check_paths(tree, path, text, &mut findings);
     }
@@ -100,6 +102,17 @@ fn check_build_scripts(tree: &Tree, findings: &mut Vec<Finding>) {
         if !page.contains(&format!("`{path}`")) {
             let why = format!("does not name the build script `{path}` and what it does");
             findings.push(Finding::new(SECURITY, 0, why));
+        }
+    }
+}
+
+/// `docs/recipes.md` names every example, or no reader finds it.
+fn check_examples(tree: &Tree, findings: &mut Vec<Finding>) {
+    let Some(page) = tree.get(RECIPES) else { return };
+    let examples = tree.rust_files().filter_map(|(path, _)| Some((path, path.split_once("/examples/")?.1)));
+    for (path, file) in examples {
+        if !page.contains(&format!("`{}`", file.trim_end_matches(".rs"))) {
+            findings.push(Finding::new(RECIPES, 0, format!("does not name the example `{path}`")));
         }
     }
 }
