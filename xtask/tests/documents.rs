@@ -1,6 +1,6 @@
 //! Every rule of tidy about documents on small made-up trees: a page that keeps it, and one that breaks it.
 
-use xtask::tidy::{Finding, figures, glossary, names, pages, record_kinds};
+use xtask::tidy::{Finding, chart, figures, glossary, names, pages, record_kinds};
 use xtask::tree::Tree;
 
 fn messages(found: Vec<Finding>) -> Vec<String> {
@@ -140,6 +140,24 @@ fn every_build_script_is_named() {
 }
 
 #[test]
+fn the_chart_follows_from_its_table() {
+    let page = "| load | threads | Terrane, thousand/s | RocksDB | LMDB | Bf-Tree |\n|---|---|---|---|---|---|\n\
+                | readseq #2 | 1 | 100 | 0.17 | **1.28** | 0.5 |\n";
+    const PAGE: &str = "docs/benchmarks/2026-11-22-second.md";
+    let mut tree = Tree::of([(PAGE, page)]);
+    let (path, chart) = chart::renewed(&tree).expect("there is none yet");
+    assert!(chart.contains(">readseq, 1 thread<") && chart.matches("<circle").count() == 2, "{chart}");
+    assert_eq!(messages(chart::check(&tree)).len(), 1);
+    tree.insert(path, &chart);
+    assert_eq!(messages(chart::check(&tree)), Vec::<String>::new());
+    tree.insert(PAGE, &page.replace("0.17", "0.18"));
+    assert!(messages(chart::check(&tree))[0].contains("is not the chart of the table"));
+    // A rate beyond the axis, or no figure at all, is no chart.
+    tree.insert(PAGE, &page.replace("0.17", "7.1"));
+    assert!(messages(chart::check(&tree))[0].contains("lacks the table"));
+}
+
+#[test]
 fn every_example_is_a_recipe() {
     let check = |page: &str| {
         let files =
@@ -148,7 +166,10 @@ fn every_example_is_a_recipe() {
     };
     assert_eq!(check("| a question | an answer | `first` |\n"), Vec::<String>::new());
     let found = check("| a question | an answer | `second` |\n");
-    assert!(found.len() == 1 && found[0].contains("the example `crates/low/examples/first.rs`"), "{found:#?}");
+    assert!(
+        found.len() == 1 && found[0].contains("the example `crates/low/examples/first.rs`"),
+        "{found:#?}"
+    );
 }
 
 #[test]

@@ -31,7 +31,8 @@ fn load<E: Error + 'static>(
 fn from_fjall(db: &Db, path: &Path) -> Result<u64, Box<dyn Error>> {
     let source = fjall::Database::builder(path).open()?;
     let books = source.keyspace("books", fjall::KeyspaceCreateOptions::default)?;
-    let rows = books.iter().map(|guard| guard.into_inner().map(|(key, value)| (key.to_vec(), value.to_vec())));
+    let rows =
+        books.iter().map(|guard| guard.into_inner().map(|(key, value)| (key.to_vec(), value.to_vec())));
     load(db, "from fjall", rows)
 }
 
@@ -39,7 +40,8 @@ fn from_redb(db: &Db, path: &Path) -> Result<u64, Box<dyn Error>> {
     let source = redb::Database::open(path)?;
     let transaction = source.begin_read()?;
     let books = transaction.open_table(BOOKS)?;
-    let rows = books.iter()?.map(|row| row.map(|(key, value)| (key.value().to_vec(), value.value().to_vec())));
+    let rows =
+        books.iter()?.map(|row| row.map(|(key, value)| (key.value().to_vec(), value.value().to_vec())));
     load(db, "from redb", rows)
 }
 

@@ -5,6 +5,7 @@
 //! * [`bans`]: calls and marks that product code must not hold. [`text`]: what no file may hold.
 //! * [`statics`]: locks and atomic variables that outlive an execution of the explorer.
 //! * [`pages`]: documents that must say what the code says. [`figures`]: counts and limits in them.
+//!   [`chart`]: the chart that is made of a recorded table.
 //!   [`record_kinds`]: those of the journal's format. [`glossary`]: each noun once, with its place.
 //!   [`names`]: options, metrics, functions and tests that pages name. [`inventory`]: the page of unsafe
 //!   code.
@@ -15,6 +16,7 @@
 
 pub mod assertions;
 pub mod bans;
+pub mod chart;
 pub mod figures;
 pub mod glossary;
 pub mod inventory;
@@ -65,7 +67,7 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 18] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 19] = [
         layers::check,
         parts::check,
         length::check,
@@ -77,6 +79,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         assertions::check,
         pages::check,
         figures::check,
+        chart::check,
         record_kinds::check,
         glossary::check,
         names::check,
@@ -107,6 +110,7 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
             layers::renewed(&tree),
             inventory::renewed(&tree),
             metrics::renewed(&tree),
+            chart::renewed(&tree),
         ]
         .into_iter()
         .flatten()
