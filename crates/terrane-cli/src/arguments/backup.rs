@@ -37,7 +37,7 @@ A place is a directory, best on another disk, that one or several databases are 
 no earlier one in the place has; each is whole by itself, and any may be removed. Everything has a checksum that each
 verify and each restore checks. A restore makes a new database and never writes over anything. What a crash or Ctrl-C
 leaves of an unfinished backup or restore the next one removes.
-A database that is open in another process can only be backed up by that process, with terrane::Backups.
+Beside a process that writes the database, its state of that moment is backed up; within that process, terrane::Backups does it.
 ";
 
 /// `backup`.
