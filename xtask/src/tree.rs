@@ -12,7 +12,7 @@ pub struct Tree {
 
 /// Names that hold no source: build output, history, sample data.
 const SKIPPED: &[&str] = &[".git", "data", "golden", "corpus", "node_modules"];
-const TEXT: &[&str] = &["rs", "md", "toml", "txt", "sh", "test", "c", "h", "html"];
+const TEXT: &[&str] = &["rs", "md", "svg", "toml", "txt", "sh", "test", "c", "h", "html"];
 
 impl Tree {
     /// Reads every text file under `root`.
