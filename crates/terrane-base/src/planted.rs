@@ -97,6 +97,11 @@ bugs! {
     AcceptWhileClosing: "close: with the journal off", "a close flushes while commits are still admitted, and they are acknowledged", "terrane suite limits::a_close_without_a_journal";
     KeepForgottenRow: "row cache: forgetting", "a row stays in the row cache when a newer version comes down from memory", "terrane-engine suite row_cache::no_read_gets_an_old_value";
     MemtableFilterForgets: "filters", "the filter of a memtable forgets its keys", "terrane-memtable filter no_key_is_denied_and_few_absent_keys_pass";
+    IgnoreWordCheck: "bytes are not trusted", "the check bits of an owner word in persistent memory are ignored", "terrane-pmem suite hostile::every_flipped_bit";
+    SkipOwnerFlush: "persistent memory: what is granted", "an owner word is not flushed before the allocation returns", "terrane-pmem suite crash::each_operation_survives";
+    SkipOwnerFence: "persistent memory: what is granted", "an allocation returns without a fence behind its owner word", "terrane-pmem suite crash::each_operation_survives";
+    ClaimBeforeWords: "persistent memory: chunks of objects", "a chunk becomes one of objects before its words are durably free", "terrane-pmem suite crash::old_bytes_of_a_chunk";
+    KeepUnknownOwner: "persistent memory: no leak", "an opening keeps zones whose owner is not known", "terrane-pmem suite crash::random_operations_survive";
     IgnoreBlockChecksum: "bytes are not trusted", "a wrong checksum of a data block is accepted", "terrane-table suite hostile::damage_at_every_byte";
     IgnorePartChecksum: "bytes are not trusted", "a wrong checksum of an index, a filter or a footer is accepted", "terrane-table suite hostile::damage_at_every_byte";
     UnlimitedTableNumbers: "bytes are not trusted", "any table number of a manifest is accepted", "terrane-engine suite limits::a_table_number";

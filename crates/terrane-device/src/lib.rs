@@ -8,6 +8,7 @@
 //! * [`MeteredDisk`]: wraps any of them and counts calls and bytes.
 //! * [`FollowingDisk`]: only reads files that another process writes.
 //! * [`FaultyDisk`]: wraps any of them and fails the calls that a test selects.
+//! * [`pm`]: persistent memory.
 //! * [`ProcessUsage`]: the time and memory that this process used.
 
 mod batch;
@@ -19,6 +20,7 @@ mod following;
 mod mapping;
 mod memory;
 mod metered;
+pub mod pm;
 mod posix;
 mod posix_batch;
 mod posix_file;

@@ -5,9 +5,9 @@ use std::os::fd::BorrowedFd;
 use std::ptr::{NonNull, null_mut};
 
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, mmap_anonymous, msync, munmap};
 
-use crate::region::HUGE_PAGE_BYTES;
+use crate::region::{HUGE_PAGE_BYTES, Region};
 
 /// The unit of mappings and of direct I/O.
 pub(crate) const PAGE_BYTES: usize = 4096;
@@ -63,6 +63,34 @@ pub(crate) fn shared(
     let start = unsafe { mmap(null_mut(), len, access, MapFlags::SHARED, fd, 0)? };
     let start = NonNull::new(start.cast::<u8>()).ok_or(Errno::NOMEM)?;
     Ok((start, Mapping { start, len }))
+}
+
+/// Maps the first `len` bytes of a file on persistent memory, shared with it and writable, so that flushed
+/// stores need no system call. A file system without persistent memory refuses with `OPNOTSUPP`.
+pub(crate) fn shared_durable(fd: BorrowedFd<'_>, len: usize) -> rustix::io::Result<(NonNull<u8>, Mapping)> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // `SHARED_VALIDATE` makes the kernel refuse flags that it does not know.
+    let flags = MapFlags::SHARED_VALIDATE | MapFlags::SYNC;
+    // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use.
+    let start = unsafe { mmap(null_mut(), len, access, flags, fd, 0)? };
+    let start = NonNull::new(start.cast::<u8>()).ok_or(Errno::NOMEM)?;
+    Ok((start, Mapping { start, len }))
+}
+
+/// Writes the pages of a range of a mapped file to the device, and waits for it.
+pub(crate) fn write_back(region: &Region, offset: usize, len: usize) -> rustix::io::Result<()> {
+    assert!(offset <= region.len() && len <= region.len() - offset, "range within the region");
+    let (start, len) = page_span(
+        NonNull::new(region.start().as_ptr().wrapping_add(offset)).expect("within the region"),
+        len,
+    );
+    loop {
+        // SAFETY: never changes contents; the region is mapped while it is borrowed.
+        match unsafe { msync(start.cast(), len, MsyncFlags::SYNC) } {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
 }
 
 /// Asks for huge pages. A kernel or file system without them refuses; that changes nothing.

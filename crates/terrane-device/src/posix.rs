@@ -232,7 +232,7 @@ fn open_dir(path: &Path) -> rustix::io::Result<rustix::fd::OwnedFd> {
 }
 
 /// The directory that holds `path`; `path` itself if it is a root.
-fn parent(path: &Path) -> &Path {
+pub(crate) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
         Some(parent) => parent,

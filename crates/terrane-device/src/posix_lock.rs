@@ -69,9 +69,9 @@ impl Drop for PosixLock {
     }
 }
 
-fn lock_now(fd: &OwnedFd, operation: FlockOperation) -> rustix::io::Result<()> {
+pub(crate) fn lock_now(fd: impl AsFd, operation: FlockOperation) -> rustix::io::Result<()> {
     loop {
-        match rustix::fs::flock(fd, operation) {
+        match rustix::fs::flock(&fd, operation) {
             Err(Errno::INTR) => {}
             result => return result,
         }

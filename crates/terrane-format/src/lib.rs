@@ -16,6 +16,7 @@ mod heads;
 pub mod index;
 pub mod manifest;
 pub mod metrics_page;
+pub mod pmem_region;
 pub mod prepared;
 pub mod range_deletes;
 pub mod rank;
