@@ -7,8 +7,8 @@
 //! * [`conformance`]: what every implementation is tested with.
 //!
 //! A store reaches the caches of the processor first. It is durable once its line was flushed and the same
-//! thread has made a fence; a stream (non-temporal stores) passes the caches and needs the fence only. What is
-//! neither may be lost or may be durable, each word of eight bytes on its own.
+//! thread has made a fence; a stream (non-temporal stores) passes the caches and needs the fence only. What
+//! is neither may be lost or may be durable, each word of eight bytes on its own.
 
 pub mod conformance;
 mod instructions;
@@ -46,8 +46,8 @@ pub enum Survives {
 /// 1. Offsets are bytes from the start of the region. A range that is not within it is an error of kind
 ///    `Invalid`, and nothing is accessed.
 /// 2. A word is loaded, stored and made durable as a whole; [`PmRegion::write`] and [`PmRegion::stream`] do
-///    so word by word, in no order between them. A word that a range covers in part is loaded, changed and stored:
-///    two threads that write parts of one word at once may lose one of them.
+///    so word by word, in no order between them. A word that a range covers in part is loaded, changed and
+///    stored: two threads that write parts of one word at once may lose one of them.
 /// 3. [`PmRegion::flush`], followed by [`PmRegion::fence`] on the same thread, makes durable what the lines
 ///    contained at the flush; a fence makes durable what its thread streamed before it. Durable means
 ///    [`PmRegion::survives`].
@@ -171,8 +171,9 @@ pub fn with_part(word: u64, part: &[u8], begin: usize) -> u64 {
 
 /// The first bytes of all lines that a range touches.
 pub fn lines(offset: u64, len: u64) -> impl Iterator<Item = u64> {
-    let end = if len == 0 { offset } else { offset + len };
-    (offset - offset % LINE_BYTES..end).step_by(LINE_BYTES as usize)
+    let begin = offset - offset % LINE_BYTES;
+    let end = if len == 0 { begin } else { offset + len };
+    (begin..end).step_by(LINE_BYTES as usize)
 }
 
 #[cold]

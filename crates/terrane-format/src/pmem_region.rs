@@ -282,8 +282,8 @@ impl OwnerWord {
     }
 }
 
-/// The check bits of a word: they differ from place to place and from region to region, so that a word does not
-/// pass elsewhere.
+/// The check bits of a word: they differ from place to place and from region to region, so that a word does
+/// not pass elsewhere.
 fn check(fields: u64, place: u64, region_id: u128) -> u64 {
     let region = region_id as u64 ^ (region_id >> 64) as u64;
     rng::mix(fields ^ rng::mix(place ^ rng::mix(region))) >> (64 - CHECK_BITS)
@@ -319,10 +319,10 @@ impl Superblock {
     /// The header of a region of `region_bytes`.
     ///
     /// # Errors
-    /// `NotFound` if the bytes are zeros, as those of a region that was never made ready; `Corrupt` if they are no
+    /// `NotFound` if the magic is zeros, as in a region that was never made ready; `Corrupt` if they are no
     /// header, or one of a region of another length; `Invalid` if the version is not known.
     pub fn decode(bytes: &[u8; HEADER_BYTES], region_bytes: u64) -> Result<Self> {
-        if bytes.iter().all(|byte| *byte == 0) {
+        if bytes[..MAGIC.len()].iter().all(|byte| *byte == 0) {
             let message = "the region has no superblock: it was never made ready for use";
             return Err(Error::new(terrane_base::Kind::NotFound, message));
         }

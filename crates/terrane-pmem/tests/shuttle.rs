@@ -5,12 +5,12 @@
 mod support;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, Runner, thread};
 use support::{Thing, World, check_image, small, watch};
-use terrane_base::{Kind, Rng};
+use terrane_base::Kind;
 use terrane_pmem::{Owner, Reserve, Shadowed};
 
 fn explore(rounds: usize, test: impl Fn() + Send + Sync + 'static) {
@@ -32,7 +32,8 @@ fn explore(rounds: usize, test: impl Fn() + Send + Sync + 'static) {
 fn race(prepare: impl Fn(&World<Shadowed>), programs: &[fn(&World<Shadowed>)]) {
     let world = Arc::new(small());
     prepare(&world);
-    let findings = watch_unexplored(&world);
+    // Images are looked at under the lock of the region, where no schedule goes on.
+    let findings = watch(world.halloc.region(), &world.expected, 8, 1);
     let threads: Vec<_> = programs
         .iter()
         .map(|program| {
@@ -42,29 +43,10 @@ fn race(prepare: impl Fn(&World<Shadowed>), programs: &[fn(&World<Shadowed>)]) {
         .collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     world.halloc.region().unwatch();
-    assert_eq!(*findings.lock().unwrap(), Vec::<String>::new());
+    assert_eq!(findings.lock().unwrap().wrong, Vec::<String>::new());
     let expected = world.expected.lock().unwrap().clone();
     assert!(expected.pending.is_empty());
-    check(&world.halloc.region().images().image(0), &expected).unwrap();
-}
-
-/// Images are gathered under the lock of the region, where no schedule goes on, and looked at there.
-fn watch_unexplored(world: &World<Shadowed>) -> Arc<Mutex<Vec<String>>> {
-    let findings = Arc::new(Mutex::new(Vec::new()));
-    let (noted, expected, mut rng) = (findings.clone(), world.expected.clone(), Rng::new(1));
-    world.halloc.region().watch(move |cut| {
-        let expected = expected.lock().unwrap().clone();
-        cut.images().each(8, &mut rng, |image| {
-            if let Err(why) = check(&image, &expected) {
-                noted.lock().unwrap().push(why);
-            }
-        });
-    });
-    findings
-}
-
-fn check(image: &[u8], expected: &support::Expected) -> Result<(), String> {
-    check_image(image, expected)
+    check_image(&world.halloc.region().images().image(0), &expected).unwrap();
 }
 
 fn objects_of(world: &World<Shadowed>, owner: u32) -> Vec<Thing> {

@@ -1,16 +1,16 @@
 //! A file as persistent memory.
 //!
 //! On a file system that gives access to persistent memory (DAX) the mapping is made with `MAP_SYNC`: the
-//! kernel keeps the file's metadata durable, and a flush and a fence of the processor are enough. Everywhere else the
-//! mapping is that of the page cache; its bytes outlive the process, and [`PlainMode`] says whether a fence
-//! writes them to the device.
+//! kernel keeps the file's metadata durable, and a flush and a fence of the processor are enough. Everywhere
+//! else the mapping is that of the page cache; its bytes outlive the process, and [`PlainMode`] says whether
+//! a fence writes them to the device.
 //!
 //! # Faults
 //! A load from a damaged line, or a store that the device has no room for, ends the process by a signal
 //! (`SIGBUS`). A library cannot catch it soundly: handlers belong to the whole process. So the file's
 //! length is checked and its space allocated before it is mapped, [`Mapped::check`] reads a range by a system
-//! call, which reports damage as an error, and the file is locked against other openers. What remains: a line that
-//! goes bad between the check and a load, and another program that shortens the file.
+//! call, which reports damage as an error, and the file is locked against other openers. What remains: a line
+//! that goes bad between the check and a load, and another program that shortens the file.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -115,7 +115,8 @@ impl Mapped {
             let fd = file.reader().0;
             match mapping::shared_durable(fd, len) {
                 Ok((start, owner)) => (start, owner, true),
-                // The file system offers no access to persistent memory, or the kernel does not know the flag.
+                // The file system offers no access to persistent memory, or the kernel does not know the
+                // flag.
                 Err(Errno::OPNOTSUPP | Errno::INVAL) => {
                     let (start, owner) = mapping::shared(fd, len, true)
                         .map_err(|error| refused(&format!("map {bytes} bytes of"), path, error))?;

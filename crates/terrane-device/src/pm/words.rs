@@ -2,8 +2,8 @@
 //!
 //! Which thread may touch what: any thread any word, at any time. All accesses are atomic accesses of
 //! aligned words, so none is a data race; what concurrent bytes mean is for the owner of a range to say.
-//! Orderings: `store` and `exchange` release, `load` acquires, so that a reader that loads a word sees what its
-//! writer wrote before it. The words of `read` and `write` are relaxed: such a load orders them.
+//! Orderings: `store` and `exchange` release, `load` acquires, so that a reader that loads a word sees what
+//! its writer wrote before it. The words of `read` and `write` are relaxed: such a load orders them.
 #![expect(unsafe_code, reason = "raw memory is the subject of this module")]
 
 use std::ptr::NonNull;

@@ -12,6 +12,7 @@ mod filter;
 mod golden;
 mod hostile;
 mod metrics_page;
+mod pmem_region;
 mod range_deletes;
 mod rank;
 mod segment;

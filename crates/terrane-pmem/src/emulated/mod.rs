@@ -1,21 +1,21 @@
 //! A region that charges what persistent memory costs, and counts what is done to it.
 //!
 //! # What is charged
-//! Each step waits, by spinning on the clock, until it has taken what the [`Profile`] says *on top of* what the
-//! region beneath it takes. There is no model of the caches: a load waits as if it missed them, a store
-//! as if it met them (0 ns in every preset), a flush of a line waits only if the line was stored to since it was
-//! flushed last. Lines that go to or come from the device take turns on it: that is the bandwidth.
+//! Each step waits, by spinning on the clock, until it has taken what the [`Profile`] says *on top of* what
+//! the region beneath it takes. There is no model of the caches: a load waits as if it missed them, a store
+//! as if it met them (0 ns in every preset), a flush of a line waits only if the line was stored to since it
+//! was flushed last. Lines that go to or come from the device take turns on it: that is the bandwidth.
 //!
 //! # Units
-//! The device writes whole units (256 bytes in Optane DIMMs) and has a buffer of a few of them, from which the one that
-//! was used longest ago leaves when another one comes. A unit is counted as written when it leaves; what is
-//! still in the buffer counts in [`Counts::unit_writes`], too.
+//! The device writes whole units (256 bytes in Optane DIMMs) and has a buffer of a few of them, from which
+//! the one that was used longest ago leaves when another one comes. A unit is counted as written when it
+//! leaves; what is still in the buffer counts in [`Counts::unit_writes`], too.
 //!
 //! Costs nothing where it is not used: code is generic over its region, and the region of the device is not
 //! aware of this one.
 //!
-//! Which thread may touch what: counters are relaxed atomics, the sums of all threads' steps and no order between
-//! them; the buffer is behind a lock; `busy_until` moves by compare-and-swap.
+//! Which thread may touch what: counters are relaxed atomics, the sums of all threads' steps and no order
+//! between them; the buffer is behind a lock; `busy_until` moves by compare-and-swap.
 
 mod pace;
 mod profile;
@@ -108,8 +108,8 @@ impl<R: PmRegion> Emulated<R> {
         Emulated::with_clock(region, profile, Env::real().clock)
     }
 
-    /// As [`Emulated::new`], in the time of `clock`. A few hundred calls of the clock are made at once, to know
-    /// what one takes.
+    /// As [`Emulated::new`], in the time of `clock`. A few hundred calls of the clock are made at once, to
+    /// know what one takes.
     #[must_use]
     pub fn with_clock(region: R, profile: Profile, clock: Arc<dyn Clock>) -> Self {
         let groups = (region.len() / LINE_BYTES).div_ceil(u64::from(u64::BITS));

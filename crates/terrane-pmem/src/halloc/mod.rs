@@ -1,25 +1,26 @@
 //! Halloc: an allocator for persistent memory with one flush and one fence for each allocation.
 //!
-//! After the light allocator of X-Engine on persistent memory (Yan et al., Revisiting the design of LSM-tree based
-//! OLTP storage engine with persistent memory, PVLDB 14(10), 2021), which is known by its two faces and its
-//! costs only. The layout is `docs/format/pmem-region.md`.
+//! After the light allocator of X-Engine on persistent memory (Yan et al., Revisiting the design of LSM-tree
+//! based OLTP storage engine with persistent memory, PVLDB 14(10), 2021), which is known by its two faces and
+//! its costs only. The layout is `docs/format/pmem-region.md`.
 //!
 //! * *Zones*: [`Halloc::grant`] hands out adjacent chunks. [`Reserve`] keeps some granted beforehand.
 //! * *Objects*: [`Halloc::allocate`] hands out a piece of a chunk of objects of one size.
-//! * *Volatile zones*: [`Halloc::grant_volatile`] hands out chunks for what is built again; nothing is stored.
+//! * *Volatile zones*: [`Halloc::grant_volatile`] hands out chunks for what is built again; nothing is
+//!   stored.
 //!
 //! # Why one flush and one fence are enough
 //! Whether memory is in use, and by which owner, is one word, and a word is durable as a whole or not at
 //! all. There is no log and no list: [`Halloc::open`] reads the words. Owners are known elsewhere (to the
-//! manifest) before anything is granted to them, so that what was granted just before a crash to an owner that
-//! is not known is freed at the next opening, and nothing leaks. The content of what is handed out is
+//! manifest) before anything is granted to them, so that what was granted just before a crash to an owner
+//! that is not known is freed at the next opening, and nothing leaks. The content of what is handed out is
 //! undefined, and durable when its owner says so: the owner writes bytes that prove themselves.
 //!
 //! # Invariants
 //! 1. A chunk is in `free`, or in a volatile zone, or its word or that of the zone it is in is not free; the
 //!    same for objects and the lists of their pool.
-//! 2. Memory goes back to `free` or to its list only after the word that frees it is durable. Otherwise two words could
-//!    claim it after a crash.
+//! 2. Memory goes back to `free` or to its list only after the word that frees it is durable. Otherwise two
+//!    words could claim it after a crash.
 //! 3. A chunk of objects has words that are durably free before its own word says what it is.
 //!
 //! # Which thread may touch what
@@ -50,8 +51,8 @@ pub use volatile_zone::VolatileZone;
 /// What errors name as their file.
 const PLACE: &str = "persistent memory";
 
-/// The number of an owner of zones and objects, such as a memtable or the journal. It is known to the manifest
-/// before anything is granted to it, and never used again once it was dropped there.
+/// The number of an owner of zones and objects, such as a memtable or the journal. It is known to the
+/// manifest before anything is granted to it, and never used again once it was dropped there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(pub u32);
 

@@ -1,8 +1,8 @@
 //! Objects: pieces of chunks that hold one size.
 //!
-//! A pool has the free objects of one class, in lists that threads usually do not share; a thread whose list is
-//! empty looks into the others and then takes a chunk. A chunk of objects goes back to the free chunks when
-//! an opening finds it without any object in use.
+//! A pool has the free objects of one class, in lists that threads usually do not share; a thread whose list
+//! is empty looks into the others and then takes a chunk. A chunk of objects goes back to the free chunks
+//! when an opening finds it without any object in use.
 
 use terrane_base::sync::{Mutex, thread_number};
 use terrane_base::{Error, Result};
@@ -76,8 +76,8 @@ impl<R: PmRegion> Halloc<R> {
     /// Hands out an object of at least `bytes` to an owner, durably; its content is undefined.
     ///
     /// # Errors
-    /// `Invalid` if `bytes` is more than the largest class has: 64 KiB, at most a quarter of a chunk; grant a zone
-    /// then. `Full` if no object and no chunk is free; any error of the region.
+    /// `Invalid` if `bytes` is more than the largest class has: 64 KiB, at most a quarter of a chunk; grant a
+    /// zone then. `Full` if no object and no chunk is free; any error of the region.
     pub fn allocate(&self, bytes: u64, owner: Owner) -> Result<Object> {
         let class = Class::of(bytes).and_then(|class| Some((class, self.geometry().objects(class)?)));
         let (class, layout) = class.ok_or_else(|| too_large(bytes))?;

@@ -1,7 +1,7 @@
 //! Opening a region: reads all owner words and frees what belongs to owners that are not known.
 //!
-//! 1. the superblock; 2. the table, chunk by chunk; 3. of each chunk of objects its words; 4. what is freed is
-//!    flushed, and one fence ends the opening.
+//! 1. the superblock; 2. the table, chunk by chunk; 3. of each chunk of objects its words; 4. what is freed
+//!    is flushed, and one fence ends the opening.
 //!
 //! A crash anywhere in it is harmless: each word is freed on its own, and whether a word is freed does not
 //! depend on another one. A word that does not belong where it stands, or zones that overlap, are damage,
@@ -43,7 +43,8 @@ struct Scan<'a, R> {
 }
 
 impl<R: PmRegion> Halloc<R> {
-    /// Opens a region that [`Halloc::create`] made ready. What belongs to an owner that is not known is freed.
+    /// Opens a region that [`Halloc::create`] made ready. What belongs to an owner that is not known is
+    /// freed.
     ///
     /// # Errors
     /// `NotFound` if the region was never made ready; `Invalid` if it has another version of the format;

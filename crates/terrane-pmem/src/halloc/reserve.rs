@@ -8,8 +8,8 @@ use terrane_device::pm::PmRegion;
 
 use super::{Halloc, Owner, Zone};
 
-/// Zones of one size that belong to an owner of their own until they are taken. A background thread refills it; if it
-/// is late, the taker is granted a zone itself.
+/// Zones of one size that belong to an owner of their own until they are taken. A background thread refills
+/// it; if it is late, the taker is granted a zone itself.
 ///
 /// After an opening the zones of the reserve's owner are freed, or adopted by the next reserve, as the opener
 /// says that it knows the owner or not.

@@ -24,8 +24,8 @@ impl CrashImages {
         self.choices.iter().fold(1, |count: u64, (_, words)| count.saturating_mul(words.len() as u64))
     }
 
-    /// Image number `number` below [`CrashImages::count`]: 0 is the one that has nothing that may be lost, the
-    /// last one, unless there are too many to count, has all of it.
+    /// Image number `number` below [`CrashImages::count`]: 0 is the one that has nothing that may be lost,
+    /// the last one, unless there are too many to count, has all of it.
     #[must_use]
     pub fn image(&self, number: u64) -> Vec<u8> {
         let mut rest = number;
@@ -49,8 +49,8 @@ impl CrashImages {
         self.built(|words| rng.index(words.len()))
     }
 
-    /// Calls `check` with every image if there are at most `limit` of them; else with the oldest one, the newest one
-    /// and samples, `limit` in all.
+    /// Calls `check` with every image if there are at most `limit` of them; else with the oldest one, the
+    /// newest one and samples, `limit` in all.
     pub fn each(&self, limit: u64, rng: &mut Rng, mut check: impl FnMut(Vec<u8>)) {
         if self.count() <= limit {
             (0..self.count()).for_each(|number| check(self.image(number)));

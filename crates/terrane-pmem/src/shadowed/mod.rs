@@ -1,9 +1,9 @@
 //! A region that knows which crash images the hardware may leave: the checker of persist order.
 //!
 //! # Model
-//! The caches hold what was stored, the memory what is durable. For every line with stores that are not durable
-//! for certain, the shadow keeps these stores in their order. At a crash each *word* of such a line is what
-//! it was durably, or what any of the kept stores to it left; words are independent of each other.
+//! The caches hold what was stored, the memory what is durable. For every line with stores that are not
+//! durable for certain, the shadow keeps these stores in their order. At a crash each *word* of such a line
+//! is what it was durably, or what any of the kept stores to it left; words are independent of each other.
 //!
 //! * A flush by a thread covers the stores to the line up to then, of every thread, as `clwb` writes back
 //!   the whole line; but of streamed stores only the thread's own, as those of others may still be in the
@@ -11,11 +11,11 @@
 //! * A fence by a thread makes durable what its flushes covered and what it streamed.
 //! * A line may be written back at any time without a flush: every kept store may be durable.
 //!
-//! So the images are those of Px86 (Raad, Wickerson, Neiger, Vafeiadis: Persistency semantics of the Intel-x86
-//! architecture, POPL 2020; with non-temporal stores: Raad, Maranget, Vafeiadis, POPL 2022) and more: Px86
-//! keeps the order of stores to one line, here each word goes alone, because only eight bytes are promised to
-//! be durable as a whole. That a fence waits is the synchronous reading of Px86, which has the same
-//! observable behaviour (Khyzha, Lahav: Taming x86-TSO persistency, POPL 2021).
+//! So the images are those of Px86 (Raad, Wickerson, Neiger, Vafeiadis: Persistency semantics of the
+//! Intel-x86 architecture, POPL 2020; with non-temporal stores: Raad, Maranget, Vafeiadis, POPL 2022) and
+//! more: Px86 keeps the order of stores to one line, here each word goes alone, because only eight bytes are
+//! promised to be durable as a whole. That a fence waits is the synchronous reading of Px86, which has the
+//! same observable behaviour (Khyzha, Lahav: Taming x86-TSO persistency, POPL 2021).
 //!
 //! Which thread may touch what: everything is behind one lock. A watcher is called under it and must not use
 //! the region.

@@ -1,7 +1,8 @@
 //! The state behind [`Shadowed`](super::Shadowed): contents, stores that may be lost, flushes without fence.
 //!
-//! Invariants: a word of `words` is its last store. A line is in `lines` from its first store on; `durable` is what
-//! its words are for certain, and `stores` has, in their order, the stores to each word that came after that.
+//! Invariants: a word of `words` is its last store. A line is in `lines` from its first store on; `durable`
+//! is what its words are for certain, and `stores` has, in their order, the stores to each word that came
+//! after that.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -129,7 +130,8 @@ impl Shadow {
 }
 
 impl Line {
-    /// Makes the stores durable that `is_covered` names, and with each the earlier ones to its word, which it replaced.
+    /// Makes the stores durable that `is_covered` names, and with each the earlier ones to its word, which it
+    /// replaced.
     fn settle(&mut self, is_covered: impl Fn(&Store) -> bool) {
         for index in 0..LINE_WORDS {
             let last = self.stores.iter().rposition(|store| store.index == index && is_covered(store));

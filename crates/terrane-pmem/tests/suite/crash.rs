@@ -152,7 +152,7 @@ fn making_a_region_ready_may_be_cut_anywhere() {
                     *counted_ready.lock().unwrap() += 1;
                 }
                 Err(error) => {
-                    assert_ne!(error.kind(), Kind::Invalid, "{error}");
+                    assert_eq!(error.kind(), Kind::NotFound, "{error}");
                     Halloc::create(Shadowed::with_content(&image), CHUNK_BYTES, 8).unwrap();
                     *counted_not.lock().unwrap() += 1;
                 }

@@ -176,7 +176,8 @@ fn the_checker_finds_every_missing_flush_and_fence() {
         for omitted in omissions {
             let (.., findings) = run(operation, omitted);
             // Behind the word of a new chunk of objects: its own thread makes a fence again before the object
-            // counts; only a thread that takes another object of the chunk needs this one (see the schedules).
+            // counts; only a thread that takes another object of the chunk needs this one (see the
+            // schedules).
             let is_for_others = name == "allocate from a new chunk" && omitted == Omitted::Fence(1);
             assert_eq!(
                 findings.wrong.is_empty(),

@@ -99,10 +99,10 @@ pub(crate) fn recover(region: Shadowed) -> Result<(Halloc<Shadowed>, BTreeSet<Th
     let of_zones: u32 = found.zones.iter().map(|zone| u32::from(zone.chunks())).sum();
     let of_objects: BTreeSet<u64> =
         found.objects.iter().map(|object| object.offset() / CHUNK_BYTES).collect();
-    let in_use = of_zones + of_objects.len() as u32;
-    if halloc.free_chunk_count() + in_use != halloc.chunk_count() {
+    let used = of_zones + of_objects.len() as u32;
+    if halloc.free_chunk_count() + used != halloc.chunk_count() {
         let (free, all) = (halloc.free_chunk_count(), halloc.chunk_count());
-        return Err(format!("leaked: {free} free and {in_use} in use of {all} chunks"));
+        return Err(format!("leaked: {free} free and {used} in use of {all} chunks"));
     }
     if let Some(unknown) = things.iter().find(|thing| !is_known(thing.owner())) {
         return Err(format!("leaked: {unknown:?} has no owner"));
@@ -149,8 +149,8 @@ pub(crate) struct Findings {
 /// Images that are drawn at a cut with more than the limit.
 const SAMPLES: u64 = 6;
 
-/// Looks at all images at every cut of `region`, each with what is expected then; where there are more than `limit`,
-/// at a few.
+/// Looks at all images at every cut of `region`, each with what is expected then; where there are more than
+/// `limit`, at a few.
 pub(crate) fn watch(
     region: &Shadowed,
     expected: &Arc<Mutex<Expected>>,
@@ -227,10 +227,10 @@ impl<R: PmRegion> World<R> {
         self.run(pending, || self.halloc.assign(zone, owner).map(|zone| Some(Thing::Zone(zone))));
     }
 
-    /// The owner writes its memory: bytes that must not count as anything else later.
+    /// The owner writes the front of its memory: bytes that must not count as anything else later.
     pub(crate) fn fill(&self, thing: Thing, byte: u8) {
         let region = self.halloc.region();
-        region.stream(thing.offset(), &vec![byte; thing.bytes() as usize]).unwrap();
+        region.stream(thing.offset(), &vec![byte; 256.min(thing.bytes() as usize)]).unwrap();
         region.fence().unwrap();
     }
 
