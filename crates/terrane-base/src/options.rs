@@ -84,7 +84,7 @@ options! {
     block_encoding: BlockEncoding = BlockEncoding::TwoLayer, "two-layer, plain", |_| true,
         "Layout of data blocks: a search tree of two layers, or restart points; both can always be read.";
     block_memory: BlockMemory = BlockMemory::Arena, "arena, heap", |_| true,
-        "Memory of cached blocks: chunks of 2 MiB on huge pages, if the cache has 40 MiB or more of its own, or one heap allocation each.";
+        "Memory of cached blocks: chunks (of 2 MiB on huge pages if the cache has 40 MiB or more of its own, smaller ones below), or one heap allocation each.";
     filter_bits_per_key: u64 = 10, "0 (no filter) to 30", |v| *v <= 30,
         "Memory of a filter per key, in bits; 10 gives about one false positive in a hundred.";
     prefix_extractor: ExtractorName = ExtractorName::none(), "none, fixed:BYTES, capped:BYTES, until:DELIMITER, or the name of one that is given at opening", |_| true,

@@ -102,27 +102,48 @@ pub fn decode(compression: Compression, stored: &[u8], raw_len: usize) -> Result
         return Ok(stored.to_vec());
     }
     let mut raw = vec![0; raw_len];
-    let found = match compression {
-        Compression::Lz4 => lz4_flex::block::decompress_into(stored, &mut raw)
-            .map_err(|error| Error::corrupt(format!("block is not valid lz4: {error}")))?,
-        _ => zstd_decode(stored, &mut raw)?,
-    };
-    if found != raw_len {
-        return Err(Error::corrupt(format!("block of {raw_len} raw bytes decompresses to {found}")));
-    }
+    decompress(compression, stored, &mut raw)?;
     Ok(raw)
 }
 
-/// As [`decode`], without a copy if the block is stored uncompressed.
+/// As [`decode`], without a copy if the block is stored uncompressed, and without an allocation if `spare` is
+/// large enough: it becomes what is returned, and `stored` becomes the spare buffer of the next call.
 ///
 /// # Errors
 /// As [`decode`].
-pub fn decode_owned(compression: Compression, stored: Vec<u8>, raw_len: usize) -> Result<Vec<u8>> {
+pub fn decode_reusing(
+    compression: Compression,
+    stored: Vec<u8>,
+    raw_len: usize,
+    spare: &mut Vec<u8>,
+) -> Result<Vec<u8>> {
+    check_lens(compression, stored.len(), raw_len)?;
     if compression == Compression::None {
-        check_lens(compression, stored.len(), raw_len)?;
         return Ok(stored);
     }
-    decode(compression, &stored, raw_len)
+    let mut raw = std::mem::take(spare);
+    raw.resize(raw_len, 0);
+    decompress(compression, &stored, &mut raw)?;
+    debug_assert!(
+        raw.len() == raw_len && stored.len() <= raw_len,
+        "a block is stored compressed if that is shorter"
+    );
+    *spare = stored;
+    Ok(raw)
+}
+
+/// Decompresses into exactly `raw`. Requires: `compression` is a codec, and [`check_lens`] accepted the
+/// lengths.
+fn decompress(compression: Compression, stored: &[u8], raw: &mut [u8]) -> Result<()> {
+    let found = match compression {
+        Compression::Lz4 => lz4_flex::block::decompress_into(stored, raw)
+            .map_err(|error| Error::corrupt(format!("block is not valid lz4: {error}")))?,
+        _ => zstd_decode(stored, raw)?,
+    };
+    if found != raw.len() {
+        return Err(Error::corrupt(format!("block of {} raw bytes decompresses to {found}", raw.len())));
+    }
+    Ok(())
 }
 
 /// Returns true if `stored_len` bytes can decompress to `raw_len` bytes. Checked before anything is

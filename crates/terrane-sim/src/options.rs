@@ -87,7 +87,14 @@ pub(crate) fn random_options(numbers: &mut Rng) -> Vec<(String, String)> {
     // Most histories are to compact.
     options.push(("auto_compaction".to_owned(), (!later.one_in(6)).to_string()));
     random_separation(&mut later.fork(), &mut options);
+    options.push(random_block_memory(&mut later.fork()));
     options
+}
+
+/// Most histories have their cached blocks in chunks, as a database has by default.
+fn random_block_memory(numbers: &mut Rng) -> (String, String) {
+    let memory = *numbers.pick(&["arena", "arena", "heap"]);
+    ("block_memory".to_owned(), memory.to_owned())
 }
 
 /// Every second history separates values, and moves them often.

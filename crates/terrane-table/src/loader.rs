@@ -3,6 +3,8 @@
 
 #![expect(unsafe_code, reason = "promises to the cache that slots are removed before they go")]
 
+mod buffers;
+
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
@@ -94,7 +96,8 @@ impl Loader<'_> {
         // Room is made before the read, so that the object has a place.
         let charge = self.reserve(part);
         count_miss(u64::from(len), part);
-        let mut bytes = vec![0; len as usize];
+        let mut bytes = if matches!(part, Part::Block { .. }) { buffers::take() } else { Vec::new() };
+        bytes.resize(len as usize, 0);
         self.extent.store.read(self.extent.meta.id, offset, &mut bytes)?;
         self.finish(part, bytes, charge)
     }
@@ -169,8 +172,8 @@ impl Loader<'_> {
             }
             Part::Block { owner, at } => {
                 let index = owner.index();
-                let block = open_block(&extent.meta, store, &index.rows.row(*at), bytes)?;
-                self.publish(&index.slots[*at], Some(owner), memory::block(&block, charge))
+                let object = self.placed_block(&index.rows.row(*at), bytes, charge)?;
+                self.publish(&index.slots[*at], Some(owner), object)
             }
         })
     }
@@ -197,8 +200,21 @@ impl Loader<'_> {
             add(&cells.blocks_missed, 1);
             add(&cells.blocks_decoded, 1);
         });
-        let block = open_block(&self.extent.meta, &*self.extent.store, &row, stored.to_vec())?;
-        Ok(self.publish(&index.slots[at], Some(owner), memory::block(&block, charge)))
+        let mut bytes = buffers::take();
+        bytes.clear();
+        bytes.extend_from_slice(stored);
+        let object = self.placed_block(&row, bytes, charge)?;
+        Ok(self.publish(&index.slots[at], Some(owner), object))
+    }
+
+    /// Checks and decodes the bytes of a block; a copy of it as an object.
+    fn placed_block(&self, row: &IndexRow<'_>, stored: Vec<u8>, charge: Option<Charge>) -> Result<ObjectRef> {
+        let mut spare = buffers::take();
+        let block = open_block(&self.extent.meta, &*self.extent.store, row, stored, &mut spare)?;
+        let object = memory::block(&block, charge);
+        buffers::keep(block.into_bytes());
+        buffers::keep(spare);
+        Ok(object)
     }
 
     /// Data block `at` of the index block `owner`, if it is in the cache.
@@ -295,14 +311,19 @@ fn open_index(meta: &ExtentMeta, store: &dyn Store, bytes: Vec<u8>) -> Result<In
     Ok(rows)
 }
 
-/// Checks and decodes a block that was read for `row`.
+/// Checks and decodes a block that was read for `row`; `spare` is a buffer that may become the block's.
 pub(crate) fn open_block(
     meta: &ExtentMeta,
     store: &dyn Store,
     row: &IndexRow<'_>,
     stored: Vec<u8>,
+    spare: &mut Vec<u8>,
 ) -> Result<Block> {
-    let block = if meta.is_numbered() { row.open_numbered_block(stored) } else { row.open_block(stored) };
+    let block = if meta.is_numbered() {
+        row.open_numbered_block(stored, spare)
+    } else {
+        row.open_block_reusing(stored, spare)
+    };
     let block = block.map_err(|error| placed(meta, store, row.offset, error))?;
     Ok(block.ordered(&meta.collation))
 }

@@ -9,7 +9,8 @@
 //! way.
 //!
 //! Invariants:
-//! 1. At most two windows are held, one in use and one being read, and memory for one more.
+//! 1. At most two windows are held, one in use and one being read, and memory for one more: [`WINDOWS`] times
+//!    the longest one, which a share of the [budget](crate::cache::windows) of all scans covers.
 //! 2. A window belongs to one extent and keeps it alive, so its bytes cannot be those of a later user of its
 //!    slots.
 //! 3. A failed read-ahead is not an error: the block is read alone, and that read reports the error.
@@ -20,12 +21,15 @@ use std::sync::Arc;
 use terrane_base::counters::{add, count};
 use terrane_device::{PendingRead, ReadBytes};
 
+use crate::cache::windows::WindowShare;
 use crate::cache::{Cache, ObjectRef, Rows};
 use crate::extent::Extent;
 use crate::loader::{Loader, check_range};
 
 /// The first window of a scan.
 const WINDOW_BYTES_MIN: u32 = 64 << 10;
+/// Windows for which a scan may have memory at a time.
+const WINDOWS: u64 = 3;
 /// Steps in one direction that make a scan.
 const STREAK: u32 = 2;
 
@@ -70,6 +74,7 @@ pub(crate) struct ReadAhead {
     following: Option<Arc<Extent>>,
     /// Buffer for the next read.
     memory: Vec<u8>,
+    share: WindowShare,
 }
 
 impl ReadAhead {
@@ -148,7 +153,7 @@ impl ReadAhead {
         } else if !is_scan {
             return None;
         } else if !self.window.as_ref().is_some_and(|window| window.holds(extent, &block))
-            && !self.advance(extent, rows, at, &block)
+            && !self.advance(extent, cache, rows, at, &block)
         {
             // After any failure it must not be tried again with every block.
             self.restart();
@@ -166,12 +171,19 @@ impl ReadAhead {
 
     /// Makes the window that holds `block` the current one, from a running read if that holds it. Returns
     /// false if that fails.
-    fn advance(&mut self, extent: &Arc<Extent>, rows: &Rows, at: usize, block: &Range<u32>) -> bool {
+    fn advance(
+        &mut self,
+        extent: &Arc<Extent>,
+        cache: &Arc<Cache>,
+        rows: &Rows,
+        at: usize,
+        block: &Range<u32>,
+    ) -> bool {
         if let Some(used) = self.window.take() {
             self.memory = used.bytes.into_memory();
         }
         let begun = self.begun.take().filter(|begun| begun.holds(extent, block));
-        let Some(begun) = begun.or_else(|| self.begin(extent, rows, at)) else { return false };
+        let Some(begun) = begun.or_else(|| self.begin(extent, cache, rows, at)) else { return false };
         self.take_window(begun)
     }
 
@@ -205,7 +217,7 @@ impl ReadAhead {
             (0..rows.len()).find(|&at| rows.row(at).offset >= end)
         };
         if let Some(at) = next {
-            return self.begin(extent, rows, at);
+            return self.begin(extent, cache, rows, at);
         }
         let following = self.following.take()?;
         // The scan needs this index block anyway, and reports the error there.
@@ -214,13 +226,21 @@ impl ReadAhead {
         let rows = &index.index().rows;
         let last = rows.len().checked_sub(1)?;
         let at = if self.backward { last } else { 0 };
-        self.begin(&following, rows, at)
+        self.begin(&following, cache, rows, at)
     }
 
-    /// Starts to read a window that starts (going backward: ends) with block `at`, which exists.
-    fn begin(&mut self, extent: &Arc<Extent>, rows: &Rows, at: usize) -> Option<Begun> {
-        self.window_bytes =
-            (self.window_bytes * 2).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MIN.max(self.bytes_max));
+    /// Starts to read a window that starts (going backward: ends) with block `at`, which exists. Without room
+    /// for a longer window it is as long as the one before, or has one block only.
+    fn begin(&mut self, extent: &Arc<Extent>, cache: &Arc<Cache>, rows: &Rows, at: usize) -> Option<Begun> {
+        let longer = (self.window_bytes * 2).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MIN.max(self.bytes_max));
+        self.window_bytes = match self.share.grow(cache, u64::from(longer) * WINDOWS) {
+            true => longer,
+            false => longer.min((self.share.bytes() / WINDOWS) as u32),
+        };
+        debug_assert!(
+            u64::from(self.window_bytes) * WINDOWS <= self.share.bytes(),
+            "windows beyond their share"
+        );
         let range = range_around(rows, at, self.backward, self.window_bytes.min(self.bytes_max));
         self.begin_range(extent, range)
     }

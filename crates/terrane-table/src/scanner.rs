@@ -71,7 +71,7 @@ impl ExtentScanner {
         let row = self.rows.row(at);
         let from = (row.offset - self.start) as usize;
         let stored = self.chunk[from..from + row.stored_len as usize].to_vec();
-        loader::open_block(&self.extent.meta, &*self.extent.store, &row, stored)
+        loader::open_block(&self.extent.meta, &*self.extent.store, &row, stored, &mut Vec::new())
     }
 
     /// Bytes of memory that the scanner holds.

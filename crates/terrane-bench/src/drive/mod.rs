@@ -32,6 +32,7 @@ use crate::generate::catalogue;
 use crate::generate::keys::Keys;
 use crate::generate::operation::OperationKind;
 use crate::generate::space::KeySpace;
+use crate::generate::values::Values;
 use crate::plan::{Data, Run};
 use crate::report::model::{Latency, Timeline};
 
@@ -127,6 +128,8 @@ impl Driver {
             engine,
             run,
             definition,
+            // One seed for all threads and runs: any of them can check what another wrote.
+            values: Values::new(self.seed, definition.value_bytes_max(&self.data)?.max(1), self.data.entropy),
             stop: &stop,
             background_stop: &background_stop,
             ready: Barrier::new(threads + 1),

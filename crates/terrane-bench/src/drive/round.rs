@@ -27,6 +27,8 @@ pub(super) struct Round<'r> {
     pub(super) engine: &'r dyn Engine,
     pub(super) run: &'r Run,
     pub(super) definition: &'static Definition,
+    /// What each thread writes and checks values with.
+    pub(super) values: Values,
     pub(super) stop: &'r AtomicBool,
     pub(super) background_stop: &'r AtomicBool,
     /// Workers, the background and the sampler: the time counts from here, when all are set up.
@@ -177,10 +179,7 @@ impl Round<'_> {
     fn worker<'w>(&'w self, tally: &'w Tally, stop: &'w AtomicBool, manner: Manner) -> Result<Worker<'w>> {
         let driver = self.driver;
         let shared = Shared { env: &driver.env, stop, tally, space: &driver.space };
-        let longest = self.definition.value_bytes_max(&driver.data)?;
-        // One seed for all threads and runs: any of them can check what another wrote.
-        let values = Values::new(driver.seed, longest.max(1), driver.data.entropy);
-        Ok(Worker::new(shared, self.engine.session()?, manner, driver.keys.clone(), values))
+        Ok(Worker::new(shared, self.engine.session()?, manner, driver.keys.clone(), self.values.clone()))
     }
 
     /// The seed of this run's random choices, the same for all its threads.

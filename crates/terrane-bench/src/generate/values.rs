@@ -10,6 +10,8 @@
 //! checked, and its length where there is noise. A value shorter than its head is cut. A value whose head is
 //! more than its share of entropy compresses less than was asked.
 
+use std::sync::Arc;
+
 use super::random::Random;
 
 const HEAD: usize = 12;
@@ -24,10 +26,10 @@ const SCRAMBLE_NUMBER: u64 = 0x9fb2_1c65_1e98_df25;
 const UNSCRAMBLE_NUMBER: u64 = inverse(SCRAMBLE_NUMBER);
 const SCRAMBLE_VERSION: u32 = 0x85eb_ca6b;
 
-/// Writes and checks values; one for each thread.
+/// Writes and checks values; one for each thread. Copies share the noise, a megabyte.
 #[derive(Clone, Debug)]
 pub struct Values {
-    noise: Vec<u8>,
+    noise: Arc<[u8]>,
     value: Vec<u8>,
     entropy: f64,
 }
@@ -41,8 +43,8 @@ impl Values {
     pub fn new(seed: u64, longest: usize, entropy: f64) -> Self {
         let mut random = Random::new(seed);
         let words = (PLACES + longest).div_ceil(8);
-        let noise = (0..words).flat_map(|_| random.next_u64().to_le_bytes()).collect();
-        Values { noise, value: vec![FILLER; longest], entropy: entropy.clamp(0.0, 1.0) }
+        let noise: Vec<u8> = (0..words).flat_map(|_| random.next_u64().to_le_bytes()).collect();
+        Values { noise: noise.into(), value: vec![FILLER; longest], entropy: entropy.clamp(0.0, 1.0) }
     }
 
     /// The value of a key in a version (of which the low 32 bits count), `len` bytes long.

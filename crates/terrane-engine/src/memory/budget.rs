@@ -10,7 +10,7 @@ use terrane_base::options::Options;
 use terrane_base::sync::RwLock;
 use terrane_base::{Error, Result};
 
-use crate::table::settings::{MemoryPlan, has_arena};
+use crate::table::settings::{MemoryPlan, has_room_for_chunks};
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -80,10 +80,12 @@ impl Budget {
             ..self.asked.clone()
         };
         let options = kept.resolve(threads)?;
-        if self.plan().chunk_bytes.is_some() && !has_arena(&options) {
+        if let Some(chunk_bytes) = self.plan().chunk_bytes
+            && !has_room_for_chunks(&options, chunk_bytes as u64)
+        {
             return Err(Error::invalid(format!(
-                "memory_bytes={memory_bytes} is too little for a cache in chunks of huge pages: reopen the database with it, or \
-                 with block_memory=heap"
+                "memory_bytes={memory_bytes} is too little for a cache in chunks of {chunk_bytes} bytes: reopen the database with \
+                 it, or with block_memory=heap"
             )));
         }
         Ok(options)
@@ -139,5 +141,22 @@ mod tests {
         let refused = in_chunks.under(64 * MIB, &now).expect_err("too few chunks").to_string();
         assert!(refused.contains("block_memory=heap"), "{refused}");
         in_chunks.under(128 * MIB, &now).expect("enough of them");
+    }
+
+    #[test]
+    fn chunks_shrink_with_the_cache_and_hold_its_blocks() {
+        let chunk_bytes = |memory_bytes: u64, block_bytes: u64| {
+            let asked = Options { memory_bytes, block_bytes, ..Options::default() };
+            self::budget(asked).0.plan().chunk_bytes
+        };
+        assert_eq!(chunk_bytes(1024 * MIB, 16 << 10), Some(2 << 20));
+        assert_eq!(chunk_bytes(64 * MIB, 16 << 10), Some(1 << 20));
+        assert_eq!(chunk_bytes(16 * MIB, 16 << 10), Some(256 << 10), "the least ceiling has chunks, too");
+        assert_eq!(chunk_bytes(16 * MIB, 64 << 10), None, "few blocks would fit in a chunk");
+        assert_eq!(
+            chunk_bytes(1024 * MIB, 1 << 20),
+            Some(2 << 20),
+            "large blocks lie on the heap, indexes do not"
+        );
     }
 }

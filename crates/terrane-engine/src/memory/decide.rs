@@ -25,7 +25,8 @@
 //!    by then. But what is evicted is free only when no reader is in the middle of a look, and a reader
 //!    without a processor may stay there for long.
 //! 4. *Trim* ([`trim`]): an allocator keeps what was freed. When the cache has given up one part in
-//!    [`TRIM_SHARE`] of the ceiling since the last trim, the background returns freed memory to the system.
+//!    [`TRIM_SHARE`] of the ceiling since the last trim, or a job has ended, the background returns freed
+//!    memory to the system: glibc keeps up to some megabytes of a job's buffers for each thread.
 //!
 //! Invariant: what the parts get is at most the ceiling.
 
@@ -88,6 +89,8 @@ pub(super) struct State {
     calm: Duration,
     /// The most that the cache held since the last trim.
     cache_peak: u64,
+    /// Whether a job has ended since the last trim.
+    job_ended: bool,
 }
 
 impl Default for State {
@@ -102,6 +105,7 @@ impl Default for State {
             loads: 0,
             calm: Duration::ZERO,
             cache_peak: 0,
+            job_ended: false,
         }
     }
 }
@@ -176,6 +180,7 @@ pub(super) fn decide(inputs: &Inputs) -> Shares {
         0 => before.jobs_rest + inputs.elapsed,
         _ => Duration::ZERO,
     };
+    state.job_ended |= inputs.jobs < before.jobs_running;
     state.jobs_running = inputs.jobs;
     if plan.adaptive {
         state.lease = lease(inputs, &state);
@@ -254,9 +259,10 @@ fn trim(inputs: &Inputs, state: &mut State) -> bool {
         return false;
     }
     let least = (inputs.plan.ceiling_bytes / TRIM_SHARE).max(TRIM_BYTES_MIN);
-    let trims = state.cache_peak.saturating_sub(inputs.cache) >= least;
+    let trims = state.job_ended || state.cache_peak.saturating_sub(inputs.cache) >= least;
     if trims {
         state.cache_peak = inputs.cache;
+        state.job_ended = false;
     }
     trims
 }

@@ -50,9 +50,15 @@ const JOB_SHARE: u64 = 8;
 /// One part in this many of it is lent to the cache while no job runs: the rest is also for iterators.
 const LENT_SHARE: u64 = 2;
 
-/// A cache of fewer huge pages than these would lose too much to the last one of them: its objects lie on the
-/// heap.
+/// A cache of fewer chunks than these would lose too much to the last one of them.
 const CHUNKS_MIN: u64 = 20;
+
+/// Least bytes of a chunk of the cache. Where the cache has no room for [`CHUNKS_MIN`] of them, or of what
+/// its blocks need, its objects lie on the heap.
+const CHUNK_BYTES_MIN: u64 = 256 << 10;
+
+/// A chunk has at least so many blocks: what is larger than an eighth of one lies on the heap.
+const CHUNK_BLOCKS_MIN: u64 = 16;
 
 /// Least slack for indexes: each writing thread may take a chunk of 2 MiB from one look at memory to the
 /// next.
@@ -297,9 +303,21 @@ fn cache_bytes(options: &Options) -> u64 {
     options.memory_bytes - options.write_memory_bytes - options.memory_bytes / JOB_SHARE
 }
 
-/// Whether the cache has enough of its own for chunks of huge pages.
-pub(crate) fn has_arena(options: &Options) -> bool {
-    options.block_memory == BlockMemory::Arena && cache_bytes(options) >= CHUNKS_MIN * HUGE_PAGE_BYTES as u64
+/// Whether the cache has enough of its own for chunks of so many bytes.
+pub(crate) fn has_room_for_chunks(options: &Options, chunk_bytes: u64) -> bool {
+    cache_bytes(options) >= CHUNKS_MIN * chunk_bytes
+}
+
+/// The bytes of a chunk of the cache: those of a huge page, or the largest power of two below it of which the
+/// cache has enough. `None`: its objects lie on the heap.
+fn chunk_bytes(options: &Options) -> Option<u64> {
+    let huge = HUGE_PAGE_BYTES as u64;
+    let least = options.block_bytes.saturating_mul(CHUNK_BLOCKS_MIN).next_power_of_two();
+    let mut sizes = std::iter::successors(Some(huge), |bytes| Some(bytes / 2));
+    sizes
+        .find(|bytes| has_room_for_chunks(options, *bytes))
+        .filter(|bytes| *bytes >= least.clamp(CHUNK_BYTES_MIN, huge))
+        .filter(|_| options.block_memory == BlockMemory::Arena)
 }
 
 impl MemoryPlan {
@@ -314,7 +332,7 @@ impl MemoryPlan {
         MemoryPlan {
             ceiling_bytes: options.memory_bytes,
             job_bytes,
-            chunk_bytes: has_arena(options).then_some(HUGE_PAGE_BYTES),
+            chunk_bytes: chunk_bytes(options).map(|bytes| bytes as usize),
             write_bytes,
             cache_bytes,
             lent_bytes: job_bytes / LENT_SHARE,

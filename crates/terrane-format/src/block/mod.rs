@@ -94,7 +94,7 @@ impl Block {
         Ok(Block::decode_with_summary(bytes)?.0)
     }
 
-    pub(crate) fn decode_with_summary(mut bytes: Vec<u8>) -> Result<(Block, Summary)> {
+    pub(crate) fn decode_with_summary(bytes: Vec<u8>) -> Result<(Block, Summary)> {
         let (layout, entry_count, summary) = match bytes.last() {
             Some(&ENCODING_PLAIN) => {
                 let (plain, entry_count, summary) = plain::Plain::decode(&bytes)?;
@@ -106,8 +106,13 @@ impl Block {
             }
             last => return Err(unknown_encoding(last)),
         };
-        bytes.shrink_to_fit();
         Ok((Block { layout, bytes, entry_count, collation: Collation::BYTES }, summary))
+    }
+
+    /// The buffer of the block's bytes, for another block.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// The same block, with the key order of its table.

@@ -104,21 +104,29 @@ impl IndexRow<'_> {
     /// # Errors
     /// `Corrupt` if the bytes are not that block; `Invalid` if this build cannot read its compression.
     pub fn open_block(&self, stored: Vec<u8>) -> Result<Block> {
+        self.open_block_reusing(stored, &mut Vec::new())
+    }
+
+    /// As [`IndexRow::open_block`]; a compressed block is decompressed into `spare`, which is `stored` then.
+    ///
+    /// # Errors
+    /// As [`IndexRow::open_block`].
+    pub fn open_block_reusing(&self, stored: Vec<u8>, spare: &mut Vec<u8>) -> Result<Block> {
         self.check_stored(&stored)?;
-        let raw = codec::decode_owned(self.compression, stored, self.raw_len as usize)?;
+        let raw = codec::decode_reusing(self.compression, stored, self.raw_len as usize, spare)?;
         let (block, found) = Block::decode_with_summary(raw)?;
         self.check_summary(&found)?;
         Ok(block)
     }
 
-    /// [`IndexRow::open_block`] for an extent that is numbered as a whole: gives every entry of the block the
-    /// row's number.
+    /// [`IndexRow::open_block_reusing`] for an extent that is numbered as a whole: gives every entry of the
+    /// block the row's number.
     ///
     /// # Errors
     /// As [`IndexRow::open_block`], and `Corrupt` if an entry has another number than [`UNNUMBERED_SEQ`].
-    pub fn open_numbered_block(&self, stored: Vec<u8>) -> Result<Block> {
+    pub fn open_numbered_block(&self, stored: Vec<u8>, spare: &mut Vec<u8>) -> Result<Block> {
         let written = IndexRow { seq_min: UNNUMBERED_SEQ, seq_max: UNNUMBERED_SEQ, ..*self };
-        let mut block = written.open_block(stored)?;
+        let mut block = written.open_block_reusing(stored, spare)?;
         if !terrane_base::planted!(ForgetNumber) {
             block.raise_numbers(self.seq_min.0.saturating_sub(UNNUMBERED_SEQ.0));
         }

@@ -26,7 +26,11 @@ proptest! {
                 let stored = &out[6..];
                 prop_assert!(used == Compression::None || stored.len() <= raw.len() - raw.len() / 8);
                 prop_assert_eq!(&codec::decode(used, stored, raw.len()).unwrap(), raw);
-                prop_assert_eq!(&codec::decode_owned(used, stored.to_vec(), raw.len()).unwrap(), raw);
+                // A spare buffer that is too long, and has bytes of another block.
+                let mut spare = vec![0xab; raw.len() + 7];
+                let owned = codec::decode_reusing(used, stored.to_vec(), raw.len(), &mut spare).unwrap();
+                prop_assert_eq!(&owned, raw);
+                prop_assert_eq!(used == Compression::None || spare == stored, true, "the spare is what was stored");
                 prop_assert_eq!(codec::decode(used, stored, raw.len() + 1).unwrap_err().kind(), Kind::Corrupt);
             }
         }

@@ -28,6 +28,7 @@ pub(crate) mod memory;
 mod object;
 mod room;
 mod shard;
+pub(crate) mod windows;
 
 use std::fmt;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ use terrane_base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use self::arena::Arena;
 use self::room::COLLECT_TURNS;
 use self::shard::Shard;
+use self::windows::WindowBudget;
 use crate::swip::{self, Epoch};
 
 pub(crate) use self::memory::ObjectRef;
@@ -63,6 +65,8 @@ pub struct Cache {
     /// The memory of objects; `None`: each has a heap allocation.
     arena: Option<Arena>,
     kinds: [KindCounters; ObjectKind::ALL.len()],
+    /// Memory of the scans that use this cache, beside it.
+    windows: WindowBudget,
 }
 
 #[derive(Debug, Default)]
@@ -128,6 +132,7 @@ impl Cache {
             hand: AtomicUsize::new(0),
             arena: chunk_bytes.map(Arena::new),
             kinds: Default::default(),
+            windows: WindowBudget::default(),
         })
     }
 

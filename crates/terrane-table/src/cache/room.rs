@@ -119,8 +119,16 @@ impl Cache {
         if self.live.load(Ordering::Relaxed) <= goal {
             return;
         }
-        // In steps: after a large reduction of the limit the first reader must not wait for all of it.
-        self.evict_to(goal.max(self.kept().saturating_sub(need + MISS_STEP_BYTES)));
+        let kept = self.kept();
+        // If it is not over the goal, what was evicted already is free two epochs later.
+        if kept > goal {
+            // In steps: after a large reduction of the limit the first reader must not wait for all of it.
+            // And several at once, for the next misses: what is evicted together takes one bag of the
+            // collector, 2 KiB, and with many readers the epoch stands still while any of them waits for a
+            // processor.
+            let batch = (limit / SLACK_SHARE / 2).min(MISS_STEP_BYTES);
+            self.evict_to(goal.saturating_sub(batch).max(kept.saturating_sub(need + MISS_STEP_BYTES)));
+        }
         // A new epoch each time, because our own must not block the collector.
         swip::enter().collect();
     }

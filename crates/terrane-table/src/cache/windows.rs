@@ -1,0 +1,85 @@
+//! Memory of all windows of read-ahead that use one cache: a scan gets longer windows only while there is
+//! room.
+//!
+//! Windows are not part of the cache, because a scan reads each once. Without a bound, sixteen scans over
+//! four levels with the largest windows could hold 96 MiB beside a cache of 64 MiB. The room is one part in
+//! [`CACHE_SHARE`] of the cache's limit.
+//!
+//! Invariant: `used` is the sum of the bytes of all shares, so it is 0 when no scan lives.
+
+use std::sync::Arc;
+
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
+
+use super::Cache;
+
+/// Windows have one part in this many of the cache's limit.
+const CACHE_SHARE: u64 = 8;
+
+/// Room that even a cache without memory has: short windows of several scans.
+const BYTES_MIN: u64 = 2 << 20;
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(super) struct WindowBudget {
+    used: AtomicU64,
+}
+
+/// What one scan of one sorted run has of the budget of its cache.
+#[derive(Debug, Default)]
+pub(crate) struct WindowShare {
+    bytes: u64,
+    /// Where they were taken; `None`: nowhere yet.
+    cache: Option<Arc<Cache>>,
+}
+
+impl WindowShare {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Makes the share at least `bytes` long if there is room. Returns true if it is.
+    pub(crate) fn grow(&mut self, cache: &Arc<Cache>, bytes: u64) -> bool {
+        let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else { return true };
+        let cache = self.cache.get_or_insert_with(|| cache.clone());
+        let limit = (cache.limit_bytes() / CACHE_SHARE).max(BYTES_MIN);
+        let fit = |used: u64| used.checked_add(more).filter(|used| *used <= limit);
+        let used = &cache.windows.used;
+        if used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fit).is_err() {
+            return false;
+        }
+        self.bytes = bytes;
+        true
+    }
+}
+
+impl Drop for WindowShare {
+    fn drop(&mut self) {
+        if let Some(cache) = &self.cache {
+            let used = cache.windows.used.fetch_sub(self.bytes, Ordering::Relaxed);
+            assert!(used >= self.bytes, "{} bytes of windows are given back of {used}", self.bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_bounded_together_and_come_back() {
+        let cache = Cache::new(32 << 20);
+        let (mut first, mut second) = (WindowShare::default(), WindowShare::default());
+        assert!(first.grow(&cache, 3 << 20) && second.grow(&cache, 1 << 20));
+        assert!(!second.grow(&cache, (1 << 20) + 1), "an eighth of the cache is in use");
+        assert_eq!(second.bytes(), 1 << 20);
+        assert!(first.grow(&cache, 1 << 20), "a share does not become shorter");
+        assert_eq!(first.bytes(), 3 << 20);
+        drop(first);
+        assert!(second.grow(&cache, 4 << 20));
+        drop(second);
+        assert_eq!(cache.windows.used.load(Ordering::Relaxed), 0);
+        let mut least = WindowShare::default();
+        assert!(least.grow(&Cache::new(0), BYTES_MIN), "a cache without memory has room for short windows");
+    }
+}
