@@ -17,7 +17,11 @@ use super::Cache;
 const CACHE_SHARE: u64 = 8;
 
 /// Room that even a cache without memory has: short windows of several scans.
-const BYTES_MIN: u64 = 2 << 20;
+const BYTES_MIN: u64 = 4 << 20;
+
+/// Shares for which there is room in any case: a scan of many sorted runs has windows for all of them, not
+/// the longest ones for the first and none for the others.
+const SHARES_MIN: u64 = 8;
 
 /// See the [module](self).
 #[derive(Debug, Default)]
@@ -43,6 +47,9 @@ impl WindowShare {
         let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else { return true };
         let cache = self.cache.get_or_insert_with(|| cache.clone());
         let limit = (cache.limit_bytes() / CACHE_SHARE).max(BYTES_MIN);
+        if bytes > limit / SHARES_MIN {
+            return false;
+        }
         let fit = |used: u64| used.checked_add(more).filter(|used| *used <= limit);
         let used = &cache.windows.used;
         if used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fit).is_err() {
@@ -67,19 +74,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_bounded_together_and_come_back() {
+    fn shares_are_bounded_one_by_one_and_together_and_come_back() {
         let cache = Cache::new(32 << 20);
-        let (mut first, mut second) = (WindowShare::default(), WindowShare::default());
-        assert!(first.grow(&cache, 3 << 20) && second.grow(&cache, 1 << 20));
-        assert!(!second.grow(&cache, (1 << 20) + 1), "an eighth of the cache is in use");
-        assert_eq!(second.bytes(), 1 << 20);
-        assert!(first.grow(&cache, 1 << 20), "a share does not become shorter");
-        assert_eq!(first.bytes(), 3 << 20);
-        drop(first);
-        assert!(second.grow(&cache, 4 << 20));
-        drop(second);
+        let (all, most) = ((32 << 20) / CACHE_SHARE, (32 << 20) / CACHE_SHARE / SHARES_MIN);
+        let mut shares: Vec<_> = (0..SHARES_MIN).map(|_| WindowShare::default()).collect();
+        for share in &mut shares {
+            assert!(share.grow(&cache, most / 2) && share.grow(&cache, most));
+            assert!(!share.grow(&cache, most + 1), "the others need room, too");
+            assert!(share.grow(&cache, 1), "a share does not become shorter");
+            assert_eq!(share.bytes(), most);
+        }
+        assert_eq!(cache.windows.used.load(Ordering::Relaxed), all);
+        let mut late = WindowShare::default();
+        assert!(!late.grow(&cache, 1), "an eighth of the cache is in use");
+        shares.pop();
+        assert!(late.grow(&cache, most));
+        drop((shares, late));
         assert_eq!(cache.windows.used.load(Ordering::Relaxed), 0);
         let mut least = WindowShare::default();
-        assert!(least.grow(&Cache::new(0), BYTES_MIN), "a cache without memory has room for short windows");
+        assert!(
+            least.grow(&Cache::new(0), BYTES_MIN / SHARES_MIN),
+            "a cache without memory has room for short windows"
+        );
     }
 }

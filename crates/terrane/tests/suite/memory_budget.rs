@@ -95,7 +95,10 @@ fn a_changed_ceiling_holds_with_chunks_of_huge_pages() {
     }
     // Were it on the heap, this would be enough for it.
     let error = db.set_memory_bytes(48 * MIB).unwrap_err();
-    assert!(error.kind() == Kind::Invalid && error.to_string().contains("chunks of huge pages"), "{error}");
+    assert!(
+        error.kind() == Kind::Invalid && error.to_string().contains("chunks of 2097152 bytes"),
+        "{error}"
+    );
     db.set_memory_bytes(512 * MIB).unwrap();
     read_all(&db, 2);
     db.close().unwrap();
