@@ -13,12 +13,14 @@ mod kinds;
 mod search;
 mod stored;
 mod tables;
+mod value_compression;
 
 pub use experiments::Experiments;
 pub use kinds::{AdaptiveShape, Compression, IoUring, JournalMode};
 pub use search::{BlockEncoding, BlockMemory, SearchKernel};
 pub use stored::AsStored;
 pub use tables::{ExtractorName, OperatorName, OrderName, TimeToLive};
+pub use value_compression::ValueCompression;
 
 use crate::{Error, Result};
 
@@ -107,6 +109,12 @@ options! {
         "Compact tables automatically; if off, memtables become overflow runs that stay until a caller requests a compaction.";
     space_amplification_max_percent: u64 = 0, "0 (no limit) or 110 to 1000", |v| *v == 0 || (110..=1000).contains(v),
         "Merge levels before they are full if a table's stored bytes exceed this percentage of the live bytes of its largest level.";
+    value_separation_bytes: u64 = 0, "0 (off) or 32 to 67108864", |v| *v == 0 || (32..=64 * MIB).contains(v),
+        "Write values of at least this many bytes to value tables when they are flushed; levels have pointers to them.";
+    value_space_max_percent: u64 = 125, "0 (no limit) or 105 to 1000", |v| *v == 0 || (105..=1000).contains(v),
+        "Collect dead values when the value tables of a table take more than this percentage of their live part.";
+    value_compression: ValueCompression = ValueCompression::AsTable, "table (as compression and compression_last say), none, lz4, zstd, or zstd:LEVEL from 1 to 22", |v| v.is_possible(),
+        "Compression of value tables, block by block; a large value is a block of its own.";
     background_threads: u64 = 0, "0 (derived: the processors, from 2 to 8) to 64", |v| *v <= 64,
         "Threads for flush and compaction; of two or more, one is reserved for flushes under heavy writes.";
     io_bytes_per_second: u64 = 0, "0 (no limit) or at least 1 MiB", |v| *v == 0 || *v >= MIB,

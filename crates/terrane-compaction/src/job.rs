@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use terrane_base::options::{BlockEncoding, Compression};
+use terrane_base::options::{BlockEncoding, Compression, ValueCompression};
 use terrane_base::{Collation, ExtentId, SeqNo, TableId, ValueTableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::{EditOp, Place};
@@ -97,6 +97,8 @@ pub struct OutputSettings {
     pub filter_bits_per_key: u32,
     /// Compression of blocks.
     pub compression: Compression,
+    /// Compression of value tables.
+    pub value_compression: ValueCompression,
     /// Values of at least this many bytes go into value tables; `u64::MAX`: none does.
     pub separate_from: u64,
 }
@@ -110,6 +112,7 @@ impl OutputSettings {
             block_encoding: limits.block_encoding,
             filter_bits_per_key: limits.filter_bits_per_key as u32,
             compression: if is_last { limits.compression_last } else { limits.compression },
+            value_compression: limits.value_compression,
             separate_from: limits.separate_from,
         }
     }

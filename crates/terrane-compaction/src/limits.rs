@@ -1,6 +1,6 @@
 //! Limits of a table's shape and of a job's size.
 
-use terrane_base::options::{BlockEncoding, Compression, Options};
+use terrane_base::options::{BlockEncoding, Compression, Options, ValueCompression};
 use terrane_format::manifest::edit::LEVEL_MAX;
 use terrane_storage::SLOT_BYTES;
 
@@ -46,6 +46,8 @@ pub struct Limits {
     pub compression: Compression,
     /// Compression of outputs in the last level.
     pub compression_last: Compression,
+    /// Compression of value tables.
+    pub value_compression: ValueCompression,
     /// Values of at least this many bytes go into value tables; `u64::MAX`: none does.
     pub separate_from: u64,
     /// A value table with more dead entries per thousand is written anew by jobs that meet it.
@@ -54,7 +56,8 @@ pub struct Limits {
     pub value_groups_max: usize,
     /// True if values move only when their keys come to one of the last two levels.
     pub lazy_values: bool,
-    /// Stored bytes of value tables per thousand live ones above which a job of its own collects.
+    /// Stored bytes of value tables per thousand live ones above which a job of its own collects; 0 means no
+    /// limit.
     pub value_space_permille: u64,
 }
 
@@ -87,14 +90,22 @@ impl Limits {
             filter_bits_per_key: options.filter_bits_per_key,
             compression: options.compression,
             compression_last: options.compression_last,
-            separate_from: match options.experiments.value_separation_bytes {
+            value_compression: options.value_compression,
+            separate_from: match options.value_separation_bytes {
                 0 => u64::MAX,
                 bytes => bytes,
             },
             value_garbage_permille: options.experiments.value_garbage_permille,
             value_groups_max: options.experiments.value_groups_max as usize,
             lazy_values: options.experiments.lazy_value_merge,
-            value_space_permille: options.experiments.value_space_max_percent.saturating_mul(10),
+            value_space_permille: value_space_permille(options),
         }
     }
+}
+
+/// The limit of value tables: the limit of all space holds for them, too, if it is lower.
+fn value_space_permille(options: &Options) -> u64 {
+    let limits = [options.value_space_max_percent, options.space_amplification_max_percent];
+    let percent = limits.into_iter().filter(|percent| *percent > 0).min().unwrap_or(0);
+    percent.saturating_mul(10)
 }

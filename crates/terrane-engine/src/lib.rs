@@ -72,6 +72,7 @@ pub use table::Table;
 pub use table::catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
 pub use table::semantics::TableSemantics;
 pub use table::settings::{TABLE_OPTIONS, check_table_option};
+pub use table::values_shape::ValuesShape;
 pub use terrane_compaction::CancelCause;
 pub use terrane_format::metrics_page::{
     MetricsPage, PageHistogram, PageJob, PageLevel, PageMetric, PageReader, PageTable,

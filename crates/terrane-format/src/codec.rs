@@ -31,15 +31,27 @@ impl Encoder {
     /// # Errors
     /// `Invalid` if this build cannot write `compression`; the message names the cargo feature.
     pub fn new(compression: Compression) -> Result<Self> {
+        Encoder::at_level(compression, None)
+    }
+
+    /// As [`Encoder::new`], with Zstandard at a level from 1 to 22; `None` for its default. Readers need not
+    /// know the level.
+    ///
+    /// # Errors
+    /// As there.
+    #[cfg_attr(not(feature = "zstd"), expect(unused_variables, reason = "only Zstandard has levels"))]
+    pub fn at_level(compression: Compression, zstd_level: Option<u8>) -> Result<Self> {
         #[cfg(not(feature = "zstd"))]
         if compression == Compression::Zstd {
             return Err(zstd_missing());
         }
+        #[cfg(feature = "zstd")]
+        let zstd_level = zstd_level.map_or(ZSTD_LEVEL, i32::from);
         Ok(Encoder {
             compression,
             scratch: Vec::new(),
             #[cfg(feature = "zstd")]
-            zstd: if compression == Compression::Zstd { Some(ZstdCompressor::new()?) } else { None },
+            zstd: if compression == Compression::Zstd { Some(ZstdCompressor::new(zstd_level)?) } else { None },
         })
     }
 
@@ -172,8 +184,8 @@ struct ZstdCompressor(zstd::bulk::Compressor<'static>);
 
 #[cfg(feature = "zstd")]
 impl ZstdCompressor {
-    fn new() -> Result<Self> {
-        zstd::bulk::Compressor::new(ZSTD_LEVEL).map(ZstdCompressor).map_err(zstd_refuses)
+    fn new(level: i32) -> Result<Self> {
+        zstd::bulk::Compressor::new(level).map(ZstdCompressor).map_err(zstd_refuses)
     }
 }
 

@@ -83,6 +83,8 @@ pub struct Totals {
     pub range_deletes: u64,
     /// Entries that expire.
     pub expiring: u64,
+    /// Bytes of the separated values that entries point to.
+    pub separated_bytes: u64,
 }
 
 impl Totals {
@@ -98,6 +100,7 @@ impl Totals {
             deletes: meta.deletes,
             range_deletes: meta.range_deletes.as_ref().map_or(0, |section| u64::from(section.fragments)),
             expiring: meta.expiry.map_or(0, |expiry| expiry.entries),
+            separated_bytes: meta.references().iter().fold(0, |sum, it| sum.wrapping_add(it.bytes)),
         }
     }
 
@@ -124,6 +127,7 @@ impl Totals {
             deletes: with(self.deletes, other.deletes),
             range_deletes: with(self.range_deletes, other.range_deletes),
             expiring: with(self.expiring, other.expiring),
+            separated_bytes: with(self.separated_bytes, other.separated_bytes),
         }
     }
 }

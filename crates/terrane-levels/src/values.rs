@@ -48,8 +48,7 @@ impl<E: HasMeta> ValueTable<E> {
     pub fn live_stored_bytes(&self) -> u64 {
         let meta = self.extent.meta();
         let entries = meta.entries.max(1);
-        let share = u128::from(meta.bytes) * u128::from(self.live_entries.min(entries)) / u128::from(entries);
-        share as u64
+        share(u64::from(meta.bytes), self.live_entries.min(entries), entries)
     }
 }
 
@@ -163,6 +162,19 @@ impl<E: HasMeta> ValueTables<E> {
     #[must_use]
     pub fn live_entries(&self) -> u64 {
         self.live_entries
+    }
+
+    /// The share of the stored bytes that live values need, in bytes, by the number of entries.
+    #[must_use]
+    pub fn live_stored_bytes(&self) -> u64 {
+        let entries = self.totals.entries.max(1);
+        share(self.totals.bytes, self.live_entries.min(entries), entries)
+    }
+
+    /// About the stored bytes that values of so many bytes take, by the mean over all live ones.
+    #[must_use]
+    pub fn stored_bytes_of(&self, value_bytes: u64) -> u64 {
+        share(self.live_stored_bytes(), value_bytes, self.live_bytes)
     }
 
     /// Adds a value table without live entries.
@@ -305,6 +317,12 @@ impl<E: HasMeta> PartialEq for ValueTables<E> {
         };
         self.len() == other.len() && self.iter().zip(other.iter()).all(same)
     }
+}
+
+/// `bytes * of / whole`; 0 if `whole` is 0.
+fn share(bytes: u64, of: u64, whole: u64) -> u64 {
+    let share = (u128::from(bytes) * u128::from(of)).checked_div(u128::from(whole)).unwrap_or(0);
+    u64::try_from(share).unwrap_or(u64::MAX)
 }
 
 fn plus(sum: (u64, u64), reference: &Reference) -> Result<(u64, u64)> {

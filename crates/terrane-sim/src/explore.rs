@@ -156,7 +156,7 @@ impl Explorer {
         ];
         let mut options = options.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec();
         let from = number % 2 * 32;
-        options.push(("experiments.value_separation_bytes".to_owned(), from.to_string()));
+        options.push(("value_separation_bytes".to_owned(), from.to_string()));
         options.push(crate::operand_ops::operator());
         (names.join(", "), Script { seed: number, options, ops })
     }

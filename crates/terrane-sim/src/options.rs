@@ -101,14 +101,16 @@ fn random_block_memory(numbers: &mut Rng) -> (String, String) {
 fn random_separation(numbers: &mut Rng, options: &mut Vec<(String, String)>) {
     let from = *numbers.pick(&[0, 0, 0, 32, 50, 250]);
     for (name, value) in [
-        ("experiments.value_separation_bytes", from),
-        ("experiments.value_space_max_percent", *numbers.pick(&[0, 105, 125])),
+        ("value_separation_bytes", from),
+        ("value_space_max_percent", *numbers.pick(&[0, 105, 125])),
         ("experiments.value_groups_max", *numbers.pick(&[1, 2, 10])),
         ("experiments.value_garbage_permille", *numbers.pick(&[1, 300, 1000])),
     ] {
         options.push((name.to_owned(), value.to_string()));
     }
     options.push(("experiments.lazy_value_merge".to_owned(), numbers.one_in(2).to_string()));
+    let compression = *numbers.pick(&["table", "table", "none", "lz4"]);
+    options.push(("value_compression".to_owned(), compression.to_owned()));
 }
 
 /// Limits that no history reaches, and logs that some operations do.
@@ -131,9 +133,9 @@ pub(crate) fn without_journal(options: &mut Vec<(String, String)>) {
 
 /// Options that a table has for itself, at random.
 pub(crate) fn random_table_options(numbers: &mut Rng) -> Vec<(String, String)> {
-    let all = random_options(numbers).into_iter();
-    let own = all.filter(|(name, _)| TABLE_OPTIONS.contains(&&**name) && numbers.one_in(2));
-    let mut own: Vec<_> = own.collect();
+    let all = random_options(numbers).into_iter().filter(|(name, _)| TABLE_OPTIONS.contains(&&**name));
+    let (of_values, mut own): (Vec<_>, Vec<_>) = all.partition(|(name, _)| name.starts_with("value_"));
+    own.retain(|_| numbers.one_in(2));
     if numbers.one_in(3) {
         own.push(order::draw_encoded(numbers));
     } else if numbers.one_in(2) {
@@ -142,5 +144,7 @@ pub(crate) fn random_table_options(numbers: &mut Rng) -> Vec<(String, String)> {
         // Beside a database whose own tables have another one.
         own.push(order::option(Order::Bytes));
     }
+    // Behind all others: options that were added later do not change the numbers before them.
+    own.extend(of_values.into_iter().filter(|_| numbers.one_in(2)));
     own
 }

@@ -110,7 +110,7 @@ impl ExtentWriter {
         Ok(ExtentWriter {
             settings,
             collation: Collation::BYTES,
-            encoder: Encoder::new(settings.compression)?,
+            encoder: Encoder::at_level(settings.compression, settings.zstd_level)?,
             block: BlockBuilder::new(settings.block_encoding),
             bytes: Vec::with_capacity(SLOT_BYTES),
             index: IndexBuilder::new(),

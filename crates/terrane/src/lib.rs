@@ -159,7 +159,7 @@ pub use terrane_base::merge_operator::{MergeOperator, MergeOperators, OperatorSo
 pub use terrane_base::metrics::{Histogram, HistogramSnapshot, Metric, MetricKind, MetricScope};
 pub use terrane_base::options::{
     AsStored, Compression, Experiments, ExtractorName, IoUring, JournalMode, OperatorName, OptionInfo,
-    Options, OrderName, TimeToLive,
+    Options, OrderName, TimeToLive, ValueCompression,
 };
 pub use terrane_base::prefix_extractor::{PrefixExtractor, PrefixExtractors};
 pub use terrane_base::{
@@ -178,7 +178,7 @@ pub use terrane_engine::{
     PageReader, PageTable, PageWriterState, Progress, RangeEstimate, ReaderKind, RepairReport,
     ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable, Sample, SegmentEntry, Shape,
     SharedMetrics, StallBegan, StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics,
-    TableStats, TransactionOptions, Values, WorkFailed, metrics,
+    TableStats, TransactionOptions, Values, ValuesShape, WorkFailed, metrics,
 };
 pub use transaction::{BareTransaction, BatchIter, IndexedBatch, LockMark, Transaction, TransactionIter};
 pub use value::Value;

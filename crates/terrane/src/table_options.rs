@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use terrane_base::Result;
-use terrane_base::options::{Compression, Setting, TimeToLive};
+use terrane_base::options::{Compression, Setting, TimeToLive, ValueCompression};
 
 /// Options of one table, which override those of the database: at its creation
 /// ([`Db::create_table`](crate::Db::create_table)), or of an open table
@@ -121,4 +121,12 @@ typed! {
     /// Percentage of the live bytes of the largest level that all stored bytes may reach before levels are
     /// merged early; 0 for no limit.
     space_amplification_max_percent(percent: u64) = percent.show(), "150";
+    /// Bytes from which on values are written to value tables, apart from the levels, when they are flushed;
+    /// 0 for none.
+    value_separation_bytes(bytes: u64) = bytes.show(), "1024";
+    /// Percentage of their live part that the value tables may take before dead values are collected; 0 for
+    /// no limit.
+    value_space_max_percent(percent: u64) = percent.show(), "150";
+    /// Compression of the value tables.
+    value_compression(compression: ValueCompression) = compression.show(), "terrane::ValueCompression::ZstdLevel(9)";
 }

@@ -51,10 +51,6 @@ options! {
         "Under heavy writes, collect overflow runs until they are due instead of merging each into level 1.";
     merge_through: bool = true, "true, false", |_| true,
         "Under heavy writes, let level 1 grow to twice its size, then merge it with overflow runs and level 2 at once.";
-    value_separation_bytes: u64 = 0, "0 (off) or 32 to 67108864", |v| *v == 0 || (32..=64 << 20).contains(v),
-        "Write values of at least this many bytes to value tables when they are flushed; levels have pointers to them.";
-    value_space_max_percent: u64 = 125, "0 (no limit) or 105 to 1000", |v| *v == 0 || (105..=1000).contains(v),
-        "Collect dead values when the value tables of a table take more than this percentage of their live part.";
     lazy_value_merge: bool = true, "true, false", |_| true,
         "Move separated values only when their keys come to one of the last two levels.";
     value_groups_max: u64 = 10, "1 to 100000", |v| (1..=100_000).contains(v),

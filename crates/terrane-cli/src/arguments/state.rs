@@ -20,7 +20,7 @@ pub struct Tables {
     /// Remove this table and everything in it
     #[arg(long, value_name = "TABLE")]
     pub drop: Option<String>,
-    /// Show versions, bytes and options of each table
+    /// Show versions, bytes, value tables and options of each table
     #[arg(long, conflicts_with_all = ["create", "drop"])]
     pub long: bool,
     /// Show them again each second, also beside a process that writes, until a signal
@@ -50,8 +50,11 @@ pub struct Stats {
     #[arg(long, conflicts_with = "prometheus")]
     pub json: bool,
     /// The text format of Prometheus, version 0.0.4
-    #[arg(long)]
+    #[arg(long, conflicts_with = "table")]
     pub prometheus: bool,
+    /// Only the metrics of this table
+    #[arg(long)]
+    pub table: Option<String>,
     /// Show it again each second, also beside a process that writes, until a signal
     #[arg(long)]
     pub follow: bool,

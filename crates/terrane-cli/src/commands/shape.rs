@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use terrane::{Db, LevelShape, TableShape};
+use terrane::{Db, LevelShape, TableShape, ValuesShape};
 
 use super::follow;
+use super::tables::share;
 use crate::arguments::{Engine, Shape};
 use crate::exit::Failure;
 use crate::text::{count, size};
@@ -89,7 +90,20 @@ fn parts(table: &TableShape) -> Vec<Part> {
     for (index, level) in table.levels.iter().enumerate().take(deepest) {
         parts.push(level_part(format!("level {}", index + 1), level));
     }
+    if table.values.tables > 0 {
+        parts.push(part("values", table.values.entries, table.values.bytes, values_text(&table.values)));
+    }
     parts
+}
+
+/// How many value tables there are, how much of them is dead, and their space against its ceiling.
+fn values_text(values: &ValuesShape) -> String {
+    let (tables, dead, space) = (count(values.tables), share(values.dead_permille()), values.space_permille());
+    let ceiling = match values.space_permille_max {
+        0 => String::new(),
+        most => format!(" of at most {}", share(most)),
+    };
+    format!("{tables} value tables, {dead} dead, space {}{ceiling}", share(space))
 }
 
 fn level_part(name: String, level: &LevelShape) -> Part {

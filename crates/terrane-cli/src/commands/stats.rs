@@ -18,6 +18,15 @@ pub(super) fn show(db: &Db, command: &Stats, out: &mut dyn Write) -> Result<(), 
     if command.prometheus {
         return Ok(out.write_all(statistics.to_prometheus().as_bytes())?);
     }
+    if let Some(name) = &command.table {
+        db.table(name)?;
+        let missing = || terrane::Error::new(terrane::Kind::NotFound, format!("table {name:?} has no metrics"));
+        let table = statistics.table(name).ok_or_else(missing)?;
+        if command.json {
+            return Ok(writeln!(out, "{}", Value::from(json_of(&table.samples)))?);
+        }
+        return table.samples.iter().try_for_each(|sample| Ok(write_row(sample, out)?));
+    }
     if command.json {
         return Ok(writeln!(out, "{}", to_json(&statistics))?);
     }

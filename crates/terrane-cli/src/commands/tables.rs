@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use terrane::{Db, TableOptions, TableShape};
+use terrane::{Db, TableOptions, TableShape, ValuesShape};
 
 use super::store::{Access, close, open};
 use super::{consent, position};
@@ -37,24 +37,32 @@ pub(super) fn run(engine: &Engine, command: &Tables, out: &mut dyn Write) -> Res
     follow::each_second(engine, &command.database, command.follow, out, &mut |db, out| list(db, out))
 }
 
-/// Name, versions, bytes and options of each table.
+/// Name, versions, bytes, value tables and options of each table.
 pub(super) fn list(db: &Db, out: &mut dyn Write) -> Result<(), Failure> {
     let shape = db.shape();
     let names = db.tables();
     let width = names.iter().map(|name| shown(name).chars().count()).max().unwrap_or(0).max("table".len());
-    writeln!(out, "{:<width$}  {:>14}  {:>10}  options", "table", "versions", "bytes")?;
+    writeln!(
+        out,
+        "{:<width$}  {:>14}  {:>10}  {:>10}  {:>6}  options",
+        "table", "versions", "bytes", "values", "dead"
+    )?;
     for name in names {
-        let (entries, bytes) = shape.tables.iter().find(|table| table.name == name).map_or((0, 0), amounts);
+        let table = shape.tables.iter().find(|table| table.name == name);
+        let (entries, bytes) = table.map_or((0, 0), amounts);
+        let values = table.map_or_else(ValuesShape::default, |table| table.values);
         let options = db.table(&name)?.kept_options();
         let mut options: Vec<_> = options.iter().map(|(name, value)| format!("{name}={value}")).collect();
         if name == position::TABLE {
             options.push("(positions of imports)".to_owned());
         }
         let line = format!(
-            "{:<width$}  {:>14}  {:>10}  {}",
+            "{:<width$}  {:>14}  {:>10}  {:>10}  {:>6}  {}",
             shown(&name),
             count(entries),
             size(bytes),
+            if values.tables > 0 { size(values.bytes) } else { "-".to_owned() },
+            if values.tables > 0 { share(values.dead_permille()) } else { "-".to_owned() },
             shown(options.join(" "))
         );
         writeln!(out, "{}", line.trim_end())?;
@@ -62,14 +70,19 @@ pub(super) fn list(db: &Db, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Versions and bytes of a table, in memory and in extents.
+/// A share in percent.
+pub(super) fn share(permille: u64) -> String {
+    format!("{}.{}%", permille / 10, permille % 10)
+}
+
+/// Versions and bytes of a table, in memory and in extents, value tables included.
 fn amounts(table: &TableShape) -> (u64, u64) {
     let levels = || table.runs.iter().chain(&table.levels);
     let entries = table.memtable_entries + table.frozen_entries + table.generation_entries;
     let bytes = table.memtable_bytes + table.frozen_bytes + table.generation_bytes;
     (
         entries + levels().map(|level| level.entries).sum::<u64>(),
-        bytes + levels().map(|level| level.bytes).sum::<u64>(),
+        bytes + levels().map(|level| level.bytes).sum::<u64>() + table.values.bytes,
     )
 }
 

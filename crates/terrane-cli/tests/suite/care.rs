@@ -72,9 +72,9 @@ fn tables_tell_their_sizes_and_options() {
     shell.ok("tables db --create visits --set merge_operator=counter");
     let said = shell.ok("tables db --long");
     let words: Vec<Vec<&str>> = said.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(words[0], ["table", "versions", "bytes", "options"]);
+    assert_eq!(words[0], ["table", "versions", "bytes", "values", "dead", "options"]);
     assert_eq!(words[1][..2], ["default", "1"]);
-    assert_eq!((words[2][0], words[2][1], words[2][4]), ("visits", "0", "merge_operator=counter"));
+    assert_eq!((words[2][0], words[2][1], words[2][6]), ("visits", "0", "merge_operator=counter"));
 }
 
 #[test]

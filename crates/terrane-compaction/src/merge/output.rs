@@ -82,6 +82,7 @@ impl<'a> Output<'a> {
             block_encoding: spec.output.block_encoding,
             filter_bits_per_key: spec.output.filter_bits_per_key,
             compression: spec.output.compression,
+            zstd_level: None,
             value_table: None,
             may_point: spec.points(),
         })?

@@ -206,13 +206,15 @@ impl Drop for Values<'_> {
 }
 
 fn new_writer(spec: &JobSpec) -> Result<ExtentWriter> {
+    let (compression, zstd_level) = spec.output.value_compression.over(spec.output.compression);
     let writer = ExtentWriter::new(WriterSettings {
         table: spec.table,
         block_bytes: spec.output.block_bytes,
         block_encoding: spec.output.block_encoding,
         // A value table is reached by pointers only.
         filter_bits_per_key: 0,
-        compression: spec.output.compression,
+        compression,
+        zstd_level,
         value_table: None,
         may_point: false,
     })?;

@@ -20,6 +20,20 @@ const PERMILLE: u64 = 1000;
 /// Versions that snapshots keep and expired entries count as live, and so does what range deletes hide.
 #[must_use]
 pub fn space_permille(shape: &TableShape<'_>) -> u64 {
+    permille(stored_and_live(shape))
+}
+
+/// As [`space_permille`], value tables and what is live of them included.
+#[must_use]
+pub fn whole_space_permille(shape: &TableShape<'_>) -> u64 {
+    let (stored, live) = stored_and_live(shape);
+    let (values, live_entries) = shape.values.sums();
+    let live_values = part(values.bytes, live_entries.min(values.entries), values.entries);
+    permille((stored.saturating_add(values.bytes), live.saturating_add(live_values)))
+}
+
+/// Stored bytes of levels and runs, and the lower bound of the live ones.
+fn stored_and_live(shape: &TableShape<'_>) -> (u64, u64) {
     let mut stored: u64 = shape.runs.iter().fold(0, |sum, run| sum.saturating_add(run.level.totals().bytes));
     let mut deletes_above: u64 =
         shape.runs.iter().fold(0, |sum, run| sum.saturating_add(run.level.totals().deletes));
@@ -31,6 +45,10 @@ pub fn space_permille(shape: &TableShape<'_>) -> u64 {
         stored = stored.saturating_add(totals.bytes);
         deletes_above = deletes_above.saturating_add(totals.deletes);
     }
+    (stored, live)
+}
+
+fn permille((stored, live): (u64, u64)) -> u64 {
     match (stored, live) {
         (0, _) => 0,
         (_, 0) => u64::MAX,

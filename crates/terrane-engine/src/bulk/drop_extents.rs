@@ -19,7 +19,7 @@ use terrane_base::{Collation, Error, Kind, Result};
 use terrane_compaction::{Claim, ClaimId, JobResult, KeyRange, Removed, Work as JobWork};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::{EditOp, Place};
-use terrane_levels::Metasnapshot;
+use terrane_levels::{Metasnapshot, Totals};
 use terrane_table::Extent;
 
 use crate::background::scheduler::flush_hold::refuse_if_paused;
@@ -34,7 +34,8 @@ use crate::table::Table;
 pub struct DroppedExtents {
     /// Extents.
     pub extents: u64,
-    /// Their stored bytes.
+    /// Their stored bytes, and about those of the separated values that they pointed to. Space of values
+    /// comes back with the last value of a value table, or when dead values are collected.
     pub bytes: u64,
     /// Versions of keys in them.
     pub entries: u64,
@@ -132,6 +133,9 @@ impl Engine {
             work: JobWork::default(),
             next: None,
         };
+        let values = &table.pinned().tree.values;
+        let of_extent = |(_, extent): &(Place, Arc<Extent>)| Totals::of(&extent.meta).separated_bytes;
+        let value_bytes = values.stored_bytes_of(chosen.iter().map(of_extent).fold(0, u64::saturating_add));
         // If the edit were durable before the journal, a loss of power could remove a range delete and keep
         // this edit.
         let seq = self.journal.visible();
@@ -140,6 +144,7 @@ impl Engine {
         self.forget_rows_within(table, chosen.iter().map(|(_, extent)| &extent.meta));
         add(&self.counters.extents_dropped, chosen.len() as u64);
         let mut dropped = DroppedExtents { extents: chosen.len() as u64, ..DroppedExtents::default() };
+        dropped.bytes = value_bytes;
         for (_, extent) in chosen {
             dropped.bytes += u64::from(extent.meta.bytes);
             dropped.entries += extent.meta.entries;

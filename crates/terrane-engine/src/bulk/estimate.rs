@@ -2,6 +2,8 @@
 //!
 //! * Levels and runs: an extent within the range counts by its meta; the extents at the ends of the range, at
 //!   most two in each sorted run, are estimated by their index blocks.
+//! * Separated values: by the references of the same extents, and by what the value tables store for a byte of
+//!   a live value on average.
 //! * Memory: by walks of [`WALK_KEYS`] keys from the ends of the range, inward and outward
 //!   ([`terrane_memtable::Measured`]).
 //!
@@ -9,10 +11,12 @@
 //! compaction drops them. The answer includes a bound of its error.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use terrane_base::Result;
-use terrane_levels::Level;
+use terrane_levels::{Level, Totals, ValueTables};
 use terrane_memtable::{Measured, Memtable};
+use terrane_table::{Extent, Share};
 
 use crate::read::scan::Bounds;
 use crate::shared::Shared;
@@ -53,10 +57,14 @@ impl Estimate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RangeEstimate {
-    /// Bytes: of extents as stored, with their part of index and filter, and of records in memory.
+    /// Bytes: of extents as stored, with their part of index and filter, of separated values as value tables
+    /// store them, and of records in memory.
     pub bytes: Estimate,
     /// Of these bytes, those of records in memory.
     pub memory_bytes: Estimate,
+    /// Of these bytes, those of separated values. They count as all values are compressed on average; the
+    /// bound does not know how the values of the range are.
+    pub value_bytes: Estimate,
     /// Versions of keys: those that are deletes, or hidden by newer ones, too.
     pub entries: Estimate,
 }
@@ -78,12 +86,17 @@ impl Shared {
             estimate.add_memory(memtable, bounds);
         }
         for (_, level) in picture.tree.places() {
-            self.add_level(&mut estimate, level, bounds)?;
+            self.add_level(&mut estimate, (&picture.tree.values, level), bounds)?;
         }
         Ok(estimate)
     }
 
-    fn add_level(&self, estimate: &mut RangeEstimate, level: &Level, bounds: &Bounds) -> Result<()> {
+    fn add_level(
+        &self,
+        estimate: &mut RangeEstimate,
+        (values, level): (&ValueTables<Arc<Extent>>, &Level),
+        bounds: &Bounds,
+    ) -> Result<()> {
         let (lower, upper) = bounds.as_slices();
         let mut within = level.overlapping(lower, upper);
         // Those at the ends may lie across them; the others lie between two that overlap the range.
@@ -99,23 +112,43 @@ impl Shared {
         for end in ends {
             let extent = level.get(end);
             let meta = &extent.meta;
+            let of_values = values.stored_bytes_of(Totals::of(meta).separated_bytes);
             if bounds.above_lower(&meta.smallest) && bounds.below_upper(&meta.largest) {
                 estimate.bytes.add(u64::from(meta.bytes), 0);
                 estimate.entries.add(meta.entries, 0);
+                estimate.add_values(of_values, 0);
             } else {
                 let share = extent.measure(&self.cache, lower, upper)?;
                 estimate.bytes.add(share.bytes, share.bytes_error);
                 estimate.entries.add(share.entries, share.entries_error);
+                estimate.add_share_of_values(of_values, &share, meta.entries);
             }
         }
         let totals = level.totals_of(within);
         estimate.bytes.add(totals.bytes, 0);
         estimate.entries.add(totals.entries, 0);
+        estimate.add_values(values.stored_bytes_of(totals.separated_bytes), 0);
         Ok(())
     }
 }
 
 impl RangeEstimate {
+    fn add_values(&mut self, bytes: u64, error: u64) {
+        // One more for the rounding of the division.
+        let error = if bytes == 0 { error } else { error.saturating_add(1) };
+        self.bytes.add(bytes, error);
+        self.value_bytes.add(bytes, error);
+    }
+
+    /// Of an extent whose entries have values of these stored bytes, and of which a share is in the range:
+    /// which values the share has is not known.
+    fn add_share_of_values(&mut self, of_values: u64, share: &Share, entries: u64) {
+        let mean = u128::from(of_values) * u128::from(share.entries) / u128::from(entries.max(1));
+        let mean = u64::try_from(mean).unwrap_or(u64::MAX).min(of_values);
+        let is_empty = share.entries == 0 && share.entries_error == 0;
+        self.add_values(mean, if is_empty { 0 } else { mean.max(of_values - mean) });
+    }
+
     fn add_memory(&mut self, memtable: &Memtable, bounds: &Bounds) {
         let (lower, upper) = bounds.as_slices();
         let Measured { entries_min, entries_max, bytes_min, bytes_max } =

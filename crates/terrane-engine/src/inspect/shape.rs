@@ -8,6 +8,7 @@ use terrane_levels::Level;
 
 use crate::shared::Shared;
 use crate::table::Table;
+use crate::table::values_shape::{ValuesShape, values_shape};
 
 /// The state of every tree of a database.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -64,6 +65,8 @@ pub struct TableShape {
     pub runs: Vec<LevelShape>,
     /// Levels from 1 down.
     pub levels: Vec<LevelShape>,
+    /// Value tables: values that levels and overflow runs point to.
+    pub values: ValuesShape,
     /// Number up to which every record is in the levels.
     pub flushed_seq: SeqNo,
     /// Whether the tree is kept for reads: see the option `adaptive_shape`.
@@ -134,6 +137,9 @@ impl fmt::Display for TableShape {
         for (number, level) in (1..).zip(&self.levels) {
             writeln!(f, "  level {number}: {level}")?;
         }
+        if self.values.tables > 0 {
+            writeln!(f, "  values: {}", self.values)?;
+        }
         self.use_of_late().map_or(Ok(()), |text| writeln!(f, "  {text}"))
     }
 }
@@ -182,6 +188,7 @@ fn table_shape(table: &Table) -> TableShape {
         range_deletes: picture.range_deletes(),
         runs: picture.tree.runs.iter().map(|run| level_shape(&run.level)).collect(),
         levels: picture.tree.levels.iter().map(|level| level_shape(level)).collect(),
+        values: values_shape(table, &picture.tree),
         flushed_seq: table.flushed_seq(),
         // Relaxed: each for itself.
         is_read_heavy: table.load.is_read_heavy.load(Ordering::Relaxed),

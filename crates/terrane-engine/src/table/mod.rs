@@ -15,6 +15,7 @@ pub(crate) mod stopped;
 pub(crate) mod sums;
 pub(crate) mod tombstone_hint;
 pub(crate) mod tree_shape;
+pub(crate) mod values_shape;
 
 use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -17,7 +17,7 @@ use crate::table::catalog::HIDDEN_NAME;
 use crate::table::semantics::{Meaning, Skips, TableSemantics};
 
 /// Names of the options that a table may set for itself.
-pub const TABLE_OPTIONS: [&str; 14] = [
+pub const TABLE_OPTIONS: [&str; 17] = [
     "auto_compaction",
     "block_encoding",
     "block_bytes",
@@ -32,6 +32,9 @@ pub const TABLE_OPTIONS: [&str; 14] = [
     KEY_ORDER,
     TIME_TO_LIVE,
     PREFIX_EXTRACTOR,
+    "value_separation_bytes",
+    "value_space_max_percent",
+    "value_compression",
 ];
 
 /// Names of the options that are stored with every table that has them.
@@ -103,7 +106,8 @@ impl TableSettings {
             check_table_option(known_as(name), value)?;
             options.set(known_as(name), value)?;
         }
-        for compression in [options.compression, options.compression_last] {
+        let (of_values, _) = options.value_compression.over(options.compression);
+        for compression in [options.compression, options.compression_last, of_values] {
             // A build without a codec must refuse it here: found out by a flush, it would stop the whole
             // database.
             Encoder::new(compression)?;

@@ -1,11 +1,13 @@
 //! The metrics of a table.
 
 use terrane_base::sync::atomic::Ordering;
-use terrane_compaction::{space_permille, value_space_permille};
+use terrane_compaction::{value_space_permille, whole_space_permille};
+use terrane_levels::Metasnapshot;
 
 use crate::observe::stats::TableStats;
 use crate::table::Table;
 use crate::table::tree_shape::shape_of;
+use crate::table::values_shape::values_shape;
 
 impl Table {
     /// What there is to say of the table now.
@@ -34,13 +36,22 @@ impl Table {
             stats.table_deletes += totals.deletes;
             stats.table_range_deletes += totals.range_deletes;
         }
-        let values = picture.tree.values.totals();
-        stats.table_value_tables = values.extents;
-        stats.table_value_bytes = values.bytes;
-        stats.table_stored_bytes += values.bytes;
-        let shape = shape_of(self, &picture.tree, &[]);
-        stats.table_value_space_permille = if values.extents == 0 { 0 } else { value_space_permille(&shape) };
-        stats.table_space_permille = space_permille(&shape_of(self, &picture.tree, &[]));
+        self.add_values(&picture.tree, &mut stats);
+        stats.table_space_permille = whole_space_permille(&shape_of(self, &picture.tree, &[]));
         stats
+    }
+
+    fn add_values(&self, tree: &Metasnapshot, stats: &mut TableStats) {
+        let values = values_shape(self, tree);
+        stats.table_value_space_max_permille = values.space_permille_max;
+        if values.tables == 0 {
+            return;
+        }
+        stats.table_value_tables = values.tables;
+        stats.table_value_bytes = values.bytes;
+        stats.table_value_live_bytes = values.live_bytes;
+        stats.table_value_dead_permille = values.dead_permille();
+        stats.table_value_space_permille = value_space_permille(&shape_of(self, tree, &[]));
+        stats.table_stored_bytes += values.bytes;
     }
 }

@@ -17,6 +17,8 @@ pub struct WriterSettings {
     pub filter_bits_per_key: u32,
     /// Codec that is tried on every block.
     pub compression: Compression,
+    /// Level of Zstandard, where that is the codec; `None` for its default.
+    pub zstd_level: Option<u8>,
     /// What the extent is as a value table, if it is one.
     pub value_table: Option<ValueSection>,
     /// True if entries may be pointers to values: room is kept for the list of their value tables.
@@ -31,6 +33,7 @@ impl Default for WriterSettings {
             block_encoding: BlockEncoding::TwoLayer,
             filter_bits_per_key: 10,
             compression: Compression::None,
+            zstd_level: None,
             value_table: None,
             may_point: false,
         }

@@ -42,3 +42,4 @@ mod time_to_live;
 mod tiny_cache;
 mod transactions;
 mod unknown_functions;
+mod value_options;

@@ -17,7 +17,7 @@ fn open(path: &Path, is_on: bool) -> Db {
         ("merge_operator", "append"),
         ("compression", "none"),
         ("compression_last", "none"),
-        ("experiments.value_separation_bytes", if is_on { "100" } else { "0" }),
+        ("value_separation_bytes", if is_on { "100" } else { "0" }),
     ] {
         options.set(name, value).unwrap();
     }

@@ -237,6 +237,7 @@ impl Shell {
             ("shape", _) => return self.take(&["shape".to_owned()], out),
             ("stats", _) => {
                 let command = arguments::Stats {
+                    table: None,
                     database: self.path.clone(),
                     json: false,
                     prometheus: false,

@@ -49,6 +49,7 @@ impl Engine {
             block_encoding: output.block_encoding,
             filter_bits_per_key: output.filter_bits_per_key,
             compression: output.compression,
+            zstd_level: None,
             value_table: None,
             may_point: false,
         })?

@@ -48,8 +48,11 @@ table_numbers! {
     table_stored_bytes, gauge, "bytes", "Stored bytes of these extents, and of the value tables.";
     table_value_tables, gauge, "value tables", "Value tables, which have the values that were separated.";
     table_value_bytes, gauge, "bytes", "Stored bytes of value tables.";
+    table_value_live_bytes, gauge, "bytes", "Of these bytes, those that live values need, by their number.";
+    table_value_dead_permille, gauge, "thousandths", "Values in value tables that no entry points to any more, by all in them.";
     table_value_space_permille, gauge, "thousandths", "Stored bytes of value tables by those that live values take of them; 0 without value tables.";
-    table_space_permille, gauge, "thousandths", "These bytes by those of the largest level without what is deleted: at most so much space is taken by what newer versions hide.";
+    table_value_space_max_permille, gauge, "thousandths", "The ceiling of that, above which dead values are collected; 0 is none.";
+    table_space_permille, gauge, "thousandths", "Stored bytes by those of the largest level without what is deleted, and of live values: at most so much space is taken by what newer versions hide.";
     table_entries, gauge, "entries", "Versions in these extents.";
     table_deletes, gauge, "entries", "Deletes among them.";
     table_range_deletes, gauge, "fragments", "Range deletes in memory and fragments of them in extents.";
