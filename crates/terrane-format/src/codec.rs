@@ -51,7 +51,11 @@ impl Encoder {
             compression,
             scratch: Vec::new(),
             #[cfg(feature = "zstd")]
-            zstd: if compression == Compression::Zstd { Some(ZstdCompressor::new(zstd_level)?) } else { None },
+            zstd: if compression == Compression::Zstd {
+                Some(ZstdCompressor::new(zstd_level)?)
+            } else {
+                None
+            },
         })
     }
 

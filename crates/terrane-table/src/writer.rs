@@ -310,7 +310,9 @@ impl ExtentWriter {
             if !terrane_base::planted!(ForgetExpiry) {
                 Expiry::note(&mut self.moments, entry.seq_kind, entry.value);
             }
-            self.references.note(&entry);
+            if !terrane_base::planted!(ForgetCopiedReference) {
+                self.references.note(&entry);
+            }
             cursor.next(&block);
         }
         self.cursor = cursor;

@@ -98,7 +98,8 @@ fn parts(table: &TableShape) -> Vec<Part> {
 
 /// How many value tables there are, how much of them is dead, and their space against its ceiling.
 fn values_text(values: &ValuesShape) -> String {
-    let (tables, dead, space) = (count(values.tables), share(values.dead_permille()), values.space_permille());
+    let (tables, dead, space) =
+        (count(values.tables), share(values.dead_permille()), values.space_permille());
     let ceiling = match values.space_permille_max {
         0 => String::new(),
         most => format!(" of at most {}", share(most)),

@@ -20,7 +20,8 @@ pub(super) fn show(db: &Db, command: &Stats, out: &mut dyn Write) -> Result<(), 
     }
     if let Some(name) = &command.table {
         db.table(name)?;
-        let missing = || terrane::Error::new(terrane::Kind::NotFound, format!("table {name:?} has no metrics"));
+        let missing =
+            || terrane::Error::new(terrane::Kind::NotFound, format!("table {name:?} has no metrics"));
         let table = statistics.table(name).ok_or_else(missing)?;
         if command.json {
             return Ok(writeln!(out, "{}", Value::from(json_of(&table.samples)))?);

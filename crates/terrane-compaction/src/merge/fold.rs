@@ -93,8 +93,11 @@ impl Sink<'_> {
         let goes_on = seq > self.folding.stripe_start;
         match self.folding.waiting {
             Waiting::Operands if goes_on && entry.seq_kind.is_pointer() => {
-                let mut value = Vec::new();
-                let seq_kind = self.resolved(entry, &mut value)?;
+                let mut value = entry.value.to_vec();
+                let seq_kind = match terrane_base::planted!(FoldOntoPointer) {
+                    true => entry.seq_kind.inlined(),
+                    false => self.resolved(entry, &mut value)?,
+                };
                 let folding = &mut self.folding;
                 let goes_on = folding.chain.take(seq_kind, &value, folding.now)?;
                 debug_assert!(!goes_on, "a value ends the chain");

@@ -1,7 +1,7 @@
 //! The destination of merged entries: they go through the version filter, and survivors go into the output.
 //! Operands, single deletes and expiring entries are handled by `fold.rs`.
 
-use terrane_base::{Collation, Entry, RecordKind, Result, SeqKind, SeqNo, Stored};
+use terrane_base::{Collation, Entry, Moment, RecordKind, Result, SeqKind, SeqNo, Stored};
 
 use super::fold::{Folding, Waiting};
 use super::output::Output;
@@ -139,8 +139,10 @@ impl<'a> Sink<'a> {
     fn apply_filter(&mut self, entry: Entry<'_>) -> Result<()> {
         let mut followed = Vec::new();
         let shown = match entry.seq_kind.is_pointer() {
-            true => Entry { seq_kind: self.resolved(entry, &mut followed)?, value: &followed, ..entry },
-            false => entry,
+            true if !terrane_base::planted!(FilterSeesPointer) => {
+                Entry { seq_kind: self.resolved(entry, &mut followed)?, value: &followed, ..entry }
+            }
+            _ => entry,
         };
         let value = Stored::of_entry(shown.seq_kind, shown.value)?.value;
         let prefix = &shown.value[..shown.value.len() - value.len()];
@@ -217,7 +219,17 @@ impl<'a> Sink<'a> {
     /// Adds a version whose value is a pointer, or goes into a value table.
     fn add_placed(&mut self, entry: Entry<'_>) -> Result<()> {
         let mut bytes = std::mem::take(&mut self.placed);
-        let placed = self.output.values.place(entry, &mut self.work)?;
+        let stored = Stored::of_entry(entry.seq_kind, entry.value)?;
+        let given = match stored.expires_at != Moment::NEVER && terrane_base::planted!(SeparateForgetsExpiry)
+        {
+            true => {
+                Entry { seq_kind: entry.seq_kind.with_kind(RecordKind::Put), value: stored.value, ..entry }
+            }
+            false => entry,
+        };
+        let placed = self.output.values.place(given, &mut self.work)?;
+        let keeps_old = entry.seq_kind.is_pointer() && terrane_base::planted!(KeepOldPointer);
+        let placed = if keeps_old { entry } else { placed };
         let seq_kind = placed.seq_kind;
         bytes.clear();
         bytes.extend_from_slice(placed.value);

@@ -39,9 +39,7 @@ impl ValuesShape {
         match (self.bytes, self.live_bytes) {
             (0, _) => 0,
             (_, 0) => u64::MAX,
-            (bytes, live) => {
-                u64::try_from(u128::from(bytes) * 1000 / u128::from(live)).unwrap_or(u64::MAX)
-            }
+            (bytes, live) => u64::try_from(u128::from(bytes) * 1000 / u128::from(live)).unwrap_or(u64::MAX),
         }
     }
 }
@@ -50,7 +48,10 @@ impl ValuesShape {
 impl fmt::Display for ValuesShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ValuesShape { tables, bytes, entries, live_entries, live_bytes, space_permille_max } = self;
-        write!(f, "{tables} value tables, {entries} values ({live_entries} live), {bytes} bytes ({live_bytes} live), ")?;
+        write!(
+            f,
+            "{tables} value tables, {entries} values ({live_entries} live), {bytes} bytes ({live_bytes} live), "
+        )?;
         write!(f, "{} permille of space", self.space_permille())?;
         if *space_permille_max > 0 { write!(f, " of at most {space_permille_max}") } else { Ok(()) }
     }

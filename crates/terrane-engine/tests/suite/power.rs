@@ -56,6 +56,8 @@ impl History {
         // Equal limits never merge by pointer, unequal ones do.
         options.global_index_bytes = [64 << 10, 96 << 10, 256 << 10][numbers.below(3) as usize];
         options.overflow_runs_max = 1 + numbers.below(3);
+        // In every second history values are separated.
+        options.value_separation_bytes = seed % 2 * 32;
         let disk = GateDisk::new(MemDisk::new());
         let engine = open(disk.clone(), &options).unwrap();
         let mut oracle = Oracle::new();

@@ -276,7 +276,9 @@ impl State {
                 if let Change::Add { place, extent } = change {
                     come.push((extent.id, extent.slots));
                     self.next.run = self.next.run.max(run_after(*place)?);
-                    if let Some(values) = extent.value_table {
+                    if let Some(values) = extent.value_table
+                        && !terrane_base::planted!(ReuseValueTableNumber)
+                    {
                         self.next.run = self.next.run.max(after_u64(values.number.0)?);
                     }
                 }

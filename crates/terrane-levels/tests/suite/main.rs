@@ -13,5 +13,6 @@ mod limits;
 mod manifest;
 mod model;
 mod pins;
+mod values;
 mod void_marks;
 mod without;

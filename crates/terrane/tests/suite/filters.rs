@@ -260,3 +260,31 @@ fn each_compaction_has_a_filter_of_its_own() {
     table.set_compaction_filter(None);
     assert_eq!(table.iter().count(), 200);
 }
+
+#[test]
+fn a_filter_is_shown_separated_values() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    let table = db.create_table("t", &TableOptions::new().value_separation_bytes(100)).unwrap();
+    for number in 0..300 {
+        table.put(key(number), vec![(number % 3) as u8; 200]).unwrap();
+    }
+    db.flush().unwrap();
+    table.set_compaction_filter(Some(shown(true, |_, value| {
+        assert_eq!(value.len(), 200, "the value, not the pointer to it");
+        match value[0] {
+            0 => FilterDecision::Keep,
+            1 => FilterDecision::Remove,
+            _ => FilterDecision::Change(vec![9; 150]),
+        }
+    })));
+    db.compact_range(&table, ..).unwrap();
+    for number in 0..300 {
+        let expected = match number % 3 {
+            0 => Some(vec![0; 200]),
+            1 => None,
+            _ => Some(vec![9; 150]),
+        };
+        assert_eq!(table.get(key(number)).unwrap().map(|value| value.to_vec()), expected, "key {number}");
+    }
+}

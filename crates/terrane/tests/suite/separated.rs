@@ -195,3 +195,49 @@ fn a_damaged_value_is_an_error_of_its_key_and_repair_brings_the_others_back() {
         assert_eq!(found, (!lost.contains(&number)).then(|| value(number, 0)), "key {number}");
     }
 }
+
+#[test]
+fn backups_and_checkpoints_have_separated_values() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir.path().join("db"), true);
+    for round in 0..3 {
+        write_round(&db, round, 400);
+        db.flush().unwrap();
+    }
+    assert!(value_tables(&db) > 0);
+    let expected = rows(db.default_table());
+    let (checkpoint, restored) = (dir.path().join("checkpoint"), dir.path().join("restored"));
+    db.checkpoint(&checkpoint).unwrap();
+    let backups = terrane::Backups::open(dir.path().join("backups"));
+    let made = backups.create(&db).unwrap();
+    assert!(backups.verify(made.id).unwrap().findings.is_empty());
+    // What comes later is in neither, and what both have is not changed by it.
+    (0..400).for_each(|number| db.put(key(number), value(number, 9)).unwrap());
+    db.compact_range(db.default_table(), ..).unwrap();
+    db.close().unwrap();
+    backups.restore(made.id, &restored).unwrap();
+    for path in [checkpoint, restored] {
+        let copy = open(&path, true);
+        assert_eq!(rows(copy.default_table()), expected, "{}", path.display());
+        assert!(copy.check(&mut |_, _| ()).unwrap().findings.is_empty(), "{}", path.display());
+        assert!(value_tables(&copy) > 0);
+    }
+}
+
+#[test]
+fn numbers_of_value_tables_go_on_behind_an_opening() {
+    let dir = tempfile::tempdir().unwrap();
+    for round in 0..3 {
+        let db = open(&dir.path().join("db"), true);
+        for number in 0..50 {
+            db.put(key(100 * round + number), value(number, round)).unwrap();
+        }
+        db.flush().unwrap();
+        assert!(value_tables(&db) > round, "value tables of earlier openings stay");
+        for (earlier, number) in (0..=round).flat_map(|round| (0..50).map(move |number| (round, number))) {
+            let found = db.get(key(100 * earlier + number)).unwrap().map(|found| found.to_vec());
+            assert_eq!(found, Some(value(number, earlier)));
+        }
+        db.close().unwrap();
+    }
+}

@@ -308,3 +308,35 @@ fn the_space_of_expired_values_is_freed_without_writes() {
         db.close().unwrap();
     }
 }
+
+#[test]
+fn separated_values_expire_for_every_read() {
+    let world = World::new();
+    let db = world.open();
+    let table = db.default_table();
+    table.set_option("value_separation_bytes", "32").unwrap();
+    table.put(b"a", [1; 100]).unwrap();
+    table.put_with_ttl(b"b", [2; 100], Duration::from_secs(1)).unwrap();
+    table.put_with_ttl(b"c", [3; 100], Duration::from_secs(2)).unwrap();
+    table.put_with_ttl(b"d", [4; 10], Duration::from_secs(2)).unwrap();
+    db.flush().unwrap();
+    db.pause_background();
+    let values = |db: &Db| db.shape().tables.iter().map(|shape| shape.values.entries).sum::<u64>();
+    assert_eq!(values(&db), 3, "all but the short one are separated");
+    for (expected, step) in [
+        ([true, true, true, true], 1000),
+        ([true, false, true, true], 1000),
+        ([true, false, false, false], 0),
+    ] {
+        assert_eq!(seen(table, &KEYS), expected);
+        world.hand.move_on(step);
+    }
+    db.resume_background();
+    db.compact_range(table, ..).unwrap();
+    assert_eq!(table.get(b"a").unwrap().as_deref(), Some(&[1; 100][..]));
+    assert_eq!(
+        table.approximate_count(..).unwrap().value,
+        1,
+        "the expired rows are gone, with their pointers"
+    );
+}

@@ -10,7 +10,8 @@ fn small() -> Options {
     let none = Compression::None;
     let mut options =
         Options { memory_bytes: 16 << 20, compression: none, compression_last: none, ..Options::default() };
-    for (name, value) in [("memtable_bytes", "128KiB"), ("level_base_bytes", "128KiB"), ("level_fanout", "3")] {
+    for (name, value) in [("memtable_bytes", "128KiB"), ("level_base_bytes", "128KiB"), ("level_fanout", "3")]
+    {
         options.set(name, value).unwrap();
     }
     options
@@ -54,8 +55,7 @@ fn each_table_has_a_limit_of_its_own_that_changes_while_it_is_open() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let db = Db::open_with(&path, &small()).unwrap();
-    let separated =
-        db.create_table("separated", &TableOptions::new().value_separation_bytes(200)).unwrap();
+    let separated = db.create_table("separated", &TableOptions::new().value_separation_bytes(200)).unwrap();
     let inline = db.create_table("inline", &TableOptions::new()).unwrap();
     for table in [&separated, &inline] {
         write(&db, table, 0);

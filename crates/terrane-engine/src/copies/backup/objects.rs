@@ -1,11 +1,13 @@
 //! The objects of a place: reading and writing whole ones, and which of them the backups need.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use terrane_base::{Error, Kind, Result};
 use terrane_format::backup::{
     BackupManifest, HEADER_BYTES, ObjectKind, TRAILER_BYTES, extent_name, open, seal,
 };
+use terrane_format::extent::ExtentMeta;
 use terrane_levels::State;
 
 use crate::copies::backup::Backups;
@@ -156,6 +158,9 @@ impl Backups {
 }
 
 /// The extents of a state by name, each once.
-pub(super) fn extents_of(state: &State) -> BTreeMap<u128, &terrane_format::extent::ExtentMeta> {
-    state.metas().map(|meta| (extent_name(state.database, meta), &**meta)).collect()
+pub(super) fn extents_of(state: &State) -> BTreeMap<u128, &ExtentMeta> {
+    let is_copied =
+        |meta: &&Arc<ExtentMeta>| meta.value_table.is_none() || !terrane_base::planted!(BackupForgetsValues);
+    let metas = state.metas().filter(is_copied);
+    metas.map(|meta| (extent_name(state.database, meta), &**meta)).collect()
 }
