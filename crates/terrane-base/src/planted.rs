@@ -125,13 +125,13 @@ bugs! {
     ForgetExpiry: "time to live: space", "an extent does not tell of values that expire in blocks that it took over", "terrane-table suite writer::expiries_in_copied_blocks_are_counted";
     SingleDeleteTooDeep: "single delete", "a single delete vanishes with a put that may lie deeper as well", "terrane-compaction suite folding::a_single_delete_stays";
     DropHiddenSingle: "single deletes: what they hide stays hidden", "a merge drops a single delete behind a newer put", "terrane suite merge_operators::puts_and_single_deletes_in_turns";
-    ForgetCopiedReference: "separated values: references", "an extent does not list the value tables that blocks which it took over point into", "terrane-compaction suite model::random_jobs_keep";
+    ForgetCopiedReference: "separated values: references", "an extent does not list the value tables that blocks which it took over point into", "terrane-compaction suite model::jobs_side_by_side";
     CountReferenceTwice: "separated values: references", "references that come count twice, and what is dead stays", "terrane-levels suite values::a_value_table_leaves";
     KeepHiddenReferences: "separated values: references", "extents that go and nothing takes their place, as under a range delete, leave their references", "terrane-levels suite values::a_value_table_leaves";
     DropValueTableEarly: "separated values: references", "a value table leaves although one entry still points into it", "terrane-levels suite values::a_value_table_leaves";
     PointNowhere: "separated values: references", "an edit may point into a value table that is not there", "terrane-levels suite values::what_points_nowhere";
     ReuseValueTableNumber: "separated values: numbers", "an opening does not go on behind the numbers of value tables", "terrane suite separated::numbers_of_value_tables";
-    KeepOldPointer: "separated values: pointers", "a merge moves a value and keeps the pointer to where it was", "terrane-compaction suite model::random_jobs_keep";
+    KeepOldPointer: "separated values: pointers", "a merge moves a value and keeps the pointer to where it was", "terrane-compaction suite model::jobs_side_by_side";
     SkipValueTableSync: "invariant 6", "the last value table of a job is written behind the sync, so an edit may name what is lost with the power", "terrane-engine suite power::a_cut_at_any_call";
     ReadOtherValue: "separated values: reads", "a pointer is followed to the newest version of its key in the value table", "terrane suite separated::a_database_with";
     SeparateForgetsExpiry: "separated values: time to live", "a value that is separated no longer expires", "terrane suite time_to_live::separated_values";

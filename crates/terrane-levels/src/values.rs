@@ -171,7 +171,9 @@ impl<E: HasMeta> ValueTables<E> {
     #[must_use]
     pub fn live_stored_bytes(&self) -> u64 {
         let entries = self.totals.entries.max(1);
-        share(self.totals.bytes, self.live_entries.min(entries), entries)
+        let live = share(self.totals.bytes, self.live_entries.min(entries), entries);
+        debug_assert!(live <= self.totals.bytes, "{live} live bytes of {}", self.totals.bytes);
+        live
     }
 
     /// About the stored bytes that values of so many bytes take, by the mean over all live ones.

@@ -291,3 +291,8 @@ fn native() -> terrane::Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn blobs() {
+    run("blobs");
+}

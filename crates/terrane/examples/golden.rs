@@ -39,19 +39,22 @@ struct Store {
     compression: Compression,
     filter_bits_per_key: u64,
     left: Left,
+    /// Values of at least this many bytes are separated; 0: none is.
+    separate_from: u64,
 }
 
 const fn store(name: &'static str, compression: Compression, filter_bits_per_key: u64, left: Left) -> Store {
-    Store { name, compression, filter_bits_per_key, left }
+    Store { name, compression, filter_bits_per_key, left, separate_from: 0 }
 }
 
-const STORES: [Store; 6] = [
+const STORES: [Store; 7] = [
     store("plain", Compression::None, 10, Left::Flushed),
     store("lz4", Compression::Lz4, 10, Left::Closed),
     store("zstd", Compression::Zstd, 10, Left::Closed),
     store("no-filter", Compression::Lz4, 0, Left::Flushed),
     store("journal-closed", Compression::None, 10, Left::Closed),
     store("journal-killed", Compression::None, 10, Left::Killed),
+    Store { separate_from: 32, ..store("separated", Compression::Lz4, 10, Left::Closed) },
 ];
 
 fn main() {
@@ -119,10 +122,14 @@ fn make(store: &Store, dir: &Path, copy: &Path) -> Result<()> {
         compression: store.compression,
         compression_last: store.compression,
         filter_bits_per_key: store.filter_bits_per_key,
+        value_separation_bytes: store.separate_from,
         ..Options::default()
     };
     let db = Db::open_with(dir, &options)?;
-    let own = TableOptions::new().set("block_bytes", "1KiB")?.set("level_fanout", "3")?;
+    let mut own = TableOptions::new().set("block_bytes", "1KiB")?.set("level_fanout", "3")?;
+    if store.separate_from > 0 {
+        own = own.value_separation_bytes(2 * store.separate_from).set("value_compression", "none")?;
+    }
     let tables = [
         db.default_table().clone(),
         db.create_table("own options", &own)?,

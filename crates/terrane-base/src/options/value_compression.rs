@@ -22,6 +22,7 @@ impl ValueCompression {
     /// is not the default one.
     #[must_use]
     pub fn over(self, table: Compression) -> (Compression, Option<u8>) {
+        debug_assert!(self.is_possible(), "{self:?} is not a compression that options accept");
         match self {
             ValueCompression::AsTable => (table, None),
             ValueCompression::Codec(codec) => (codec, None),

@@ -2,8 +2,8 @@
 //!
 //! * Levels and runs: an extent within the range counts by its meta; the extents at the ends of the range, at
 //!   most two in each sorted run, are estimated by their index blocks.
-//! * Separated values: by the references of the same extents, and by what the value tables store for a byte of
-//!   a live value on average.
+//! * Separated values: by the references of the same extents, and by what the value tables store for a byte
+//!   of a live value on average.
 //! * Memory: by walks of [`WALK_KEYS`] keys from the ends of the range, inward and outward
 //!   ([`terrane_memtable::Measured`]).
 //!

@@ -60,6 +60,7 @@ impl fmt::Display for ValuesShape {
 /// What the value tables of this tree take.
 pub(crate) fn values_shape(table: &Table, tree: &Metasnapshot) -> ValuesShape {
     let totals = tree.values.totals();
+    debug_assert!(tree.values.live_entries() <= totals.entries, "more live values than there are");
     ValuesShape {
         tables: totals.extents,
         bytes: totals.bytes,

@@ -10,6 +10,8 @@ ignored_options! {
     rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size "extents with many deletes are compacted by the engine's own rules" if |options| options.is_noted("rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size");
     rocksdb_options_add_table_properties_collector_factory "no collector is called" if |options| options.is_noted("rocksdb_options_add_table_properties_collector_factory");
     rocksdb_options_set_best_efforts_recovery "damage in the manifest or the journal fails the opening; `rocksdb_repair_db` recovers what it can" if |options| options.fields.best_efforts_recovery != 0;
+    rocksdb_options_set_blob_file_starting_level "every flush separates values, and overflow runs have pointers, too" if |options| options.fields.blob_file_starting_level > 0;
+    rocksdb_options_set_blob_gc_age_cutoff "value tables are collected by how much of them is dead, whatever their age" if |options| options.fields.blob_gc_age_cutoff != 0.25 && options.fields.enable_blob_gc != 0;
     rocksdb_options_set_cf_paths "all files are in the directory of the database" if |options| options.is_noted("rocksdb_options_set_cf_paths");
     rocksdb_options_set_compaction_style "there is one style of compaction: FIFO deletes no data" if |options| options.fields.compaction_style == 2;
     rocksdb_options_set_db_paths "all files are in the directory of the database" if |options| options.is_noted("rocksdb_options_set_db_paths");

@@ -7,6 +7,7 @@ use terrane::{AsStored, TableOptions as EngineTableOptions, TimeToLive};
 
 use crate::callbacks::operator_registry::Slot;
 use crate::ffi::failure::{Failure, Result};
+use crate::options::blobs::value_options;
 use crate::options::codec::codecs;
 use crate::options::database::Options;
 use crate::options::objects::inert::FileManager;
@@ -138,6 +139,7 @@ fn overrides(family: &Options, slot: &Slot) -> Result<Vec<(&'static str, String)
         ("compression_last", last.to_owned()),
         (AUTO_COMPACTION, (fields.disable_auto_compactions == 0).to_string()),
     ];
+    overrides.extend(value_options(family)?);
     let block_bytes = family.table.fields.block_size;
     if block_bytes != BLOCK_BYTES {
         overrides.push(("block_bytes", block_bytes.clamp(1 << 10, 1 << 20).to_string()));

@@ -13,7 +13,7 @@ pub(crate) struct PerfContext {
 }
 
 /// Numbers of the header, names and values: what has a counterpart.
-fn metrics(read: &ReadCounters) -> [(i32, &'static str, u64); 7] {
+fn metrics(read: &ReadCounters) -> [(i32, &'static str, u64); 8] {
     let searched = read.index_blocks_searched + read.data_blocks_searched;
     [
         (1, "block_cache_hit_count", searched.saturating_sub(read.blocks_missed)),
@@ -23,11 +23,12 @@ fn metrics(read: &ReadCounters) -> [(i32, &'static str, u64); 7] {
         (13, "internal_merge_count", read.operands_resolved),
         (44, "bloom_sst_hit_count", read.filter_probes.saturating_sub(read.filter_negatives)),
         (45, "bloom_sst_miss_count", read.filter_negatives),
+        (70, "blob_read_count", read.values_followed),
     ]
 }
 
 impl PerfContext {
-    fn metrics(&self) -> [(i32, &'static str, u64); 7] {
+    fn metrics(&self) -> [(i32, &'static str, u64); 8] {
         metrics(&(read_counters() - self.since))
     }
 }

@@ -4,7 +4,7 @@
 use std::ffi::c_char;
 use std::fmt::Write as _;
 
-use terrane::{JobKind, LevelShape, TableShape};
+use terrane::{JobKind, LevelShape, TableShape, ValuesShape};
 
 use crate::db::{Database, Family, FamilyHandle};
 use crate::extents::LEVELS;
@@ -41,6 +41,9 @@ impl Database {
                 let table = table();
                 base_level(&table, family.levels(deepest_in(&table)))
             }
+            "num-blob-files" => table().values.tables,
+            "total-blob-file-size" | "live-blob-file-size" => table().values.bytes,
+            "live-blob-file-garbage-size" => garbage(&table().values),
             "mem-table-flush-pending" => u64::from(table().frozen > 0),
             "compaction-pending" | "num-running-compactions" => self.running(JobKind::Compact),
             "num-running-flushes" => self.running(JobKind::Flush),
@@ -86,6 +89,7 @@ impl Database {
                 let table = self.shape_of(family);
                 Some(level_lines(&table, family.levels(deepest_in(&table))))
             }
+            "blob-stats" => Some(blob_lines(&self.shape_of(family).values)),
             "sstables" => Some(self.view().shape().to_string()),
             _ => None,
         }
@@ -98,6 +102,23 @@ fn estimated_keys(table: &TableShape) -> u64 {
     let (entries, deletes) =
         stored.fold((0, 0), |(entries, deletes), level| (entries + level.entries, deletes + level.deletes));
     (entries + in_memory(table).1).saturating_sub(2 * deletes)
+}
+
+/// Stored bytes of value tables that no live value needs.
+fn garbage(values: &ValuesShape) -> u64 {
+    values.bytes.saturating_sub(values.live_bytes)
+}
+
+/// Value tables, in RocksDB's words.
+fn blob_lines(values: &ValuesShape) -> String {
+    let amplification = values.bytes as f64 / values.live_bytes.max(1) as f64;
+    format!(
+        "Number of blob files: {}\nTotal size of blob files: {}\nTotal size of garbage in blob files: {}\nBlob file \
+         space amplification: {amplification}\n",
+        values.tables,
+        values.bytes,
+        garbage(values),
+    )
 }
 
 /// Bytes and versions in memory.

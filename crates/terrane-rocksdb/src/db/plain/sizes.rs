@@ -12,26 +12,32 @@ use crate::options::read_write::ReadOptions;
 struct Counted {
     memory: bool,
     stored: bool,
+    values: bool,
 }
 
-const ALL: Counted = Counted { memory: true, stored: true };
+const ALL: Counted = Counted { memory: true, stored: true, values: false };
 /// Bits of flags, as RocksDB has them.
 const MEMORY: u8 = 1;
 const STORED: u8 = 2;
+const VALUES: u8 = 4;
 
 impl Counted {
     fn of_flags(flags: u8) -> Result<Counted> {
-        Counted { memory: flags & MEMORY != 0, stored: flags & STORED != 0 }.checked()
+        let is_set = |flag: u8| flags & flag != 0;
+        Counted { memory: is_set(MEMORY), stored: is_set(STORED), values: is_set(VALUES) }.checked()
     }
 
     fn of(options: Option<&SizeApproximationOptions>) -> Result<Counted> {
         let fields = &options.given()?.fields;
-        Counted { memory: fields.include_memtables != 0, stored: fields.include_files != 0 }.checked()
+        let values = fields.include_blob_files != 0;
+        Counted { memory: fields.include_memtables != 0, stored: fields.include_files != 0, values }.checked()
     }
 
     fn checked(self) -> Result<Counted> {
         match self {
-            Counted { memory: false, stored: false } => Err(Failure::invalid("Invalid options")),
+            Counted { memory: false, stored: false, values: false } => {
+                Err(Failure::invalid("Invalid options"))
+            }
             counted => Ok(counted),
         }
     }
@@ -62,7 +68,9 @@ fn sizes(
             let found = table.approximate(range)?;
             let memory = found.memory_bytes.value;
             size += if counted.memory { memory } else { 0 };
-            size += if counted.stored { found.bytes.value.saturating_sub(memory) } else { 0 };
+            let values = found.value_bytes.value;
+            size += if counted.stored { found.bytes.value.saturating_sub(memory + values) } else { 0 };
+            size += if counted.values { values } else { 0 };
         }
         place.write(size);
     }
