@@ -4,77 +4,62 @@
 mod sharing;
 
 use std::ops::Deref;
+use std::sync::Arc;
 
+use terrane_base::Result;
 use terrane_base::options::JournalMode;
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::Ordering;
-use terrane_base::{Error, Result};
 use terrane_device::DiskLock;
 use terrane_format::manifest::EditOp;
 
-use crate::background::Background;
-use crate::background::scheduler::Schedule;
+use crate::background::maintenance::Maintenance;
+use crate::bulk::ingest::Loader;
 use crate::inspect::shape::Shape;
-use crate::memory::arbiter::MemoryArbiter;
-use crate::observe::job_kind::JobKinds;
 use crate::observe::stats::{Statistics, Stats};
-use crate::shared::Shared;
-use crate::txn::Transactions;
-use crate::write::throttle::Throttle;
-use crate::write::throttle::control::{Relief, WriteControl};
+use crate::shared::{Holds, Shared};
+use crate::table::Table;
+use crate::write::WritePath;
 
 /// An open database. Everything is reached through shared references.
 ///
-/// It dereferences to what its parts share: reads, and all that needs no other part, are methods of
-/// [`Shared`], which callers of the engine find here.
+/// It dereferences to its [`WritePath`], that to the [`Maintenance`], and that to [`Shared`], each of which
+/// lies inline in it: the methods of a part need no part above, and callers of the engine find them here.
 pub struct Engine {
-    /// What all parts stand on.
-    pub(crate) shared: Shared,
-    /// The memory ceiling, and how it is divided.
-    pub(crate) memory: MemoryArbiter,
-    /// Transactions that live.
-    pub(crate) txn: Transactions,
-    /// The write throttle.
-    pub(crate) throttle: Throttle,
-    /// Flushes, compactions, and all other background work.
-    pub(crate) background: Background,
+    /// The parts.
+    pub(crate) write: WritePath,
     /// Refuses a second opener while it lives; readers share it.
     pub(crate) lock: Mutex<Option<Box<dyn DiskLock>>>,
 }
 
 impl Deref for Engine {
-    type Target = Shared;
+    type Target = WritePath;
 
     #[inline]
-    fn deref(&self) -> &Shared {
-        &self.shared
+    fn deref(&self) -> &WritePath {
+        &self.write
+    }
+}
+
+impl Holds<Shared> for Engine {
+    fn part(&self) -> &Shared {
+        self
+    }
+}
+
+impl Holds<Maintenance> for Engine {
+    fn part(&self) -> &Maintenance {
+        self
+    }
+}
+
+impl Holds<WritePath> for Engine {
+    fn part(&self) -> &WritePath {
+        self
     }
 }
 
 impl Engine {
-    /// How far the background is behind: 0 is not at all, at 1 writers wait for memory; below, they are
-    /// slowed from about half on.
-    #[must_use]
-    pub fn debt(&self) -> f64 {
-        self.throttle.debt()
-    }
-
-    /// The throttle with what it looks at.
-    #[inline]
-    pub(crate) fn write_control(&self) -> WriteControl<'_> {
-        WriteControl {
-            shared: &self.shared,
-            memory: &self.memory,
-            throttle: &self.throttle,
-            background: self,
-        }
-    }
-
-    /// Computes the debt anew and tells the writers.
-    pub(crate) fn refresh_debt(&self) {
-        self.write_control().refresh_debt();
-    }
-
     /// What was counted since the open.
     #[must_use]
     pub fn stats(&self) -> Stats {
@@ -116,6 +101,38 @@ impl Engine {
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape_with(self.debt())
+    }
+
+    /// Changes the memory ceiling, and with it every size that was left to the engine. Less is in force at
+    /// once: the cache has given up what is too much when this returns, but for what readers hold, and
+    /// writers wait until what is too much of theirs is flushed.
+    ///
+    /// # Errors
+    /// `Invalid` where it contradicts other options, naming them, or the database was opened read-only.
+    pub fn set_memory_bytes(&self, memory_bytes: u64) -> Result<()> {
+        self.refuse_if_read_only()?;
+        let options = self.memory.options_under(memory_bytes, &self.options)?;
+        self.txn.set_write_bytes(options.write_memory_bytes);
+        self.memory.set_ceiling(&options);
+        for table in self.catalog.all() {
+            let picture = table.pinned();
+            if picture.active.record_bytes() + picture.active.index_bytes() >= self.memory.memtable_limit() {
+                self.note_full(&table);
+            }
+        }
+        self.refresh_debt();
+        self.background.scheduler.wake();
+        Ok(())
+    }
+
+    /// Begins a bulk load of `table`.
+    ///
+    /// # Errors
+    /// `Invalid` if the database was opened read-only, `NotFound` if the
+    /// table was dropped, `Cancelled` if the database is closing, `Poisoned` if background work on the table
+    /// has stopped.
+    pub fn begin_load(self: &Arc<Self>, table: &Arc<Table>) -> Result<Loader> {
+        Loader::begin(self.clone(), table)
     }
 
     /// Stops background work, makes every commit durable (with the journal off, by a flush) and releases the
@@ -182,28 +199,5 @@ impl Engine {
         // Not by `flush`, which refuses the thread of listeners: a listener may close its database, and no
         // worker waits for one.
         self.flush_and_wait(&self.catalog.all())
-    }
-}
-
-impl Relief for Engine {
-    fn stop_for_writers(&self) {
-        Engine::stop_for_writers(self);
-    }
-
-    fn give_up_adapting(&self) {
-        Engine::give_up_adapting(self);
-    }
-
-    fn newest_piece(&self) -> u64 {
-        self.background.scheduler.inspect(Schedule::newest_piece)
-    }
-
-    fn frees_nothing(&self) -> bool {
-        self.frees_no_memory(&self.background.scheduler.copy_for([]))
-    }
-
-    fn memory_failure(&self, seen: u64) -> Option<Error> {
-        let schedule = self.background.scheduler.copy_for([]);
-        self.lasting_failure(&schedule, JobKinds::MEMORY, None, seen)
     }
 }

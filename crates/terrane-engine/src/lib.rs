@@ -8,12 +8,16 @@
 //! * `shared.rs`: what all parts above it stand on: doors, files, tables, counters; `readers/`: live readers
 //! * `memory/`: the memory ceiling and how it is divided
 //! * `read/`: point reads, many keys at once, scans, snapshots
-//! * `write/`: admit, commit, index; `write/throttle/` says how fast writers may go
-//! * `background/`: the scheduler and its jobs: flush, compaction, journal, idle work, scrubbing
-//! * `txn/`: locks, conflict window, two-phase commit
-//! * `bulk/`: extents that come in and go whole; `change_feed/`: readers of changes; `copies/`: checkpoint,
-//!   backup, repair
-//! * `lifecycle/`: open, recover, follow, what users ask of the background
+//! * `throttle/`: how fast writers may go, and until when one is held back
+//! * `background/`: the scheduler and its jobs: flush, compaction, journal, idle work, scrubbing; what users
+//!   ask of it
+//! * `locks/`: locks of transactions, conflict window, gate of a commit
+//! * `write/`: admit, commit, index; `ddl.rs`: create and drop tables
+//! * `bulk/`: extents that come in and go whole; `change_feed/`: readers of changes; `inspect/`: checks and
+//!   the shape; `copies/`: checkpoint, backup
+//! * `engine.rs`: the engine, which holds the parts
+//! * `txn/`: transactions, two-phase commit; `lifecycle/`: open, recover, follow; `repair/`: a new database
+//!   from a damaged one
 //!
 //! Knows no transport and makes no system call. It uses types of `terrane_format` (edits, extents, backups).
 
@@ -21,37 +25,42 @@ mod background;
 mod bulk;
 mod change_feed;
 mod copies;
+mod ddl;
 mod engine;
 mod ingest_mark;
 mod inspect;
 mod lifecycle;
+mod locks;
 mod memory;
 mod observe;
 mod pace;
 mod read;
 mod readers;
 mod reentrancy;
+mod repair;
 mod segment_files;
 mod shared;
 mod table;
+mod throttle;
 mod txn;
 mod write;
 
+pub use background::maintenance::Maintenance;
+pub use background::requests::Progress;
 pub use bulk::drop_extents::DroppedExtents;
 pub use bulk::estimate::{Estimate, RangeEstimate};
 pub use bulk::ingest::{IngestFile, IngestOptions, Ingested, Loader};
 pub use change_feed::{Change, ChangeBatch, ChangeKind, Feed, FeedOptions};
 pub use copies::backup;
-pub use copies::repair::{Loss, RepairReport, repair, repair_on, repair_with, repair_with_on};
 pub use engine::Engine;
 pub use inspect::extents::{ExtentInfo, SegmentEntry};
 pub use inspect::shape::{LevelShape, Shape, TableShape};
 pub use inspect::shared_page::{PageWriterState, SharedMetrics, read_metrics_page};
-pub use lifecycle::admin::Progress;
 pub use lifecycle::follower::last_commit;
 pub use lifecycle::replay_filter::{
     ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable,
 };
+pub use locks::LockMode;
 pub use observe::events::{
     Checkpoint, Flushed, JobBegan, JobEnded, Listener, MemtableFrozen, StallBegan, StallCause, StallEnded,
     WorkFailed,
@@ -67,7 +76,8 @@ pub use read::scan::{Bounds, Scan};
 pub use read::snapshots::snapshot::Snapshot;
 pub use read::snapshots::{Hold, LiveReader, PinnedRange};
 pub use readers::{Origin, ReaderKind};
-pub use shared::{Shared, SharedRef};
+pub use repair::{Loss, RepairReport, repair, repair_on, repair_with, repair_with_on};
+pub use shared::{Holds, Shared, SharedRef};
 pub use table::Table;
 pub use table::catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
 pub use table::semantics::TableSemantics;
@@ -78,4 +88,5 @@ pub use terrane_format::metrics_page::{
     MetricsPage, PageHistogram, PageJob, PageLevel, PageMetric, PageReader, PageTable,
 };
 pub use terrane_table::{ExternalFile, ExternalSummary, ExternalWriter, WriterSettings};
-pub use txn::{Concurrency, Isolation, LockMark, LockMode, ScanId, Transaction, TransactionOptions};
+pub use txn::{Concurrency, Isolation, LockMark, ScanId, Transaction, TransactionOptions};
+pub use write::WritePath;

@@ -94,9 +94,22 @@ pub struct Shared {
     pub(crate) closing: AtomicBool,
 }
 
-/// Keeps an open database in memory and gives what is shared of it. An `Arc` of the engine is one: what is
-/// below the engine cannot name it.
-pub type SharedRef = Arc<dyn Deref<Target = Shared> + Send + Sync>;
+/// An owner of the part `P` of an open database: the engine, which parts below it cannot name.
+pub trait Holds<P>: Send + Sync {
+    /// The part.
+    fn part(&self) -> &P;
+}
+
+impl<P> Deref for dyn Holds<P> {
+    type Target = P;
+
+    fn deref(&self) -> &P {
+        self.part()
+    }
+}
+
+/// Keeps an open database in memory and gives what is shared of it. An `Arc` of the engine is one.
+pub type SharedRef = Arc<dyn Holds<Shared>>;
 
 impl Shared {
     /// Counts the running sums over the tables again, table by table, and compares tables and manifest.

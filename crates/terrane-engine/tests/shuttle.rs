@@ -12,10 +12,10 @@
 mod commits;
 #[path = "shuttle/deadlocks.rs"]
 mod deadlocks;
+#[path = "shuttle/locks.rs"]
+mod locks;
 #[path = "shuttle/range_locks.rs"]
 mod range_locks;
-#[path = "shuttle/txn.rs"]
-mod txn;
 
 /// The items that these modules import from the crate, by their paths there.
 mod read {
@@ -32,7 +32,7 @@ use terrane_base::TableId;
 use terrane_base::env::{Clock, Env};
 use terrane_base::sync::atomic::AtomicBool;
 
-use txn::lock_table::{LockKey, LockWait};
+use locks::lock_table::{LockKey, LockWait};
 
 /// Schedules of each kind for each test; `TERRANE_SCHEDULES` sets another number for long runs.
 fn schedules() -> usize {

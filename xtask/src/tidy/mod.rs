@@ -104,7 +104,6 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
         for (path, text) in [
             length::renewed(&tree),
             words::renewed(&tree),
-            parts::renewed(&tree),
             width::renewed(&tree),
             assertions::renewed(&tree),
             layers::renewed(&tree),

@@ -16,8 +16,8 @@ use terrane_base::Result;
 use terrane_base::sync::Mutex;
 
 use crate::background::job::Job;
+use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
-use crate::engine::Engine;
 use crate::observe::job_kind::JobKind;
 use crate::table::Table;
 
@@ -82,7 +82,7 @@ impl IdleWatch {
     }
 }
 
-impl Engine {
+impl Maintenance {
     /// What is left to do while nobody writes.
     pub(crate) fn idle_work(&self, schedule: &Schedule) -> Option<Job> {
         if !schedule.is_idle() || schedule.has_failures() {

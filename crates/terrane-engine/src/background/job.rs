@@ -7,9 +7,9 @@ use terrane_compaction::{JobControl, JobKind as CompactionKind, JobSpec};
 
 use crate::background::compaction::CompactionJob;
 use crate::background::flush::FlushJob;
+use crate::background::maintenance::Maintenance;
 use crate::background::retry::Subject;
 use crate::background::scheduler::Schedule;
-use crate::engine::Engine;
 use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::table::Table;
 use crate::table::due::Depth;
@@ -80,7 +80,7 @@ impl Job {
     }
 
     /// Runs to its end on the calling thread; `control` pauses and cancels it.
-    pub(crate) fn run(&self, engine: &Engine, control: &Arc<JobControl>) -> Result<()> {
+    pub(crate) fn run(&self, engine: &Maintenance, control: &Arc<JobControl>) -> Result<()> {
         match self {
             Job::Freeze(table) => engine.freeze(table).map(drop),
             Job::Settle(table) => engine.settle(table, control),
@@ -94,7 +94,7 @@ impl Job {
     }
 }
 
-impl Engine {
+impl Maintenance {
     /// The next piece of work on memory: full memtables, frozen ones, generations, what is not full, what
     /// scans step over, in this order.
     pub(crate) fn next_memory_work(&self, schedule: &Schedule) -> Option<Job> {

@@ -7,8 +7,8 @@
 
 use terrane_base::{Error, TableId};
 
+use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
-use crate::engine::Engine;
 use crate::observe::findings::Finding;
 
 /// Most findings that are kept.
@@ -46,7 +46,7 @@ impl Quarantine {
     }
 }
 
-impl Engine {
+impl Maintenance {
     /// What the background cannot do: damage that it met, and tables on which its work has stopped, which it
     /// leaves alone until the database is opened again, and work that keeps failing and is tried again. Empty
     /// when all is well.

@@ -19,7 +19,7 @@ use terrane_compaction::JobControl;
 
 use crate::background::compaction::read_heavy::Adaptation;
 use crate::background::job::Job;
-use crate::engine::Engine;
+use crate::background::maintenance::Maintenance;
 use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::observe::stats::add;
 use crate::table::due::Depth;
@@ -33,7 +33,7 @@ type Taken = (u64, Job, Arc<JobControl>);
 /// The schedule has changed since it was copied; with its number now.
 struct Changed(u64);
 
-impl Engine {
+impl Maintenance {
     /// Runs one piece of work, if there is one. Ends when the pool closes.
     pub(crate) fn work_step(&self) -> Step {
         self.readers.look(self.env.clock.now());

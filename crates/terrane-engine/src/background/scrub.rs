@@ -17,9 +17,9 @@ use terrane_compaction::JobControl;
 use terrane_table::{Extent, verify_extent};
 
 use crate::background::job::Job;
+use crate::background::maintenance::Maintenance;
 use crate::background::quarantine::FINDINGS_MAX;
 use crate::background::scheduler::Schedule;
-use crate::engine::Engine;
 use crate::observe::findings::Finding;
 use crate::observe::stats::add;
 
@@ -53,7 +53,7 @@ struct State {
 #[derive(Default)]
 pub(crate) struct Scrubber(Mutex<State>);
 
-impl Engine {
+impl Maintenance {
     /// What scrubbing found since the open: damaged parts of extents, each once.
     #[must_use]
     pub fn scrub_findings(&self) -> Vec<Finding> {

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use terrane_base::Result;
 use terrane_base::env::Step;
 
-use crate::engine::Engine;
+use crate::background::maintenance::{Maintenance, MaintenanceRef};
 use crate::reentrancy::Working;
 
-impl Engine {
-    /// Starts the workers.
-    pub(crate) fn start_workers(self: &Arc<Self>) -> Result<()> {
+impl Maintenance {
+    /// Starts the workers, which keep `engine`, the owner of this, while they work.
+    pub(crate) fn start_workers(&self, engine: &MaintenanceRef) -> Result<()> {
+        assert!(std::ptr::eq(self, engine.part()), "workers keep the database that they work on");
         for number in 0..self.options.background_threads {
             // Workers hold the engine only while they look for work and do it, so that dropping the last
             // handle ends them. Did they hold it while they wait, two of them would hold it in turn, for
             // ever.
-            let engine = Arc::downgrade(self);
+            let engine = Arc::downgrade(engine);
             if let Some(stepper) = self.env.spawn.stepper() {
                 let step = move || engine.upgrade().map_or(Step::Ended, |engine| engine.work_step());
                 stepper.add(&format!("terrane-{number}"), Box::new(step));
@@ -30,7 +31,7 @@ impl Engine {
                 }
                 loop {
                     let seen = scheduler.signals();
-                    let step = |engine: Arc<Engine>| {
+                    let step = |engine: MaintenanceRef| {
                         let _working = Working::of(engine.instance);
                         engine.work_step()
                     };

@@ -12,18 +12,16 @@
 //! keep their read view, but they count as snapshots, too, because the engine cannot know which of them will
 //! read again.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use terrane_base::{Collation, Error, Kind, Result};
 use terrane_compaction::{Claim, ClaimId, JobResult, KeyRange, Removed, Work as JobWork};
-use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::{EditOp, Place};
 use terrane_levels::{Metasnapshot, Totals};
 use terrane_table::Extent;
 
+use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::flush_hold::refuse_if_paused;
-use crate::engine::Engine;
 use crate::observe::stats::add;
 use crate::read::scan::Bounds;
 use crate::table::Table;
@@ -44,7 +42,7 @@ pub struct DroppedExtents {
 /// Extents and where they are.
 type Chosen = Vec<(Place, Arc<Extent>)>;
 
-impl Engine {
+impl Maintenance {
     /// Drops every extent of `table` that lies within `bounds` and has nothing older beneath it that stays,
     /// at once and durably. Rows in memory stay, and so do rows that share an extent with keys outside.
     ///
@@ -150,34 +148,6 @@ impl Engine {
             dropped.entries += extent.meta.entries;
         }
         Ok(dropped)
-    }
-
-    /// Removes rows of keys that these extents cover from the row cache. Requires: the table has its new read
-    /// view.
-    pub(crate) fn forget_rows_within<'m>(&self, table: &Table, metas: impl Iterator<Item = &'m ExtentMeta>) {
-        let Some(rows) = &self.rows else { return };
-        if !table.sense.collation().is_bytes() {
-            // Rows are found by the bytes of their keys, which do not show whether a key lies within the
-            // range.
-            rows.raise_stamp();
-            return rows.forget_where(|of, _| of == table.id);
-        }
-        let mut spans: BTreeMap<&[u8], &[u8]> = BTreeMap::new();
-        for meta in metas {
-            let largest = spans.entry(&meta.smallest).or_insert(&meta.largest);
-            *largest = (*largest).max(&meta.largest);
-        }
-        // Spans of several places may lie over each other: made disjoint, the one that begins last before a
-        // key decides.
-        let mut reach: &[u8] = &[];
-        for (_, largest) in spans.iter_mut() {
-            reach = reach.max(largest);
-            *largest = reach;
-        }
-        rows.raise_stamp();
-        rows.forget_where(|of, key| {
-            of == table.id && spans.range(..=key).next_back().is_some_and(|(_, largest)| key <= *largest)
-        });
     }
 }
 

@@ -1,7 +1,5 @@
-//! Whole copies of a database: `checkpoint/` beside it, `backup/` in a place of backups, `repair/` of what is
-//! readable of a damaged one.
+//! Whole copies of a database: `checkpoint/` beside it, `backup/` in a place of backups.
 
 pub mod backup;
 pub(crate) mod checkpoint;
-pub(crate) mod repair;
-mod sound_extent;
+pub(crate) mod sound_extent;

@@ -36,6 +36,7 @@ use crate::engine::Engine;
 use crate::lifecycle::open::Way;
 use crate::segment_files::listed;
 use crate::segment_files::refuse_unfinished;
+use crate::shared::Shared;
 
 /// How often a view is tried while the primary moves on under it.
 const ATTEMPTS_MAX: u32 = 40;
@@ -49,7 +50,7 @@ pub(crate) type KnownExtents = HashMap<ExtentId, Arc<Extent>>;
 pub(crate) struct Following<'a> {
     disk: &'a Arc<dyn Disk>,
     dir: &'a Path,
-    previous: Option<&'a Engine>,
+    previous: Option<&'a Shared>,
 }
 
 impl Following<'_> {
@@ -107,7 +108,7 @@ impl Engine {
         let options = Options { read_only: true, create_if_missing: false, row_cache: 0, ..options.clone() };
         let mut attempt = 1;
         loop {
-            let previous = previous.map(|engine| &**engine);
+            let previous = previous.map(|engine| -> &Shared { engine });
             let following = Following { disk: &disk, dir, previous };
             let opened = Engine::open_as(
                 disk.clone(),

@@ -17,7 +17,7 @@ use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::record::Record;
 use terrane_base::sync::Mutex;
-use terrane_base::{Error, Kind, RecordKind, Result, SegmentId, SeqNo, TableId};
+use terrane_base::{Error, RecordKind, Result, SegmentId, SeqNo, TableId};
 use terrane_device::{Disk, SegmentMemory};
 use terrane_format::manifest::{self, Edit, EditOp, Seal};
 use terrane_journal::{
@@ -310,17 +310,5 @@ impl Shared {
         let ops: Vec<_> = state.segments.keys().map(|id| EditOp::RemoveSegment { id: *id }).collect();
         self.append_edit(ops)?;
         self.remove_segment_files(state.segments.values().map(|segment| segment.spec.file))
-    }
-
-    /// Removes files of segments that the manifest does not list any more.
-    pub(crate) fn remove_segment_files(&self, files: impl Iterator<Item = u32>) -> Result<()> {
-        let dir = self.dir.join(terrane_levels::directory::JOURNAL);
-        for file in files {
-            match self.disk.remove(&dir.join(terrane_journal::file_name(file))) {
-                Err(error) if error.kind() != Kind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        self.disk.sync_dir(&dir)
     }
 }

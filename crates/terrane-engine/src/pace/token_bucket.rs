@@ -2,9 +2,9 @@
 //! it.
 //!
 //! There is one for memory, which all tables share, and one for each table, for the debt of its levels
-//! ([`crate::write::throttle`]). Writers pay one after the other, for many bytes at once; bytes that a
+//! ([`crate::throttle`]). Writers pay one after the other, for many bytes at once; bytes that a
 //! payment does not use are credit for all of them. Writes that do not wait run on credit: one is admitted at
-//! once if earlier credit is repaid, and time repays its own ([`crate::write::throttle::admit`]).
+//! once if earlier credit is repaid, and time repays its own ([`crate::throttle::admit`]).
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};

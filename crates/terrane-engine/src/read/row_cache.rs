@@ -1,8 +1,11 @@
 //! The engine's side of the row cache: who may look into it, who fills it, and what is forgotten when. Why no
 //! read gets an old value is in [`terrane_table::row_cache`].
 
+use std::collections::BTreeMap;
+
 use terrane_base::counters::{add, count};
 use terrane_base::{SeqKind, SeqNo, TableId};
+use terrane_format::extent::ExtentMeta;
 use terrane_format::filter::hash as key_hash;
 use terrane_memtable::Memtable;
 use terrane_table::{Epoch, ObjectKind, RowCache, Stamp, enter};
@@ -64,6 +67,34 @@ impl Shared {
             }
             keys += 1;
             rows.forget(epoch.get_or_insert_with(enter), (table.id, key), key_hash(key));
+        });
+    }
+
+    /// Removes rows of keys that these extents cover from the row cache. Requires: the table has its new read
+    /// view.
+    pub(crate) fn forget_rows_within<'m>(&self, table: &Table, metas: impl Iterator<Item = &'m ExtentMeta>) {
+        let Some(rows) = &self.rows else { return };
+        if !table.sense.collation().is_bytes() {
+            // Rows are found by the bytes of their keys, which do not show whether a key lies within the
+            // range.
+            rows.raise_stamp();
+            return rows.forget_where(|of, _| of == table.id);
+        }
+        let mut spans: BTreeMap<&[u8], &[u8]> = BTreeMap::new();
+        for meta in metas {
+            let largest = spans.entry(&meta.smallest).or_insert(&meta.largest);
+            *largest = (*largest).max(&meta.largest);
+        }
+        // Spans of several places may lie over each other: made disjoint, the one that begins last before a
+        // key decides.
+        let mut reach: &[u8] = &[];
+        for (_, largest) in spans.iter_mut() {
+            reach = reach.max(largest);
+            *largest = reach;
+        }
+        rows.raise_stamp();
+        rows.forget_where(|of, key| {
+            of == table.id && spans.range(..=key).next_back().is_some_and(|(_, largest)| key <= *largest)
         });
     }
 }

@@ -19,39 +19,23 @@ use terrane_base::record::Record;
 use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo};
 use terrane_format::prepared::{Claim, Prepared as Stored, Scanned};
 
-use crate::engine::Engine;
+use crate::locks::conflict_window::Footprint;
+use crate::locks::gate::{Held, InFlight, keys_of};
+use crate::locks::key_range::{KeyRange, deletes_of};
+use crate::locks::lock_table::{LockKey, LockMode};
+use crate::locks::prepared_names::{Entry, Waiting};
+use crate::locks::range_locks::LockTarget;
 use crate::observe::stats::add;
 use crate::read::get::ReadMode;
 use crate::read::scan::Bounds;
 use crate::table::Table;
 use crate::table::catalog::NAME_BYTES_MAX;
-use crate::txn::commit::{Held, InFlight, keys_of};
-use crate::txn::conflict_window::{FlightId, Footprint};
-use crate::txn::key_range::{KeyRange, deletes_of};
-use crate::txn::lock_table::{LockKey, LockMode, Owner};
-use crate::txn::range_locks::LockTarget;
+use crate::throttle::deadline::LOCK_TIMEOUT;
 use crate::txn::transaction::Transaction;
-use crate::write::commit::LOCK_TIMEOUT;
+use crate::write::WritePath;
 
 /// How long the commit of a prepared transaction waits for running commits.
 const RESUME_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// The state of a name.
-#[derive(Debug)]
-pub(crate) enum Entry {
-    /// A thread is preparing it, committing it or rolling it back.
-    Busy,
-    /// It waits to be resolved.
-    Ready(Waiting),
-}
-
-/// A prepared transaction that waits to be resolved.
-#[derive(Debug)]
-pub(crate) struct Waiting {
-    owner: Owner,
-    locks: Vec<LockKey>,
-    flight: FlightId,
-}
 
 impl Transaction {
     /// Makes the changes of `batch` ready to be committed under `name`, durably. The transaction ends; its
@@ -132,7 +116,7 @@ fn batch_of(stored: &Stored<'_>) -> Result<Batch> {
     Ok(batch)
 }
 
-impl Engine {
+impl WritePath {
     fn check_prepared_name(&self, name: &str) -> Result<()> {
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             let message = format!("name of a prepared transaction: use 1 to {NAME_BYTES_MAX} bytes");

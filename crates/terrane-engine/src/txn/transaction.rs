@@ -21,15 +21,15 @@ use std::sync::Arc;
 use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
 
 use crate::engine::Engine;
+use crate::locks::key_range::KeyRange;
+use crate::locks::lock_expiry::Expiry;
+use crate::locks::lock_table::{LockKey, LockMode, Owner};
+use crate::locks::range_locks::LockTarget;
 use crate::observe::stats::add;
 use crate::read::scan::Bounds;
 use crate::read::snapshots::snapshot::Snapshot;
 use crate::readers::{Origin, ReaderKind};
-use crate::txn::key_range::KeyRange;
-use crate::txn::lock_expiry::Expiry;
-use crate::txn::lock_table::{LockKey, LockMode, Owner};
 use crate::txn::options::{Concurrency, Isolation, TransactionOptions};
-use crate::txn::range_locks::LockTarget;
 use commit::check_delete;
 
 pub use keys::LockMark;

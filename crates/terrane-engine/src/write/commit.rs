@@ -13,14 +13,11 @@ use terrane_base::record::Header;
 use terrane_base::{Batch, Result, SeqNo};
 use terrane_journal::Placed;
 
-use crate::engine::Engine;
 use crate::table::Table;
-use crate::write::deadline::WriteWait;
+use crate::throttle::JournalPlace;
+use crate::throttle::deadline::WriteWait;
+use crate::write::WritePath;
 use crate::write::index;
-use crate::write::throttle::JournalPlace;
-
-/// How long a write that is no part of a transaction and has no deadline waits for locks of transactions.
-pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A batch that was committed.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +28,7 @@ pub(crate) struct Committed {
     pub(crate) end: JournalPlace,
 }
 
-impl Engine {
+impl WritePath {
     /// Commits `batch`. On return it is visible to every later read; with `sync` it is also durable.
     ///
     /// # Errors
@@ -70,7 +67,7 @@ impl Engine {
         let mut probe = self.slow_log.probe_write(batch);
         let permit = self.write_control().admit(batch, wait.admission)?;
         probe.note_admitted();
-        let gate = self.txn.pass_gate((&self.shared, &self.throttle), batch, wait)?;
+        let gate = self.txn.pass_gate((self, &self.throttle), batch, wait)?;
         let committed = self.commit_batch(batch, sync)?;
         gate.leave(committed.seq);
         probe.note_committed();

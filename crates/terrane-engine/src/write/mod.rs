@@ -1,10 +1,37 @@
 //! The write way: a batch is admitted, committed, indexed, and accounted for.
 //!
-//! `commit.rs` has the steps, `point.rs` makes a batch of one record; `throttle/` says how fast writers may
-//! go, `deadline.rs` how long one may be held back, `index.rs` hands committed records to memtables.
+//! `commit.rs` has the steps, `point.rs` makes a batch of one record, `index.rs` hands committed records to
+//! memtables. How fast writers may go is in `throttle/`, the gate of transactions in `locks/`.
 
 pub(crate) mod commit;
-pub(crate) mod deadline;
 pub(crate) mod index;
 mod point;
-pub(crate) mod throttle;
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::background::maintenance::Maintenance;
+use crate::locks::Transactions;
+use crate::shared::Holds;
+
+/// The write way with all that a write takes: the database with its maintenance, and the locks of
+/// transactions. It lies inline in the engine, so that a write reaches every part without one more pointer.
+pub struct WritePath {
+    /// Memory, throttle, background, and what is shared.
+    pub(crate) maintenance: Maintenance,
+    /// Transactions that live.
+    pub(crate) txn: Transactions,
+}
+
+/// Keeps an open database in memory and gives its write way: for a load, which cannot name the engine.
+pub(crate) type WritePathRef = Arc<dyn Holds<WritePath>>;
+
+/// What needs no transaction is found here, as in the engine.
+impl Deref for WritePath {
+    type Target = Maintenance;
+
+    #[inline]
+    fn deref(&self) -> &Maintenance {
+        &self.maintenance
+    }
+}

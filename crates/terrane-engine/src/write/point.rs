@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use terrane_base::{Batch, Result, TableId};
 
-use crate::engine::Engine;
+use crate::write::WritePath;
 
 /// Memory that a thread keeps between point writes.
 const KEPT_BYTES: usize = 64 * 1024;
@@ -14,7 +14,7 @@ thread_local! {
     static POINT: RefCell<Batch> = RefCell::new(Batch::new());
 }
 
-impl Engine {
+impl WritePath {
     /// Sets one key.
     ///
     /// # Errors

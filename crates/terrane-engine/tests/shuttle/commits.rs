@@ -7,10 +7,10 @@ use shuttle::sync::Mutex;
 use shuttle::thread;
 use terrane_base::{SeqNo, TableId};
 
+use crate::locks::conflict_window::{ConflictWindow, Footprint};
+use crate::locks::key_range::KeyRange;
+use crate::locks::lock_table::{LockMode, LockTable, Owner};
 use crate::read::scan::Bounds;
-use crate::txn::conflict_window::{ConflictWindow, Footprint};
-use crate::txn::key_range::KeyRange;
-use crate::txn::lock_table::{LockMode, LockTable, Owner};
 use crate::{ENDLESS, explore, key, patience, surroundings};
 
 /// Commits in the order of their numbers, which begin at 1: the keys that each wrote.

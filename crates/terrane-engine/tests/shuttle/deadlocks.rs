@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use shuttle::thread;
 
-use crate::txn::lock_table::{LockMode, LockTable, Owner, Refusal};
-use crate::txn::wait_graph::Edge;
+use crate::locks::lock_table::{LockMode, LockTable, Owner, Refusal};
+use crate::locks::wait_graph::Edge;
 use crate::{ENDLESS, explore, key, patience, surroundings};
 
 const KEYS: usize = 3;

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread;
 use terrane_base::TableId;
 
+use crate::locks::key_range::KeyRange;
+use crate::locks::lock_table::{LockMode, LockTable, Owner, Refusal};
+use crate::locks::range_locks::LockTarget;
 use crate::read::scan::Bounds;
-use crate::txn::key_range::KeyRange;
-use crate::txn::lock_table::{LockMode, LockTable, Owner, Refusal};
-use crate::txn::range_locks::LockTarget;
 use crate::{ENDLESS, explore, key, patience, surroundings};
 
 /// From b to d, and the key.

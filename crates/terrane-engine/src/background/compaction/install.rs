@@ -14,7 +14,7 @@ use terrane_table::Extent;
 
 use crate::background::compaction::cache_transfer::Fresh;
 use crate::background::job_report;
-use crate::engine::Engine;
+use crate::background::maintenance::Maintenance;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
 use crate::table::stopped::Left;
@@ -22,7 +22,7 @@ use crate::table::stopped::Left;
 /// Trees with more extents are not walked at each installation.
 const CHECKED_EXTENTS: u64 = 1024;
 
-impl Engine {
+impl Maintenance {
     /// Makes a job's result part of the table: `more` goes into the same edit. Of memory nothing leaves.
     ///
     /// # Errors

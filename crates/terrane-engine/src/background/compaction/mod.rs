@@ -15,8 +15,8 @@ use terrane_format::range_deletes::Fragment;
 use terrane_levels::Metasnapshot;
 use terrane_memtable::GlobalIndex;
 
+use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
-use crate::engine::Engine;
 use crate::observe::job_kind::JobKind;
 use crate::observe::stats::add;
 use crate::table::Table;
@@ -30,7 +30,7 @@ struct Candidate {
     tree: Arc<Metasnapshot>,
 }
 
-impl Engine {
+impl Maintenance {
     /// The most urgent job that can run beside what runs, over the tables whose levels may have one; with
     /// `puts_off` only among those that are due. Notes tables that have none.
     pub(crate) fn pick_compaction(
@@ -154,7 +154,7 @@ impl Engine {
 /// A compaction, from its claim on.
 #[derive(Clone, Copy)]
 pub(crate) struct CompactionJob<'e> {
-    pub(crate) engine: &'e Engine,
+    pub(crate) engine: &'e Maintenance,
     pub(crate) table: &'e Table,
     pub(crate) spec: &'e JobSpec,
     pub(crate) control: &'e Arc<JobControl>,

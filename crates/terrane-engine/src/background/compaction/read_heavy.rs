@@ -21,8 +21,8 @@ use terrane_compaction::{CancelCause, Counted, Fewer, Load, MemoryTier, Mode, pi
 
 use crate::background::compaction::CompactionJob;
 use crate::background::job::Job;
+use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
-use crate::engine::Engine;
 use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::observe::stats::add;
 use crate::table::Table;
@@ -86,7 +86,7 @@ impl Default for ReadHeavy {
     }
 }
 
-impl Engine {
+impl Maintenance {
     /// Takes in what was counted since the last look, if that was long enough ago.
     pub(crate) fn observe_loads(&self, now: Duration, adaptation: &mut Adaptation) {
         if self.options.adaptive_shape == AdaptiveShape::Off {
@@ -225,7 +225,7 @@ impl Engine {
 
 /// A job that only reads gain by: behind it the background rests as long as it took.
 struct Adapting<'e> {
-    engine: &'e Engine,
+    engine: &'e Maintenance,
     started: Duration,
 }
 

@@ -6,6 +6,7 @@ use terrane_format::manifest::LEVEL_MAX;
 use super::*;
 use crate::background::flush::FlushJob;
 use crate::background::flush::merge_frozen::tests::{freeze, open, put};
+use crate::engine::Engine;
 
 fn request(table: &Table) -> u64 {
     table.request_compaction(RangeRequest::new(KeyRange::closed(b"a", b"z"), 0..=LEVEL_MAX, true))

@@ -17,7 +17,7 @@ use terrane_compaction::JobControl;
 use terrane_memtable::{GlobalIndex, Memtable};
 
 use crate::background::flush::switch::successor;
-use crate::engine::Engine;
+use crate::background::maintenance::Maintenance;
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
@@ -29,7 +29,7 @@ const SPINS_MAX: u32 = 10_000;
 /// Pause between those looks.
 const SETTLE_NAP: Duration = Duration::from_millis(1);
 
-impl Engine {
+impl Maintenance {
     /// Whether frozen memtables wait to become, or to be merged into, a generation.
     pub(crate) fn wants_settle(&self, table: &Table) -> bool {
         let guard = terrane_base::epoch::pin();

@@ -25,8 +25,8 @@ use crate::background::compaction::ranges_of;
 use crate::background::flush::completeness::Completeness;
 use crate::background::job::Job;
 use crate::background::job_report;
+use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
-use crate::engine::Engine;
 use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::observe::stats::add;
 use crate::table::Table;
@@ -42,7 +42,7 @@ const OVERFLOW_RATIO: u64 = 2;
 /// Level 1 may be this many times its target before a generation is written as an overflow run instead.
 const OVERFLOW_FACTOR: u64 = 3;
 
-impl Engine {
+impl Maintenance {
     /// The table whose oldest generation should be flushed now.
     pub(crate) fn table_to_flush(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Arc<Table>> {
         let candidates = tables.iter().filter(|table| {
@@ -258,7 +258,7 @@ impl Engine {
 /// A flush: merges the oldest generation of a table into its levels.
 #[derive(Clone, Copy)]
 pub(crate) struct FlushJob<'e> {
-    pub(crate) engine: &'e Engine,
+    pub(crate) engine: &'e Maintenance,
     pub(crate) table: &'e Table,
     pub(crate) control: &'e Arc<JobControl>,
 }

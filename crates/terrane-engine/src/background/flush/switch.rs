@@ -7,14 +7,14 @@ use terrane_base::sync::atomic::Ordering;
 use terrane_base::{Result, SeqNo};
 use terrane_memtable::GlobalIndex;
 
-use crate::engine::Engine;
+use crate::background::maintenance::Maintenance;
 use crate::observe::events::{Event, MemtableFrozen};
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
 use crate::table::read_view::ReadView;
 
-impl Engine {
+impl Maintenance {
     /// Notes that the table's active memtable is full. Cheap: the switch itself is background work.
     #[cold]
     pub(crate) fn note_full(&self, table: &Table) {

@@ -13,6 +13,7 @@ use terrane_base::sync::Mutex;
 use terrane_device::MemDisk;
 
 use super::*;
+use crate::engine::Engine;
 
 /// What has not come by then never comes.
 const LIMIT: Duration = Duration::from_secs(40);

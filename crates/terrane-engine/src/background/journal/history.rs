@@ -10,7 +10,7 @@
 //! records of dropped tables, which no flush sees, are synced here.
 
 use terrane_base::options::{JournalMode, Options};
-use terrane_base::{Error, Result, SegmentId, SeqNo};
+use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
 use terrane_format::manifest::{EditOp, HistoryRule, Kept};
 use terrane_journal::{SegmentInfo, segment_in_file};
 use terrane_levels::State;
@@ -211,5 +211,17 @@ impl Shared {
             self.journal.sync_through(newest.last_seq)?;
         }
         Ok(has_all)
+    }
+
+    /// Removes files of segments that the manifest does not list any more.
+    pub(crate) fn remove_segment_files(&self, files: impl Iterator<Item = u32>) -> Result<()> {
+        let dir = self.dir.join(terrane_levels::directory::JOURNAL);
+        for file in files {
+            match self.disk.remove(&dir.join(terrane_journal::file_name(file))) {
+                Err(error) if error.kind() != Kind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        self.disk.sync_dir(&dir)
     }
 }

@@ -4,7 +4,7 @@ use terrane_base::options::JournalMode;
 use terrane_base::{Result, SegmentId, SeqNo};
 use terrane_format::manifest::EditOp;
 
-use crate::engine::Engine;
+use crate::background::maintenance::Maintenance;
 use crate::observe::stats::add;
 use crate::table::stopped::Left;
 
@@ -13,7 +13,7 @@ const HELD_SHARE: u64 = 8;
 /// Beyond that they may have so many times the bytes of the records in memory and of the indexes over them.
 const HELD_FACTOR: u64 = 4;
 
-impl Engine {
+impl Maintenance {
     /// Whether there are segments that nothing needs.
     pub(crate) fn is_trim_due(&self) -> bool {
         self.trimmable().is_some()

@@ -4,8 +4,8 @@
 use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::CancelCause;
 
+use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
-use crate::engine::Engine;
 
 /// How often ranges are held back now, and how often they ever were.
 #[derive(Clone, Default)]
@@ -44,7 +44,7 @@ impl Schedule {
     }
 }
 
-impl Engine {
+impl Maintenance {
     /// How often compactions of ranges were ever held back: what is asked for now is told by it of later
     /// holds.
     pub(crate) fn begin_range(&self) -> u64 {

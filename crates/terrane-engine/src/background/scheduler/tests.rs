@@ -13,6 +13,7 @@ use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 
 use super::*;
+use crate::engine::Engine;
 use crate::observe::job_kind::JobKind;
 use crate::table::Table;
 

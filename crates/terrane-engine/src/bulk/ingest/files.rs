@@ -12,9 +12,9 @@ use terrane_table::ExternalFile;
 
 use crate::bulk::ingest::edit_room::EditRoom;
 use crate::bulk::ingest::{Arrival, Ingested};
-use crate::engine::Engine;
 use crate::observe::stats::add;
 use crate::table::Table;
+use crate::write::WritePath;
 
 /// An external file and the table that it is for.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ impl Default for IngestOptions {
     }
 }
 
-impl Engine {
+impl WritePath {
     /// Ingests external files, all or none, as one commit: their entries are newer than every earlier commit.
     ///
     /// # Errors

@@ -11,13 +11,13 @@ use terrane_table::{ExtentWriter, WriterSettings};
 
 use crate::bulk::ingest::edit_room::EditRoom;
 use crate::bulk::ingest::{Arrival, IngestOptions, Ingested};
-use crate::engine::Engine;
 use crate::table::Table;
+use crate::write::WritePathRef;
 
 /// Takes sorted entries for one table. No reader sees them before [`Loader::finish`]; if it is dropped
 /// before, they are removed.
 pub struct Loader {
-    engine: Arc<Engine>,
+    engine: WritePathRef,
     writer: ExtentWriter,
     control: JobControl,
     arrival: Arrival,
@@ -27,15 +27,15 @@ pub struct Loader {
     is_finished: bool,
 }
 
-impl Engine {
+impl Loader {
     /// Begins a bulk load of `table`.
     ///
     /// # Errors
     /// `Invalid` if the database was opened read-only, `NotFound` if the table was dropped, `Cancelled` if
     /// the database is closing, `Poisoned` if background work on the table has stopped.
-    pub fn begin_load(self: &Arc<Self>, table: &Arc<Table>) -> Result<Loader> {
-        self.refuse_if_read_only()?;
-        if self.is_closing() {
+    pub(crate) fn begin(engine: WritePathRef, table: &Arc<Table>) -> Result<Loader> {
+        engine.refuse_if_read_only()?;
+        if engine.is_closing() {
             return Err(Error::new(Kind::Cancelled, "the database is closing"));
         }
         if table.is_dropped() {
@@ -58,9 +58,9 @@ impl Engine {
             writer.filter_prefixes(extractor);
         }
         Ok(Loader {
-            engine: self.clone(),
+            control: engine.new_control(),
+            engine,
             writer,
-            control: self.new_control(),
             arrival: Arrival::new(table),
             last_key: None,
             stored: Vec::new(),
@@ -68,9 +68,7 @@ impl Engine {
             is_finished: false,
         })
     }
-}
 
-impl Loader {
     /// Adds a value; it expires by the table's time to live.
     ///
     /// # Errors

@@ -23,8 +23,8 @@ use terrane_format::extent::ExtentMeta;
 pub use files::{IngestFile, IngestOptions};
 pub use load::Loader;
 
-use crate::engine::Engine;
 use crate::table::Table;
+use crate::write::WritePath;
 
 /// The result of an ingest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,7 +85,7 @@ fn bounds_of(extents: &[ExtentMeta]) -> Option<(&[u8], &[u8])> {
     Some((&extents.first()?.smallest, &extents.last()?.largest))
 }
 
-impl Engine {
+impl WritePath {
     /// Makes what has arrived part of its tables, or gives it back to the store.
     fn settle_in(&self, arrivals: &[Arrival], lock_timeout: Duration) -> Result<SeqNo> {
         let refused = arrivals.iter().try_for_each(|arrival| arrival.table.refuse_if_stopped());

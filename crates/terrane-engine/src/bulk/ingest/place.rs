@@ -14,9 +14,9 @@ use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_levels::Metasnapshot;
 
+use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
 use crate::bulk::ingest::{Arrival, bounds_of};
-use crate::engine::Engine;
 
 /// The places of the extents of one file or load.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +69,7 @@ struct Layer<'a> {
     place: Place,
 }
 
-impl Engine {
+impl Maintenance {
     /// Chooses the places and claims them. It does not wait for running jobs: a new run is always free.
     pub(super) fn claim_places(&self, arrivals: &[Arrival]) -> Result<(Vec<Placed>, Vec<ClaimId>)> {
         let is_layered = arrivals.iter().any(|arrival| !arrival.deletes.is_empty());

@@ -3,7 +3,7 @@
 //! Reads search the sources from the newest to the oldest and end at the first that has the key. So ingested
 //! extents must lie above every older version of their keys and below every newer one:
 //! 1. Memory that has keys of its ranges is flushed, while writers go on.
-//! 2. A range lock (`txn/range_locks.rs`) stops writers that would write there; others go on. Records that
+//! 2. A range lock (`locks/range_locks.rs`) stops writers that would write there; others go on. Records that
 //!    came into memory since step 1 are flushed again.
 //! 3. Places (`place.rs`): the deepest level above which, and in which, nothing overlaps, or an
 //!    overflow run of its own, range deletes beneath entries. Flushes of the table are held, so that runs
@@ -29,19 +29,19 @@ use terrane_table::Extent;
 
 use crate::bulk::ingest::Arrival;
 use crate::bulk::ingest::place::Placed;
-use crate::engine::Engine;
 use crate::ingest_mark;
+use crate::locks::ingest_guard::Span;
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
 use crate::table::read_view::ReadView;
 use crate::table::stopped::Left;
-use crate::txn::ingest_guard::Span;
+use crate::write::WritePath;
 
 /// How often writers are released for a flush of memory. After that, memory is flushed while they wait.
 const TRIES: u32 = 3;
 
-impl Engine {
+impl WritePath {
     /// Gives what has arrived one number and makes it part of its tables. Requires: it is durable in the
     /// store.
     pub(super) fn publish(&self, arrivals: &[Arrival], lock_timeout: Duration) -> Result<SeqNo> {

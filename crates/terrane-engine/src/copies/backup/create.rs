@@ -18,12 +18,13 @@ use terrane_format::segment::Groups;
 use terrane_journal::Excerpt;
 use terrane_levels::State;
 
+use crate::background::maintenance::Maintenance;
 use crate::copies::backup::objects::{Names, extents_of, object_name};
 use crate::copies::backup::progress::{ProgressReporter, Watcher};
 use crate::copies::backup::{BackupInfo, Backups, NOTE};
 use crate::copies::checkpoint::moment::{Moment, refuse_undecided};
 use crate::copies::sound_extent::read_sound;
-use crate::engine::Engine;
+use crate::shared::Shared;
 
 /// Options of a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,7 +86,7 @@ impl BackupOptions {
 /// A backup that is being made.
 struct Making<'a, 'w> {
     backups: &'a Backups,
-    engine: &'a Engine,
+    engine: &'a Maintenance,
     options: &'a BackupOptions,
     reporter: ProgressReporter<'w>,
     /// Objects that whole backups name and that are there.
@@ -107,7 +108,7 @@ impl Backups {
     /// `Full`, `Io`, `Poisoned`. No backup was made then, and older ones are whole.
     pub fn create(
         &self,
-        engine: &Engine,
+        engine: &Maintenance,
         options: &BackupOptions,
         watcher: &mut Watcher<'_>,
     ) -> Result<BackupInfo> {
@@ -224,7 +225,7 @@ impl Making<'_, '_> {
 }
 
 /// Whether a backup of this database can be made now.
-fn may_begin(engine: &Engine, options: &BackupOptions) -> Result<()> {
+fn may_begin(engine: &Maintenance, options: &BackupOptions) -> Result<()> {
     if !engine.options.read_only {
         return engine.refuse_if_read_only();
     }
@@ -258,7 +259,7 @@ fn without_segments(state: &Arc<State>) -> State {
 }
 
 /// The options that the database is open with, and the note.
-fn shown_options(engine: &Engine, note: Option<&str>) -> Vec<(String, String)> {
+fn shown_options(engine: &Shared, note: Option<&str>) -> Vec<(String, String)> {
     let options = engine.options().show().into_iter().map(|(name, value)| (name.to_owned(), value));
     let note = note.map(|note| (NOTE.to_owned(), note.to_owned()));
     options.chain(note).collect()

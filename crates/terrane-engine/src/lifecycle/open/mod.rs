@@ -29,11 +29,13 @@ use terrane_storage::{LocalStore, Store, StoreSettings};
 use terrane_table::{Cache, Extent, RowCache};
 
 use crate::background::Background;
+use crate::background::maintenance::{Maintenance, MaintenanceRef};
 use crate::engine::Engine;
 use crate::ingest_mark::Marks;
 use crate::lifecycle::follower::{Following, KnownExtents};
 use crate::lifecycle::recover::{Recovered, Recovery};
 use crate::lifecycle::replay_filter::finish_swap;
+use crate::locks::Transactions;
 use crate::memory::arbiter::MemoryArbiter;
 use crate::memory::budget::Budget;
 use crate::memory::writers::WriterMemory;
@@ -50,8 +52,8 @@ use crate::table::Table;
 use crate::table::catalog::Catalog;
 use crate::table::settings::{TableSettings, check_default, check_kind_of_order, stored_options};
 use crate::table::sums::TableSums;
-use crate::txn::Transactions;
-use crate::write::throttle::Throttle;
+use crate::throttle::Throttle;
+use crate::write::WritePath;
 
 pub(crate) use entries::Way;
 
@@ -139,14 +141,9 @@ impl Engine {
             options,
             env,
         };
-        Ok(Arc::new(Engine {
-            throttle: Throttle::default(),
-            background: Background::new(&shared.env, &shared.flows, &extents, state.next.run),
-            lock: Mutex::new(lock),
-            memory,
-            txn,
-            shared,
-        }))
+        let background = Background::new(&shared.env, &shared.flows, &extents, state.next.run);
+        let maintenance = Maintenance { throttle: Throttle::default(), background, memory, shared };
+        Ok(Arc::new(Engine { write: WritePath { maintenance, txn }, lock: Mutex::new(lock) }))
     }
 
     /// Ends the opening that began at `start`.
@@ -167,7 +164,9 @@ impl Engine {
             return Ok(());
         }
         self.settle_history()?;
-        self.start_workers()?;
+        let workers_keep: MaintenanceRef = self.clone();
+        self.start_workers(&workers_keep)?;
+        drop(workers_keep);
         self.share_metrics();
         for table in self.catalog.all() {
             let picture = table.pinned();

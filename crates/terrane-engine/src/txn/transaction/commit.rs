@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use terrane_base::{Batch, Error, Kind, Result, SeqNo, verify};
 
-use crate::txn::commit::{Held, keys_of};
-use crate::txn::conflict_window::{Footprint, Look, Verdict};
-use crate::txn::key_range::{KeyRange, deletes_of};
-use crate::txn::lock_table::{LockKey, LockMode, LockWait};
-use crate::txn::range_locks::{LockTarget, RangeLock};
+use crate::locks::conflict_window::{Footprint, Look, Verdict};
+use crate::locks::gate::{Held, keys_of};
+use crate::locks::key_range::{KeyRange, deletes_of};
+use crate::locks::lock_table::{LockKey, LockMode, LockWait};
+use crate::locks::range_locks::{LockTarget, RangeLock};
 use crate::txn::transaction::Transaction;
 
 impl Transaction {

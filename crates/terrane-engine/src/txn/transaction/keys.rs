@@ -4,8 +4,8 @@ use std::collections::btree_map::Entry;
 
 use terrane_base::{Result, TableId};
 
+use crate::locks::lock_table::{LockKey, LockMode, LockWait};
 use crate::shared::Shared;
-use crate::txn::lock_table::{LockKey, LockMode, LockWait};
 use crate::txn::transaction::commit::check_write;
 use crate::txn::transaction::{KEPT_OVERHEAD_BYTES, Transaction};
 

@@ -11,6 +11,7 @@ use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
 
 use super::*;
 use crate::background::flush::FlushJob;
+use crate::engine::Engine;
 use crate::read::get::ReadMode;
 
 /// More than a merge passes by between two looks at whether it is cancelled.

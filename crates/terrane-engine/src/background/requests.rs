@@ -1,0 +1,344 @@
+//! Requests of a user to the background: flush, compact a range or a level, wait until it is quiescent,
+//! pause, cancel, look.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use terrane_base::{Error, Result, SeqNo};
+use terrane_compaction::{CancelCause, KeyRange, RangeRequest};
+use terrane_format::manifest::LEVEL_MAX;
+use terrane_storage::SLOT_BYTES;
+
+use crate::background::maintenance::Maintenance;
+use crate::background::scheduler::Schedule;
+use crate::observe::job_kind::{JobKind, JobKinds};
+use crate::read::scan::Bounds;
+use crate::table::Table;
+
+/// Most bytes of records that a close flushes.
+const CLOSE_RECORD_BYTES_MAX: u64 = 16 << 20;
+/// A flush at a close may write so many bytes, ..
+const CLOSE_BYTES: u64 = 1 << 20;
+/// .. so many more for each byte of records, ..
+const CLOSE_FACTOR: u64 = 4;
+/// .. and so many for each segment that the next opening need not replay.
+const CLOSE_SEGMENT_BYTES: u64 = 256 << 10;
+/// What the syncs of one table's flush take, as bytes that could be written in that time.
+const CLOSE_TABLE_BYTES: u64 = 64 << 10;
+
+/// One piece of background work that runs now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The kind of the job.
+    pub work: JobKind,
+    /// Name of the table it works on, if it works on one.
+    pub table: Option<String>,
+    /// Bytes read and reused so far.
+    pub bytes_in: u64,
+    /// Bytes written so far.
+    pub bytes_out: u64,
+}
+
+impl Maintenance {
+    /// Moves every record committed so far into the levels and waits for it.
+    ///
+    /// # Errors
+    /// The error of a background job that keeps failing, but not while one runs or is due that may succeed:
+    /// what waits to be tried again after failures is tried at once; `Poisoned` if background work on a table
+    /// has stopped, once all others are flushed; `Cancelled` when the database closes.
+    pub fn flush(&self) -> Result<()> {
+        self.flush_tables(&self.catalog.all())
+    }
+
+    /// As [`Engine::flush`], of these tables only.
+    ///
+    /// # Errors
+    /// As [`Engine::flush`].
+    pub fn flush_tables(&self, tables: &[Arc<Table>]) -> Result<()> {
+        self.refuse_if_read_only()?;
+        self.flush_and_wait(tables)
+    }
+
+    /// As [`Engine::flush_tables`], on any thread that no job waits for.
+    ///
+    /// # Errors
+    /// As [`Engine::flush`].
+    pub(crate) fn flush_and_wait(&self, tables: &[Arc<Table>]) -> Result<()> {
+        let upto = self.request_flush(tables);
+        self.wait_for_flush(tables, upto)
+    }
+
+    /// Has the background flush everything committed so far in these tables, and does not wait for it.
+    ///
+    /// # Errors
+    /// `Invalid` for a database that was opened read-only.
+    pub fn begin_flush(&self, tables: &[Arc<Table>]) -> Result<()> {
+        self.refuse_if_read_only()?;
+        self.request_flush(tables);
+        Ok(())
+    }
+
+    /// Asks for the flush of everything committed so far in `tables`; returns up to which number that is. A
+    /// caller that waits for it gets the error of tables whose background work has stopped.
+    pub(crate) fn request_flush(&self, tables: &[Arc<Table>]) -> SeqNo {
+        let mut upto = SeqNo(0);
+        self.journal.between_groups(&mut |next_seq| upto = SeqNo(next_seq.0 - 1));
+        for table in tables.iter().filter(|table| !table.is_stopped()) {
+            // One that refuses has stopped.
+            let _ = self.freeze(table);
+            table.want_flush(upto);
+        }
+        self.give_up_adapting();
+        self.background.scheduler.wake();
+        upto
+    }
+
+    pub(crate) fn wait_for_flush(&self, tables: &[Arc<Table>], upto: SeqNo) -> Result<()> {
+        let seen = self.background.scheduler.ask(JobKinds::MEMORY, tables);
+        self.background.scheduler.wait_for(|schedule| {
+            refuse_if_paused(schedule)?;
+            let waits = |table: &&Arc<Table>| !table.is_dropped() && !table.is_flushed(upto);
+            let mut waiting = tables.iter().filter(waits).peekable();
+            if waiting.peek().is_none() {
+                return Ok(true);
+            }
+            // The others are flushed first: with the journal off, nothing else keeps their rows.
+            let going_on: Vec<_> = waiting.filter(|table| !table.is_stopped()).cloned().collect();
+            if going_on.is_empty() {
+                return self.catalog.stop_of(Some(tables)).map_or(Ok(true), Err);
+            }
+            self.lasting_failure(schedule, JobKinds::MEMORY, Some(&going_on), seen).map_or(Ok(false), Err)
+        })
+    }
+
+    /// Flushes before a close where that costs less than the replays of later openings. It saves only these:
+    /// what is not flushed stays in the journal, and a failure is left to the next opening.
+    pub(crate) fn flush_before_close(&self) {
+        if self.options.read_only || !self.options.close_flush || !self.is_flush_cheap() {
+            return;
+        }
+        // A journal that failed takes no flush, and one that is failing holds a close up for nothing.
+        let is_hopeless = |schedule: &Schedule| schedule.is_paused() || schedule.has_failures();
+        if self.journal.check().is_err() || self.background.scheduler.inspect(is_hopeless) {
+            return;
+        }
+        let tables = self.catalog.all();
+        self.background.scheduler.flush_only();
+        let upto = self.request_flush(&tables);
+        let is_left = |table: &Arc<Table>| !table.is_dropped() && !table.is_flushed(upto);
+        // An error says that another caller closes the database.
+        let _ = self.background.scheduler.wait_until(|schedule| {
+            Ok(is_hopeless(schedule) || tables.iter().all(|table| table.is_stopped() || !is_left(table)))
+        });
+    }
+
+    /// Whether a flush of all tables writes little: few bytes as such, and a bounded multiple of the records
+    /// with what it rewrites of level 1. The more segments a replay would open, the more it may write.
+    fn is_flush_cheap(&self) -> bool {
+        let (mut records, mut written) = (0, 0);
+        for table in self.catalog.all() {
+            let view = table.pinned();
+            if view.memory_is_empty() {
+                continue;
+            }
+            let entries: u64 = view.indexes().map(|index| index.entry_count()).sum();
+            let level_1 = view.tree.levels.first().map_or(0, |level| level.totals().bytes);
+            let bytes = view.record_bytes();
+            records += bytes;
+            written += CLOSE_TABLE_BYTES + bytes + level_1.min(entries.saturating_mul(SLOT_BYTES as u64));
+        }
+        let segments = self.journal.complete_segments().len() as u64 + 1;
+        let allowed = CLOSE_BYTES + records * CLOSE_FACTOR + segments * CLOSE_SEGMENT_BYTES;
+        records <= CLOSE_RECORD_BYTES_MAX && written <= allowed
+    }
+
+    /// Merges a key range down to the deepest level that has data, and waits for it. Where the range is the
+    /// whole table, spare space is given back to the device then (option `idle_reclaim`).
+    ///
+    /// # Errors
+    /// As [`Engine::flush`]; `Cancelled` where such compactions are held back, or were meanwhile.
+    pub fn compact_range(&self, table: &Arc<Table>, bounds: &Bounds) -> Result<()> {
+        self.refuse_if_read_only()?;
+        table.refuse_if_stopped()?;
+        let begun = self.begin_range();
+        let tables = [table.clone()];
+        self.flush_and_wait(&tables)?;
+        let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
+        let seen = self.background.scheduler.ask(JobKinds::AWAITED, &tables);
+        let done = self.background.scheduler.wait_for(|schedule| {
+            if schedule.was_held_since(begun) {
+                // Before what runs for it has ended: no other job is to begin for it.
+                table.withdraw_request(request);
+            }
+            schedule.refuse_if_held_since(begun, table.id)?;
+            table.refuse_if_stopped()?;
+            self.report_failure_or_pause(schedule, Some(&tables), seen)?;
+            if let Some(error) = schedule.quarantine.of(table.id) {
+                return Err(error.clone());
+            }
+            Ok(table.is_dropped() || table.is_compacted(request) && !schedule.was_held_since(begun))
+        });
+        table.withdraw_request(request);
+        let is_whole = (&bounds.lower, &bounds.upper) == (&Bound::Unbounded, &Bound::Unbounded);
+        if done.is_ok() && is_whole && self.options.experiments.idle_reclaim {
+            // It endangers nothing: what cannot be given back now is tried again when the database rests.
+            let _ = self.reclaim_idle();
+        }
+        done
+    }
+
+    /// Moves every extent of one level of `table` into the next and waits for it; 0 stands for the overflow
+    /// runs. Does not flush. Also done while the background is paused.
+    ///
+    /// # Errors
+    /// `Invalid` for the deepest level that there can be, or where a pause holds work on the way; otherwise
+    /// as [`Engine::flush`].
+    pub fn compact_level(&self, table: &Arc<Table>, level: u8) -> Result<()> {
+        self.refuse_if_read_only()?;
+        if level >= LEVEL_MAX {
+            return Err(Error::invalid(format!(
+                "there is no level below level {level}: 0 to {} can be merged down",
+                LEVEL_MAX - 1
+            )));
+        }
+        let request = table.request_compaction(RangeRequest::one_level(level));
+        let done = self.wait_for_asked(table, |schedule| match schedule.quarantine.of(table.id) {
+            Some(error) => Err(error.clone()),
+            None => Ok(table.is_dropped() || table.is_compacted(request)),
+        });
+        table.withdraw_request(request);
+        done
+    }
+
+    /// Writes every record of `table` committed so far that is only in memory as overflow runs, one for each
+    /// generation of the global index, and waits for it. Also done while the background is paused.
+    ///
+    /// # Errors
+    /// `Invalid` where a pause holds work on the way; otherwise as [`Engine::flush`].
+    pub fn flush_to_run(&self, table: &Arc<Table>) -> Result<()> {
+        self.refuse_if_read_only()?;
+        table.refuse_if_stopped()?;
+        let mut upto = SeqNo(0);
+        self.journal.between_groups(&mut |next_seq| upto = SeqNo(next_seq.0 - 1));
+        // Before anything is frozen: what a worker finds then is already meant for a run.
+        table.want_run(upto);
+        self.freeze(table)?;
+        table.want_flush(upto);
+        self.wait_for_asked(table, |_| Ok(table.is_dropped() || table.is_flushed(upto)))
+    }
+
+    /// Waits for what is done while the background is paused, too.
+    fn wait_for_asked(&self, table: &Arc<Table>, done: impl Fn(&Schedule) -> Result<bool>) -> Result<()> {
+        let tables = std::slice::from_ref(table);
+        let seen = self.background.scheduler.ask(JobKinds::AWAITED, tables);
+        self.background.scheduler.wait_for(|schedule| {
+            table.refuse_if_stopped()?;
+            if let Some(error) = self.lasting_failure(schedule, JobKinds::AWAITED, Some(tables), seen) {
+                return Err(error);
+            }
+            let is_done = done(schedule)?;
+            if !is_done && schedule.holds_paused_work() {
+                return Err(Error::invalid(
+                    "background work was paused on the way: let it go on, wait until it is quiescent, then pause",
+                ));
+            }
+            Ok(is_done)
+        })
+    }
+
+    /// Waits until nothing runs and nothing wants to: no full memtable, no generation to flush, no level over
+    /// its size, no segment to trim. With `experiments.idle_reclaim` spare space is given back to the device
+    /// then.
+    ///
+    /// # Errors
+    /// As [`Engine::flush`]; `Invalid` while the background is paused, because it could wait for ever, and on
+    /// a thread of the background.
+    pub fn wait_until_quiescent(&self) -> Result<()> {
+        crate::reentrancy::refuse(self.instance)?;
+        if self.options.read_only {
+            return Ok(());
+        }
+        // It asks what the workers ask, of a schedule that has not changed after the answer: if there is
+        // nothing and nothing runs, no worker can find a job until a caller writes or requests one.
+        let seen = self.background.scheduler.ask(JobKinds::AWAITED, &self.catalog.all());
+        let done = |schedule: &Schedule| {
+            self.report_failure_or_pause(schedule, None, seen)?;
+            match schedule.quarantine.first() {
+                Some(error) if self.has_nothing_to_do(schedule) => Err(error.clone()),
+                _ => Ok(self.has_nothing_to_do(schedule)),
+            }
+        };
+        self.throttle.without_delay(|| {
+            self.background.scheduler.wake();
+            self.background.scheduler.wait_for(done)
+        })?;
+        if self.options.experiments.idle_reclaim {
+            // A failure does no harm: the engine tries again after the next writes.
+            let _ = self.reclaim_idle();
+        }
+        Ok(())
+    }
+
+    /// An error while nothing can make progress: a job that keeps failing, on these tables or any, or a
+    /// pause.
+    fn report_failure_or_pause(
+        &self,
+        schedule: &Schedule,
+        tables: Option<&[Arc<Table>]>,
+        seen: u64,
+    ) -> Result<()> {
+        refuse_if_paused(schedule)?;
+        self.lasting_failure(schedule, JobKinds::AWAITED, tables, seen).map_or(Ok(()), Err)
+    }
+
+    /// Pauses the background, or lets it go on. A merge that only reads gain by is given up instead of
+    /// paused.
+    pub fn set_background_paused(&self, paused: bool) {
+        self.background.scheduler.set_paused(paused);
+        self.events.look_again();
+        if paused {
+            self.give_up_adapting();
+        }
+    }
+
+    /// Cancels every compaction that runs now.
+    pub fn cancel_compactions(&self) {
+        self.background.scheduler.cancel(JobKinds::MERGES, CancelCause::Asked);
+    }
+
+    /// The running jobs.
+    #[must_use]
+    pub fn progress(&self) -> Vec<Progress> {
+        let name = |id| crate::table::catalog::name_of(&self.catalog, id);
+        self.background.scheduler.inspect(|schedule: &Schedule| {
+            let running = schedule.running.iter().map(|running| {
+                let done = running.control.work();
+                Progress {
+                    work: running.kind,
+                    table: running.table.and_then(name),
+                    bytes_in: done.bytes_read + done.bytes_relinked + done.bytes_copied,
+                    bytes_out: done.bytes_written,
+                }
+            });
+            running.collect()
+        })
+    }
+}
+
+fn refuse_if_paused(schedule: &Schedule) -> Result<()> {
+    if schedule.is_paused() {
+        return Err(Error::invalid("the background is paused: let it go on before waiting for it"));
+    }
+    Ok(())
+}
+
+/// Bounds as a range of the picker: its start is inclusive.
+fn to_range(bounds: &Bounds) -> KeyRange {
+    let start = match &bounds.lower {
+        Bound::Included(key) => key.clone(),
+        Bound::Excluded(key) => bounds.collation.successor(key),
+        Bound::Unbounded => Vec::new(),
+    };
+    KeyRange { start, end: bounds.upper.clone(), collation: bounds.collation.clone() }
+}

@@ -1,0 +1,261 @@
+//! The journal of a damaged database: groups whose checksums hold, also behind damaged ones.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane_base::record::Record;
+use terrane_base::{Error, Kind, RecordKind, Result, SegmentId, SeqNo, TableId};
+use terrane_device::Disk;
+use terrane_format::segment::{Batches, GROUP_HEADER_BYTES, Groups, lost_salt};
+use terrane_journal::{SegmentBytes, file_name, file_number, pending_name, segment_in_file};
+use terrane_levels::State;
+use terrane_levels::directory::JOURNAL;
+
+use crate::repair::Repair;
+
+/// A segment to read.
+struct Source {
+    id: SegmentId,
+    path: PathBuf,
+    /// Its end, if that is known.
+    end: Option<u64>,
+    /// Least length of its file in bytes, if that is known.
+    bytes: u64,
+}
+
+/// The file of a segment that the manifest lists. An opening with a replay filter may have died before the
+/// file got its name.
+fn listed_file(disk: &dyn Disk, dir: &Path, file: u32) -> Result<PathBuf> {
+    let (named, pending) = (dir.join(file_name(file)), dir.join(pending_name(file)));
+    let is_pending = !disk.exists(&named)? && disk.exists(&pending)?;
+    Ok(if is_pending { pending } else { named })
+}
+
+/// Whether the file is there and does not say that it is another segment's.
+fn is_of(disk: &dyn Disk, path: &Path, id: SegmentId) -> bool {
+    match segment_in_file(disk, path) {
+        Ok(header) => header.is_none_or(|header| header.id == id),
+        Err(error) => error.kind() != Kind::NotFound,
+    }
+}
+
+/// Whether the journal knows of edits that the manifest, which ends without its mark, does not have: `state`
+/// is out of date then. Such a segment was removed, was added, or tells of a later edit.
+pub(super) fn proves_more_edits(
+    disk: &Arc<dyn Disk>,
+    source: &Path,
+    state: &State,
+    edit_number: u64,
+) -> Result<bool> {
+    let dir = source.join(JOURNAL);
+    for segment in state.segments.values() {
+        if !is_of(&**disk, &listed_file(&**disk, &dir, segment.spec.file)?, segment.spec.id) {
+            return Ok(true);
+        }
+    }
+    let names = match disk.list(&dir) {
+        Err(error) if error.kind() == Kind::NotFound => return Ok(false),
+        names => names?,
+    };
+    for name in names.iter().filter(|name| file_number(name).is_some()) {
+        // What cannot be read proves nothing.
+        let Ok(segment) = SegmentBytes::open(&**disk, &dir.join(name), u64::MAX) else { continue };
+        let Ok((header, groups)) = Groups::new(segment.bytes()) else { continue };
+        let edits = groups.map(|group| group.header.edits).max().unwrap_or(0);
+        if header.id >= state.next.segment || header.edit.saturating_add(edits.into()) > edit_number {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl Repair<'_> {
+    /// Copies every record that is not in the levels, in order.
+    pub(super) fn copy_journal(&mut self, state: &State) -> Result<()> {
+        self.write_batch()?;
+        for source in self.sources(state)? {
+            self.copy_segment(&source, state)?;
+        }
+        Ok(())
+    }
+
+    /// The segments that the manifest names, and those behind it that it lost.
+    fn sources(&mut self, state: &State) -> Result<Vec<Source>> {
+        let dir = self.source.join(JOURNAL);
+        let mut sources = Vec::new();
+        for segment in state.segments.values() {
+            let path = listed_file(&**self.disk, &dir, segment.spec.file)?;
+            let (id, bytes) = (segment.spec.id, segment.spec.bytes);
+            if self.is_by_number && !is_of(&**self.disk, &path, id) {
+                // The edit that removed it may be lost: the file is another segment's, or none any more.
+                let what = format!("segment {id} is not in its file: what it had may be lost");
+                self.report.doubt(Error::corrupt(what).at(path.display().to_string(), 0));
+                continue;
+            }
+            sources.push(Source { id, path, end: segment.seal.map(|seal| seal.end_offset), bytes });
+        }
+        let next = if self.is_by_number { SegmentId(0) } else { state.next.segment };
+        let listed: BTreeSet<SegmentId> = sources.iter().map(|source| source.id).collect();
+        for name in self.names(&dir)?.into_iter().filter(|name| file_number(name).is_some()) {
+            let path = dir.join(&name);
+            match segment_in_file(&**self.disk, &path) {
+                Ok(Some(header)) if header.id >= next && !listed.contains(&header.id) => {
+                    // Without a manifest any whole header says what makes the groups of the database its own.
+                    self.salt = self.salt.or(header.salt);
+                    sources.push(Source { id: header.id, path, end: None, bytes: 0 });
+                }
+                Ok(_) => {}
+                Err(error) => self.report.lose(None, error),
+            }
+        }
+        sources.sort_by_key(|source| source.id);
+        if self.is_by_number {
+            // The journal has all segments from its oldest one on. What comes before a gap is left in spare
+            // files.
+            let gap = sources.windows(2).rposition(|pair| pair[0].id.0 + 1 < pair[1].id.0);
+            sources.drain(..gap.map_or(0, |at| at + 1));
+        }
+        Ok(sources)
+    }
+
+    /// The names in the directory of segments; none if it is lost.
+    fn names(&mut self, dir: &Path) -> Result<Vec<String>> {
+        match self.disk.list(dir) {
+            Err(error) if error.kind() == Kind::NotFound => {
+                let error = Error::corrupt("the directory of segments is missing");
+                self.report.lose(None, error.at(dir.display().to_string(), 0));
+                Ok(Vec::new())
+            }
+            listed => listed,
+        }
+    }
+
+    fn copy_segment(&mut self, source: &Source, state: &State) -> Result<()> {
+        let shown = source.path.display().to_string();
+        let mapped = SegmentBytes::open(&**self.disk, &source.path, source.end.unwrap_or(u64::MAX));
+        let mapped = match mapped {
+            Ok(mapped) => mapped,
+            Err(error) => {
+                self.report.lose(None, error.context(format!("segment {} cannot be read", source.id)));
+                return Ok(());
+            }
+        };
+        let bytes = mapped.bytes();
+        self.report_cut(source, bytes.len() as u64, &shown);
+        let Some(mut groups) = self.open_segment(source, bytes, &shown) else { return Ok(()) };
+        loop {
+            for group in groups.by_ref() {
+                for batch in Batches::new(bytes, &group) {
+                    self.copy_batch(bytes, &batch, state, &shown)?;
+                }
+            }
+            let (stopped, reason) = (groups.walk(), groups.stop_reason());
+            let first_lost = stopped.last_seq.0 + 1;
+            let corrupt = |what: String| Error::corrupt(what).at(&shown, stopped.offset as u64);
+            match (groups.skip_damage(), source.end) {
+                (Some(next), _) => {
+                    let what = format!("records {first_lost} to {} are lost: {reason}", next.0 - 1);
+                    self.report.lose(None, corrupt(what));
+                }
+                (None, Some(end)) => {
+                    if (stopped.offset as u64) < end {
+                        let what = format!("records from {first_lost} in this segment are lost: {reason}");
+                        self.report.lose(None, corrupt(what));
+                    }
+                    return Ok(());
+                }
+                (None, None) => {
+                    // Bytes behind the last sound group: one that was being written, a damaged one, or what
+                    // an earlier segment left in the file.
+                    let mut rest = bytes[stopped.offset.min(bytes.len())..].iter().take(GROUP_HEADER_BYTES);
+                    if rest.any(|byte| *byte != 0) {
+                        let what = format!("records from {first_lost} in this segment may be lost: {reason}");
+                        self.report.doubt(corrupt(what));
+                    }
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// A file that is too short has lost the bytes behind its end, also if the bytes before it are sound.
+    fn report_cut(&mut self, source: &Source, found: u64, shown: &str) {
+        let expected = source.end.unwrap_or(source.bytes);
+        if found < expected {
+            let message = format!("segment {}: expected {expected} bytes, found {found}", source.id);
+            self.report.lose(None, Error::corrupt(message).at(shown, found));
+        }
+    }
+
+    /// The groups of a segment; `None` if there is nothing in it.
+    fn open_segment<'b>(&mut self, source: &Source, bytes: &'b [u8], shown: &str) -> Option<Groups<'b>> {
+        let error = match Groups::new(bytes) {
+            Ok((header, groups)) if header.id == source.id => return Some(groups),
+            Ok((header, _)) => Error::corrupt(format!("it is the front of segment {}", header.id)),
+            Err(error) => error,
+        };
+        let salt = self.salt.and_then(|salt| lost_salt(bytes, salt));
+        let groups = Groups::anywhere(bytes, source.id, salt);
+        // A segment that was made ready and never used has neither front nor groups.
+        if groups.is_some() || source.end.is_some() {
+            let what = format!("the front of segment {} is damaged", source.id);
+            self.report.lose(None, error.context(what).at(shown, 0));
+        }
+        groups
+    }
+
+    /// Copies a whole batch: all its records that are not in the levels.
+    fn copy_batch(
+        &mut self,
+        segment: &[u8],
+        batch: &terrane_format::segment::Batch,
+        state: &State,
+        shown: &str,
+    ) -> Result<()> {
+        let mut records = Vec::new();
+        let read = batch.records(segment, |_, seq, record| {
+            if self.is_wanted(state, record, seq) {
+                records.push((seq, *record));
+            }
+            Ok(())
+        });
+        if let Err(error) = read {
+            self.report.lose(None, error.at(shown, batch.offset as u64));
+            return Ok(());
+        }
+        for (seq, mut record) in records {
+            let old = record.table;
+            record.table = self.table(old)?;
+            if record.kind.is_delete() {
+                // A single delete is a promise about the old database.
+                record.kind = RecordKind::Delete;
+            }
+            self.push(record)?;
+            self.report.records += 1;
+            if record.kind == RecordKind::RangeDelete && self.is_by_number {
+                self.write_batch()?;
+                self.restore_newer(old, (record.key, record.value), seq)?;
+                self.write_batch()?;
+            }
+        }
+        self.write_batch()
+    }
+
+    /// Whether a record is not in the levels and its table was not dropped.
+    fn is_wanted(&self, state: &State, record: &Record<'_>, seq: SeqNo) -> bool {
+        let table = record.table;
+        if table == TableId::NONE || self.unordered.contains(&table) || self.dropped.contains(&table) {
+            return false;
+        }
+        let is_left = match state.tables.get(&table) {
+            Some(table) => !table.dropped && seq > table.flushed,
+            // Dropped and forgotten, if its number was given out before the manifest ends; else made after
+            // that.
+            None => self.is_by_number || table >= state.next.table,
+        };
+        // An extent tells nothing of the other keys of a range delete.
+        let is_of_range = self.is_by_number && record.kind == RecordKind::RangeDelete;
+        is_left && (is_of_range || seq > self.reached.of(table, record.key, 0))
+    }
+}

@@ -1,0 +1,147 @@
+//! The admission of a batch: checks its limits, charges it for the debt of the background, and waits for
+//! memory.
+//!
+//! A batch without a deadline pauses first and is then admitted ([`super::charge`]). A batch with a deadline
+//! is admitted at once on credit, if earlier credit is repaid; time repays its credit afterwards. So batches
+//! that do not wait also keep to the allowed rate, and no batch is refused for ever. A batch that cannot be
+//! admitted by its deadline is refused at once, before anything is written.
+
+use std::time::Duration;
+
+use terrane_base::timing::{self, Part};
+use terrane_base::{Batch, Error, Kind, Result};
+
+use crate::pace::token_bucket::PAUSE_MIN;
+use crate::throttle::Throttle;
+use crate::throttle::control::WriteControl;
+use crate::throttle::deadline::Deadline;
+use crate::throttle::permit::{Prices, WritePermit};
+use crate::throttle::room::needs_room;
+
+/// Of the write memory, the share that one batch may take.
+const BATCH_SHARE: u64 = 4;
+
+impl<'e> WriteControl<'e> {
+    /// Refuses a batch that cannot be committed, and holds it back while the background is behind: until
+    /// `deadline`, or as long as needed without one. The permit holds the write memory that is reserved for a
+    /// large batch.
+    ///
+    /// # Errors
+    /// `Invalid` for a batch beyond the limits, `Busy` if the deadline was too soon, `Cancelled` while the
+    /// database closes; the error of the background if no memory is freed.
+    #[inline]
+    pub(crate) fn admit(self, batch: &Batch, deadline: Option<Deadline>) -> Result<WritePermit<'e>> {
+        self.check_size(batch)?;
+        self.check_open()?;
+        self.admit_checked(batch, deadline)
+    }
+
+    /// As [`WriteControl::admit`], for a batch that was prepared: it is not too large, whatever the ceiling
+    /// is by now.
+    pub(crate) fn admit_prepared(self, batch: &Batch) -> Result<WritePermit<'e>> {
+        self.check_open()?;
+        self.admit_checked(batch, None)
+    }
+
+    #[inline]
+    fn admit_checked(self, batch: &Batch, deadline: Option<Deadline>) -> Result<WritePermit<'e>> {
+        let throttle = self.throttle;
+        if !throttle.is_slowing() && !needs_room(throttle, batch) {
+            return Ok(WritePermit::new(throttle, Prices::default()));
+        }
+        match deadline {
+            Some(deadline) => self.admit_until(batch, deadline),
+            None => self.admit_paused(batch),
+        }
+    }
+
+    /// Holds a batch back as long as needed.
+    #[cold]
+    fn admit_paused(self, batch: &Batch) -> Result<WritePermit<'e>> {
+        let mut waited = self.charge(batch);
+        let mut permit = WritePermit::new(self.throttle, Prices::default());
+        let reserved = match needs_room(self.throttle, batch) {
+            true => self.reserve(batch, None, &mut waited).map(|bytes| permit.take_reservation(bytes)),
+            false => Ok(()),
+        };
+        self.note_held_back(waited);
+        reserved.map(|()| permit)
+    }
+
+    /// Admits a batch by its deadline or not at all.
+    #[cold]
+    fn admit_until(self, batch: &Batch, deadline: Deadline) -> Result<WritePermit<'e>> {
+        let start = self.env.clock.now();
+        let admitted = self.admit_on_credit(batch, deadline);
+        self.note_held_back(self.env.clock.now().saturating_sub(start));
+        admitted
+    }
+
+    fn admit_on_credit(self, batch: &Batch, deadline: Deadline) -> Result<WritePermit<'e>> {
+        let Some(mut permit) = self.charge_by(batch, deadline.at) else {
+            return Err(self.throttle.held_back(deadline.patience, "the background has to catch up"));
+        };
+        if !needs_room(self.throttle, batch) {
+            return Ok(permit);
+        }
+        let mut waited = Duration::ZERO;
+        match self.reserve(batch, Some(deadline.at), &mut waited) {
+            Err(error) if error.kind() == Kind::Busy && terrane_base::planted!(WriteThoughHeldBack) => {
+                Ok(permit)
+            }
+            Err(error) if error.kind() == Kind::Busy => {
+                Err(self.throttle.held_back(deadline.patience, error.message()))
+            }
+            Err(error) => Err(error),
+            Ok(bytes) => {
+                permit.take_reservation(bytes);
+                Ok(permit)
+            }
+        }
+    }
+
+    /// Notes how long pacing and the wait for memory held one write back.
+    fn note_held_back(self, waited: Duration) {
+        // A time below the shortest pause is only the cost of this check.
+        if waited >= PAUSE_MIN {
+            self.histograms.write_wait_micros.observe(waited.as_micros() as u64);
+            timing::add(Part::HeldBack, waited);
+        }
+    }
+
+    #[inline]
+    fn check_size(self, batch: &Batch) -> Result<()> {
+        let limit = self.memory.budget().write_bytes() / BATCH_SHARE;
+        if batch.bytes().len() as u64 > limit { Err(self.too_large(batch, limit)) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn too_large(self, batch: &Batch, limit: u64) -> Error {
+        Error::invalid(format!(
+            "batch of {} bytes: with memory_bytes={} the limit is {limit} bytes; split the batch or raise memory_bytes",
+            batch.bytes().len(),
+            self.memory.budget().memory_bytes()
+        ))
+    }
+
+    #[inline]
+    fn check_open(self) -> Result<()> {
+        self.refuse_if_read_only()?;
+        if self.is_closing() {
+            return Err(Error::new(Kind::Cancelled, "the database is closing"));
+        }
+        Ok(())
+    }
+}
+
+impl Throttle {
+    /// The error of a write that was held back until its deadline.
+    #[cold]
+    pub(crate) fn held_back(&self, patience: Duration, why: &str) -> Error {
+        let message = format!(
+            "{why}: the write was not admitted within {patience:?} and nothing is written; try again later (pressure {:.2})",
+            self.debt()
+        );
+        Error::new(Kind::Busy, message)
+    }
+}

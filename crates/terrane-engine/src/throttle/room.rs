@@ -1,0 +1,107 @@
+//! Write memory for a batch: reserved before a large batch is written, and for every batch at the ceiling.
+
+use std::time::Duration;
+
+use terrane_base::{Batch, Error, Kind, Result};
+
+use crate::observe::events::StallCause;
+use crate::pace::token_bucket::PAUSE_MIN;
+use crate::throttle::Throttle;
+use crate::throttle::control::WriteControl;
+use crate::throttle::debt::DEBT_QUANTUM_BYTES;
+
+/// How long the background must have had no job that can free memory before a writer that waits for memory
+/// stops waiting.
+const IDLE_MAX: Duration = Duration::from_millis(500);
+
+/// Whether room is reserved for a batch before it comes.
+#[inline]
+pub(super) fn needs_room(throttle: &Throttle, batch: &Batch) -> bool {
+    batch.bytes().len() as u64 > DEBT_QUANTUM_BYTES || throttle.debt() >= 1.0
+}
+
+/// A writer that waits for room.
+struct RoomWait<'e> {
+    control: WriteControl<'e>,
+    bytes: u64,
+    until: Option<Duration>,
+    /// The newest piece of background work when the wait began.
+    seen: u64,
+    /// Since when the background has had no job that can free memory.
+    idle_since: Option<Duration>,
+}
+
+impl RoomWait<'_> {
+    /// Checks whether the wait is over: the memory is reserved, or an error says why none will be free.
+    fn look(&mut self) -> Option<Result<()>> {
+        if self.control.try_reserve(self.bytes) {
+            return Some(Ok(()));
+        }
+        // Memory that is out of use may still wait for its epoch.
+        terrane_base::epoch::pin().flush();
+        let now = self.control.env.clock.now();
+        self.note_idle(now);
+        let refused = self.refusal(now);
+        if let Some(error) = refused {
+            return Some(Err(self.control.journal.check().err().unwrap_or(error)));
+        }
+        if let Err(error) = self.control.journal.check() {
+            return Some(Err(error));
+        }
+        let is_stuck = self.idle_since.is_some_and(|since| now.saturating_sub(since) > IDLE_MAX);
+        (is_stuck && self.control.throttle.try_reserve_alone(self.bytes)).then_some(Ok(()))
+    }
+
+    fn note_idle(&mut self, now: Duration) {
+        let is_idle = self.control.background.frees_nothing();
+        self.idle_since = if is_idle { self.idle_since.or(Some(now)) } else { None };
+    }
+
+    /// Why the writer should wait no longer, if it should not.
+    fn refusal(&self, now: Duration) -> Option<Error> {
+        if self.control.is_closing() {
+            return Some(Error::new(Kind::Cancelled, "the database is closing"));
+        }
+        if self.until.is_some_and(|until| now >= until) {
+            return Some(Error::new(Kind::Busy, "write memory is full"));
+        }
+        let cause = self.control.background.memory_failure(self.seen)?;
+        let kind = cause.kind();
+        Some(cause.context("write memory is full and cannot be flushed").with_kind(kind))
+    }
+}
+
+impl WriteControl<'_> {
+    /// Waits while the write memory has no room for `batch`, then reserves it; fails if the background cannot
+    /// free memory, or has not by `until`. Returns how many bytes are reserved, and adds how long it waited.
+    #[cold]
+    pub(super) fn reserve(
+        &self,
+        batch: &Batch,
+        until: Option<Duration>,
+        waited: &mut Duration,
+    ) -> Result<u64> {
+        let bytes = self.room_for(batch.bytes().len() as u64);
+        self.background.give_up_adapting();
+        let seen = self.background.newest_piece();
+        let mut wait = RoomWait { control: *self, bytes, until, seen, idle_since: None };
+        let (reserved, took) = self.throttle.pressure.wait_for_memory(&self.env, until, || wait.look());
+        if took >= PAUSE_MIN {
+            self.note_stall(took, || StallCause::Memory);
+        }
+        *waited += took;
+        reserved.map(|()| bytes)
+    }
+
+    /// The write memory that a batch of `bytes` takes.
+    fn room_for(&self, bytes: u64) -> u64 {
+        // A batch that fits no ordinary segment gets one of its own, beside the one that was kept ready.
+        let is_oversized = bytes >= self.options.segment_bytes;
+        if is_oversized { bytes + self.options.segment_bytes } else { bytes }
+    }
+
+    /// Reserves `bytes` of the write memory if they are free.
+    fn try_reserve(&self, bytes: u64) -> bool {
+        self.throttle.try_reserve(bytes, |reserved| self.memory.has_room_for(reserved))
+    }
+}
