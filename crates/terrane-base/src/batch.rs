@@ -196,7 +196,12 @@ impl Batch {
 
     /// The records in order.
     pub fn records(&self) -> impl Iterator<Item = Record<'_>> {
-        let mut rest = self.bytes.as_slice();
+        self.records_from(0)
+    }
+
+    /// The records from a place on, which is [`Batch::bytes`]'s length at an earlier time.
+    pub fn records_from(&self, at: usize) -> impl Iterator<Item = Record<'_>> {
+        let mut rest = &self.bytes[at..];
         std::iter::from_fn(move || {
             // Only `push` writes `bytes`, so decoding ends exactly at the end of the bytes.
             let (record, len) = Record::decode(rest).ok()?;

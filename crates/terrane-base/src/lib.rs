@@ -9,7 +9,8 @@
 //!   orders other than bytewise. [`ordered_map`]: maps in
 //!   such an order. [`functions`]: all of these, as a program passes them; [`callback`]: how
 //!   they are called.
-//! * [`batch`]: the atomic unit of a commit. [`cursor`]: the trait that every sorted source offers.
+//! * [`batch`]: the atomic unit of a commit. [`batch_index`]: what a batch does to each key; [`key_ranges`]:
+//!   the ranges that it deletes. [`cursor`]: the trait that every sorted source offers.
 //! * [`options`]: every setting once. [`mod@env`]: clock, randomness and threads.
 //! * [`epoch`]: when replaced objects are freed. [`counters`]: counters of a thread's reads. [`sampling`]:
 //!   which operations are measured. [`metrics`]: metrics and histograms. [`timing`]: where the time of an
@@ -22,6 +23,7 @@
 
 pub mod assertion;
 pub mod batch;
+pub mod batch_index;
 pub mod callback;
 pub mod chain;
 pub mod collation;
@@ -35,6 +37,7 @@ pub mod functions;
 pub mod ids;
 pub mod key;
 pub mod key_order;
+pub mod key_ranges;
 pub mod merge_operator;
 pub mod metrics;
 pub mod options;
@@ -54,6 +57,7 @@ pub mod varint;
 pub mod watch;
 
 pub use batch::Batch;
+pub use batch_index::BatchIndex;
 pub use collation::{Collation, Comparator};
 pub use compaction_filter::{CompactionContext, CompactionFilter, FilterDecision};
 pub use counters::ReadCounters;
@@ -62,6 +66,7 @@ pub use error::{Error, Kind, Result, WaitsFor};
 pub use functions::Functions;
 pub use ids::{ExtentId, SegmentId, TableId, ValueTableId};
 pub use key_order::{KeyOrder, KeyOrders};
+pub use key_ranges::KeyRanges;
 pub use merge_operator::{MergeOperator, MergeOperators};
 pub use ordered_map::OrderedMap;
 pub use prefix_extractor::{PrefixExtractor, PrefixExtractors};

@@ -130,6 +130,38 @@ impl<V, K: Borrow<[u8]> + Ord, O: Compare> OrderedMap<V, K, O> {
         }
     }
 
+    /// The first key within a lower bound, and its value.
+    #[must_use]
+    pub fn first_within(&self, lower: Bound<&[u8]>) -> Option<(&K, &V)> {
+        match &self.rows {
+            Rows::Bytes(map) => map.range::<[u8], _>((lower, Bound::Unbounded)).next(),
+            Rows::Compared(map) => {
+                let place = lower.map(|key| (key, &self.order));
+                let lower = place.as_ref().map(|place| place as &dyn Placed<O>);
+                let mut within = map.range::<dyn Placed<O>, _>((lower, Bound::Unbounded));
+                within.next().map(|(kept, value)| (&kept.key, value))
+            }
+        }
+    }
+
+    /// Calls `visit` with the value of each key from `start` to before `end`, in order.
+    pub fn visit_mut(&mut self, start: &[u8], end: &[u8], visit: impl FnMut(&mut V)) {
+        let (lower, upper) = (Bound::Included(start), Bound::Excluded(end));
+        match &mut self.rows {
+            Rows::Bytes(_) if is_empty(&self.order, lower, upper) => {}
+            Rows::Bytes(map) => {
+                map.range_mut::<[u8], _>((lower, upper)).map(|(_, value)| value).for_each(visit)
+            }
+            Rows::Compared(map) => {
+                let (place, order) = ((start, &self.order), &self.order);
+                let lower = Bound::Included(&place as &dyn Placed<O>);
+                let rows = map.range_mut::<dyn Placed<O>, _>((lower, Bound::Unbounded));
+                let within = rows.take_while(|(kept, _)| order.compare(kept.key.borrow(), end).is_lt());
+                within.map(|(_, value)| value).for_each(visit);
+            }
+        }
+    }
+
     /// All keys with their values, in order.
     pub fn iter(&self) -> Range<'_, V, K, O> {
         self.range(Bound::Unbounded, Bound::Unbounded)
@@ -162,6 +194,21 @@ pub fn is_empty(order: &impl Compare, lower: Bound<&[u8]>, upper: Bound<&[u8]>) 
             Bound::Included(upper) | Bound::Excluded(upper),
         ) => order.compare(upper, lower).is_le(),
     }
+}
+
+/// Whether a key lies within bounds.
+pub fn is_within(order: &impl Compare, key: &[u8], lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
+    let is_above = match lower {
+        Bound::Included(lower) => order.compare(key, lower).is_ge(),
+        Bound::Excluded(lower) => order.compare(key, lower).is_gt(),
+        Bound::Unbounded => true,
+    };
+    is_above
+        && match upper {
+            Bound::Included(upper) => order.compare(key, upper).is_le(),
+            Bound::Excluded(upper) => order.compare(key, upper).is_lt(),
+            Bound::Unbounded => true,
+        }
 }
 
 /// Keys with their values, in order, from both ends.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use terrane::Comparator as _;
+use terrane_base::ordered_map::Compare;
 
 use crate::callbacks::comparator::{BYTEWISE, UserComparator};
 
@@ -43,6 +44,18 @@ impl Order {
             (Some(left), Some(right)) => Arc::ptr_eq(left, right) || left.name() == right.name(),
             _ => false,
         }
+    }
+}
+
+impl Compare for Order {
+    #[inline]
+    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+        self.cmp(left, right)
+    }
+
+    #[inline]
+    fn is_bytes(&self) -> bool {
+        self.0.is_none()
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod change;
 
+use terrane_base::record::Record;
 use terrane_base::{Error, Result, TableId};
 
 use crate::Table;
@@ -115,6 +116,11 @@ impl Batch {
     pub(crate) fn mark(&self) -> Mark {
         let (bytes, record_count) = (self.records.bytes().len(), self.records.record_count());
         Mark { bytes, record_count, tables: self.tables.len() }
+    }
+
+    /// The records since a mark.
+    pub(crate) fn records_since(&self, mark: &Mark) -> impl Iterator<Item = Record<'_>> {
+        self.records.records_from(mark.bytes)
     }
 
     /// Removes what was added after `mark`.

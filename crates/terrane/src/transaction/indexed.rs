@@ -8,99 +8,16 @@ mod read;
 mod savepoints;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
-use terrane_base::record::Header;
-use terrane_base::{Collation, OrderedMap, RecordKind, Result, SeqNo, TableId, ordered_map};
+use terrane_base::batch_index::Keys;
+use terrane_base::record::Record;
+use terrane_base::{BatchIndex, RecordKind, Result, SeqNo, TableId};
 
 use crate::batch::Mark;
-use crate::transaction::deleted::Deleted;
 use crate::{Batch, Db, Durability, Table};
 
-/// The effect of one record of a batch on its key.
-#[derive(Clone, Debug)]
-pub(crate) struct Written {
-    kind: RecordKind,
-    /// Range of its stored value in the batch.
-    value: Range<usize>,
-}
-
-/// The change of a key by a batch.
-#[derive(Clone, Debug)]
-pub(crate) enum Change {
-    /// One record counts.
-    One(Written),
-    /// Operands of merges, oldest first, possibly with a base as the first record.
-    Chain(Vec<Written>),
-}
-
-impl Change {
-    fn records(&self) -> &[Written] {
-        match self {
-            Change::One(written) => std::slice::from_ref(written),
-            Change::Chain(chain) => chain,
-        }
-    }
-
-    /// Returns true if the database's value is needed as well.
-    pub(crate) fn is_open(&self) -> bool {
-        matches!(self.records()[0].kind, RecordKind::Merge | RecordKind::MergeUntil)
-    }
-}
-
-/// The changes of a batch in one table.
-#[derive(Clone, Debug)]
-struct TableIndex {
-    keys: OrderedMap<Change>,
-    /// Ranges that it deletes. A key of `keys` that lies there was written later.
-    deleted: Deleted,
-}
-
-impl TableIndex {
-    fn of(table: &Table) -> Self {
-        let collation = table.inner.sense.collation();
-        TableIndex { keys: OrderedMap::new(collation), deleted: Deleted::new(collation) }
-    }
-}
-
-/// The batch's own value of a key.
-pub(crate) enum Own<'b> {
-    /// None: the database's value counts.
-    Nothing,
-    /// It lies in a range that is deleted.
-    Deleted,
-    /// This.
-    Change(&'b Change),
-}
-
-impl Own<'_> {
-    /// Returns true if the database's value is needed.
-    pub(crate) fn is_open(&self) -> bool {
-        match self {
-            Own::Nothing => true,
-            Own::Deleted => false,
-            Own::Change(change) => change.is_open(),
-        }
-    }
-}
-
-/// The state of a batch at one time.
-#[derive(Clone, Debug)]
-struct Savepoint {
-    batch: Mark,
-    undo: usize,
-}
-
-/// Undoes one step.
-#[derive(Clone, Debug)]
-enum Undo {
-    /// The previous change of the key.
-    Key(TableId, Vec<u8>, Option<Change>),
-    /// The key had one operand less.
-    Operand(TableId, Vec<u8>),
-    /// The previous ranges of the table.
-    Deleted(TableId, Deleted),
-}
+/// Keys that a batch changes, with what it does to them.
+pub(crate) type Changes<'b> = Option<Keys<'b>>;
 
 /// A batch of changes that can be read as if it had been written: each read searches the batch first, and
 /// then a snapshot or the latest state. Nothing is written before [`IndexedBatch::write`].
@@ -131,11 +48,8 @@ enum Undo {
 #[derive(Clone, Debug, Default)]
 pub struct IndexedBatch {
     pub(crate) batch: Batch,
-    index: BTreeMap<TableId, TableIndex>,
-    savepoints: Vec<Savepoint>,
-    /// While there is a savepoint: what takes each change back, oldest first.
-    undo: Vec<Undo>,
-    key_count: u64,
+    index: BTreeMap<TableId, BatchIndex>,
+    savepoints: Vec<Mark>,
 }
 
 impl IndexedBatch {
@@ -149,28 +63,17 @@ impl IndexedBatch {
         Self::default()
     }
 
-    fn note_undo(&mut self, undo: Undo) {
-        if !self.savepoints.is_empty() {
-            self.undo.push(undo);
-        }
-    }
-
-    /// Adds a record of one key, and indexes it.
+    /// Adds a record, and indexes it.
     fn add(&mut self, table: &Table, add: impl FnOnce(&mut Batch) -> Result<()>) -> Result<()> {
         let at = self.batch.bytes();
         add(&mut self.batch)?;
-        let bytes = &self.batch.records.bytes()[at..];
-        let header = Header::decode(bytes).expect("a batch holds whole records");
-        let key = &bytes[header.header_len..header.header_len + header.key_len];
-        let end = self.batch.bytes();
-        let written = Written { kind: header.kind, value: end - header.value_len..end };
-        let undo = self.index.entry(table.id()).or_insert_with(|| TableIndex::of(table)).note(
-            table.id(),
-            key,
-            written,
-        );
-        self.key_count += u64::from(matches!(undo, Undo::Key(_, _, None)));
-        self.note_undo(undo);
+        let record = record_at(&self.batch, at);
+        let index = self.index.entry(table.id());
+        let index = index.or_insert_with(|| BatchIndex::new(table.inner.sense.collation()));
+        match record.kind {
+            RecordKind::RangeDelete => index.note_range_delete(record.key, record.value),
+            _ => index.note(record.key, at),
+        }
         Ok(())
     }
 
@@ -203,7 +106,7 @@ impl IndexedBatch {
     /// ```
     #[must_use]
     pub fn key_count(&self) -> u64 {
-        self.key_count
+        self.index.values().map(|index| index.live_keys() as u64).sum()
     }
 
     /// Returns true if it holds no change.
@@ -251,8 +154,6 @@ impl IndexedBatch {
         self.batch.clear();
         self.index.clear();
         self.savepoints.clear();
-        self.undo.clear();
-        self.key_count = 0;
     }
 
     /// Writes the changes to the database, all or nothing, and keeps them here. Returns their position in the
@@ -275,51 +176,8 @@ impl IndexedBatch {
     }
 }
 
-impl TableIndex {
-    /// Notes a record; returns what takes that back.
-    fn note(&mut self, table: TableId, key: &[u8], written: Written) -> Undo {
-        let is_operand = matches!(written.kind, RecordKind::Merge | RecordKind::MergeUntil);
-        if !is_operand {
-            let before = self.keys.insert(key.to_vec(), Change::One(written));
-            return Undo::Key(table, key.to_vec(), before);
-        }
-        match self.keys.get_mut(key) {
-            Some(Change::Chain(chain)) => {
-                chain.push(written);
-                Undo::Operand(table, key.to_vec())
-            }
-            Some(change) => {
-                let before = change.clone();
-                let Change::One(first) = before.clone() else { unreachable!("chains are matched above") };
-                *change = Change::Chain(vec![first, written]);
-                Undo::Key(table, key.to_vec(), Some(before))
-            }
-            None => {
-                let end = written.value.end;
-                let deleted = Written { kind: RecordKind::Delete, value: end..end };
-                let change = match self.deleted.holds(key) {
-                    true => Change::Chain(vec![deleted, written]),
-                    false => Change::One(written),
-                };
-                self.keys.insert(key.to_vec(), change);
-                Undo::Key(table, key.to_vec(), None)
-            }
-        }
-    }
-
-    fn take_back(&mut self, undo: Undo) {
-        match undo {
-            Undo::Key(_, key, Some(change)) => drop(self.keys.insert(key, change)),
-            Undo::Key(_, key, None) => drop(self.keys.remove(&key)),
-            Undo::Operand(_, key) => {
-                if let Some(Change::Chain(chain)) = self.keys.get_mut(&key) {
-                    chain.pop();
-                }
-            }
-            Undo::Deleted(_, deleted) => self.deleted = deleted,
-        }
-    }
+/// The record at a place of a batch.
+fn record_at(batch: &Batch, at: usize) -> Record<'_> {
+    let (record, _) = Record::decode(&batch.records.bytes()[at..]).expect("a batch holds whole records");
+    record
 }
-
-/// Changes of a range, in order.
-pub(crate) type Changes<'b> = Option<ordered_map::Range<'b, Change, Vec<u8>, Collation>>;

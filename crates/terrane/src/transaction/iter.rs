@@ -10,17 +10,18 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::iter::FusedIterator;
 
+use terrane_base::batch_index::History;
 use terrane_base::{Error, Result};
 use terrane_engine::{Bounds, PinnedRange, ScanId};
 
 use crate::iter::decoded;
 use crate::snapshot::Pin;
 use crate::transaction::Transaction;
-use crate::transaction::indexed::{Change, Changes, IndexedBatch};
+use crate::transaction::indexed::{Changes, IndexedBatch};
 use crate::{Row, Table};
 
-/// A change in the iterator: the key and its change.
-type Changed<'b> = (&'b Vec<u8>, &'b Change);
+/// A change in the iterator: the key and what the batch does to it.
+type Changed<'b> = (&'b Vec<u8>, &'b History);
 
 /// The rows of several ranges, with stored keys, in order, from both ends.
 struct Parts {
@@ -151,9 +152,9 @@ impl<'b> BatchIter<'b> {
                 return Ok(end.row.take());
             }
             let row = if order == Ordering::Equal { end.row.take() } else { None };
-            let Some((key, change)) = end.change.take() else { return Ok(None) };
+            let Some((key, history)) = end.change.take() else { return Ok(None) };
             let below = row.map(|(_, value)| value);
-            if let Some(value) = self.batch.value_of(&self.table, key, change, below)? {
+            if let Some(value) = self.batch.resolve_change(&self.table, (key, history), below)? {
                 return Ok(Some((key.to_vec(), value)));
             }
         }

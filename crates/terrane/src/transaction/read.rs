@@ -132,8 +132,8 @@ impl Transaction {
         let values = keys.iter().map(|key| {
             table.encoding(key, |key| {
                 let own = self.batch.own(table, key);
-                let below = if own.is_open() { read.next().flatten() } else { None };
-                Ok(self.batch.resolve(table, key, &own, below.map(Value::into_vec))?.map(Value::new))
+                let below = if self.batch.reach_down(&own) { read.next().flatten() } else { None };
+                Ok(self.batch.resolve(table, key, own, below.map(Value::into_vec))?.map(Value::new))
             })
         });
         values.collect()

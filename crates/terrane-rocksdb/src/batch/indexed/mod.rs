@@ -7,14 +7,15 @@
 //! from one thread at a time, so no thread waits.
 
 pub(crate) mod index;
-pub(crate) mod key;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::batch::indexed::index::{Done, Index};
+use terrane_base::batch_index::Step;
+
+use crate::batch::indexed::index::Index;
 use crate::batch::layout::Change;
 use crate::batch::write_batch::WriteBatch;
 use crate::callbacks::merge::MergeOperator;
@@ -135,10 +136,10 @@ impl Indexed {
     /// What it says of a key.
     pub(crate) fn own(&self, family: u32, key: &[u8]) -> Own {
         let mut operands = Vec::new();
-        for done in self.index.done(family, key) {
-            let base = match done {
-                Done::RangeDelete => None,
-                Done::Record(at) => match self.batch.change_at(at) {
+        for step in self.index.family(family).map(|index| index.steps(key)).unwrap_or_default() {
+            let base = match step {
+                Step::RangeDelete => None,
+                Step::Record(at) => match self.batch.change_at(at) {
                     Some(Change::Merge(_, operand)) => {
                         operands.push(operand.to_vec());
                         continue;
@@ -149,9 +150,6 @@ impl Indexed {
             };
             return closed(base, operands);
         }
-        if self.index.deleted_around(family, key).is_some() {
-            return closed(None, operands);
-        }
         if operands.is_empty() {
             return Own::Nothing;
         }
@@ -161,17 +159,18 @@ impl Indexed {
 
     /// Where the deleted range that holds a key begins, and what lies behind it.
     pub(crate) fn deleted_around(&self, family: u32, key: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
-        self.index.deleted_around(family, key).map(|(start, end)| (start.to_vec(), end.to_vec()))
+        let (start, end) = self.index.family(family)?.deleted().around(key)?;
+        Some((start.to_vec(), end.to_vec()))
     }
 
     /// The first key within bounds that it has a record of.
     pub(crate) fn first(&self, family: u32, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<Vec<u8>> {
-        self.index.first(family, lower, upper).map(<[u8]>::to_vec)
+        self.index.family(family)?.first(lower, upper).map(<[u8]>::to_vec)
     }
 
     /// The last key within bounds that it has a record of.
     pub(crate) fn last(&self, family: u32, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<Vec<u8>> {
-        self.index.last(family, lower, upper).map(<[u8]>::to_vec)
+        self.index.family(family)?.last(lower, upper).map(<[u8]>::to_vec)
     }
 }
 

@@ -1,10 +1,14 @@
 //! Reads through a batch: its own changes, folded over the database's values if there are operands.
 
+use std::ops::Bound;
+
+use terrane_base::batch_index::{History, Step, Steps};
 use terrane_base::chain::Chain;
-use terrane_base::{RecordKind, Result, SeqKind, SeqNo};
+use terrane_base::{BatchIndex, RecordKind, Result, SeqKind, SeqNo};
 use terrane_engine::Bounds;
 
-use super::{Change, Changes, IndexedBatch, Own, Written};
+use super::{Changes, IndexedBatch, record_at};
+use crate::transaction::deleted;
 use crate::transaction::iter::BatchIter;
 use crate::{KeyBounds, Snapshot, Table, Value};
 
@@ -26,67 +30,63 @@ impl IndexedBatch {
 
     fn changes_bytes(&self, table: &Table, key: &[u8]) -> bool {
         // A key that cannot be encoded is not changed.
-        let is_changed = table.encoding(key, |key| Ok(!matches!(self.own(table, key), Own::Nothing)));
+        let is_changed = table.encoding(key, |key| Ok(self.own(table, key).len() > 0));
         is_changed.unwrap_or(false)
     }
 
     /// Returns true if the database's value of `key` is needed.
     pub(crate) fn is_open(&self, table: &Table, key: &[u8]) -> Result<bool> {
-        table.encoding(key, |key| Ok(self.own(table, key).is_open()))
+        table.encoding(key, |key| Ok(self.reach_down(&self.own(table, key))))
     }
 
-    /// The batch's own value of an encoded key.
-    pub(crate) fn own(&self, table: &Table, key: &[u8]) -> Own<'_> {
-        let Some(index) = self.index.get(&table.id()).filter(|_| self.batch.is_of(table)) else {
-            return Own::Nothing;
-        };
-        match index.keys.get(key) {
-            Some(change) => Own::Change(change),
-            None if index.deleted.holds(key) => Own::Deleted,
-            None => Own::Nothing,
+    /// The index of a table, if the batch changes it.
+    fn index_of(&self, table: &Table) -> Option<&BatchIndex> {
+        self.index.get(&table.id()).filter(|_| self.batch.is_of(table))
+    }
+
+    /// What the batch does to an encoded key, newest first.
+    pub(crate) fn own(&self, table: &Table, key: &[u8]) -> Steps<'_> {
+        self.index_of(table).map(|index| index.steps(key)).unwrap_or_default()
+    }
+
+    /// A step as a version of its key: its kind and its stored value.
+    fn version(&self, step: Step) -> (RecordKind, &[u8]) {
+        match step {
+            Step::RangeDelete => (RecordKind::Delete, &[]),
+            Step::Record(at) => {
+                let record = record_at(&self.batch, at);
+                (record.kind, record.value)
+            }
         }
     }
 
-    /// The value of an encoded key if the database has `below` for it.
+    /// Returns true if the steps of a key are folded with the database's value.
+    pub(crate) fn reach_down(&self, own: &Steps<'_>) -> bool {
+        own.clone().all(|step| matches!(self.version(step).0, RecordKind::Merge | RecordKind::MergeUntil))
+    }
+
+    /// The value of an encoded key, of its steps over the value `below`.
     pub(crate) fn resolve(
         &self,
         table: &Table,
         key: &[u8],
-        own: &Own<'_>,
+        own: Steps<'_>,
         below: Option<Vec<u8>>,
     ) -> Result<Option<Vec<u8>>> {
-        match own {
-            Own::Nothing => Ok(below),
-            Own::Deleted => Ok(None),
-            Own::Change(change) => self.value_of(table, key, change, below),
-        }
-    }
-
-    /// The value that a change of an encoded key makes of the value `below`.
-    pub(crate) fn value_of(
-        &self,
-        table: &Table,
-        key: &[u8],
-        change: &Change,
-        below: Option<Vec<u8>>,
-    ) -> Result<Option<Vec<u8>>> {
-        let bytes = self.batch.records.bytes();
-        match change {
-            Change::One(Written { kind: RecordKind::Put, value }) => {
-                return Ok(Some(bytes[value.clone()].to_vec()));
-            }
-            Change::One(Written { kind: RecordKind::Delete | RecordKind::SingleDelete, .. }) => {
-                return Ok(None);
-            }
+        let Some(newest) = own.clone().next() else { return Ok(below) };
+        match self.version(newest) {
+            (RecordKind::Put, value) => return Ok(Some(value.to_vec())),
+            (RecordKind::Delete | RecordKind::SingleDelete, _) => return Ok(None),
             _ => {}
         }
         let (mut chain, now) = (Chain::new(), table.inner.sense.now());
         // Any descending numbers will do; the database's value is the first.
-        let numbered = (2..).map(SeqNo).zip(change.records()).collect::<Vec<_>>();
+        let mut seq = SeqNo(own.len() as u64 + 1);
         let mut goes_on = true;
-        for (seq, written) in numbered.into_iter().rev() {
-            goes_on =
-                goes_on && chain.take(SeqKind::new(seq, written.kind), &bytes[written.value.clone()], now)?;
+        for step in own {
+            let (kind, value) = self.version(step);
+            goes_on = goes_on && chain.take(SeqKind::new(seq, kind), value, now)?;
+            seq = SeqNo(seq.0 - 1);
         }
         if let Some(below) = below.filter(|_| goes_on && !terrane_base::planted!(ForgetBelow)) {
             chain.take(SeqKind::new(SeqNo(1), RecordKind::Put), &below, now)?;
@@ -94,6 +94,19 @@ impl IndexedBatch {
         let mut value = Vec::new();
         let operator = table.inner.sense.operator().map(|operator| &**operator);
         Ok(chain.fold(operator, key, &mut value)?.then_some(value))
+    }
+
+    /// [`IndexedBatch::resolve`] of a key that [`IndexedBatch::changes`] gave.
+    pub(crate) fn resolve_change(
+        &self,
+        table: &Table,
+        (key, history): (&[u8], &History),
+        below: Option<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>> {
+        match self.index_of(table) {
+            Some(index) => self.resolve(table, key, index.steps_of(key, history), below),
+            None => Ok(below),
+        }
     }
 
     /// The value of `key` as it will be once the batch is written to the latest state.
@@ -142,11 +155,11 @@ impl IndexedBatch {
     pub(crate) fn get_over(&self, table: &Table, key: &[u8], at: Option<SeqNo>) -> Result<Option<Value>> {
         table.encoding(key, |encoded| {
             let own = self.own(table, encoded);
-            let below = if own.is_open() { table.get_at(key, at)? } else { None };
-            if matches!(own, Own::Nothing) {
+            let below = if self.reach_down(&own) { table.get_at(key, at)? } else { None };
+            if own.len() == 0 {
                 return Ok(below);
             }
-            Ok(self.resolve(table, encoded, &own, below.map(Value::into_vec))?.map(Value::new))
+            Ok(self.resolve(table, encoded, own, below.map(Value::into_vec))?.map(Value::new))
         })
     }
 
@@ -190,18 +203,16 @@ impl IndexedBatch {
 
     /// The batch's own changes within encoded bounds.
     pub(crate) fn changes(&self, table: &Table, bounds: &Bounds) -> Changes<'_> {
-        let index = self.index.get(&table.id()).filter(|_| self.batch.is_of(table))?;
-        Some(
-            index
-                .keys
-                .range(bounds.lower.as_ref().map(Vec::as_slice), bounds.upper.as_ref().map(Vec::as_slice)),
-        )
+        let as_slice = |bound| Bound::as_ref(bound).map(Vec::as_slice);
+        Some(self.index_of(table)?.range(as_slice(&bounds.lower), as_slice(&bounds.upper)))
     }
 
     /// The parts of encoded bounds that the batch does not delete, in order.
     pub(crate) fn rest_of(&self, table: &Table, bounds: Bounds) -> Vec<Bounds> {
-        match self.index.get(&table.id()).filter(|_| self.batch.is_of(table)) {
-            Some(index) if !terrane_base::planted!(ScanOwnDeletes) => index.deleted.rest_of(bounds),
+        match self.index_of(table) {
+            Some(index) if !terrane_base::planted!(ScanOwnDeletes) => {
+                deleted::rest_of(index.deleted(), bounds)
+            }
             _ => vec![bounds],
         }
     }

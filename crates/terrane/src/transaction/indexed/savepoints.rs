@@ -1,8 +1,9 @@
 //! Savepoints of an indexed batch.
 
-use terrane_base::Result;
+use terrane_base::record::Record;
+use terrane_base::{RecordKind, Result};
 
-use super::{IndexedBatch, Savepoint, Undo};
+use super::IndexedBatch;
 
 impl IndexedBatch {
     /// Number of savepoints.
@@ -31,7 +32,7 @@ impl IndexedBatch {
     /// # Ok::<(), terrane::Error>(())
     /// ```
     pub fn set_savepoint(&mut self) {
-        self.savepoints.push(Savepoint { batch: self.batch.mark(), undo: self.undo.len() });
+        self.savepoints.push(self.batch.mark());
     }
 
     /// Takes back every change since the last savepoint, which goes.
@@ -51,14 +52,18 @@ impl IndexedBatch {
     /// `Invalid` if none is set.
     pub fn rollback_to_savepoint(&mut self) -> Result<()> {
         let savepoint = self.savepoints.pop().ok_or_else(no_savepoint)?;
-        for undo in self.undo.drain(savepoint.undo..).rev() {
-            let (Undo::Key(table, ..) | Undo::Operand(table, _) | Undo::Deleted(table, _)) = &undo;
-            let index = self.index.get_mut(table).expect("what was noted is in the index");
-            let before = index.keys.len();
-            index.take_back(undo);
-            self.key_count = self.key_count + index.keys.len() as u64 - before as u64;
+        let since: Vec<Record<'_>> = self.batch.records_since(&savepoint).collect();
+        for record in since.into_iter().rev() {
+            // Data for the journal is of no table.
+            let Some(index) = self.index.get_mut(&record.table) else { continue };
+            match record.kind {
+                RecordKind::RangeDelete => index.take_back_range_delete(record.key, record.value),
+                _ => index.take_back(record.key),
+            }
         }
-        self.batch.truncate(&savepoint.batch);
+        self.batch.truncate(&savepoint);
+        // An empty batch may be filled from another database, whose tables have other orders.
+        self.index.retain(|_, index| !index.is_empty());
         Ok(())
     }
 
@@ -78,11 +83,7 @@ impl IndexedBatch {
     /// # Errors
     /// `Invalid` if none is set.
     pub fn pop_savepoint(&mut self) -> Result<()> {
-        self.savepoints.pop().ok_or_else(no_savepoint)?;
-        if self.savepoints.is_empty() {
-            self.undo.clear();
-        }
-        Ok(())
+        self.savepoints.pop().map(drop).ok_or_else(no_savepoint)
     }
 }
 

@@ -1,12 +1,10 @@
 //! Changes of an indexed batch.
 
-use std::ops::Bound;
 use std::time::Duration;
 
 use terrane_base::Result;
-use terrane_base::record::Record;
 
-use super::{IndexedBatch, TableIndex, Undo};
+use super::IndexedBatch;
 use crate::Table;
 
 impl IndexedBatch {
@@ -176,28 +174,7 @@ impl IndexedBatch {
     }
 
     fn delete_range_bytes(&mut self, table: &Table, start: &[u8], end: &[u8]) -> Result<()> {
-        let at = self.batch.bytes();
-        self.batch.delete_range(table, start, end)?;
-        let (record, _) =
-            Record::decode(&self.batch.records.bytes()[at..]).expect("a batch holds whole records");
-        // As stored keys.
-        let (start, end) = (record.key.to_vec(), record.value.to_vec());
-        let id = table.id();
-        let index = self.index.entry(id).or_insert_with(|| TableIndex::of(table));
-        let before = index.deleted.clone();
-        index.deleted.add(&start, &end);
-        let within = index.keys.range(Bound::Included(&start), Bound::Excluded(&end));
-        let within: Vec<_> = within.map(|(key, _)| key.clone()).collect();
-        // Not found again: the comparator contradicts itself.
-        let gone = within.into_iter().filter_map(|key| {
-            let change = index.keys.remove(&key)?;
-            Some(Undo::Key(id, key, Some(change)))
-        });
-        let gone: Vec<_> = gone.collect();
-        self.key_count -= gone.len() as u64;
-        self.note_undo(Undo::Deleted(id, before));
-        gone.into_iter().for_each(|undo| self.note_undo(undo));
-        Ok(())
+        self.add(table, |batch| batch.delete_range(table, start, end))
     }
 
     /// Adds data for readers of changes, which no read of the batch sees; see

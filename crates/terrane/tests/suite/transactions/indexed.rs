@@ -1,10 +1,14 @@
 //! The indexed batch against a model.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Arc;
 use std::time::Duration;
 
-use terrane::{Durability, IndexedBatch, Kind, Row, Table};
+use terrane::{
+    Comparator, Db, Durability, Functions, IndexedBatch, KeyOrders, Kind, Options, Row, Table, TableOptions,
+};
 use terrane_base::Rng;
 
 use crate::transactions::support::{open, open_appending};
@@ -127,4 +131,41 @@ fn a_batch_shows_nothing_of_another_database() {
     assert!(batch.get(two.default_table(), b"k").unwrap().is_none());
     assert_eq!(batch.range(two.default_table(), ..).count(), 0);
     assert_eq!(batch.delete(two.default_table(), b"k").unwrap_err().kind(), Kind::Invalid);
+}
+
+/// The greatest key first.
+#[derive(Debug)]
+struct Descending;
+
+impl Comparator for Descending {
+    fn name(&self) -> &str {
+        "test.descending"
+    }
+
+    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+        right.cmp(left)
+    }
+}
+
+#[test]
+fn a_batch_that_went_back_to_empty_has_the_key_order_of_its_next_database() {
+    let dir = tempfile::tempdir().unwrap();
+    let orders = KeyOrders::new().with_comparator(Arc::new(Descending)).unwrap();
+    let functions = Functions { orders, ..Functions::default() };
+    let one = Db::open_with_functions(dir.path().join("one"), &Options::default(), functions).unwrap();
+    let descending = TableOptions::new().set("key_order", "test.descending").unwrap();
+    let descending = ["t", "u", "v"].map(|name| one.create_table(name, &descending).unwrap());
+    let (_dir, two) = open();
+    // Some of them have the numbers that tables of the first have.
+    let ascending = ["t", "u", "v"].map(|name| two.create_table(name, &TableOptions::new()).unwrap());
+    let mut batch = IndexedBatch::new();
+    batch.set_savepoint();
+    descending.iter().for_each(|table| batch.put(table, "k", "v").unwrap());
+    batch.rollback_to_savepoint().unwrap();
+    for table in &ascending {
+        batch.put(table, "aa", "1").unwrap();
+        batch.put(table, "bb", "2").unwrap();
+        let keys: Vec<Vec<u8>> = batch.range(table, ..).keys().collect::<terrane::Result<_>>().unwrap();
+        assert_eq!(keys, [b"aa", b"bb"], "{}", table.name());
+    }
 }
