@@ -106,10 +106,18 @@ impl<'a> Record<'a> {
     /// Appends the record to `out`. Requires: key and value within the limits of [`crate::key`].
     #[inline]
     pub fn encode(&self, out: &mut Vec<u8>) {
-        out.push(self.kind as u8);
-        varint::put(out, self.table.0);
-        varint::put(out, self.key.len() as u32);
-        varint::put(out, self.value.len() as u32);
+        match (self.table.0, self.key.len(), self.value.len()) {
+            // Of one byte each: appended in one piece.
+            (table @ 0..0x80, key_len @ 0..0x80, value_len @ 0..0x80) => {
+                out.extend_from_slice(&[self.kind as u8, table as u8, key_len as u8, value_len as u8]);
+            }
+            (table, key_len, value_len) => {
+                out.push(self.kind as u8);
+                varint::put(out, table);
+                varint::put(out, key_len as u32);
+                varint::put(out, value_len as u32);
+            }
+        }
         out.extend_from_slice(self.key);
         out.extend_from_slice(self.value);
     }

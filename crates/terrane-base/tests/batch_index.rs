@@ -1,5 +1,5 @@
-//! Indexes of batches and deleted ranges against a replay of their steps, and under comparators that contradict
-//! themselves.
+//! Indexes of batches and deleted ranges against a replay of their steps, and under comparators that
+//! contradict themselves.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
 use std::cmp::Ordering;

@@ -106,6 +106,14 @@ impl Layout {
         self.bytes[COUNT_AT..HEADER_BYTES].copy_from_slice(&count.to_le_bytes());
     }
 
+    /// Counts one more record.
+    #[inline]
+    fn count_one(&mut self) {
+        let count = &mut self.bytes[COUNT_AT..HEADER_BYTES];
+        let count: &mut [u8; 4] = count.try_into().expect("the header is always there");
+        *count = u32::from_le_bytes(*count).wrapping_add(1).to_le_bytes();
+    }
+
     pub(crate) fn set_seq(&mut self, seq: u64) {
         self.bytes[..COUNT_AT].copy_from_slice(&seq.to_le_bytes());
     }
@@ -124,13 +132,15 @@ impl Layout {
             && family < 0x80
             && key.len() < 0x80
         {
-            let head = [FAMILY_PUT, family as u8, key.len() as u8];
-            let head = if family == 0 { &[PUT, key.len() as u8][..] } else { &head[..] };
-            self.bytes.reserve(head.len() + key.len() + VARINT_BYTES_MAX + value.len());
-            self.bytes.extend_from_slice(head);
+            self.bytes.reserve(3 + key.len() + VARINT_BYTES_MAX + value.len());
+            // Of a known length each, so that no call copies them.
+            match family {
+                0 => self.bytes.extend_from_slice(&[PUT, key.len() as u8]),
+                _ => self.bytes.extend_from_slice(&[FAMILY_PUT, family as u8, key.len() as u8]),
+            }
             self.bytes.extend_from_slice(key);
             self.push_field(value);
-            self.set_count(self.count().wrapping_add(1));
+            self.count_one();
             return;
         }
         self.push_any(family, change);
@@ -158,7 +168,7 @@ impl Layout {
             self.push_field(second);
         }
         if !is_log_data {
-            self.set_count(self.count().wrapping_add(1));
+            self.count_one();
         }
     }
 

@@ -9,6 +9,7 @@
 pub(crate) mod live_count;
 pub(crate) mod overlay;
 pub(crate) mod prefix;
+mod shown;
 pub(crate) mod source;
 
 use std::borrow::Cow;
@@ -28,6 +29,7 @@ use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::types::{Absent, Out, Slice};
 use crate::iterator::live_count::Counted;
 use crate::iterator::prefix::WithinPrefix;
+use crate::iterator::shown::Shown;
 use crate::iterator::source::Source;
 use crate::options::objects::statistics::{Statistics, moment};
 use crate::options::read_write::ReadOptions;
@@ -50,25 +52,6 @@ pub(crate) struct Iter {
     order: Order,
     /// Those of its database, of which it is one.
     _counted: Option<Counted>,
-}
-
-/// A row where it lies, which it does until the position moves; empty slices where there is none.
-struct Shown {
-    is_there: bool,
-    key: Slice,
-    value: Slice,
-}
-
-impl Shown {
-    fn nothing() -> Shown {
-        Shown { is_there: false, key: Slice::of(&[]), value: Slice::of(&[]) }
-    }
-
-    #[inline]
-    fn of(row: Option<(&[u8], &[u8])>) -> Shown {
-        let (key, value) = row.unwrap_or_default();
-        Shown { is_there: row.is_some(), key: Slice::of(key), value: Slice::of(value) }
-    }
 }
 
 impl Iter {
@@ -153,7 +136,27 @@ impl Iter {
     }
 
     /// Places the position.
+    #[inline]
     fn place(&mut self, motion: Motion<'_>) {
+        // What nearly every placement is: of a cursor, and nothing else is asked for.
+        let is_plain = self.prefix.is_none() && self.statistics.is_none() && !self.is_tailing;
+        let Source::Cursor(cursor) = &mut self.source else { return self.place_any(motion) };
+        if !is_plain {
+            return self.place_any(motion);
+        }
+        // Where it lay says nothing from here on, even if the motion ends by a panic.
+        self.shown = Shown::nothing();
+        match source::go(cursor, motion) {
+            Ok(()) => {
+                self.failure = None;
+                self.shown = Shown::of(cursor.row());
+            }
+            Err(error) => self.failure = Some(error.into()),
+        }
+    }
+
+    #[inline(never)]
+    fn place_any(&mut self, motion: Motion<'_>) {
         if matches!(self.source, Source::Nothing) {
             return;
         }

@@ -21,6 +21,19 @@ pub(crate) enum Source {
     Versions(Box<Versions>),
 }
 
+/// Moves a cursor.
+#[inline]
+pub(crate) fn go(cursor: &mut Cursor, motion: Motion<'_>) -> terrane::Result<()> {
+    match motion {
+        Motion::First => cursor.seek_first(),
+        Motion::Last => cursor.seek_last(),
+        Motion::Seek(key) => cursor.seek(key),
+        Motion::SeekBack(key) => cursor.seek_back(key),
+        Motion::Next => cursor.next(),
+        Motion::Prev => cursor.prev(),
+    }
+}
+
 impl Source {
     #[inline]
     pub(crate) fn row(&self) -> Option<(&[u8], &[u8])> {
@@ -40,15 +53,7 @@ impl Source {
             Source::Overlay(overlay) => return overlay.go(motion),
             Source::Versions(versions) => return versions.go(motion),
         };
-        match motion {
-            Motion::First => cursor.seek_first(),
-            Motion::Last => cursor.seek_last(),
-            Motion::Seek(key) => cursor.seek(key),
-            Motion::SeekBack(key) => cursor.seek_back(key),
-            Motion::Next => cursor.next(),
-            Motion::Prev => cursor.prev(),
-        }
-        .map_err(Failure::from)
+        go(cursor, motion).map_err(Failure::from)
     }
 
     /// Moves to the first row behind `key`.
