@@ -23,6 +23,7 @@ mod metered;
 pub mod pm;
 mod posix;
 mod posix_batch;
+mod posix_direct;
 mod posix_file;
 mod posix_lock;
 mod posix_pending;

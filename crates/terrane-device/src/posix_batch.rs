@@ -1,7 +1,7 @@
 //! A batch of reads of the operating system's files, through one ring.
 //!
-//! 1. For a direct read whose buffer or range is not page-aligned, whole pages are read into memory of the
-//!    ring.
+//! 1. For a direct read whose buffer or range is not aligned to sectors, whole sectors are read into memory of
+//!    the ring.
 //! 2. The ring makes all reads.
 //! 3. A read that it did not complete is made again alone, which also reports
 //!    the error.
@@ -11,7 +11,8 @@ use std::ops::Range;
 
 use crate::FileRead;
 use crate::mapping::PAGE_BYTES;
-use crate::posix_file::{PosixFile, is_aligned};
+use crate::posix_direct::is_aligned;
+use crate::posix_file::PosixFile;
 use crate::ring::{Ring, RingRead, Rings};
 
 /// Fewest reads for which a ring is used: a single read costs as many system calls without it.
@@ -24,35 +25,35 @@ pub(crate) fn read(rings: &Rings, reads: &mut [FileRead<'_>]) {
     let Some(mut ring) = is_for_ring.then(|| rings.take()).flatten() else {
         return reads.iter_mut().for_each(FileRead::read_alone);
     };
-    let pages: Vec<Range<u64>> = reads.iter().map(bounced_pages).collect();
-    let len: usize = pages.iter().map(bytes_of).sum();
+    let sectors: Vec<Range<u64>> = reads.iter().map(bounced).collect();
+    let len: usize = sectors.iter().map(bytes_of).sum();
     let mut scratch = ring.take_scratch(if len > 0 { len + PAGE_BYTES } else { 0 });
     let start = if len > 0 { scratch.as_ptr().align_offset(PAGE_BYTES) } else { 0 };
-    let is_done = read_by_ring(rings, &mut ring, reads, &pages, &mut scratch[start..]);
-    take_over(reads, &pages, &scratch[start..], &is_done);
+    let is_done = read_by_ring(rings, &mut ring, reads, &sectors, &mut scratch[start..]);
+    take_over(reads, &sectors, &scratch[start..], &is_done);
     ring.keep_scratch(scratch);
     rings.put(ring);
 }
 
-/// Makes the reads into their buffers or, for reads with `pages`, into `bounce`; returns which reads
+/// Makes the reads into their buffers or, for reads with `sectors`, into `bounce`; returns which reads
 /// completed. Fewer results than reads mean that the ring broke.
 fn read_by_ring(
     rings: &Rings,
     ring: &mut Ring,
     reads: &mut [FileRead<'_>],
-    pages: &[Range<u64>],
+    sectors: &[Range<u64>],
     mut bounce: &mut [u8],
 ) -> Vec<bool> {
     let mut begun = Vec::with_capacity(reads.len());
-    for (read, pages) in reads.iter_mut().zip(pages) {
+    for (read, sectors) in reads.iter_mut().zip(sectors) {
         let Some(file) = posix(read) else { continue };
         let (fd, _) = file.reader();
-        let (offset, buf) = if pages.is_empty() {
+        let (offset, buf) = if sectors.is_empty() {
             (read.offset, &mut *read.buf)
         } else {
-            let (buf, behind) = bounce.split_at_mut(bytes_of(pages));
+            let (buf, behind) = bounce.split_at_mut(bytes_of(sectors));
             bounce = behind;
-            (pages.start, buf)
+            (sectors.start, buf)
         };
         begun.push(RingRead { fd, offset, buf, is_done: false });
     }
@@ -62,17 +63,17 @@ fn read_by_ring(
     }
 }
 
-/// Copies the requested bytes out of the pages, and makes alone the reads that did not complete.
-fn take_over(reads: &mut [FileRead<'_>], pages: &[Range<u64>], mut bounce: &[u8], is_done: &[bool]) {
-    for (index, (read, pages)) in reads.iter_mut().zip(pages).enumerate() {
-        let (bytes, behind) = bounce.split_at(bytes_of(pages));
+/// Copies the requested bytes out of the sectors, and makes alone the reads that did not complete.
+fn take_over(reads: &mut [FileRead<'_>], sectors: &[Range<u64>], mut bounce: &[u8], is_done: &[bool]) {
+    for (index, (read, sectors)) in reads.iter_mut().zip(sectors).enumerate() {
+        let (bytes, behind) = bounce.split_at(bytes_of(sectors));
         bounce = behind;
         if !is_done.get(index).is_some_and(|&is_done| is_done) {
             read.read_alone();
             continue;
         }
-        if !pages.is_empty() {
-            let skip = (read.offset - pages.start) as usize;
+        if !sectors.is_empty() {
+            let skip = (read.offset - sectors.start) as usize;
             read.buf.copy_from_slice(&bytes[skip..skip + read.buf.len()]);
         }
         read.result = Ok(());
@@ -83,18 +84,18 @@ fn posix<'b>(read: &FileRead<'b>) -> Option<&'b PosixFile> {
     (read.file as &dyn Any).downcast_ref()
 }
 
-/// The whole pages to read if the kernel cannot read directly into the buffer; empty if it can.
-fn bounced_pages(read: &FileRead<'_>) -> Range<u64> {
-    let is_direct = posix(read).is_some_and(|file| file.reader().1);
-    let page = PAGE_BYTES as u64;
+/// The whole sectors to read if the kernel cannot read directly into the buffer; empty if it can.
+fn bounced(read: &FileRead<'_>) -> Range<u64> {
+    let Some(sector) = posix(read).and_then(|file| file.reader().1) else { return 0..0 };
+    let unit = sector as u64;
     let end =
-        read.offset.checked_add(read.buf.len() as u64).and_then(|end| end.checked_next_multiple_of(page));
+        read.offset.checked_add(read.buf.len() as u64).and_then(|end| end.checked_next_multiple_of(unit));
     match end {
-        Some(end) if is_direct && !is_aligned(read.offset, read.buf) => read.offset / page * page..end,
+        Some(end) if !is_aligned(read.offset, read.buf, sector) => read.offset / unit * unit..end,
         _ => 0..0,
     }
 }
 
-fn bytes_of(pages: &Range<u64>) -> usize {
-    (pages.end - pages.start) as usize
+fn bytes_of(sectors: &Range<u64>) -> usize {
+    (sectors.end - sectors.start) as usize
 }

@@ -6,7 +6,6 @@
 //! copied through an aligned one ([`Bounce`]).
 
 use std::any::Any;
-use std::cell::Cell;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -19,6 +18,7 @@ use terrane_base::{Error, Result};
 use crate::disk::copy_through;
 use crate::mapping::{self, PAGE_BYTES};
 use crate::posix::{FILE_MODE, refused, shown};
+use crate::posix_direct::{BOUNCE_BYTES, Bounce, Direct, is_aligned, open_direct};
 use crate::{File, OpenMode, Region};
 
 /// Flags of every opening. A link is not followed: the creator of the directory may have pointed it at
@@ -29,18 +29,13 @@ pub(crate) const SAFELY: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(
 const PREFETCH_BYTES: u64 = 128 << 10;
 /// Most bytes that the kernel is asked to copy at once.
 const COPY_BYTES: usize = 1 << 30;
-/// Most bytes that go through a bounce buffer at once.
-const BOUNCE_BYTES: usize = 256 << 10;
-/// Most bytes that a thread keeps for its next transfer: a block and its pages, little even for many threads.
-const SPARE_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(crate) struct PosixFile {
     path: PathBuf,
     /// Reads and writes through the page cache.
     fd: OwnedFd,
-    /// Bypasses the page cache.
-    direct: Option<OwnedFd>,
+    direct: Option<Direct>,
 }
 
 impl PosixFile {
@@ -70,11 +65,11 @@ impl PosixFile {
         Ok(PosixFile { path: path.to_owned(), fd, direct })
     }
 
-    /// The descriptor for reads, and whether it reads whole pages only.
-    pub(crate) fn reader(&self) -> (BorrowedFd<'_>, bool) {
+    /// The descriptor for reads, and the bytes of a sector if it reads whole sectors only.
+    pub(crate) fn reader(&self) -> (BorrowedFd<'_>, Option<usize>) {
         match &self.direct {
-            Some(fd) => (fd.as_fd(), true),
-            None => (self.fd.as_fd(), false),
+            Some(direct) => (direct.fd.as_fd(), Some(direct.sector)),
+            None => (self.fd.as_fd(), None),
         }
     }
 
@@ -88,9 +83,10 @@ impl PosixFile {
         if done == buf.len() { Ok(()) } else { Err(self.ended(offset, buf.len(), done)) }
     }
 
-    fn read_direct(&self, fd: &OwnedFd, offset: u64, buf: &mut [u8]) -> Result<()> {
+    fn read_direct(&self, direct: &Direct, offset: u64, buf: &mut [u8]) -> Result<()> {
         let failed = |error| self.failed("read", offset, error);
-        if is_aligned(offset, buf) {
+        let Direct { fd, sector } = direct;
+        if is_aligned(offset, buf, *sector) {
             let done = read_full(fd, offset, buf).map_err(failed)?;
             return if done == buf.len() { Ok(()) } else { Err(self.ended(offset, buf.len(), done)) };
         }
@@ -98,11 +94,12 @@ impl PosixFile {
         let mut done = 0;
         while done < buf.len() {
             let at = offset + done as u64;
-            let skip = (at % PAGE_BYTES as u64) as usize;
+            let skip = (at % *sector as u64) as usize;
             let want = (buf.len() - done).min(bounce.len() - skip);
-            let pages = &mut bounce.bytes()[..(skip + want).next_multiple_of(PAGE_BYTES)];
-            let got = read_full(fd, at - skip as u64, pages).map_err(failed)?.saturating_sub(skip).min(want);
-            buf[done..done + got].copy_from_slice(&pages[skip..skip + got]);
+            let sectors = &mut bounce.bytes()[..(skip + want).next_multiple_of(*sector)];
+            let got = read_full(fd, at - skip as u64, sectors).map_err(failed)?;
+            let got = got.saturating_sub(skip).min(want);
+            buf[done..done + got].copy_from_slice(&sectors[skip..skip + got]);
             done += got;
             if got < want {
                 return Err(self.ended(offset, buf.len(), done));
@@ -116,7 +113,7 @@ impl PosixFile {
         let whole =
             if offset.is_multiple_of(PAGE_BYTES as u64) { bytes.len() / PAGE_BYTES * PAGE_BYTES } else { 0 };
         let (body, tail) = bytes.split_at(whole);
-        if is_aligned(offset, body) {
+        if is_aligned(offset, body, PAGE_BYTES) {
             write_full(fd, offset, body).map_err(failed)?;
         } else {
             let mut bounce = Bounce::new(body.len());
@@ -172,7 +169,7 @@ impl File for PosixFile {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         point(Point::Device);
         match &self.direct {
-            Some(fd) => self.read_direct(fd, offset, buf),
+            Some(direct) => self.read_direct(direct, offset, buf),
             None => self.read_cached(offset, buf),
         }
     }
@@ -180,7 +177,7 @@ impl File for PosixFile {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         point(Point::Device);
         match &self.direct {
-            Some(fd) => self.write_direct(fd, offset, bytes),
+            Some(direct) => self.write_direct(&direct.fd, offset, bytes),
             None => write_full(&self.fd, offset, bytes)
                 .map_err(|error| self.failed(&format!("write {} bytes to", bytes.len()), offset, error)),
         }
@@ -274,17 +271,6 @@ pub(crate) fn check_regular(fd: &OwnedFd, path: &Path) -> Result<()> {
     }
 }
 
-fn open_direct(path: &Path, flags: OFlags) -> Result<OwnedFd> {
-    let flags = flags.difference(OFlags::CREATE | OFlags::EXCL) | OFlags::DIRECT;
-    rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
-        Errno::INVAL => Error::invalid(format!(
-            "the file system of {} cannot bypass the page cache: turn direct_io off",
-            path.display()
-        )),
-        error => refused("open", path, error),
-    })
-}
-
 /// Fills `buf` from `offset` up to the end of the file; returns the number of bytes read.
 fn read_full(fd: &OwnedFd, offset: u64, buf: &mut [u8]) -> rustix::io::Result<usize> {
     let mut done = 0;
@@ -333,56 +319,6 @@ fn retry(mut call: impl FnMut() -> rustix::io::Result<()>) -> rustix::io::Result
         match call() {
             Err(Errno::INTR) => {}
             result => return result,
-        }
-    }
-}
-
-pub(crate) fn is_aligned(offset: u64, bytes: &[u8]) -> bool {
-    offset.is_multiple_of(PAGE_BYTES as u64)
-        && bytes.len().is_multiple_of(PAGE_BYTES)
-        && bytes.as_ptr().addr().is_multiple_of(PAGE_BYTES)
-}
-
-thread_local! {
-    /// The buffer for this thread's next transfer: reading one block should cost neither an allocation nor
-    /// zeroing.
-    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-}
-
-/// An aligned buffer of whole pages. Its initial content is that of an earlier transfer.
-struct Bounce {
-    bytes: Vec<u8>,
-    start: usize,
-    len: usize,
-}
-
-impl Bounce {
-    /// A buffer for a transfer of `transfer` bytes that may start within a page; a longer transfer takes
-    /// several rounds.
-    fn new(transfer: usize) -> Self {
-        let len = (transfer + 2 * PAGE_BYTES).next_multiple_of(PAGE_BYTES).min(BOUNCE_BYTES);
-        let mut bytes = SPARE.try_with(Cell::take).unwrap_or_default();
-        if bytes.len() < len + PAGE_BYTES {
-            bytes = vec![0u8; len + PAGE_BYTES];
-        }
-        let start = bytes.as_ptr().align_offset(PAGE_BYTES);
-        Bounce { bytes, start, len }
-    }
-
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn bytes(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.start..self.start + self.len]
-    }
-}
-
-impl Drop for Bounce {
-    fn drop(&mut self) {
-        if self.bytes.len() <= SPARE_BYTES {
-            // A thread that is ending does not keep it.
-            let _ = SPARE.try_with(|spare| spare.set(std::mem::take(&mut self.bytes)));
         }
     }
 }

@@ -22,12 +22,12 @@ pub(crate) fn begin(
     memory: Vec<u8>,
 ) -> Box<dyn PendingRead> {
     let any: &dyn Any = &**file;
-    let is_direct = any.downcast_ref::<PosixFile>().is_some_and(|file| file.reader().1);
-    if is_direct
+    let sector = any.downcast_ref::<PosixFile>().and_then(|file| file.reader().1);
+    if let Some(sector) = sector
         && len > 0
         && let Some(ring) = rings.take()
     {
-        return Box::new(Begun::new(rings, ring, file, offset, len, memory));
+        return Box::new(Begun::new(rings, ring, file, offset, (len, sector), memory));
     }
     Box::new(Announced::new(file.clone(), offset, len, memory))
 }
@@ -42,7 +42,7 @@ struct Begun {
     offset: u64,
     len: usize,
     memory: Vec<u8>,
-    /// Offset in `memory` of the first page, and the distance from there to the first requested byte.
+    /// Offset in `memory` of the first sector, and the distance from there to the first requested byte.
     start: usize,
     skip: usize,
 }
@@ -53,19 +53,20 @@ impl Begun {
         mut ring: Ring,
         file: &Arc<dyn File>,
         offset: u64,
-        len: usize,
+        (len, sector): (usize, usize),
         memory: Vec<u8>,
     ) -> Begun {
-        let skip = (offset % PAGE_BYTES as u64) as usize;
-        let pages = (skip + len).next_multiple_of(PAGE_BYTES);
-        let mut memory = at_least(memory, pages + PAGE_BYTES);
+        let skip = (offset % sector as u64) as usize;
+        let whole = (skip + len).next_multiple_of(sector);
+        let mut memory = at_least(memory, whole + PAGE_BYTES);
         let start = memory.as_ptr().align_offset(PAGE_BYTES);
+        debug_assert!(skip < sector && whole >= skip + len, "whole sectors around what was asked for");
         let any: &dyn Any = &**file;
         if let Some(posix) = any.downcast_ref::<PosixFile>() {
-            let target = memory[start..start + pages].as_mut_ptr();
+            let target = memory[start..start + whole].as_mut_ptr();
             // SAFETY: `file` and `memory` go into the value that is returned, which touches neither before it
             // has been reaped, also when it is dropped; moving the `Vec` does not move its bytes.
-            unsafe { ring.begin(posix.reader().0, offset - skip as u64, target, pages) };
+            unsafe { ring.begin(posix.reader().0, offset - skip as u64, target, whole) };
         }
         let (rings, file) = (rings.clone(), file.clone());
         Begun { rings, ring: Some(ring), file, offset, len, memory, start, skip }
