@@ -2,8 +2,10 @@
 //!
 //! Nothing is read ahead for the first blocks after a placement, because most placements want one or two.
 //! From the third block in one direction on, a block that is not cached is read together with the next ones:
-//! a *window* in one read, which doubles from [`WINDOW_BYTES_MIN`] up to the limit of the options. While the
-//! scan uses one window the next is being read, in the next extent if this one ends.
+//! a *window* in one read. The first window has as many blocks as the scan has passed, each next one is twice
+//! as long, up to the limit of the options: so a scan that ends reads at most as much for nothing as it has
+//! used, however small its blocks are. A scan that has passed [`ESTABLISHED_BYTES`] is likely to go on: while
+//! it uses one window the next is being read, in the next extent if this one ends.
 //!
 //! A placement that may not wait for its block ([`ReadAhead::begin_block`]) starts to read it in the same
 //! way.
@@ -26,8 +28,8 @@ use crate::cache::{Cache, ObjectRef, Rows};
 use crate::extent::Extent;
 use crate::loader::{Loader, check_range};
 
-/// The first window of a scan.
-const WINDOW_BYTES_MIN: u32 = 64 << 10;
+/// Bytes that make a scan an established one, for which the next window is read in advance.
+const ESTABLISHED_BYTES: u32 = 64 << 10;
 /// Windows for which a scan may have memory at a time.
 const WINDOWS: u64 = 3;
 /// Steps in one direction that make a scan.
@@ -198,13 +200,16 @@ impl ReadAhead {
         true
     }
 
-    /// Returns true if the next window should be read now: at once in an established scan, after half of its
-    /// first window in a new one.
+    /// Returns true if the next window should be read now: never in a new scan, after half of a window in one
+    /// that has just become an established one, then at once.
     fn is_worth_more(&self, block: &Range<u32>) -> bool {
         let Some(window) = &self.window else { return false };
+        let passed = u64::from(self.streak) * u64::from(block.end - block.start);
+        let established = u64::from(ESTABLISHED_BYTES.min(self.bytes_max));
         let left =
             if self.backward { block.start - window.start } else { window.end().saturating_sub(block.end) };
-        self.window_bytes > WINDOW_BYTES_MIN || left as usize <= window.bytes.len() / 2
+        let is_half_used = left as usize <= window.bytes.len() / 2;
+        passed >= 2 * established || passed >= established && is_half_used
     }
 
     /// Starts to read the window after the current one, in this extent or in the next.
@@ -232,7 +237,11 @@ impl ReadAhead {
     /// Starts to read a window that starts (going backward: ends) with block `at`, which exists. Without room
     /// for a longer window it is as long as the one before, or has one block only.
     fn begin(&mut self, extent: &Arc<Extent>, cache: &Arc<Cache>, rows: &Rows, at: usize) -> Option<Begun> {
-        let longer = (self.window_bytes * 2).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MIN.max(self.bytes_max));
+        let longer = match self.window_bytes {
+            0 => rows.row(at).stored_len.saturating_mul(self.streak),
+            bytes => bytes.saturating_mul(2),
+        };
+        let longer = longer.min(self.bytes_max);
         self.window_bytes = match self.share.grow(cache, u64::from(longer) * WINDOWS) {
             true => longer,
             false => longer.min((self.share.bytes() / WINDOWS) as u32),
@@ -241,7 +250,7 @@ impl ReadAhead {
             u64::from(self.window_bytes) * WINDOWS <= self.share.bytes(),
             "windows beyond their share"
         );
-        let range = range_around(rows, at, self.backward, self.window_bytes.min(self.bytes_max));
+        let range = range_around(rows, at, self.backward, self.window_bytes);
         self.begin_range(extent, range)
     }
 

@@ -199,9 +199,40 @@ fn scans_read_ahead_and_do_not_fill_the_cache_on_request() {
         let data = u64::from(extent.meta.index.offset);
         let whole = data + u64::from(extent.meta.index.len);
         assert_eq!(bytes, whole, "every byte once");
-        // The index block, two blocks by themselves, windows of 64 and 128 KiB, then 256 KiB each.
-        let windows = (data.saturating_sub((2 * 16 + 64 + 128) << 10)).div_ceil(230 << 10);
-        assert!(reads <= 3 + 2 + windows + 1, "{reads} reads of {data} bytes");
+        // The index block, two blocks by themselves, windows of 32, 64 and 128 KiB, then 256 KiB each.
+        let windows = (data.saturating_sub((2 * 16 + 32 + 64 + 128) << 10)).div_ceil(230 << 10);
+        assert!(reads <= 3 + 3 + windows + 1, "{reads} reads of {data} bytes");
+    }
+}
+
+/// A scan that ends has read at most twice what it used, with blocks of every size.
+#[test]
+fn a_short_scan_reads_at_most_twice_what_it_uses() {
+    for block_bytes in [1 << 10, 4 << 10, 16 << 10] {
+        let store = TestStore::new();
+        let settings = WriterSettings { block_bytes, ..WriterSettings::default() };
+        let extent = write_extent(&plain_rows(10_000), settings, &store);
+        for backward in [false, true] {
+            let extent = Extent::new(extent.meta.clone(), store.clone());
+            let options = CursorOptions { fill_cache: true, read_ahead_bytes: 256 << 10 };
+            let mut cursor = ExtentCursor::new(extent.clone(), Cache::new(64 << 20), options);
+            cursor.seek(b"key00005000", SeqNo::MAX).unwrap();
+            // The index block and the first block.
+            let before = store.bytes_read();
+            for _ in 0..3000 {
+                if backward {
+                    cursor.prev().unwrap()
+                } else {
+                    cursor.next().unwrap()
+                }
+                let read = store.bytes_read() - before;
+                let used = (extent.cached_blocks() * block_bytes * 9 / 8) as u64;
+                // An established scan has the next window under way: it is twice as long as the one in use.
+                let times = if used < 48 << 10 { 2 } else { 6 };
+                assert!(read <= times * used, "{read} bytes beside the first block for {used} used");
+            }
+            assert!(extent.cached_blocks() > 10, "the scan was a long one in the end");
+        }
     }
 }
 
