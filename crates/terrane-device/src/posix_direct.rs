@@ -1,8 +1,8 @@
 //! Direct reads and writes of a file of the operating system: around the page cache, in whole units.
 //!
-//! A read transfers whole *sectors*: the unit that the file system states for direct reads ([`sector_of`]), which
-//! is 512 bytes on most, and else a page. So a block that begins and ends within pages costs no more than its
-//! own sectors. A write transfers whole pages, so that no page is written in part twice.
+//! A read transfers whole *sectors*: the unit that the file system states for direct reads ([`sector_of`]),
+//! which is 512 bytes on most, and else a page. So a block that begins and ends within pages costs no more
+//! than its own sectors. A write transfers whole pages, so that no page is written in part twice.
 
 use std::cell::Cell;
 use std::os::fd::OwnedFd;

@@ -229,6 +229,7 @@ api! {
         perfcontext_report(*mut PerfContext, c_uchar) -> *mut c_char;
     }
     optional {
+        block_based_options_set_unpartitioned_pinning_tier(*mut TableOptions, c_int);
         delete_range_cf(*mut Db, *const WriteOptions, *mut ColumnFamily, *const c_char, usize, *const c_char, usize,
             ErrPtr);
         options_set_statistics_level(*mut Options, c_int);

@@ -13,6 +13,8 @@ use crate::error::{Error, Result};
 
 /// Tickers without histograms and timers (`rocksdb_statistics_level_except_histogram_or_timers`).
 const TICKERS_ONLY: i32 = 1;
+/// `PinningTier`: index and filter blocks of all files.
+const PIN_ALL: i32 = 3;
 /// `data_block_index_type`: binary search and hash.
 const BINARY_AND_HASH: i32 = 1;
 
@@ -38,7 +40,7 @@ impl Setup {
             && api.write_buffer_manager_destroy.is_some();
         let (cache, cache_kind) = cache(api, tuning, managed)?;
         let base = options(api);
-        let table = table_options(api, tuning, &cache);
+        let table = table_options(api, tuning, &cache)?;
         // SAFETY: all three objects are alive; RocksDB copies the table options and shares the cache.
         unsafe {
             (api.options_set_block_based_table_factory)(base.as_ptr(), table.as_ptr());
@@ -120,7 +122,7 @@ fn charge_memtables(
     }
 }
 
-fn table_options(api: &Arc<Api>, tuning: &Tuning, cache: &Owned<Cache>) -> Owned<TableOptions> {
+fn table_options(api: &Arc<Api>, tuning: &Tuning, cache: &Owned<Cache>) -> Result<Owned<TableOptions>> {
     // SAFETY: the object is made here and set before anybody else sees it; the filter policy goes over to it.
     unsafe {
         let table = Owned::new(api, (api.block_based_options_create)(), api.block_based_options_destroy);
@@ -132,6 +134,15 @@ fn table_options(api: &Arc<Api>, tuning: &Tuning, cache: &Owned<Cache>) -> Owned
         );
         (api.block_based_options_set_cache_index_and_filter_blocks)(raw, 1);
         (api.block_based_options_set_pin_l0_filter_and_index_blocks_in_cache)(raw, 1);
+        if tuning.pins_all {
+            let Some(pin) = api.block_based_options_set_unpartitioned_pinning_tier else {
+                let path = api.path().display();
+                return Err(Error::plan(format!(
+                    "{path} has no pinning tiers in its C interface: leave pin = all out, or use RocksDB 8 or later"
+                )));
+            };
+            pin(raw, PIN_ALL);
+        }
         if tuning.block_hash_index {
             (api.block_based_options_set_data_block_index_type)(raw, BINARY_AND_HASH);
         }
@@ -144,6 +155,6 @@ fn table_options(api: &Arc<Api>, tuning: &Tuning, cache: &Owned<Cache>) -> Owned
             (api.block_based_options_set_filter_policy)(raw, filter);
             (api.block_based_options_set_whole_key_filtering)(raw, 1);
         }
-        table
+        Ok(table)
     }
 }

@@ -7,13 +7,15 @@
 
 use crate::engine::EngineOptions;
 use crate::engine::options::{Named, setting};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
-const KNOWN: [&str; 13] = [
+const KNOWN: [&str; 15] = [
     "memtable_bytes",
     "write_memory_bytes",
     "block_bytes",
     "block_index",
+    "pin",
+    "memtable_filter_percent",
     "filter",
     "cache",
     "compression",
@@ -26,6 +28,8 @@ const KNOWN: [&str; 13] = [
 ];
 
 const MIB: u64 = 1 << 20;
+/// RocksDB cuts a larger share of a memtable's bytes for its filter down to this.
+const MEMTABLE_FILTER_PERCENT_MAX: u64 = 25;
 
 /// What is counted inside RocksDB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +64,8 @@ pub(super) struct Tuning {
     pub(super) block_bytes: u64,
     /// A hash index in data blocks, beside binary search.
     pub(super) block_hash_index: bool,
+    /// True if the index and filter blocks of all levels stay in the cache, not only those of level 0.
+    pub(super) pins_all: bool,
     /// Bits of filter per key; 0 is none.
     pub(super) filter_bits: u32,
     /// Ribbon below level 0 instead of Bloom.
@@ -106,11 +112,25 @@ impl Tuning {
             _ => Transactions::Off,
         };
         let file_bytes = memtable_bytes.clamp(2 * MIB, 64 * MIB);
+        let mut strings = strings(open, write_memory_bytes, memtable_bytes, file_bytes, compression);
+        let memtable_filter_percent = named.number("memtable_filter_percent", 0)?;
+        if memtable_filter_percent > MEMTABLE_FILTER_PERCENT_MAX {
+            return Err(Error::plan(format!(
+                "option memtable_filter_percent of rocksdb is {memtable_filter_percent}: RocksDB takes at most \
+                 {MEMTABLE_FILTER_PERCENT_MAX}"
+            )));
+        }
+        if memtable_filter_percent > 0 {
+            let share = memtable_filter_percent as f64 / 100.0;
+            strings.push(("memtable_prefix_bloom_size_ratio", share.to_string()));
+            strings.push(("memtable_whole_key_filtering", "true".to_owned()));
+        }
         Ok(Tuning {
             memory_bytes: open.memory_bytes,
             write_memory_bytes,
             block_bytes: named.number("block_bytes", 16 << 10)?,
             block_hash_index: named.one_of("block_index", &["binary", "hash"])? == "hash",
+            pins_all: named.one_of("pin", &["level0", "all"])? == "all",
             filter_bits: open.filter_bits_per_key,
             ribbon: named.one_of("filter", &["bloom", "ribbon"])? == "ribbon",
             cache: named.one_of("cache", &["auto", "hyper_clock", "lru"])?,
@@ -120,7 +140,7 @@ impl Tuning {
             has_snapshot: named.one_of("isolation", &["read_committed", "snapshot"])? == "snapshot",
             file_bytes,
             compression_last,
-            strings: strings(open, write_memory_bytes, memtable_bytes, file_bytes, compression),
+            strings,
             given: named.text("options").map(str::to_owned),
         })
     }
@@ -185,6 +205,7 @@ impl Tuning {
             setting("filter", filter),
             setting("cache_index_and_filter_blocks", true),
             setting("pin_l0_filter_and_index_blocks_in_cache", true),
+            setting("unpartitioned_pinning", if self.pins_all { "all" } else { "level 0" }),
             setting("counters", counters),
         ];
         if self.block_hash_index {
