@@ -45,12 +45,26 @@ fn rocksdb_with_its_other_options() {
         ("cache", "lru"),
         ("filter", "ribbon"),
         ("block_index", "hash"),
+        ("pin", "all"),
+        ("memtable_filter_percent", "2"),
         ("block_bytes", "4096"),
         ("compression_last", "none"),
         ("counters", "perf"),
         ("readahead_bytes", "65536"),
         ("options", "unordered_write=true"),
     ]);
+}
+
+#[test]
+fn a_filter_of_memtables_that_rocksdb_would_cut_is_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut options = options(directory.path(), FULL);
+    if found(&options).is_none() {
+        return;
+    }
+    options.options = [("memtable_filter_percent".to_owned(), "26".to_owned())].into();
+    let error = engine::open("rocksdb", &options).err().expect("a share beyond RocksDB's limit");
+    assert!(error.to_string().contains("memtable_filter_percent of rocksdb is 26"), "{error}");
 }
 
 #[test]
