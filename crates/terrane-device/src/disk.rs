@@ -244,6 +244,28 @@ pub trait File: Any + Send + Sync + Debug {
     /// # Errors
     /// `Corrupt` if the file is shorter, or empty; `Io`.
     fn map(&self, len: usize, writable: bool) -> Result<Region>;
+
+    /// The lines of a file in persistent memory, whose mapped stores a flush and a fence make durable; none
+    /// elsewhere.
+    fn lines(&self) -> Option<&dyn Lines> {
+        None
+    }
+}
+
+/// Cache lines of a mapped file in persistent memory.
+pub trait Lines {
+    /// Mapped stores to a range of the file are complete: starts to write back their lines. Stores of other
+    /// threads count if they happened before the call.
+    ///
+    /// # Errors
+    /// `Invalid` outside the file.
+    fn flush(&self, offset: u64, len: u64) -> Result<()>;
+
+    /// Waits until what this thread flushed is durable.
+    ///
+    /// # Errors
+    /// As [`PmRegion::fence`](crate::pm::PmRegion::fence).
+    fn fence(&self) -> Result<()>;
 }
 
 /// Bytes copied at once through memory.

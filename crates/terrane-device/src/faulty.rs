@@ -16,7 +16,7 @@ use terrane_base::{Error, Kind, Result};
 use crate::batch::{Announced, pass_on};
 use crate::call::Call;
 use crate::mapping::PAGE_BYTES;
-use crate::{Disk, DiskLock, File, FileRead, OpenMode, PendingRead, ReadBytes, Region};
+use crate::{Disk, DiskLock, File, FileRead, Lines, OpenMode, PendingRead, ReadBytes, Region};
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -372,5 +372,9 @@ impl File for FaultyFile {
     fn map(&self, len: usize, writable: bool) -> Result<Region> {
         self.check(Call::Map)?;
         self.inner.map(len, writable)
+    }
+
+    fn lines(&self) -> Option<&dyn Lines> {
+        self.inner.lines()
     }
 }

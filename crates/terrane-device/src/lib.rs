@@ -34,7 +34,7 @@ mod usage;
 
 pub use batch::{Announced, FileRead, PendingRead, ReadBytes};
 pub use call::Call;
-pub use disk::{Disk, DiskLock, File, OpenMode};
+pub use disk::{Disk, DiskLock, File, Lines, OpenMode};
 pub use faulty::{Failure, Fault, FaultyDisk};
 pub use flow::{Flow, FlowCounts};
 pub use following::FollowingDisk;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use terrane_base::Result;
 
 use crate::batch::pass_on;
-use crate::{Disk, DiskLock, File, FileRead, Flow, OpenMode, Region};
+use crate::{Disk, DiskLock, File, FileRead, Flow, Lines, OpenMode, Region};
 
 /// Counts the reads, writes and syncs of every file opened through it, and syncs of directories.
 #[derive(Clone, Debug)]
@@ -155,5 +155,9 @@ impl File for MeteredFile {
 
     fn map(&self, len: usize, writable: bool) -> Result<Region> {
         self.inner.map(len, writable)
+    }
+
+    fn lines(&self) -> Option<&dyn Lines> {
+        self.inner.lines()
     }
 }

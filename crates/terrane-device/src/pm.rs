@@ -20,6 +20,7 @@ use std::fmt::Debug;
 
 use terrane_base::{Error, Result};
 
+use crate::Region;
 pub use instructions::FlushInstruction;
 pub use mapped::{Mapped, PlainMode};
 pub use volatile::Volatile;
@@ -125,6 +126,35 @@ pub trait PmRegion: Send + Sync + Debug {
     fn persist(&self, offset: u64, len: u64) -> Result<()> {
         self.flush(offset, len)?;
         self.fence()
+    }
+
+    /// The memory of the region, if plain loads and stores reach it. The owner of a range may borrow and
+    /// store its bytes by the rules of [`Region`]; flushes and fences cover such stores once
+    /// [`PmRegion::note_stores`] was told of them.
+    fn memory(&self) -> Option<&Region> {
+        None
+    }
+
+    /// Plain stores through [`PmRegion::memory`] to a range are complete.
+    ///
+    /// # Errors
+    /// `Invalid` outside the region.
+    fn note_stores(&self, offset: u64, len: u64) -> Result<()> {
+        check_range(self.len(), offset, len)
+    }
+
+    /// Fills `bytes` from `offset` as [`PmRegion::read`] does, but by a system call where the region is a
+    /// file: damage is an error then, and another thread may be storing to the range meanwhile.
+    ///
+    /// # Errors
+    /// `Invalid` outside the region, `Corrupt` if the file has become shorter, `Io` for damage.
+    fn read_checked(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.read(offset, bytes)
+    }
+
+    /// True if a fence costs what an instruction costs; false where it writes to a device.
+    fn has_cheap_fences(&self) -> bool {
+        true
     }
 }
 

@@ -38,7 +38,7 @@ use terrane_base::env::{Env, Joiner};
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Batch, Error, Result, SegmentId, SeqNo};
-use terrane_device::{Disk, SegmentMemory};
+use terrane_device::{Disk, File, SegmentMemory};
 
 use crate::delegate::delegate_journal;
 use crate::medium::{Medium, NewSegment, SealedEnd, seal_last};
@@ -74,33 +74,61 @@ impl FileJournal {
         registrar: Arc<dyn SegmentRegistrar>,
         start: &JournalStart,
     ) -> Result<FileJournal> {
-        let poison = Arc::new(Poison::new());
-        let has_threads = env.spawn.stepper().is_none();
-        let shared = Shared::new(disk, dir, settings, registrar, Arc::clone(&poison), has_threads, start)?;
-        let shared = Arc::new(shared);
-        settings.check()?;
-        shared.prepare_wanted(0);
-        let medium = FileMedium { shared: Arc::clone(&shared), threads: Mutex::new(Vec::new()) };
-        // From here on, dropping the journal stops the threads.
-        let journal = RingJournal::new(medium, poison, settings, start)?;
-        let preparer = Arc::clone(&shared);
-        if let Some(stepper) = env.spawn.stepper() {
-            stepper.add("terrane-journal-prepare", Box::new(move || preparer.prepare_step()));
-            stepper.add("terrane-journal-sync", Box::new(move || shared.sync_step()));
-            return Ok(FileJournal(journal));
-        }
-        let threads = [
-            env.spawn.spawn("terrane-journal-prepare", Box::new(move || prepare::run(&preparer)))?,
-            env.spawn.spawn("terrane-journal-sync", Box::new(move || shared.sync_sealed_segments()))?,
-        ];
-        journal.medium().threads.lock().extend(threads);
-        Ok(FileJournal(journal))
+        open_ring(disk, dir, (settings, start), env, registrar, |files| files).map(FileJournal)
     }
 }
 
-struct FileMedium {
+/// The ring over a medium that is one of segment files, or wraps one, with its two threads; see
+/// [`FileJournal::open`].
+pub(crate) fn open_ring<M: Medium + AsRef<FileMedium>>(
+    disk: Arc<dyn Disk>,
+    dir: &Path,
+    (settings, start): (&JournalSettings, &JournalStart),
+    env: &Env,
+    registrar: Arc<dyn SegmentRegistrar>,
+    wrap: impl FnOnce(FileMedium) -> M,
+) -> Result<RingJournal<M>> {
+    let poison = Arc::new(Poison::new());
+    let has_threads = env.spawn.stepper().is_none();
+    let shared = Shared::new(disk, dir, settings, registrar, Arc::clone(&poison), has_threads, start)?;
+    let shared = Arc::new(shared);
+    settings.check()?;
+    shared.prepare_wanted(0);
+    let medium = FileMedium { shared: Arc::clone(&shared), threads: Mutex::new(Vec::new()) };
+    // From here on, dropping the journal stops the threads.
+    let journal = RingJournal::new(wrap(medium), poison, settings, start)?;
+    let preparer = Arc::clone(&shared);
+    if let Some(stepper) = env.spawn.stepper() {
+        stepper.add("terrane-journal-prepare", Box::new(move || preparer.prepare_step()));
+        stepper.add("terrane-journal-sync", Box::new(move || shared.sync_step()));
+        return Ok(journal);
+    }
+    let threads = [
+        env.spawn.spawn("terrane-journal-prepare", Box::new(move || prepare::run(&preparer)))?,
+        env.spawn.spawn("terrane-journal-sync", Box::new(move || shared.sync_sealed_segments()))?,
+    ];
+    journal.medium().as_ref().threads.lock().extend(threads);
+    Ok(journal)
+}
+
+/// Segment files and the two threads that prepare and sync them.
+pub(crate) struct FileMedium {
     shared: Arc<Shared>,
     threads: Mutex<Vec<Box<dyn Joiner>>>,
+}
+
+impl AsRef<FileMedium> for FileMedium {
+    fn as_ref(&self) -> &FileMedium {
+        self
+    }
+}
+
+impl FileMedium {
+    /// The file of the active segment; none before the first one.
+    pub(crate) fn active_file(&self) -> Option<Arc<dyn File>> {
+        let state = self.shared.state.lock();
+        state.active().and_then(|live| live.file.clone())
+    }
 }
 
 /// State shared by the journal and its two threads.
@@ -259,7 +287,8 @@ impl Medium for FileMedium {
         if let Some(spared) = spared {
             state.push_unused(spared);
         }
-        seal_last(&mut state.live, sealed, SegmentState::Sealed);
+        let sealed_state = state.state_when_sealed();
+        seal_last(&mut state.live, sealed, sealed_state);
         ready.info.state = SegmentState::Active;
         let new = NewSegment { memory: Arc::clone(&ready.memory), file: ready.info.file };
         state.next_bytes = (state.next_bytes * 2).min(shared.settings.segment_bytes);

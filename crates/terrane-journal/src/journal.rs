@@ -228,8 +228,10 @@ impl<M: Medium> Journal for RingJournal<M> {
             return if sync { self.sync() } else { self.poison.check() }.map(|()| self.visible());
         }
         let ticket = self.ring.submit(Some(batch), sync);
+        // A step that is cheap is not worth waking its next leader for.
+        let wakes = sync && !self.medium.persists_groups();
         if let Err(error) = self.await_group(ticket) {
-            self.publish(ticket, phase::FAILED, true, sync);
+            self.publish(ticket, phase::FAILED, true, wakes);
             return Err(error);
         }
         // SAFETY: rule 3 of the ring; the log keeps the segment until the ticket is published.
@@ -249,7 +251,7 @@ impl<M: Medium> Journal for RingJournal<M> {
         if indexed.is_err() {
             self.poison.set(Error::new(Kind::Poisoned, format!("indexing batch {last_seq} panicked")));
         }
-        let counts = self.publish(ticket, phase::PLACED, indexed.is_ok(), sync);
+        let counts = self.publish(ticket, phase::PLACED, indexed.is_ok(), wakes);
         match indexed {
             Err(panic) => resume_unwind(panic),
             Ok(()) if counts => {

@@ -6,8 +6,8 @@
 //! * `ring`: tickets, slots, waiting, publication in order. Does not know the bytes of segments.
 //! * `log`: writes a group of tickets as bytes of the active segment, numbered and chained.
 //! * [`RingJournal`]: all steps of a commit; connects ring, log and medium.
-//! * [`Medium`]: holds the segments and makes them durable: files ([`FileJournal`]) or the heap
-//!   ([`NullJournal`]); persistent memory and a remote journal would be further media.
+//! * [`Medium`]: holds the segments and makes them durable: files ([`FileJournal`]), persistent memory
+//!   ([`pm`]) or the heap ([`NullJournal`]); a remote journal would be another medium.
 //! * [`Excerpt`]: the content of the journal at one moment, and its copy for another database.
 //! * [`rewrite()`]: rewrites the journal with other records, for a replay filter.
 //! * [`replay()`]: reads the records back from the segments, checked; [`SegmentReader`] reads one segment,
@@ -24,6 +24,7 @@ mod journal;
 mod log;
 mod medium;
 mod null;
+pub mod pm;
 mod poison;
 mod reader;
 mod replay;

@@ -58,6 +58,13 @@ pub trait Medium: Send + Sync {
     /// `Io`; the journal is poisoned then.
     fn persist(&self) -> Result<()>;
 
+    /// True if a persist step is so cheap that each group gets one, whether a member asked or not: every
+    /// commit is durable then. Asked by the leader, of the active segment.
+    #[inline]
+    fn persists_groups(&self) -> bool {
+        false
+    }
+
     /// Makes everything up to `seq`, which was written, durable. May be called beside all other calls.
     ///
     /// # Errors

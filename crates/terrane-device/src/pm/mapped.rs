@@ -302,6 +302,19 @@ impl PmRegion for Mapped {
         self.words.fence();
         if self.writes_pages() { self.write_flushed() } else { Ok(()) }
     }
+
+    fn memory(&self) -> Option<&Region> {
+        Some(self.words.region())
+    }
+
+    fn read_checked(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        check_range(self.len(), offset, bytes.len() as u64)?;
+        self.file.read_at(offset, bytes)
+    }
+
+    fn has_cheap_fences(&self) -> bool {
+        !self.writes_pages()
+    }
 }
 
 fn check_len(path: &Path, bytes: u64) -> Result<()> {

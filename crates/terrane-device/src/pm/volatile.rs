@@ -89,4 +89,8 @@ impl PmRegion for Volatile {
         self.words.fence();
         Ok(())
     }
+
+    fn memory(&self) -> Option<&Region> {
+        Some(self.words.region())
+    }
 }

@@ -36,6 +36,21 @@ impl AsMut<SegmentInfo> for Live {
 }
 
 impl State {
+    /// The active segment. Not always the last one: a failed rotation leaves segments after it that were too
+    /// small.
+    pub(super) fn active(&self) -> Option<&Live> {
+        self.live.iter().rfind(|live| live.info.state == SegmentState::Active)
+    }
+
+    /// What the active segment is once it takes no more groups. In persistent memory each group of it was
+    /// made durable; it counts as durable if all before it are.
+    pub(super) fn state_when_sealed(&self) -> SegmentState {
+        let has_lines = |live: &Live| live.file.as_ref().is_some_and(|file| file.lines().is_some());
+        let is_durable = self.active().is_some_and(has_lines)
+            && self.live.iter().all(|live| live.info.state != SegmentState::Sealed);
+        if is_durable { SegmentState::Durable } else { SegmentState::Sealed }
+    }
+
     /// Walks the lists and asserts what the diagram in the head of the journal in files says: ids ascend, one
     /// segment is active, segments become durable oldest first, and no file has two segments.
     pub(super) fn check(&self) -> bool {

@@ -18,8 +18,6 @@ use terrane_device::File;
 
 use super::Shared;
 use super::syncer::{Sealed, next_sealed};
-use crate::SegmentState;
-
 /// What syncs of active segments reached.
 #[derive(Debug, Default)]
 pub(super) struct Synced {
@@ -66,9 +64,7 @@ impl Shared {
         if let Some(sealed) = next_sealed(&state) {
             return Some(Unsynced::Sealed(sealed));
         }
-        // Not always the last segment: a failed rotation leaves segments after it that were too small.
-        let active = state.live.iter().rfind(|live| live.info.state == SegmentState::Active);
-        let active = active.filter(|_| !terrane_base::planted!(SkipJournalSync))?;
+        let active = state.active().filter(|_| !terrane_base::planted!(SkipJournalSync))?;
         // Acquire: pairs with the Release in `write`. None of these bytes is in a later segment: a rotation
         // takes `state`.
         let bytes = self.bytes_appended.load(Ordering::Acquire);

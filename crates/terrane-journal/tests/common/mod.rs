@@ -71,6 +71,15 @@ pub fn open(
     manifest: &Arc<Manifest>,
     settings: &JournalSettings,
 ) -> Result<(FileJournal, Vec<Row>)> {
+    let (start, rows) = start(disk, manifest)?;
+    let registrar = Arc::clone(manifest) as Arc<dyn SegmentRegistrar>;
+    let journal =
+        FileJournal::open(Arc::clone(disk), Path::new(DIR), settings, &Env::real(), registrar, &start)?;
+    Ok((journal, rows))
+}
+
+/// The steps of an opening in front of the journal's own: replay, and record the ends.
+pub fn start(disk: &Arc<dyn Disk>, manifest: &Arc<Manifest>) -> Result<(JournalStart, Vec<Row>)> {
     disk.create_dir(Path::new(DIR))?;
     let listed = manifest.listed.lock().unwrap().clone();
     let (replayed, rows) = replay_rows(&**disk, &listed, 0)?;
@@ -92,11 +101,7 @@ pub fn open(
         }
     }
     *manifest.listed.lock().unwrap() = used;
-    let start: JournalStart = replayed.start(next_segment, next_file, spares);
-    let registrar = Arc::clone(manifest) as Arc<dyn SegmentRegistrar>;
-    let journal =
-        FileJournal::open(Arc::clone(disk), Path::new(DIR), settings, &Env::real(), registrar, &start)?;
-    Ok((journal, rows))
+    Ok((replayed.start(next_segment, next_file, spares), rows))
 }
 
 pub fn put(key: &[u8], value: &[u8]) -> Batch {

@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::Result;
 use terrane_base::env::{Clock, Env};
 use terrane_base::sync::Mutex;
+use terrane_device::Region;
 use terrane_device::pm::{LINE_BYTES, PmRegion, Survives, WORD_BYTES, check_range, lines};
 
 use pace::Pace;
@@ -249,5 +250,25 @@ impl<R: PmRegion> PmRegion for Emulated<R> {
         add(&self.counters.fences, 1);
         self.pace.wait(self.profile.fence_ns, 0);
         Ok(())
+    }
+
+    fn memory(&self) -> Option<&Region> {
+        self.region.memory()
+    }
+
+    fn note_stores(&self, offset: u64, len: u64) -> Result<()> {
+        self.region.note_stores(offset, len)?;
+        self.stored(offset, len);
+        Ok(())
+    }
+
+    fn read_checked(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.region.read_checked(offset, bytes)?;
+        self.loaded(offset, bytes.len() as u64);
+        Ok(())
+    }
+
+    fn has_cheap_fences(&self) -> bool {
+        self.region.has_cheap_fences()
     }
 }

@@ -1,0 +1,200 @@
+//! The journal in persistent memory: segments are zones, and every commit group is durable by one fence.
+//!
+//! * [`ZoneDisk`]: segment files as zones of a region, for all that reads and writes segments as files.
+//! * [`PmJournal`]: the ring over such a disk where a fence is cheap. There is no log beside the segments,
+//!   and a commit without `sync` is as durable as one with it. Where a fence writes to a device (a plain file
+//!   as a region), [`FileJournal`](crate::FileJournal) does: it syncs where a member of a group asks for it.
+//! * [`Pool`]: the file with the region, opened for one database.
+//!
+//! # A group
+//! The members copy, with plain stores, as into a mapped file. The leader flushes the lines of the group, once
+//! all copies are done, and makes one fence; then the members index. `clwb` of the leader covers the stores
+//! of the others, as they happened before.
+//!
+//! # A segment
+//! The preparer grants the zone of the next segment, and then registers it, while the active one fills; a
+//! rotation takes what is ready. A trim removes a segment after the edit that drops it; its zone goes back
+//! once no reader is left. Both orders are those of the journal in files, whose code does it.
+//!
+//! A full region fails a group before it has a number: nothing of it is in a segment, and later groups may
+//! succeed. With a fallback, the next segment is an ordinary file; while that one is active, only groups with
+//! a member that asks are durable, and the first group behind it makes it durable first.
+
+mod disk;
+mod pool;
+mod zone_file;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_base::env::Env;
+use terrane_base::sync::Mutex;
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
+use terrane_base::{Batch, Result, SegmentId, SeqNo};
+use terrane_device::{Disk, File, SegmentMemory};
+
+use crate::delegate::delegate_journal;
+use crate::file::{FileMedium, open_ring};
+use crate::medium::{Medium, NewSegment, SealedEnd};
+use crate::{
+    Appended, Journal, JournalSettings, JournalStart, LiveMemory, Placed, RingJournal, SegmentInfo,
+    SegmentRegistrar,
+};
+
+pub use disk::ZoneDisk;
+pub use pool::{CHUNK_BYTES, Pool, PoolSettings, begin_epoch};
+
+/// The journal in persistent memory. See [`Journal`] for the calls.
+#[derive(Debug)]
+pub struct PmJournal(RingJournal<PmMedium>);
+
+delegate_journal!(PmJournal);
+
+impl PmJournal {
+    /// As [`FileJournal::open`](crate::FileJournal::open), on a disk whose segment files have
+    /// [`File::lines`], such as a [`ZoneDisk`].
+    ///
+    /// # Errors
+    /// As [`FileJournal::open`](crate::FileJournal::open).
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        settings: &JournalSettings,
+        env: &Env,
+        registrar: Arc<dyn SegmentRegistrar>,
+        start: &JournalStart,
+    ) -> Result<PmJournal> {
+        open_ring(disk, dir, (settings, start), env, registrar, PmMedium::new).map(PmJournal)
+    }
+}
+
+/// Segment files in persistent memory, or beside it where that is full.
+struct PmMedium {
+    files: FileMedium,
+    /// The file of the active segment. Only the leader takes the lock.
+    active: Mutex<Option<Arc<dyn File>>>,
+    /// The active segment is in persistent memory. Written by the leader.
+    has_lines: AtomicBool,
+    /// A segment before the active one is an ordinary file, and was not synced yet. Written by the leader.
+    owes_sync: AtomicBool,
+}
+
+impl AsRef<FileMedium> for PmMedium {
+    fn as_ref(&self) -> &FileMedium {
+        &self.files
+    }
+}
+
+impl PmMedium {
+    fn new(files: FileMedium) -> Self {
+        let (has_lines, owes_sync) = (AtomicBool::new(false), AtomicBool::new(false));
+        PmMedium { files, active: Mutex::new(None), has_lines, owes_sync }
+    }
+}
+
+impl Medium for PmMedium {
+    fn rotate(&self, bytes: usize, sealed: Option<&SealedEnd>) -> Result<NewSegment> {
+        let new = self.files.rotate(bytes, sealed)?;
+        let file = self.files.active_file();
+        assert!(file.is_some(), "the active segment was made by this opening, so it has a file");
+        let has_lines = file.as_ref().is_some_and(|file| file.lines().is_some());
+        // Relaxed, here and below: only the leader reads and writes them, and the lead passes on with all
+        // writes.
+        let leaves_file = sealed.is_some() && !self.has_lines.load(Ordering::Relaxed);
+        self.owes_sync.fetch_or(leaves_file, Ordering::Relaxed);
+        self.has_lines.store(has_lines, Ordering::Relaxed);
+        *self.active.lock() = file;
+        Ok(new)
+    }
+
+    fn write(&self, segment: &SegmentMemory, offset: usize, len: usize) -> Result<()> {
+        self.files.write(segment, offset, len)?;
+        match &*self.active.lock() {
+            Some(file) if let Some(lines) = file.lines() => lines.flush(offset as u64, len as u64),
+            _ => Ok(()),
+        }
+    }
+
+    fn persists_groups(&self) -> bool {
+        self.has_lines.load(Ordering::Relaxed)
+    }
+
+    fn persist(&self) -> Result<()> {
+        if !self.has_lines.load(Ordering::Relaxed) {
+            return self.files.persist();
+        }
+        if self.owes_sync.swap(false, Ordering::Relaxed) {
+            self.files.persist()?;
+        }
+        match &*self.active.lock() {
+            Some(file) if let Some(lines) = file.lines() => lines.fence(),
+            _ => Ok(()),
+        }
+    }
+
+    fn persist_through(&self, seq: SeqNo) -> Result<()> {
+        // A thread's fence covers nothing of the leader's. What is visible was made durable by its leader,
+        // but for groups in ordinary files.
+        self.files.persist_through(seq)
+    }
+
+    fn durable(&self) -> SeqNo {
+        self.files.durable()
+    }
+
+    fn edit_number(&self) -> u64 {
+        self.files.edit_number()
+    }
+
+    fn segments(&self) -> Vec<SegmentInfo> {
+        self.files.segments()
+    }
+
+    fn live_memory(&self) -> Vec<LiveMemory> {
+        self.files.live_memory()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.files.memory_bytes()
+    }
+
+    fn appended(&self) -> Appended {
+        self.files.appended()
+    }
+
+    fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
+        self.files.trim(upto)
+    }
+
+    fn trim_keeping(&self, upto: SegmentId, kept: &[SegmentId]) -> Result<Vec<SegmentId>> {
+        self.files.trim_keeping(upto, kept)
+    }
+
+    fn take_back(&self, files: &[(u32, u64)]) -> Result<()> {
+        self.files.take_back(files)
+    }
+
+    fn unused_segments(&self) -> Vec<SegmentInfo> {
+        self.files.unused_segments()
+    }
+
+    fn remove_unused(&self, ids: &[SegmentId]) -> Result<()> {
+        self.files.remove_unused(ids)
+    }
+
+    fn remove_spares(&self) -> Result<u64> {
+        self.files.remove_spares()
+    }
+
+    fn begin_end(&self) {
+        self.files.begin_end();
+    }
+
+    fn end(&self, sealed: &SealedEnd) {
+        self.files.end(sealed);
+    }
+
+    fn stop(&self) {
+        self.files.stop();
+    }
+}

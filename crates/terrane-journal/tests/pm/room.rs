@@ -1,0 +1,118 @@
+//! Persistent memory that is full.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_base::Kind;
+use terrane_base::env::Env;
+use terrane_device::pm::Volatile;
+use terrane_device::{Disk, MemDisk};
+use terrane_journal::pm::ZoneDisk;
+use terrane_journal::{Journal, file_number};
+
+use crate::common::{DIR, Manifest, put};
+use crate::support::{CHUNK_BYTES, disk_on, disk_over, open, settings};
+
+fn fill(journal: &dyn Journal) -> (u64, Kind) {
+    for count in 0..1000u64 {
+        if let Err(error) = journal.commit(&put(&count.to_le_bytes(), &[7; 900]), true, &mut |_| {}) {
+            assert!(error.to_string().contains("persistent memory"), "{error}");
+            return (count, error.kind());
+        }
+    }
+    panic!("there is always room")
+}
+
+/// The content of the region, as after the death of the process.
+fn image(disk: &ZoneDisk<Volatile>) -> Volatile {
+    use terrane_device::pm::PmRegion;
+    let mut content = vec![0; disk.halloc().region().len() as usize];
+    disk.halloc().region().read(0, &mut content).unwrap();
+    Volatile::with_content(&content)
+}
+
+#[test]
+fn a_full_region_refuses_a_group_and_loses_nothing() {
+    let disk = disk_on(Volatile::new(16 * CHUNK_BYTES), true).unwrap();
+    let manifest = Arc::new(Manifest::default());
+    let (journal, _) = open(&disk, &manifest, &settings(), &Env::real()).unwrap();
+    let (count, kind) = fill(&journal);
+    assert_eq!(kind, Kind::Full);
+    assert_eq!(journal.visible().0, count, "what was refused has no number");
+    let (_, rows) =
+        open(&disk_on(image(&disk), false).unwrap(), &copy(&manifest), &settings(), &Env::real()).unwrap();
+    assert_eq!(rows.len() as u64, count, "what was acknowledged is there");
+    // Room again, and the next commit succeeds.
+    let upto = journal.complete_segments().last().unwrap().id;
+    manifest.listed.lock().unwrap().retain(|listed| listed.spec.id > upto);
+    journal.trim(upto).unwrap();
+    assert_eq!(journal.commit(&put(b"after", b""), true, &mut |_| {}).unwrap().0, count + 1);
+}
+
+/// The zone of a trimmed segment stays as it is while a reader has it.
+#[test]
+fn a_mapped_zone_is_not_handed_out() {
+    let disk = disk_on(Volatile::new(16 * CHUNK_BYTES), true).unwrap();
+    let manifest = Arc::new(Manifest::default());
+    let (journal, _) = open(&disk, &manifest, &settings(), &Env::real()).unwrap();
+    let mut kept = None;
+    journal.commit(&put(b"kept", &[9; 900]), true, &mut |placed| kept = Some(placed.segment.clone())).unwrap();
+    fill(&journal);
+    let free = || disk.halloc().free_chunk_count();
+    let (upto, before) = (journal.segments()[0].id, free());
+    manifest.listed.lock().unwrap().retain(|listed| listed.spec.id > upto);
+    journal.trim(upto).unwrap();
+    assert_eq!(free(), before, "a reader maps it");
+    drop(kept);
+    assert_eq!(free(), before + 1);
+}
+
+/// A manifest with the same segments, for an opening beside the first.
+fn copy(manifest: &Manifest) -> Arc<Manifest> {
+    let copy = Arc::new(Manifest::default());
+    *copy.listed.lock().unwrap() = manifest.listed.lock().unwrap().clone();
+    copy
+}
+
+/// With a fallback, commits go on in a file, and come back to persistent memory once there is room.
+#[test]
+fn a_full_region_falls_back_to_files() {
+    let base: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    base.create_dir(Path::new(DIR)).unwrap();
+    let disk = disk_over(base.clone(), Volatile::new(16 * CHUNK_BYTES), true, true).unwrap();
+    let manifest = Arc::new(Manifest::default());
+    let (journal, _) = open(&disk, &manifest, &settings(), &Env::real()).unwrap();
+    let files = || {
+        let names = base.list(Path::new(DIR)).unwrap();
+        names.iter().filter(|name| file_number(name).is_some()).count()
+    };
+    let mut count = 0u64;
+    let mut commit = |sync| {
+        journal.commit(&put(&count.to_le_bytes(), &[7; 900]), sync, &mut |_| {}).unwrap();
+        count += 1;
+        assert!(count < 1000);
+        // Each group in persistent memory is durable; in a file it is if it was asked.
+        if sync {
+            assert_eq!(journal.durable().0, count);
+        }
+    };
+    while files() < 2 {
+        commit(false);
+    }
+    commit(false);
+    commit(true);
+    let middle = journal.complete_segments()[3].id;
+    manifest.listed.lock().unwrap().retain(|listed| listed.spec.id > middle);
+    journal.trim(middle).unwrap();
+    let before = files();
+    (0..30).for_each(|step| commit(step % 7 == 0));
+    assert!(journal.segments().len() > before, "zones are used again");
+    let names: Vec<_> = journal.segments().iter().map(|segment| segment.file).collect();
+    let is_zone = |file: &u32| !base.exists(&Path::new(DIR).join(terrane_journal::file_name(*file))).unwrap();
+    assert!(is_zone(names.last().unwrap()) || names.iter().rev().any(is_zone), "{names:?}");
+    let (first, last) = (journal.segments()[0].id, count);
+    drop(journal);
+    let again = disk_over(base.clone(), image(&disk), false, true).unwrap();
+    let (_, rows) = open(&again, &manifest, &settings(), &Env::real()).unwrap();
+    assert_eq!(rows.last().unwrap().0, last, "from segment {first} on all is there, in both places");
+}
