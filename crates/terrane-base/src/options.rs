@@ -10,6 +10,7 @@ mod list;
 mod experiments;
 mod in_memory;
 mod kinds;
+mod pool;
 mod search;
 mod stored;
 mod tables;
@@ -17,6 +18,7 @@ mod value_compression;
 
 pub use experiments::Experiments;
 pub use kinds::{AdaptiveShape, Compression, IoUring, JournalMode};
+pub use pool::PoolPath;
 pub use search::{BlockEncoding, BlockMemory, SearchKernel};
 pub use stored::AsStored;
 pub use tables::{ExtractorName, OperatorName, OrderName, TimeToLive};
@@ -131,6 +133,13 @@ options! {
         "Nice value of the threads for flush and compaction: higher gives other threads more processor time.";
     journal: JournalMode = JournalMode::File, "file, off", |_| true,
         "Where commits are recorded before they are acknowledged.";
+    pmem_path: PoolPath = PoolPath::none(), "none, or the path of a file", |_| true,
+        "Pool of persistent memory that holds the journal's segments in place of files; made if it is missing, and named at every opening.";
+    pmem_bytes: u64 = 0, "0 (derived: the length of the pool; 3/2 of write_memory_bytes for a new one) or 1 MiB to 16 TiB",
+        |v| *v == 0 || (MIB..=16 * TIB).contains(v),
+        "Length of the pool of persistent memory; another length than that of a pool that exists is refused.";
+    pmem_full_to_file: bool = false, "true, false", |_| true,
+        "Continue in segment files while the pool of persistent memory is full, instead of refusing writes.";
     history_bytes: AsStored<u64> = AsStored::STORED, "stored (as last set; 0 in a new database), 0 (none) or 64 KiB to 16 TiB",
         |v| v.get().is_none_or(|v| *v == 0 || (64 * KIB..=16 * TIB).contains(v)),
         "Most bytes of journal segments that are kept for readers of changes after their records are in the levels; stored with the database.";
@@ -261,6 +270,14 @@ impl Options {
         refuse(
             self.global_index_bytes < self.memtable_bytes,
             "global_index_bytes is less than memtable_bytes: raise it or lower memtable_bytes",
+        )?;
+        refuse(
+            self.pmem_path.get().is_some() && self.journal == JournalMode::Off,
+            "pmem_path with journal=off holds nothing: there are no segments",
+        )?;
+        refuse(
+            self.pmem_path.get().is_none() && self.pmem_bytes != 0,
+            "pmem_bytes without pmem_path: name the pool of persistent memory",
         )?;
         let keeps = self.history_bytes.get().is_some_and(|bytes| *bytes > 0);
         refuse(

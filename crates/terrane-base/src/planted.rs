@@ -102,9 +102,6 @@ bugs! {
     SkipOwnerFence: "persistent memory: what is granted", "an allocation returns without a fence behind its owner word", "terrane-pmem suite crash::each_operation_survives";
     ClaimBeforeWords: "persistent memory: chunks of objects", "a chunk becomes one of objects before its words are durably free", "terrane-pmem suite crash::old_bytes_of_a_chunk";
     KeepUnknownOwner: "persistent memory: no leak", "an opening keeps zones whose owner is not known", "terrane-pmem suite crash::random_operations_survive";
-    SkipLineFlush: "invariant 1", "the lines of a group in persistent memory are not flushed", "terrane-journal pm every_commit_survives";
-    SkipLineFence: "invariant 1", "a group in persistent memory gets no fence", "terrane-journal pm every_commit_survives";
-    FreeMappedZone: "invariant 3", "the zone of a trimmed segment is handed out again while a reader maps it", "terrane-journal pm conformance_on_volatile_memory";
     IgnoreBlockChecksum: "bytes are not trusted", "a wrong checksum of a data block is accepted", "terrane-table suite hostile::damage_at_every_byte";
     IgnorePartChecksum: "bytes are not trusted", "a wrong checksum of an index, a filter or a footer is accepted", "terrane-table suite hostile::damage_at_every_byte";
     UnlimitedTableNumbers: "bytes are not trusted", "any table number of a manifest is accepted", "terrane-engine suite limits::a_table_number";

@@ -159,7 +159,7 @@ pub use terrane_base::merge_operator::{MergeOperator, MergeOperators, OperatorSo
 pub use terrane_base::metrics::{Histogram, HistogramSnapshot, Metric, MetricKind, MetricScope};
 pub use terrane_base::options::{
     AsStored, Compression, Experiments, ExtractorName, IoUring, JournalMode, OperatorName, OptionInfo,
-    Options, OrderName, TimeToLive, ValueCompression,
+    Options, OrderName, PoolPath, TimeToLive, ValueCompression,
 };
 pub use terrane_base::prefix_extractor::{PrefixExtractor, PrefixExtractors};
 pub use terrane_base::{

@@ -27,6 +27,8 @@ options! {
         "Flush a table when scans have skipped more deleted versions in its memtables than these have records.";
     return_freed_memory: bool = true, "true, false", |_| true,
         "Make the allocator return freed memory to the system after the block cache has shrunk.";
+    pmem_buffered: bool = false, "true, false", |_| true,
+        "Fence a pool of persistent memory that is a plain file by instructions only: commits survive the death of the process, synced or not, and no loss of power.";
     idle_reclaim: bool = true, "true, false", |_| true,
         "Free spare journal segments and unused slots of data files on the device when there were no writes for a while and no job is due.";
     incremental_replacement: bool = true, "true, false", |_| true,

@@ -20,6 +20,7 @@ use terrane_base::sync::Mutex;
 use terrane_base::{Error, RecordKind, Result, SegmentId, SeqNo, TableId};
 use terrane_device::{Disk, SegmentMemory};
 use terrane_format::manifest::{self, Edit, EditOp, Seal};
+use terrane_journal::pm::PmJournal;
 use terrane_journal::{
     FileJournal, Journal, JournalSettings, JournalStart, NullJournal, ReplaySettings, Replayed,
     SegmentRegistrar, SegmentSpec, file_name, file_number, replay, segment_in_file,
@@ -32,6 +33,9 @@ use crate::segment_files::listed;
 use crate::shared::Shared;
 use crate::table::Table;
 use crate::write::index;
+
+/// Most trimmed segments in persistent memory that are kept for reuse.
+const PM_SPARES_MAX: usize = 2;
 
 /// The inputs of a recovery.
 pub(crate) struct Recovery<'a> {
@@ -104,8 +108,16 @@ impl Recovery<'_> {
             return Ok(Recovered { journal, void_marks: Vec::new() });
         }
         let registrar = Arc::new(Registrar(self.manifest.clone()));
-        let opened = FileJournal::open(self.disk.clone(), self.dir, &settings, self.env, registrar, &start)?;
-        Ok(Recovered { journal: Box::new(opened), void_marks: Vec::new() })
+        let (disk, dir, env) = (self.disk.clone(), self.dir, self.env);
+        let journal: Box<dyn Journal> = match self.options.pmem_path.get() {
+            Some(_) => {
+                // Zones are handed out without a device's work, so few are kept.
+                let settings = JournalSettings { spare_files_max: PM_SPARES_MAX, ..settings };
+                Box::new(PmJournal::open(disk, dir, &settings, env, registrar, &start)?)
+            }
+            None => Box::new(FileJournal::open(disk, dir, &settings, env, registrar, &start)?),
+        };
+        Ok(Recovered { journal, void_marks: Vec::new() })
     }
 
     /// No segment is used before the manifest lists it, durably: one that was used and that the manifest has

@@ -226,4 +226,3 @@ impl<R: PmRegion + 'static> Disk for ZoneDisk<R> {
         self.base.ring_reads()
     }
 }
-

@@ -77,11 +77,6 @@ impl<R: PmRegion> Held<R> {
     pub(super) fn remove(&self) {
         // Release: pairs with the Acquire in `drop`.
         self.is_removed.store(true, Ordering::Release);
-        if terrane_base::planted!(FreeMappedZone)
-            && let Some(zone) = self.zone()
-        {
-            let _ = self.halloc.free_zone(zone);
-        }
     }
 }
 
@@ -147,7 +142,9 @@ impl<R: PmRegion + 'static> ZoneFile<R> {
         let halloc = &self.held.halloc;
         let chunks = u16::try_from(bytes.div_ceil(halloc.chunk_bytes())).map_err(|_| {
             let most = u64::from(u16::MAX) * halloc.chunk_bytes();
-            self.named(Error::invalid(format!("a zone of {bytes} bytes: this pool has zones of up to {most}")))
+            self.named(Error::invalid(format!(
+                "a zone of {bytes} bytes: this pool has zones of up to {most}"
+            )))
         })?;
         match halloc.grant(chunks, Owner(self.held.number)) {
             Ok(zone) => Ok(Place::Zone(zone)),
@@ -164,10 +161,12 @@ impl<R: PmRegion + 'static> ZoneFile<R> {
     /// The bytes of the zone as memory.
     fn memory(&self, zone: &Zone, len: usize) -> Result<Region> {
         if let Some(memory) = self.region().memory() {
-            let at = usize::try_from(zone.offset()).expect("the region is mapped, so its offsets are addresses");
+            let at =
+                usize::try_from(zone.offset()).expect("the region is mapped, so its offsets are addresses");
             assert!(at + len <= memory.len(), "zone {zone:?} lies outside the region's memory");
             // SAFETY: in bounds; the memory lives as long as the region, which the owner keeps.
-            let region = unsafe { Region::from_raw(memory.start().add(at), len, Box::new(self.held.clone())) };
+            let region =
+                unsafe { Region::from_raw(memory.start().add(at), len, Box::new(self.held.clone())) };
             return Ok(region);
         }
         let copy = self.copy(zone)?;
@@ -209,7 +208,7 @@ impl<R: PmRegion + 'static> ZoneFile<R> {
         let at = self.range(zone, offset, len)?;
         self.store_copy(zone, offset, len)?;
         self.region().note_stores(at, len)?;
-        if terrane_base::planted!(SkipLineFlush) { Ok(()) } else { self.region().flush(at, len) }
+        self.region().flush(at, len)
     }
 }
 
@@ -275,7 +274,10 @@ impl<R: PmRegion + 'static> File for ZoneFile<R> {
         match self.place() {
             Place::File(file) => file.set_len(len),
             _ if self.len()? == len => Ok(()),
-            _ => Err(self.named(Error::invalid("the length of a file in persistent memory is that of its zone"))),
+            _ => {
+                Err(self
+                    .named(Error::invalid("the length of a file in persistent memory is that of its zone")))
+            }
         }
     }
 
@@ -332,6 +334,6 @@ impl<R: PmRegion + 'static> Lines for ZoneFile<R> {
     }
 
     fn fence(&self) -> Result<()> {
-        if terrane_base::planted!(SkipLineFence) { Ok(()) } else { self.region().fence() }
+        self.region().fence()
     }
 }

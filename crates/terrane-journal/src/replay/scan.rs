@@ -201,7 +201,11 @@ fn open(
     let spec = &listed.spec;
     let file = disk.open(path, mode, false).map_err(|error| match error.kind() {
         // It existed before the manifest named it, so its loss is not a torn tail.
-        Kind::NotFound => Error::corrupt(format!("segment {} is missing", spec.id)).at(shown, 0),
+        Kind::NotFound => Error::corrupt(format!(
+            "segment {} is missing; if the journal is in persistent memory, name its pool (pmem_path)",
+            spec.id
+        ))
+        .at(shown, 0),
         _ => error,
     })?;
     let found = file.len()?;

@@ -51,7 +51,8 @@ impl Model {
             return Err(format!("up to {} is acknowledged, up to {last} is there", self.acknowledged()));
         }
         for (number, key, value) in found {
-            let behind = number.checked_sub(self.acknowledged() + 1).map(|index| &self.pending[index as usize]);
+            let behind =
+                number.checked_sub(self.acknowledged() + 1).map(|index| &self.pending[index as usize]);
             let expected = self.rows.get(number).or(behind).unwrap();
             if (key, value) != (&expected.0, &expected.1) {
                 return Err(format!("record {number} is another one"));
@@ -135,8 +136,14 @@ impl Run {
         self.findings.lock().unwrap().wrong.extend(found.err());
         let (model, manifest, findings) = (self.model.clone(), self.manifest.clone(), self.findings.clone());
         let region = Arc::new(Shadowed::with_content(&image));
-        *self =
-            Arc::new(Run { model, manifest, findings, region, omitted: self.omitted, frees_first: self.frees_first });
+        *self = Arc::new(Run {
+            model,
+            manifest,
+            findings,
+            region,
+            omitted: self.omitted,
+            frees_first: self.frees_first,
+        });
     }
 
     fn commit(&self, journal: &PmJournal, rng: &mut Rng) {
@@ -220,7 +227,8 @@ fn an_opening_may_be_cut_anywhere() {
     let mut rng = Rng::new(240);
     let mut run = Arc::new(Run::new(Omitted::Nothing, false));
     for _ in 0..24 {
-        run.live(&mut rng, rng_steps(&mut Rng::new(7)));
+        let steps = 1 + rng.below(6);
+        run.live(&mut rng, steps);
     }
     assert_eq!(run.wrong(), Vec::<String>::new());
     let disk = disk_on(Shadowed::with_content(&run.region.images().newest()), false).unwrap();
@@ -230,8 +238,4 @@ fn an_opening_may_be_cut_anywhere() {
     // One more segment is ready.
     let ready = 1;
     assert_eq!(u64::from(halloc.chunk_count() - halloc.free_chunk_count()), used + ready, "a zone leaked");
-}
-
-fn rng_steps(rng: &mut Rng) -> u64 {
-    1 + rng.below(6)
 }

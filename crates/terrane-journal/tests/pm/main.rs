@@ -1,6 +1,10 @@
 //! The journal in persistent memory.
 #![cfg(not(feature = "shuttle"))]
-#![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a failed test may say so by a panic, and changes the file of a pool"
+)]
 
 #[path = "../common/mod.rs"]
 mod common;

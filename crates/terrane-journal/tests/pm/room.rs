@@ -56,7 +56,9 @@ fn a_mapped_zone_is_not_handed_out() {
     let manifest = Arc::new(Manifest::default());
     let (journal, _) = open(&disk, &manifest, &settings(), &Env::real()).unwrap();
     let mut kept = None;
-    journal.commit(&put(b"kept", &[9; 900]), true, &mut |placed| kept = Some(placed.segment.clone())).unwrap();
+    journal
+        .commit(&put(b"kept", &[9; 900]), true, &mut |placed| kept = Some(placed.segment.clone()))
+        .unwrap();
     fill(&journal);
     let free = || disk.halloc().free_chunk_count();
     let (upto, before) = (journal.segments()[0].id, free());

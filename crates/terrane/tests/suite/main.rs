@@ -28,6 +28,7 @@ mod merge_operators;
 mod misuse;
 mod notes;
 mod permissions;
+mod pool;
 mod prefixes;
 mod promises;
 mod range_deletes;

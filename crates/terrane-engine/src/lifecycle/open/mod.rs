@@ -1,6 +1,7 @@
 //! Opening a database.
 //!
-//! 1. resolve the options 2. lock the directory 3. make or read the manifest 4. tell the store what lives
+//! 1. resolve the options 2. lock the directory 3. make or read the manifest, open the pool of persistent
+//!    memory if there is one 4. tell the store what lives
 //! 5. build the tables 6. replay the journal into their memtables (`lifecycle/recover.rs`) 7. close the epoch
 //!    durably
 //! 8. go on: journal, workers.
@@ -9,6 +10,7 @@
 //! manifest.
 
 mod entries;
+mod pool;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,6 +58,7 @@ use crate::throttle::Throttle;
 use crate::write::WritePath;
 
 pub(crate) use entries::Way;
+use pool::Attached;
 
 /// How many engines this process has opened.
 static INSTANCES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
@@ -99,6 +102,8 @@ impl Engine {
         let flows = Flows::new(&env.clock);
         let Opened { manifest, state, lock } =
             open_manifest(&flows.manifest(&disk), dir, &options, &env, &functions)?;
+        let attached = Attached::new(disk, dir, &options, &env, (&state, following.is_some()))?;
+        let disk = attached.disk.clone();
         let extents = open_store(&disk, dir, &options, &state, following)?;
         let store = flows.user(&extents);
         let known = following.map(Following::known_extents).unwrap_or_default();
@@ -107,6 +112,9 @@ impl Engine {
         let (manifest, counters) = (Arc::new(manifest), Counters::default());
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
         let recovered = recover_journal(doors, dir, &options, found, (&tables, &counters), way)?;
+        if !options.read_only {
+            attached.begin_epoch(manifest.state().epoch)?;
+        }
         tables.iter().try_for_each(|table| table.sense.collation().check())?;
         let txn = Transactions::new(options.write_memory_bytes);
         let journal: Arc<dyn Journal> = Arc::from(recovered.journal);
