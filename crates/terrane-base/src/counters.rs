@@ -71,6 +71,8 @@ read_counters! {
     reads, counter, "reads", "Keys that point reads looked up; of equal keys in one multi_get the first alone.";
     runs_searched, counter, "runs", "Sorted runs that point reads looked into: memtables, generations, and each overflow run and level that has an extent around the key.";
     values_followed, counter, "values", "Separated values that reads and scans followed a pointer to.";
+    value_batches, counter, "batches", "Batches of reads in which scans and multi_gets fetched separated values that were not cached.";
+    value_batch_reads, counter, "parts", "Index blocks and data blocks of value tables that these batches asked for.";
     rows_cached, counter, "reads", "Point reads that the row cache answered.";
     filter_probes, counter, "probes", "Filters that point reads asked.";
     filter_negatives, counter, "probes", "Filters that said no: nothing more of the extent was looked at.";

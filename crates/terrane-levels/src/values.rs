@@ -25,6 +25,8 @@ const CHUNK_LEN_MAX: usize = 128;
 /// A value table, and what is live of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueTable<E> {
+    /// That of its extent; beside the counts, because every read of a separated value searches for it.
+    number: ValueTableId,
     /// Its extent.
     pub extent: E,
     /// Entries that point into it.
@@ -35,12 +37,10 @@ pub struct ValueTable<E> {
 
 impl<E: HasMeta> ValueTable<E> {
     /// Its number.
-    ///
-    /// # Panics
-    /// If the extent is no value table, which is refused where one is added.
+    #[inline]
     #[must_use]
     pub fn number(&self) -> ValueTableId {
-        self.extent.meta().value_table.expect("only value tables are among the value tables").number
+        self.number
     }
 
     /// The share of its stored bytes that live values need, in bytes; at most all of them.
@@ -196,7 +196,7 @@ impl<E: HasMeta> ValueTables<E> {
         }
         self.totals = self.totals.plus(Totals::of(meta));
         debug_assert!(meta.references.is_none(), "a value table points into no other");
-        let added = ValueTable { extent, live_entries: 0, live_bytes: 0 };
+        let added = ValueTable { number, extent, live_entries: 0, live_bytes: 0 };
         let Some(at) = self.firsts.partition_point(|first| *first <= number).checked_sub(1) else {
             self.firsts.insert(0, number);
             self.chunks.insert(0, Arc::new(vec![added]));
@@ -279,8 +279,11 @@ impl<E: HasMeta> ValueTables<E> {
         mut make: impl FnMut(&E) -> Result<F>,
     ) -> Result<ValueTables<F>> {
         let mut map = |table: &ValueTable<E>| {
+            let ValueTable { number, live_entries, live_bytes, .. } = *table;
             let extent = make(&table.extent)?;
-            Ok(ValueTable { extent, live_entries: table.live_entries, live_bytes: table.live_bytes })
+            let is_same = extent.meta().value_table.is_some_and(|section| section.number == number);
+            assert!(is_same, "the extent of value table {number} is made of another one");
+            Ok(ValueTable { number, extent, live_entries, live_bytes })
         };
         let chunks = self.chunks.iter();
         let chunks = chunks.map(|chunk| chunk.iter().map(&mut map).collect::<Result<_>>().map(Arc::new));

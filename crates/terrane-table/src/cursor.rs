@@ -6,6 +6,8 @@
 //! A forward walk that comes near the end of a block prefetches the memory of the next one, if it is cached:
 //! first its header, then the lines with which a walk of it begins.
 
+mod near;
+
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
@@ -17,6 +19,7 @@ use crate::extent::Extent;
 use crate::loader::Loader;
 use crate::read_ahead::ReadAhead;
 use crate::swip;
+pub(crate) use near::Near;
 
 /// Bytes before a block's end at which the header of the next block is prefetched, and those at which its
 /// first entries are.

@@ -41,6 +41,13 @@ pub enum Need {
 #[derive(Clone, Debug)]
 pub struct Loaded(ObjectRef);
 
+impl Loaded {
+    /// The part, for a cursor.
+    pub(crate) fn object(&self) -> ObjectRef {
+        self.0.clone()
+    }
+}
+
 impl Extent {
     /// The newest version of `key` with a number up to `seq` in a data block of the extent that was loaded
     /// for [`Need::Block`]. Counts a hit as a search of the extent; `hash` tells whether its filter was

@@ -118,6 +118,11 @@ impl ReadAhead {
         self.streak += 1;
     }
 
+    /// Returns true if one more step in a direction makes, or goes on with, a scan that reads ahead.
+    pub(crate) fn is_near_scan(&self, backward: bool) -> bool {
+        self.is_on() && self.backward == backward && self.streak + 1 >= STREAK
+    }
+
     /// Sets the extent in which the scan continues.
     pub(crate) fn follow(&mut self, extent: Option<Arc<Extent>>) {
         self.following = extent;

@@ -18,11 +18,12 @@ use terrane_memtable::Memtable;
 use terrane_table::{Epoch, Extent, Need, Probe};
 
 use crate::read::merge_operands::Sources;
+use crate::read::separated::replace_cached;
 use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::filter_policy::{Asking, FilterUse};
 use crate::table::read_view::ReadView;
-use crate::table::semantics::ReadClock;
+use crate::table::semantics::{ReadClock, Shown};
 
 /// How point reads are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +133,12 @@ impl Shared {
                     kind = found;
                     if !kind.is_some_and(SeqKind::is_wrapped) {
                         return Ok(has_value(kind));
+                    }
+                    if let Some(pointer) = kind.filter(|kind| kind.is_pointer())
+                        && !matches!(now.shown(pointer, &value[start..]), Shown::Nothing)
+                        && replace_cached(&epoch, &picture.tree, (key, pointer), (value, start))
+                    {
+                        return Ok(true);
                     }
                     let tree = picture.tree.clone();
                     drop(epoch);

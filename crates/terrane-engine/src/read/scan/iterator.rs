@@ -11,8 +11,8 @@ use terrane_table::{Cache, CursorOptions, LevelCursor, MergeCursor, Scope};
 mod refresh;
 
 use crate::read::scan::range_tombstones::{RangeTombstoneIter, Ranges};
+use crate::read::scan::values::ScanValues;
 use crate::read::scan::{Bounds, Scan};
-use crate::read::separated::Separated;
 use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
@@ -111,7 +111,7 @@ impl Shared {
             let opener = Opener { cache: &cache, read_ahead_bytes };
             let sources = opener.sources(&picture, &passed, shown, seq, scope.as_ref());
             let sources = MergeCursor::new(sources).ordered(sense.collation());
-            let separated = Separated::of(&picture.tree, &cache);
+            let separated = ScanValues::of(&picture.tree, &cache, read_ahead_bytes);
             Scan::new(sources, seq, bounds.clone(), sense.clone()).following(separated)
         };
         RangeIter {

@@ -5,11 +5,13 @@
 //! when moving on. Going backward the cursor meets the versions of a key oldest first, so the best one so far
 //! is copied, and the cursor rests on the entry before all versions of the current key.
 //!
-//! If the newest version is a pointer to a value, the value is copied; the position stays the cursor's entry.
+//! If the newest version is a pointer to a value, the value is where the pointer leads (`values.rs`), and is not
+//! copied; the position stays as it is.
 //!
 //! If the newest version is an operand, the versions of the key are folded newest first, in either direction,
 //! into a copy. All rows of a scan expire by one moment: that of its first record that expires.
 
+mod ahead;
 mod backward;
 
 use std::ops::Bound;
@@ -22,7 +24,7 @@ use terrane_base::{Cursor, Error, Moment, Result, SeqKind, SeqNo, Stored};
 use crate::read::merge_operands::count_folded;
 use crate::read::scan::Bounds;
 use crate::read::scan::steps::{count_skipped, is_same, seek_past, seek_to_last_version};
-use crate::read::separated::Separated;
+use crate::read::scan::values::ScanValues;
 use crate::table::semantics::TableSemantics;
 
 /// Versions of one key to step over before the cursor seeks past them instead.
@@ -34,12 +36,14 @@ enum Place {
     Nowhere,
     /// The current key and value are the cursor's entry.
     Forward,
-    /// The current key is the cursor's, the value the copy, which the cursor's entry points to.
+    /// The current key is the cursor's; its entry points to the value.
     Followed,
     /// The current key and value are the copies; the cursor is at or behind the key's versions.
     Folded,
     /// The current key and value are the copies; the cursor is before every version of the key.
     Backward,
+    /// As `Backward`, but the value is where a pointer led.
+    BackwardFollowed,
 }
 
 /// A position among the keys that a snapshot sees.
@@ -55,7 +59,7 @@ pub struct Scan<C> {
     prefix: usize,
     meaning: Meaning,
     /// What pointers are followed with; `None` where there are none.
-    separated: Option<Separated>,
+    separated: Option<ScanValues>,
 }
 
 /// What the records mean to the scan.
@@ -101,7 +105,7 @@ impl<C: Cursor> Scan<C> {
 
     /// Sets what it follows pointers to values with.
     #[must_use]
-    pub(crate) fn following(self, separated: Option<Separated>) -> Self {
+    pub(crate) fn following(self, separated: Option<ScanValues>) -> Self {
         Scan { separated, ..self }
     }
 
@@ -113,7 +117,7 @@ impl<C: Cursor> Scan<C> {
     }
 
     /// Goes on with another cursor at another number, without a position; keeps bounds and memory.
-    pub(crate) fn replace(&mut self, cursor: C, seq: SeqNo, separated: Option<Separated>) {
+    pub(crate) fn replace(&mut self, cursor: C, seq: SeqNo, separated: Option<ScanValues>) {
         self.cursor = cursor;
         self.separated = separated;
         self.renew(seq);
@@ -128,8 +132,9 @@ impl<C: Cursor> Scan<C> {
                 let entry = self.cursor.entry()?;
                 Some((entry.key, entry.value.get(self.prefix..)?))
             }
-            Place::Followed => Some((self.cursor.entry()?.key, &self.value)),
+            Place::Followed => Some((self.cursor.entry()?.key, self.separated.as_ref()?.value()?)),
             Place::Folded | Place::Backward => Some((&self.key, &self.value)),
+            Place::BackwardFollowed => Some((&self.key, self.separated.as_ref()?.value()?)),
         }
     }
 
@@ -138,7 +143,7 @@ impl<C: Cursor> Scan<C> {
     /// # Errors
     /// `Io` or `Corrupt` from a source.
     pub fn seek_first(&mut self) -> Result<()> {
-        self.count_seek();
+        self.begin_seek();
         match &self.bounds.lower {
             Bound::Unbounded => self.cursor.seek_first()?,
             Bound::Included(key) => self.cursor.seek(key, SeqNo::MAX)?,
@@ -152,7 +157,7 @@ impl<C: Cursor> Scan<C> {
     /// # Errors
     /// `Io` or `Corrupt` from a source.
     pub fn seek_last(&mut self) -> Result<()> {
-        self.count_seek();
+        self.begin_seek();
         match &self.bounds.upper {
             Bound::Unbounded => self.cursor.seek_last()?,
             Bound::Excluded(key) => self.cursor.seek_before(key)?,
@@ -169,7 +174,7 @@ impl<C: Cursor> Scan<C> {
         if !self.bounds.above_lower(key) {
             return self.seek_first();
         }
-        self.count_seek();
+        self.begin_seek();
         self.cursor.seek(key, self.seq)?;
         self.settle_forward(false)
     }
@@ -182,7 +187,7 @@ impl<C: Cursor> Scan<C> {
         if !self.bounds.below_upper(key) {
             return self.seek_last();
         }
-        self.count_seek();
+        self.begin_seek();
         seek_to_last_version(&mut self.cursor, key)?;
         self.settle_backward()
     }
@@ -202,7 +207,7 @@ impl<C: Cursor> Scan<C> {
                 self.cursor.next_key()?;
             }
             Place::Folded => {}
-            Place::Backward => seek_past(&mut self.cursor, &self.key)?,
+            Place::Backward | Place::BackwardFollowed => seek_past(&mut self.cursor, &self.key)?,
         }
         count(|cells| add(&cells.rows_stepped, 1));
         self.settle_forward(true)
@@ -222,14 +227,17 @@ impl<C: Cursor> Scan<C> {
                 self.cursor.seek_before(&self.key)?;
             }
             Place::Folded => self.cursor.seek_before(&self.key)?,
-            Place::Backward => {}
+            Place::Backward | Place::BackwardFollowed => {}
         }
         count(|cells| add(&cells.rows_stepped, 1));
         self.settle_backward()
     }
 
-    fn count_seek(&self) {
+    fn begin_seek(&mut self) {
         count(|cells| add(&cells.seeks, 1));
+        if let Some(separated) = &mut self.separated {
+            separated.restart();
+        }
     }
 
     /// Moves the cursor forward to the first visible entry. With `skip`, versions of `self.key` are passed
@@ -342,19 +350,6 @@ impl<C: Cursor> Scan<C> {
         count_folded(chain);
         self.value.clear();
         chain.fold(sense.operator().map(|operator| &**operator), &self.key, &mut self.value)
-    }
-
-    /// Copies the value that the pointer at the cursor leads to.
-    #[inline(never)]
-    fn follow_here(&mut self) -> Result<()> {
-        self.place = Place::Nowhere;
-        let Some(entry) = self.cursor.entry() else { return Ok(()) };
-        let separated = self.separated.as_ref().ok_or_else(no_value_tables)?;
-        self.value.clear();
-        self.value.extend_from_slice(&entry.value[self.prefix..]);
-        separated.inline(entry.key, entry.seq_kind.as_plain(), &mut self.value)?;
-        self.place = Place::Followed;
-        Ok(())
     }
 }
 

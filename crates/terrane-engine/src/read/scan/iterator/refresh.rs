@@ -10,8 +10,8 @@ use terrane_table::{Extent, MergeCursor, Scope};
 
 use crate::observe::extent_summary::ExtentSummary;
 use crate::read::scan::iterator::{TableScan, scope_of, shown_memory};
+use crate::read::scan::values::ScanValues;
 use crate::read::scan::{Bounds, Scan};
-use crate::read::separated::Separated;
 use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
@@ -81,7 +81,7 @@ impl Shared {
         let seen = Filter::seen(filter.as_ref(), &picture);
         let sources = self.opener().sources(&seen, &table.passed, shown, seq, scope.as_ref());
         let sources = MergeCursor::new(sources).ordered(table.sense.collation());
-        let separated = Separated::of(&seen.tree, &self.cache);
+        let separated = ScanValues::of(&seen.tree, &self.cache, self.options.read_ahead_bytes);
         let scan = Scan::new(sources, seq, bounds, table.sense.clone()).following(separated);
         RenewableScan { scan, picture, shown, veiled, scope, filter }
     }
@@ -149,7 +149,7 @@ impl RenewableScan {
         self.veiled = shared.veiled_by(&picture, seq);
         let seen = Filter::seen(self.filter.as_ref(), &picture);
         let sources = shared.opener().sources(&seen, &table.passed, shown, seq, self.scope.as_ref());
-        let separated = Separated::of(&seen.tree, &shared.cache);
+        let separated = ScanValues::of(&seen.tree, &shared.cache, shared.options.read_ahead_bytes);
         self.shown = shown;
         drop(seen);
         self.picture = picture;

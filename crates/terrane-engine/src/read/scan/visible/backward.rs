@@ -2,7 +2,7 @@
 
 use terrane_base::{Cursor, Result, SeqKind};
 
-use super::{Place, STEPS_BEFORE_SEEK, Scan, no_value_tables};
+use super::{Place, STEPS_BEFORE_SEEK, Scan};
 use crate::read::scan::steps::{count_skipped, is_same};
 
 impl<C: Cursor> Scan<C> {
@@ -26,8 +26,7 @@ impl<C: Cursor> Scan<C> {
             let mut pointer = None;
             if self.take_best_version(&mut pointer)? {
                 if let Some(pointer) = pointer {
-                    let separated = self.separated.as_ref().ok_or_else(no_value_tables)?;
-                    separated.inline(&self.key, pointer, &mut self.value)?;
+                    return self.follow_backward(pointer);
                 }
                 self.place = Place::Backward;
                 return Ok(());

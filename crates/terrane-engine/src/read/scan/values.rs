@@ -1,0 +1,144 @@
+//! The separated values of a scan: positions in value tables that move on with the rows.
+//!
+//! 1. The value of a row is, as a rule, the next entry of the cursor in its value table
+//!    ([`terrane_table::ValueCursors`]); it is not copied.
+//! 2. If a block of it is not cached and no read-ahead has it, the scan looks ahead at its next rows, tells the
+//!    values that they point to, and all that these lack is read in one batch. Then the scan goes back to
+//!    its row. Looking ahead begins with [`ROWS_AHEAD_MIN`] rows behind a placement and grows with the scan.
+//!
+//! Only rows that the scan is going to show are looked up: within its bounds, visible, not expired.
+
+use std::sync::Arc;
+
+use terrane_base::counters::{add, count};
+use terrane_base::{Result, SeqKind, SeqNo, Stored, ValuePointer};
+use terrane_levels::{Metasnapshot, ValueTable};
+use terrane_table::{Cache, CursorOptions, Extent, ValueCursors, ValuePlace};
+
+use crate::read::separated::{inline, nowhere, of_value, wanted};
+
+/// Rows that a scan looks ahead for values, at first and at most: a batch is as long as the queue of a device,
+/// and rows of one value table share blocks.
+const ROWS_AHEAD_MIN: u32 = 8;
+const ROWS_AHEAD_MAX: u32 = 512;
+/// How much further each look ahead goes than the one before.
+const ROWS_AHEAD_GROWTH: u32 = 4;
+
+/// What a scan follows pointers with.
+#[derive(Debug)]
+pub(crate) struct ScanValues {
+    tree: Arc<Metasnapshot>,
+    cache: Arc<Cache>,
+    cursors: ValueCursors,
+    /// Rows of the next look ahead.
+    rows_ahead: u32,
+}
+
+impl ScanValues {
+    /// What follows the pointers of a tree; `None` if it has none: most scans take no part in the counts of
+    /// tree and cache for it.
+    pub(crate) fn of(tree: &Arc<Metasnapshot>, cache: &Arc<Cache>, read_ahead_bytes: u64) -> Option<Self> {
+        // At most 4 MiB by its range.
+        let options = CursorOptions { fill_cache: true, read_ahead_bytes: read_ahead_bytes as u32 };
+        (!tree.values.is_empty()).then(|| ScanValues {
+            tree: tree.clone(),
+            cache: cache.clone(),
+            cursors: ValueCursors::new(cache.clone(), options),
+            rows_ahead: ROWS_AHEAD_MIN,
+        })
+    }
+
+    /// The scan was placed anew.
+    pub(super) fn restart(&mut self) {
+        self.rows_ahead = ROWS_AHEAD_MIN;
+    }
+
+    /// As [`inline`], in the tree of the scan.
+    pub(super) fn inline(&self, key: &[u8], seq_kind: SeqKind, bytes: &mut Vec<u8>) -> Result<SeqKind> {
+        inline(&self.tree, &self.cache, (key, seq_kind), (bytes, 0))
+    }
+
+    /// The value at the last placement.
+    #[inline]
+    pub(super) fn value(&self) -> Option<&[u8]> {
+        Some(self.cursors.entry()?.value)
+    }
+
+    /// Goes to the value that the pointer of an entry leads to; `pointer` are its bytes. Returns false if it
+    /// would have to wait and `may_wait` is false.
+    ///
+    /// # Errors
+    /// `Corrupt`, naming the value table, its file and the key, if the pointer leads nowhere; `Io`.
+    #[inline]
+    pub(super) fn place(
+        &mut self,
+        (key, seq): (&[u8], SeqNo),
+        pointer: &[u8],
+        backward: bool,
+        may_wait: bool,
+    ) -> Result<bool> {
+        let pointer = ValuePointer::decode(pointer)?;
+        let ScanValues { tree, cursors, .. } = self;
+        let values = tree.values.get(pointer.table).ok_or_else(|| nowhere(key, seq, pointer))?;
+        debug_assert!(values.number() == pointer.table, "the value table that was asked for");
+        let wanted = wanted(seq);
+        let place = ValuePlace { key, seq: wanted, backward, may_wait };
+        let is_placed = cursors.place(&values.extent, place, || follower(tree, values, backward));
+        if !is_placed.map_err(|error| of_value(error, key, seq, pointer.table))? {
+            return Ok(false);
+        }
+        count(|cells| add(&cells.values_followed, 1));
+        let is_it = cursors.entry().is_some_and(|entry| {
+            entry.key == key
+                && (entry.seq_kind.seq() == seq || wanted != seq)
+                && entry.seq_kind.is_plain_put()
+                && (entry.value.len() == pointer.len as usize || wanted != seq)
+        });
+        if is_it { Ok(true) } else { Err(values.extent.placed(nowhere(key, seq, pointer))) }
+    }
+
+    /// Begins to look ahead; returns how many rows.
+    pub(super) fn begin_ahead(&mut self) -> u32 {
+        let rows = self.rows_ahead;
+        self.rows_ahead = (rows * ROWS_AHEAD_GROWTH).min(ROWS_AHEAD_MAX);
+        self.cursors.want_none();
+        assert!(rows >= ROWS_AHEAD_MIN, "a scan looks ahead at no row");
+        rows
+    }
+
+    /// Whether the value of this key was told last.
+    pub(super) fn has_told(&self, key: &[u8]) -> bool {
+        self.cursors.last_wanted() == Some(key)
+    }
+
+    /// Tells the value of an entry whose bytes are as stored; in the place of the last one with `instead`.
+    /// What is wrong with it is told when the scan comes there.
+    pub(super) fn tell(&mut self, key: &[u8], seq_kind: SeqKind, bytes: &[u8], instead: bool) {
+        let Ok(stored) = Stored::of_entry(seq_kind, bytes) else { return };
+        let Ok(pointer) = ValuePointer::decode(stored.value) else { return };
+        if let Some(values) = self.tree.values.get(pointer.table) {
+            self.cursors.want(&values.extent, key, instead);
+        }
+    }
+
+    /// Reads what the values lack that were told.
+    pub(super) fn end_ahead(&mut self) {
+        self.cursors.gather();
+    }
+}
+
+/// The value table in which the group of `values` goes on: a job takes the numbers of its value tables one
+/// after the other. A guess, for read-ahead alone.
+fn follower(tree: &Metasnapshot, values: &ValueTable<Arc<Extent>>, backward: bool) -> Option<Arc<Extent>> {
+    let number = terrane_base::ValueTableId(match backward {
+        false => values.number().0.checked_add(1)?,
+        true => values.number().0.checked_sub(1)?,
+    });
+    let next = &tree.values.get(number)?.extent;
+    let (this, collation) = (&values.extent.meta, &values.extent.meta.collation);
+    let follows = match backward {
+        false => collation.lt(&this.largest, &next.meta.smallest),
+        true => collation.lt(&next.meta.largest, &this.smallest),
+    };
+    follows.then(|| next.clone())
+}

@@ -1,0 +1,103 @@
+//! Rows whose newest version is a pointer: the way to their values, and the look ahead at the next rows where a
+//! value would have to be waited for.
+
+use terrane_base::{Cursor, Result, SeqKind};
+
+use super::{Place, Scan, no_value_tables};
+use crate::read::scan::steps::is_same;
+
+impl<C: Cursor> Scan<C> {
+    /// Goes to the value that the pointer at the cursor leads to.
+    #[inline(never)]
+    pub(super) fn follow_here(&mut self) -> Result<()> {
+        self.place = Place::Nowhere;
+        let Some(entry) = self.cursor.entry() else { return Ok(()) };
+        let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
+        let seq = entry.seq_kind.seq();
+        if !separated.place((entry.key, seq), &entry.value[self.prefix..], false, false)? {
+            self.key.clear();
+            self.key.extend_from_slice(entry.key);
+            self.look_ahead();
+            self.cursor.seek(&self.key, seq)?;
+            let Some(entry) = self.cursor.entry() else { return Ok(()) };
+            debug_assert!(
+                entry.key == self.key && entry.seq_kind.seq() == seq,
+                "the scan is back at its row"
+            );
+            let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
+            separated.place((entry.key, seq), &entry.value[self.prefix..], false, true)?;
+        }
+        self.place = Place::Followed;
+        Ok(())
+    }
+
+    /// Goes to the value that a pointer leads to, which is `self.value`, of `self.key`. The cursor is before
+    /// every version of the key.
+    #[inline(never)]
+    pub(super) fn follow_backward(&mut self, pointer: SeqKind) -> Result<()> {
+        debug_assert!(self.place == Place::Nowhere, "there is no row before its value is known");
+        let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
+        let seq = pointer.seq();
+        if !separated.place((&self.key, seq), &self.value, true, false)? {
+            self.look_back(pointer);
+            self.cursor.seek_before(&self.key)?;
+            let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
+            separated.place((&self.key, seq), &self.value, true, true)?;
+        }
+        self.place = Place::BackwardFollowed;
+        Ok(())
+    }
+
+    /// Reads what the values of this row and the next ones lack. The cursor is at any place then. An error
+    /// ends the look ahead: the scan tells it when it comes there.
+    #[cold]
+    fn look_ahead(&mut self) {
+        let Some(separated) = &mut self.separated else { return };
+        let mut decided = self.key.clone();
+        let mut is_first = true;
+        for _ in 0..separated.begin_ahead() {
+            let Some(entry) = self.cursor.entry().filter(|entry| self.bounds.below_upper(entry.key)) else {
+                break;
+            };
+            let is_decided = !is_first && is_same(entry.key, &decided);
+            if !is_decided && entry.seq_kind.seq() <= self.seq {
+                is_first = false;
+                decided.clear();
+                decided.extend_from_slice(entry.key);
+                if entry.seq_kind.is_pointer()
+                    && matches!(self.meaning.prefix(entry.seq_kind, entry.value), Ok(Some(_)))
+                {
+                    separated.tell(entry.key, entry.seq_kind, entry.value, false);
+                }
+            }
+            if self.cursor.next_key().is_err() {
+                break;
+            }
+        }
+        separated.end_ahead();
+    }
+
+    /// As [`Scan::look_ahead`], going backward: of each key the versions come oldest first.
+    #[cold]
+    fn look_back(&mut self, pointer: SeqKind) {
+        let Some(separated) = &mut self.separated else { return };
+        let rows = separated.begin_ahead();
+        separated.tell(&self.key, pointer, &self.value, false);
+        for _ in 1..rows {
+            let Some(entry) = self.cursor.entry().filter(|entry| self.bounds.above_lower(entry.key)) else {
+                break;
+            };
+            if entry.seq_kind.seq() <= self.seq
+                && entry.seq_kind.is_pointer()
+                && matches!(self.meaning.prefix(entry.seq_kind, entry.value), Ok(Some(_)))
+            {
+                let instead = separated.has_told(entry.key);
+                separated.tell(entry.key, entry.seq_kind, entry.value, instead);
+            }
+            if self.cursor.prev().is_err() {
+                break;
+            }
+        }
+        separated.end_ahead();
+    }
+}
