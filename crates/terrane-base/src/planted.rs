@@ -46,6 +46,7 @@ bugs! {
     ReuseSequenceNumbers: "recovery: go on", "the first commit after a reopening takes a used number", "terrane-journal crash lives_and_deaths";
     UseUnregisteredSegment: "invariant 11", "a segment is used that the manifest does not list", "terrane-journal faults a_refused_registration";
     ReuseReplayedSegment: "invariant 3", "the file of a replayed segment is reused while a handle of the opening before reads it", "terrane suite reopened::in_a_directory";
+    ReuseUnlistedFile: "invariant 3", "a segment file that a close has left is reused while a handle of the opening before reads it", "terrane suite reopened::after_a_close_that_left_spare_files";
     ReuseReadSegment: "invariant 3", "the file of a segment is reused while a reader reads it", "terrane-journal conformance file_journal_in_memory";
     IgnoreEditChecksum: "recovery: read the manifest", "a wrong checksum of a manifest edit is accepted", "terrane-levels suite damage::every_flipped_bit";
     IgnoreEditChain: "recovery: read the manifest", "an edit that does not follow the one before is accepted", "terrane-levels suite damage::a_lost_doubled";
@@ -167,8 +168,6 @@ bugs! {
     SkipNamesOfOpening: "invariant 11", "an opening does not make the names durable that it finds", "terrane-levels suite faults::a_name_that_an_opening_found";
     ReadWithoutLock: "invariant 12", "a reader does not keep writers out", "terrane suite ceiling::readers_share";
     SplitImportPosition: "invariant 10", "an import commits its position in a batch of its own", "terrane-cli suite import::records_and_position";
-    ForgetSpareNames: "invariant 11", "an opening does not make the names of spare segment files durable", "terrane-engine suite spares::commits_synced_into_a_spare_survive_a_loss_of_power";
-    ForgetSpareFiles: "invariant 11", "an opening does not make spare segment files durable", "terrane-engine suite spares::a_spare_that_is_listed";
     PredictableGroups: "bytes are not trusted", "checksums of groups do not depend on the database", "terrane-engine suite forged::a_value_in_a_torn_group";
     UnlimitedLosses: "bytes are not trusted", "a repair lists losses without bound", "terrane-engine suite forged::losses_without_end";
     ReclaimOnce: "work at rest: space", "spare space is given back at the first rest only", "terrane-sim simulate at_rest_unneeded_space";

@@ -18,9 +18,9 @@
 //! Invariants:
 //! 1. A segment's space is allocated and its registration is durable before its first byte is written: no
 //!    store into the mapping can fail for lack of space, and replay cannot miss a segment.
-//! 2. A file is reused only when no reader of this opening can read its old bytes any more; one of a replayed
-//!    segment never, because handles of an earlier opening may. Not covered: unlisted files that a failed
-//!    close has left, which are taken for spare ones.
+//! 2. A file is reused only when no reader of this opening can read its old bytes any more; one that was there
+//!    before the opening never, because handles of an earlier opening may read it, whether it is a replayed
+//!    segment, history, or an unlisted file that a failed close has left.
 //! 3. `state` is never locked across I/O. `syncing` is: by the syncer, and by persist steps ([`persist`]).
 //! 4. Segments become durable oldest first.
 
@@ -61,8 +61,8 @@ delegate_journal!(FileJournal);
 
 impl FileJournal {
     /// Continues at `start` in the directory `dir`, which exists, and prepares the first segment: commits
-    /// that fit it need the directory no more. If that fails the first commit tries it again. Spare files
-    /// that do not fit the settings are removed.
+    /// that fit it need the directory no more. If that fails the first commit tries it again. Files of the
+    /// directory that no segment uses are removed.
     ///
     /// # Errors
     /// `Invalid` if a setting is out of range, `Io`.
@@ -244,7 +244,7 @@ impl Shared {
             // Unknown yet: a first sync of a whole segment costs more than page faults in it.
             was_persisted: AtomicBool::new(true),
         };
-        shared.adopt_spares(&start.spare_files)?;
+        start.unlisted_files.iter().try_for_each(|file| shared.remove_unlisted(*file))?;
         Ok(shared)
     }
 

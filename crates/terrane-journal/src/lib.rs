@@ -373,8 +373,8 @@ pub struct JournalStart {
     pub previous: ChainLink,
     /// Salt of the database, for the checksums of groups; see [`ReplaySettings::salt`].
     pub salt: u32,
-    /// Files of the directory that no live segment uses: number and bytes.
-    pub spare_files: Vec<(u32, u64)>,
+    /// Numbers of the files in the directory that no live segment and no history uses: they are removed.
+    pub unlisted_files: Vec<u32>,
     /// Live segments from before, oldest first.
     pub replayed: Vec<SealedSegment>,
 }
@@ -388,7 +388,7 @@ impl Default for JournalStart {
             next_seq: SeqNo(1),
             previous: ChainLink::default(),
             salt: 0,
-            spare_files: Vec::new(),
+            unlisted_files: Vec::new(),
             replayed: Vec::new(),
         }
     }

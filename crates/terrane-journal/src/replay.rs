@@ -100,8 +100,8 @@ pub struct Replayed {
     pub cut: Option<Cut>,
     /// The used segments, oldest first, each with its end.
     pub segments: Vec<SealedSegment>,
-    /// Listed segments without a valid byte: the caller removes them from the manifest; their files are
-    /// spare.
+    /// Listed segments without a valid byte: the caller removes them from the manifest; then their files are
+    /// unlisted.
     pub unused: Vec<SegmentSpec>,
     /// Link of the last used segment, which the next one must contain.
     pub link: ChainLink,
@@ -116,19 +116,14 @@ pub struct Replayed {
 impl Replayed {
     /// The position at which the journal continues, in new segments.
     #[must_use]
-    pub fn start(
-        self,
-        next_segment: SegmentId,
-        next_file: u32,
-        spare_files: Vec<(u32, u64)>,
-    ) -> JournalStart {
+    pub fn start(self, next_segment: SegmentId, next_file: u32, unlisted_files: Vec<u32>) -> JournalStart {
         JournalStart {
             next_segment,
             next_file,
             next_seq: SeqNo(self.last_seq.0 + 1),
             previous: ChainLink { last_seq: self.last_seq, ..self.link },
             salt: self.salt,
-            spare_files,
+            unlisted_files,
             replayed: self.segments,
         }
     }

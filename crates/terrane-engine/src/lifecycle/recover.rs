@@ -101,8 +101,8 @@ impl Recovery<'_> {
         self.close_epoch(&replayed, last_seq, is_overtaken, &open_marks)?;
         let start = self.start(replayed, last_seq, is_overtaken)?;
         if self.options.journal == JournalMode::Off {
-            let spare = start.spare_files.iter();
-            let gone = spare.map(|(file, _)| self.disk.remove(&self.dir.join(file_name(*file))));
+            let unlisted = start.unlisted_files.iter();
+            let gone = unlisted.map(|file| self.disk.remove(&self.dir.join(file_name(*file))));
             gone.collect::<Result<()>>()?;
             let journal = Box::new(NullJournal::new(&settings, &start)?);
             return Ok(Recovered { journal, void_marks: Vec::new() });
@@ -262,36 +262,27 @@ impl Recovery<'_> {
         })
     }
 
-    /// Where the journal goes on. Segment files that no live segment uses are spare.
+    /// Where the journal goes on. Segment files that neither a live segment nor history uses are unlisted.
     fn start(&self, mut replayed: Replayed, last_seq: SeqNo, is_overtaken: bool) -> Result<JournalStart> {
         let state = self.manifest.state();
         let history: HashSet<u32> = state.history.values().map(|kept| kept.spec.file).collect();
         let used = |file: u32| {
             history.contains(&file) || state.segments.values().any(|segment| segment.spec.file == file)
         };
-        let mut spare_files = Vec::new();
+        let mut unlisted_files = Vec::new();
         let mut next_file = state.next.segment_file.max(1);
         for name in self.disk.list(self.dir)? {
             let Some(file) = file_number(&name) else { continue };
             next_file = next_file.max(self.file_after(file, &name)?);
             if !used(file) {
-                let opened = self.disk.open(&self.dir.join(&name), terrane_device::OpenMode::Read, false)?;
-                // The process that made the file may have died before it was durable, and a segment is used
-                // only after that.
-                if !terrane_base::planted!(ForgetSpareFiles) {
-                    opened.sync()?;
-                }
-                spare_files.push((file, opened.len()?));
+                unlisted_files.push(file);
             }
-        }
-        if !spare_files.is_empty() && !terrane_base::planted!(ForgetSpareNames) {
-            self.disk.sync_dir(self.dir)?;
         }
         if is_overtaken {
             replayed.segments.clear();
         }
         let is_empty = replayed.segments.is_empty();
-        let mut start = replayed.start(state.next.segment.max(SegmentId(1)), next_file, spare_files);
+        let mut start = replayed.start(state.next.segment.max(SegmentId(1)), next_file, unlisted_files);
         if is_empty {
             // Nothing to chain to; the levels may hold higher numbers than a journal that was off.
             start.next_seq = SeqNo(last_seq.0 + 1);

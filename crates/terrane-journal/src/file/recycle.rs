@@ -32,8 +32,19 @@ impl Retired {
 }
 
 impl Shared {
-    /// Takes over the files that no live segment uses; removes those that the next segment cannot use.
-    pub(super) fn adopt_spares(&self, files: &[(u32, u64)]) -> Result<()> {
+    /// Removes a file of the directory that no segment uses. It is not spare: a handle of the opening that
+    /// left it may still read its mapping.
+    pub(super) fn remove_unlisted(&self, file: u32) -> Result<()> {
+        assert!(file < self.first_file, "file {file} is one of this opening");
+        if terrane_base::planted!(ReuseUnlistedFile) {
+            let bytes = self.disk.open(&self.path(file), OpenMode::Read, false)?.len()?;
+            return self.keep_spares(&[(file, bytes)]);
+        }
+        self.remove(file)
+    }
+
+    /// Keeps files for reuse; removes those that the next segment cannot use.
+    fn keep_spares(&self, files: &[(u32, u64)]) -> Result<()> {
         for &(file, bytes) in files {
             let mut state = self.state.lock();
             let is_full = state.spares.len() >= self.settings.spare_files_max;
@@ -56,7 +67,7 @@ impl Shared {
         );
         let (before, own): (Vec<_>, Vec<_>) = files.iter().partition(|(file, _)| *file < self.first_file);
         before.into_iter().try_for_each(|(file, _)| self.remove(file))?;
-        self.adopt_spares(&own)
+        self.keep_spares(&own)
     }
 
     /// Removes segments up to `upto` from the journal. The files of those in `kept` stay as they are and no

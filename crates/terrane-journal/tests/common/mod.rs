@@ -1,7 +1,7 @@
 //! Helpers of the tests of the file journal: a manifest in memory, and an opening like the engine's.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test binary uses a part of it")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use terrane_base::env::Env;
@@ -92,16 +92,15 @@ pub fn start(disk: &Arc<dyn Disk>, manifest: &Arc<Manifest>) -> Result<(JournalS
             seal: Some(SegmentSeal { end: sealed.end, last_seq: sealed.last_seq }),
         })
         .collect();
-    let (mut spares, mut next_file) = (Vec::new(), 1);
+    let (mut unlisted, mut next_file) = (Vec::new(), 1);
     for number in disk.list(Path::new(DIR))?.iter().filter_map(|name| file_number(name)) {
         next_file = next_file.max(number + 1);
         if used.iter().all(|segment| segment.spec.file != number) {
-            let path = PathBuf::from(DIR).join(terrane_journal::file_name(number));
-            spares.push((number, disk.open(&path, terrane_device::OpenMode::Read, false)?.len()?));
+            unlisted.push(number);
         }
     }
     *manifest.listed.lock().unwrap() = used;
-    Ok((replayed.start(next_segment, next_file, spares), rows))
+    Ok((replayed.start(next_segment, next_file, unlisted), rows))
 }
 
 pub fn put(key: &[u8], value: &[u8]) -> Batch {

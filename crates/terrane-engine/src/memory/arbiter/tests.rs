@@ -27,7 +27,7 @@ fn world(adaptive: bool) -> World {
         next_seq: SeqNo(1),
         previous: ChainLink::default(),
         salt: 0,
-        spare_files: Vec::new(),
+        unlisted_files: Vec::new(),
         replayed: Vec::new(),
     };
     let settings = JournalSettings { segment_bytes: 4096, ..JournalSettings::default() };
