@@ -1,7 +1,7 @@
 //! The journal in persistent memory: records for each commit group, threads, and replay.
 //!
-//! `cargo bench -p terrane-journal --bench pm`; figures and their meaning are in
-//! `docs/benchmarks/pmem-journal.md`. Without `--bench`, every subject runs once with little.
+//! `cargo bench -p terrane-journal --bench pm` prints the rates. Without `--bench`, every subject runs once
+//! with little.
 #![allow(missing_docs, clippy::unwrap_used, reason = "a benchmark")]
 
 use std::path::Path;
