@@ -1,7 +1,7 @@
 //! A batch of reads of the operating system's files, through one ring.
 //!
-//! 1. For a direct read whose buffer or range is not aligned to sectors, whole sectors are read into memory of
-//!    the ring.
+//! 1. For a direct read whose buffer or range is not aligned to sectors, whole sectors are read into memory
+//!    of the ring.
 //! 2. The ring makes all reads.
 //! 3. A read that it did not complete is made again alone, which also reports
 //!    the error.
