@@ -135,6 +135,8 @@ bugs! {
     KeepOldPointer: "separated values: pointers", "a merge moves a value and keeps the pointer to where it was", "terrane-compaction suite model::jobs_side_by_side";
     SkipValueTableSync: "invariant 6", "the last value table of a job is written behind the sync, so an edit may name what is lost with the power", "terrane-engine suite power::a_cut_at_any_call";
     ReadOtherValue: "separated values: reads", "a pointer is followed to the newest version of its key in the value table", "terrane suite separated::a_database_with";
+    CollectTooYoung: "separated values: which are collected", "the age of a value table does not count where values are collected", "terrane-compaction suite values::twenty_times";
+    MendNothing: "separated values: scan-triggered merge", "a job leaves the values of a marked range where they are", "terrane-compaction suite values::what_scans_marked";
     SeparateForgetsExpiry: "separated values: time to live", "a value that is separated no longer expires", "terrane suite time_to_live::separated_values";
     FoldOntoPointer: "separated values: merges", "an operand is folded onto a pointer instead of its value", "terrane suite separated::a_database_with";
     FilterSeesPointer: "separated values: compaction filters", "a compaction filter is shown a pointer instead of its value", "terrane suite filters::a_filter_is_shown_separated";

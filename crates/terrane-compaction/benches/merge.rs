@@ -168,6 +168,7 @@ impl Bench {
             table: TableId(1),
             inputs,
             values: Vec::new(),
+            mended: None,
             target: Place::Level(2),
             range: KeyRange::closed(&smallest, &largest),
             below: Vec::new(),

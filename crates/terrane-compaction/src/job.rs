@@ -1,6 +1,8 @@
 //! Jobs and their results as plain values: a thread or a remote host may run a job, and only the engine makes
 //! its result durable.
 
+mod values;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use terrane_format::manifest::{EditOp, Place};
 use crate::claims::Claim;
 use crate::limits::Limits;
 use crate::range::{Hull, KeyRange};
+pub use values::{Mended, ValueInput};
 
 /// The reason for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -118,23 +121,6 @@ impl OutputSettings {
     }
 }
 
-/// A value table that entries of a job's inputs point into.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ValueInput {
-    /// The value table.
-    pub meta: ExtentMeta,
-    /// True if the job writes its live values to new value tables.
-    pub is_rewritten: bool,
-}
-
-impl ValueInput {
-    /// Its number.
-    #[must_use]
-    pub fn number(&self) -> ValueTableId {
-        self.meta.value_table.map_or_else(ValueTableId::default, |section| section.number)
-    }
-}
-
 /// An extent of the level below a job's target, or several neighbours: outputs should not span too many of
 /// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,6 +144,8 @@ pub struct JobSpec {
     pub inputs: Vec<Input>,
     /// The value tables that the inputs point into, by number.
     pub values: Vec<ValueInput>,
+    /// The keys whose values move whichever value table has them.
+    pub mended: Option<Mended>,
     /// The level or run of the output.
     pub target: Place,
     /// The keys that the output may have.
@@ -203,9 +191,13 @@ impl JobSpec {
         Some(&self.values[index])
     }
 
-    /// Returns true if an extent points into a value table that the job writes anew.
+    /// Returns true if an extent has pointers to values that the job writes anew.
     #[must_use]
     pub fn moves_values_of(&self, meta: &ExtentMeta) -> bool {
+        let range = || KeyRange::closed(&meta.smallest, &meta.largest).ordered(self.collation());
+        if self.mended.as_ref().is_some_and(|mended| mended.range.overlaps(&range())) {
+            return !meta.references().is_empty();
+        }
         let is_rewritten = |number| self.values_of(number).is_some_and(|values| values.is_rewritten);
         meta.references().iter().any(|reference| is_rewritten(reference.table))
     }

@@ -26,7 +26,7 @@ pub use adapt::{Counted, Load, Mode};
 pub use claims::{Claim, ClaimId, Claims};
 pub use compactor::{Compactor, ExtentSource, LocalCompactor};
 pub use control::{CancelCause, JobControl, RateLimiter};
-pub use job::{Input, JobKind, JobResult, JobSpec, OutputSettings, Removed, ValueInput, Work};
+pub use job::{Input, JobKind, JobResult, JobSpec, Mended, OutputSettings, Removed, ValueInput, Work};
 pub use limits::Limits;
 pub use pick::{
     Advance, Cursors, Fewer, FlushPlan, Heats, MemoryTier, RangeRequest, RangeStep, has_wide, pick, pick_due,

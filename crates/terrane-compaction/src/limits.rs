@@ -50,14 +50,22 @@ pub struct Limits {
     pub value_compression: ValueCompression,
     /// Values of at least this many bytes go into value tables; `u64::MAX`: none does.
     pub separate_from: u64,
-    /// A value table with more dead entries per thousand is written anew by jobs that meet it.
+    /// A value table with more dead entries per thousand is written anew by jobs that meet it, however little
+    /// space the value tables take.
     pub value_garbage_permille: u64,
-    /// Value tables over one key above which those that a job meets are written anew.
+    /// Value tables over one key above which they are written anew as one.
     pub value_groups_max: usize,
+    /// True if jobs that meet more of them do so.
+    pub scan_optimised_values: bool,
+    /// True if a job does so where scans have met more of them.
+    pub scan_triggered_values: bool,
     /// True if values move only when their keys come to one of the last two levels.
     pub lazy_values: bool,
-    /// Stored bytes of value tables per thousand live ones above which a job of its own collects; 0 means no
-    /// limit.
+    /// True if jobs collect dead values of value tables that they meet.
+    pub value_collect_riding: bool,
+    /// True if jobs of their own collect dead values.
+    pub value_collect_jobs: bool,
+    /// Most stored bytes of value tables per thousand live ones; 0 means no limit.
     pub value_space_permille: u64,
 }
 
@@ -97,7 +105,11 @@ impl Limits {
             },
             value_garbage_permille: options.experiments.value_garbage_permille,
             value_groups_max: options.experiments.value_groups_max as usize,
+            scan_optimised_values: options.experiments.scan_optimised_value_merge,
+            scan_triggered_values: options.experiments.scan_triggered_value_merge,
             lazy_values: options.experiments.lazy_value_merge,
+            value_collect_riding: options.experiments.value_collect_riding,
+            value_collect_jobs: options.experiments.value_collect_jobs,
             value_space_permille: value_space_permille(options),
         }
     }

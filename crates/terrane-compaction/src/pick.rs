@@ -2,12 +2,13 @@
 //!
 //! Steps of [`pick`]:
 //! 1. range deletes over much data move down, which frees more than it writes (`wide.rs`);
-//! 2. score what is due: overflow runs against their trigger, levels against their targets;
-//! 3. try the due levels by score, the upper one first if scores are equal;
-//! 4. levels above the largest, while the table takes more space than its limit (`space.rs`);
-//! 5. value tables with dead values, while they take more space than their limit (`values.rs`);
-//! 6. if nothing is due: the remaining overflow runs, a tree that is too deep, extents full of deletes, small
-//!    neighbours.
+//! 2. value tables with dead values, while they take more space than their limit (`values/collect.rs`);
+//! 3. score what is due: overflow runs against their trigger, levels against their targets;
+//! 4. try the due levels by score, the upper one first if scores are equal;
+//! 5. levels above the largest, while the table takes more space than its limit (`space.rs`);
+//! 6. value tables with dead values, while they take nearly as much space as they may;
+//! 7. if nothing is due: the remaining overflow runs, ranges in which scans met too many value tables
+//!    (`values/mend.rs`), a tree that is too deep, extents full of deletes, small neighbours.
 //!
 //! The first step that finds extents which no running job holds makes the job. Every kind makes the shape
 //! strictly better by its own measure, so repeated picking and running ends.
@@ -149,6 +150,8 @@ struct Picker<'a> {
     level_bytes: Vec<u64>,
     /// True if only due jobs are picked, because writers write much.
     puts_off: bool,
+    /// Entries that come from memory.
+    arriving: u64,
 }
 
 /// The next job for a table, if there is one that can run beside the claimed ones.
@@ -211,7 +214,7 @@ impl<'a> Picker<'a> {
         let level_bytes =
             sizes.iter().enumerate().map(|(index, bytes)| bytes.saturating_sub(leaving(index))).collect();
         debug_assert!(shape.runs.is_sorted_by(|a, b| a.id > b.id), "the newest run is the first");
-        Picker { shape, limits, claims, cursors, targets, level_bytes, puts_off: false }
+        Picker { shape, limits, claims, cursors, targets, level_bytes, puts_off: false, arriving: 0 }
     }
 
     /// How full a level is, in thousandths of its limit; level 0 means the overflow runs.
@@ -254,9 +257,10 @@ impl<'a> Picker<'a> {
     /// The most urgent job that does not wait for idle time.
     fn due_job(&self) -> Option<JobSpec> {
         self.wide_job()
+            .or_else(|| self.collect_job(true))
             .or_else(|| self.due().into_iter().find_map(|due| self.run(due)))
             .or_else(|| self.space_job())
-            .or_else(|| self.collect_job())
+            .or_else(|| self.collect_job(false))
     }
 
     fn run(&self, number: u8) -> Option<JobSpec> {

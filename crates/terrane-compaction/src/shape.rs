@@ -85,6 +85,9 @@ pub trait ValuesView {
 
     /// Sums over all value tables, in constant time; and the live entries.
     fn sums(&self) -> (Totals, u64);
+
+    /// Bytes of the values that entries point to, before compression, in constant time.
+    fn live_bytes(&self) -> u64;
 }
 
 impl<E: HasMeta> ValuesView for ValueTables<E> {
@@ -98,6 +101,10 @@ impl<E: HasMeta> ValuesView for ValueTables<E> {
 
     fn sums(&self) -> (Totals, u64) {
         (self.totals(), self.live_entries())
+    }
+
+    fn live_bytes(&self) -> u64 {
+        ValueTables::live_bytes(self)
     }
 }
 
@@ -162,6 +169,8 @@ pub struct TableShape<'a> {
     pub snapshots: &'a [SeqNo],
     /// Heat of the extents of each level, from L1 on; none for levels where it is unknown.
     pub heats: Vec<Heats>,
+    /// Ranges of keys in which scans met too many value tables.
+    pub scanned: Vec<KeyRange>,
     /// True if range deletes may cover much data: false once [`crate::has_wide`] has found none, as long as
     /// levels and snapshots stay the same.
     pub may_be_wide: bool,
@@ -181,6 +190,7 @@ impl<'a> TableShape<'a> {
             now: Moment(0),
             snapshots,
             heats: Vec::new(),
+            scanned: Vec::new(),
             may_be_wide: true,
             collation: Collation::BYTES,
         }

@@ -54,11 +54,19 @@ options! {
     merge_through: bool = true, "true, false", |_| true,
         "Under heavy writes, let level 1 grow to twice its size, then merge it with overflow runs and level 2 at once.";
     lazy_value_merge: bool = true, "true, false", |_| true,
-        "Move separated values only when their keys come to one of the last two levels.";
+        "Move separated values only when their keys come to one of the last two levels, from level 2 on.";
     value_groups_max: u64 = 10, "1 to 100000", |v| (1..=100_000).contains(v),
-        "Value tables over one key above which compactions that meet them write them anew as one.";
-    value_garbage_permille: u64 = 300, "1 to 1000", |v| (1..=1000).contains(v),
-        "Dead entries per thousand of a value table above which compactions that meet it write its live values anew.";
+        "Value tables over one range of keys above which scan_triggered_value_merge and scan_optimised_value_merge write its values anew.";
+    scan_triggered_value_merge: bool = true, "true, false", |_| true,
+        "Write the separated values of a range of keys anew, in the order of the keys, after scans have met more than value_groups_max value tables there.";
+    scan_optimised_value_merge: bool = false, "true, false", |_| true,
+        "Write separated values anew wherever a compaction meets more than value_groups_max value tables over one key, scanned or not.";
+    value_garbage_permille: u64 = 800, "1 to 1000", |v| (1..=1000).contains(v),
+        "Dead entries per thousand of a value table above which compactions that meet it write its live values anew, even if value tables take little space.";
+    value_collect_riding: bool = true, "true, false", |_| true,
+        "Let flush and compaction move the values of value tables that they meet to keep value_space_max_percent.";
+    value_collect_jobs: bool = true, "true, false", |_| true,
+        "Collect dead values by jobs of their own where value_space_max_percent would be passed.";
     operand_folding: bool = true, "true, false", |_| true,
         "Let flush and compaction fold operands of merges; off, only reads do.";
 }

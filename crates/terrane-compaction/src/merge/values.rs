@@ -1,14 +1,16 @@
 //! Values that a merge separates from their entries, and separated ones that it moves or reads.
 //!
 //! 1. A value that is long enough goes into the value table that is open, and its entry keeps a pointer.
-//! 2. A pointer into a value table that the job writes anew ([`ValueInput::is_rewritten`]) is followed, and
-//!    its value is treated as in 1. Nothing else has to be looked up for that: the entry survived the merge,
-//!    so the value is live, and the new pointer goes where the old one was (compaction-triggered merge; Li et
-//!    al., "Differentiated Key-Value Storage Management for Balanced I/O Performance", USENIX ATC 2021).
+//! 2. A pointer into a value table that the job writes anew ([`ValueInput::is_rewritten`]), or in a range of
+//!    keys that it mends ([`JobSpec::mended`]), is followed, and its value is treated as in 1. Nothing else
+//!    has to be looked up for that: the entry survived the merge, so the value is live, and the new pointer
+//!    goes where the old one was (compaction-triggered merge; Li et al., "Differentiated Key-Value Storage
+//!    Management for Balanced I/O Performance", USENIX ATC 2021).
 //! 3. Any other pointer stays as it is.
 //!
-//! Entries come in key order, so the values of one job lie in value tables that do not overlap: a sorted
-//! group.
+//! Entries come in key order, so the values of one job lie in two sorted groups, of value tables that do not
+//! overlap: those that moved apart from those that are new. What has lived long enough to move will live
+//! longer than most of what is new; among new values it would have to move again when these are dead.
 //!
 //! Invariants: a value table is written and durable before an extent that points into it is returned; the
 //! value of an entry lies under its key and number.
@@ -30,21 +32,31 @@ use crate::control::JobControl;
 use crate::job::{JobSpec, Work};
 pub(super) use reader::ValueReader;
 
+/// A value table that is written.
+#[derive(Default)]
+struct OpenTable {
+    /// Made with the first value.
+    writer: Option<ExtentWriter>,
+    number: ValueTableId,
+}
+
 /// The value tables of one job.
 pub(super) struct Values<'a> {
     spec: &'a JobSpec,
     store: &'a dyn Store,
     control: &'a JobControl,
     reader: ValueReader<'a>,
-    /// Made with the first value.
-    writer: Option<ExtentWriter>,
-    /// The number of the open value table.
-    number: ValueTableId,
+    /// The open value table of values that come from memory or from their entries.
+    fresh: OpenTable,
+    /// The one of values that moved.
+    moved: OpenTable,
     written: Vec<Arc<ExtentMeta>>,
     /// The stored bytes of an entry whose value is a pointer.
     bytes: Vec<u8>,
     /// A value that is followed.
     value: Vec<u8>,
+    /// Bytes of values that may still move because scans met too many value tables.
+    mended_bytes: u64,
 }
 
 impl<'a> Values<'a> {
@@ -59,12 +71,19 @@ impl<'a> Values<'a> {
             store,
             control,
             reader: ValueReader::new(spec, extents),
-            writer: None,
-            number: ValueTableId::default(),
+            fresh: OpenTable::default(),
+            moved: OpenTable::default(),
             written: Vec::new(),
             bytes: Vec::new(),
             value: Vec::new(),
+            mended_bytes: spec.mended.as_ref().map_or(0, |mended| mended.bytes_max),
         }
+    }
+
+    /// Returns true if the value of a key moves whichever value table has it.
+    fn is_mended(&self, key: &[u8]) -> bool {
+        let mended = self.spec.mended.as_ref().filter(|_| !terrane_base::planted!(MendNothing));
+        mended.is_some_and(|mended| mended.range.contains(key))
     }
 
     /// Returns true if the entry may not go into the output as it is.
@@ -90,9 +109,11 @@ impl<'a> Values<'a> {
         let pointer = ValuePointer::decode(stored.value)?;
         let values = self.spec.values_of(pointer.table);
         let values = values.ok_or_else(|| reader::unknown(&entry, pointer.table))?;
-        if !values.is_rewritten {
+        let is_mended = || self.mended_bytes > 0 && self.is_mended(entry.key);
+        if !values.is_rewritten && !is_mended() {
             return Ok(entry);
         }
+        self.mended_bytes = self.mended_bytes.saturating_sub(u64::from(pointer.len));
         let mut value = std::mem::take(&mut self.value);
         value.clear();
         self.reader.fetch(&entry, &pointer, &mut value, work)?;
@@ -139,7 +160,7 @@ impl<'a> Values<'a> {
         let (prefix, inline) = entry.value.split_at(entry.value.len() - len);
         let fetched = fetched.map(|()| std::mem::take(&mut self.value));
         let value = fetched.as_deref().unwrap_or(inline);
-        let pointer = self.put(entry.key, entry.seq_kind, value, work)?;
+        let pointer = self.put(fetched.is_some(), (entry.key, entry.seq_kind, value), work)?;
         self.bytes.clear();
         self.bytes.extend_from_slice(prefix);
         pointer.encode(&mut self.bytes);
@@ -149,50 +170,76 @@ impl<'a> Values<'a> {
         Ok(Entry { key: entry.key, seq_kind: entry.seq_kind.separated(), value: &self.bytes })
     }
 
-    fn put(&mut self, key: &[u8], seq_kind: SeqKind, value: &[u8], work: &mut Work) -> Result<ValuePointer> {
+    /// Appends a value to a value table, that of values that moved or the other.
+    fn put(
+        &mut self,
+        is_moved: bool,
+        (key, seq_kind, value): (&[u8], SeqKind, &[u8]),
+        work: &mut Work,
+    ) -> Result<ValuePointer> {
         let is_full = |writer: &ExtentWriter| !writer.is_empty() && !writer.fits(key.len(), value.len());
-        if self.writer.as_ref().is_some_and(is_full) {
-            self.close(work)?;
+        let open = if is_moved { &mut self.moved } else { &mut self.fresh };
+        if open.writer.as_ref().is_some_and(is_full) {
+            self.written.extend(open.close(self.store, self.control, work)?);
         }
-        let writer = match &mut self.writer {
+        let writer = match &mut open.writer {
             Some(writer) => writer,
-            None => self.writer.insert(new_writer(self.spec)?),
+            None => open.writer.insert(new_writer(self.spec)?),
         };
         if writer.is_empty() {
-            self.number = self.control.next_value_table()?;
+            open.number = self.control.next_value_table()?;
             let level = match self.spec.target {
                 Place::Level(level) => level,
                 Place::Run(_) | Place::Values => 0,
             };
-            debug_assert!(self.spec.values_of(self.number).is_none(), "{} is an input", self.number);
-            writer.set_value_table(ValueSection { number: self.number, level });
+            debug_assert!(self.spec.values_of(open.number).is_none(), "{} is an input", open.number);
+            writer.set_value_table(ValueSection { number: open.number, level });
         }
         writer.add(Entry { key, seq_kind: seq_kind.with_kind(RecordKind::Put), value })?;
-        Ok(ValuePointer { table: self.number, len: value.len() as u32 })
+        Ok(ValuePointer { table: open.number, len: value.len() as u32 })
     }
 
-    /// Writes the open value table, if there is one.
+    /// Writes the open value tables.
     pub(super) fn close(&mut self, work: &mut Work) -> Result<()> {
-        let Some(writer) = self.writer.as_mut().filter(|writer| !writer.is_empty()) else { return Ok(()) };
-        self.control.spend(writer.estimated_bytes() as u64)?;
-        let meta = writer.finish(self.store)?;
-        work.bytes_written += u64::from(meta.bytes);
-        work.value_bytes_written += u64::from(meta.bytes);
-        debug_assert!(meta.value_table.is_some_and(|section| section.number == self.number), "its number");
-        self.written.push(Arc::new(meta));
+        for open in [&mut self.fresh, &mut self.moved] {
+            self.written.extend(open.close(self.store, self.control, work)?);
+        }
         Ok(())
     }
 
-    /// Bytes of the open value table.
+    /// Bytes of the open value tables.
     pub(super) fn open_bytes(&self) -> usize {
-        let open = self.writer.as_ref().filter(|writer| !writer.is_empty());
-        open.map_or(0, ExtentWriter::estimated_bytes)
+        self.fresh.bytes() + self.moved.bytes()
     }
 
     /// Hands over what was written since the last call. Requires: nothing is open.
     pub(super) fn take(&mut self) -> Vec<Arc<ExtentMeta>> {
         assert!(self.open_bytes() == 0, "a value table that extents point into is not written");
         std::mem::take(&mut self.written)
+    }
+}
+
+impl OpenTable {
+    /// Writes the value table, if there is a value in it.
+    fn close(
+        &mut self,
+        store: &dyn Store,
+        control: &JobControl,
+        work: &mut Work,
+    ) -> Result<Option<Arc<ExtentMeta>>> {
+        let Some(writer) = self.writer.as_mut().filter(|writer| !writer.is_empty()) else { return Ok(None) };
+        debug_assert!(self.number != ValueTableId::default(), "its first value has given it a number");
+        control.spend(writer.estimated_bytes() as u64)?;
+        let meta = writer.finish(store)?;
+        work.bytes_written += u64::from(meta.bytes);
+        work.value_bytes_written += u64::from(meta.bytes);
+        debug_assert!(meta.value_table.is_some_and(|section| section.number == self.number), "its number");
+        Ok(Some(Arc::new(meta)))
+    }
+
+    fn bytes(&self) -> usize {
+        let open = self.writer.as_ref().filter(|writer| !writer.is_empty());
+        open.map_or(0, ExtentWriter::estimated_bytes)
     }
 }
 

@@ -82,6 +82,7 @@ impl<'a> Picker<'a> {
             request: None,
             table: self.shape.table,
             values: self.values_of(draft.kind, &inputs, draft.target),
+            mended: None,
             inputs,
             target: Place::Level(draft.target),
             below: self.below(draft.target, &draft.slices, &range),

@@ -50,7 +50,8 @@ pub fn plan_flush(
         return FlushPlan::Runs;
     }
     let cursors = Cursors::new();
-    let picker = Picker::new(shape, limits, claims, &cursors);
+    let arriving = entries_of(shape, generation_bytes);
+    let picker = Picker { arriving, ..Picker::new(shape, limits, claims, &cursors) };
     let first = shape.level(1).find(start);
     let mut blocked = FlushPlan::Busy;
     for end in picker.step_ends(start, first, generation_bytes) {
@@ -81,6 +82,7 @@ pub fn plan_dump(shape: &TableShape<'_>, limits: &Limits, id: u64) -> JobSpec {
         table: shape.table,
         inputs: Vec::new(),
         values: Vec::new(),
+        mended: None,
         target: Place::Run(id),
         range: KeyRange::all().ordered(&shape.collation),
         below: vec![KeyRange::all().ordered(&shape.collation)],
@@ -93,6 +95,13 @@ pub fn plan_dump(shape: &TableShape<'_>, limits: &Limits, id: u64) -> JobSpec {
         rewrites: false,
         part_bytes: u64::MAX,
     }
+}
+
+/// About the entries of a generation, if their values are as long as those that are separated.
+fn entries_of(shape: &TableShape<'_>, generation_bytes: u64) -> u64 {
+    let (_, live) = shape.values.sums();
+    let mean = shape.values.live_bytes().checked_div(live).unwrap_or(0);
+    generation_bytes.checked_div(mean).unwrap_or(0)
 }
 
 /// The greatest number that any extent holds.

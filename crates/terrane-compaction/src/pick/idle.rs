@@ -1,5 +1,6 @@
-//! Work that is worth doing when nothing is due, in this order: remaining overflow runs, a tree that is too
-//! deep, extents full of deletes and expired entries, small neighbours.
+//! Work that is worth doing when nothing is due, in this order: remaining overflow runs, ranges in which
+//! scans met too many value tables, a tree that is too deep, extents full of deletes and expired entries,
+//! small neighbours.
 
 use std::ops::Range;
 
@@ -23,6 +24,7 @@ impl<'a> Picker<'a> {
     pub(super) fn idle_job(&self) -> Option<JobSpec> {
         let levels = || (1..=self.shape.deepest()).rev();
         self.runs_job()
+            .or_else(|| self.mend_job())
             .or_else(|| self.collapse_job())
             .or_else(|| levels().find_map(|number| self.deletes_job(number, self.limits.deletes_permille)))
             .or_else(|| levels().find_map(|number| self.gather_job(number)))

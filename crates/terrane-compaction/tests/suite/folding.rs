@@ -91,6 +91,7 @@ fn merge_under(
     let below = if below_seq_max.is_some() { vec![KeyRange::all()] } else { Vec::new() };
     let spec = JobSpec {
         values: Vec::new(),
+        mended: None,
         kind: JobKind::Level,
         request: None,
         table: TABLE,

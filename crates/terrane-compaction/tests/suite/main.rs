@@ -12,4 +12,5 @@ mod model;
 mod script;
 mod scripts;
 mod support;
+mod values;
 mod versions;

@@ -41,6 +41,7 @@ impl Run {
         world.limits.separate_from = [u64::MAX, 5_000, 64][(seed / 3 % 3) as usize];
         world.limits.value_groups_max = 1 << (seed % 5);
         world.limits.lazy_values = seed.is_multiple_of(2);
+        world.limits.scan_optimised_values = seed.is_multiple_of(5);
         world.limits.value_garbage_permille = [100, 300, 1000][(seed % 3) as usize];
         Run { world, numbers, seq: 0, keys, value_bytes: 20_000 }
     }
@@ -80,6 +81,15 @@ impl Run {
                 self.world.snapshots.remove(index as usize);
             }
             7 => self.compact_range(),
+            8 => {
+                let first = self.numbers.below(self.keys);
+                let last = first + self.numbers.below(self.keys);
+                let key = |number: u64| format!("key-{number:06}").into_bytes();
+                self.world.scanned = vec![KeyRange::closed(&key(first), &key(last))];
+                if let Some(spec) = self.world.pick() {
+                    self.world.run(&spec);
+                }
+            }
             _ => {
                 if let Some(spec) = self.world.pick() {
                     self.world.run(&spec);

@@ -7,6 +7,7 @@ pub(crate) mod ledger;
 pub(crate) mod load;
 pub(crate) mod read_view;
 mod requests;
+pub(crate) mod scan_marks;
 pub(crate) mod semantics;
 pub(crate) mod settings;
 pub(crate) mod skipped_versions;
@@ -33,6 +34,7 @@ use crate::table::ledger::{Leaves, Ledger};
 use crate::table::load::TableLoad;
 use crate::table::read_view::ReadView;
 use crate::table::requests::Requests;
+use crate::table::scan_marks::ScanMarks;
 use crate::table::semantics::TableSemantics;
 use crate::table::settings::TableSettings;
 use crate::table::skipped_versions::SkippedVersions;
@@ -84,6 +86,8 @@ pub struct Table {
     pub(crate) counters: TableCounters,
     /// What its scans stepped over in memory.
     pub(crate) passed: Arc<SkippedVersions>,
+    /// Where its scans met too many value tables.
+    pub(crate) scan_marks: Arc<ScanMarks>,
     /// What its compactions show rows to.
     filter: Mutex<Option<Arc<dyn CompactionFilter>>>,
     /// Its part in the sums over all tables.
@@ -129,6 +133,7 @@ impl Table {
             load: TableLoad::default(),
             counters: TableCounters::default(),
             passed: Arc::default(),
+            scan_marks: Arc::default(),
             filter: Mutex::default(),
             part: TablePart::default(),
             pressure: TablePressure::default(),

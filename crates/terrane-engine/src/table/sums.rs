@@ -178,6 +178,7 @@ impl Table {
         assert!(!noted.is_listed && Arc::ptr_eq(&self.sums, sums), "a table is in one catalog");
         noted.is_listed = true;
         self.passed.join(sums, self.id);
+        self.scan_marks.join(sums, self.id);
         self.note_locked(&mut noted);
         drop(noted);
         if self.is_stopped() {

@@ -16,6 +16,7 @@ pub(crate) fn shape_of<'t>(table: &Table, tree: &'t Metasnapshot, snapshots: &'t
         now: Moment(0),
         snapshots,
         heats: Vec::new(),
+        scanned: table.scan_marks.ranges(),
         may_be_wide: true,
         collation: table.sense.collation().clone(),
     }

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 mod parts;
-mod values;
+pub(crate) mod values;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,8 +13,8 @@ use terrane_base::env::Env;
 use terrane_base::options::{Compression, Options};
 use terrane_base::{Cursor, Entry, RecordKind, Result, SeqKind, SeqNo, TableId};
 use terrane_compaction::{
-    ClaimId, Claims, Cursors, FlushPlan, JobControl, JobResult, JobSpec, Limits, LocalCompactor, TableShape,
-    pick, pick_due, plan_dump, plan_flush,
+    ClaimId, Claims, Cursors, FlushPlan, JobControl, JobResult, JobSpec, KeyRange, Limits, LocalCompactor,
+    TableShape, pick, pick_due, plan_dump, plan_flush,
 };
 use terrane_device::{Disk, MemDisk};
 use terrane_format::extent::ExtentMeta;
@@ -123,6 +123,8 @@ pub(crate) struct World {
     pub(crate) parts: usize,
     /// True if only what is due is picked.
     pub(crate) puts_off: bool,
+    /// Ranges of keys in which scans met too many value tables.
+    pub(crate) scanned: Vec<KeyRange>,
 }
 
 impl World {
@@ -150,6 +152,7 @@ impl World {
             next_run: 1,
             parts: 0,
             puts_off: false,
+            scanned: Vec::new(),
         }
     }
 
@@ -160,7 +163,8 @@ impl World {
     }
 
     pub(crate) fn shape(&self) -> TableShape<'_> {
-        TableShape::of(TABLE, &self.metasnapshot, &self.snapshots)
+        let shape = TableShape::of(TABLE, &self.metasnapshot, &self.snapshots);
+        TableShape { scanned: self.scanned.clone(), ..shape }
     }
 
     pub(crate) fn remember(&mut self, rows: &[Row]) {

@@ -7,6 +7,9 @@ use super::World;
 impl World {
     /// Runs a job and publishes each part that it hands over before its end; no reader may see a difference.
     pub(super) fn run_in_parts(&mut self, spec: &JobSpec) -> JobResult {
+        if let Some(mended) = &spec.mended {
+            self.scanned.retain(|range| !range.overlaps(&mended.range));
+        }
         let compactor = self.compactor.clone();
         let mut publish = |part: JobResult| {
             self.publish(&part);

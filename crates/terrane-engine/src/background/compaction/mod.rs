@@ -184,6 +184,10 @@ impl CompactionJob<'_> {
         // What a job did that came to no end was done, too.
         let work = done.as_ref().map_or_else(|_| control.work(), |work| *work);
         self.count(&work);
+        if let Some(mended) = &spec.mended {
+            // Where it failed, too: it would meet the same again. Scans mark what they still meet.
+            table.scan_marks.remove(&mended.range);
+        }
         done?;
         if spec.kind == CompactionKind::Manual {
             table.advance_request(merged);

@@ -19,6 +19,7 @@ use terrane_base::{Error, Kind, Result, SeqNo};
 use terrane_compaction::{ClaimId, FlushPlan, JobControl, JobResult};
 use terrane_compaction::{JobSpec, Targets, plan_dump, plan_flush};
 use terrane_format::manifest::EditOp;
+use terrane_levels::Metasnapshot;
 use terrane_memtable::GlobalIndex;
 
 use crate::background::compaction::ranges_of;
@@ -123,7 +124,7 @@ impl Maintenance {
         let tree = table.pinned().tree;
         let sizes: Vec<u64> = tree.levels.iter().map(|level| level.totals().bytes).collect();
         let level_1 = sizes.first().copied().unwrap_or(0);
-        let is_large = level_1 > OVERFLOW_RATIO * generation.record_bytes();
+        let is_large = level_1 > OVERFLOW_RATIO * level_bytes_of(table, &tree, generation);
         let paused = self.throttle.paused_micros_of(table);
         let had_to_wait = paused > table.paused_before.swap(paused, Ordering::Relaxed);
         // What a range delete meets in level 1 is for a merge of runs to find out: it may be all of it.
@@ -358,6 +359,16 @@ impl FlushJob<'_> {
             }
         }
     }
+}
+
+/// About the bytes that a generation brings into the levels: of values that are separated only pointers come
+/// there. So few bytes would be merged with all keys of level 1.
+fn level_bytes_of(table: &Table, tree: &Metasnapshot, generation: &GlobalIndex) -> u64 {
+    let bytes = generation.record_bytes();
+    let totals = tree.levels.first().map(|level| level.totals()).unwrap_or_default();
+    let separates = table.settings().limits.separate_from != u64::MAX;
+    let mean = totals.bytes.checked_div(totals.entries).filter(|_| separates);
+    mean.map_or(bytes, |mean| mean.saturating_mul(generation.entry_count()).min(bytes))
 }
 
 /// The number up to which the table's records are in the levels once `generation`, the oldest, is. A merge

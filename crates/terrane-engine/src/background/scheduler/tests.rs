@@ -63,6 +63,7 @@ fn runs_job(first: &str, last: &str) -> JobSpec {
     let limits = Limits::from_options(&Options::default().resolve(2).expect("the defaults"));
     JobSpec {
         values: Vec::new(),
+        mended: None,
         kind: CompactionKind::Runs,
         request: None,
         table: TABLE,

@@ -11,6 +11,7 @@ use terrane_table::{Cache, CursorOptions, LevelCursor, MergeCursor, Scope};
 mod refresh;
 
 use crate::read::scan::range_tombstones::{RangeTombstoneIter, Ranges};
+use crate::read::scan::value_groups::ValueGroups;
 use crate::read::scan::values::ScanValues;
 use crate::read::scan::{Bounds, Scan};
 use crate::shared::Shared;
@@ -106,13 +107,16 @@ impl Shared {
         let kept = picture.clone();
         let (sense, scope) = (table.sense.clone(), scope_of(table, &bounds));
         let passed = table.passed.clone();
+        let groups = ValueGroups::of(table, &picture.tree);
         let (cache, read_ahead_bytes) = (self.cache.clone(), self.options.read_ahead_bytes);
         let open = move || {
             let opener = Opener { cache: &cache, read_ahead_bytes };
             let sources = opener.sources(&picture, &passed, shown, seq, scope.as_ref());
             let sources = MergeCursor::new(sources).ordered(sense.collation());
             let separated = ScanValues::of(&picture.tree, &cache, read_ahead_bytes);
-            Scan::new(sources, seq, bounds.clone(), sense.clone()).following(separated)
+            let mut scan = Scan::new(sources, seq, bounds.clone(), sense.clone()).following(separated);
+            scan.count_groups(groups.clone());
+            scan
         };
         RangeIter {
             front: open(),

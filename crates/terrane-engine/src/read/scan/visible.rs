@@ -19,11 +19,12 @@ use std::sync::Arc;
 
 use terrane_base::chain::Chain;
 use terrane_base::counters::{add, count};
-use terrane_base::{Cursor, Error, Moment, Result, SeqKind, SeqNo, Stored};
+use terrane_base::{Cursor, Error, Moment, Result, SeqKind, SeqNo, Stored, ValuePointer};
 
 use crate::read::merge_operands::count_folded;
 use crate::read::scan::Bounds;
 use crate::read::scan::steps::{count_skipped, is_same, seek_past, seek_to_last_version};
+use crate::read::scan::value_groups::ValueGroups;
 use crate::read::scan::values::ScanValues;
 use crate::table::semantics::TableSemantics;
 
@@ -60,6 +61,8 @@ pub struct Scan<C> {
     meaning: Meaning,
     /// What pointers are followed with; `None` where there are none.
     separated: Option<ScanValues>,
+    /// Counts the value tables that it meets; `None` where nothing counts them.
+    groups: Option<Box<ValueGroups>>,
 }
 
 /// What the records mean to the scan.
@@ -100,6 +103,7 @@ impl<C: Cursor> Scan<C> {
             prefix: 0,
             meaning,
             separated: None,
+            groups: None,
         }
     }
 
@@ -109,11 +113,24 @@ impl<C: Cursor> Scan<C> {
         Scan { separated, ..self }
     }
 
+    /// Sets what counts the value tables that it meets.
+    pub(crate) fn count_groups(&mut self, groups: Option<Box<ValueGroups>>) {
+        self.groups = groups;
+    }
+
     /// Goes on at another number, without a position.
     pub(crate) fn renew(&mut self, seq: SeqNo) {
         self.seq = seq;
         self.place = Place::Nowhere;
         self.meaning.now = None;
+        self.leave_groups();
+    }
+
+    /// The next row is somewhere else.
+    fn leave_groups(&mut self) {
+        if let Some(groups) = &mut self.groups {
+            groups.leave();
+        }
     }
 
     /// Goes on with another cursor at another number, without a position; keeps bounds and memory.
@@ -234,6 +251,7 @@ impl<C: Cursor> Scan<C> {
     }
 
     fn begin_seek(&mut self) {
+        self.leave_groups();
         count(|cells| add(&cells.seeks, 1));
         if let Some(separated) = &mut self.separated {
             separated.restart();

@@ -10,6 +10,7 @@ use terrane_table::{Extent, MergeCursor, Scope};
 
 use crate::observe::extent_summary::ExtentSummary;
 use crate::read::scan::iterator::{TableScan, scope_of, shown_memory};
+use crate::read::scan::value_groups::ValueGroups;
 use crate::read::scan::values::ScanValues;
 use crate::read::scan::{Bounds, Scan};
 use crate::shared::Shared;
@@ -82,7 +83,8 @@ impl Shared {
         let sources = self.opener().sources(&seen, &table.passed, shown, seq, scope.as_ref());
         let sources = MergeCursor::new(sources).ordered(table.sense.collation());
         let separated = ScanValues::of(&seen.tree, &self.cache, self.options.read_ahead_bytes);
-        let scan = Scan::new(sources, seq, bounds, table.sense.clone()).following(separated);
+        let mut scan = Scan::new(sources, seq, bounds, table.sense.clone()).following(separated);
+        scan.count_groups(ValueGroups::of(table, &seen.tree));
         RenewableScan { scan, picture, shown, veiled, scope, filter }
     }
 
@@ -150,6 +152,7 @@ impl RenewableScan {
         let seen = Filter::seen(self.filter.as_ref(), &picture);
         let sources = shared.opener().sources(&seen, &table.passed, shown, seq, self.scope.as_ref());
         let separated = ScanValues::of(&seen.tree, &shared.cache, shared.options.read_ahead_bytes);
+        self.scan.count_groups(ValueGroups::of(table, &seen.tree));
         self.shown = shown;
         drop(seen);
         self.picture = picture;

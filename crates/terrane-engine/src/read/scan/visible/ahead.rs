@@ -1,7 +1,7 @@
 //! Rows whose newest version is a pointer: the way to their values, and the look ahead at the next rows where a
 //! value would have to be waited for.
 
-use terrane_base::{Cursor, Result, SeqKind};
+use terrane_base::{Cursor, Result, SeqKind, ValuePointer};
 
 use super::{Place, Scan, no_value_tables};
 use crate::read::scan::steps::is_same;
@@ -26,6 +26,9 @@ impl<C: Cursor> Scan<C> {
             );
             let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
             separated.place((entry.key, seq), &entry.value[self.prefix..], false, true)?;
+        }
+        if let (Some(groups), Some(entry)) = (&mut self.groups, self.cursor.entry()) {
+            groups.note(entry.key, ValuePointer::decode(&entry.value[self.prefix..])?.table);
         }
         self.place = Place::Followed;
         Ok(())
