@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use terrane_base::chain::Chain;
 use terrane_base::counters::{add, count};
-use terrane_base::{Cursor, Error, Moment, Result, SeqKind, SeqNo, Stored, ValuePointer};
+use terrane_base::{Cursor, Error, Moment, Result, SeqKind, SeqNo, Stored};
 
 use crate::read::merge_operands::count_folded;
 use crate::read::scan::Bounds;
