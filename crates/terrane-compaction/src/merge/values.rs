@@ -228,7 +228,7 @@ impl OpenTable {
         work: &mut Work,
     ) -> Result<Option<Arc<ExtentMeta>>> {
         let Some(writer) = self.writer.as_mut().filter(|writer| !writer.is_empty()) else { return Ok(None) };
-        debug_assert!(self.number != ValueTableId::default(), "its first value has given it a number");
+        debug_assert!(writer.estimated_bytes() > 0, "a value table with a value has bytes");
         control.spend(writer.estimated_bytes() as u64)?;
         let meta = writer.finish(store)?;
         work.bytes_written += u64::from(meta.bytes);
