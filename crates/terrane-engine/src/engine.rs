@@ -27,7 +27,7 @@ use crate::write::WritePath;
 /// lies inline in it: the methods of a part need no part above, and callers of the engine find them here.
 pub struct Engine {
     /// The parts.
-    pub(crate) write: WritePath,
+    pub(crate) write_path: WritePath,
     /// Refuses a second opener while it lives; readers share it.
     pub(crate) lock: Mutex<Option<Box<dyn DiskLock>>>,
 }
@@ -37,7 +37,7 @@ impl Deref for Engine {
 
     #[inline]
     fn deref(&self) -> &WritePath {
-        &self.write
+        &self.write_path
     }
 }
 

@@ -183,7 +183,7 @@ impl Shared {
 
     /// Waits until listeners got all events so far, including the ends of running flushes. It does not wait
     /// for events that were dropped because the queue was full, nor for a flush that
-    /// [`Engine::set_background_paused`](crate::Engine::set_background_paused) holds.
+    /// [`Maintenance::set_background_paused`](crate::Maintenance::set_background_paused) holds.
     ///
     /// # Errors
     /// `Invalid` on a thread of the background, such as that of the listeners.

@@ -51,19 +51,19 @@ impl Maintenance {
         self.flush_tables(&self.catalog.all())
     }
 
-    /// As [`Engine::flush`], of these tables only.
+    /// As [`Maintenance::flush`], of these tables only.
     ///
     /// # Errors
-    /// As [`Engine::flush`].
+    /// As [`Maintenance::flush`].
     pub fn flush_tables(&self, tables: &[Arc<Table>]) -> Result<()> {
         self.refuse_if_read_only()?;
         self.flush_and_wait(tables)
     }
 
-    /// As [`Engine::flush_tables`], on any thread that no job waits for.
+    /// As [`Maintenance::flush_tables`], on any thread that no job waits for.
     ///
     /// # Errors
-    /// As [`Engine::flush`].
+    /// As [`Maintenance::flush`].
     pub(crate) fn flush_and_wait(&self, tables: &[Arc<Table>]) -> Result<()> {
         let upto = self.request_flush(tables);
         self.wait_for_flush(tables, upto)
@@ -157,7 +157,7 @@ impl Maintenance {
     /// whole table, spare space is given back to the device then (option `idle_reclaim`).
     ///
     /// # Errors
-    /// As [`Engine::flush`]; `Cancelled` where such compactions are held back, or were meanwhile.
+    /// As [`Maintenance::flush`]; `Cancelled` where such compactions are held back, or were meanwhile.
     pub fn compact_range(&self, table: &Arc<Table>, bounds: &Bounds) -> Result<()> {
         self.refuse_if_read_only()?;
         table.refuse_if_stopped()?;
@@ -193,7 +193,7 @@ impl Maintenance {
     ///
     /// # Errors
     /// `Invalid` for the deepest level that there can be, or where a pause holds work on the way; otherwise
-    /// as [`Engine::flush`].
+    /// as [`Maintenance::flush`].
     pub fn compact_level(&self, table: &Arc<Table>, level: u8) -> Result<()> {
         self.refuse_if_read_only()?;
         if level >= LEVEL_MAX {
@@ -215,7 +215,7 @@ impl Maintenance {
     /// generation of the global index, and waits for it. Also done while the background is paused.
     ///
     /// # Errors
-    /// `Invalid` where a pause holds work on the way; otherwise as [`Engine::flush`].
+    /// `Invalid` where a pause holds work on the way; otherwise as [`Maintenance::flush`].
     pub fn flush_to_run(&self, table: &Arc<Table>) -> Result<()> {
         self.refuse_if_read_only()?;
         table.refuse_if_stopped()?;
@@ -252,8 +252,8 @@ impl Maintenance {
     /// then.
     ///
     /// # Errors
-    /// As [`Engine::flush`]; `Invalid` while the background is paused, because it could wait for ever, and on
-    /// a thread of the background.
+    /// As [`Maintenance::flush`]; `Invalid` while the background is paused, because it could wait for ever,
+    /// and on a thread of the background.
     pub fn wait_until_quiescent(&self) -> Result<()> {
         crate::reentrancy::refuse(self.instance)?;
         if self.options.read_only {

@@ -3,8 +3,8 @@
 //!
 //! Steps of a look for work: 1. a worker copies the schedule ([`Schedule::copy_for`]) under its lock; 2. it
 //! decides, without that lock, from the copy and from the read views of the tables in which work may be due
-//! ([`crate::table::due`]): [`Engine::next_due`]; 3. under the lock again, it takes what it found, if nothing
-//! has changed in the schedule since the copy; else it decides again. One worker decides at a time
+//! ([`crate::table::due`]): [`Maintenance::next_due`]; 3. under the lock again, it takes what it found, if
+//! nothing has changed in the schedule since the copy; else it decides again. One worker decides at a time
 //! (`adaptation`), so no new job changes the schedule meanwhile: only jobs that end, steps of flushes and
 //! calls of users do, and the worker comes to its end behind them.
 //!
@@ -186,8 +186,8 @@ impl Maintenance {
             && self.background.scheduler.is_unchanged(schedule)
     }
 
-    /// Whether no job can be expected to free memory: as [`Engine::has_nothing_to_do`], but for compactions
-    /// that keep failing. `schedule` is a copy, and is so still.
+    /// Whether no job can be expected to free memory: as [`Maintenance::has_nothing_to_do`], but for
+    /// compactions that keep failing. `schedule` is a copy, and is so still.
     pub(crate) fn frees_no_memory(&self, schedule: &Schedule) -> bool {
         let is_failing = |kind: JobKind, table: Option<TableId>| {
             !JobKinds::MEMORY.has(kind) && schedule.failures.is_failing((kind, table))

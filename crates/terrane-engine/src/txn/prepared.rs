@@ -157,7 +157,7 @@ impl WritePath {
     ///
     /// # Errors
     /// `NotFound` if nothing is prepared under the name, `Busy` while another thread resolves it; `TimedOut`,
-    /// `Deadlock` where more is locked; `Invalid` for more range deletes. As [`Engine::write`] besides: it
+    /// `Deadlock` where more is locked; `Invalid` for more range deletes. As [`WritePath::write`] besides: it
     /// stays prepared then.
     pub fn commit_prepared(&self, name: &str, more: &Batch, sync: bool) -> Result<SeqNo> {
         if more.records().any(|record| record.kind == RecordKind::RangeDelete) {
@@ -245,7 +245,7 @@ impl WritePath {
     /// Rolls a prepared transaction back, durably.
     ///
     /// # Errors
-    /// As [`Engine::commit_prepared`].
+    /// As [`WritePath::commit_prepared`].
     pub fn rollback_prepared(&self, name: &str) -> Result<()> {
         self.resolve(name, |_, table| {
             self.delete(table.id, name.as_bytes(), true)?;

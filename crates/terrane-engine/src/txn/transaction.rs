@@ -273,8 +273,8 @@ impl Transaction {
     /// a transaction that changes nothing, what it sees.
     ///
     /// # Errors
-    /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: nothing was changed, run it again. As [`Engine::write`]
-    /// besides.
+    /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: nothing was changed, run it again.
+    /// Besides as [`WritePath::write`](crate::WritePath::write).
     pub fn commit(self, batch: &Batch, sync: bool) -> Result<SeqNo> {
         self.try_commit(batch, sync)
     }

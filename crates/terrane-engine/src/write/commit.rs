@@ -37,22 +37,22 @@ impl WritePath {
         self.write_waiting(batch, sync, &WriteWait::by_options(self))
     }
 
-    /// As [`Engine::write`], but fails at once if a transaction locks a key of the batch. For callers that
+    /// As [`WritePath::write`], but fails at once if a transaction locks a key of the batch. For callers that
     /// already waited.
     ///
     /// # Errors
-    /// `TimedOut` if there is such a lock; otherwise as [`Engine::write`].
+    /// `TimedOut` if there is such a lock; otherwise as [`WritePath::write`].
     pub fn write_unless_locked(&self, batch: &Batch, sync: bool) -> Result<SeqNo> {
         self.write_waiting(batch, sync, &WriteWait::without_locks(self))
     }
 
-    /// As [`Engine::write`], but held back until `patience` is over at most; with none, not at all. Bounds
+    /// As [`WritePath::write`], but held back until `patience` is over at most; with none, not at all. Bounds
     /// how long pacing, memory and locks hold the batch back together, of which the first two have no more
     /// than `write_wait_max_ms` either; a sync takes as long as the device.
     ///
     /// # Errors
     /// `Busy` if that was not enough, `TimedOut` if a transaction kept a lock of one of its keys until then:
-    /// nothing is written. Otherwise as [`Engine::write`].
+    /// nothing is written. Otherwise as [`WritePath::write`].
     pub fn write_within(&self, batch: &Batch, sync: bool, patience: Duration) -> Result<SeqNo> {
         self.write_waiting(batch, sync, &WriteWait::within(self, patience))
     }

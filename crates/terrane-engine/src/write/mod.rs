@@ -1,4 +1,4 @@
-//! The write way: a batch is admitted, committed, indexed, and accounted for.
+//! The write path: a batch is admitted, committed, indexed, and accounted for.
 //!
 //! `commit.rs` has the steps, `point.rs` makes a batch of one record, `index.rs` hands committed records to
 //! memtables. How fast writers may go is in `throttle/`, the gate of transactions in `locks/`.
@@ -14,7 +14,7 @@ use crate::background::maintenance::Maintenance;
 use crate::locks::Transactions;
 use crate::shared::Holds;
 
-/// The write way with all that a write takes: the database with its maintenance, and the locks of
+/// The write path with all that a write takes: the database with its maintenance, and the locks of
 /// transactions. It lies inline in the engine, so that a write reaches every part without one more pointer.
 pub struct WritePath {
     /// Memory, throttle, background, and what is shared.
@@ -23,7 +23,7 @@ pub struct WritePath {
     pub(crate) txn: Transactions,
 }
 
-/// Keeps an open database in memory and gives its write way: for a load, which cannot name the engine.
+/// Keeps an open database in memory and gives its write path: for a load, which cannot name the engine.
 pub(crate) type WritePathRef = Arc<dyn Holds<WritePath>>;
 
 /// What needs no transaction is found here, as in the engine.

@@ -18,7 +18,7 @@ impl WritePath {
     /// Sets one key.
     ///
     /// # Errors
-    /// As [`Engine::write`].
+    /// As [`WritePath::write`].
     pub fn put(&self, table: TableId, key: &[u8], value: &[u8], sync: bool) -> Result<()> {
         self.write_point(sync, |batch| batch.put(table, key, value))
     }
@@ -26,7 +26,7 @@ impl WritePath {
     /// Removes one key.
     ///
     /// # Errors
-    /// As [`Engine::write`].
+    /// As [`WritePath::write`].
     pub fn delete(&self, table: TableId, key: &[u8], sync: bool) -> Result<()> {
         self.write_point(sync, |batch| batch.delete(table, key))
     }
@@ -34,7 +34,7 @@ impl WritePath {
     /// Removes every key from `start` to before `end`.
     ///
     /// # Errors
-    /// As [`Engine::write`], and `Invalid` if `start` is not less than `end`.
+    /// As [`WritePath::write`], and `Invalid` if `start` is not less than `end`.
     pub fn delete_range(&self, table: TableId, start: &[u8], end: &[u8], sync: bool) -> Result<()> {
         let collation = self.collation_of(table);
         self.write_point(sync, |batch| batch.delete_range_ordered(table, start, end, &collation))
@@ -43,7 +43,7 @@ impl WritePath {
     /// Commits the one change that `add` puts into a batch.
     ///
     /// # Errors
-    /// As [`Engine::write`].
+    /// As [`WritePath::write`].
     #[inline]
     pub fn write_point(&self, sync: bool, add: impl FnOnce(&mut Batch) -> Result<()>) -> Result<()> {
         POINT.with_borrow_mut(|batch| {

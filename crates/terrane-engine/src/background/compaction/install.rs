@@ -26,7 +26,7 @@ impl Maintenance {
     /// Makes a job's result part of the table: `more` goes into the same edit. Of memory nothing leaves.
     ///
     /// # Errors
-    /// As [`Engine::install_and_leave`].
+    /// As [`Maintenance::install_and_leave`].
     pub(crate) fn install(&self, table: &Table, result: &JobResult, more: Vec<EditOp>) -> Result<()> {
         self.install_and_leave(table, result, more, &Leaves::Nothing)
     }

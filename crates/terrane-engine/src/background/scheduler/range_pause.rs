@@ -25,7 +25,7 @@ impl Schedule {
         self.running.iter().any(|running| running.is_manual && running.table == Some(table))
     }
 
-    /// Whether ranges are held back, or were since `begun`, a number of [`Engine::begin_range`].
+    /// Whether ranges are held back, or were since `begun`, a number of [`Maintenance::begin_range`].
     pub(crate) fn was_held_since(&self, begun: u64) -> bool {
         self.holds_ranges() || self.ranges.ever != begun
     }
@@ -52,8 +52,8 @@ impl Maintenance {
     }
 
     /// Holds compactions of ranges back: cancels those that run, and whoever waits for one is told so, with
-    /// `Cancelled`. Holds count: each is ended by one [`Engine::allow_range_compactions`]. What the shape of
-    /// a table asks for goes on.
+    /// `Cancelled`. Holds count: each is ended by one [`Maintenance::allow_range_compactions`]. What the
+    /// shape of a table asks for goes on.
     pub fn hold_range_compactions(&self) {
         let mut schedule = self.background.scheduler.change();
         schedule.ranges.present += 1;

@@ -131,7 +131,7 @@ impl Loader {
     /// entries there is no commit.
     ///
     /// # Errors
-    /// As [`Engine::ingest`].
+    /// As [`WritePath::ingest`](crate::WritePath::ingest).
     pub fn finish(mut self) -> Result<Ingested> {
         self.end_extent()?;
         let extents = &self.arrival.extents;

@@ -151,7 +151,7 @@ impl Engine {
         };
         let background = Background::new(&shared.env, &shared.flows, &extents, state.next.run);
         let maintenance = Maintenance { throttle: Throttle::default(), background, memory, shared };
-        Ok(Arc::new(Engine { write: WritePath { maintenance, txn }, lock: Mutex::new(lock) }))
+        Ok(Arc::new(Engine { write_path: WritePath { maintenance, txn }, lock: Mutex::new(lock) }))
     }
 
     /// Ends the opening that began at `start`.
