@@ -129,8 +129,8 @@ pub trait PmRegion: Send + Sync + Debug {
     }
 
     /// The memory of the region, if plain loads and stores reach it. The owner of a range may borrow and
-    /// store its bytes by the rules of [`Region`]; flushes and fences cover such stores once
-    /// [`PmRegion::note_stores`] was told of them.
+    /// store its bytes by the rules of [`Region`]; flushes and fences cover such stores
+    /// behind [`PmRegion::note_stores`].
     fn memory(&self) -> Option<&Region> {
         None
     }

@@ -126,8 +126,7 @@ impl AsRef<FileMedium> for FileMedium {
 impl FileMedium {
     /// The file of the active segment; none before the first one.
     pub(crate) fn active_file(&self) -> Option<Arc<dyn File>> {
-        let state = self.shared.state.lock();
-        state.active().and_then(|live| live.file.clone())
+        self.shared.state.lock().active().and_then(|live| live.file.clone())
     }
 }
 

@@ -236,6 +236,10 @@ impl Mapped {
             while let Some((_, next_last)) = pages.next_if(|(next, _)| *next <= last + 1) {
                 last = last.max(next_last);
             }
+            debug_assert!(
+                first <= last && last < self.len(),
+                "pages from {first} to {last} are no pages of it"
+            );
             self.write_back(first, last + 1 - first)?;
         }
         Ok(())

@@ -68,6 +68,7 @@ impl<R: PmRegion + 'static> ZoneDisk<R> {
             let held = Held::new(halloc.clone(), numbers.clone(), number, Some(zone));
             named.insert(number, Arc::new(held));
         }
+        assert!(numbers.lock().len() == named.len(), "each zone that was found has a name");
         Ok(ZoneDisk { base, dir: dir.to_owned(), halloc, falls_back, numbers, named: Mutex::new(named) })
     }
 
@@ -91,6 +92,7 @@ impl<R: PmRegion + 'static> ZoneDisk<R> {
     }
 
     fn handle(&self, held: Arc<Held<R>>, path: &Path) -> Arc<dyn File> {
+        debug_assert!(self.number(path) == Some(held.number), "{path:?} names another file");
         let fallback = self.falls_back.then(|| self.base.clone());
         Arc::new(ZoneFile::new(held, path.to_owned(), fallback))
     }
@@ -100,6 +102,7 @@ impl<R: PmRegion + 'static> ZoneDisk<R> {
         if self.base.exists(path)? {
             return refuse("the segment file exists already");
         }
+        debug_assert!(number > 0, "0 is the number of a segment without a file");
         let mut named = self.named.lock();
         if named.contains_key(&number) || self.numbers.lock().contains(&number) {
             return refuse("the segment file exists already in persistent memory, or is still mapped");
@@ -143,6 +146,7 @@ impl<R: PmRegion + 'static> Disk for ZoneDisk<R> {
             names.extend(self.named.lock().keys().map(|number| crate::file_name(*number)));
             names.sort_unstable();
             names.dedup();
+            debug_assert!(names.is_sorted_by(|a, b| a < b), "a file is listed once");
         }
         Ok(names)
     }
@@ -173,6 +177,7 @@ impl<R: PmRegion + 'static> Disk for ZoneDisk<R> {
         let held = self.number(path).and_then(|number| self.named.lock().remove(&number));
         match held {
             Some(held) => {
+                debug_assert!(self.numbers.lock().contains(&held.number), "a file with a name is held");
                 held.remove();
                 if held.is_file() { self.base.remove(path) } else { Ok(()) }
             }

@@ -7,9 +7,9 @@
 //! * [`Pool`]: the file with the region, opened for one database.
 //!
 //! # A group
-//! The members copy, with plain stores, as into a mapped file. The leader flushes the lines of the group, once
-//! all copies are done, and makes one fence; then the members index. `clwb` of the leader covers the stores
-//! of the others, as they happened before.
+//! The members copy, with plain stores, as into a mapped file. The leader flushes the lines of the group
+//! once all copies are done, and makes one fence; then the members index. `clwb` of the leader covers the
+//! stores of the others, as they happened before.
 //!
 //! # A segment
 //! The preparer grants the zone of the next segment, and then registers it, while the active one fills; a
@@ -76,7 +76,7 @@ struct PmMedium {
     /// The active segment is in persistent memory. Written by the leader.
     has_lines: AtomicBool,
     /// A segment before the active one is an ordinary file, and was not synced yet. Written by the leader.
-    owes_sync: AtomicBool,
+    sync_is_due: AtomicBool,
 }
 
 impl AsRef<FileMedium> for PmMedium {
@@ -87,27 +87,29 @@ impl AsRef<FileMedium> for PmMedium {
 
 impl PmMedium {
     fn new(files: FileMedium) -> Self {
-        let (has_lines, owes_sync) = (AtomicBool::new(false), AtomicBool::new(false));
-        PmMedium { files, active: Mutex::new(None), has_lines, owes_sync }
+        let (has_lines, sync_is_due) = (AtomicBool::new(false), AtomicBool::new(false));
+        PmMedium { files, active: Mutex::new(None), has_lines, sync_is_due }
     }
 }
 
 impl Medium for PmMedium {
     fn rotate(&self, bytes: usize, sealed: Option<&SealedEnd>) -> Result<NewSegment> {
         let new = self.files.rotate(bytes, sealed)?;
+        debug_assert!(new.memory.region.len() >= bytes, "a zone has whole chunks, and never fewer bytes");
         let file = self.files.active_file();
         assert!(file.is_some(), "the active segment was made by this opening, so it has a file");
         let has_lines = file.as_ref().is_some_and(|file| file.lines().is_some());
         // Relaxed, here and below: only the leader reads and writes them, and the lead passes on with all
         // writes.
         let leaves_file = sealed.is_some() && !self.has_lines.load(Ordering::Relaxed);
-        self.owes_sync.fetch_or(leaves_file, Ordering::Relaxed);
+        self.sync_is_due.fetch_or(leaves_file, Ordering::Relaxed);
         self.has_lines.store(has_lines, Ordering::Relaxed);
         *self.active.lock() = file;
         Ok(new)
     }
 
     fn write(&self, segment: &SegmentMemory, offset: usize, len: usize) -> Result<()> {
+        assert!(offset + len <= segment.region.len(), "lines behind the segment may be another one's");
         self.files.write(segment, offset, len)?;
         match &*self.active.lock() {
             Some(file) if let Some(lines) = file.lines() => lines.flush(offset as u64, len as u64),
@@ -123,13 +125,13 @@ impl Medium for PmMedium {
         if !self.has_lines.load(Ordering::Relaxed) {
             return self.files.persist();
         }
-        if self.owes_sync.swap(false, Ordering::Relaxed) {
+        if self.sync_is_due.swap(false, Ordering::Relaxed) {
             self.files.persist()?;
         }
-        match &*self.active.lock() {
-            Some(file) if let Some(lines) = file.lines() => lines.fence(),
-            _ => Ok(()),
-        }
+        let active = self.active.lock();
+        let lines = active.as_ref().and_then(|file| file.lines());
+        assert!(lines.is_some(), "without a fence the group would be acknowledged and not durable");
+        lines.map_or(Ok(()), |lines| lines.fence())
     }
 
     fn persist_through(&self, seq: SeqNo) -> Result<()> {

@@ -82,6 +82,7 @@ impl Pool {
         Geometry::new(settings.bytes, chunk_bytes)?;
         let region = Mapped::create(&settings.path, settings.bytes, settings.mode)?;
         let halloc = Halloc::create(region, chunk_bytes, settings.region_id)?;
+        assert!(halloc.free_chunk_count() == halloc.chunk_count(), "a new pool has no zone");
         Ok(Pool { halloc, zones: Vec::new() })
     }
 
@@ -124,6 +125,10 @@ impl Pool {
                 return Err(Error::invalid(message));
             }
         }
+        debug_assert!(
+            self.halloc.root(ROOT_SALT).is_ok_and(|word| word == own),
+            "the pool is the database's"
+        );
         let epoch = self.halloc.root(ROOT_EPOCH)?;
         if epoch > settings.epoch {
             let message = format!(

@@ -2,7 +2,7 @@
 //!
 //! Its length is that of its zone, in whole chunks; before [`File::allocate`] it has none. What is mapped is
 //! the region's own memory. Of a region without such memory (the checker's) it is a copy, whose stores go to
-//! the region when [`Lines::flush`] or [`File::sync`] is told of them.
+//! the region at [`Lines::flush`] or [`File::sync`].
 //!
 //! Which thread may touch what: `place` and `copy` are set once, under their locks. The bytes of the zone
 //! follow the rules of [`Region`]; Halloc never touches them while the zone is granted.
@@ -76,7 +76,8 @@ impl<R: PmRegion> Held<R> {
     /// The file has no name any more.
     pub(super) fn remove(&self) {
         // Release: pairs with the Acquire in `drop`.
-        self.is_removed.store(true, Ordering::Release);
+        let was_removed = self.is_removed.swap(true, Ordering::Release);
+        debug_assert!(!was_removed, "file {} lost its name twice", self.number);
     }
 }
 
@@ -126,6 +127,10 @@ impl<R: PmRegion + 'static> ZoneFile<R> {
 
     /// The offset in the region of a range of the file.
     fn range(&self, zone: &Zone, offset: u64, len: u64) -> Result<u64> {
+        debug_assert!(
+            zone.offset() + zone.bytes() <= self.region().len(),
+            "{zone:?} leaves its region, so an offset in it is none of the region"
+        );
         if offset <= zone.bytes() && len <= zone.bytes() - offset {
             return Ok(zone.offset() + offset);
         }
@@ -140,6 +145,7 @@ impl<R: PmRegion + 'static> ZoneFile<R> {
     /// Grants a zone, or makes an ordinary file where that is allowed.
     fn grant(&self, bytes: u64) -> Result<Place> {
         let halloc = &self.held.halloc;
+        assert!(bytes > 0, "a segment has a header, so its file is not empty");
         let chunks = u16::try_from(bytes.div_ceil(halloc.chunk_bytes())).map_err(|_| {
             let most = u64::from(u16::MAX) * halloc.chunk_bytes();
             self.named(Error::invalid(format!(
@@ -182,6 +188,7 @@ impl<R: PmRegion + 'static> ZoneFile<R> {
         }
         let read = &mut |at, bytes: &mut [u8]| self.region().read(zone.offset() + at, bytes);
         let region = Arc::new(Region::filled(zone.bytes() as usize, read)?);
+        assert!(region.len() as u64 == zone.bytes(), "a copy has the bytes of its zone");
         *copy = Some(region.clone());
         Ok(region)
     }
@@ -190,6 +197,7 @@ impl<R: PmRegion + 'static> ZoneFile<R> {
     fn store_copy(&self, zone: &Zone, offset: u64, len: u64) -> Result<()> {
         let Some(copy) = self.held.copy.lock().clone() else { return Ok(()) };
         let (mut at, end) = (offset, offset + len);
+        assert!(end <= copy.len() as u64, "the stores to {offset} and {len} bytes were in the copy");
         while at < end {
             let piece = COMPARE_BYTES.min(end - at);
             // SAFETY: the caller says that the stores to this range are complete.
@@ -205,6 +213,7 @@ impl<R: PmRegion + 'static> ZoneFile<R> {
     }
 
     fn flush_range(&self, zone: &Zone, offset: u64, len: u64) -> Result<()> {
+        debug_assert!(zone.owner() == Owner(self.held.number), "the zone of another file is flushed");
         let at = self.range(zone, offset, len)?;
         self.store_copy(zone, offset, len)?;
         self.region().note_stores(at, len)?;
@@ -285,7 +294,14 @@ impl<R: PmRegion + 'static> File for ZoneFile<R> {
         let end = offset.saturating_add(len);
         let mut place = self.held.place.lock();
         match &*place {
-            Place::Nowhere => *place = self.grant(end)?,
+            Place::Nowhere => {
+                let granted = self.grant(end)?;
+                debug_assert!(
+                    !matches!(&granted, Place::Zone(zone) if zone.bytes() < end),
+                    "a zone has room for what was asked"
+                );
+                *place = granted;
+            }
             Place::Zone(zone) if end <= zone.bytes() => {}
             Place::Zone(zone) => {
                 let message = format!("a zone of {} bytes does not grow to {end}", zone.bytes());
@@ -315,7 +331,9 @@ impl<R: PmRegion + 'static> File for ZoneFile<R> {
             Place::Nowhere => Err(self.no_space()),
             Place::Zone(zone) => {
                 self.range(&zone, 0, len as u64)?;
-                self.memory(&zone, len)
+                let memory = self.memory(&zone, len)?;
+                assert!(memory.len() == len, "a mapping has the bytes that were asked for");
+                Ok(memory)
             }
             Place::File(file) => file.map(len, writable),
         }
@@ -330,6 +348,7 @@ impl<R: PmRegion + 'static> File for ZoneFile<R> {
 impl<R: PmRegion + 'static> Lines for ZoneFile<R> {
     fn flush(&self, offset: u64, len: u64) -> Result<()> {
         let zone = self.held.zone().ok_or_else(|| self.no_space())?;
+        debug_assert!(len > 0, "a flush of nothing hides that its caller wrote nothing");
         self.flush_range(&zone, offset, len)
     }
 

@@ -258,6 +258,7 @@ impl<R: PmRegion> PmRegion for Emulated<R> {
 
     fn note_stores(&self, offset: u64, len: u64) -> Result<()> {
         self.region.note_stores(offset, len)?;
+        debug_assert!(offset + len <= self.len(), "the region beneath checks the range");
         self.stored(offset, len);
         Ok(())
     }

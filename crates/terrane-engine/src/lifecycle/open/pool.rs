@@ -29,8 +29,8 @@ impl Attached {
     /// `disk`, with the journal of the database in `dir` in the pool that the options name.
     ///
     /// # Errors
-    /// As [`Pool::open`]; `Invalid` for a view of what another process has open, and for a pool with less room
-    /// than the write memory takes.
+    /// As [`Pool::open`]; `Invalid` for a view of what another process has open, and for a pool with less
+    /// room than the write memory takes.
     pub(super) fn new(
         disk: Arc<dyn Disk>,
         dir: &Path,
