@@ -8,8 +8,8 @@
 //!   once. [`load_many()`]: loads the parts that they lacked. [`heat`]: how often an extent is read.
 //! * [`row_cache`]: caches single rows, beside the blocks.
 //! * [`cursor`], [`level_cursor`]: walk an extent, or a list of disjoint extents. [`merge`]: merges any
-//!   sources. [`Scope`]: the restriction of a scan within one prefix. [`ValueCursors`]: the positions of a scan
-//!   in value tables.
+//!   sources. [`Scope`]: the restriction of a scan within one prefix. [`ValueCursors`]: the positions of a
+//!   scan in value tables.
 //! * [`external`]: files of extents written without a database.
 //! * [`loser_tree`]: the least of many sources, for every merge.
 //! * [`ExtentWriter`]: builds extents. [`scanner`]: reads whole extents without the cache, for compaction.
@@ -53,6 +53,6 @@ pub use row_cache::{RowCache, Stamp};
 pub use scanner::ExtentScanner;
 pub use scope::Scope;
 pub use swip::{Epoch, enter};
-pub use value_cursors::{ValueCursors, ValuePlace};
+pub use value_cursors::{Placed, ValueCursors, ValuePlace};
 pub use verify::verify_extent;
 pub use writer::{ExtentWriter, WriterSettings};

@@ -49,6 +49,16 @@ impl Loaded {
 }
 
 impl Extent {
+    /// The data block in which `key` is searched first; `None` if the index block is not cached, or the key
+    /// lies behind the last block.
+    #[must_use]
+    pub fn block_need(&self, key: &[u8]) -> Option<Need> {
+        let epoch = swip::enter();
+        let index = self.index.swip.load(&epoch)?.index();
+        let at = index.rows.find(key);
+        (at < index.rows.len()).then_some(Need::Block(at))
+    }
+
     /// The newest version of `key` with a number up to `seq` in a data block of the extent that was loaded
     /// for [`Need::Block`]. Counts a hit as a search of the extent; `hash` tells whether its filter was
     /// checked.

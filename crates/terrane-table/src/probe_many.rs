@@ -34,6 +34,8 @@ pub struct Lookup<'g> {
     pub key: &'g [u8],
     /// [`terrane_format::filter::hash`] of the key, or `None` to skip the filter.
     pub hash: Option<u64>,
+    /// The greatest number of a version that it may find.
+    seq_max: SeqNo,
     state: State<'g>,
 }
 
@@ -67,7 +69,14 @@ impl<'g> Lookup<'g> {
     #[must_use]
     pub fn new(extent: &'g Extent, key: &'g [u8], hash: Option<u64>) -> Self {
         prefetch(std::ptr::from_ref(extent));
-        Lookup { extent, key, hash, state: State::Begun }
+        Lookup { extent, key, hash, seq_max: SeqNo::MAX, state: State::Begun }
+    }
+
+    /// The lookup of a version with a number up to `seq` only.
+    #[inline]
+    #[must_use]
+    pub fn up_to(self, seq: SeqNo) -> Self {
+        Lookup { seq_max: seq, ..self }
     }
 
     /// The result of [`probe_many`].
@@ -84,9 +93,10 @@ impl<'g> Lookup<'g> {
     }
 }
 
-/// Completes all lookups: finds the newest version of each key with a number up to `seq`.
+/// Completes all lookups: finds the newest version of each key with a number up to `seq`, and up to its own
+/// ([`Lookup::up_to`]).
 pub fn probe_many<'g>(epoch: &'g Epoch, lookups: &mut [Lookup<'g>], seq: SeqNo) {
-    step(lookups, |lookup| to_filter(epoch, lookup, seq));
+    step(lookups, |lookup| to_filter(epoch, lookup, seq.min(lookup.seq_max)));
     // Only now are the objects in the processor's cache that tell which line it is.
     for lookup in lookups.iter() {
         if let State::Filter(object, hash) = lookup.state {
@@ -112,7 +122,7 @@ pub fn probe_many<'g>(epoch: &'g Epoch, lookups: &mut [Lookup<'g>], seq: SeqNo) 
             object.block().prefetch_entry(lookup.key);
         }
     }
-    step(lookups, |lookup| search_block(epoch, lookup, seq));
+    step(lookups, |lookup| search_block(epoch, lookup, seq.min(lookup.seq_max)));
 }
 
 #[inline]

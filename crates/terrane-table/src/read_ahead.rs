@@ -123,6 +123,12 @@ impl ReadAhead {
         self.is_on() && self.backward == backward && self.streak + 1 >= STREAK
     }
 
+    /// Returns true if a window is in use.
+    #[inline]
+    pub(crate) fn has_window(&self) -> bool {
+        self.window.is_some()
+    }
+
     /// Sets the extent in which the scan continues.
     pub(crate) fn follow(&mut self, extent: Option<Arc<Extent>>) {
         self.following = extent;

@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
-use terrane_base::{Cursor, Entry, Result, SeqNo};
+use terrane_base::{Cursor, Entry, Result, SeqNo, ValueTableId};
 
 use crate::cache::windows::WindowShare;
 use crate::cache::{Cache, ObjectRef};
@@ -37,10 +37,28 @@ const GATHERED_BYTES_MAX: u64 = 512 << 10;
 #[derive(Debug)]
 struct Open {
     cursor: ExtentCursor,
-    /// When it was used last, by the count of placements.
-    used: u64,
     /// It came from the value table before it in its group, and has not been placed since.
     is_crossing: bool,
+    /// It was told in which value table its group goes on.
+    is_told: bool,
+}
+
+/// Which value table is open, and when it was used last, by the count of placements.
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    table: ValueTableId,
+    last: u64,
+}
+
+/// How a placement ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placed {
+    /// At the first entry at or after the key and number, if there is one.
+    Done,
+    /// It would have to wait for a device, and may not.
+    Waits,
+    /// There is no such value table.
+    Nowhere,
 }
 
 /// A value that is going to be asked for.
@@ -78,6 +96,10 @@ pub struct ValueCursors {
     cache: Arc<Cache>,
     options: CursorOptions,
     open: Vec<Open>,
+    /// For each open value table; apart from them, because it is searched with each value.
+    uses: Vec<Use>,
+    /// Those used later were used since the scan was placed.
+    since: u64,
     /// The open value table that was placed last.
     current: usize,
     placements: u64,
@@ -95,6 +117,8 @@ impl ValueCursors {
             cache,
             options,
             open: Vec::new(),
+            uses: Vec::new(),
+            since: 0,
             current: 0,
             placements: 0,
             wants: Vec::new(),
@@ -104,34 +128,47 @@ impl ValueCursors {
         }
     }
 
-    /// Goes to the first entry at or after a key and number in the value table `extent`. Returns false if it
-    /// would have to wait and may not. `following` is asked for the value table in which the group goes on.
+    /// The scan was placed anew: no value table goes on in another one until it was used again.
+    pub fn restart(&mut self) {
+        self.since = self.placements;
+    }
+
+    /// Goes to the first entry at or after a key and number in a value table; `find` finds its extent by the
+    /// number, and that of the one in which its group goes on.
     ///
     /// # Errors
     /// `Corrupt`, naming file and offset; `Io`.
     #[inline]
-    pub fn place(
+    pub fn place<'e>(
         &mut self,
-        extent: &Arc<Extent>,
+        table: ValueTableId,
         place: ValuePlace<'_>,
-        following: impl FnOnce() -> Option<Arc<Extent>>,
-    ) -> Result<bool> {
+        find: impl Fn(ValueTableId) -> Option<&'e Arc<Extent>>,
+    ) -> Result<Placed> {
         self.placements += 1;
-        let is_current = |open: &Open| Arc::ptr_eq(open.cursor.extent(), extent);
-        if !self.open.get(self.current).is_some_and(is_current) {
-            self.current = match self.open.iter().position(is_current) {
+        if self.uses.get(self.current).is_none_or(|used| used.table != table) {
+            self.current = match self.uses.iter().position(|used| used.table == table) {
                 Some(at) => at,
-                None => self.open_another(extent, &place, following),
+                None => match find(table) {
+                    Some(extent) => self.open_another(table, extent, place.backward),
+                    None => return Ok(Placed::Nowhere),
+                },
             };
         }
-        let ValueCursors { open, current, gathered, placements, .. } = self;
+        let ValueCursors { open, uses, current, gathered, placements, .. } = self;
         let open = &mut open[*current];
-        open.used = *placements;
+        uses[*current].last = *placements;
         let ValuePlace { key, seq, backward, may_wait } = place;
         let near = Near { key, seq, backward, is_crossing: open.is_crossing, may_wait };
-        let is_placed = open.cursor.go_near(near, |at| held(gathered, extent, at))?;
-        open.is_crossing &= !is_placed;
-        Ok(is_placed)
+        if !open.cursor.go_near(near, |extent, at| held(gathered, extent, at))? {
+            return Ok(Placed::Waits);
+        }
+        open.is_crossing = false;
+        if !open.is_told && open.cursor.is_reading_ahead() {
+            open.is_told = true;
+            open.cursor.follow(following(open.cursor.extent(), table, backward, find));
+        }
+        Ok(Placed::Done)
     }
 
     /// The entry at the last placement, if there is one.
@@ -142,42 +179,33 @@ impl ValueCursors {
     }
 
     /// Opens a value table; returns where.
-    fn open_another(
-        &mut self,
-        extent: &Arc<Extent>,
-        place: &ValuePlace<'_>,
-        following: impl FnOnce() -> Option<Arc<Extent>>,
-    ) -> usize {
-        let meta = &extent.meta;
-        let is_passed = |open: &Open| {
-            let (other, collation) = (&open.cursor.extent().meta, &meta.collation);
-            match place.backward {
-                false => collation.lt(&other.largest, &meta.smallest),
-                true => collation.lt(&meta.largest, &other.smallest),
-            }
+    #[inline(never)]
+    fn open_another(&mut self, table: ValueTableId, extent: &Arc<Extent>, backward: bool) -> usize {
+        debug_assert!(extent.meta.value_table.is_some_and(|values| values.number == table), "another one");
+        let passed = |at: &usize| {
+            self.uses[*at].last > self.since && goes_on(self.open[*at].cursor.extent(), extent, backward)
         };
         // The one before it in its group was passed last.
-        let passed = self.open.iter().enumerate().filter(|(_, open)| is_passed(open));
-        let passed = passed.max_by_key(|(_, open)| open.used).map(|(at, _)| at);
+        let passed = (0..self.open.len()).filter(passed).max_by_key(|at| self.uses[*at].last);
         let oldest = || {
-            let oldest = self.open.iter().enumerate().min_by_key(|(_, open)| open.used);
-            oldest.map(|(at, _)| at).filter(|_| self.open.len() >= OPEN_MAX)
+            let oldest = (0..self.open.len()).min_by_key(|at| self.uses[*at].last);
+            oldest.filter(|_| self.open.len() >= OPEN_MAX)
         };
         let at = match passed.or_else(oldest) {
             Some(at) => {
                 self.open[at].cursor.cross_to(extent.clone());
-                self.open[at].is_crossing = passed.is_some();
+                (self.open[at].is_crossing, self.open[at].is_told) = (passed.is_some(), false);
+                self.uses[at].table = table;
                 at
             }
             None => {
                 let cursor = ExtentCursor::new(extent.clone(), self.cache.clone(), self.options);
-                self.open.push(Open { cursor, used: 0, is_crossing: false });
+                self.open.push(Open { cursor, is_crossing: false, is_told: false });
+                self.uses.push(Use { table, last: 0 });
                 self.open.len() - 1
             }
         };
-        if self.options.read_ahead_bytes > 0 {
-            self.open[at].cursor.follow(following());
-        }
+        assert!(self.open.len() == self.uses.len(), "each open value table has its use");
         assert!(self.open.len() <= OPEN_MAX, "a scan has too many value tables open");
         at
     }
@@ -272,6 +300,28 @@ impl ValueCursors {
     fn loader<'e>(&self, extent: &'e Extent) -> Loader<'e> {
         Loader { extent, cache: extent.bind(&self.cache), fill_cache: self.options.fill_cache }
     }
+}
+
+/// Whether a sorted group may go on from one value table to another, by their keys.
+fn goes_on(from: &Extent, to: &Extent, backward: bool) -> bool {
+    let (from, to) = (&from.meta, &to.meta);
+    match backward {
+        false => to.collation.lt(&from.largest, &to.smallest),
+        true => to.collation.lt(&to.largest, &from.smallest),
+    }
+}
+
+/// The value table in which a group goes on: a job takes the numbers of its value tables one after the other.
+/// A guess, for read-ahead alone.
+#[cold]
+fn following<'e>(
+    extent: &Extent,
+    table: ValueTableId,
+    backward: bool,
+    find: impl Fn(ValueTableId) -> Option<&'e Arc<Extent>>,
+) -> Option<Arc<Extent>> {
+    let number = if backward { table.0.checked_sub(1)? } else { table.0.checked_add(1)? };
+    find(ValueTableId(number)).filter(|next| goes_on(extent, next, backward)).cloned()
 }
 
 /// A gathered block, if it is among them.

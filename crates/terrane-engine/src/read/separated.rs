@@ -35,8 +35,8 @@ pub(crate) fn inline(
 /// Most stored bytes of an entry that is a pointer: the moment at which it expires, and the pointer.
 const STORED_BYTES_MAX: usize = PREFIX_BYTES_MAX + POINTER_BYTES_MAX;
 
-/// Replaces the stored bytes of a pointer that has not expired, which are `bytes` from `start` on, by the value
-/// that it leads to, if everything on the way is cached; returns whether it did. If not, `bytes` are as
+/// Replaces the stored bytes of a pointer that has not expired, which are `bytes` from `start` on, by the
+/// value that it leads to, if everything on the way is cached; returns whether it did. If not, `bytes` are as
 /// before, and [`inline`] reads what is missing or tells what is wrong.
 ///
 /// Under the caller's epoch, so that the tree need not be kept by its count.

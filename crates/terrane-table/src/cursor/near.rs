@@ -1,11 +1,14 @@
 //! Placement of a cursor near to where it is: the next version that is asked for lies one entry further, as a
 //! rule, or a few blocks.
 
+use std::sync::Arc;
+
 use terrane_base::counters::{add, count};
 use terrane_base::{Cursor, Result, SeqNo};
 
 use super::{ExtentCursor, loader};
 use crate::cache::ObjectRef;
+use crate::extent::Extent;
 use crate::loader::Part;
 
 /// Entries to step over in the block before its index is searched.
@@ -18,7 +21,7 @@ pub(crate) struct Near<'k> {
     pub(crate) seq: SeqNo,
     /// The way in which the caller goes.
     pub(crate) backward: bool,
-    /// The cursor came from the extent before this one, so that the first block on its way is the next one.
+    /// The cursor came from the extent before this one, so that the first block in its direction is the next one.
     pub(crate) is_crossing: bool,
     /// False if the placement may not wait for a device, except for what a scan reads ahead.
     pub(crate) may_wait: bool,
@@ -28,14 +31,24 @@ impl ExtentCursor {
     /// Goes to the first entry at or after the key and number, by steps if it is near. Returns false, without
     /// a position, if it would have to wait and may not. Blocks that are not cached are asked of `held`
     /// first.
+    #[inline]
     pub(crate) fn go_near(
         &mut self,
         near: Near<'_>,
-        held: impl Fn(usize) -> Option<ObjectRef>,
+        held: impl Fn(&Arc<Extent>, usize) -> Option<ObjectRef>,
     ) -> Result<bool> {
         if self.is_placed() && self.step_near(near) {
             return Ok(true);
         }
+        self.go_by_index(near, held)
+    }
+
+    #[inline(never)]
+    fn go_by_index(
+        &mut self,
+        near: Near<'_>,
+        held: impl Fn(&Arc<Extent>, usize) -> Option<ObjectRef>,
+    ) -> Result<bool> {
         if !near.may_wait
             && self.index.is_none()
             && loader(&self.extent, &self.cache, self.options).cached_part(&Part::Index).is_none()
@@ -51,6 +64,12 @@ impl ExtentCursor {
             self.block = None;
         }
         gone
+    }
+
+    /// Returns true if the scan has a window of read-ahead.
+    #[inline]
+    pub(crate) fn is_reading_ahead(&self) -> bool {
+        self.ahead.has_window()
     }
 
     /// Steps to the version that is asked for, within the block; false if it is not one of the next few.
@@ -78,7 +97,7 @@ impl ExtentCursor {
         &mut self,
         index: &ObjectRef,
         near: Near<'_>,
-        held: impl Fn(usize) -> Option<ObjectRef>,
+        held: impl Fn(&Arc<Extent>, usize) -> Option<ObjectRef>,
     ) -> Result<bool> {
         let rows = &index.index().rows;
         count(|cells| add(&cells.index_blocks_searched, 1));
@@ -93,7 +112,7 @@ impl ExtentCursor {
                     (Some(_), true) => at + 1 == self.block_index,
                 };
                 let cached = loader(&self.extent, &self.cache, self.options).cached_block(index, at);
-                let cached = cached.or_else(|| held(at));
+                let cached = cached.or_else(|| held(&self.extent, at));
                 if cached.is_none() && !near.may_wait && !(is_next && self.ahead.is_near_scan(near.backward))
                 {
                     return Ok(false);
@@ -118,7 +137,7 @@ impl ExtentCursor {
 
     /// Continues in another extent as [`ExtentCursor::change_extent`], with the state of the scan. The next
     /// placement is crossing.
-    pub(crate) fn cross_to(&mut self, extent: std::sync::Arc<crate::Extent>) {
+    pub(crate) fn cross_to(&mut self, extent: Arc<Extent>) {
         self.change_extent(extent);
         self.position.clear();
         debug_assert!(self.entry().is_none(), "a cursor has no position in an extent that it comes to");

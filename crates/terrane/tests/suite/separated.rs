@@ -241,3 +241,108 @@ fn numbers_of_value_tables_go_on_behind_an_opening() {
         db.close().unwrap();
     }
 }
+
+/// The rows that a cursor shows from where it is on, at most 40.
+fn walk(cursor: &mut terrane::Cursor, backward: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut rows = Vec::new();
+    while let Some((key, value)) = cursor.row().filter(|_| rows.len() < 40) {
+        rows.push((key.to_vec(), value.to_vec()));
+        if backward { cursor.prev().unwrap() } else { cursor.next().unwrap() }
+    }
+    rows
+}
+
+#[test]
+fn cursors_show_separated_values_from_a_cold_cache_and_after_refreshes() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = ["separated", "inline"].map(|name| dir.path().join(name));
+    let dbs = || [open(&paths[0], true), open(&paths[1], false)];
+    let [separated, inline] = dbs();
+    for round in 0..6 {
+        write_round(&separated, round, 600);
+        write_round(&inline, round, 600);
+        separated.flush().unwrap();
+    }
+    separated.close().unwrap();
+    inline.close().unwrap();
+    // Nothing is cached now, so values are read in batches.
+    let [separated, inline] = dbs();
+    let mut cursors = [&separated, &inline].map(|db| db.default_table().cursor());
+    let before = terrane::read_counters();
+    for round in 0..30 {
+        let backward = round % 2 == 1;
+        let [shown, expected] = cursors.each_mut().map(|cursor| {
+            let from = key(round * 97 % 600);
+            if backward {
+                cursor.seek_back(from).unwrap()
+            } else {
+                cursor.seek(from).unwrap()
+            }
+            let mut rows = walk(cursor, backward);
+            // Back over some of it.
+            if cursor.row().is_some() {
+                rows.extend(walk(cursor, !backward));
+            }
+            rows
+        });
+        assert_eq!(shown, expected, "round {round}");
+        if round % 4 == 3 {
+            write_round(&separated, 50 + round, 600);
+            write_round(&inline, 50 + round, 600);
+            separated.flush().unwrap();
+            cursors.iter_mut().for_each(terrane::Cursor::refresh);
+        }
+    }
+    let read = terrane::read_counters() - before;
+    assert!(read.value_batches > 0 && read.value_batch_reads > read.value_batches, "{read:?}");
+}
+
+#[test]
+fn multi_get_fetches_separated_values_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = open(&path, true);
+    for number in (0..900).filter(|number| number % 7 != 0) {
+        db.put(key(number), value(number, 0)).unwrap();
+    }
+    db.flush().unwrap();
+    db.close().unwrap();
+    let db = open(&path, true);
+    let keys: Vec<Vec<u8>> = (0..900).map(key).collect();
+    for is_cold in [true, false] {
+        let before = terrane::read_counters();
+        let found = db.default_table().multi_get(&keys).unwrap();
+        let read = terrane::read_counters() - before;
+        for (number, found) in (0..900).zip(found) {
+            let expected = (number % 7 != 0).then(|| value(number, 0));
+            assert_eq!(found.map(|value| value.to_vec()), expected, "key {number}");
+        }
+        assert!(read.values_followed + read.rows_cached > 500, "{read:?}");
+        assert_eq!(read.value_batches > 0, is_cold, "{read:?}");
+    }
+}
+
+#[test]
+fn a_damaged_value_in_a_batch_is_an_error_with_its_key_and_others_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = open(&path, true);
+    for number in 0..400 {
+        db.put(key(number), value(number, 0)).unwrap();
+    }
+    db.flush().unwrap();
+    db.close().unwrap();
+    damage(&path, &value(77, 0));
+    let db = open(&path, true);
+    let table = db.default_table();
+    let error = table.multi_get(&[key(1), key(77), key(390)]).unwrap_err();
+    assert_eq!(error.kind(), Kind::Corrupt);
+    assert!(error.to_string().contains("value table") && error.to_string().contains("key-00077"), "{error}");
+    assert!(error.place().is_some_and(|place| place.file.ends_with(".ext")), "{error}");
+    let mut rows = 0;
+    let error = table.iter().find_map(|row| row.inspect(|_| rows += 1).err()).unwrap();
+    assert!(error.to_string().contains("value table") && error.to_string().contains("key-000"), "{error}");
+    assert!((1..=77).contains(&rows), "the rows before the damaged block: {rows}");
+    let found = table.multi_get(&[key(1), key(390)]).unwrap();
+    assert!(found.iter().all(Option::is_some));
+}

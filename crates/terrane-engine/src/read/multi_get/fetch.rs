@@ -14,6 +14,7 @@ use terrane_table::{BATCH_READS, Extent, Loaded, Need, enter, load_many};
 use crate::read::get::{Walk, find_extent, get_cached};
 use crate::read::merge_operands::Sources;
 use crate::read::multi_get::lookup::Batch;
+use crate::read::multi_get::pointers::{MissingValue, Pointed};
 use crate::read::multi_get::values::Values;
 
 /// A key whose answer needs the store.
@@ -37,12 +38,13 @@ enum Step {
 }
 
 impl Batch<'_> {
-    /// Answers the keys that need the store.
+    /// Answers the keys that need the store; of those in `pointed` only the values are missing.
     pub(crate) fn fetch(
         &self,
         tree: &Metasnapshot,
         values: &mut Values,
         mut missing: Vec<Missing>,
+        mut pointed: Vec<MissingValue>,
     ) -> Result<()> {
         while !missing.is_empty() {
             // One run after the other, in key order within it: equal parts are neighbours.
@@ -52,11 +54,11 @@ impl Batch<'_> {
                 let needs: Vec<_> = part.iter().map(|key| (self.extent(tree, key), key.need)).collect();
                 let loaded = load_many(&self.shared.cache, &needs);
                 for (key, loaded) in part.iter().zip(loaded) {
-                    missing.extend(self.go_on(tree, *key, loaded, values)?);
+                    missing.extend(self.go_on(tree, *key, loaded, values, &mut pointed)?);
                 }
             }
         }
-        Ok(())
+        self.fetch_values(tree, values, pointed)
     }
 
     /// The extent in which a key lacks something.
@@ -64,13 +66,15 @@ impl Batch<'_> {
         find_extent(tree, key.run, self.keys[key.at]).expect("a key that lacks a part has come to an extent")
     }
 
-    /// Brings a key on with the part that it lacked; returns what it lacks next, if anything.
+    /// Brings a key on with the part that it lacked; returns what it lacks next, if anything. A pointer that
+    /// it finds comes to `pointed`.
     fn go_on(
         &self,
         tree: &Metasnapshot,
         key: Missing,
         loaded: Option<Loaded>,
         values: &mut Values,
+        pointed: &mut Vec<MissingValue>,
     ) -> Result<Option<Missing>> {
         let mut next = None;
         values.set_by(key.at, |value| {
@@ -82,6 +86,12 @@ impl Batch<'_> {
                 }
                 Step::Done(kind) => {
                     let reading = self.reading(self.keys[key.at], key.hash);
+                    let found = kind.and_then(|kind| Pointed::of(kind, &value[start..], self.now));
+                    if let Some(found) = found {
+                        value.truncate(start);
+                        pointed.push(MissingValue { at: key.at, hash: key.hash, pointed: found });
+                        return Ok(false);
+                    }
                     let kind = self.shared.follow(tree, &reading, kind, self.now, (value, start))?;
                     self.rows.fill(&enter(), self.table.id, &reading, kind, &value[start..]);
                     let sources = Sources { memory: None, tree };

@@ -21,7 +21,8 @@ use terrane_table::{Answer, Epoch, Lookup, enter, probe_many};
 use crate::read::get::{ReadMode, Reading, count_reads, find_extent, hidden_in, is_hidden, tree_len};
 use crate::read::merge_operands::Sources;
 use crate::read::multi_get::fetch::Missing;
-use crate::read::multi_get::pending::Open;
+use crate::read::multi_get::pending::{Open, Rest};
+use crate::read::multi_get::pointers::Pointed;
 use crate::read::multi_get::values::Values;
 use crate::read::row_cache::Rows;
 use crate::shared::Shared;
@@ -104,7 +105,7 @@ impl Shared {
             let epoch = enter();
             let (picture, seq) = self.present(table, epoch.guard(), mode);
             batch(seq).answer(&epoch, picture, distinct, values, &mut rest);
-            if rest.missing.is_empty() && rest.chains.is_empty() {
+            if rest.is_empty() {
                 return Ok(());
             }
             (picture.clone(), seq)
@@ -123,8 +124,7 @@ impl Shared {
                 self.resolve_versions(sources, &batch.reading(keys[at], hash), &now, value)
             })?;
         }
-        let tree = picture.tree;
-        batch.fetch(&tree, values, rest.missing)
+        batch.fetch(&picture.tree, values, rest.missing, rest.values)
     }
 
     fn pinned_present(&self, table: &Table, mode: ReadMode) -> (ReadView, SeqNo) {
@@ -166,15 +166,6 @@ pub(crate) struct Batch<'b> {
     pub(crate) now: &'b ReadClock<'b>,
 }
 
-/// The keys that memory does not answer.
-#[derive(Default)]
-struct Rest {
-    /// What they lack must be fetched.
-    missing: Vec<Missing>,
-    /// Those whose newest version is an operand, by index and hash.
-    chains: Vec<(usize, u64)>,
-}
-
 impl Batch<'_> {
     /// Answers up to [`EPOCH_KEYS`] keys as far as memory knows them; `keys` are indexes and hashes.
     fn answer(
@@ -191,6 +182,7 @@ impl Batch<'_> {
             group.ask_memory(picture);
             group.ask_rows(epoch, values);
             group.ask_runs(epoch, &picture.tree, &mut lookups, &mut rest.missing);
+            group.ask_values(epoch, &picture.tree, &mut lookups, rest);
             group.copy(values);
             rest.chains.extend(group.chains.iter().map(|at| group.keys[at]));
         }
@@ -203,15 +195,17 @@ impl Batch<'_> {
 }
 
 /// Up to [`GROUP`] keys on their way.
-struct Group<'g> {
+pub(super) struct Group<'g> {
     batch: Batch<'g>,
     /// Indexes and hashes.
-    keys: &'g [(usize, u64)],
+    pub(super) keys: &'g [(usize, u64)],
     asking: [Asking; GROUP],
-    values: [Option<&'g [u8]>; GROUP],
+    pub(super) values: [Option<&'g [u8]>; GROUP],
     open: Open,
     /// Those whose newest version is an operand.
-    chains: Open,
+    pub(super) chains: Open,
+    /// Those whose newest version is a pointer.
+    pub(super) pointers: Vec<(usize, Pointed)>,
     runs: u64,
 }
 
@@ -224,6 +218,7 @@ impl<'g> Group<'g> {
             values: [None; GROUP],
             open: Open::all(keys.len()),
             chains: Open::none(),
+            pointers: Vec::new(),
             runs: 0,
         };
         for (at, &(_, hash)) in keys.iter().enumerate() {
@@ -366,11 +361,14 @@ impl<'g> Group<'g> {
         match self.batch.now.shown(seq_kind, bytes) {
             Shown::Value(value) => self.values[at] = Some(value),
             Shown::Nothing => {}
-            Shown::Chain => self.chains.push(at),
+            Shown::Chain => match Pointed::of(seq_kind, bytes, self.batch.now) {
+                Some(pointed) => self.pointers.push((at, pointed)),
+                None => self.chains.push(at),
+            },
         }
     }
 
-    fn key(&self, at: usize) -> &'g [u8] {
+    pub(super) fn key(&self, at: usize) -> &'g [u8] {
         self.batch.keys[self.keys[at].0]
     }
 

@@ -1,6 +1,9 @@
-//! Some keys of a group, by their places in it.
+//! The keys that have no answer yet: some of a group, by their places in it, and those that memory does not
+//! answer.
 
+use crate::read::multi_get::fetch::Missing;
 use crate::read::multi_get::lookup::GROUP;
+use crate::read::multi_get::pointers::MissingValue;
 
 /// The keys of a group that are not answered yet.
 #[derive(Clone, Copy)]
@@ -26,5 +29,22 @@ impl Open {
     pub(super) fn push(&mut self, at: usize) {
         self.at[self.len] = at as u8;
         self.len += 1;
+    }
+}
+
+/// The keys that memory does not answer.
+#[derive(Default)]
+pub(super) struct Rest {
+    /// What they lack must be fetched.
+    pub(super) missing: Vec<Missing>,
+    /// Those whose values must be fetched.
+    pub(super) values: Vec<MissingValue>,
+    /// Those whose newest version is an operand, by index and hash.
+    pub(super) chains: Vec<(usize, u64)>,
+}
+
+impl Rest {
+    pub(super) fn is_empty(&self) -> bool {
+        self.missing.is_empty() && self.values.is_empty() && self.chains.is_empty()
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! 1. The value of a row is, as a rule, the next entry of the cursor in its value table
 //!    ([`terrane_table::ValueCursors`]); it is not copied.
-//! 2. If a block of it is not cached and no read-ahead has it, the scan looks ahead at its next rows, tells the
-//!    values that they point to, and all that these lack is read in one batch. Then the scan goes back to
+//! 2. If a block of it is not cached and no read-ahead has it, the scan looks ahead at its next rows, tells
+//!    the values that they point to, and all that these lack is read in one batch. Then the scan goes back to
 //!    its row. Looking ahead begins with [`ROWS_AHEAD_MIN`] rows behind a placement and grows with the scan.
 //!
 //! Only rows that the scan is going to show are looked up: within its bounds, visible, not expired.
@@ -11,14 +11,14 @@
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
-use terrane_base::{Result, SeqKind, SeqNo, Stored, ValuePointer};
-use terrane_levels::{Metasnapshot, ValueTable};
-use terrane_table::{Cache, CursorOptions, Extent, ValueCursors, ValuePlace};
+use terrane_base::{Error, Result, SeqKind, SeqNo, Stored, ValuePointer};
+use terrane_levels::Metasnapshot;
+use terrane_table::{Cache, CursorOptions, Placed, ValueCursors, ValuePlace};
 
 use crate::read::separated::{inline, nowhere, of_value, wanted};
 
-/// Rows that a scan looks ahead for values, at first and at most: a batch is as long as the queue of a device,
-/// and rows of one value table share blocks.
+/// Rows that a scan looks ahead for values, at first and at most: a batch is as long as the queue of a
+/// device, and rows of one value table share blocks.
 const ROWS_AHEAD_MIN: u32 = 8;
 const ROWS_AHEAD_MAX: u32 = 512;
 /// How much further each look ahead goes than the one before.
@@ -51,6 +51,7 @@ impl ScanValues {
     /// The scan was placed anew.
     pub(super) fn restart(&mut self) {
         self.rows_ahead = ROWS_AHEAD_MIN;
+        self.cursors.restart();
     }
 
     /// As [`inline`], in the tree of the scan.
@@ -79,13 +80,14 @@ impl ScanValues {
     ) -> Result<bool> {
         let pointer = ValuePointer::decode(pointer)?;
         let ScanValues { tree, cursors, .. } = self;
-        let values = tree.values.get(pointer.table).ok_or_else(|| nowhere(key, seq, pointer))?;
-        debug_assert!(values.number() == pointer.table, "the value table that was asked for");
         let wanted = wanted(seq);
         let place = ValuePlace { key, seq: wanted, backward, may_wait };
-        let is_placed = cursors.place(&values.extent, place, || follower(tree, values, backward));
-        if !is_placed.map_err(|error| of_value(error, key, seq, pointer.table))? {
-            return Ok(false);
+        let find = |table| Some(&tree.values.get(table)?.extent);
+        let placed = cursors.place(pointer.table, place, find);
+        match placed.map_err(|error| of_value(error, key, seq, pointer.table))? {
+            Placed::Done => {}
+            Placed::Waits => return Ok(false),
+            Placed::Nowhere => return Err(nowhere(key, seq, pointer)),
         }
         count(|cells| add(&cells.values_followed, 1));
         let is_it = cursors.entry().is_some_and(|entry| {
@@ -94,7 +96,7 @@ impl ScanValues {
                 && entry.seq_kind.is_plain_put()
                 && (entry.value.len() == pointer.len as usize || wanted != seq)
         });
-        if is_it { Ok(true) } else { Err(values.extent.placed(nowhere(key, seq, pointer))) }
+        if is_it { Ok(true) } else { Err(lost(tree, key, seq, pointer)) }
     }
 
     /// Begins to look ahead; returns how many rows.
@@ -112,7 +114,7 @@ impl ScanValues {
     }
 
     /// Tells the value of an entry whose bytes are as stored; in the place of the last one with `instead`.
-    /// What is wrong with it is told when the scan comes there.
+    /// The scan returns the error of a damaged one when it comes there.
     pub(super) fn tell(&mut self, key: &[u8], seq_kind: SeqKind, bytes: &[u8], instead: bool) {
         let Ok(stored) = Stored::of_entry(seq_kind, bytes) else { return };
         let Ok(pointer) = ValuePointer::decode(stored.value) else { return };
@@ -127,18 +129,9 @@ impl ScanValues {
     }
 }
 
-/// The value table in which the group of `values` goes on: a job takes the numbers of its value tables one
-/// after the other. A guess, for read-ahead alone.
-fn follower(tree: &Metasnapshot, values: &ValueTable<Arc<Extent>>, backward: bool) -> Option<Arc<Extent>> {
-    let number = terrane_base::ValueTableId(match backward {
-        false => values.number().0.checked_add(1)?,
-        true => values.number().0.checked_sub(1)?,
-    });
-    let next = &tree.values.get(number)?.extent;
-    let (this, collation) = (&values.extent.meta, &values.extent.meta.collation);
-    let follows = match backward {
-        false => collation.lt(&this.largest, &next.meta.smallest),
-        true => collation.lt(&next.meta.largest, &this.smallest),
-    };
-    follows.then(|| next.clone())
+/// The error of a pointer into a value table that does not have the value.
+#[cold]
+fn lost(tree: &Metasnapshot, key: &[u8], seq: SeqNo, pointer: ValuePointer) -> Error {
+    let error = nowhere(key, seq, pointer);
+    tree.values.get(pointer.table).map_or_else(|| error.clone(), |values| values.extent.placed(error.clone()))
 }

@@ -5,8 +5,8 @@
 //! when moving on. Going backward the cursor meets the versions of a key oldest first, so the best one so far
 //! is copied, and the cursor rests on the entry before all versions of the current key.
 //!
-//! If the newest version is a pointer to a value, the value is where the pointer leads (`values.rs`), and is not
-//! copied; the position stays as it is.
+//! If the newest version is a pointer to a value, the value is where the pointer leads (`values.rs`), and is
+//! not copied; the position stays as it is.
 //!
 //! If the newest version is an operand, the versions of the key are folded newest first, in either direction,
 //! into a copy. All rows of a scan expire by one moment: that of its first record that expires.

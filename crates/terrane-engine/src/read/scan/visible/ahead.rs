@@ -1,5 +1,5 @@
-//! Rows whose newest version is a pointer: the way to their values, and the look ahead at the next rows where a
-//! value would have to be waited for.
+//! Rows whose newest version is a pointer: the way to their values, and the look ahead at the next rows where
+//! a value would have to be waited for.
 
 use terrane_base::{Cursor, Result, SeqKind, ValuePointer};
 
