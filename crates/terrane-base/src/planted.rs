@@ -46,7 +46,6 @@ bugs! {
     ReuseSequenceNumbers: "recovery: go on", "the first commit after a reopening takes a used number", "terrane-journal crash lives_and_deaths";
     UseUnregisteredSegment: "invariant 11", "a segment is used that the manifest does not list", "terrane-journal faults a_refused_registration";
     ReuseReplayedSegment: "invariant 3", "the file of a replayed segment is reused while a handle of the opening before reads it", "terrane suite reopened::in_a_directory";
-    ReuseUnlistedFile: "invariant 3", "a segment file that a close has left is reused while a handle of the opening before reads it", "terrane suite reopened::after_a_close_that_left_spare_files";
     ReuseReadSegment: "invariant 3", "the file of a segment is reused while a reader reads it", "terrane-journal conformance file_journal_in_memory";
     IgnoreEditChecksum: "recovery: read the manifest", "a wrong checksum of a manifest edit is accepted", "terrane-levels suite damage::every_flipped_bit";
     IgnoreEditChain: "recovery: read the manifest", "an edit that does not follow the one before is accepted", "terrane-levels suite damage::a_lost_doubled";

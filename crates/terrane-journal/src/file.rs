@@ -18,9 +18,9 @@
 //! Invariants:
 //! 1. A segment's space is allocated and its registration is durable before its first byte is written: no
 //!    store into the mapping can fail for lack of space, and replay cannot miss a segment.
-//! 2. A file is reused only when no reader of this opening can read its old bytes any more; one that was there
-//!    before the opening never, because handles of an earlier opening may read it, whether it is a replayed
-//!    segment, history, or an unlisted file that a failed close has left.
+//! 2. A file is reused only when no reader of this opening can read its old bytes any more; one that was
+//!    there before the opening never, because handles of an earlier opening may read it, whether it is a
+//!    replayed segment, history, or an unlisted file that a failed close has left.
 //! 3. `state` is never locked across I/O. `syncing` is: by the syncer, and by persist steps ([`persist`]).
 //! 4. Segments become durable oldest first.
 

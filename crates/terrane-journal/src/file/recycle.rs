@@ -36,10 +36,6 @@ impl Shared {
     /// left it may still read its mapping.
     pub(super) fn remove_unlisted(&self, file: u32) -> Result<()> {
         assert!(file < self.first_file, "file {file} is one of this opening");
-        if terrane_base::planted!(ReuseUnlistedFile) {
-            let bytes = self.disk.open(&self.path(file), OpenMode::Read, false)?.len()?;
-            return self.keep_spares(&[(file, bytes)]);
-        }
         self.remove(file)
     }
 

@@ -21,7 +21,8 @@ pub(crate) struct Near<'k> {
     pub(crate) seq: SeqNo,
     /// The way in which the caller goes.
     pub(crate) backward: bool,
-    /// The cursor came from the extent before this one, so that the first block in its direction is the next one.
+    /// The cursor came from the extent before this one, so that the first block in its direction is the next
+    /// one.
     pub(crate) is_crossing: bool,
     /// False if the placement may not wait for a device, except for what a scan reads ahead.
     pub(crate) may_wait: bool,

@@ -3,8 +3,8 @@
 //! 1. In a group, under its epoch: the value tables of all pointers are searched as the sorted runs are
 //!    ([`probe_many`]), and what is found is not copied before the other values are. 2. Behind the epoch:
 //!    what values lack is sorted by value table and key and read in batches, index blocks before data
-//!    blocks. A value whose block did not come is read by itself, which ends in any case and has the error that
-//!    says why.
+//!    blocks. A value whose block did not come is read by itself, which ends in any case and has the error
+//!    that says why.
 
 use terrane_base::counters::{add, count};
 use terrane_base::stored::put_prefix;

@@ -1,7 +1,6 @@
 //! Ranges: `visible.rs` shows of a sorted source what a snapshot sees, `iterator.rs` merges the sources of a
-//! Ranges: `visible.rs` shows of a sorted source what a snapshot sees, `iterator.rs` merges the sources of a
-//! table and walks them in both directions, `values.rs` goes to separated values, `value_groups.rs` marks ranges
-//! in which a scan meets too many value tables, `range_tombstones.rs` hides what range deletes cover,
+//! table and walks them in both directions, `values.rs` goes to separated values, `value_groups.rs` marks
+//! ranges in which a scan meets too many value tables, `range_tombstones.rs` hides what range deletes cover,
 //! `bounds.rs` ends a scan.
 
 mod bounds;
