@@ -21,6 +21,9 @@ use super::points::explorer;
 
 /// `std::thread` as far as the seam has it.
 pub mod thread {
+    // Explored threads are threads of the system.
+    pub use std::thread::{ThreadId, current};
+
     /// Lets other threads run first.
     pub fn yield_now() {
         super::spin(u32::MAX);
