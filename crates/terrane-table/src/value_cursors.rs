@@ -90,7 +90,7 @@ pub struct ValuePlace<'k> {
     pub may_wait: bool,
 }
 
-/// See the [module](self).
+/// Positions of one scan in the value tables that its rows point into: see the head of the file.
 #[derive(Debug)]
 pub struct ValueCursors {
     cache: Arc<Cache>,
