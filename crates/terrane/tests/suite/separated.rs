@@ -137,6 +137,9 @@ fn space_of_dead_values_comes_back() {
         }
     }
     db.flush().unwrap();
+    // A version that a newer one hides counts as live until both meet in a merge: in overflow runs they may
+    // not have met yet.
+    db.compact_range(table, ..).unwrap();
     db.wait_until_quiescent().unwrap();
     let permille = metric(&db, "table_value_space_permille");
     assert!(permille <= 1250, "{permille} of 1250");
