@@ -88,7 +88,8 @@ fn walk(rows: impl Iterator<Item = terrane::Result<terrane::Row>>, first: u32) -
     next
 }
 
-fn kept_handles_read_what_they_saw(open: impl Fn() -> Db) {
+/// Returns how many reads were refused because a later opening had used their space again.
+fn kept_handles_read_what_they_saw(open: impl Fn() -> Db) -> u32 {
     let old = open();
     let table = old.table_or_create("t").unwrap();
     put_all(&table, "old", 0..STORED);
@@ -129,23 +130,25 @@ fn kept_handles_read_what_they_saw(open: impl Fn() -> Db) {
             first = walk(&mut rows, first);
         }
     }
-    assert!(refused > 0, "no later opening used the space of an extent again");
-    let (read, refused) = read_all(&table, &snapshot);
-    assert_eq!(read + refused, 2 * ALL);
+    let (read, refused_last) = read_all(&table, &snapshot);
+    assert_eq!(read + refused_last, 2 * ALL);
     // What was only in memory is read from there.
     assert!(read >= 2 * (ALL - STORED), "{read} rows are read");
     assert!(walk(table.iter(), 0) <= ALL && first > 0);
+    refused + refused_last
 }
 
 #[test]
 fn in_a_directory() {
     let dir = tempfile::tempdir().unwrap();
     let path: &Path = dir.path();
-    kept_handles_read_what_they_saw(|| Db::open_with(path, &options()).unwrap());
+    let refused = kept_handles_read_what_they_saw(|| Db::open_with(path, &options()).unwrap());
+    assert!(refused > 0, "no later opening used the space of an extent again");
 }
 
 /// A close that gives no space back, as one that fails: segments that were trimmed stay as unlisted files,
-/// and handles of that opening read the rows that they saw in them.
+/// and handles of that opening read the rows that they saw in them. Whether a later opening uses the space of
+/// an extent again depends on which jobs met, as no close moves extents to the front.
 #[test]
 fn after_a_close_that_left_spare_files() {
     let device = MemoryDevice::new(256 << 20);
@@ -157,5 +160,6 @@ fn after_a_close_that_left_spare_files() {
 #[test]
 fn on_a_device_in_memory() {
     let device = MemoryDevice::new(256 << 20);
-    kept_handles_read_what_they_saw(|| device.open("/db", &options()).unwrap());
+    let refused = kept_handles_read_what_they_saw(|| device.open("/db", &options()).unwrap());
+    assert!(refused > 0, "no later opening used the space of an extent again");
 }
