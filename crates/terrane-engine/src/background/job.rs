@@ -124,7 +124,8 @@ impl Maintenance {
     /// stopped: for a caller that waits for such work on one of `tables`, or on any where none are named, or
     /// for what is done for none. Not while it runs or is due: that may be the attempt that succeeds, or work
     /// that an older failure says nothing about. Once a later piece than `seen` has failed, it is told all
-    /// the same: with many tables something is always tried.
+    /// the same: with many tables something is always tried. `schedule` is a copy: where the schedule has
+    /// changed since, the caller looks again.
     pub(crate) fn lasting_failure(
         &self,
         schedule: &Schedule,
@@ -144,7 +145,9 @@ impl Maintenance {
             return Some(later.error.clone());
         }
         let is_running = schedule.runs_any(kinds);
-        let goes_on = is_running || self.is_due(schedule, kinds);
+        // An attempt that began after the copy was taken may have succeeded, so that nothing is due any more.
+        let goes_on =
+            is_running || self.is_due(schedule, kinds) || !self.background.scheduler.is_unchanged(schedule);
         (!goes_on).then_some(oldest)
     }
 

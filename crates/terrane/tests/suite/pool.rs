@@ -35,7 +35,8 @@ fn assert_has(db: &Db, count: u32) {
     assert_eq!(db.default_table().iter().count(), count as usize);
 }
 
-/// A copy of the database and its pool, as a process that dies now leaves them.
+/// A copy of the database and its pool, as a process that dies now leaves them. The manifest is copied first: a
+/// thread may prepare a segment meanwhile, and its file exists before the manifest names it.
 fn dead(dir: &Path) -> (PathBuf, PathBuf) {
     let (data, pool) = (dir.join("dead"), dir.join("dead-pool"));
     copy_dir(&dir.join("data"), &data);
@@ -43,17 +44,16 @@ fn dead(dir: &Path) -> (PathBuf, PathBuf) {
     (data, pool)
 }
 
+/// Copies the files of a directory, then its directories.
 fn copy_dir(from: &Path, to: &Path) {
     std::fs::create_dir(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        match entry.file_type().unwrap().is_dir() {
-            true => copy_dir(&entry.path(), &to.join(entry.file_name())),
-            false => {
-                std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-            }
-        }
+    let entries: Vec<_> = std::fs::read_dir(from).unwrap().map(Result::unwrap).collect();
+    let (dirs, files): (Vec<_>, Vec<_>) =
+        entries.into_iter().partition(|entry| entry.file_type().unwrap().is_dir());
+    for file in files {
+        std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
     }
+    dirs.iter().for_each(|dir| copy_dir(&dir.path(), &to.join(dir.file_name())));
 }
 
 fn segment_files(data: &Path) -> usize {

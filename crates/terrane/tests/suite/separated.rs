@@ -312,7 +312,7 @@ fn multi_get_fetches_separated_values_together() {
     db.close().unwrap();
     let db = open(&path, true);
     let keys: Vec<Vec<u8>> = (0..900).map(key).collect();
-    for is_cold in [true, false] {
+    let batches_of_a_read = || {
         let before = terrane::read_counters();
         let found = db.default_table().multi_get(&keys).unwrap();
         let read = terrane::read_counters() - before;
@@ -321,8 +321,12 @@ fn multi_get_fetches_separated_values_together() {
             assert_eq!(found.map(|value| value.to_vec()), expected, "key {number}");
         }
         assert!(read.values_followed + read.rows_cached > 500, "{read:?}");
-        assert_eq!(read.value_batches > 0, is_cold, "{read:?}");
-    }
+        read.value_batches
+    };
+    assert!(batches_of_a_read() > 0, "the cache of a new opening holds no values");
+    // A job that the opening has started may put other value tables in the place of those in the cache.
+    db.wait_until_quiescent().unwrap();
+    assert!((0..10).any(|_| batches_of_a_read() == 0), "the cache holds all values");
 }
 
 #[test]
