@@ -4,35 +4,25 @@
 //! with little.
 #![allow(missing_docs, clippy::unwrap_used, reason = "a benchmark")]
 
+mod listed;
+
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use listed::Listed;
 use terrane_base::env::Env;
-use terrane_base::{Batch, Result, SeqNo, TableId};
+use terrane_base::{Batch, SeqNo, TableId};
 use terrane_device::pm::{Mapped, PlainMode, PmRegion, Volatile};
 use terrane_device::{Disk, MemDisk, PosixDisk};
 use terrane_journal::pm::{PmJournal, ZoneDisk};
-use terrane_journal::{
-    FileJournal, Journal, JournalSettings, JournalStart, ListedSegment, ReplaySettings, SegmentRegistrar,
-    SegmentSpec, replay,
-};
+use terrane_journal::{FileJournal, Journal, JournalSettings, JournalStart, ReplaySettings, replay};
 use terrane_pmem::{Emulated, Halloc, Profile};
 
 const DIR: &str = "journal";
 const KEY_BYTES: usize = 8;
 const VALUE_BYTES: usize = 32;
-
-#[derive(Debug, Default)]
-struct Listed(Mutex<Vec<ListedSegment>>);
-
-impl SegmentRegistrar for Listed {
-    fn register(&self, spec: &SegmentSpec) -> Result<()> {
-        self.0.lock().unwrap().push(ListedSegment { spec: *spec, seal: None });
-        Ok(())
-    }
-}
 
 /// A journal on its medium, with what replay needs.
 struct Bed {

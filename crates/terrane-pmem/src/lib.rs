@@ -5,7 +5,8 @@
 //!
 //! * [`Halloc`]: hands out zones of chunks and objects; one flush and one fence each.
 //! * [`Emulated`]: a region that charges the costs of a [`Profile`] and counts.
-//! * [`Shadowed`]: a region that knows which crash images the hardware may leave at any moment.
+//! * [`Shadowed`]: a region that knows which crash images the hardware may leave at any moment; [`Omitting`]
+//!   leaves out flushes and fences of it.
 
 mod emulated;
 mod halloc;
@@ -13,4 +14,4 @@ mod shadowed;
 
 pub use emulated::{Counts, Emulated, Profile};
 pub use halloc::{Halloc, Object, Owner, Recovered, Reserve, VolatileZone, Zone};
-pub use shadowed::{CrashImages, Cut, Event, LineState, Shadowed};
+pub use shadowed::{CrashImages, Cut, Event, LineState, Omitting, Shadowed, Step};
