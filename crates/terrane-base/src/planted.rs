@@ -102,6 +102,15 @@ bugs! {
     SkipOwnerFence: "persistent memory: what is granted", "an allocation returns without a fence behind its owner word", "terrane-pmem suite crash::each_operation_survives";
     ClaimBeforeWords: "persistent memory: chunks of objects", "a chunk becomes one of objects before its words are durably free", "terrane-pmem suite crash::old_bytes_of_a_chunk";
     KeepUnknownOwner: "persistent memory: no leak", "an opening keeps zones whose owner is not known", "terrane-pmem suite crash::random_operations_survive";
+    AcceptOverlappingZones: "bytes are not trusted", "zones that go over each other in persistent memory are accepted", "terrane-pmem suite hostile::zones_that_overlap";
+    SkipGroupFlush: "persistent memory: what is acknowledged", "the lines of a commit group are not flushed", "terrane-journal pm crash::every_commit_survives";
+    SkipGroupFence: "persistent memory: what is acknowledged", "a commit group is acknowledged without a fence", "terrane-journal pm crash::every_commit_survives";
+    ForgetFallbackSync: "persistent memory: what is acknowledged", "a synced group in persistent memory is acknowledged though the ordinary file before it is not synced", "terrane-journal pm room::a_synced_group_behind_a_file";
+    GrantToNoFile: "persistent memory: what is granted", "the zone of a segment is granted to an owner that is not its file", "terrane-journal pm crash::every_commit_survives";
+    ReuseMappedZone: "invariant 3", "the zone of a trimmed segment goes back while a reader maps it", "terrane-journal pm room::a_mapped_zone";
+    AcceptOldManifest: "persistent memory: whose pool", "a pool that was used after the last epoch of the manifest is accepted", "terrane-journal pm pool::what_cannot_be";
+    AcceptForeignPool: "persistent memory: whose pool", "the pool of another database is accepted", "terrane-journal pm pool::what_cannot_be";
+    PassOverUnclearZones: "repair: segments in persistent memory", "a repair does not look for segments where owner words are damaged", "terrane-journal pm pool::damaged_words";
     IgnoreBlockChecksum: "bytes are not trusted", "a wrong checksum of a data block is accepted", "terrane-table suite hostile::damage_at_every_byte";
     IgnorePartChecksum: "bytes are not trusted", "a wrong checksum of an index, a filter or a footer is accepted", "terrane-table suite hostile::damage_at_every_byte";
     UnlimitedTableNumbers: "bytes are not trusted", "any table number of a manifest is accepted", "terrane-engine suite limits::a_table_number";

@@ -13,5 +13,5 @@ mod halloc;
 mod shadowed;
 
 pub use emulated::{Counts, Emulated, Profile};
-pub use halloc::{Halloc, Object, Owner, Recovered, Reserve, VolatileZone, Zone};
+pub use halloc::{Halloc, Object, Owner, Recovered, Reserve, Salvaged, VolatileZone, Zone};
 pub use shadowed::{CrashImages, Cut, Event, LineState, Omitting, Shadowed, Step};
