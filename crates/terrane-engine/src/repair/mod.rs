@@ -84,9 +84,9 @@ struct Repair<'a> {
 /// damaged one, which is only read: the new database has its journal in files.
 ///
 /// # Errors
-/// `NotFound` if there is nothing at `source` or no pool, `Busy` if a process writes to one of them, `Invalid` if there is
-/// something at `target`; those of writing the new database. Damage of the old one is no error: it is in the
-/// report.
+/// `NotFound` if there is nothing at `source` or no pool, `Busy` if a process writes to one of them,
+/// `Invalid` if there is something at `target`; those of writing the new database. Damage of the old one is
+/// no error: it is in the report.
 pub fn repair(source: &Path, target: &Path, options: &Options, env: Env) -> Result<RepairReport> {
     repair_with(source, target, options, env, Functions::default())
 }

@@ -1,4 +1,4 @@
-//! A registrar that keeps what it is told, for replay.
+//! A registrar that keeps what is registered, for replay.
 
 use std::sync::Mutex;
 

@@ -43,8 +43,8 @@ fn dead(dir: &Path) -> (PathBuf, PathBuf) {
     (data, pool)
 }
 
-/// Copies files, then directories: the journal makes a segment ready at any time, and its file is there before
-/// the manifest lists it.
+/// Copies files, then directories: the journal makes a segment ready at any time, and its file is there
+/// before the manifest lists it.
 fn copy_dir(from: &Path, to: &Path) {
     std::fs::create_dir(to).unwrap();
     let mut entries: Vec<_> = std::fs::read_dir(from).unwrap().map(Result::unwrap).collect();
