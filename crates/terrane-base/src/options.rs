@@ -119,6 +119,8 @@ options! {
         "Compression of value tables, block by block; a large value is a block of its own.";
     background_threads: u64 = 0, "0 (derived: the processors, from 2 to 8) to 64", |v| *v <= 64,
         "Threads for flush and compaction; of two or more, one is reserved for flushes under heavy writes.";
+    replay_threads: u64 = 0, "0 (derived: the processors, up to 64) to 64", |v| *v <= 64,
+        "Threads that check and index the segments of the journal when the database is opened.";
     io_bytes_per_second: u64 = 0, "0 (no limit) or at least 1 MiB", |v| *v == 0 || *v >= MIB,
         "Limit of the bytes per second that flush and compaction write.";
     scrub_bytes_per_second: u64 = 0, "0 (off) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
@@ -242,6 +244,7 @@ impl Options {
         derive(&mut o.segment_bytes, power_of_two_below(o.write_memory_bytes / 16).clamp(64 * KIB, 64 * MIB));
         derive(&mut o.level_base_bytes, o.global_index_bytes.saturating_mul(8) / 3);
         derive(&mut o.background_threads, processors.clamp(2, 8) as u64);
+        derive(&mut o.replay_threads, processors.clamp(1, 64) as u64);
         o.read_ahead_bytes = o.read_ahead_bytes.min(o.memory_bytes / READ_AHEAD_SHARE);
         o.check_contradictions()?;
         Ok(o)

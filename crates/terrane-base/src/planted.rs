@@ -60,7 +60,7 @@ bugs! {
     FreeNamedSlots: "invariant 6", "slots go back while a metasnapshot names the extent", "terrane-table cache an_obsolete_extent";
     TrimTooEarly: "invariant 1", "a segment goes before its records are in the levels", "terrane-engine suite power::a_cut_at_any_call";
     TrimUnflushed: "memory: what leaves it", "a trim looks at visible numbers only, not at what memory points into; the ledgers refuse it", "terrane-engine terrane_engine a_trim_of_what_is_owed";
-    MergeIntoFlushedGeneration: "memory: what leaves it", "settle takes its read view, a flush of its newest generation ends, settle merges the oldest frozen memtable into that generation, which is in no picture any more, and takes the memtable out of the read view, unasked", "terrane-engine terrane_engine a_memtable_is_not_merged_into";
+    MergeIntoFlushedGeneration: "memory: what leaves it", "settle takes its read view, a flush of its newest generation ends, settle merges the oldest frozen memtable into that generation, which is in no read view any more, and takes the memtable out of the read view, unasked", "terrane-engine terrane_engine a_memtable_is_not_merged_into";
     PopUnmergedMemtable: "memory: what leaves it", "settle takes a memtable out of the read view though its merge was cancelled on the way; the ledger refuses it", "terrane-engine terrane_engine a_cancelled_merge";
     ForgetGenerationBeforeEdit: "memory: what leaves it", "a flush takes its generation out of the read view before the edit of its last step is appended; the ledger refuses it", "terrane-engine terrane_engine a_flush_hands_on";
     LoseFlushTail: "memory: what leaves it", "a flush is at its end one entry before the end of its generation; the count of entries refuses it", "terrane-engine terrane_engine a_flush_hands_on";
@@ -102,6 +102,15 @@ bugs! {
     SkipOwnerFence: "persistent memory: what is granted", "an allocation returns without a fence behind its owner word", "terrane-pmem suite crash::each_operation_survives";
     ClaimBeforeWords: "persistent memory: chunks of objects", "a chunk becomes one of objects before its words are durably free", "terrane-pmem suite crash::old_bytes_of_a_chunk";
     KeepUnknownOwner: "persistent memory: no leak", "an opening keeps zones whose owner is not known", "terrane-pmem suite crash::random_operations_survive";
+    AcceptOverlappingZones: "bytes are not trusted", "zones that go over each other in persistent memory are accepted", "terrane-pmem suite hostile::zones_that_overlap";
+    SkipGroupFlush: "persistent memory: what is acknowledged", "the lines of a commit group are not flushed", "terrane-journal pm crash::every_commit_survives";
+    SkipGroupFence: "persistent memory: what is acknowledged", "a commit group is acknowledged without a fence", "terrane-journal pm crash::every_commit_survives";
+    ForgetFallbackSync: "persistent memory: what is acknowledged", "a synced group in persistent memory is acknowledged though the ordinary file before it is not synced", "terrane-journal pm room::a_synced_group_behind_a_file";
+    GrantToNoFile: "persistent memory: what is granted", "the zone of a segment is granted to an owner that is not its file", "terrane-journal pm crash::every_commit_survives";
+    ReuseMappedZone: "invariant 3", "the zone of a trimmed segment goes back while a reader maps it", "terrane-journal pm room::a_mapped_zone";
+    AcceptOldManifest: "persistent memory: whose pool", "a pool that was used after the last epoch of the manifest is accepted", "terrane-journal pm pool::what_cannot_be";
+    AcceptForeignPool: "persistent memory: whose pool", "the pool of another database is accepted", "terrane-journal pm pool::what_cannot_be";
+    PassOverUnclearZones: "repair: segments in persistent memory", "a repair does not look for segments where owner words are damaged", "terrane-journal pm pool::damaged_words";
     IgnoreBlockChecksum: "bytes are not trusted", "a wrong checksum of a data block is accepted", "terrane-table suite hostile::damage_at_every_byte";
     IgnorePartChecksum: "bytes are not trusted", "a wrong checksum of an index, a filter or a footer is accepted", "terrane-table suite hostile::damage_at_every_byte";
     UnlimitedTableNumbers: "bytes are not trusted", "any table number of a manifest is accepted", "terrane-engine suite limits::a_table_number";

@@ -92,6 +92,10 @@ impl Disk for MeteredDisk {
         self.inner.check_ring()
     }
 
+    fn has_lines(&self) -> bool {
+        self.inner.has_lines()
+    }
+
     fn is_public(&self) -> bool {
         self.inner.is_public()
     }

@@ -3,6 +3,7 @@
 //!
 //! * [`PmRegion`]: the access to it, with its contract.
 //! * [`Mapped`]: a file, on persistent memory (DAX) or on any other device.
+//! * [`ReadOnly`]: such a file that is only read, whatever is left of it.
 //! * [`Volatile`]: memory of the process that behaves alike and survives nothing.
 //! * [`conformance`]: what every implementation is tested with.
 //!
@@ -13,6 +14,7 @@
 pub mod conformance;
 mod instructions;
 mod mapped;
+mod read_only;
 mod volatile;
 mod words;
 
@@ -23,6 +25,7 @@ use terrane_base::{Error, Result};
 use crate::Region;
 pub use instructions::FlushInstruction;
 pub use mapped::{Mapped, PlainMode};
+pub use read_only::ReadOnly;
 pub use volatile::Volatile;
 
 /// Bytes of a cache line, the unit of a flush.
@@ -70,6 +73,11 @@ pub trait PmRegion: Send + Sync + Debug {
 
     /// What flushed and fenced bytes survive.
     fn survives(&self) -> Survives;
+
+    /// What an error calls it: the path of its file, if it is one.
+    fn name(&self) -> String {
+        "persistent memory".into()
+    }
 
     /// The word at `offset`, a multiple of 8, as a little-endian number.
     ///

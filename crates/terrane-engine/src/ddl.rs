@@ -158,8 +158,8 @@ impl Maintenance {
     }
 }
 
-/// Takes what a dropped table has in memory and in its levels out of its picture; returns the levels. Writers
-/// that still find the table in the catalog find no memtable in it.
+/// Takes what a dropped table has in memory and in its levels out of its read view; returns the levels.
+/// Writers that still find the table in the catalog find no memtable in it.
 fn take_sources(table: &Table) -> Result<Arc<Metasnapshot>> {
     let mut edit = table.edit();
     let mut picture = edit.picture();

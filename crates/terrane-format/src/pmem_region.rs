@@ -322,6 +322,21 @@ impl Superblock {
     /// `NotFound` if the magic is zeros, as in a region that was never made ready; `Corrupt` if they are no
     /// header, or one of a region of another length; `Invalid` if the version is not known.
     pub fn decode(bytes: &[u8; HEADER_BYTES], region_bytes: u64) -> Result<Self> {
+        let superblock = Superblock::decode_of_any(bytes)?;
+        let stored = superblock.geometry.region_bytes;
+        if stored != region_bytes {
+            return Err(Error::corrupt(format!(
+                "the region was made with {stored} bytes and has {region_bytes}: it is cut, or a copy that does not fit; copy it whole, or repair the database"
+            )));
+        }
+        Ok(superblock)
+    }
+
+    /// The header of a region whatever its memory has left of it: for a repair.
+    ///
+    /// # Errors
+    /// As [`Superblock::decode`], but for the length.
+    pub fn decode_of_any(bytes: &[u8; HEADER_BYTES]) -> Result<Self> {
         if bytes[..MAGIC.len()].iter().all(|byte| *byte == 0) {
             let message = "the region has no superblock: it was never made ready for use";
             return Err(Error::new(terrane_base::Kind::NotFound, message));
@@ -336,18 +351,13 @@ impl Superblock {
             return Err(Error::corrupt("the superblock has a wrong checksum"));
         }
         if version != VERSION {
-            let why =
-                format!("the region has format version {version}: this version of Terrane knows {VERSION}");
+            let why = format!(
+                "the region has format version {version}, and this version of Terrane knows {VERSION}: open it with the version that made it"
+            );
             return Err(Error::invalid(why));
         }
         let region_id = u128::from(fields.u64()?) | u128::from(fields.u64()?) << 64;
-        let (stored, chunk_bytes) = (fields.u64()?, fields.u64()?);
-        if stored != region_bytes {
-            return Err(Error::corrupt(format!(
-                "the region was made with {stored} bytes and has {region_bytes}: it is cut, or a copy that does not fit"
-            )));
-        }
-        let geometry = Geometry::new(region_bytes, chunk_bytes)
+        let geometry = Geometry::new(fields.u64()?, fields.u64()?)
             .map_err(|error| error.with_kind(terrane_base::Kind::Corrupt).context("the superblock"))?;
         Ok(Superblock { region_id, geometry })
     }

@@ -8,33 +8,25 @@
     reason = "a benchmark; the written medium fills raw segments"
 )]
 
+mod listed;
 mod written;
 
 use std::hint::black_box;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use listed::Listed;
 use terrane_base::env::Env;
-use terrane_base::{Batch, Result, SegmentId, SeqNo, TableId};
+use terrane_base::{Batch, SegmentId, SeqNo, TableId};
 use terrane_device::{Call, Disk, FaultyDisk, PosixDisk, Region};
 use terrane_format::segment;
 use terrane_journal::{
     FileJournal, Journal, JournalSettings, JournalStart, ListedSegment, NullJournal, Poison, ReplaySettings,
-    RingJournal, SegmentRegistrar, SegmentSpec, replay,
+    RingJournal, SegmentRegistrar, replay,
 };
 use written::WrittenMedium;
-
-#[derive(Debug, Default)]
-struct Listed(Mutex<Vec<ListedSegment>>);
-
-impl SegmentRegistrar for Listed {
-    fn register(&self, spec: &SegmentSpec) -> Result<()> {
-        self.0.lock().unwrap().push(ListedSegment { spec: *spec, seal: None });
-        Ok(())
-    }
-}
 
 /// A journal on its own directory, and a count of its `fdatasync` calls.
 struct Bed {

@@ -5,12 +5,13 @@
 //!
 //! * [`Halloc`]: hands out zones of chunks and objects; one flush and one fence each.
 //! * [`Emulated`]: a region that charges the costs of a [`Profile`] and counts.
-//! * [`Shadowed`]: a region that knows which crash images the hardware may leave at any moment.
+//! * [`Shadowed`]: a region that knows which crash images the hardware may leave at any moment; [`Omitting`]
+//!   leaves out flushes and fences of it.
 
 mod emulated;
 mod halloc;
 mod shadowed;
 
 pub use emulated::{Counts, Emulated, Profile};
-pub use halloc::{Halloc, Object, Owner, Recovered, Reserve, VolatileZone, Zone};
-pub use shadowed::{CrashImages, Cut, Event, LineState, Shadowed};
+pub use halloc::{Halloc, Object, Owner, Recovered, Reserve, Salvaged, VolatileZone, Zone};
+pub use shadowed::{CrashImages, Cut, Event, LineState, Omitting, Shadowed, Step};

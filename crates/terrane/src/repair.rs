@@ -10,9 +10,10 @@ use terrane_engine::RepairReport;
 use crate::functions::with_own;
 
 /// Brings what can be proven readable of the database in `source` into a new one in `target`, a directory
-/// that is missing or empty; `options` are those of the new database. The damaged one is only read. The
-/// report names the losses, by table and key range where that is known, up to 16 MiB of them, and counts the
-/// rest.
+/// that is missing or empty; `options` are those of the new database. The damaged one is only read. If its
+/// journal is in persistent memory, `pmem_path` of `options` names its pool, which is only read too; the new
+/// database has its journal in files. The report names the losses, by table and key range where
+/// that is known, up to 16 MiB of them, and counts the rest.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -27,8 +28,9 @@ use crate::functions::with_own;
 /// ```
 ///
 /// # Errors
-/// `NotFound` if there is no database at `source`, `Busy` if a process writes to it, `Invalid` if there is
-/// something at `target`; those of writing the new database. Damage of the old one is no error.
+/// `NotFound` if there is no database at `source` or no pool, `Busy` if a process has one of them open,
+/// `Invalid` if there is something at `target`; those of writing the new database. Damage of the old one is
+/// no error.
 pub fn repair(source: impl AsRef<Path>, target: impl AsRef<Path>, options: &Options) -> Result<RepairReport> {
     repair_with_functions(source, target, options, Functions::default())
 }

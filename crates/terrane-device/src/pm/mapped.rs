@@ -260,6 +260,10 @@ impl PmRegion for Mapped {
         }
     }
 
+    fn name(&self) -> String {
+        shown(&self.path)
+    }
+
     #[inline]
     fn load(&self, offset: u64) -> Result<u64> {
         self.words.load(offset)

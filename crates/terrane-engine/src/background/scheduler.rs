@@ -167,7 +167,7 @@ impl Maintenance {
 
     /// The most urgent piece of work that nothing running excludes. While memory `is_filling` up, no
     /// compaction that would take the last worker from memory; with `puts_off`, none that is not due. Pure
-    /// but for loading pictures.
+    /// but for loading read views.
     fn next_work(&self, schedule: &Schedule, depth: Depth, is_filling: bool, puts_off: bool) -> Option<Job> {
         let is_free = !is_filling || schedule.leaves_a_worker(self.options.background_threads);
         let compacts = is_free && !schedule.flushes_only;

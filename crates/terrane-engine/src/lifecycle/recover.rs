@@ -109,13 +109,12 @@ impl Recovery<'_> {
         }
         let registrar = Arc::new(Registrar(self.manifest.clone()));
         let (disk, dir, env) = (self.disk.clone(), self.dir, self.env);
-        let journal: Box<dyn Journal> = match self.options.pmem_path.get() {
-            Some(_) => {
-                // Zones are handed out without a device's work, so few are kept.
-                let settings = JournalSettings { spare_files_max: PM_SPARES_MAX, ..settings };
-                Box::new(PmJournal::open(disk, dir, &settings, env, registrar, &start)?)
-            }
-            None => Box::new(FileJournal::open(disk, dir, &settings, env, registrar, &start)?),
+        let journal: Box<dyn Journal> = if self.options.pmem_path.get().is_some() || self.disk.has_lines() {
+            // Zones are handed out without a device's work, so few are kept.
+            let settings = JournalSettings { spare_files_max: PM_SPARES_MAX, ..settings };
+            Box::new(PmJournal::open(disk, dir, &settings, env, registrar, &start)?)
+        } else {
+            Box::new(FileJournal::open(disk, dir, &settings, env, registrar, &start)?)
         };
         Ok(Recovered { journal, void_marks: Vec::new() })
     }
@@ -157,7 +156,7 @@ impl Recovery<'_> {
 
     pub(crate) fn replay_settings(&self) -> ReplaySettings {
         ReplaySettings {
-            threads: self.env.spawn.parallelism(),
+            threads: self.options.replay_threads.max(1) as usize,
             durable_floor: self.state.durable.max(self.state.clean_close.unwrap_or_default()),
             flushed: self.tables.iter().map(|table| table.flushed_seq()).min().unwrap_or_default(),
             make_durable: !self.options.read_only,

@@ -5,7 +5,7 @@
 //! A range delete hides what is older, and every source behind the one that has it is: there a read ends
 //! (`docs/design/0019-range-deletes.md`).
 //!
-//! The picture is loaded before the visible number: whatever background work finished before that dropped
+//! The read view is loaded before the visible number: whatever background work finished before that dropped
 //! only versions that a newer visible one hides.
 
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl Shared {
                 if !kind.is_wrapped() {
                     return Ok(!kind.is_delete());
                 }
-                // An operand may be newer than extents that came in beneath it, which this picture lacks.
+                // An operand may be newer than extents that came in beneath it, which this read view lacks.
                 if mode.at.is_none() && !std::ptr::eq(picture, table.picture(epoch.guard())) {
                     drop(epoch);
                     value.truncate(start);
@@ -156,8 +156,8 @@ impl Shared {
         self.end_read(Sources { memory: None, tree: &tree }, &reading, kind, &now, (value, start))
     }
 
-    /// A picture and a number for several reads: nothing that the number sees has come in, beneath memory,
-    /// after the picture.
+    /// A read view and a number for several reads: nothing that the number sees has come in, beneath memory,
+    /// after the read view.
     pub(crate) fn present<'g>(
         &self,
         table: &'g Table,
@@ -167,14 +167,14 @@ impl Shared {
         loop {
             let picture = table.picture(guard);
             let seq = mode.at.unwrap_or_else(|| self.journal.visible());
-            // What is visible was in a picture before: if it was in none but a later one, there is one.
+            // What is visible was in a read view before: if it was in none but a later one, there is one.
             if mode.at.is_some() || std::ptr::eq(picture, table.picture(guard)) {
                 return (picture, seq);
             }
         }
     }
 
-    /// A read from a picture that the caller keeps.
+    /// A read from a read view that the caller keeps.
     pub(crate) fn get_from(
         &self,
         picture: &ReadView,

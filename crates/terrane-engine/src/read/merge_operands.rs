@@ -2,7 +2,7 @@
 //!
 //! A point read comes here when the first version that it finds is an operand: 1. the versions of the key,
 //! newest first through all sources, until one ends the chain ([`terrane_base::chain`]), 2. the table's merge
-//! operator. No epoch is held meanwhile: the picture is kept by its counts, the store may be asked, and the
+//! operator. No epoch is held meanwhile: the read view is kept by its counts, the store may be asked, and the
 //! operator is a user's callback.
 
 use terrane_base::chain::Chain;
@@ -21,7 +21,7 @@ use crate::table::semantics::{ReadClock, Shown};
 pub(crate) struct Sources<'p> {
     /// The memory tier, unless it is known that it has none.
     pub(crate) memory: Option<&'p ReadView>,
-    /// Overflow runs and levels, of the same picture.
+    /// Overflow runs and levels, of the same read view.
     pub(crate) tree: &'p Metasnapshot,
 }
 

@@ -21,12 +21,12 @@ const EPOCH_KEYS: usize = 256;
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'e> {
     cache: Option<&'e RowCache>,
-    /// Taken before the picture; `None` for reads that do not fill.
+    /// Taken before the read view; `None` for reads that do not fill.
     stamp: Option<Stamp>,
 }
 
 impl Shared {
-    /// The row cache for a read that has not loaded its picture yet.
+    /// The row cache for a read that has not loaded its read view yet.
     #[inline]
     pub(crate) fn rows_of(&self, mode: ReadMode) -> Rows<'_> {
         // A read without filters measures the way through the levels.
@@ -44,7 +44,7 @@ impl Shared {
     }
 
     /// Makes sure that no row is older than what `memtable` has, before its records may move into the levels.
-    /// Requires: all of its records are visible; the table's picture has it.
+    /// Requires: all of its records are visible; the table's read view has it.
     pub(crate) fn forget_rows(&self, table: &Table, memtable: &Memtable) {
         let Some(rows) = &self.rows else { return };
         rows.raise_stamp();

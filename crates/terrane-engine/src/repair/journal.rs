@@ -137,7 +137,12 @@ impl Repair<'_> {
         let mapped = match mapped {
             Ok(mapped) => mapped,
             Err(error) => {
-                self.report.lose(None, error.context(format!("segment {} cannot be read", source.id)));
+                let of_pool = match error.kind() {
+                    Kind::NotFound => ": if the journal is in persistent memory, name its pool (pmem_path)",
+                    _ => "",
+                };
+                let what = format!("segment {} cannot be read{of_pool}", source.id);
+                self.report.lose(None, error.context(what));
                 return Ok(());
             }
         };

@@ -8,7 +8,8 @@
 //! footers (`found.rs`), asks what remains of the manifest about each, and copies the newest version of each
 //! key by its number (`by_number.rs`).
 //!
-//! Values that were separated from their keys are read from their value tables (`values.rs`).
+//! Values that were separated from their keys are read from their value tables (`values.rs`), and segments in
+//! persistent memory from their pool (`pool.rs`).
 //!
 //! The damaged database is only read. Unreadable data is a [`Loss`], by table and key range where these are
 //! known. Rows in such a range that come from deeper levels may be outdated: they count as uncertain.
@@ -18,6 +19,7 @@ mod found;
 mod journal;
 mod levels;
 mod orders;
+mod pool;
 mod prepared;
 mod reached;
 mod report;
@@ -41,6 +43,7 @@ use crate::table::catalog::{DEFAULT_NAME, HIDDEN_NAME, name_of};
 use crate::table::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, TABLE_NOTE, is_at_hand, known_as};
 use by_number::Member;
 use orders::{order_of, unordered_of};
+use pool::{with_pool, without_pool};
 use reached::Reached;
 pub use report::{Loss, RepairReport};
 use values::ValueTablesFound;
@@ -77,12 +80,13 @@ struct Repair<'a> {
 }
 
 /// Brings what can be read of the database in `source` into a new one in `target`, a directory that is
-/// missing or empty. `options` are those of the new database.
+/// missing or empty. `options` are those of the new database; `pmem_path` among them names the pool of the
+/// damaged one, which is only read: the new database has its journal in files.
 ///
 /// # Errors
-/// `NotFound` if there is nothing at `source`, `Busy` if a process writes to it, `Invalid` if there is
-/// something at `target`; those of writing the new database. Damage of the old one is no error: it is in the
-/// report.
+/// `NotFound` if there is nothing at `source` or no pool, `Busy` if a process writes to one of them,
+/// `Invalid` if there is something at `target`; those of writing the new database. Damage of the old one is
+/// no error: it is in the report.
 pub fn repair(source: &Path, target: &Path, options: &Options, env: Env) -> Result<RepairReport> {
     repair_with(source, target, options, env, Functions::default())
 }
@@ -134,6 +138,9 @@ pub fn repair_with_on(
 ) -> Result<RepairReport> {
     let functions = functions.into();
     let lock = disk.lock_shared(&source.join(LOCK))?;
+    let target_disk = disk;
+    let (disk, damage_of_pool) = with_pool(disk, source, options)?;
+    let disk = &disk;
     let Salvaged { state, errors, doubt, edit_number, remains } = salvage(&**disk, source)?;
     if state.is_none() && [JOURNAL, DATA].iter().all(|dir| !disk.exists(&source.join(dir)).unwrap_or(true)) {
         let message =
@@ -150,11 +157,11 @@ pub fn repair_with_on(
     let ordered = state.map(|state| state.with_orders_that_fit(&functions.orders)).transpose()?;
     let (state, misfits) = ordered.map_or((None, Vec::new()), |(state, misfits)| (Some(state), misfits));
     let options =
-        Options { create_if_missing: true, error_if_exists: true, read_only: false, ..options.clone() };
+        Options { create_if_missing: true, error_if_exists: true, read_only: false, ..without_pool(options) };
     let unordered = state.as_ref().map(|state| unordered_of(state, &functions)).transpose()?;
     let unordered = unordered.unwrap_or_default();
     let (options, missing) = with_functions_of_default(options, state.as_ref(), &functions);
-    let target = Engine::open_with_on(disk.clone(), target, &options, env, functions)?;
+    let target = Engine::open_with_on(target_disk.clone(), target, &options, env, functions)?;
     let mut repair = Repair {
         disk,
         source,
@@ -178,7 +185,7 @@ pub fn repair_with_on(
     errors.into_iter().for_each(|error| repair.report.lose(None, error));
     missing.into_iter().for_each(|error| repair.report.lose(Some(DEFAULT_NAME), error));
     misfits.into_iter().for_each(|misfit| repair.report.lose_misfit(misfit));
-    doubt.into_iter().for_each(|doubt| repair.report.doubt(doubt));
+    doubt.into_iter().chain(damage_of_pool).for_each(|doubt| repair.report.doubt(doubt));
     let state = state.expect("what remains of a manifest has a state");
     repair.lose_unordered(&state);
     repair.make_tables(&state)?;

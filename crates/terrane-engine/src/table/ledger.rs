@@ -1,16 +1,16 @@
 //! What a table owes to the levels: every memtable that the table ever wrote to, until a durable manifest
-//! edit says that its records are in the levels. The lock of the table's picture guards the ledger, and no
-//! picture is installed before the ledger agrees ([`Ledger::turn`]).
+//! edit says that its records are in the levels. The lock of the table's read view guards the ledger, and no
+//! read view is installed before the ledger agrees ([`Ledger::turn`]).
 //!
-//! The rule: a memtable leaves the picture only in the step that puts its records into what replaces it.
-//! 1. A memtable stays in the picture, active or frozen, until a generation of the same picture says that it
-//!    has taken in the whole memtable, and until every number that the memtable may hold is visible: no
+//! The rule: a memtable leaves the read view only in the step that puts its records into what replaces it.
+//! 1. A memtable stays in the read view, active or frozen, until a generation of the same read view says that
+//!    it has taken in the whole memtable, and until every number that the memtable may hold is visible: no
 //!    writer still indexes a record in it. A memtable without records may leave without a generation.
-//! 2. The records that a generation has taken in stay in a generation of the picture, until the manifest edit
-//!    is appended that says that they are in the levels.
+//! 2. The records that a generation has taken in stay in a generation of the read view, until the manifest
+//!    edit is appended that says that they are in the levels.
 //! 3. A table that was dropped owes nothing.
 //!
-//! The ledger does not rest on the pictures: it learns of a memtable when the memtable becomes active, and
+//! The ledger does not rest on the read views: it learns of a memtable when the memtable becomes active, and
 //! knows its oldest segment. So a trim asks the ledger once more before it removes segments. No read and no
 //! write uses the ledger.
 
@@ -50,9 +50,9 @@ struct Owed {
 }
 
 enum Held {
-    /// The picture has the memtable itself, active or frozen.
+    /// The read view has the memtable itself, active or frozen.
     Memtable(Arc<Memtable>),
-    /// A generation of the picture has taken it in; the oldest segment that the memtable pointed into.
+    /// A generation of the read view has taken it in; the oldest segment that the memtable pointed into.
     Generation(Option<SegmentId>),
 }
 
@@ -79,7 +79,7 @@ impl Ledger {
         Ledger { owed: vec![Owed::new(active)] }
     }
 
-    /// Accepts `next` as the picture of the table and notes what left memory; or refuses it, names the
+    /// Accepts `next` as the read view of the table and notes what left memory; or refuses it, names the
     /// commits that would be lost, and notes nothing.
     ///
     /// # Errors
@@ -154,7 +154,7 @@ impl Ledger {
         }
     }
 
-    /// Breaks the ledger: it has a memtable that no picture has.
+    /// Breaks the ledger: it has a memtable that no read view has.
     #[cfg(test)]
     pub(crate) fn owe(&mut self, memtable: &Arc<Memtable>) {
         self.owed.push(Owed::new(memtable));

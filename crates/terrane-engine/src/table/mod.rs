@@ -1,4 +1,4 @@
-//! A table while the database is open: its identity and its current picture ([`crate::table::read_view`]).
+//! A table while the database is open: its identity and its current read view ([`crate::table::read_view`]).
 
 pub(crate) mod catalog;
 pub(crate) mod due;
@@ -55,7 +55,7 @@ pub struct Table {
     picture: EpochCell<ReadView>,
     /// Sums over the tables of its catalog.
     sums: Arc<TableSums>,
-    /// The right to change the picture, and what the table owes to the levels.
+    /// The right to change the read view, and what the table owes to the levels.
     edit: Mutex<Ledger>,
     dropped: AtomicBool,
     /// Whether background work on it has stopped.
@@ -152,24 +152,24 @@ impl Table {
         self.sums.new_memtable(first_seq, self.settings().memtable_filter, self.sense.collation())
     }
 
-    /// The current picture, alive while `guard` is.
+    /// The current read view, alive while `guard` is.
     #[inline]
     pub fn picture<'g>(&'g self, guard: &'g Guard) -> &'g ReadView {
         self.picture.load(guard)
     }
 
-    /// The current picture's parts, kept alive by the copy. For work that outlasts an epoch.
+    /// The current read view's parts, kept alive by the copy. For work that outlasts an epoch.
     pub fn pinned(&self) -> ReadView {
         self.picture(&terrane_base::epoch::pin()).clone()
     }
 
-    /// The current picture for a scan, which keeps what it reads.
+    /// The current read view for a scan, which keeps what it reads.
     #[inline]
     pub(crate) fn shared(&self, guard: &Guard) -> Arc<ReadView> {
         self.picture.share(guard)
     }
 
-    /// Takes the right to change the picture. Never hold it across I/O.
+    /// Takes the right to change the read view. Never hold it across I/O.
     pub fn edit(&self) -> TableEdit<'_> {
         TableEdit { table: self, ledger: self.edit.lock() }
     }
@@ -245,14 +245,14 @@ impl Table {
     }
 }
 
-/// The exclusive right to change a table's picture.
+/// The exclusive right to change a table's read view.
 pub struct TableEdit<'t> {
     table: &'t Table,
     ledger: MutexGuard<'t, Ledger>,
 }
 
 impl TableEdit<'_> {
-    /// The current picture; it cannot change while the edit lives.
+    /// The current read view; it cannot change while the edit lives.
     pub fn picture(&self) -> ReadView {
         self.table.pinned()
     }
@@ -268,11 +268,11 @@ impl TableEdit<'_> {
         &mut self.ledger
     }
 
-    /// Makes `next` the current picture; the old one goes when its last reader has left. `leaves` says what
+    /// Makes `next` the current read view; the old one goes when its last reader has left. `leaves` says what
     /// goes from memory.
     ///
     /// # Errors
-    /// `Poisoned` if records would be lost: the current picture stays, and background work on the table has
+    /// `Poisoned` if records would be lost: the current read view stays, and background work on the table has
     /// stopped.
     pub(crate) fn replace(&mut self, next: ReadView, leaves: &Leaves<'_>) -> Result<()> {
         self.replace_behind_edit(next, leaves)

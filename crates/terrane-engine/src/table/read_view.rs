@@ -1,11 +1,12 @@
 //! Everything that a read of one table looks at, as it is at one moment.
 //!
-//! A picture is immutable. Readers load it with one pointer under an epoch; whoever changes the table (a
-//! freeze, a merge, a flush step, a compaction) builds the next picture under [`crate::table::Table::edit`],
-//! a lock that is never held across I/O, and swaps the pointer.
+//! A read view is immutable. Readers load it with one pointer under an epoch; whoever changes the table (a
+//! freeze, a merge, a flush step, a compaction) builds the next read view under
+//! [`crate::table::Table::edit`], a lock that is never held across I/O, and swaps the pointer.
 //!
-//! Invariant: the sources of a picture, read in the order of its fields, hold the versions of any key newest
-//! first. Memtables have disjoint ranges of sequence numbers because they are switched between commit groups.
+//! Invariant: the sources of a read view, read in the order of its fields, hold the versions of any key
+//! newest first. Memtables have disjoint ranges of sequence numbers because they are switched between commit
+//! groups.
 use std::sync::Arc;
 
 use terrane_base::{SegmentId, SeqNo};
@@ -26,7 +27,7 @@ pub struct ReadView {
 }
 
 impl ReadView {
-    /// A picture without sources.
+    /// A read view without sources.
     pub(crate) fn nothing() -> ReadView {
         let active = Memtable::new(SeqNo::MAX);
         ReadView { active, frozen: Vec::new(), generations: Vec::new(), tree: Arc::default() }

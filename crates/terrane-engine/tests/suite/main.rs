@@ -21,6 +21,7 @@ mod lost;
 mod multi_get;
 mod pacing;
 mod power;
+mod power_pm;
 mod repair;
 mod replay_filter;
 mod rest;

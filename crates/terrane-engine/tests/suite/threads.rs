@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use support::{DIR, small_options};
+use support::{DIR, rows, small_options};
 use terrane_base::env::{Env, Joiner, Spawn};
 use terrane_base::options::Options;
 use terrane_base::{Kind, Result, TableId};
@@ -27,6 +27,8 @@ struct Counting {
     /// Bodies that have returned.
     ended: Arc<AtomicUsize>,
     joined: Arc<AtomicUsize>,
+    /// Threads of a replay among those that have begun.
+    replaying: Arc<AtomicUsize>,
 }
 
 struct Completeness(Box<dyn Joiner>, Arc<AtomicUsize>);
@@ -47,6 +49,7 @@ impl Spawn for Counting {
         };
         let joiner = self.real.spawn(name, Box::new(counted))?;
         self.begun.fetch_add(1, Ordering::SeqCst);
+        self.replaying.fetch_add(usize::from(name.starts_with("terrane-replay-")), Ordering::SeqCst);
         Ok(Box::new(Completeness(joiner, self.joined.clone())))
     }
 
@@ -58,7 +61,8 @@ impl Spawn for Counting {
 impl Counting {
     fn new() -> Self {
         let count = || Arc::new(AtomicUsize::new(0));
-        Counting { real: Env::real().spawn, begun: count(), ended: count(), joined: count() }
+        let (begun, ended, joined, replaying) = (count(), count(), count(), count());
+        Counting { real: Env::real().spawn, begun, ended, joined, replaying }
     }
 
     fn open(&self, disk: impl Disk + 'static, options: &Options) -> Result<Arc<Engine>> {
@@ -92,6 +96,27 @@ fn a_close_joins_every_thread() {
     fill(&engine);
     engine.close().unwrap();
     threads.assert_all_joined("paused");
+}
+
+/// An opening replays on as many threads as the option says, the opener's among them.
+#[test]
+fn a_replay_has_the_threads_of_its_option() {
+    let disk = MemDisk::new();
+    let engine = Counting::new().open(disk.clone(), &small_options()).unwrap();
+    engine.set_background_paused(true);
+    fill(&engine);
+    let dead = disk.kill();
+    for replay_threads in [1, 2, 4] {
+        let threads = Counting::new();
+        let options = Options { replay_threads, ..small_options() };
+        let engine = threads.open(dead.kill(), &options).unwrap();
+        let table = engine.catalog().all()[0].clone();
+        assert_eq!(rows(&engine, &table).unwrap().len(), 200, "the rows are there");
+        // It checks, and then indexes: each time the opener does its share.
+        let expected = 2 * (replay_threads as usize - 1);
+        assert_eq!(threads.replaying.load(Ordering::SeqCst), expected, "{replay_threads} threads");
+        engine.close().unwrap();
+    }
 }
 
 #[test]

@@ -219,6 +219,10 @@ impl<R: PmRegion + 'static> Disk for ZoneDisk<R> {
         self.base.beneath()
     }
 
+    fn has_lines(&self) -> bool {
+        self.halloc.region().has_cheap_fences()
+    }
+
     fn is_public(&self) -> bool {
         self.base.is_public()
     }

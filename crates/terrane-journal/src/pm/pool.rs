@@ -77,7 +77,7 @@ impl Pool {
         if settings.bytes == 0 {
             return Err(Error::invalid("a new pool needs a length"));
         }
-        let chunk_bytes = CHUNK_BYTES.max((settings.bytes / CHUNKS_MAX).next_power_of_two());
+        let chunk_bytes = chunk_bytes_of(settings.bytes);
         // Before the file is made: a region without room for a chunk is refused.
         Geometry::new(settings.bytes, chunk_bytes)?;
         let region = Mapped::create(&settings.path, settings.bytes, settings.mode)?;
@@ -117,6 +117,7 @@ impl Pool {
         match self.halloc.root(ROOT_SALT)? {
             0 if self.zones.is_empty() => self.halloc.set_root(ROOT_SALT, own)?,
             found if found == own => {}
+            _ if terrane_base::planted!(AcceptForeignPool) => self.halloc.set_root(ROOT_SALT, own)?,
             found => {
                 let message = format!(
                     "the pool belongs to another database: expected salt {:08x}, found {:08x}",
@@ -130,7 +131,7 @@ impl Pool {
             "the pool is the database's"
         );
         let epoch = self.halloc.root(ROOT_EPOCH)?;
-        if epoch > settings.epoch {
+        if epoch > settings.epoch && !terrane_base::planted!(AcceptOldManifest) {
             let message = format!(
                 "the pool was used in epoch {epoch}, the manifest ends with epoch {}: the manifest is an older copy",
                 settings.epoch
@@ -150,6 +151,11 @@ pub fn begin_epoch<R: PmRegion>(halloc: &Halloc<R>, epoch: u64) -> Result<()> {
     halloc.set_root(ROOT_EPOCH, epoch)
 }
 
-fn named(error: Error, path: &Path) -> Error {
+/// Bytes of a chunk of a pool of `bytes`.
+pub(super) fn chunk_bytes_of(bytes: u64) -> u64 {
+    CHUNK_BYTES.max((bytes / CHUNKS_MAX).next_power_of_two())
+}
+
+pub(super) fn named(error: Error, path: &Path) -> Error {
     error.context(format!("persistent memory {}", path.display()))
 }

@@ -78,6 +78,11 @@ impl<R: PmRegion> Held<R> {
         // Release: pairs with the Acquire in `drop`.
         let was_removed = self.is_removed.swap(true, Ordering::Release);
         debug_assert!(!was_removed, "file {} lost its name twice", self.number);
+        if terrane_base::planted!(ReuseMappedZone)
+            && let Some(zone) = self.zone()
+        {
+            let _ = self.halloc.free_zone(zone);
+        }
     }
 }
 
@@ -152,10 +157,18 @@ impl<R: PmRegion + 'static> ZoneFile<R> {
                 "a zone of {bytes} bytes: this pool has zones of up to {most}"
             )))
         })?;
-        match halloc.grant(chunks, Owner(self.held.number)) {
+        let is_wrong = terrane_base::planted!(GrantToNoFile);
+        match halloc.grant(chunks, Owner(self.held.number + u32::from(is_wrong))) {
             Ok(zone) => Ok(Place::Zone(zone)),
             Err(error) if error.kind() == Kind::Full => {
-                let Some(base) = &self.fallback else { return Err(self.named(error)) };
+                let Some(base) = &self.fallback else {
+                    let what = format!(
+                        "the pool {} is full: wait until flushes have made room, enlarge it (pmem_bytes of a new one), or \
+                         set pmem_full_to_file",
+                        self.region().name()
+                    );
+                    return Err(self.named(error.context(what)));
+                };
                 let file = base.open(&self.path, OpenMode::Create, false)?;
                 file.allocate(0, bytes)?;
                 Ok(Place::File(file))

@@ -10,7 +10,7 @@ use terrane_journal::{FileJournal, Journal, JournalSettings, JournalStart, confo
 use terrane_pmem::{Emulated, Profile};
 
 use crate::common::{DIR, Manifest, settings};
-use crate::support::{Omitted, Omitting, disk_on, open};
+use crate::support::{Omitted, disk_on, omitting, open};
 
 const REGION_BYTES: u64 = 64 << 20;
 
@@ -53,7 +53,7 @@ fn conformance_on_a_mapped_file() {
 #[test]
 fn conformance_on_shadowed_memory() {
     let shadowed = || Arc::new(terrane_pmem::Shadowed::new(8 << 20));
-    run_on(&settings(16 << 10), &mut || Omitting::new(shadowed(), Omitted::Nothing));
+    run_on(&settings(16 << 10), &mut || omitting(shadowed(), Omitted::Nothing));
 }
 
 /// Fences write to a device: the journal in files does what it does in files.

@@ -12,7 +12,7 @@ use terrane_journal::{Journal, ListedSegment};
 use terrane_pmem::{Cut, Event, Shadowed};
 
 use crate::common::{Manifest, Row, replay_rows};
-use crate::support::{CHUNK_BYTES, Omitted, Omitting, disk_on, open, settings, stepped};
+use crate::support::{CHUNK_BYTES, Omitted, disk_on, omitting, open, settings, stepped};
 
 const REGION_BYTES: u64 = 40 * CHUNK_BYTES;
 /// Images that are looked at in one cut.
@@ -90,7 +90,7 @@ struct Run {
 impl Run {
     fn new(omitted: Omitted, frees_first: bool) -> Self {
         let region = Arc::new(Shadowed::new(REGION_BYTES));
-        disk_on(Omitting::new(region.clone(), Omitted::Nothing), true).unwrap();
+        disk_on(omitting(region.clone(), Omitted::Nothing), true).unwrap();
         let (model, manifest, findings) = (Arc::default(), Arc::default(), Arc::default());
         Run { model, manifest, findings, region, omitted, frees_first }
     }
@@ -119,7 +119,7 @@ impl Run {
         let watching = self.clone();
         let mut drawn = Rng::new(rng.next_u64());
         self.region.watch(move |cut| watching.look(cut, &mut drawn));
-        let disk = disk_on(Omitting::new(self.region.clone(), self.omitted), false).unwrap();
+        let disk = disk_on(omitting(self.region.clone(), self.omitted), false).unwrap();
         let (journal, _) = open(&disk, &self.manifest, &settings(), &stepped()).unwrap();
         for _ in 0..steps {
             match rng.below(8) {

@@ -8,7 +8,7 @@ use terrane_base::env::Env;
 use terrane_device::pm::Volatile;
 use terrane_device::{Disk, MemDisk};
 use terrane_journal::pm::ZoneDisk;
-use terrane_journal::{Journal, file_number};
+use terrane_journal::{Journal, file_name, file_number};
 
 use crate::common::{DIR, Manifest, put};
 use crate::support::{CHUNK_BYTES, disk_on, disk_over, open, settings};
@@ -117,4 +117,45 @@ fn a_full_region_falls_back_to_files() {
     let again = disk_over(base.clone(), image(&disk), false, true).unwrap();
     let (_, rows) = open(&again, &manifest, &settings(), &Env::real()).unwrap();
     assert_eq!(rows.last().unwrap().0, last, "from segment {first} on all is there, in both places");
+}
+
+/// The power fails: a synced group in persistent memory has all that was committed before it, also what was
+/// committed without `sync` into an ordinary file.
+#[test]
+fn a_synced_group_behind_a_file_is_whole() {
+    let base = MemDisk::new();
+    base.create_dir(Path::new(DIR)).unwrap();
+    let disk = disk_over(Arc::new(base.clone()), Volatile::new(16 * CHUNK_BYTES), true, true).unwrap();
+    let manifest = Arc::new(Manifest::default());
+    let (journal, _) = open(&disk, &manifest, &settings(), &Env::real()).unwrap();
+    let is_in_file = || {
+        let segments = journal.segments();
+        let is_file = |file| base.exists(&Path::new(DIR).join(file_name(file))).unwrap();
+        segments.last().is_some_and(|active| is_file(active.file))
+    };
+    let mut count = 0u64;
+    let mut commit = |sync| {
+        journal.commit(&put(&count.to_le_bytes(), &[7; 900]), sync, &mut |_| {}).unwrap();
+        count += 1;
+        assert!(count < 1000);
+        count
+    };
+    while !is_in_file() {
+        commit(true);
+    }
+    let before = commit(false);
+    // The segments in persistent memory go: the next ones are there again.
+    let active = journal.segments().last().unwrap().id;
+    manifest.listed.lock().unwrap().retain(|listed| listed.spec.id >= active);
+    journal.trim(terrane_base::SegmentId(active.0 - 1)).unwrap();
+    while is_in_file() {
+        commit(false);
+    }
+    let last = commit(true);
+    assert!(last > before && journal.durable().0 == last, "the synced group is durable");
+    for seed in 0..8 {
+        let again = disk_over(Arc::new(base.crash(seed)), image(&disk), false, true).unwrap();
+        let (_, rows) = open(&again, &copy(&manifest), &settings(), &Env::real()).unwrap();
+        assert_eq!(rows.last().map(|row| row.0), Some(last), "seed {seed}");
+    }
 }

@@ -1,17 +1,16 @@
 //! A journal on a region, opened as the engine does; a region that leaves out flushes and fences.
 
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane_base::Result;
 use terrane_base::env::{Env, SteppedSpawn};
-use terrane_device::pm::{PmRegion, Survives};
+use terrane_device::pm::PmRegion;
 use terrane_device::{Disk, MemDisk};
 use terrane_journal::JournalSettings;
 use terrane_journal::pm::{PmJournal, ZoneDisk};
-use terrane_pmem::{Halloc, Shadowed};
+use terrane_pmem::{Halloc, Omitting, Shadowed, Step};
 
 use crate::common::{DIR, Manifest, Row, start};
 
@@ -74,69 +73,16 @@ pub(crate) enum Omitted {
     Fences,
 }
 
-/// The checker's region, shared with the test, without some flushes or fences.
-pub(crate) struct Omitting {
-    pub(crate) region: Arc<Shadowed>,
-    omitted: Omitted,
-    /// Flushes from here on are those of segments.
-    segments_at: AtomicU64,
-    is_segment: AtomicBool,
-}
-
-impl Omitting {
-    pub(crate) fn new(region: Arc<Shadowed>, omitted: Omitted) -> Self {
-        let (segments_at, is_segment) = (AtomicU64::new(CHUNK_BYTES * 2), AtomicBool::new(false));
-        Omitting { region, omitted, segments_at, is_segment }
-    }
-}
-
-impl fmt::Debug for Omitting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.omitted.fmt(f)
-    }
-}
-
-impl PmRegion for Omitting {
-    fn len(&self) -> u64 {
-        self.region.len()
-    }
-
-    fn survives(&self) -> Survives {
-        self.region.survives()
-    }
-
-    fn load(&self, offset: u64) -> Result<u64> {
-        self.region.load(offset)
-    }
-
-    fn store(&self, offset: u64, word: u64) -> Result<()> {
-        self.region.store(offset, word)
-    }
-
-    fn exchange(&self, offset: u64, expected: u64, word: u64) -> Result<u64> {
-        self.region.exchange(offset, expected, word)
-    }
-
-    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
-        self.region.read(offset, bytes)
-    }
-
-    fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
-        self.region.write(offset, bytes)
-    }
-
-    fn stream(&self, offset: u64, bytes: &[u8]) -> Result<()> {
-        self.region.stream(offset, bytes)
-    }
-
-    fn flush(&self, offset: u64, len: u64) -> Result<()> {
-        let is_segment = offset >= self.segments_at.load(Ordering::Relaxed);
-        self.is_segment.store(is_segment, Ordering::Relaxed);
-        if is_segment && self.omitted == Omitted::Flushes { Ok(()) } else { self.region.flush(offset, len) }
-    }
-
-    fn fence(&self) -> Result<()> {
-        let is_left_out = self.is_segment.load(Ordering::Relaxed) && self.omitted == Omitted::Fences;
-        if is_left_out { Ok(()) } else { self.region.fence() }
-    }
+/// The checker's region without what is left out of the journal's steps.
+pub(crate) fn omitting(region: Arc<Shadowed>, omitted: Omitted) -> Omitting {
+    let is_segment = AtomicBool::new(false);
+    Omitting::new(region, move |step| match step {
+        Step::Flush(offset) => {
+            // From here on flushes are those of segments; the fence behind them is theirs, too.
+            let of_segment = offset >= CHUNK_BYTES * 2;
+            is_segment.store(of_segment, Ordering::Relaxed);
+            of_segment && omitted == Omitted::Flushes
+        }
+        Step::Fence => is_segment.load(Ordering::Relaxed) && omitted == Omitted::Fences,
+    })
 }

@@ -184,6 +184,10 @@ impl<R: PmRegion> PmRegion for Emulated<R> {
         self.region.survives()
     }
 
+    fn name(&self) -> String {
+        self.region.name()
+    }
+
     fn load(&self, offset: u64) -> Result<u64> {
         let word = self.region.load(offset)?;
         self.loaded(offset, WORD_BYTES);

@@ -32,6 +32,7 @@ mod free_runs;
 mod objects;
 mod recover;
 mod reserve;
+mod salvage;
 mod volatile_zone;
 
 use terrane_base::sync::Mutex;
@@ -46,6 +47,7 @@ pub use objects::Object;
 use objects::ObjectPool;
 pub use recover::Recovered;
 pub use reserve::Reserve;
+pub use salvage::Salvaged;
 pub use volatile_zone::VolatileZone;
 
 /// What errors name as their file.

@@ -21,6 +21,7 @@
 //! the region.
 
 mod image;
+mod omitting;
 mod shadow;
 
 use std::fmt;
@@ -33,6 +34,7 @@ use terrane_device::pm::{
 };
 
 pub use image::CrashImages;
+pub use omitting::{Omitting, Step};
 use shadow::Shadow;
 
 /// A step that changes which crash images are possible, or that a program relies on.

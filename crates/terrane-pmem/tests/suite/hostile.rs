@@ -85,7 +85,47 @@ fn random_bytes_never_panic() {
             damaged[..64].copy_from_slice(&image[..64]);
         }
         assert!(matches!(open(&damaged), None | Some(Kind::Corrupt)), "round {round}");
+        damaged.truncate(rng.index(damaged.len()) + 64);
+        salvage(&damaged, &mut rng);
     }
+}
+
+/// Reads what is left of an image; a region that is too short for any is refused.
+fn salvage(image: &[u8], rng: &mut Rng) {
+    let region = Volatile::with_content(image);
+    let len = region.len();
+    let Ok((halloc, found)) = Halloc::salvage(region, CHUNK_BYTES) else { return };
+    let presumed = found.unclear.iter().filter_map(|at| halloc.presumed_zone(*at, rng.next_u64(), Owner(9)));
+    for zone in found.zones.iter().copied().chain(presumed) {
+        assert!(zone.offset() + zone.bytes() <= len, "{zone:?} of {len} bytes");
+        halloc.region().read(zone.offset(), &mut vec![0; zone.bytes() as usize]).unwrap();
+    }
+    assert_eq!(halloc.grant(1, Owner(1)).unwrap_err().kind(), Kind::Full, "nothing is handed out");
+}
+
+#[test]
+fn what_is_sound_is_salvaged() {
+    let (image, words) = image();
+    let salvaged = |image: &[u8]| Halloc::salvage(Volatile::with_content(image), CHUNK_BYTES).unwrap().1;
+    let whole = salvaged(&image);
+    let owners: Vec<u32> = whole.zones.iter().map(|zone| zone.owner().0).collect();
+    assert_eq!((owners, whole.unclear.len(), whole.damage.len()), (vec![1, 4], 0, 0));
+    let first = whole.zones[0];
+    assert_eq!(first.bytes(), 2 * CHUNK_BYTES);
+    // Its word is damaged: it is not known what begins there, and nothing else is touched.
+    let mut damaged = image.clone();
+    damaged[words[0]] ^= 1;
+    let found = salvaged(&damaged);
+    assert_eq!((found.zones.len(), found.unclear, found.damage.len()), (1, vec![first.offset()], 1));
+    // Without the number of the region no word can be proven.
+    let mut damaged = image.clone();
+    damaged[16] ^= 1;
+    let found = salvaged(&damaged);
+    assert_eq!((found.zones.len(), found.unclear.len(), found.damage.len()), (0, 4, 1));
+    // A region that is cut in a zone has the front of the zone.
+    let cut = first.offset() + CHUNK_BYTES;
+    let found = salvaged(&image[..cut as usize]);
+    assert_eq!((found.zones.len(), found.zones[0].bytes(), found.damage.len()), (1, CHUNK_BYTES, 1));
 }
 
 #[test]

@@ -1,92 +1,38 @@
 //! Each flush and each fence of each operation is left out once: the checker must find it.
 
-use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use terrane_base::Result;
-use terrane_device::pm::{PmRegion, Survives};
-use terrane_pmem::{Halloc, Owner, Shadowed};
+use terrane_device::pm::PmRegion;
+use terrane_pmem::{Halloc, Omitting, Owner, Shadowed, Step};
 
 use crate::support::{CHUNK_BYTES, Findings, REGION_BYTES, Thing, World, watch};
 
 /// A step that is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Omitted {
+    #[default]
     None,
     Flush(usize),
     Fence(usize),
 }
 
-/// A region that leaves a flush or a fence out.
-struct Omitting {
-    region: Shadowed,
-    omitted: Arc<Mutex<Omitted>>,
-    flushes: AtomicUsize,
-    fences: AtomicUsize,
+/// What is left out of an operation, and the flushes and fences that were met so far.
+#[derive(Debug, Default)]
+struct Steps {
+    omitted: Omitted,
+    flushes: usize,
+    fences: usize,
 }
 
-impl Omitting {
-    fn begin(&self, omitted: Omitted) {
-        *self.omitted.lock().unwrap() = omitted;
-        self.flushes.store(0, Ordering::Relaxed);
-        self.fences.store(0, Ordering::Relaxed);
-    }
-}
-
-impl fmt::Debug for Omitting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.region.fmt(f)
-    }
-}
-
-impl PmRegion for Omitting {
-    fn len(&self) -> u64 {
-        self.region.len()
-    }
-
-    fn survives(&self) -> Survives {
-        self.region.survives()
-    }
-
-    fn load(&self, offset: u64) -> Result<u64> {
-        self.region.load(offset)
-    }
-
-    fn store(&self, offset: u64, word: u64) -> Result<()> {
-        self.region.store(offset, word)
-    }
-
-    fn exchange(&self, offset: u64, expected: u64, word: u64) -> Result<u64> {
-        self.region.exchange(offset, expected, word)
-    }
-
-    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
-        self.region.read(offset, bytes)
-    }
-
-    fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
-        self.region.write(offset, bytes)
-    }
-
-    fn stream(&self, offset: u64, bytes: &[u8]) -> Result<()> {
-        self.region.stream(offset, bytes)
-    }
-
-    fn flush(&self, offset: u64, len: u64) -> Result<()> {
-        let number = self.flushes.fetch_add(1, Ordering::Relaxed);
-        match *self.omitted.lock().unwrap() {
-            Omitted::Flush(omitted) if omitted == number => Ok(()),
-            _ => self.region.flush(offset, len),
-        }
-    }
-
-    fn fence(&self) -> Result<()> {
-        let number = self.fences.fetch_add(1, Ordering::Relaxed);
-        match *self.omitted.lock().unwrap() {
-            Omitted::Fence(omitted) if omitted == number => Ok(()),
-            _ => self.region.fence(),
-        }
+impl Steps {
+    /// Counts a step; whether it is left out.
+    fn omits(&mut self, step: Step) -> bool {
+        let (met, count) = match step {
+            Step::Flush(_) => (Omitted::Flush(self.flushes), &mut self.flushes),
+            Step::Fence => (Omitted::Fence(self.fences), &mut self.fences),
+        };
+        *count += 1;
+        self.omitted == met
     }
 }
 
@@ -120,14 +66,13 @@ fn free_object(world: &World<Omitting>) {
     world.free(*world.live().iter().find(|thing| matches!(thing, Thing::Object(_))).unwrap());
 }
 
-/// An allocator with a zone and an object; free chunks have words that would count if they were believed.
-fn prepared() -> World<Omitting> {
-    let region = Omitting {
-        region: Shadowed::new(REGION_BYTES),
-        omitted: Arc::new(Mutex::new(Omitted::None)),
-        flushes: AtomicUsize::new(0),
-        fences: AtomicUsize::new(0),
-    };
+/// An allocator with a zone and an object, and the steps that are made on its region; free chunks have words
+/// that would count if they were believed.
+fn prepared() -> (World<Omitting>, Arc<Mutex<Steps>>) {
+    let steps = Arc::new(Mutex::new(Steps::default()));
+    let met = steps.clone();
+    let region = Arc::new(Shadowed::new(REGION_BYTES));
+    let region = Omitting::new(region, move |step| met.lock().unwrap().omits(step));
     let world = World::new(Halloc::create(region, CHUNK_BYTES, 7).unwrap());
     // Every chunk once full of bytes that are no words.
     for byte in 0..6 {
@@ -139,21 +84,20 @@ fn prepared() -> World<Omitting> {
     }
     world.grant(1, Owner(1));
     world.allocate(1024, Owner(2));
-    world
+    (world, steps)
 }
 
 /// Runs `operation` without a step; returns how many flushes and fences it has, and what was found wrong
 /// until the power fails after it.
 fn run(operation: Operation, omitted: Omitted) -> (usize, usize, Findings) {
-    let world = prepared();
-    let findings = watch(&world.halloc.region().region, &world.expected, 4096, 1);
-    world.halloc.region().begin(omitted);
+    let (world, steps) = prepared();
+    let region = world.halloc.region().region();
+    let findings = watch(region, &world.expected, 4096, 1);
+    *steps.lock().unwrap() = Steps { omitted, ..Steps::default() };
     operation(&world);
-    let region = world.halloc.region();
-    let (flushes, fences) = (region.flushes.load(Ordering::Relaxed), region.fences.load(Ordering::Relaxed));
-    region.begin(Omitted::None);
+    let Steps { flushes, fences, .. } = std::mem::take(&mut *steps.lock().unwrap());
     // A store elsewhere is one more moment to cut, after the operation.
-    region.region.store(4000, 1).unwrap();
+    region.store(4000, 1).unwrap();
     let findings = std::mem::take(&mut *findings.lock().unwrap());
     (flushes, fences, findings)
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use terrane::{Batch, Db, Durability, Kind, Options, PoolPath, SeqNo};
+use terrane::{Batch, Db, Durability, Kind, Options, PoolPath, RepairReport, SeqNo, repair};
 
 fn options(pool: &Path, is_buffered: bool) -> Options {
     let mut options = Options { memory_bytes: 16 << 20, write_memory_bytes: 4 << 20, ..Options::default() };
@@ -157,4 +157,140 @@ fn a_full_pool_goes_on_in_files() {
     let mut again = small;
     again.pmem_path = PoolPath::at(dead_pool.to_str().unwrap());
     assert_has(&Db::open_with(&dead, &again).unwrap(), 14_000);
+}
+
+/// What a process that died left of a database with `count` rows in its pool and none in the levels: the
+/// directory, and the bytes of the pool.
+fn left_in_pool(dir: &Path, count: u32) -> (PathBuf, Vec<u8>) {
+    let db = Db::open_with(dir.join("data"), &options(&dir.join("pool"), true)).unwrap();
+    db.pause_background();
+    fill(&db, 0..count);
+    let (dead, dead_pool) = dead(dir);
+    (dead, std::fs::read(dead_pool).unwrap())
+}
+
+/// Repairs `data` with a pool of these bytes into `name`; returns the report and the keys that are there.
+fn repaired(data: &Path, bytes: &[u8], name: &str) -> (RepairReport, Vec<u32>) {
+    let dir = data.parent().unwrap();
+    let (pool, target) = (dir.join("damaged-pool"), dir.join(name));
+    std::fs::write(&pool, bytes).unwrap();
+    let report = repair(data, &target, &options(&pool, true)).unwrap();
+    assert_eq!(std::fs::read(&pool).unwrap(), bytes, "the pool is only read");
+    let db = Db::open(&target).unwrap();
+    let rows = db.default_table().iter().map(|row| {
+        let (key, value) = row.unwrap();
+        let number = u32::from_be_bytes(key[..].try_into().unwrap());
+        assert_eq!(value, number.to_string().repeat(20).as_bytes(), "no row is made up");
+        number
+    });
+    (report, rows.collect())
+}
+
+/// Where the value of a row is in a pool.
+fn place_of(bytes: &[u8], number: u32) -> usize {
+    let value = number.to_string().repeat(20);
+    bytes.windows(value.len()).position(|window| window == value.as_bytes()).unwrap()
+}
+
+fn remove_manifest(data: &Path) {
+    for entry in std::fs::read_dir(data).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name == "CURRENT" || name.starts_with("MANIFEST") {
+            std::fs::remove_file(entry.path()).unwrap();
+        }
+    }
+}
+
+/// With and without a manifest, and with a damaged head of the pool.
+#[test]
+fn a_repair_reads_a_pool() {
+    const COUNT: u32 = 2000;
+    let dir = tempfile::tempdir().unwrap();
+    let (dead, pool) = left_in_pool(dir.path(), COUNT);
+    let all: Vec<u32> = (0..COUNT).collect();
+    let (report, found) = repaired(&dead, &pool, "whole");
+    assert!(report.is_whole() && found == all, "{report:?}");
+    let without = repair(&dead, dir.path().join("without"), &Options::default()).unwrap();
+    let lost: Vec<String> = without.losses.iter().map(|loss| loss.error.to_string()).collect();
+    let doubts: Vec<String> = without.doubts.iter().map(ToString::to_string).collect();
+    assert!(!lost.is_empty() || !doubts.is_empty(), "segments are missing");
+
+    let damaged = |at: usize| {
+        let mut bytes = pool.clone();
+        bytes[at] ^= 0x10;
+        bytes
+    };
+    // The word of the first zone, then the superblock: the segments say where they are.
+    let words = (4096..64 << 10).step_by(8);
+    let mut words = words.filter(|at| pool[*at..at + 8] != [0; 8]);
+    let (report, found) = repaired(&dead, &damaged(words.next().unwrap()), "word");
+    assert!(found == all && report.is_whole() && !report.doubts.is_empty(), "{report:?}");
+    let (report, found) = repaired(&dead, &damaged(20), "superblock");
+    assert!(found == all && !report.doubts.is_empty(), "{report:?}");
+    // Of the segment that is ready and was never used nothing tells where it was.
+    assert!(report.losses.len() <= 1, "{report:?}");
+    let mut other_version = pool.clone();
+    other_version[8] += 1;
+    let sum = crc_of_header(&other_version);
+    other_version[12..16].copy_from_slice(&sum.to_le_bytes());
+    std::fs::write(dir.path().join("damaged-pool"), other_version).unwrap();
+    let refused = |pool: &str, kind: Kind, words: &str| {
+        let pool = dir.path().join(pool);
+        let error = repair(&dead, dir.path().join("none"), &options(&pool, true)).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().contains(words), "{words:?} is not in: {error}");
+        assert!(error.to_string().contains(pool.to_str().unwrap()), "no path in: {error}");
+    };
+    refused("damaged-pool", Kind::Invalid, "format version 2");
+    refused("no-pool", Kind::NotFound, "there is no pool");
+    let held = Db::open_with(dir.path().join("data"), &options(&dir.path().join("pool"), true)).unwrap();
+    refused("pool", Kind::Busy, "open already");
+    drop(held);
+
+    remove_manifest(&dead);
+    let (_, found) = repaired(&dead, &pool, "no-manifest");
+    assert_eq!(found, all);
+    let (_, found) = repaired(&dead, &damaged(20), "no-manifest-no-superblock");
+    assert_eq!(found, all);
+}
+
+/// A flipped byte takes the group that it is in, and no other one.
+#[test]
+fn a_flipped_byte_in_a_pool_loses_its_group() {
+    const COUNT: u32 = 1000;
+    let dir = tempfile::tempdir().unwrap();
+    let (dead, pool) = left_in_pool(dir.path(), COUNT);
+    for has_manifest in [true, false] {
+        for number in [100, COUNT / 2, COUNT - 2] {
+            let mut bytes = pool.clone();
+            bytes[place_of(&pool, number)] ^= 1;
+            let (report, found) = repaired(&dead, &bytes, &format!("{has_manifest}-{number}"));
+            let expected: Vec<u32> = (0..COUNT).filter(|other| *other != number).collect();
+            assert_eq!(found, expected, "has_manifest {has_manifest}");
+            assert!(!report.is_whole(), "the loss is reported");
+        }
+        remove_manifest(&dead);
+    }
+}
+
+/// A pool that is shorter than it was: what is in front of its end comes over.
+#[test]
+fn a_repair_reads_what_is_left_of_a_short_pool() {
+    const COUNT: u32 = 2000;
+    let dir = tempfile::tempdir().unwrap();
+    let (dead, pool) = left_in_pool(dir.path(), COUNT);
+    let cut = place_of(&pool, COUNT / 2) / 64 * 64;
+    let (report, found) = repaired(&dead, &pool[..cut], "short");
+    assert!(!report.is_whole(), "the loss is reported");
+    let before = (0..COUNT).filter(|number| place_of(&pool, *number) + 200 < cut);
+    assert!(before.clone().count() > 100, "{} rows in front of the cut", before.count());
+    for number in before {
+        assert!(found.binary_search(&number).is_ok(), "row {number} is in front of the cut");
+    }
+}
+
+/// The checksum of a pool's header (`docs/format/pmem-region.md`).
+fn crc_of_header(bytes: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c_append(0x7e44_a131, &bytes[..12]), &bytes[16..64])
 }

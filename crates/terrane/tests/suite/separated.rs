@@ -169,18 +169,23 @@ fn damage(dir: &Path, content: &[u8]) {
     panic!("the value is in no data file");
 }
 
-#[test]
-fn a_damaged_value_is_an_error_of_its_key_and_repair_brings_the_others_back() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("db");
-    let db = open(&path, true);
+/// A database of 400 keys, all flushed, whose key 77 has a damaged value.
+fn open_damaged(path: &Path) -> Db {
+    let db = open(path, true);
     for number in 0..400 {
         db.put(key(number), value(number, 0)).unwrap();
     }
     db.flush().unwrap();
     db.close().unwrap();
-    damage(&path, &value(77, 0));
-    let db = open(&path, true);
+    damage(path, &value(77, 0));
+    open(path, true)
+}
+
+#[test]
+fn a_damaged_value_is_an_error_of_its_key_and_repair_brings_the_others_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = open_damaged(&path);
     let table = db.default_table();
     let error = table.get(key(77)).unwrap_err();
     assert_eq!(error.kind(), Kind::Corrupt);
@@ -332,15 +337,7 @@ fn multi_get_fetches_separated_values_together() {
 #[test]
 fn a_damaged_value_in_a_batch_is_an_error_with_its_key_and_others_go_on() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("db");
-    let db = open(&path, true);
-    for number in 0..400 {
-        db.put(key(number), value(number, 0)).unwrap();
-    }
-    db.flush().unwrap();
-    db.close().unwrap();
-    damage(&path, &value(77, 0));
-    let db = open(&path, true);
+    let db = open_damaged(&dir.path().join("db"));
     let table = db.default_table();
     let error = table.multi_get(&[key(1), key(77), key(390)]).unwrap_err();
     assert_eq!(error.kind(), Kind::Corrupt);

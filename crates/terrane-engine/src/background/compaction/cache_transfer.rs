@@ -1,4 +1,4 @@
-//! Incremental replacement, before the picture that shows the result of a job: what the job wrote has its
+//! Incremental replacement, before the read view that shows the result of a job: what the job wrote has its
 //! index blocks and filters loaded, and takes the place of what was cached of its inputs
 //! ([`terrane_table::CacheTransfer`]).
 //!

@@ -1,5 +1,5 @@
 //! Committing what a job produced: extents durable → their place in the cache → one manifest edit → the next
-//! picture → inputs obsolete.
+//! read view → inputs obsolete.
 //!
 //! The order is the invariant: an edit never names an extent that could be lost, and an input's slots go back
 //! to the store only after the edit that removes it is durable and its last reader has left.
@@ -32,12 +32,12 @@ impl Maintenance {
     }
 
     /// Makes a job's result part of the table: `more` goes into the same edit, what `leaves` memory goes from
-    /// the same picture.
+    /// the same read view.
     ///
     /// # Errors
     /// `Cancelled` if the table was dropped meanwhile, `Poisoned` if background work on it has stopped; those
     /// of the manifest. What the job wrote goes back to the store then, unless the manifest is poisoned: it
-    /// may name the extents. `Poisoned` if the manifest has the result and the picture cannot have it: that
+    /// may name the extents. `Poisoned` if the manifest has the result and the read view cannot have it: that
     /// stops background work on the table.
     pub(crate) fn install_and_leave(
         &self,
@@ -51,7 +51,7 @@ impl Maintenance {
         let mut ops = result.edit_ops();
         ops.extend(more);
         let fresh = self.prepare_extents(table, result);
-        // A drop waits until edit and picture agree again, or the edit finds the table dropped.
+        // A drop waits until edit and read view agree again, or the edit finds the table dropped.
         let installing = table.installing.lock();
         let refused = if table.is_dropped() {
             Err(Error::new(Kind::Cancelled, format!("table {:?} was dropped", table.name)))
@@ -93,7 +93,7 @@ impl Maintenance {
         }
     }
 
-    /// Puts the changed tree into the table's picture. Returns the extents that left it, value tables
+    /// Puts the changed tree into the table's read view. Returns the extents that left it, value tables
     /// included.
     fn swap_tree(
         &self,

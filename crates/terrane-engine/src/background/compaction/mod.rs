@@ -56,7 +56,7 @@ impl Maintenance {
         due.into_iter().find_map(|(_, candidate)| {
             let spec = self.pick_for(&candidate, &snapshots, schedule, puts_off)?;
             if candidate.stamp.is_none() {
-                // Later looks would find it in turn only, and take the failure of its job for settled.
+                // Later looks would find it in turn only, and forget the failure of its job.
                 candidate.table.note_levels();
             }
             Some((candidate.table, spec))

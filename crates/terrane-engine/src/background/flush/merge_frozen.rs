@@ -5,9 +5,9 @@
 //!    record in it.
 //! 2. Settle takes `Table::merging`, so that no flush closes a generation meanwhile, and chooses a
 //!    generation. It chooses none that is closed to merges: a flush that has begun would miss what is merged
-//!    behind its cursor, and a flush that has ended has taken the generation out of the picture.
-//! 3. At the end of the merge settle takes the memtable out of the picture, if the current picture has both
-//!    the memtable and the generation.
+//!    behind its cursor, and a flush that has ended has taken the generation out of the read view.
+//! 3. At the end of the merge settle takes the memtable out of the read view, if the current read view has
+//!    both the memtable and the generation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,15 +121,15 @@ impl Maintenance {
         Ok(())
     }
 
-    /// Takes a merged memtable out of the picture, if it is the oldest frozen one of the current picture and
-    /// the current picture has the generation that took it in.
+    /// Takes a merged memtable out of the read view, if it is the oldest frozen one of the current read view
+    /// and the current read view has the generation that took it in.
     fn leave_merged(
         &self,
         table: &Table,
         merged: &Arc<Memtable>,
         generation: &Arc<GlobalIndex>,
     ) -> Result<()> {
-        // Read before the lock of the picture is taken: a number that is out of date is too low, never too
+        // Read before the lock of the read view is taken: a number that is out of date is too low, never too
         // high.
         let visible = self.journal.visible();
         let mut edit = table.edit();

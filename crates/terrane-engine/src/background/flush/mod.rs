@@ -1,7 +1,7 @@
 //! From memory to the levels. A flush closes the oldest generation of the global index (`merge_frozen.rs`) to
 //! merges, so that it takes in nothing more, and merges it with the overlapping extents of level 1 range by
 //! range, one manifest edit per step; the last step also notes the generation as flushed and takes it out of
-//! the picture, after which its segments can go. If a flush fails the generation stays closed, and is tried
+//! the read view, after which its segments can go. If a flush fails the generation stays closed, and is tried
 //! again.
 //!
 //! A crash between steps is harmless: the generation is replayed from its segments, and what earlier steps

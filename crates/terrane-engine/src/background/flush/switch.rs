@@ -66,7 +66,7 @@ impl Maintenance {
     /// # Errors
     /// `Poisoned` if records would be lost by it.
     pub(crate) fn promote(&self, table: &Table) -> Result<bool> {
-        // Taken before the picture, it may only be too low.
+        // Taken before the read view, it may only be too low.
         let visible = self.journal.visible();
         let mut edit = table.edit();
         let mut picture = edit.picture();

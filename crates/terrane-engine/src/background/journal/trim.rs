@@ -65,7 +65,7 @@ impl Maintenance {
         if self.options.experiments.idle_reclaim { self.reclaim_idle() } else { Ok(()) }
     }
 
-    /// Asks the ledgers that have records, which know of every memtable whatever the pictures say, whether
+    /// Asks the ledgers that have records, which know of every memtable whatever the read views say, whether
     /// anything needs a segment up to `upto`. Requires: no table is dropped meanwhile. What comes in
     /// meanwhile lies in later segments: all numbers of these were visible before anybody looked.
     fn refuse_unflushed(&self, upto: SegmentId) -> Result<()> {

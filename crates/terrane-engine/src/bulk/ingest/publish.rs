@@ -98,7 +98,7 @@ impl WritePath {
         let published = placed.as_ref().map_err(Error::clone).and_then(|(places, _)| {
             // No checkpoint or backup has the commit without the edit.
             let _no_moment = self.trimming.lock();
-            // A drop waits until edit and pictures agree again, or the edit finds the table dropped.
+            // A drop waits until edit and read views agree again, or the edit finds the table dropped.
             let _installing: Vec<_> = tables.iter().map(|table| table.installing.lock()).collect();
             match tables.iter().find(|table| table.is_dropped()) {
                 Some(table) => {
@@ -170,7 +170,7 @@ impl WritePath {
         self.append_edit(ops).map(|()| changes)
     }
 
-    /// They enter the pictures.
+    /// They enter the read views.
     ///
     /// # Errors
     /// `Poisoned` for a table that cannot have them, which is stopped: the manifest has them, so they must
@@ -189,7 +189,7 @@ impl WritePath {
                 shown = Err(table.stop(error.message(), Left::Edit));
                 continue;
             }
-            // The picture has them, and the number is not visible yet.
+            // The read view has them, and the number is not visible yet.
             if let Some(rows) = &self.rows {
                 rows.refuse_fills_below(seq);
             }
@@ -202,7 +202,7 @@ impl WritePath {
     }
 }
 
-/// Extents enter the picture of a table, behind their edit.
+/// Extents enter the read view of a table, behind their edit.
 fn add_extents(table: &Table, changes: Vec<Change>) -> Result<()> {
     let mut edit = table.edit();
     let picture = edit.picture();

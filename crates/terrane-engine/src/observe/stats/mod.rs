@@ -135,7 +135,7 @@ numbers! {
     memory_limit_bytes, gauge, "bytes", "The ceiling of that memory now: the option memory_bytes, or what it was changed to.";
     memory_bytes_max, gauge, "bytes", "The most of that memory that was in use when it was measured: writers measure every 256 KiB, jobs at their end.";
     store_bytes, gauge, "bytes", "Bytes of the data files.";
-    store_live_bytes, gauge, "bytes", "Bytes of extents in use, those that only readers of older pictures still need included.";
+    store_live_bytes, gauge, "bytes", "Bytes of extents in use, those that only readers of older read views still need included.";
     pressure_permille, gauge, "thousandths", "How far the background is behind: at 1000 writers wait for memory, below they are slowed.";
     records_recovered, counter, "records", "Records replayed from segments at open.";
     segment_bytes_recovered, counter, "bytes", "Bytes of segments replayed at open.";

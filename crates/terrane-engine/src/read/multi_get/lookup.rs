@@ -9,7 +9,7 @@
 //! Keys that the cache cannot answer are fetched behind the epoch, side by side (`fetch.rs`). Cached keys are
 //! not sorted: that costs more than it gains (`docs/design/0010-reads.md`).
 //!
-//! All keys are read at one number, from one picture that was loaded before it.
+//! All keys are read at one number, from one read view that was loaded before it.
 
 use terrane_base::prefetch::prefetch;
 use terrane_base::{Result, SeqKind, SeqNo, key};
@@ -110,7 +110,7 @@ impl Shared {
             }
             (picture.clone(), seq)
         } else {
-            // The number is of this picture: a later one may lack what the number sees.
+            // The number is of this read view: a later one may lack what the number sees.
             let (picture, seq) = self.pinned_present(table, mode);
             for part in distinct.chunks(EPOCH_KEYS) {
                 batch(seq).answer(&enter(), &picture, part, values, &mut rest);

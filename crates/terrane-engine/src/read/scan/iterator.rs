@@ -1,4 +1,4 @@
-//! Ranges: a scan over a merge of everything a picture holds, and the double-ended iterator on top of it.
+//! Ranges: a scan over a merge of everything a read view holds, and the double-ended iterator on top of it.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const READ_AHEAD_RUNS: u64 = 32;
 /// The least that a run reads ahead, as by the range of the option.
 const READ_AHEAD_BYTES_MIN: u64 = 16 << 10;
 
-/// One sorted source of a picture. A scan has few, and a box for each would be an allocation.
+/// One sorted source of a read view. A scan has few, and a box for each would be an allocation.
 #[derive(Debug)]
 pub enum Source {
     /// A memtable or a generation of the global index.
@@ -100,7 +100,7 @@ impl Shared {
     /// The rows of `table` within `bounds` at number `seq`, from both ends.
     #[must_use]
     pub fn range(&self, table: &Table, bounds: Bounds, seq: SeqNo) -> RangeIter {
-        // Both ends read the same picture; the second end is opened only if it is used.
+        // Both ends read the same read view; the second end is opened only if it is used.
         let picture = table.shared(&terrane_base::epoch::pin());
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
@@ -143,8 +143,8 @@ struct Opener<'c> {
 }
 
 impl Opener<'_> {
-    /// The sources of a picture for a scan at `seq`, newest first; of those in memory the `shown` ones. Those
-    /// on disk stay within `scope`, if there is one.
+    /// The sources of a read view for a scan at `seq`, newest first; of those in memory the `shown` ones.
+    /// Those on disk stay within `scope`, if there is one.
     fn sources(
         &self,
         picture: &ReadView,
@@ -169,8 +169,8 @@ impl Opener<'_> {
         memtables.chain(generations).map(Source::Memory).chain(levels.map(Source::Level)).collect()
     }
 
-    /// The largest window of each sorted run of a picture. With hundreds of overflow runs they share what few
-    /// may have.
+    /// The largest window of each sorted run of a read view. With hundreds of overflow runs they share what
+    /// few may have.
     fn share_of_read_ahead(&self, picture: &ReadView) -> u32 {
         let runs = (picture.tree.runs.len() + picture.tree.levels.len()) as u64;
         let asked = self.read_ahead_bytes;

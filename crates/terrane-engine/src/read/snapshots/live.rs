@@ -76,13 +76,13 @@ impl Copy {
     }
 }
 
-/// Stored bytes of the extents of a picture that its table does not need any more.
+/// Stored bytes of the extents of a read view that its table does not need any more.
 fn obsolete_bytes(picture: &ReadView) -> u64 {
     let extents = picture.tree.extents().map(|(_, extent)| extent);
     extents.filter(|extent| extent.is_obsolete()).map(|extent| u64::from(extent.meta.bytes)).sum()
 }
 
-/// Bytes of what a picture has in memory and its table, if it is still there, has not.
+/// Bytes of what a read view has in memory and its table, if it is still there, has not.
 fn flushed_bytes(table: Option<&Arc<Table>>, picture: &ReadView) -> u64 {
     let now = table.map_or_else(ReadView::nothing, |table| table.pinned());
     let memtables = || std::iter::once(&now.active).chain(&now.frozen);

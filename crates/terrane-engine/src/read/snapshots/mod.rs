@@ -1,13 +1,12 @@
 //! Who reads at a moment of the past, for how long already, and what that keeps from being freed.
 //!
 //! Whatever pins a moment (a snapshot, a scan of its own, a transaction) has a slot here while it lives;
-//! scans note in the slot of their moment which picture they hold. With the option `reader_age_max_ms` a
+//! scans note in the slot of their moment which read view they hold. With the option `reader_age_max_ms` a
 //! reader expires: its reads fail from then on with `TooOld`, and the background takes away what it pins.
 //!
 //! A read through a snapshot looks how old it is *after* it has read: the pin goes only when that is too old,
-//! and the clock does not go back, so who read from a picture that lacks a version because of that is
-//! refused. Scans read from a picture of their own, which has what their moment needs; they look before each
-//! step.
+//! and the clock does not go back, so a read from a read view that lacks a version because of that is refused.
+//! Scans read from a read view of their own, which has what their moment needs; they look before each step.
 //!
 //! Scans may be short and many. So slots lie in shards that threads do not share as a rule, are used again
 //! with all that they have allocated, and where readers may have any age the age of a scan counts from the

@@ -1,4 +1,4 @@
-//! Pictures that would lose records, one of each kind: the ledger refuses them, and the picture stays.
+//! Read views that would lose records, one of each kind: the ledger refuses them, and the read view stays.
 
 use super::*;
 use crate::background::flush::merge_frozen::tests::{freeze, open, put};
@@ -44,7 +44,7 @@ fn a_memtable_does_not_leave_without_a_generation_that_has_it() {
     refuses(&table, &Leaves::Nothing, "may not remove a memtable", pop);
     let generation = table.pinned().generations[0].clone();
     refuses(&table, &Leaves::Flushed(&generation), "may not remove a memtable", pop);
-    // Into a generation that is not in the picture.
+    // Into a generation that is not in the read view.
     let stale = |next: &mut ReadView| {
         let popped = next.frozen.pop().expect("there are two");
         drop(GlobalIndex::from_frozen(popped));

@@ -44,7 +44,7 @@ fn settle(engine: &Engine, table: &Table) {
     engine.settle(table, &engine.new_control()).expect("nothing is lost");
 }
 
-/// The ledger learns of a memtable that no picture has: it agrees to none from now on.
+/// The ledger learns of a memtable that no read view has: it agrees to none from now on.
 fn break_ledger(table: &Table, first_seq: SeqNo) {
     table.edit().ledger_mut().owe(&Memtable::new(first_seq));
 }
@@ -196,7 +196,7 @@ fn what_was_refused_before_its_edit_is_not_tried_again() {
         if is_flush {
             settle(&engine, &table);
         }
-        // What would be told as flushed has it, or no picture has.
+        // What would be told as flushed has it, or no read view has.
         break_ledger(&table, if is_flush { SeqNo(1) } else { FAR });
         let (before, live) = (listed(&engine), engine.stats().store_live_bytes);
         engine.set_background_paused(false);

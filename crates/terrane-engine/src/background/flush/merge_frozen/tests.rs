@@ -60,7 +60,7 @@ fn flush(engine: &Engine, table: &Table) -> Result<()> {
 }
 
 /// A flush of the generation that settle has chosen to merge into ends before the merge. Were the memtable
-/// merged, its rows would be in no picture.
+/// merged, its rows would be in no read view.
 #[test]
 fn a_memtable_is_not_merged_into_a_generation_that_was_flushed() {
     let (engine, table) = open();

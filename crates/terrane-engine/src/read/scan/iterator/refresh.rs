@@ -28,7 +28,7 @@ struct Filter {
 }
 
 impl Filter {
-    /// The picture without the extents that the filter hides. It is asked once for each that may have a key
+    /// The read view without the extents that the filter hides. It is asked once for each that may have a key
     /// within the bounds; a panic hides nothing. Hiding compares no keys and so cannot fail: it is the scan
     /// that says what is wrong with an order.
     fn seen<'p>(filter: Option<&Filter>, picture: &'p Arc<ReadView>) -> Cow<'p, ReadView> {
@@ -94,7 +94,7 @@ impl Shared {
     fn veiled_by(&self, picture: &ReadView, seq: SeqNo) -> Option<(SeqNo, u64)> {
         let count = picture.range_deletes();
         let sees_memory = picture.range_deletes_newest().is_none_or(|newest| newest <= seq);
-        // Whatever came down into levels before the picture was taken was visible by then.
+        // Whatever came down into levels before the read view was taken was visible by then.
         (sees_memory && self.journal.visible() <= seq).then_some((seq, count))
     }
 }
@@ -132,7 +132,7 @@ impl RenewableScan {
         let picture = table.picture(&guard);
         let shown = shown_memory(picture, seq);
         shared.sample_scan(table, picture, shown.count_ones());
-        // A picture is never changed, and this one lives.
+        // A read view is never changed, and this one lives.
         let is_it = std::ptr::eq(picture, &*self.picture);
         let is_ranged = picture.is_ranged() || (!is_it && self.picture.is_ranged());
         let is_veiled_alike = !is_ranged
