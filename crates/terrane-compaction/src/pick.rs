@@ -220,7 +220,11 @@ impl<'a> Picker<'a> {
     /// How full a level is, in thousandths of its limit; level 0 means the overflow runs.
     fn score(&self, number: u8) -> u64 {
         match usize::from(number).checked_sub(1) {
-            None => self.shape.runs.len() as u64 * 1000 / self.limits.overflow_runs_trigger.max(1),
+            None => {
+                let by_number =
+                    self.shape.runs.len() as u64 * 1000 / self.limits.overflow_runs_trigger.max(1);
+                by_number.max(self.hidden_score())
+            }
             Some(index) => {
                 let bytes = self.level_bytes.get(index).copied().unwrap_or(0);
                 score_milli(bytes, self.targets.of(number))

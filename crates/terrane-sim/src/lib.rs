@@ -64,6 +64,7 @@ pub mod threads;
 mod trace;
 mod transactions;
 mod via_cores;
+mod walker;
 mod world;
 
 pub use count::Counts;

@@ -37,18 +37,21 @@ pub struct Iter {
     /// The error that ends it.
     failed: Option<Error>,
     order: Option<Arc<Order>>,
+    /// Whether all rows have empty values.
+    is_valueless: bool,
 }
 
 impl Iter {
     /// The rows with their keys decoded, or the error alone.
     pub(crate) fn new(rows: Result<PinnedRange>, order: Option<Arc<Order>>) -> Self {
         match rows {
-            Ok(rows) => Iter { rows: Some(rows), failed: None, order },
-            Err(error) => Iter { rows: None, failed: Some(error), order },
+            Ok(rows) => Iter { rows: Some(rows), failed: None, order, is_valueless: false },
+            Err(error) => Iter { rows: None, failed: Some(error), order, is_valueless: false },
         }
     }
 
-    /// The keys alone.
+    /// The keys alone; separated values are not read. [`Iterator::count`] and [`Iterator::nth`] do not read
+    /// those of the rows that they pass by either.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -61,7 +64,26 @@ impl Iter {
     /// # }
     /// ```
     pub fn keys(self) -> impl DoubleEndedIterator<Item = Result<Vec<u8>>> + FusedIterator {
-        self.map(|row| row.map(|(key, _)| key))
+        self.without_values().map(|row| row.map(|(key, _)| key))
+    }
+
+    /// The rows with empty values: [`Iter::keys`] for code that takes an `Iter`.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("a", "1")?;
+    /// for row in db.default_table().iter().without_values() {
+    ///     assert_eq!(row?, (b"a".to_vec(), Vec::new()));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn without_values(mut self) -> Self {
+        self.is_valueless = true;
+        self.leave_values(true);
+        self
     }
 
     /// The values alone, in the order of their keys.
@@ -77,6 +99,22 @@ impl Iter {
     /// ```
     pub fn values(self) -> impl DoubleEndedIterator<Item = Result<Vec<u8>>> + FusedIterator {
         self.map(|row| row.map(|(_, value)| value))
+    }
+
+    /// Sets whether the next rows have empty values: then separated ones are not read.
+    fn leave_values(&mut self, leaves_values: bool) {
+        if let Some(rows) = &mut self.rows {
+            rows.leave_values(leaves_values);
+        }
+    }
+
+    /// Passes `rows` rows by without their values; returns whether there were so many.
+    fn pass_by(&mut self, rows: usize, step: impl Fn(&mut Self) -> Option<Result<Row>>) -> bool {
+        self.leave_values(true);
+        debug_assert!(rows > 0, "a caller that passes no row by has no values to leave");
+        let passed = (0..rows).all(|_| step(self).is_some());
+        self.leave_values(self.is_valueless);
+        passed
     }
 
     #[inline]
@@ -108,12 +146,34 @@ impl Iterator for Iter {
     fn next(&mut self) -> Option<Self::Item> {
         self.step(Iterator::next)
     }
+
+    /// Without the values of the rows that it passes by.
+    fn nth(&mut self, rows: usize) -> Option<Self::Item> {
+        if rows > 0 && !self.pass_by(rows, Self::next) {
+            return None;
+        }
+        self.next()
+    }
+
+    /// Without values.
+    fn count(mut self) -> usize {
+        self.leave_values(true);
+        self.fold(0, |count, _| count + 1)
+    }
 }
 
 impl DoubleEndedIterator for Iter {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
         self.step(DoubleEndedIterator::next_back)
+    }
+
+    /// Without the values of the rows that it passes by.
+    fn nth_back(&mut self, rows: usize) -> Option<Self::Item> {
+        if rows > 0 && !self.pass_by(rows, Self::next_back) {
+            return None;
+        }
+        self.next_back()
     }
 }
 

@@ -136,6 +136,7 @@ pub use backup::Backups;
 pub use batch::Batch;
 pub use changes::Changes;
 pub use cursor::Cursor;
+pub use cursor::keys::KeyCursor;
 pub use db::Db;
 pub use durability::Durability;
 #[expect(deprecated, reason = "the former name")]

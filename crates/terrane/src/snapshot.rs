@@ -75,7 +75,7 @@ impl Snapshot {
         self.pin.check().map(|()| value)
     }
 
-    /// Returns true if `key` has a value.
+    /// Returns true if `key` has a value: [`Table::contains`].
     ///
     /// ```
     /// # let db = terrane::Db::open_in_memory()?;
@@ -89,7 +89,13 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::get`].
     pub fn contains(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(self.get_bytes(table, key.as_ref())?.is_some())
+        self.contains_bytes(table, key.as_ref())
+    }
+
+    fn contains_bytes(&self, table: &Table, key: &[u8]) -> Result<bool> {
+        table.refuse_pin(&self.pin)?;
+        let is_there = table.contains_at(key, Some(self.seq()))?;
+        self.pin.check().map(|()| is_there)
     }
 
     /// The values of several keys, in their order.

@@ -33,6 +33,7 @@ pub(super) struct Rows<'a> {
     is_reverse: bool,
     last: Option<Vec<u8>>,
     retries: u32,
+    is_valueless: bool,
     /// Rows that [`Rows::next_whole`] passed over.
     pub(super) left_out: u64,
     stop: Arc<AtomicBool>,
@@ -54,7 +55,7 @@ impl<'a> Rows<'a> {
             None => table.range((start(from.as_deref()), end(to.as_deref()))),
         };
         let stop = stop_on_signals()?;
-        let (last, retries, left_out) = (None, 0, 0);
+        let (last, retries, left_out, is_valueless) = (None, 0, 0, false);
         Ok(Rows {
             engine,
             place,
@@ -67,9 +68,15 @@ impl<'a> Rows<'a> {
             is_reverse,
             last,
             retries,
+            is_valueless,
             left_out,
             stop,
         })
+    }
+
+    /// The rows with empty values.
+    pub(super) fn without_values(self) -> Rows<'a> {
+        Rows { rows: self.rows.without_values(), is_valueless: true, ..self }
     }
 
     /// The next row that has a value; none at the end. Passes over keys with operands of an unknown merge
@@ -120,19 +127,17 @@ impl<'a> Rows<'a> {
         self.retries += 1;
         (self.db, self.table) = open_table(self.engine, self.place, Access::Read)?;
         eprintln!("terrane: the writer merged what was being read: what follows is of that later state");
-        let Some(last) = self.last.as_deref() else {
-            self.rows = match &self.prefix {
-                Some(prefix) => self.table.prefix(prefix),
-                None => self.table.range((start(self.from.as_deref()), end(self.to.as_deref()))),
-            };
-            return Ok(());
+        let rows = match (self.last.as_deref(), self.is_reverse, &self.prefix) {
+            (None, _, Some(prefix)) => self.table.prefix(prefix),
+            (None, _, None) => self.table.range((start(self.from.as_deref()), end(self.to.as_deref()))),
+            (Some(last), false, None) => self.table.range((Bound::Excluded(last), end(self.to.as_deref()))),
+            (Some(last), true, None) => {
+                self.table.range((start(self.from.as_deref()), Bound::Excluded(last)))
+            }
+            (Some(last), false, Some(_)) => self.table.range((Bound::Excluded(last), Bound::Unbounded)),
+            (Some(last), true, Some(_)) => self.table.range((Bound::Unbounded, Bound::Excluded(last))),
         };
-        self.rows = match (self.is_reverse, &self.prefix) {
-            (false, None) => self.table.range((Bound::Excluded(last), end(self.to.as_deref()))),
-            (true, None) => self.table.range((start(self.from.as_deref()), Bound::Excluded(last))),
-            (false, Some(_)) => self.table.range((Bound::Excluded(last), Bound::Unbounded)),
-            (true, Some(_)) => self.table.range((Bound::Unbounded, Bound::Excluded(last))),
-        };
+        self.rows = if self.is_valueless { rows.without_values() } else { rows };
         Ok(())
     }
 }

@@ -13,6 +13,9 @@ use crate::text;
 
 pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Result<(), Failure> {
     let mut rows = Rows::open(engine, &command.place, &command.range, command.reverse)?;
+    if command.keys {
+        rows = rows.without_values();
+    }
     let mut left = command.limit.unwrap_or(u64::MAX);
     let mut shown = Vec::new();
     while left > 0 {
@@ -37,7 +40,7 @@ pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Resu
 }
 
 pub(super) fn count(engine: &Engine, command: &Count, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut rows = Rows::open(engine, &command.place, &command.range, false)?;
+    let mut rows = Rows::open(engine, &command.place, &command.range, false)?.without_values();
     let mut count = 0u64;
     while rows.next()?.is_some() {
         count += 1;

@@ -92,6 +92,36 @@ fn the_ceiling_holds_where_memory_comes_as_runs() {
 }
 
 #[test]
+fn values_that_runs_hide_are_few_before_the_runs_are_many() {
+    let mut world = world();
+    world.limits.overflow_runs_trigger = 1000;
+    // Only due jobs.
+    world.puts_off = true;
+    let mut seq = 0;
+    for first in (0..KEYS).step_by(FLUSHED as usize) {
+        world.flush(&puts(first..first + FLUSHED, &mut seq));
+    }
+    let (mut most, mut jobs) = (0, 0);
+    for round in 0..120 {
+        let first = round * FLUSHED % KEYS;
+        let rows = puts(first..first + FLUSHED, &mut seq);
+        world.remember(&rows);
+        world.dump(&rows);
+        while let Some(spec) = world.pick() {
+            world.run(&spec);
+            jobs += 1;
+        }
+        let hidden = world.metasnapshot.values.live_entries() - KEYS;
+        // Half of the quarter that the ceiling allows.
+        assert!(hidden <= KEYS / 8, "round {round}: {hidden} values are hidden");
+        assert!(bytes_above(&world) <= FLUSHED * VALUE_BYTES as u64 * 5 / 4, "round {round}");
+        most = most.max(hidden);
+    }
+    assert!(most > KEYS / 20 && jobs > 10, "the runs wait as long as they may: {most} hidden, {jobs} jobs");
+    world.check_content();
+}
+
+#[test]
 fn jobs_of_their_own_keep_the_ceiling_where_no_other_job_collects() {
     let mut world = world();
     world.limits.value_collect_riding = false;

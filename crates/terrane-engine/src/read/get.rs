@@ -18,7 +18,7 @@ use terrane_memtable::Memtable;
 use terrane_table::{Epoch, Extent, Need, Probe};
 
 use crate::read::merge_operands::Sources;
-use crate::read::separated::replace_cached;
+use crate::read::separated::{leads_to_value, replace_cached};
 use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::filter_policy::{Asking, FilterUse};
@@ -32,11 +32,14 @@ pub struct ReadMode {
     pub at: Option<SeqNo>,
     /// Whether the filters of extents are asked before their blocks.
     pub filters: bool,
+    /// Whether the value is wanted. A read that asks only whether there is one goes to no separated value,
+    /// and what it appends means nothing.
+    pub values: bool,
 }
 
 impl Default for ReadMode {
     fn default() -> Self {
-        ReadMode { at: None, filters: true }
+        ReadMode { at: None, filters: true, values: true }
     }
 }
 
@@ -134,11 +137,15 @@ impl Shared {
                     if !kind.is_some_and(SeqKind::is_wrapped) {
                         return Ok(has_value(kind));
                     }
-                    if let Some(pointer) = kind.filter(|kind| kind.is_pointer())
-                        && !matches!(now.shown(pointer, &value[start..]), Shown::Nothing)
-                        && replace_cached(&epoch, &picture.tree, (key, pointer), (value, start))
-                    {
-                        return Ok(true);
+                    if let Some(pointer) = kind.filter(|kind| kind.is_pointer()) {
+                        if !mode.values {
+                            return leads_to_value(pointer, &value[start..], &now);
+                        }
+                        if !matches!(now.shown(pointer, &value[start..]), Shown::Nothing)
+                            && replace_cached(&epoch, &picture.tree, (key, pointer), (value, start))
+                        {
+                            return Ok(true);
+                        }
                     }
                     let tree = picture.tree.clone();
                     drop(epoch);
@@ -151,6 +158,9 @@ impl Shared {
         count_read(runs);
         // The epoch is left before the store is asked; the tree is kept by its count instead.
         let kind = self.get_from_store(&tree, run, &reading, value)?;
+        if let Some(pointer) = kind.filter(|kind| kind.is_pointer() && !mode.values) {
+            return leads_to_value(pointer, &value[start..], &now);
+        }
         let kind = self.follow(&tree, &reading, kind, &now, (value, start))?;
         rows.fill(&terrane_table::enter(), table.id, &reading, kind, &value[start..]);
         self.end_read(Sources { memory: None, tree: &tree }, &reading, kind, &now, (value, start))

@@ -12,6 +12,8 @@ use terrane_base::{Error, RecordKind, Result, SeqKind, SeqNo, Stored, ValuePoint
 use terrane_levels::Metasnapshot;
 use terrane_table::{Cache, Epoch, Probe};
 
+use crate::table::semantics::{ReadClock, Shown};
+
 /// Replaces the stored bytes of a pointer, which are `bytes` from `start` on, by those that an entry with the
 /// value in its place would have. Returns the kind of such an entry.
 ///
@@ -30,6 +32,16 @@ pub(crate) fn inline(
     bytes.truncate(prefix_end);
     append(tree, cache, (key, seq_kind.seq()), pointer, bytes)?;
     Ok(seq_kind.inlined())
+}
+
+/// Whether a pointer, whose bytes are as stored, leads to a value: it has not expired.
+///
+/// # Errors
+/// `Corrupt` if the bytes are no pointer.
+pub(crate) fn leads_to_value(pointer: SeqKind, bytes: &[u8], now: &ReadClock<'_>) -> Result<bool> {
+    let stored = Stored::of_entry(pointer, bytes)?;
+    ValuePointer::decode(stored.value)?;
+    Ok(!matches!(now.shown(pointer, bytes), Shown::Nothing))
 }
 
 /// Most stored bytes of an entry that is a pointer: the moment at which it expires, and the pointer.

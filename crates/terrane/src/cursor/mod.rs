@@ -1,5 +1,6 @@
 //! A position in a table that lends keys and values.
 
+pub(crate) mod keys;
 mod range;
 
 use terrane_base::Result;
@@ -67,8 +68,8 @@ impl Cursor {
         self.step(step)?;
         let Some(order) = &self.table.order else { return Ok(()) };
         let mut key = self.key.take().unwrap_or_default();
-        match self.inner.scan.entry() {
-            Some((encoded, _)) => order.decode_into(encoded, &mut key)?,
+        match self.inner.scan.key() {
+            Some(encoded) => order.decode_into(encoded, &mut key)?,
             None => order.collation().check()?,
         }
         self.key = Some(key);
@@ -158,6 +159,18 @@ impl Cursor {
     pub fn row(&self) -> Option<(&[u8], &[u8])> {
         let (key, value) = self.inner.scan.entry()?;
         Some((if self.table.order.is_some() { self.key.as_deref()? } else { key }, value))
+    }
+
+    /// The key at the position.
+    #[inline]
+    pub(crate) fn key(&self) -> Option<&[u8]> {
+        let key = self.inner.scan.key()?;
+        if self.table.order.is_some() { self.key.as_deref() } else { Some(key) }
+    }
+
+    /// Goes to the value at the position, if the cursor left it where it is.
+    pub(crate) fn fetch(&mut self) -> Result<()> {
+        self.step(TableScan::fetch)
     }
 
     fn refuse(&self) -> Result<()> {

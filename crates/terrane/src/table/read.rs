@@ -114,7 +114,15 @@ impl Table {
     }
 
     pub(crate) fn mode(&self, at: Option<SeqNo>) -> ReadMode {
-        ReadMode { at, filters: self.filters }
+        ReadMode { at, filters: self.filters, values: true }
+    }
+
+    /// Whether there is a value, without reading it if it is separated.
+    pub(crate) fn contains_at(&self, key: &[u8], at: Option<SeqNo>) -> Result<bool> {
+        self.refuse_if_dropped()?;
+        let mode = ReadMode { values: false, ..self.mode(at) };
+        let mut value = Vec::new();
+        self.encoding(key, |key| self.engine.get(&self.inner, key, mode, &mut value))
     }
 
     pub(crate) fn get_at(&self, key: &[u8], at: Option<SeqNo>) -> Result<Option<Value>> {

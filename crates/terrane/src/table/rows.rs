@@ -129,7 +129,8 @@ impl Table {
         self.iter_now(Ok(Bounds::all()), Origin::here(ReaderKind::Scan))
     }
 
-    /// Returns true if `key` has a value.
+    /// Returns true if `key` has a value. A separated value is not read for it, unless operands are merged
+    /// with it.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -144,7 +145,7 @@ impl Table {
     /// # Errors
     /// As [`Table::get`].
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(self.get_at(key.as_ref(), None)?.is_some())
+        self.contains_at(key.as_ref(), None)
     }
 }
 

@@ -31,11 +31,27 @@ struct Parts {
     left: VecDeque<Bounds>,
     front: Option<PinnedRange>,
     back: Option<PinnedRange>,
+    /// Whether rows have empty values, and separated ones are not read.
+    leaves_values: bool,
 }
 
 impl Parts {
     fn open(&self, bounds: Bounds) -> PinnedRange {
-        self.table.encoded_iter_at(bounds, self.pin.clone())
+        let mut rows = self.table.encoded_iter_at(bounds, self.pin.clone());
+        rows.leave_values(self.leaves_values);
+        rows
+    }
+
+    /// The value of a row, also if values are left. None if it has expired meanwhile.
+    fn value_of(&self, (key, value): Row) -> Result<Option<Vec<u8>>> {
+        if !self.leaves_values {
+            return Ok(Some(value));
+        }
+        debug_assert!(value.is_empty(), "a row whose value was left has none");
+        let mut value = Vec::new();
+        let mode = self.table.mode(Some(self.pin.seq()));
+        let is_there = self.table.engine.get(&self.table.inner, &key, mode, &mut value)?;
+        self.pin.check().map(|()| is_there.then_some(value))
     }
 
     fn next(&mut self) -> Option<Result<Row>> {
@@ -90,7 +106,8 @@ impl<'b> BatchIter<'b> {
             Ok(bounds) => {
                 let changes = batch.changes(table, &bounds);
                 let left = batch.rest_of(table, bounds).into();
-                let rows = Parts { table: table.clone(), pin, left, front: None, back: None };
+                let rows =
+                    Parts { table: table.clone(), pin, left, front: None, back: None, leaves_values: false };
                 (Some(rows), changes, None)
             }
             Err(error) => (None, None, Some(error)),
@@ -153,7 +170,12 @@ impl<'b> BatchIter<'b> {
             }
             let row = if order == Ordering::Equal { end.row.take() } else { None };
             let Some((key, history)) = end.change.take() else { return Ok(None) };
-            let below = row.map(|(_, value)| value);
+            let below = match (row, &self.rows) {
+                (Some(row), Some(rows)) if self.batch.change_reaches_down(&self.table, (key, history)) => {
+                    rows.value_of(row)?
+                }
+                _ => None,
+            };
             if let Some(value) = self.batch.resolve_change(&self.table, (key, history), below)? {
                 return Ok(Some((key.to_vec(), value)));
             }
@@ -175,7 +197,17 @@ impl<'b> BatchIter<'b> {
 }
 
 impl<'b> BatchIter<'b> {
-    /// The keys alone.
+    /// The next rows have empty values if they come from the database.
+    fn leave_values(&mut self) {
+        if let Some(rows) = &mut self.rows {
+            rows.leaves_values = true;
+            for rows in rows.front.iter_mut().chain(&mut rows.back) {
+                rows.leave_values(true);
+            }
+        }
+    }
+
+    /// The keys alone; separated values are read only below operands of the batch.
     ///
     /// ```
     /// # let db = terrane::Db::open_in_memory()?;
@@ -186,7 +218,8 @@ impl<'b> BatchIter<'b> {
     /// assert_eq!(keys, [b"a"]);
     /// # Ok::<(), terrane::Error>(())
     /// ```
-    pub fn keys(self) -> impl DoubleEndedIterator<Item = Result<Vec<u8>>> + FusedIterator + use<'b> {
+    pub fn keys(mut self) -> impl DoubleEndedIterator<Item = Result<Vec<u8>>> + FusedIterator + use<'b> {
+        self.leave_values();
         self.map(|row| row.map(|(key, _)| key))
     }
 
@@ -251,7 +284,7 @@ pub struct TransactionIter<'t> {
 }
 
 impl<'t> TransactionIter<'t> {
-    /// The keys alone.
+    /// The keys alone; separated values are read only below operands of the transaction.
     ///
     /// ```
     /// # let db = terrane::Db::open_in_memory()?;
@@ -262,7 +295,8 @@ impl<'t> TransactionIter<'t> {
     /// assert_eq!(keys, [b"a"]);
     /// # Ok::<(), terrane::Error>(())
     /// ```
-    pub fn keys(self) -> impl DoubleEndedIterator<Item = Result<Vec<u8>>> + FusedIterator + use<'t> {
+    pub fn keys(mut self) -> impl DoubleEndedIterator<Item = Result<Vec<u8>>> + FusedIterator + use<'t> {
+        self.rows.leave_values();
         self.map(|row| row.map(|(key, _)| key))
     }
 

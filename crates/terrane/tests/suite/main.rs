@@ -36,6 +36,7 @@ mod readers;
 mod reopened;
 mod replay_filter;
 mod separated;
+mod separated_keys;
 mod shapes;
 mod statistics;
 mod table_options;

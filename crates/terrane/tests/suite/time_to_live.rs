@@ -340,3 +340,32 @@ fn separated_values_expire_for_every_read() {
         "the expired rows are gone, with their pointers"
     );
 }
+
+#[test]
+fn what_has_expired_is_left_where_it_is_below_an_operand() {
+    let world = World::new();
+    let db = world.open();
+    let mut options = TableOptions::new();
+    for (name, value) in [("merge_operator", "append"), ("value_separation_bytes", "32")] {
+        options = options.set(name, value).unwrap();
+    }
+    let table = db.create_table("merged", &options).unwrap();
+    table.put_with_ttl(b"a", [1; 100], Duration::from_secs(1)).unwrap();
+    table.put_with_ttl(b"b", [2; 100], Duration::from_secs(1)).unwrap();
+    db.flush().unwrap();
+    db.pause_background();
+    table.merge(b"a", b"m").unwrap();
+    let seen = || {
+        let before = terrane::read_counters();
+        let rows: Vec<_> = table.iter().map(|row| row.unwrap().1.len()).collect();
+        let backward: Vec<_> = table.iter().rev().map(|row| row.unwrap().1.len()).collect();
+        let got = [b"a", b"b"].map(|key| table.get(key).unwrap().map(|value| value.len()));
+        (rows, backward, got, (terrane::read_counters() - before).values_followed)
+    };
+    let (rows, backward, got, followed) = seen();
+    assert_eq!((rows[1], backward[0], got[1]), (100, 100, Some(100)));
+    assert!(rows[0] > 100 && backward[1] == rows[0] && got[0] == Some(rows[0]), "folded onto the value");
+    assert_eq!(followed, 6);
+    world.hand.move_on(1000);
+    assert_eq!(seen(), (vec![1], vec![1], [Some(1), None], 0), "the operand alone");
+}

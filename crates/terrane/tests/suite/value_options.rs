@@ -152,8 +152,8 @@ fn what_shows_a_table_shows_its_dead_values() {
     let options = TableOptions::new().value_separation_bytes(200).value_space_max_percent(150);
     let table = db.create_table("t", &options).unwrap();
     write(&db, &table, 0);
-    // A value counts as live until its delete meets it in a merge, so merge both; 25 percent of dead values are
-    // too few for a collection.
+    // A value counts as live until its delete meets it in a merge, so merge both; 25 percent of dead values
+    // are too few for a collection.
     (0..ROWS).filter(|number| number % 4 == 0).for_each(|number| table.delete(key(number)).unwrap());
     db.flush().unwrap();
     db.compact_range(&table, ..).unwrap();

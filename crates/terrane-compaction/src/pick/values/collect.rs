@@ -14,6 +14,9 @@
 //!    extents of one level that point into the value table with the most dead entries; their keys stay
 //!    in that level. Above the limit it comes before every other job.
 //!
+//! What an entry of an overflow run hides counts as live until both meet in a merge. So the runs are due, as
+//! few as they are, once they may hide values for [`HIDDEN_PERCENT`] of the allowed excess.
+//!
 //! A job moves values for at most the room that is left below the limit, and for at least
 //! [`MOVED_BYTES_MIN`]. So the value tables take at most the limit, and for the time of a job that much more.
 //!
@@ -34,13 +37,15 @@ use super::{Met, MetTables};
 use crate::job::{JobKind, JobSpec};
 use crate::pick::build::{JobDraft, Slice};
 use crate::pick::{Picker, STEP_BYTES};
-use crate::shape::{LevelView, TableShape};
+use crate::shape::{LevelView, RunShape, TableShape};
 
 const PERMILLE: u64 = 1000;
 /// The share of the allowed excess that is left by jobs that move values as they pass.
 const RIDE_PERCENT: u64 = 80;
 /// The share of the allowed excess from which a job of its own collects.
 const OWN_PERCENT: u64 = 90;
+/// The share of the allowed excess that values may have which entries of overflow runs hide.
+const HIDDEN_PERCENT: u64 = 50;
 /// Fewer stored bytes of value tables are not worth a collection.
 const COLLECTED_BYTES_MIN: u64 = 8 << 20;
 /// A job may move so many stored bytes of values however little room is left.
@@ -89,6 +94,11 @@ fn worth(dead: u64, age: u64) -> u64 {
     dead.saturating_mul(age).saturating_mul(PERMILLE) / (2 * PERMILLE).saturating_sub(dead).max(1)
 }
 
+/// Entries of an extent that point into value tables.
+fn pointers_of(meta: &ExtentMeta) -> u64 {
+    meta.references().iter().map(|reference| reference.entries).sum()
+}
+
 impl Met<'_> {
     /// Stored bytes of `entries` of its values.
     fn bytes_of(&self, entries: u64) -> u64 {
@@ -132,6 +142,24 @@ impl Picker<'_> {
         }
         let live_bytes = part(totals.bytes, live.saturating_sub(dying), totals.entries.max(1));
         totals.bytes.saturating_sub(part(live_bytes, limit_at(limit, RIDE_PERCENT), PERMILLE))
+    }
+
+    /// The values that overflow runs may hide, in thousandths of those that they may. Each of their pointers
+    /// hides one deeper value at most.
+    pub(in crate::pick) fn hidden_score(&self) -> u64 {
+        let (totals, live) = self.shape.values.sums();
+        let limit = self.limits.value_space_permille;
+        let is_off = limit == 0 || totals.bytes < COLLECTED_BYTES_MIN;
+        if is_off || self.shape.runs.is_empty() {
+            return 0;
+        }
+        let pointers =
+            |run: &RunShape<'_>| (0..run.level.len()).map(|index| pointers_of(run.level.meta(index))).sum();
+        let pointing = self.shape.runs.iter().map(pointers).fold(0, u64::saturating_add);
+        let below = live.saturating_sub(pointing);
+        debug_assert!(pointing <= live, "{pointing} pointers of runs, of {live} in all");
+        let may = part(below, limit_at(limit, HIDDEN_PERCENT) - PERMILLE, PERMILLE);
+        part(pointing.min(below), PERMILLE, may.max(1))
     }
 
     /// Stored bytes that value tables may take more before they reach the limit.

@@ -125,6 +125,7 @@ impl Shared {
             picture: kept,
             collation: table.sense.collation().clone(),
             ends: Ends::default(),
+            leaves_values: false,
         }
     }
 
@@ -270,6 +271,8 @@ pub struct RangeIter {
     picture: Arc<ReadView>,
     collation: Collation,
     ends: Ends,
+    /// Whether rows have empty values, and separated ones are left where they are.
+    leaves_values: bool,
 }
 
 /// How far the two ends have come.
@@ -290,6 +293,15 @@ impl RangeIter {
         &self.picture
     }
 
+    /// Sets whether the next rows have empty values: then separated ones are left where they are.
+    pub fn leave_values(&mut self, leaves_values: bool) {
+        self.leaves_values = leaves_values;
+        self.front.leave_values(leaves_values);
+        if let Some(back) = &mut self.back {
+            back.leave_values(leaves_values);
+        }
+    }
+
     fn advance(&mut self) -> Result<Option<Row>> {
         if self.ends.front_placed {
             self.front.next()?;
@@ -297,7 +309,7 @@ impl RangeIter {
             self.front.seek_first()?;
             self.ends.front_placed = true;
         }
-        let Some((key, value)) = self.front.entry() else { return Ok(None) };
+        let Some((key, value)) = shown(&self.front, self.leaves_values) else { return Ok(None) };
         if self.ends.back_key.as_deref().is_some_and(|back| self.collation.le(back, key)) {
             return Ok(None);
         }
@@ -315,13 +327,14 @@ impl RangeIter {
                 back
             }
             None => {
-                self.ends.front_key = self.front.entry().map(|(key, _)| key.to_vec());
+                self.ends.front_key = self.front.key().map(<[u8]>::to_vec);
                 let back = self.back.insert((self.open_back)());
+                back.leave_values(self.leaves_values);
                 back.seek_last()?;
                 back
             }
         };
-        let Some((key, value)) = back.entry() else { return Ok(None) };
+        let Some((key, value)) = shown(back, self.leaves_values) else { return Ok(None) };
         if self.ends.front_key.as_deref().is_some_and(|front| self.collation.le(key, front)) {
             return Ok(None);
         }
@@ -335,6 +348,12 @@ impl RangeIter {
         self.ends.finished = !matches!(row, Some(Ok(_)));
         row
     }
+}
+
+/// The row at the position of a scan; with an empty value if values are left.
+#[inline]
+fn shown(scan: &TableScan, leaves_values: bool) -> Option<(&[u8], &[u8])> {
+    if leaves_values { Some((scan.key()?, &[])) } else { scan.entry() }
 }
 
 impl Iterator for RangeIter {

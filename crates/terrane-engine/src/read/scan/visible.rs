@@ -6,13 +6,15 @@
 //! is copied, and the cursor rests on the entry before all versions of the current key.
 //!
 //! If the newest version is a pointer to a value, the value is where the pointer leads (`values.rs`), and is
-//! not copied; the position stays as it is.
+//! not copied; the position stays as it is. A scan that leaves values decides by the pointer alone, and goes
+//! to the value only when it is asked for ([`Scan::fetch`]).
 //!
 //! If the newest version is an operand, the versions of the key are folded newest first, in either direction,
 //! into a copy. All rows of a scan expire by one moment: that of its first record that expires.
 
 mod ahead;
 mod backward;
+mod fold;
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -21,7 +23,6 @@ use terrane_base::chain::Chain;
 use terrane_base::counters::{add, count};
 use terrane_base::{Cursor, Error, Moment, Result, SeqKind, SeqNo, Stored};
 
-use crate::read::merge_operands::count_folded;
 use crate::read::scan::Bounds;
 use crate::read::scan::steps::{count_skipped, is_same, seek_past, seek_to_last_version};
 use crate::read::scan::value_groups::ValueGroups;
@@ -39,12 +40,16 @@ enum Place {
     Forward,
     /// The current key is the cursor's; its entry points to the value.
     Followed,
+    /// As `Followed`, but the scan has not gone to the value.
+    Pointed,
     /// The current key and value are the copies; the cursor is at or behind the key's versions.
     Folded,
     /// The current key and value are the copies; the cursor is before every version of the key.
     Backward,
     /// As `Backward`, but the value is where a pointer led.
     BackwardFollowed,
+    /// As `Backward`, but the copy is the pointer of this version, and the scan has not gone to the value.
+    BackwardPointed(SeqKind),
 }
 
 /// A position among the keys that a snapshot sees.
@@ -61,6 +66,8 @@ pub struct Scan<C> {
     meaning: Meaning,
     /// What pointers are followed with; `None` where there are none.
     separated: Option<ScanValues>,
+    /// Whether separated values are left where they are until they are asked for.
+    leaves_values: bool,
     /// Counts the value tables that it meets; `None` where nothing counts them.
     groups: Option<Box<ValueGroups>>,
 }
@@ -103,6 +110,7 @@ impl<C: Cursor> Scan<C> {
             prefix: 0,
             meaning,
             separated: None,
+            leaves_values: false,
             groups: None,
         }
     }
@@ -113,6 +121,12 @@ impl<C: Cursor> Scan<C> {
         Scan { separated, ..self }
     }
 
+    /// Sets whether separated values are left where they are until they are asked for ([`Scan::fetch`]), from
+    /// the next row on.
+    pub fn leave_values(&mut self, leaves_values: bool) {
+        self.leaves_values = leaves_values;
+    }
+
     /// Sets what counts the value tables that it meets.
     pub(crate) fn count_groups(&mut self, groups: Option<Box<ValueGroups>>) {
         self.groups = groups;
@@ -121,8 +135,13 @@ impl<C: Cursor> Scan<C> {
     /// Goes on at another number, without a position.
     pub(crate) fn renew(&mut self, seq: SeqNo) {
         self.seq = seq;
-        self.place = Place::Nowhere;
         self.meaning.now = None;
+        self.leave_position();
+    }
+
+    /// Forgets the position.
+    pub fn leave_position(&mut self) {
+        self.place = Place::Nowhere;
         self.leave_groups();
     }
 
@@ -140,11 +159,23 @@ impl<C: Cursor> Scan<C> {
         self.renew(seq);
     }
 
-    /// The key and value at the position.
+    /// The key at the position.
+    #[inline]
+    pub fn key(&self) -> Option<&[u8]> {
+        match self.place {
+            Place::Nowhere => None,
+            Place::Forward | Place::Followed | Place::Pointed => Some(self.cursor.entry()?.key),
+            Place::Folded | Place::Backward | Place::BackwardFollowed | Place::BackwardPointed(_) => {
+                Some(&self.key)
+            }
+        }
+    }
+
+    /// The key and value at the position; `None` also where the value was left ([`Scan::leave_values`]).
     #[inline]
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
         match self.place {
-            Place::Nowhere => None,
+            Place::Nowhere | Place::Pointed | Place::BackwardPointed(_) => None,
             Place::Forward => {
                 let entry = self.cursor.entry()?;
                 Some((entry.key, entry.value.get(self.prefix..)?))
@@ -217,14 +248,16 @@ impl<C: Cursor> Scan<C> {
     pub fn next(&mut self) -> Result<()> {
         match self.place {
             Place::Nowhere => return Ok(()),
-            Place::Forward | Place::Followed => {
+            Place::Forward | Place::Followed | Place::Pointed => {
                 let entry = self.cursor.entry().expect("a forward position is the cursor's entry");
                 self.key.clear();
                 self.key.extend_from_slice(entry.key);
                 self.cursor.next_key()?;
             }
             Place::Folded => {}
-            Place::Backward | Place::BackwardFollowed => seek_past(&mut self.cursor, &self.key)?,
+            Place::Backward | Place::BackwardFollowed | Place::BackwardPointed(_) => {
+                seek_past(&mut self.cursor, &self.key)?;
+            }
         }
         count(|cells| add(&cells.rows_stepped, 1));
         self.settle_forward(true)
@@ -237,14 +270,14 @@ impl<C: Cursor> Scan<C> {
     pub fn prev(&mut self) -> Result<()> {
         match self.place {
             Place::Nowhere => return Ok(()),
-            Place::Forward | Place::Followed => {
+            Place::Forward | Place::Followed | Place::Pointed => {
                 let entry = self.cursor.entry().expect("a forward position is the cursor's entry");
                 self.key.clear();
                 self.key.extend_from_slice(entry.key);
                 self.cursor.seek_before(&self.key)?;
             }
             Place::Folded => self.cursor.seek_before(&self.key)?,
-            Place::Backward | Place::BackwardFollowed => {}
+            Place::Backward | Place::BackwardFollowed | Place::BackwardPointed(_) => {}
         }
         count(|cells| add(&cells.rows_stepped, 1));
         self.settle_backward()
@@ -311,7 +344,7 @@ impl<C: Cursor> Scan<C> {
                 if let Some(prefix) = self.meaning.prefix(entry.seq_kind, entry.value)? {
                     self.prefix = prefix;
                     self.place = Place::Forward;
-                    return if entry.seq_kind.is_pointer() { self.follow_here() } else { Ok(()) };
+                    return if entry.seq_kind.is_pointer() { self.meet_pointer() } else { Ok(()) };
                 }
                 *skipped += 1;
                 self.meaning.sense.skips().check(*skipped)?;
@@ -338,36 +371,6 @@ impl<C: Cursor> Scan<C> {
             }
         }
         Ok(())
-    }
-
-    /// Takes the versions of `self.key`, the newest of which is an operand and the cursor's entry, and copies
-    /// what they make to `self.value`. Returns whether that is a value. Leaves the cursor at or behind the
-    /// key's versions.
-    #[cold]
-    fn fold_here(&mut self) -> Result<bool> {
-        let Meaning { sense, now, chain } = &mut self.meaning;
-        let now = *now.get_or_insert_with(|| sense.now());
-        chain.clear();
-        while let Some(entry) = self.cursor.entry() {
-            if entry.key != self.key.as_slice() {
-                break;
-            }
-            let goes_on = if entry.seq_kind.is_pointer() {
-                let separated = self.separated.as_ref().ok_or_else(no_value_tables)?;
-                let mut bytes = entry.value.to_vec();
-                let kind = separated.inline(entry.key, entry.seq_kind, &mut bytes)?;
-                chain.take(kind, &bytes, now)?
-            } else {
-                chain.take(entry.seq_kind, entry.value, now)?
-            };
-            if !goes_on {
-                break;
-            }
-            self.cursor.next()?;
-        }
-        count_folded(chain);
-        self.value.clear();
-        chain.fold(sense.operator().map(|operator| &**operator), &self.key, &mut self.value)
     }
 }
 

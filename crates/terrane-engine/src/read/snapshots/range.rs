@@ -72,6 +72,18 @@ impl PinnedRange {
         PinnedRange { rows, table: table.clone(), is_over: false, hold: Hold::first(snapshot) }
     }
 
+    /// Sets whether the next rows have empty values: then separated ones are left where they are.
+    pub fn leave_values(&mut self, leaves_values: bool) {
+        match &mut self.rows {
+            Rows::Own(rows) => rows.leave_values(leaves_values),
+            Rows::Expiring(expiring) => {
+                if let Some(rows) = &mut *expiring.0.lock() {
+                    rows.leave_values(leaves_values);
+                }
+            }
+        }
+    }
+
     #[inline]
     fn step(&mut self, step: impl FnOnce(&mut RangeIter) -> Option<Result<Row>>) -> Option<Result<Row>> {
         match &mut self.rows {

@@ -96,6 +96,11 @@ impl IndexedBatch {
         Ok(chain.fold(operator, key, &mut value)?.then_some(value))
     }
 
+    /// Whether the changes of a key say nothing without what is below them.
+    pub(crate) fn change_reaches_down(&self, table: &Table, (key, history): (&[u8], &History)) -> bool {
+        self.index_of(table).is_none_or(|index| self.reach_down(&index.steps_of(key, history)))
+    }
+
     /// [`IndexedBatch::resolve`] of a key that [`IndexedBatch::changes`] gave.
     pub(crate) fn resolve_change(
         &self,

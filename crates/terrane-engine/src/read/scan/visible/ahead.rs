@@ -7,6 +7,37 @@ use super::{Place, Scan, no_value_tables};
 use crate::read::scan::steps::is_same;
 
 impl<C: Cursor> Scan<C> {
+    /// The scan is at a row whose value is where the pointer at the cursor leads.
+    #[inline]
+    pub(super) fn meet_pointer(&mut self) -> Result<()> {
+        if self.leaves_values {
+            self.place = Place::Pointed;
+            return Ok(());
+        }
+        self.follow_here()
+    }
+
+    /// Goes to the value of the row at the position, if it was left where it is. Without look ahead: the scan
+    /// does not know that other values are asked for.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    pub fn fetch(&mut self) -> Result<()> {
+        match self.place {
+            Place::Pointed => self.follow_here(),
+            Place::BackwardPointed(pointer) => {
+                self.place = Place::Nowhere;
+                self.follow_backward(pointer)
+            }
+            _ => Ok(()),
+        }?;
+        debug_assert!(
+            self.key().is_none() || self.entry().is_some(),
+            "a row whose value was fetched has one"
+        );
+        Ok(())
+    }
+
     /// Goes to the value that the pointer at the cursor leads to.
     #[inline(never)]
     pub(super) fn follow_here(&mut self) -> Result<()> {
@@ -14,7 +45,8 @@ impl<C: Cursor> Scan<C> {
         let Some(entry) = self.cursor.entry() else { return Ok(()) };
         let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
         let seq = entry.seq_kind.seq();
-        if !separated.place((entry.key, seq), &entry.value[self.prefix..], false, false)? {
+        let may_wait = self.leaves_values;
+        if !separated.place((entry.key, seq), &entry.value[self.prefix..], false, may_wait)? {
             self.key.clear();
             self.key.extend_from_slice(entry.key);
             self.look_ahead();
@@ -41,7 +73,7 @@ impl<C: Cursor> Scan<C> {
         debug_assert!(self.place == Place::Nowhere, "there is no row before its value is known");
         let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
         let seq = pointer.seq();
-        if !separated.place((&self.key, seq), &self.value, true, false)? {
+        if !separated.place((&self.key, seq), &self.value, true, self.leaves_values)? {
             self.look_back(pointer);
             self.cursor.seek_before(&self.key)?;
             let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;

@@ -26,6 +26,10 @@ impl<C: Cursor> Scan<C> {
             let mut pointer = None;
             if self.take_best_version(&mut pointer)? {
                 if let Some(pointer) = pointer {
+                    if self.leaves_values {
+                        self.place = Place::BackwardPointed(pointer);
+                        return Ok(());
+                    }
                     return self.follow_backward(pointer);
                 }
                 self.place = Place::Backward;
