@@ -4,7 +4,7 @@
 //! one persist step later makes all numbers durable that have waited for it. So one thread has many commits
 //! in flight, and they share a persist step as commits of many threads do.
 //!
-//! # Who persists
+//! # Which thread persists
 //! Any thread that takes the role of the persister (`is_persisting`): a thread that waits for a ticket, or
 //! the thread that runs [`Tickets::run`], for tickets that only a waker or a callback waits for. One thread
 //! at a time has the role.

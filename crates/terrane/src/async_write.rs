@@ -38,7 +38,9 @@ impl Db {
     /// `Io` if the thread of tickets cannot be started.
     pub fn write_async(&self, batch: &Batch, durability: Durability) -> Result<Ticket> {
         batch.check(self.engine())?;
-        self.engine().write_async(&batch.records, durability.is_synced())
+        let ticket = self.engine().write_async(&batch.records, durability.is_synced())?;
+        debug_assert!(durability.is_synced() || ticket.is_done(), "a buffered write has nothing to wait for");
+        Ok(ticket)
     }
 
     /// As [`Db::write_async`], but never held back.
