@@ -168,6 +168,7 @@ impl Engine {
         self.background.scheduler.close();
         self.stop_sharing();
         self.events.close(self.instance);
+        self.async_writes.close(self.instance);
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
         if terrane_base::assertion::VERIFY || cfg!(debug_assertions) {
             self.shared.recount(|| self.finds_all_levels());

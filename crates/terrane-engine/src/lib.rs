@@ -87,6 +87,7 @@ pub use terrane_compaction::CancelCause;
 pub use terrane_format::metrics_page::{
     MetricsPage, PageHistogram, PageJob, PageLevel, PageMetric, PageReader, PageTable,
 };
+pub use terrane_journal::Ticket;
 pub use terrane_table::{ExternalFile, ExternalSummary, ExternalWriter, WriterSettings};
 pub use txn::{Concurrency, Isolation, LockMark, ScanId, Transaction, TransactionOptions};
 pub use write::WritePath;

@@ -93,6 +93,7 @@ impl<M: Medium> RingJournal<M> {
         while self.ring.try_lead() {
             // SAFETY: this thread leads.
             let log = unsafe { &mut *self.log.get() };
+            log.note_durable(SeqNo(self.durable.load(Ordering::Relaxed)));
             self.gather(log);
             let tickets = self.ring.collect(self.group_bytes_max);
             let formed = log.form(&self.ring, &tickets, own, &self.medium, &self.poison);

@@ -12,6 +12,7 @@
 //! * [`rewrite()`]: rewrites the journal with other records, for a replay filter.
 //! * [`replay()`]: reads the records back from the segments, checked; [`SegmentReader`] reads one segment,
 //!   also while it is written.
+//! * [`Tickets`]: commits that are made durable after their call has returned, many by one persist step.
 //! * [`conformance`]: the checks that every [`Journal`] must pass.
 
 pub mod conformance;
@@ -29,6 +30,7 @@ mod poison;
 mod reader;
 mod replay;
 mod ring;
+mod tickets;
 
 use std::sync::Arc;
 
@@ -47,6 +49,7 @@ pub use replay::{
     BatchFilter, Cut, FoundBatch, ListedSegment, NewNames, RecordSink, ReplaySettings, Replayed, Rewritten,
     SegmentBytes, SegmentSeal, discard, pending_name, pending_number, replay, rewrite, segment_in_file,
 };
+pub use tickets::{PersistThrough, Ticket, Tickets};
 
 /// The location of a committed batch: `len` bytes from `offset`, the unchanged [`Batch::bytes`].
 #[derive(Clone, Copy, Debug)]

@@ -113,6 +113,13 @@ impl Log {
         self.durable
     }
 
+    /// A thread that does not lead made everything up to `seq` durable: the next mark says so.
+    #[inline]
+    pub(crate) fn note_durable(&mut self, seq: SeqNo) {
+        debug_assert!(seq < self.next_seq, "only what has a number is durable");
+        self.durable = self.durable.max(seq);
+    }
+
     /// Number of tickets that the next persist step may expect.
     pub(crate) fn expected(&self) -> u64 {
         self.expected

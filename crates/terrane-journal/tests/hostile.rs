@@ -183,7 +183,24 @@ fn every_bit_flip_in_a_closed_journal_is_found() {
 #[test]
 fn the_mark_tells_corruption_from_a_torn_tail() {
     // Number 11 carries the mark "durable up to 10".
-    let written = write(20, 40, |number| number == 10);
+    check_mark(&write(20, 40, |number| number == 10));
+}
+
+/// A thread that does not lead makes durable what it wrote: the next group says so as well.
+#[test]
+fn the_mark_tells_what_a_thread_beside_the_leader_made_durable() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let manifest = Arc::new(Manifest::default());
+    let (journal, _) = open(&disk, &manifest, &settings(SEGMENT_BYTES)).unwrap();
+    let mut rows = commit_rows(&journal, 1..11, 40, |_| false);
+    journal.sync_through(journal.visible()).unwrap();
+    rows.extend(commit_rows(&journal, 11..21, 40, |_| false));
+    drop(journal);
+    check_mark(&Written { disk, manifest, rows });
+}
+
+/// Damages each byte of 20 records, of which 10 were durable when the eleventh was written.
+fn check_mark(written: &Written) {
     let file = written.file(1);
     let end = written.replay().unwrap().0.segments[0].end;
     for offset in 64..end {

@@ -7,6 +7,8 @@
 
 #[path = "shuttle/files.rs"]
 mod files;
+#[path = "shuttle/tickets.rs"]
+mod tickets;
 
 use std::sync::Arc;
 

@@ -108,6 +108,7 @@ mod snapshot;
 mod cursor;
 mod iter;
 
+mod async_write;
 mod backup;
 mod bulk;
 mod changes;
@@ -179,7 +180,7 @@ pub use terrane_engine::{
     PageReader, PageTable, PageWriterState, Progress, RangeEstimate, ReaderKind, RepairReport,
     ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable, Sample, SegmentEntry, Shape,
     SharedMetrics, StallBegan, StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics,
-    TableStats, TransactionOptions, Values, ValuesShape, WorkFailed, metrics,
+    TableStats, Ticket, TransactionOptions, Values, ValuesShape, WorkFailed, metrics,
 };
 pub use transaction::{BareTransaction, BatchIter, IndexedBatch, LockMark, Transaction, TransactionIter};
 pub use value::Value;

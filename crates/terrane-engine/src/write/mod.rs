@@ -1,11 +1,13 @@
 //! The write path: a batch is admitted, committed, indexed, and accounted for.
 //!
 //! `commit.rs` has the steps, `point.rs` makes a batch of one record, `index.rs` hands committed records to
-//! memtables. How fast writers may go is in `throttle/`, the gate of transactions in `locks/`.
+//! memtables, `tickets.rs` has the writes that do not wait for their sync. How fast writers may go is in
+//! `throttle/`, the gate of transactions in `locks/`.
 
 pub(crate) mod commit;
 pub(crate) mod index;
 mod point;
+pub(crate) mod tickets;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -21,6 +23,8 @@ pub struct WritePath {
     pub(crate) maintenance: Maintenance,
     /// Transactions that live.
     pub(crate) txn: Transactions,
+    /// Tickets in flight.
+    pub(crate) async_writes: tickets::AsyncWrites,
 }
 
 /// Keeps an open database in memory and gives its write path: for a load, which cannot name the engine.

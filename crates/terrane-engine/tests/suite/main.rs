@@ -5,6 +5,7 @@
 mod adapt;
 mod announced;
 mod asked;
+mod async_writes;
 mod backup;
 mod checkpoint;
 mod concurrent;

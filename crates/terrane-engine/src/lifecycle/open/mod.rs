@@ -56,6 +56,7 @@ use crate::table::settings::{TableSettings, check_default, check_kind_of_order, 
 use crate::table::sums::TableSums;
 use crate::throttle::Throttle;
 use crate::write::WritePath;
+use crate::write::tickets::AsyncWrites;
 
 pub(crate) use entries::Way;
 use pool::Attached;
@@ -150,8 +151,10 @@ impl Engine {
             env,
         };
         let background = Background::new(&shared.env, &shared.flows, &extents, state.next.run);
+        let async_writes = AsyncWrites::new(&shared.journal, &shared.env);
         let maintenance = Maintenance { throttle: Throttle::default(), background, memory, shared };
-        Ok(Arc::new(Engine { write_path: WritePath { maintenance, txn }, lock: Mutex::new(lock) }))
+        let write_path = WritePath { maintenance, txn, async_writes };
+        Ok(Arc::new(Engine { write_path, lock: Mutex::new(lock) }))
     }
 
     /// Ends the opening that began at `start`.

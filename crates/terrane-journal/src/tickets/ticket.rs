@@ -1,0 +1,147 @@
+//! A ticket: one commit whose durability is still to come, and the ways to wait for it.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use terrane_base::sync::Mutex;
+use terrane_base::{Result, SeqNo};
+
+use super::Tickets;
+
+/// Called with the outcome of a ticket.
+pub(super) type Callback = Box<dyn FnOnce(Result<SeqNo>) + Send>;
+
+/// What a ticket and the persister share.
+pub(super) struct Cell {
+    pub(super) seq: SeqNo,
+    progress: Mutex<Progress>,
+}
+
+enum Progress {
+    Waiting { waker: Option<Waker>, callbacks: Vec<Callback> },
+    Done(Result<SeqNo>),
+}
+
+impl Cell {
+    pub(super) fn new(seq: SeqNo) -> Self {
+        Cell { seq, progress: Mutex::new(Progress::Waiting { waker: None, callbacks: Vec::new() }) }
+    }
+
+    /// Sets the outcome; gives what is to be woken and called.
+    pub(super) fn complete(&self, outcome: Result<SeqNo>) -> (Option<Waker>, Vec<Callback>) {
+        debug_assert!(outcome.as_ref().map_or(true, |seq| *seq == self.seq), "the outcome of another ticket");
+        let before = std::mem::replace(&mut *self.progress.lock(), Progress::Done(outcome));
+        assert!(matches!(before, Progress::Waiting { .. }), "ticket {} is completed twice", self.seq);
+        match before {
+            Progress::Waiting { waker, callbacks } => (waker, callbacks),
+            Progress::Done(_) => (None, Vec::new()),
+        }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.outcome().is_some()
+    }
+
+    fn outcome(&self) -> Option<Result<SeqNo>> {
+        match &*self.progress.lock() {
+            Progress::Waiting { .. } => None,
+            Progress::Done(outcome) => Some(outcome.clone()),
+        }
+    }
+}
+
+/// A commit that is ordered and visible, and whose outcome says when it is durable. It is a [`Future`] that
+/// needs no runtime. What is dropped is the ticket, not the commit.
+#[must_use = "a commit is durable only once its ticket says so"]
+pub struct Ticket {
+    cell: Arc<Cell>,
+    /// Gone when the database is closed; every ticket is done by then.
+    tickets: Weak<Tickets>,
+}
+
+impl Ticket {
+    pub(super) fn new(cell: Arc<Cell>, tickets: Weak<Tickets>) -> Ticket {
+        Ticket { cell, tickets }
+    }
+
+    /// A ticket that is done.
+    pub fn done(seq: SeqNo) -> Ticket {
+        let cell = Cell { seq, progress: Mutex::new(Progress::Done(Ok(seq))) };
+        Ticket { cell: Arc::new(cell), tickets: Weak::new() }
+    }
+
+    /// The position of the commit in the order of commits. It is known at once.
+    #[must_use]
+    pub fn seq(&self) -> SeqNo {
+        self.cell.seq
+    }
+
+    /// Returns true if the outcome is known.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.cell.is_done()
+    }
+
+    /// Waits for the outcome, and for that makes durable whatever waits, if no other thread does.
+    ///
+    /// # Errors
+    /// `Io` if the device failed, `Poisoned` after an earlier failure: the commit may or may not be there
+    /// when the database is opened again.
+    pub fn wait(&self) -> Result<SeqNo> {
+        if let Some(tickets) = self.tickets.upgrade() {
+            tickets.wait(&self.cell);
+            debug_assert!(self.is_done(), "the wait ends with the outcome");
+        }
+        self.cell.outcome().expect("every ticket is done before its database is gone")
+    }
+
+    /// Waits for the outcome for about `patience` at most; `None` if it is not known by then.
+    pub fn wait_for(&self, patience: Duration) -> Option<Result<SeqNo>> {
+        if !self.is_done()
+            && let Some(tickets) = self.tickets.upgrade()
+        {
+            tickets.wait_for(&self.cell, patience);
+        }
+        self.cell.outcome()
+    }
+
+    /// Calls `callback` with the outcome: at once, on this thread, if it is known, otherwise later on a
+    /// thread of the database, one callback after the other. On that thread it may read, but a call that
+    /// changes the database or waits for its background is refused with `Invalid`: hand the work to a thread
+    /// of your own. A slow callback delays only other callbacks; a panic of one loses only that call.
+    pub fn on_done(&self, callback: impl FnOnce(Result<SeqNo>) + Send + 'static) {
+        let outcome = match &mut *self.cell.progress.lock() {
+            Progress::Waiting { callbacks, .. } => return callbacks.push(Box::new(callback)),
+            Progress::Done(outcome) => outcome.clone(),
+        };
+        // As on the other thread, a panic ends here.
+        let _ = catch_unwind(AssertUnwindSafe(|| callback(outcome)));
+    }
+}
+
+impl Future for Ticket {
+    type Output = Result<SeqNo>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<SeqNo>> {
+        match &mut *self.cell.progress.lock() {
+            Progress::Done(outcome) => Poll::Ready(outcome.clone()),
+            Progress::Waiting { waker, .. } => {
+                match waker {
+                    Some(waker) => waker.clone_from(context.waker()),
+                    None => *waker = Some(context.waker().clone()),
+                }
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ticket").field("seq", &self.seq()).field("is_done", &self.is_done()).finish()
+    }
+}
