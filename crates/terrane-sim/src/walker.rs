@@ -3,6 +3,9 @@
 
 use terrane::{Cursor, KeyCursor, Result};
 
+/// A key, and its value if that was looked at.
+pub(crate) type Shown = (Vec<u8>, Option<Vec<u8>>);
+
 /// A cursor of either kind.
 pub(crate) enum Walker {
     /// Shows rows.
@@ -55,7 +58,7 @@ impl Walker {
     }
 
     /// The key at the position, and the value if it is looked at.
-    pub(crate) fn shown(&mut self) -> Result<Option<(Vec<u8>, Option<Vec<u8>>)>> {
+    pub(crate) fn shown(&mut self) -> Result<Option<Shown>> {
         match self {
             Walker::Rows(cursor) => Ok(cursor.row().map(|(key, value)| (key.to_vec(), Some(value.to_vec())))),
             Walker::Keys { cursor, steps } => {
