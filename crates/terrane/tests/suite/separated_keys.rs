@@ -83,7 +83,7 @@ fn what_asks_for_keys_goes_to_no_value() {
     without_values(|| cursor.seek_last().unwrap());
     assert_eq!(without_values(|| walk(&mut cursor, true)), backward);
     // The same reads, with values, do go to them: the counter tells.
-    let (rows, read) = counted(|| table.iter().map(|row| row.unwrap()).count());
+    let (rows, read) = counted(|| table.iter().fold(0, |count, row| count + usize::from(row.is_ok())));
     assert_eq!((rows, read.values_followed), (keys.len(), keys.len() as u64));
 }
 
