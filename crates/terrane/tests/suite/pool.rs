@@ -35,8 +35,8 @@ fn assert_has(db: &Db, count: u32) {
     assert_eq!(db.default_table().iter().count(), count as usize);
 }
 
-/// A copy of the database and its pool, as a process that dies now leaves them. The manifest is copied first: a
-/// thread may prepare a segment meanwhile, and its file exists before the manifest names it.
+/// A copy of the database and its pool, as a process that dies now leaves them. The manifest is copied first:
+/// a thread may prepare a segment meanwhile, and its file exists before the manifest names it.
 fn dead(dir: &Path) -> (PathBuf, PathBuf) {
     let (data, pool) = (dir.join("dead"), dir.join("dead-pool"));
     copy_dir(&dir.join("data"), &data);
