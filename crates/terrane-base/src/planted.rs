@@ -209,6 +209,10 @@ bugs! {
     PayForNothing: "writes that do not wait", "a write that is refused for memory is charged all the same", "terrane-engine terrane_engine a_write_refused_for_memory";
     BelieveForgotten: "ingest: readers of changes", "a mark in a segment that was given up counts as extents that came in", "terrane-engine suite announced::void_marks_of";
     WriteThoughHeldBack: "writes that do not wait", "a write whose deadline has passed is admitted", "terrane-engine suite deadlines::a_write_that_would_wait_for_memory_is_refused_and_not_written";
+    DoneBeforeSync: "invariant 1", "the ticket of an asynchronous write is done before the sync", "terrane-engine suite async_writes::what_survives_a_loss_of_power";
+    HideFailedSync: "asynchronous writes: a failed sync reaches each ticket", "tickets get no error of the sync that failed for them", "terrane-journal tickets a_failed_persist_step";
+    LeaveTicketsAtClose: "asynchronous writes: close completes tickets", "a close does not wait for the tickets in flight", "terrane-journal tickets a_close_completes_every_ticket";
+    KeepFirstWaker: "asynchronous writes: no lost wake-up", "a ticket that is polled again wakes the waker of its first poll", "terrane-journal tickets a_polled_ticket_wakes";
     ReadThroughExpired: "live readers: an expired one is refused", "reads through a snapshot go on though what it pinned was given up", "terrane suite readers::a_reader_that_is_too_old";
     SlowAllTables: "pacing: the throttle is per table", "writers of a table are slowed for the debt of another table", "terrane-engine suite pacing::the_throttle_is_per_table";
     KeepPaceOfFlush: "pacing: a flush that has ended", "writers keep to the pace of a flush that has ended", "terrane-engine suite pacing::a_flush_that_has_ended";

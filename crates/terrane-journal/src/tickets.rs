@@ -128,7 +128,7 @@ impl Tickets {
 
     /// A ticket for `seq`. Requires: `seq` is visible.
     pub fn issue(self: &Arc<Self>, seq: SeqNo) -> Ticket {
-        if seq <= self.journal.durable() {
+        if seq <= self.journal.durable() || terrane_base::planted!(DoneBeforeSync) {
             return Ticket::done(seq);
         }
         let cell = Arc::new(Cell::new(seq));
@@ -161,7 +161,8 @@ impl Tickets {
     pub fn close(&self) {
         loop {
             let mut state = self.state.lock();
-            if state.waiting.is_empty() && !state.is_persisting {
+            let is_served = state.waiting.is_empty() && !state.is_persisting;
+            if is_served || terrane_base::planted!(LeaveTicketsAtClose) {
                 state.is_closed = true;
                 drop(state);
                 self.work.notify_all();
@@ -241,7 +242,8 @@ impl Tickets {
             outcome.is_err() || self.journal.durable() >= target,
             "a step that succeeded made {target} durable"
         );
-        let durable = if outcome.is_ok() { target } else { self.journal.durable() };
+        let is_durable = outcome.is_ok() || terrane_base::planted!(HideFailedSync);
+        let durable = if is_durable { target } else { self.journal.durable() };
         let finished = self.take_finished(outcome.is_ok().then_some(target));
         let (mut wakers, mut callbacks) = (Vec::new(), Vec::new());
         for cell in &finished {

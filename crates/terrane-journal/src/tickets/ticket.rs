@@ -131,6 +131,7 @@ impl Future for Ticket {
             Progress::Done(outcome) => Poll::Ready(outcome.clone()),
             Progress::Waiting { waker, .. } => {
                 match waker {
+                    Some(_) if terrane_base::planted!(KeepFirstWaker) => {}
                     Some(waker) => waker.clone_from(context.waker()),
                     None => *waker = Some(context.waker().clone()),
                 }
