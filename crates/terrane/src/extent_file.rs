@@ -146,7 +146,8 @@ impl ExtentFileWriter {
         self.inner.put(&encoded(self.order.as_deref(), key)?, value, Moment::NEVER)
     }
 
-    /// As [`ExtentFileWriter::put`], with an expiry time in milliseconds since the beginning of 1970.
+    /// As [`ExtentFileWriter::put`], until a moment, counted from the beginning of 1970; see
+    /// [`Table::put_until`](crate::Table::put_until).
     ///
     /// ```
     /// # let dir = tempfile::tempdir().expect("temporary directory");

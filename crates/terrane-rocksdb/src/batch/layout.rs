@@ -124,8 +124,8 @@ impl Layout {
         self.set_count(count);
     }
 
-    /// Adds a record of a family.
-    #[inline]
+    /// Adds a record of a family. Into the exported function, which knows what record it is.
+    #[inline(always)]
     pub(crate) fn push(&mut self, family: u32, change: Change<'_>) {
         // Numbers of one byte, as nearly always: a look at the room for all that stands before the key.
         if let Change::Put(key, value) = change
@@ -295,7 +295,7 @@ pub(crate) type Put<'b> = (u32, &'b [u8], &'b [u8]);
 
 /// The put at the beginning of `bytes`, and what is behind it; none if there is something else, or nothing
 /// whole.
-#[inline]
+#[inline(always)]
 fn take_put(bytes: &[u8]) -> Option<(Put<'_>, &[u8])> {
     let (tag, mut rest) = bytes.split_first()?;
     let family = match *tag {

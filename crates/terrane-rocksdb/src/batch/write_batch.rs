@@ -74,13 +74,13 @@ impl WriteBatch {
     }
 
     /// Adds a change of a column family, unless there is no room for it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&mut self, family: u32, change: Change<'_>) {
         self.try_add(family, change);
     }
 
     /// Adds a change of a column family; whether there was room for it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn try_add(&mut self, family: u32, change: Change<'_>) -> bool {
         if self.bytes_max > 0 {
             return self.try_add_within(family, change);
@@ -90,6 +90,7 @@ impl WriteBatch {
     }
 
     /// [`WriteBatch::try_add`] where the batch has a limit.
+    #[inline(never)]
     fn try_add_within(&mut self, family: u32, change: Change<'_>) -> bool {
         let before = (self.layout.bytes().len(), self.layout.count());
         self.layout.push(family, change);
@@ -102,6 +103,7 @@ impl WriteBatch {
 
     /// Adds a change whose key is without a timestamp; it gets a place for one of so many bytes, and must get
     /// one before the batch is written.
+    #[inline(never)]
     pub(crate) fn add_awaiting(&mut self, family: u32, size: usize, change: Change<'_>) {
         let later = |key: &[u8]| [key, &vec![0; size]].concat();
         match change {

@@ -6,7 +6,7 @@ use crate::batch_api::indexed::IndexedHandle;
 use crate::db::cf_variants::Target;
 
 /// Adds a change of a column family; does nothing without a batch or a handle.
-#[inline]
+#[inline(always)]
 fn add(batch: Option<&mut WriteBatch>, target: Target<'_>, change: Change<'_>) {
     let Some(batch) = batch else { return };
     match target {

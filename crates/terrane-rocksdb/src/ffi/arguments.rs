@@ -41,10 +41,10 @@ use crate::ffi::types::{Absent, lasting_text};
 /// `data` is null, or `len` bytes from there are readable and do not change while `'a` lasts.
 #[inline]
 pub(crate) unsafe fn bytes<'a>(data: *const u8, len: usize) -> &'a [u8] {
-    if data.is_null() || len == 0 {
+    if data.is_null() {
         return &[];
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: as the caller promises; of no bytes any pointer but null is one.
     unsafe { std::slice::from_raw_parts(data, len) }
 }
 

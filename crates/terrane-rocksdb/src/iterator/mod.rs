@@ -241,8 +241,9 @@ impl Iter {
     fn refresh(&mut self) {
         self.failure = None;
         self.shown = Shown::nothing();
+        // Without a position: there is no row to show.
         self.source.refresh();
-        self.show();
+        debug_assert!(self.row().is_none(), "a refreshed iterator is at no row until it is placed");
     }
 
     /// The key at the position, where it stays as long as the options say.

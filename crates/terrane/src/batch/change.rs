@@ -5,6 +5,7 @@ use std::time::Duration;
 use terrane_base::{Error, Moment, Result};
 use terrane_engine::{Change, ChangeKind};
 
+use crate::table::moment_at;
 use crate::{Batch, Table};
 
 impl Batch {
@@ -188,12 +189,7 @@ impl Batch {
         value: impl AsRef<[u8]>,
         ttl: Duration,
     ) -> Result<()> {
-        self.put_with_ttl_bytes(table, key.as_ref(), value.as_ref(), ttl)
-    }
-
-    fn put_with_ttl_bytes(&mut self, table: &Table, key: &[u8], value: &[u8], ttl: Duration) -> Result<()> {
-        let until = table.moment_in(ttl)?;
-        table.encoding(key, |key| self.change(table, |records, id| records.put_until(id, key, value, until)))
+        self.put_until_moment(table, key.as_ref(), value.as_ref(), table.moment_in(ttl)?)
     }
 
     /// Sets `key` to `value` in `table` until a moment, counted from the beginning of 1970; see
@@ -217,11 +213,17 @@ impl Batch {
         value: impl AsRef<[u8]>,
         until: Duration,
     ) -> Result<()> {
-        self.put_until_bytes(table, key.as_ref(), value.as_ref(), until)
+        self.put_until_moment(table, key.as_ref(), value.as_ref(), moment_at(until))
     }
 
-    fn put_until_bytes(&mut self, table: &Table, key: &[u8], value: &[u8], until: Duration) -> Result<()> {
-        let until = crate::table::moment_at(until);
+    /// What [`Batch::put_with_ttl`] and [`Batch::put_until`] do.
+    pub(crate) fn put_until_moment(
+        &mut self,
+        table: &Table,
+        key: &[u8],
+        value: &[u8],
+        until: Moment,
+    ) -> Result<()> {
         table.encoding(key, |key| self.change(table, |records, id| records.put_until(id, key, value, until)))
     }
 

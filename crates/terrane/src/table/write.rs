@@ -159,6 +159,11 @@ impl Table {
     /// The time of the read decides, and what a compaction has dropped stays gone: setting the clock back
     /// makes visible only what still exists.
     ///
+    /// A put with its own expiry has two forms, by a duration from now on and by a moment
+    /// ([`Table::put_until`]). [`Batch`], [`IndexedBatch`](crate::IndexedBatch) and
+    /// [`Transaction`](crate::Transaction) have both: there the duration begins with the call, not with the
+    /// commit. [`ExtentFileWriter`](crate::ExtentFileWriter) has the second one: a file has no clock.
+    ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
     /// # let db = terrane::Db::open_in_memory()?;
@@ -175,7 +180,8 @@ impl Table {
         self.put_until_moment(key.as_ref(), value.as_ref(), self.moment_in(ttl)?)
     }
 
-    /// As [`Table::put_with_ttl`], with an expiry time in milliseconds since the beginning of 1970.
+    /// As [`Table::put_with_ttl`], until a moment, counted from the beginning of 1970; of a fraction of a
+    /// millisecond nothing counts. A moment that has passed is one: the key is as if deleted at once.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use terrane_base::Result;
+use terrane_base::{Moment, Result};
 
 use crate::Table;
+use crate::table::moment_at;
 use crate::transaction::Transaction;
 
 impl Transaction {
@@ -75,12 +76,9 @@ impl Transaction {
         value: impl AsRef<[u8]>,
         ttl: Duration,
     ) -> Result<()> {
-        self.put_with_ttl_bytes(table, key.as_ref(), value.as_ref(), ttl)
-    }
-
-    fn put_with_ttl_bytes(&mut self, table: &Table, key: &[u8], value: &[u8], ttl: Duration) -> Result<()> {
-        self.before_write(table, key, value.len())?;
-        self.batch.put_with_ttl(table, key, value, ttl)
+        // Before the key is locked: a put that is refused leaves no lock.
+        let until = table.moment_in(ttl)?;
+        self.put_until_moment(table, key.as_ref(), value.as_ref(), until)
     }
 
     /// Sets `key` to `value` in `table` until a moment, counted from the beginning of 1970; see
@@ -103,12 +101,12 @@ impl Transaction {
         value: impl AsRef<[u8]>,
         until: Duration,
     ) -> Result<()> {
-        self.put_until_bytes(table, key.as_ref(), value.as_ref(), until)
+        self.put_until_moment(table, key.as_ref(), value.as_ref(), moment_at(until))
     }
 
-    fn put_until_bytes(&mut self, table: &Table, key: &[u8], value: &[u8], until: Duration) -> Result<()> {
+    fn put_until_moment(&mut self, table: &Table, key: &[u8], value: &[u8], until: Moment) -> Result<()> {
         self.before_write(table, key, value.len())?;
-        self.batch.put_until(table, key, value, until)
+        self.batch.put_until_moment(table, key, value, until)
     }
 
     /// Has the merge operator of `table` fold `operand` with what `key` has; see [`Table::merge`]. Nothing is

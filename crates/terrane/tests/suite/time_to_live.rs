@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use terrane::{Batch, Db, Durability, Env, Kind, Options, Table, TableOptions, counter};
+use terrane::{
+    Batch, Concurrency, Db, Durability, Env, IndexedBatch, Kind, Options, Table, TableOptions,
+    TransactionOptions, counter,
+};
 use terrane_base::env::Clock;
 
 /// A wall clock that stands until it is moved; the steady clock goes on.
@@ -86,6 +89,54 @@ fn entries(db: &Db) -> u64 {
 }
 
 const KEYS: [&[u8]; 4] = [b"a", b"b", b"c", b"d"];
+
+/// Every holder of changes has a put for so long and a put until a moment, which mean the same; the duration
+/// begins with the call, not with the commit.
+#[test]
+fn a_put_with_an_expiry_means_the_same_in_every_holder() {
+    let (ttl, until) = (Duration::from_secs(2), Duration::from_millis(1_800_000_002_000));
+    let world = World::new();
+    let db = world.open();
+    let table = db.default_table();
+    let (mut batch, mut indexed) = (Batch::new(), IndexedBatch::new());
+    let mut own = db.transaction(&TransactionOptions::default()).unwrap();
+    table.put_with_ttl("table, ttl", "v", ttl).unwrap();
+    table.put_until("table, until", "v", until).unwrap();
+    batch.put_with_ttl(table, "batch, ttl", "v", ttl).unwrap();
+    batch.put_until(table, "batch, until", "v", until).unwrap();
+    indexed.put_with_ttl(table, "indexed, ttl", "v", ttl).unwrap();
+    indexed.put_until(table, "indexed, until", "v", until).unwrap();
+    own.put_with_ttl(table, "transaction, ttl", "v", ttl).unwrap();
+    own.put_until(table, "transaction, until", "v", until).unwrap();
+    world.hand.move_on(1000);
+    db.write(&batch, Durability::Buffered).unwrap();
+    indexed.write(&db, Durability::Buffered).unwrap();
+    own.commit(Durability::Buffered).unwrap();
+    world.hand.move_on(999);
+    assert_eq!(table.iter().map(Result::unwrap).count(), 8, "a millisecond before the end");
+    world.hand.move_on(1);
+    assert_eq!(table.iter().map(Result::unwrap).count(), 0, "at the end");
+}
+
+/// A put that a transaction refuses for its time to live has locked nothing.
+#[test]
+fn a_refused_time_to_live_leaves_no_lock() {
+    let world = World::new();
+    let db = world.open();
+    let table = db.default_table();
+    let options = TransactionOptions {
+        concurrency: Concurrency::Pessimistic,
+        lock_timeout: Duration::ZERO,
+        ..TransactionOptions::default()
+    };
+    let mut own = db.transaction(&options).unwrap();
+    assert_eq!(own.put_with_ttl(table, "k", "v", Duration::ZERO).unwrap_err().kind(), Kind::Invalid);
+    let mut other = db.transaction(&options).unwrap();
+    other.put_with_ttl(table, "k", "v", Duration::from_secs(1)).unwrap();
+    other.commit(Durability::Buffered).unwrap();
+    own.rollback();
+    assert!(table.contains("k").unwrap());
+}
 
 #[test]
 fn expired_values_are_gone_for_every_read() {

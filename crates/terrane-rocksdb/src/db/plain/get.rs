@@ -46,13 +46,19 @@ impl SpareHandles {
         Some(handle)
     }
 
+    /// Keeps a handle, which is the next one to none.
     #[inline]
     fn push(&self, mut handle: Box<Pinned>) {
-        if self.count.get() < SPARE_HANDLES_MAX {
-            handle.next = self.first.take();
-            self.first.set(Some(handle));
-            self.count.set(self.count.get() + 1);
+        let count = self.count.get();
+        if count >= SPARE_HANDLES_MAX {
+            return Pinned::free(handle);
         }
+        let none = std::mem::replace(&mut handle.next, self.first.take());
+        debug_assert!(none.is_none(), "a handle that was given out has left the list");
+        // Known to be nothing: forgotten, so that no code frees it here, on the way of each read.
+        std::mem::forget(none);
+        self.first.set(Some(handle));
+        self.count.set(count + 1);
     }
 }
 
@@ -93,27 +99,50 @@ impl Pinned {
     /// A handle without a value: one that was given back, or a new one.
     #[inline]
     fn spare() -> Box<Pinned> {
-        SPARE_HANDLES.try_with(SpareHandles::pop).ok().flatten().unwrap_or_default()
+        SPARE_HANDLES.try_with(SpareHandles::pop).ok().flatten().unwrap_or_else(Pinned::fresh)
+    }
+
+    #[cold]
+    fn fresh() -> Box<Pinned> {
+        Box::default()
+    }
+
+    #[cold]
+    fn free(self: Box<Self>) {
+        drop(self);
     }
 
     /// Takes a handle back, with what memory it may keep for the next value.
     #[inline]
     fn give_back(mut self: Box<Self>) {
-        self.among = None;
-        if self.bytes.capacity() > KEPT_BYTES_MAX {
-            self.bytes = Vec::new();
+        if self.among.is_some() || self.bytes.capacity() > KEPT_BYTES_MAX {
+            self.give_back_memory();
         }
         self.bytes.clear();
         // A thread that is about to end keeps none.
         let _ = SPARE_HANDLES.try_with(|spare| spare.push(self));
     }
 
+    /// Frees what a spare handle does not keep.
+    #[cold]
+    fn give_back_memory(&mut self) {
+        self.among = None;
+        if self.bytes.capacity() > KEPT_BYTES_MAX {
+            self.bytes = Vec::new();
+        }
+    }
+
     #[inline]
     fn value(&self) -> &[u8] {
         match &self.among {
             None => &self.bytes,
-            Some((values, index)) => values.get(*index).unwrap_or_default(),
+            Some((values, index)) => Pinned::value_among(values, *index),
         }
+    }
+
+    #[cold]
+    fn value_among(values: &MultiGetValues, index: usize) -> &[u8] {
+        values.get(index).unwrap_or_default()
     }
 }
 
@@ -204,17 +233,21 @@ fn get(
     value.map(|value| value.map_or(std::ptr::null_mut(), |(value, _)| value))
 }
 
-#[inline]
+/// Into the function that is exported, of which it is all: a call less for each read.
+#[inline(always)]
 fn pinned(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -> Result<Option<Box<Pinned>>> {
     let mut handle = Pinned::spare();
     match read_to(family, options, key, &mut handle.bytes) {
         Ok(true) => Ok(Some(handle)),
-        Ok(false) => {
-            handle.give_back();
-            Ok(None)
-        }
-        Err(failure) => Err(failure),
+        other => without_value(handle, other),
     }
+}
+
+/// What there is to return where the handle got no value.
+#[inline(never)]
+fn without_value(handle: Box<Pinned>, found: Result<bool>) -> Result<Option<Box<Pinned>>> {
+    handle.give_back();
+    found.map(|_| None)
 }
 
 /// Reads into a buffer of the caller; whether the value fits. It has the length of the value in either case.

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use terrane_base::Result;
+use terrane_base::{Moment, Result};
 
 use super::IndexedBatch;
 use crate::Table;
+use crate::table::moment_at;
 
 impl IndexedBatch {
     /// Sets `key` to `value` in `table`.
@@ -49,11 +50,7 @@ impl IndexedBatch {
         value: impl AsRef<[u8]>,
         ttl: Duration,
     ) -> Result<()> {
-        self.put_with_ttl_bytes(table, key.as_ref(), value.as_ref(), ttl)
-    }
-
-    fn put_with_ttl_bytes(&mut self, table: &Table, key: &[u8], value: &[u8], ttl: Duration) -> Result<()> {
-        self.add(table, |batch| batch.put_with_ttl(table, key, value, ttl))
+        self.put_until_moment(table, key.as_ref(), value.as_ref(), table.moment_in(ttl)?)
     }
 
     /// As [`Batch::put_until`](crate::Batch::put_until).
@@ -76,11 +73,17 @@ impl IndexedBatch {
         value: impl AsRef<[u8]>,
         until: Duration,
     ) -> Result<()> {
-        self.put_until_bytes(table, key.as_ref(), value.as_ref(), until)
+        self.put_until_moment(table, key.as_ref(), value.as_ref(), moment_at(until))
     }
 
-    fn put_until_bytes(&mut self, table: &Table, key: &[u8], value: &[u8], until: Duration) -> Result<()> {
-        self.add(table, |batch| batch.put_until(table, key, value, until))
+    pub(crate) fn put_until_moment(
+        &mut self,
+        table: &Table,
+        key: &[u8],
+        value: &[u8],
+        until: Moment,
+    ) -> Result<()> {
+        self.add(table, |batch| batch.put_until_moment(table, key, value, until))
     }
 
     /// Has the merge operator of `table` fold `operand` with what `key` has; see [`Table::merge`].
