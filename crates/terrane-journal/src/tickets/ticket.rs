@@ -88,6 +88,21 @@ impl Ticket {
 
     /// Waits for the outcome, and for that makes durable whatever waits, if no other thread does.
     ///
+    /// ```
+    /// # use terrane_base::{Result, SeqNo};
+    /// # use terrane_journal::Ticket;
+    /// /// Replies to clients once their commits are durable: the first wait pays for all of them.
+    /// fn reply(tickets: Vec<Ticket>) -> Result<Option<SeqNo>> {
+    ///     let mut last = None;
+    ///     for ticket in tickets {
+    ///         last = Some(ticket.wait()?);
+    ///     }
+    ///     Ok(last)
+    /// }
+    /// # let tickets = vec![Ticket::done(SeqNo(6)), Ticket::done(SeqNo(7))];
+    /// # assert_eq!(reply(tickets).unwrap(), Some(SeqNo(7)));
+    /// ```
+    ///
     /// # Errors
     /// `Io` if the device failed, `Poisoned` after an earlier failure: the commit may or may not be there
     /// when the database is opened again.
@@ -100,6 +115,22 @@ impl Ticket {
     }
 
     /// Waits for the outcome for about `patience` at most; `None` if it is not known by then.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use terrane_base::{Result, SeqNo};
+    /// # use terrane_journal::Ticket;
+    /// fn log_slow_sync(ticket: &Ticket) -> Result<SeqNo> {
+    ///     match ticket.wait_for(Duration::from_millis(100)) {
+    ///         Some(outcome) => outcome,
+    ///         None => {
+    ///             eprintln!("commit {} is not durable after 100 ms", ticket.seq());
+    ///             ticket.wait()
+    ///         }
+    ///     }
+    /// }
+    /// # assert_eq!(log_slow_sync(&Ticket::done(SeqNo(7))).unwrap(), SeqNo(7));
+    /// ```
     pub fn wait_for(&self, patience: Duration) -> Option<Result<SeqNo>> {
         if !self.is_done()
             && let Some(tickets) = self.tickets.upgrade()
@@ -113,6 +144,22 @@ impl Ticket {
     /// thread of the database, one callback after the other. On that thread it may read, but a call that
     /// changes the database or waits for its background is refused with `Invalid`: hand the work to a thread
     /// of your own. A slow callback delays only other callbacks; a panic of one loses only that call.
+    ///
+    /// ```
+    /// # use std::sync::mpsc;
+    /// # use terrane_base::{Result, SeqNo};
+    /// # use terrane_journal::Ticket;
+    /// /// Sends the outcome to the thread that replies to the client.
+    /// fn forward(ticket: Ticket, client: u64, replies: mpsc::Sender<(u64, Result<SeqNo>)>) {
+    ///     ticket.on_done(move |outcome| {
+    ///         let _ = replies.send((client, outcome)); // refused if that thread has ended
+    ///     });
+    /// }
+    /// # let (sender, replies) = mpsc::channel();
+    /// # forward(Ticket::done(SeqNo(7)), 3, sender);
+    /// # let (client, outcome) = replies.recv().unwrap();
+    /// # assert_eq!((client, outcome.unwrap()), (3, SeqNo(7)));
+    /// ```
     pub fn on_done(&self, callback: impl FnOnce(Result<SeqNo>) + Send + 'static) {
         let outcome = match &mut *self.cell.progress.lock() {
             Progress::Waiting { callbacks, .. } => return callbacks.push(Box::new(callback)),

@@ -126,3 +126,37 @@ fn a_close_completes_tickets_beside_writers() {
         service.join().unwrap();
     });
 }
+
+fn issue_with_callback(tickets: &Arc<Tickets>, number: u64, called: &Arc<AtomicU64>) {
+    let called = called.clone();
+    tickets.issue(SeqNo(number)).on_done(move |outcome| {
+        called.fetch_add(outcome.unwrap().0, Ordering::SeqCst);
+    });
+}
+
+/// Two writers want the room that the callbacks of two tickets take. Without the wake-up of the callback that
+/// makes room it is a deadlock.
+#[test]
+fn a_callback_makes_room() {
+    explore(|| {
+        let (device, tickets, service) = served();
+        let called = Arc::new(AtomicU64::new(0));
+        for number in [1, 2] {
+            issue_with_callback(&tickets, number, &called);
+        }
+        let writers = [3, 4].map(|number| {
+            let (tickets, called) = (tickets.clone(), called.clone());
+            thread::spawn(move || {
+                tickets.wait_for_room();
+                issue_with_callback(&tickets, number, &called);
+            })
+        });
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        tickets.close();
+        service.join().unwrap();
+        assert_eq!(called.load(Ordering::SeqCst), 1 + 2 + 3 + 4, "each callback is called once");
+        assert_eq!(device.durable(), SeqNo(4));
+    });
+}
