@@ -10,11 +10,12 @@ use std::collections::BTreeSet;
 use super::Finding;
 use crate::tree::Tree;
 
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "README.md",
     "docs/comparison.md",
     "docs/compatibility.md",
     "docs/degradation.md",
+    "docs/findings.md",
     "docs/misuse.md",
     "docs/operations.md",
     "docs/pains.md",

@@ -6,8 +6,8 @@
 //!
 //! A read through a snapshot looks how old it is *after* it has read: the pin goes only when that is too old,
 //! and the clock does not go back, so a read from a read view that lacks a version because of that is
-//! refused. Scans read from a read view of their own, which has what their moment needs; they look before each
-//! step.
+//! refused. Scans read from a read view of their own, which has what their moment needs; they look before
+//! each step.
 //!
 //! Scans may be short and many. So slots lie in shards that threads do not share as a rule, are used again
 //! with all that they have allocated, and where readers may have any age the age of a scan counts from the
