@@ -1,8 +1,8 @@
 //! Everything that a read of one table looks at, as it is at one moment.
 //!
-//! A read view is immutable. Readers load it with one pointer under an epoch; whoever changes the table (a
-//! freeze, a merge, a flush step, a compaction) builds the next read view under
-//! [`crate::table::Table::edit`], a lock that is never held across I/O, and swaps the pointer.
+//! A read view is immutable. Readers load it with one pointer under an epoch. A freeze, a merge, a flush step
+//! or a compaction builds the next read view under [`crate::table::Table::edit`], a lock that is never held
+//! across I/O, and swaps the pointer.
 //!
 //! Invariant: the sources of a read view, read in the order of its fields, hold the versions of any key
 //! newest first. Memtables have disjoint ranges of sequence numbers because they are switched between commit
