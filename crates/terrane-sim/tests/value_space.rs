@@ -1,11 +1,16 @@
 //! The ceiling of space of separated values while writers go on: an engine in a world of steps, so that how
 //! far its background is behind follows from the seed alone.
+//!
+//! The courses run one after the other. A thread of the same process that has an epoch pinned keeps memory of
+//! every engine of the process from being freed: an engine that is short of memory writes more overflow runs,
+//! and runs hide values.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::path::Path;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use terrane_base::options::Options;
 use terrane_base::{Rng, TableId};
 use terrane_device::MemDisk;
@@ -41,6 +46,9 @@ fn options() -> Options {
     options
 }
 
+/// The course that runs holds it.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// What was highest in a run.
 #[derive(Debug, Default)]
 struct Highest {
@@ -66,6 +74,7 @@ struct Course {
 impl Course {
     /// Overwrites the data; the ceiling holds at each look.
     fn overwrite(&self) -> Highest {
+        let _turn = TURN.lock();
         let world = SteppedWorld::new(self.seed);
         world.begin_operation();
         let disk = Arc::new(MemDisk::new());
