@@ -89,6 +89,32 @@ fn a_database_that_is_closed_meanwhile_ends_the_command() {
 }
 
 #[test]
+fn a_writer_without_a_page_any_more_is_waited_for_until_it_has_closed() {
+    let shell = Shell::new();
+    let db = open(&shell);
+    wait_for(&shell, |_| true);
+    let page = std::fs::read(shell.path("db/METRICS")).unwrap();
+    db.close().unwrap();
+    // A writer that writes no page of its own: the one of before is old soon.
+    let off = Options { metrics_page_ms: 0, ..Options::default() };
+    let db = Db::open_with(shell.path("db"), &off).unwrap();
+    std::fs::write(shell.path("db/METRICS"), page).unwrap();
+    let mut child =
+        shell.command("top db --interval 0.1").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut said, &mut String::new()).unwrap();
+    std::fs::remove_file(shell.path("db/METRICS")).unwrap();
+    let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut error = String::new();
+    std::io::BufRead::read_line(&mut errors, &mut error).unwrap();
+    assert!(error.contains("waiting") && error.contains("shares no page"), "{error}");
+    db.close().unwrap();
+    std::io::copy(&mut said, &mut std::io::sink()).unwrap();
+    std::io::Read::read_to_string(&mut errors, &mut error).unwrap();
+    assert!(child.wait().unwrap().success() && error.contains("no process has"), "{error}");
+}
+
+#[test]
 fn a_signal_ends_the_command() {
     let shell = Shell::new();
     let db = open(&shell);
@@ -131,7 +157,7 @@ fn a_writer_without_pages_and_wrong_bytes_are_told() {
     let off = Options { metrics_page_ms: 0, ..Options::default() };
     let db = Db::open_with(shell.path("db"), &off).unwrap();
     let me = std::process::id().to_string();
-    shell.fails("top db --once", 1, &[&me, "metrics_page_ms"]);
+    shell.fails("top db --once", 5, &[&me, "metrics_page_ms"]);
     shell.file("db/METRICS", "terrpage and more");
     shell.fails("top db --once", 3, &["METRICS"]);
     assert!(shell.ok("dump db/METRICS").contains("broken"));

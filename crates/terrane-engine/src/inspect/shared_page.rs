@@ -49,8 +49,9 @@ pub struct SharedMetrics {
 /// The page of metrics that a process shares which has the database in `dir` of `disk` open for writing.
 ///
 /// # Errors
-/// `NotFound` if there is no database, no process has it open for writing, or that process shares no page;
-/// `Corrupt`, `Invalid` for bytes that are no page of a known version; `Io`.
+/// `NotFound` if there is no database, or no process has it open for writing; `Busy` if that process shares no
+/// page (yet, or any more: it closes the database); `Corrupt`, `Invalid` for bytes that are no page of a known
+/// version; `Io`.
 pub fn read_metrics_page(disk: &dyn Disk, dir: &Path, env: &Env) -> Result<SharedMetrics> {
     let mut attempt = 1;
     let page = loop {
@@ -90,23 +91,29 @@ fn writer_of(disk: &dyn Disk, dir: &Path) -> Option<Error> {
 #[cold]
 fn explain_absence(disk: &dyn Disk, dir: &Path) -> Error {
     let shown = dir.display();
-    let why = match disk.exists(&dir.join(CURRENT)) {
+    let (kind, why) = match disk.exists(&dir.join(CURRENT)) {
         Err(error) => return error,
-        Ok(false) => format!("there is no database in {shown}"),
+        Ok(false) => (Kind::NotFound, format!("there is no database in {shown}")),
         Ok(true) => match writer_of(disk, dir) {
-            None => format!(
-                "no process has {shown} open for writing: a page of metrics is there while one has; `terrane stats` \
-                 and `terrane shape` look into a database that is closed"
-            ),
-            Some(busy) => {
-                let holder = busy.message().trim_end_matches(": close it there first").to_owned();
+            None => (
+                Kind::NotFound,
                 format!(
-                    "{holder}, and shares no page of metrics in {shown}: its first page comes one metrics_page_ms after \
-                     the opening; or it was opened with metrics_page_ms=0 (set it to 1000), or by a version without \
-                     pages, or its pages cannot be written (metrics_page_errors counts that)"
-                )
-            }
+                    "no process has {shown} open for writing: a page of metrics is there while one has; `terrane \
+                     stats` and `terrane shape` look into a database that is closed"
+                ),
+            ),
+            Some(busy) => (Kind::Busy, no_page(busy.message(), dir)),
         },
     };
-    Error::new(Kind::NotFound, why)
+    Error::new(kind, why)
+}
+
+/// What is said of a writer without a page; `busy` names it.
+fn no_page(busy: &str, dir: &Path) -> String {
+    let (holder, shown) = (busy.trim_end_matches(": close it there first"), dir.display());
+    format!(
+        "{holder}, and shares no page of metrics in {shown}: its first page comes one metrics_page_ms after the opening, \
+         and a close removes the last one; or it was opened with metrics_page_ms=0 (set it to 1000), or by a version \
+         without pages, or its pages cannot be written (metrics_page_errors counts that)"
+    )
 }

@@ -4,7 +4,7 @@
 //! * `keys`: the terminal, which gives single keys while this runs.
 //!
 //! The first sample is shown once a second page is there, so that it has rates. A writer that is gone ends
-//! the command, and so does one that closes the database.
+//! the command, and so does one that has closed the database: while it closes it, it shares no page any more.
 
 mod json;
 mod keys;
@@ -37,7 +37,7 @@ pub(super) fn run(command: &Top, out: &mut dyn Write) -> Result<(), Failure> {
     let mut left = if command.once { 1 } else { command.count.unwrap_or(u64::MAX) };
     let mut is_first = true;
     while left > 0 {
-        let Some(after) = waiting.next_page(command, &before)? else { return Ok(()) };
+        let Some(after) = waiting.next_page(command, &before, is_first)? else { return Ok(()) };
         let after = match after {
             Ok(after) => after,
             Err(error) if error.kind() == Kind::NotFound && !is_first => {
@@ -87,12 +87,18 @@ type Page = terrane::Result<SharedMetrics>;
 
 impl Waiting {
     /// The page after `before`, an interval later, or the same again once it is old. `None` if a user or a
-    /// signal ends the command.
-    fn next_page(&mut self, command: &Top, before: &SharedMetrics) -> Result<Option<Page>, Failure> {
+    /// signal ends the command. A writer that has shown a page and shares none now closes the database.
+    fn next_page(
+        &mut self,
+        command: &Top,
+        before: &SharedMetrics,
+        is_first: bool,
+    ) -> Result<Option<Page>, Failure> {
         debug_assert!(command.interval >= Duration::from_millis(100), "the command line has been checked");
         let now = self.clock.now();
         // Of a writer that is gone nothing more comes.
         let due = if before.writer == PageWriterState::Gone { now } else { now + command.interval };
+        let mut is_told = false;
         loop {
             // Acquire: pairs with the store of the thread that waits for signals.
             let is_ended = self.stop.load(Ordering::Acquire)
@@ -107,8 +113,14 @@ impl Waiting {
                     sample::identity(&page.page) == sample::identity(&before.page)
                         && page.writer == PageWriterState::Writing
                 });
-                if !is_same {
-                    return Ok(Some(page));
+                match page {
+                    Err(error) if error.kind() == Kind::Busy && !is_first => {
+                        if !std::mem::replace(&mut is_told, true) {
+                            eprintln!("terrane: waiting: {}: {error}", text::path(&command.database));
+                        }
+                    }
+                    page if !is_same => return Ok(Some(page)),
+                    Ok(_) | Err(_) => {}
                 }
             }
             self.clock.sleep(TURN.min(due.saturating_sub(now).max(Duration::from_millis(10))));
