@@ -158,7 +158,7 @@ impl World {
 
     pub(crate) fn control() -> JobControl {
         let control = JobControl::new(Env::real().clock, None);
-        control.number_values_with(values::NUMBERS.clone());
+        control.number_values_with(values::NUMBERS.with(Arc::clone));
         control
     }
 

@@ -1,8 +1,8 @@
 //! What extents have: rows, and the values in the value tables of a world.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, LazyLock};
 
 use terrane_base::{Stored, ValuePointer, ValueTableId};
 use terrane_compaction::JobResult;
@@ -14,8 +14,11 @@ use terrane_table::{Extent, ExtentScanner, verify_extent};
 
 use super::{Row, World};
 
-/// Numbers of value tables, of all worlds together.
-pub(super) static NUMBERS: LazyLock<Arc<AtomicU64>> = LazyLock::new(|| Arc::new(AtomicU64::new(1)));
+thread_local! {
+    /// Numbers of value tables, of all worlds of one test. Not of the process: differences of numbers are
+    /// ages, by which jobs choose what they collect, so other tests would change what they write.
+    pub(super) static NUMBERS: Arc<AtomicU64> = Arc::new(AtomicU64::new(1));
+}
 
 impl World {
     /// The value tables of a result as changes; each is sound.
