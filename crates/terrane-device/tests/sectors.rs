@@ -5,10 +5,25 @@ use std::sync::Arc;
 
 use terrane_device::{Disk, File, FileRead, OpenMode, PosixDisk};
 
+/// Runs of which the least count is taken.
+const RUNS: usize = 10;
+
 /// Bytes that this thread has read from a device so far.
 fn device_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/io").ok()?;
     text.lines().find_map(|line| line.strip_prefix("read_bytes: "))?.parse().ok()
+}
+
+/// Least bytes that this thread read from a device in a run of `reads`. The system counts for a thread also
+/// the pages of the program that it loads, and what the file system reads of its own: never less than the
+/// reads, and more in a run that meets with it.
+fn least(reads: &dyn Fn()) -> Option<u64> {
+    let run = |_| {
+        let before = device_bytes()?;
+        reads();
+        Some(device_bytes()? - before)
+    };
+    (0..RUNS).map(run).min().flatten()
 }
 
 /// The unit that the file system states for direct reads.
@@ -32,35 +47,38 @@ fn a_read_transfers_its_sectors_only() {
     let Some(sector) = sector(&path).filter(|bytes| *bytes < 4096) else {
         return println!("not run: direct reads of this file system are whole pages");
     };
-    let Some(before) = device_bytes() else { return println!("not run: the system does not count") };
     // 1,900 bytes, beginning anywhere: alone, of a batch, and begun.
     let offsets: Vec<u64> = (0..100).map(|at| at * 9_973).collect();
     let want = |offset: u64| &bytes[offset as usize..offset as usize + 1900];
-    for &offset in &offsets {
-        let mut buf = vec![0; 1900];
-        file.read_at(offset, &mut buf).unwrap();
-        assert!(buf == want(offset), "bytes at {offset}");
-    }
-    let alone = device_bytes().unwrap() - before;
-    if alone == 0 {
+    let alone = || {
+        for &offset in &offsets {
+            let mut buf = vec![0; 1900];
+            file.read_at(offset, &mut buf).unwrap();
+            assert!(buf == want(offset), "bytes at {offset}");
+        }
+    };
+    let by_ring = || {
+        let mut bufs = vec![vec![0; 1900]; offsets.len()];
+        let reads = offsets.iter().zip(&mut bufs);
+        let mut reads: Vec<_> = reads.map(|(&offset, buf)| FileRead::new(&*file, offset, buf)).collect();
+        disk.read_batch(&mut reads);
+        assert!(reads.iter().all(|read| read.result.is_ok()));
+        drop(reads);
+        assert!(offsets.iter().zip(&bufs).all(|(&offset, buf)| buf == want(offset)), "bytes of a batch");
+        for &offset in &offsets {
+            let file: Arc<dyn File> = file.clone();
+            let read = disk.begin_read(&file, offset, 1900, Vec::new()).finish().unwrap();
+            assert!(*read == *want(offset), "bytes of a read that was begun at {offset}");
+        }
+    };
+    let Some(counted) = least(&alone) else { return println!("not run: the system does not count") };
+    if counted == 0 {
         return println!("not run: the system does not count reads of this file system");
     }
     let spans = |offset: u64| (offset + 1900).next_multiple_of(sector) - offset / sector * sector;
     let exact: u64 = offsets.iter().map(|&offset| spans(offset)).sum();
-    assert_eq!(alone, exact, "reads by themselves, in sectors of {sector}");
-
-    let mut bufs = vec![vec![0; 1900]; offsets.len()];
-    let reads = offsets.iter().zip(&mut bufs);
-    let mut reads: Vec<_> = reads.map(|(&offset, buf)| FileRead::new(&*file, offset, buf)).collect();
-    disk.read_batch(&mut reads);
-    assert!(reads.iter().all(|read| read.result.is_ok()));
-    drop(reads);
-    assert!(offsets.iter().zip(&bufs).all(|(&offset, buf)| buf == want(offset)), "bytes of a batch");
-    for &offset in &offsets {
-        let file: Arc<dyn File> = file.clone();
-        let read = disk.begin_read(&file, offset, 1900, Vec::new()).finish().unwrap();
-        assert!(*read == *want(offset), "bytes of a read that was begun at {offset}");
-    }
+    assert_eq!(counted, exact, "reads by themselves, in sectors of {sector}");
     // The threads of a ring may count apart; this thread never reads more.
-    assert!(device_bytes().unwrap() - before <= 3 * exact, "reads by a ring, in sectors of {sector}");
+    let counted = least(&by_ring).expect("the system counts");
+    assert!(counted <= 2 * exact, "{counted} bytes read by a ring for {exact}, in sectors of {sector}");
 }
