@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! Level   heads of the chunks' largest keys [u64]   chunks [Chunk], side by side
-//! Chunk   heads of its groups, prefix               groups of 16 extents with their heads   up to 128
-//! extents
+//! Chunk   heads of its groups, prefix               groups of 16 extents with their heads, up to 128 extents
 //! ```
 //!
 //! Invariants, checked when a level is created:

@@ -6,11 +6,10 @@
 //!        raw_bytes:u64 entries:u64 deletes:u64 seq_min:u64 seq_max:u64
 //!        smallest_len:varint largest_len:varint smallest largest
 //!        range_deletes? expiry? references? values?
-//! range_deletes = part:handle fragments:u32 start_len:varint end_len:varint start end      in versions 2 and
-//! 4 expiry        = expiring:u64 quarters:u64*4                                              in versions 3
-//! and 4 references    = part:handle list                               in versions 5 to 8, which are 1 to 4
-//! with them values        = number:u64 level:u8                                                      in
-//! version 9
+//! range_deletes = part:handle fragments:u32 start_len:varint end_len:varint start end  in versions 2 and 4
+//! expiry        = expiring:u64 quarters:u64*4                                         in versions 3 and 4
+//! references    = part:handle list                in versions 5 to 8, which are 1 to 4 with references
+//! values        = number:u64 level:u8                                                       in version 9
 //! ```
 //!
 //! The highest bit of the version says that the extent is *numbered as a whole*: it was written before its
