@@ -63,10 +63,15 @@ impl DiskLock for PosixLock {}
 
 impl Drop for PosixLock {
     fn drop(&mut self) {
-        // A child forked without exec may still hold a copy of the descriptor, so closing ours would not
-        // unlock. If the kernel refuses to unlock, the close must do; an error could not be reported here.
-        let _ = rustix::fs::flock(self.fd.as_fd(), FlockOperation::Unlock);
+        unlock(&self.fd);
     }
+}
+
+/// What a holder of a lock does before it closes its descriptor: a child that was forked and not yet executed
+/// another program holds a copy of it, so closing it would not unlock.
+pub(crate) fn unlock(fd: impl AsFd) {
+    // If the kernel refuses, the close must do; an error could not be reported in a `drop`.
+    let _ = rustix::fs::flock(fd.as_fd(), FlockOperation::Unlock);
 }
 
 pub(crate) fn lock_now(fd: impl AsFd, operation: FlockOperation) -> rustix::io::Result<()> {

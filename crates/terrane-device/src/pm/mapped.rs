@@ -25,7 +25,7 @@ use super::{FlushInstruction, LINE_BYTES, PmRegion, Survives, check_range};
 use crate::mapping::{self, PAGE_BYTES};
 use crate::posix::{refused, shown};
 use crate::posix_file::PosixFile;
-use crate::posix_lock::lock_now;
+use crate::posix_lock::{lock_now, unlock};
 use crate::{Disk, File, OpenMode, PosixDisk, Region};
 
 /// Bytes that [`Mapped::check`] reads at once.
@@ -246,6 +246,12 @@ impl Mapped {
     }
 }
 
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        unlock(self.file.reader().0);
+    }
+}
+
 impl PmRegion for Mapped {
     #[inline]
     fn len(&self) -> u64 {
@@ -332,4 +338,21 @@ fn check_len(path: &Path, bytes: u64) -> Result<()> {
     let message =
         format!("a region of {bytes} bytes cannot be: it has a positive multiple of {LINE_BYTES} bytes");
     Err(Error::invalid(message).at(shown(path), 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_of_the_descriptor_in_a_child_does_not_keep_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("region");
+        let region = Mapped::create(&path, 4096, PlainMode::Buffered).unwrap();
+        let copy = rustix::io::dup(region.file.reader().0).unwrap();
+        assert_eq!(Mapped::open(&path, PlainMode::Buffered).unwrap_err().kind(), Kind::Busy);
+        drop(region);
+        drop(Mapped::open(&path, PlainMode::Buffered).unwrap());
+        drop(copy);
+    }
 }

@@ -10,7 +10,7 @@ use terrane_base::{Error, Kind, Result};
 use super::{LINE_BYTES, PmRegion, Survives, WORD_BYTES, check_range, check_word};
 use crate::posix::{refused, shown};
 use crate::posix_file::PosixFile;
-use crate::posix_lock::lock_now;
+use crate::posix_lock::{lock_now, unlock};
 use crate::{File, OpenMode, Region};
 
 /// A region that refuses every store. Its reads are system calls, so damage is an error; its lock is shared
@@ -56,6 +56,12 @@ impl ReadOnly {
     fn refuse_range(&self, offset: u64, len: u64) -> Result<()> {
         check_range(self.len(), offset, len)?;
         Err(self.refuse(offset))
+    }
+}
+
+impl Drop for ReadOnly {
+    fn drop(&mut self) {
+        unlock(self.file.reader().0);
     }
 }
 
@@ -111,5 +117,24 @@ impl PmRegion for ReadOnly {
 
     fn memory(&self) -> Option<&Region> {
         Some(&self.memory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pm::{Mapped, PlainMode};
+
+    #[test]
+    fn a_copy_of_the_descriptor_in_a_child_does_not_keep_writers_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("region");
+        drop(Mapped::create(&path, 4096, PlainMode::Buffered).unwrap());
+        let region = ReadOnly::open(&path).unwrap();
+        let copy = rustix::io::dup(region.file.reader().0).unwrap();
+        assert_eq!(Mapped::open(&path, PlainMode::Buffered).unwrap_err().kind(), Kind::Busy);
+        drop(region);
+        drop(Mapped::open(&path, PlainMode::Buffered).unwrap());
+        drop(copy);
     }
 }
