@@ -170,7 +170,12 @@ impl<R: PmRegion + 'static> ZoneFile<R> {
                     return Err(self.named(error.context(what)));
                 };
                 let file = base.open(&self.path, OpenMode::Create, false)?;
-                file.allocate(0, bytes)?;
+                if let Err(error) = file.allocate(0, bytes) {
+                    // The segment has no place then, so its removal would not meet the file. Best effort: the
+                    // original error is the one to report.
+                    let _ = base.remove(&self.path);
+                    return Err(error);
+                }
                 Ok(Place::File(file))
             }
             Err(error) => Err(self.named(error)),

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use terrane_base::Kind;
 use terrane_base::env::Env;
 use terrane_device::pm::Volatile;
-use terrane_device::{Disk, MemDisk};
+use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk};
 use terrane_journal::pm::ZoneDisk;
 use terrane_journal::{Journal, file_name, file_number};
 
 use crate::common::{DIR, Manifest, put};
-use crate::support::{CHUNK_BYTES, disk_on, disk_over, open, settings};
+use crate::support::{CHUNK_BYTES, disk_on, disk_over, open, settings, stepped};
 
 fn fill(journal: &dyn Journal) -> (u64, Kind) {
     for count in 0..1000u64 {
@@ -21,6 +21,14 @@ fn fill(journal: &dyn Journal) -> (u64, Kind) {
         }
     }
     panic!("there is always room")
+}
+
+/// The numbers of the segments that are ordinary files, in order.
+fn files_of(base: &dyn Disk) -> Vec<u32> {
+    let mut files: Vec<u32> =
+        base.list(Path::new(DIR)).unwrap().iter().filter_map(|name| file_number(name)).collect();
+    files.sort_unstable();
+    files
 }
 
 /// The content of the region, as after the death of the process.
@@ -84,10 +92,7 @@ fn a_full_region_falls_back_to_files() {
     let disk = disk_over(base.clone(), Volatile::new(16 * CHUNK_BYTES), true, true).unwrap();
     let manifest = Arc::new(Manifest::default());
     let (journal, _) = open(&disk, &manifest, &settings(), &Env::real()).unwrap();
-    let files = || {
-        let names = base.list(Path::new(DIR)).unwrap();
-        names.iter().filter(|name| file_number(name).is_some()).count()
-    };
+    let files = || files_of(&*base);
     let mut count = 0u64;
     let mut commit = |sync| {
         journal.commit(&put(&count.to_le_bytes(), &[7; 900]), sync, &mut |_| {}).unwrap();
@@ -98,7 +103,7 @@ fn a_full_region_falls_back_to_files() {
             assert_eq!(journal.durable().0, count);
         }
     };
-    while files() < 2 {
+    while files().len() < 2 {
         commit(false);
     }
     commit(false);
@@ -106,17 +111,37 @@ fn a_full_region_falls_back_to_files() {
     let middle = journal.complete_segments()[3].id;
     manifest.listed.lock().unwrap().retain(|listed| listed.spec.id > middle);
     journal.trim(middle).unwrap();
-    let before = files();
+    let newest = *files().last().unwrap();
     (0..30).for_each(|step| commit(step % 7 == 0));
-    assert!(journal.segments().len() > before, "zones are used again");
-    let names: Vec<_> = journal.segments().iter().map(|segment| segment.file).collect();
-    let is_zone = |file: &u32| !base.exists(&Path::new(DIR).join(terrane_journal::file_name(*file))).unwrap();
-    assert!(is_zone(names.last().unwrap()) || names.iter().rev().any(is_zone), "{names:?}");
+    let segments: Vec<u32> = journal.segments().iter().map(|segment| segment.file).collect();
+    let is_new_zone = |file: &u32| *file > newest && !files().contains(file);
+    assert!(segments.iter().any(is_new_zone), "zones are used again after file {newest}: {segments:?}");
     let (first, last) = (journal.segments()[0].id, count);
     drop(journal);
     let again = disk_over(base.clone(), image(&disk), false, true).unwrap();
     let (_, rows) = open(&again, &manifest, &settings(), &Env::real()).unwrap();
     assert_eq!(rows.last().unwrap().0, last, "from segment {first} on all is there, in both places");
+}
+
+/// The device of the fallback is full, too: what it refused leaves no file on it.
+#[test]
+fn a_file_that_gets_no_space_does_not_stay() {
+    let base = FaultyDisk::new(Arc::new(MemDisk::new()));
+    base.create_dir(Path::new(DIR)).unwrap();
+    let disk = disk_over(Arc::new(base.clone()), Volatile::new(16 * CHUNK_BYTES), true, true).unwrap();
+    let manifest = Arc::new(Manifest::default());
+    let (journal, _) = open(&disk, &manifest, &settings(), &stepped()).unwrap();
+    base.fail(Fault::new(Call::Allocate, Failure::Full).lasting());
+    let commit = |count: u64| journal.commit(&put(&count.to_le_bytes(), &[7; 900]), true, &mut |_| {});
+    let count = (0..1000).find(|count| commit(*count).is_err()).unwrap();
+    for _ in 0..3 {
+        assert_eq!(commit(count).unwrap_err().kind(), Kind::Full);
+    }
+    assert!(base.count(Call::Allocate) > 0, "the fallback was asked");
+    assert_eq!(files_of(&base), [0; 0]);
+    base.heal();
+    assert_eq!(commit(count).unwrap().0, count + 1);
+    assert!(!files_of(&base).is_empty());
 }
 
 /// The power fails: a synced group in persistent memory has all that was committed before it, also what was
