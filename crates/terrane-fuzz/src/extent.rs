@@ -133,7 +133,8 @@ fn read(meta: &ExtentMeta, store: &Arc<OneExtent>, is_sound: bool) {
         let found = extent.get(&cache, key, SeqNo::MAX, &mut Vec::new());
         assert!(found.is_ok() || !is_sound);
     }
-    if let Ok(mut scanner) = ExtentScanner::new(extent, 1 << 16) {
+    let whole = ExtentScanner::new(extent.clone(), 1 << 16);
+    for mut scanner in whole.into_iter().chain(ExtentScanner::ahead(extent, 1 << 13)) {
         for at in 0..scanner.rows().len() {
             assert!(scanner.stored(at).is_ok() || !is_sound);
             assert!(scanner.block(at).is_ok() || !is_sound);

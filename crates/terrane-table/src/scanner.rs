@@ -1,29 +1,77 @@
 //! [`ExtentScanner`]: reads an extent's blocks in few large reads without the cache, for compaction.
 //!
 //! Blocks come stored (checked, not decoded, ready to be written elsewhere) or decoded. One chunk of the
-//! extent is in memory at a time; while it is used, the store gets a hint about the next one.
+//! extent is in memory at a time. A scanner [that reads ahead](ExtentScanner::ahead) has two, each of half
+//! the bytes: while the blocks of one are used, the device fills the other. Its first chunk is read beside
+//! the index block.
+//!
+//! Invariants:
+//! 1. Beside one whole block that is longer, chunks hold at most the bytes that the caller gave; a direct
+//!    read has up to [`ALIGNMENT_BYTES`] more.
+//! 2. A read-ahead that cannot begin is no error: the chunk is read when its first block is asked for, and
+//!    that read reports the error.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use terrane_base::{Error, Result};
+use terrane_device::{PendingRead, ReadBytes};
 use terrane_format::block::Block;
 use terrane_format::index::IndexBlock;
 
 use crate::extent::Extent;
 use crate::loader;
 
-/// Bytes of a chunk, suitable for every device: large enough to hide seeks, small enough for a job's memory.
+/// Bytes of the chunks of a scanner, suitable for every device: large enough to hide seeks, small enough for
+/// a job's memory.
 pub const CHUNK_BYTES: u32 = 512 << 10;
+/// What a direct read may need beside its bytes: whole sectors at both ends, and an aligned beginning.
+const ALIGNMENT_BYTES: usize = 8 << 10;
 
 /// See the [module](self). Blocks should be requested in order; going back reads again.
 #[derive(Debug)]
 pub struct ExtentScanner {
     extent: Arc<Extent>,
     rows: IndexBlock,
+    /// Bytes that are read at once.
     chunk_bytes: u32,
-    /// The bytes from `start` of the extent, on block boundaries.
-    chunk: Vec<u8>,
+    chunk: Chunk,
+    reads_ahead: bool,
+    ahead: Option<Ahead>,
+    /// Buffer for the next read ahead.
+    memory: Vec<u8>,
+}
+
+/// Bytes of the extent in memory.
+#[derive(Debug, Default)]
+struct Chunk {
     start: u32,
+    bytes: ReadBytes,
+}
+
+impl Chunk {
+    fn holds(&self, range: &Range<u32>) -> bool {
+        range.start >= self.start && u64::from(range.end) <= u64::from(self.start) + self.bytes.len() as u64
+    }
+}
+
+/// Bytes of the extent that are being read.
+#[derive(Debug)]
+struct Ahead {
+    range: Range<u32>,
+    read: Box<dyn PendingRead>,
+}
+
+impl Ahead {
+    /// Begins to read a range of the extent into `memory`, unless the range cannot exist.
+    fn begin(extent: &Extent, range: Range<u32>, memory: Vec<u8>) -> Option<Ahead> {
+        let (meta, store, len) = (&extent.meta, &*extent.store, range.end - range.start);
+        if len == 0 || loader::check_range(meta, store, range.start, len).is_err() {
+            return None;
+        }
+        let read = store.begin_read(meta.id, range.start, len as usize, memory).ok()?;
+        Some(Ahead { range, read })
+    }
 }
 
 impl ExtentScanner {
@@ -34,7 +82,24 @@ impl ExtentScanner {
     /// `Corrupt`, naming file and offset; `Io`.
     pub fn new(extent: Arc<Extent>, chunk_bytes: u32) -> Result<ExtentScanner> {
         let rows = loader::read_index(&extent.meta, &*extent.store)?;
-        Ok(ExtentScanner { extent, rows, chunk_bytes, chunk: Vec::new(), start: 0 })
+        let (chunk, memory) = (Chunk::default(), Vec::new());
+        Ok(ExtentScanner { extent, rows, chunk_bytes, chunk, reads_ahead: false, ahead: None, memory })
+    }
+
+    /// Opens `extent` for a caller that wants all of its blocks: reads half of `chunk_bytes` at once, and the
+    /// next half while the caller uses one.
+    ///
+    /// # Errors
+    /// As [`ExtentScanner::new`].
+    pub fn ahead(extent: Arc<Extent>, chunk_bytes: u32) -> Result<ExtentScanner> {
+        let chunk_bytes = (chunk_bytes / 2).max(1);
+        // Blocks lie from the first byte up to the index block, which is read meanwhile. The end of this
+        // chunk may cut a block, which the next one then has whole.
+        let first = 0..extent.meta.index.offset.min(chunk_bytes);
+        let memory = vec![0; first.len() + ALIGNMENT_BYTES];
+        let ahead = Ahead::begin(&extent, first, memory);
+        let scanner = ExtentScanner::new(extent, chunk_bytes)?;
+        Ok(ExtentScanner { reads_ahead: true, ahead, ..scanner })
     }
 
     /// The rows of the index block.
@@ -56,8 +121,7 @@ impl ExtentScanner {
     pub fn stored(&mut self, at: usize) -> Result<&[u8]> {
         self.load(at)?;
         let row = self.rows.row(at);
-        let from = (row.offset - self.start) as usize;
-        let stored = &self.chunk[from..from + row.stored_len as usize];
+        let stored = self.in_chunk(at);
         row.check_stored(stored).map_err(|error| self.placed(row.offset, error))?;
         Ok(stored)
     }
@@ -68,47 +132,79 @@ impl ExtentScanner {
     /// As [`ExtentScanner::stored`]; `Invalid` if this build cannot read the block's compression.
     pub fn block(&mut self, at: usize) -> Result<Block> {
         self.load(at)?;
-        let row = self.rows.row(at);
-        let from = (row.offset - self.start) as usize;
-        let stored = self.chunk[from..from + row.stored_len as usize].to_vec();
+        let (row, stored) = (self.rows.row(at), self.in_chunk(at).to_vec());
         loader::open_block(&self.extent.meta, &*self.extent.store, &row, stored, &mut Vec::new())
     }
 
-    /// Bytes of memory that the scanner holds.
+    /// Bytes of memory that the scanner holds, without those that the device still fills.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.chunk.capacity() + self.rows.memory_bytes()
+        self.chunk.bytes.memory_bytes() + self.memory.capacity() + self.rows.memory_bytes()
     }
 
-    /// Reads block `at` and as many blocks after it as fit into the chunk.
-    fn load(&mut self, at: usize) -> Result<()> {
-        let first = self.rows.row(at);
-        let first_end = u64::from(first.offset) + u64::from(first.stored_len);
-        let chunk_end = u64::from(self.start) + self.chunk.len() as u64;
-        if first.offset >= self.start && first_end <= chunk_end {
-            return Ok(());
-        }
-        let mut end = first_end;
-        for block in at + 1..self.rows.len() {
-            let row = self.rows.row(block);
-            let row_end = u64::from(row.offset) + u64::from(row.stored_len);
-            if row_end > u64::from(first.offset) + u64::from(self.chunk_bytes) {
-                break;
-            }
-            end = row_end;
-        }
-        let (start, len) = (first.offset, end - u64::from(first.offset));
+    /// Where block `at` lies in the extent.
+    fn range_of(&self, at: usize) -> Range<u32> {
+        let row = self.rows.row(at);
         // `read_index` has checked that all blocks lie in the extent, whose length is 32 bits.
-        let (end, len) = (end as u32, len as u32);
-        self.chunk = Vec::new();
-        self.chunk = loader::read(&self.extent.meta, &*self.extent.store, start, len)?;
-        self.start = start;
-        debug_assert!(self.chunk.len() == len as usize, "the whole chunk was read");
-        let rest = self.rows.data_bytes().saturating_sub(u64::from(end)) as u32;
-        if rest > 0 {
-            self.extent.store.prefetch(self.extent.meta.id, end, rest.min(self.chunk_bytes));
+        row.offset..row.offset + row.stored_len
+    }
+
+    /// The stored bytes of block `at`, which is loaded.
+    fn in_chunk(&self, at: usize) -> &[u8] {
+        let range = self.range_of(at);
+        debug_assert!(self.chunk.holds(&range), "block {at} is not loaded");
+        let from = (range.start - self.chunk.start) as usize;
+        &self.chunk.bytes[from..from + range.len()]
+    }
+
+    /// Makes the chunk that holds block `at` the current one.
+    #[inline]
+    fn load(&mut self, at: usize) -> Result<()> {
+        if self.chunk.holds(&self.range_of(at)) { Ok(()) } else { self.advance(at) }
+    }
+
+    #[cold]
+    fn advance(&mut self, at: usize) -> Result<()> {
+        let block = self.range_of(at);
+        let used = std::mem::take(&mut self.chunk);
+        if self.reads_ahead {
+            self.memory = used.bytes.into_memory();
+        }
+        let ahead = self
+            .ahead
+            .take()
+            .filter(|ahead| ahead.range.start <= block.start && block.end <= ahead.range.end);
+        self.chunk = match ahead {
+            Some(Ahead { range, read }) => Chunk { start: range.start, bytes: read.finish()? },
+            None => self.read(self.chunk_from(at))?,
+        };
+        assert!(self.chunk.holds(&block), "block {at} was read as a whole");
+        if self.reads_ahead {
+            let next = (at + 1..self.rows.len()).find(|next| !self.chunk.holds(&self.range_of(*next)));
+            let memory = std::mem::take(&mut self.memory);
+            self.ahead = next.and_then(|next| Ahead::begin(&self.extent, self.chunk_from(next), memory));
         }
         Ok(())
+    }
+
+    /// Block `at` and as many blocks after it as are read at once.
+    fn chunk_from(&self, at: usize) -> Range<u32> {
+        let Range { start, mut end } = self.range_of(at);
+        for next in at + 1..self.rows.len() {
+            let next_end = self.range_of(next).end;
+            if u64::from(next_end) > u64::from(start) + u64::from(self.chunk_bytes) {
+                break;
+            }
+            end = next_end;
+        }
+        start..end
+    }
+
+    fn read(&self, range: Range<u32>) -> Result<Chunk> {
+        let len = range.end - range.start;
+        let bytes = loader::read(&self.extent.meta, &*self.extent.store, range.start, len)?;
+        debug_assert!(bytes.len() == range.len(), "the whole chunk was read");
+        Ok(Chunk { start: range.start, bytes: ReadBytes::new(bytes, 0, range.len()) })
     }
 
     #[cold]

@@ -127,7 +127,7 @@ impl<'a> RunSource<'a> {
     /// Opens the next extent.
     pub(super) fn open_extent(&mut self, extents: &dyn ExtentSource, work: &mut Work) -> Result<()> {
         debug_assert_eq!(self.state(), SourceState::Extent);
-        let scanner = ExtentScanner::new(extents.extent(self.meta())?, self.chunk_bytes)?;
+        let scanner = ExtentScanner::ahead(extents.extent(self.meta())?, self.chunk_bytes)?;
         work.bytes_read += u64::from(self.meta().index.len);
         self.block_index = 0;
         self.scanner = Some(scanner);

@@ -45,12 +45,13 @@ fn read_all(extent: &Arc<Extent>, rows: &[Row]) -> Vec<Result<()>> {
         moved = cursor.next();
     }
     results.push(moved);
-    results.push(scan_all(extent, rows));
+    results.push(scan_all(ExtentScanner::new(extent.clone(), 1 << 20), rows));
+    results.push(scan_all(ExtentScanner::ahead(extent.clone(), 1 << 10), rows));
     results
 }
 
-fn scan_all(extent: &Arc<Extent>, rows: &[Row]) -> Result<()> {
-    let mut scanner = ExtentScanner::new(extent.clone(), 1 << 20)?;
+fn scan_all(scanner: Result<ExtentScanner>, rows: &[Row]) -> Result<()> {
+    let mut scanner = scanner?;
     let mut entries = 0;
     for at in 0..scanner.rows().len() {
         scanner.stored(at)?;

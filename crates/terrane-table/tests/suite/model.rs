@@ -273,6 +273,24 @@ fn a_level_is_read_ahead_over_the_borders_of_its_extents() {
     }
 }
 
+/// The rows of all blocks, in order.
+fn scanned(scanner: &mut ExtentScanner) -> Vec<Row> {
+    let mut seen = Vec::new();
+    for at in 0..scanner.rows().len() {
+        let stored = scanner.stored(at).unwrap().to_vec();
+        let row = scanner.rows().row(at);
+        assert_eq!(stored.len(), row.stored_len as usize);
+        let block = scanner.block(at).unwrap();
+        let mut cursor = BlockCursor::new();
+        cursor.seek_first(&block);
+        while let Some(entry) = cursor.entry(&block) {
+            seen.push(Row::of(entry));
+            cursor.next(&block);
+        }
+    }
+    seen
+}
+
 #[test]
 fn the_scanner_gives_every_block_in_few_reads() {
     let mut rng = Rng::new(5);
@@ -281,25 +299,51 @@ fn the_scanner_gives_every_block_in_few_reads() {
         let store = TestStore::new();
         let extent = write_extent(&rows, settings(&mut rng), &store);
         let chunk_bytes = [1, 700, 1 << 20][rng.index(3)];
-        let mut scanner = ExtentScanner::new(extent.clone(), chunk_bytes).unwrap();
-        let mut seen = Vec::new();
-        for at in 0..scanner.rows().len() {
-            let stored = scanner.stored(at).unwrap().to_vec();
-            let row = scanner.rows().row(at);
-            assert_eq!(stored.len(), row.stored_len as usize);
-            let block = scanner.block(at).unwrap();
-            let mut cursor = BlockCursor::new();
-            cursor.seek_first(&block);
-            while let Some(entry) = cursor.entry(&block) {
-                seen.push(Row::of(entry));
-                cursor.next(&block);
+        for is_ahead in [false, true] {
+            let reads = store.reads();
+            let open = if is_ahead { ExtentScanner::ahead } else { ExtentScanner::new };
+            let mut scanner = open(extent.clone(), chunk_bytes).unwrap();
+            assert_eq!(scanned(&mut scanner), rows);
+            if chunk_bytes == 1 << 20 {
+                assert_eq!(store.reads() - reads, 2, "the index block and one chunk");
+            }
+            // Any order: back, and over blocks that were read ahead.
+            scanner.stored(0).unwrap();
+            for _ in 0..10 {
+                let at = rng.index(scanner.rows().len());
+                let first_key = scanner.rows().row(at).first_key.to_vec();
+                let block = scanner.block(at).unwrap();
+                let mut cursor = BlockCursor::new();
+                cursor.seek_first(&block);
+                assert_eq!(cursor.entry(&block).unwrap().key, first_key);
             }
         }
-        assert_eq!(seen, rows);
-        if chunk_bytes == 1 << 20 {
-            assert_eq!(store.reads(), 2, "the index block and one chunk");
-        }
-        scanner.stored(0).unwrap();
         assert_eq!(verify_extent(&extent.meta, &*store).len(), 0);
     }
+}
+
+#[test]
+fn the_next_chunk_is_being_read_while_one_is_used() {
+    const CHUNKS_BYTES: u32 = 16 << 10;
+    let store = TestStore::new();
+    let rows: Vec<_> = (0..800).map(|at| Row::put(format!("{at:05}").as_bytes(), 1, &[7; 90])).collect();
+    let settings = WriterSettings { block_bytes: 1 << 10, ..WriterSettings::default() };
+    let extent = write_extent(&rows, settings, &store);
+    let (index, block_max) = (extent.meta.index, 2 << 10);
+    assert!(index.offset > 4 * CHUNKS_BYTES, "{} bytes of data are several chunks", index.offset);
+    let mut scanner = ExtentScanner::ahead(extent, CHUNKS_BYTES).unwrap();
+    for at in 0..scanner.rows().len() {
+        let row = scanner.rows().row(at);
+        let end = row.offset + row.stored_len;
+        scanner.stored(at).unwrap();
+        let read = store.bytes_read() - u64::from(index.len);
+        let next = (end + CHUNKS_BYTES / 2 - 2 * block_max).min(index.offset);
+        assert!(read >= u64::from(next), "{read} bytes are read at block {at}, which ends at {end}");
+        let memory_max = CHUNKS_BYTES as usize + (16 << 10);
+        assert!(scanner.memory_bytes() - scanner.rows().memory_bytes() <= memory_max, "memory is bounded");
+    }
+    let read = store.bytes_read() - u64::from(index.len);
+    assert!(read <= u64::from(index.offset + block_max), "{read} bytes: one block twice at most");
+    let chunks = u64::from(index.offset.div_ceil(CHUNKS_BYTES / 2 - block_max));
+    assert!(store.reads() <= 1 + chunks, "{} reads, {chunks} chunks", store.reads());
 }
