@@ -91,11 +91,18 @@ impl<'a> Stored<'a> {
         Ok(stored)
     }
 
+    /// Returns true if the record becomes a delete at some moment. Ask it before the clock: most do not.
+    #[inline]
+    #[must_use]
+    pub fn expires(&self) -> bool {
+        self.expires_at != Moment::NEVER
+    }
+
     /// Returns true if the record is a delete at moment `now`.
     #[inline]
     #[must_use]
     pub fn is_expired(&self, now: Moment) -> bool {
-        self.expires_at <= now && self.expires_at != Moment::NEVER && !crate::planted!(ReadExpired)
+        self.expires_at <= now && self.expires() && !crate::planted!(ReadExpired)
     }
 
     /// The least sequence number that the record stands for, if its own is `seq`.

@@ -117,8 +117,15 @@ impl<E: HasMeta> ValueTables<E> {
     #[must_use]
     pub fn get(&self, number: ValueTableId) -> Option<&ValueTable<E>> {
         let chunk = self.firsts.partition_point(|first| *first <= number).checked_sub(1)?;
-        let chunk = &self.chunks[chunk];
-        let index = chunk.binary_search_by_key(&number, ValueTable::number).ok()?;
+        let chunk = &**self.chunks.get(chunk)?;
+        // Jobs take numbers one after the other: where none of the chunk has left, this is its place. Where
+        // some have, its place is before.
+        let ahead = number.0.saturating_sub(chunk.first()?.number.0);
+        let guess = usize::try_from(ahead).unwrap_or(usize::MAX).min(chunk.len() - 1);
+        if chunk[guess].number == number {
+            return Some(&chunk[guess]);
+        }
+        let index = chunk[..guess].binary_search_by_key(&number, ValueTable::number).ok()?;
         Some(&chunk[index])
     }
 

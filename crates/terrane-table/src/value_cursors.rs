@@ -155,11 +155,13 @@ impl ValueCursors {
                 },
             };
         }
-        let ValueCursors { open, uses, current, gathered, placements, .. } = self;
+        let ValueCursors { open, uses, since, current, gathered, placements, .. } = self;
         let open = &mut open[*current];
-        uses[*current].last = *placements;
+        // The value that comes first after a placement of the scan is anywhere: entries behind the last one
+        // would be read for nothing.
+        let may_step = std::mem::replace(&mut uses[*current].last, *placements) > *since;
         let ValuePlace { key, seq, backward, may_wait } = place;
-        let near = Near { key, seq, backward, is_crossing: open.is_crossing, may_wait };
+        let near = Near { key, seq, backward, is_crossing: open.is_crossing, may_step, may_wait };
         if !open.cursor.go_near(near, |extent, at| held(gathered, extent, at))? {
             return Ok(Placed::Waits);
         }
@@ -176,6 +178,13 @@ impl ValueCursors {
     #[must_use]
     pub fn entry(&self) -> Option<Entry<'_>> {
         self.open.get(self.current)?.cursor.entry()
+    }
+
+    /// The value table of the last placement.
+    #[inline]
+    #[must_use]
+    pub fn table(&self) -> Option<ValueTableId> {
+        self.uses.get(self.current).map(|used| used.table)
     }
 
     /// Opens a value table; returns where.

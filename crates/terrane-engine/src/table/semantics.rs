@@ -218,7 +218,7 @@ impl<'s> ReadClock<'s> {
 
     fn shown_wrapped<'a>(&self, seq_kind: SeqKind, bytes: &'a [u8]) -> Shown<'a> {
         match Stored::of_entry(seq_kind, bytes) {
-            Ok(stored) if stored.is_expired(self.get()) => Shown::Nothing,
+            Ok(stored) if stored.expires() && stored.is_expired(self.get()) => Shown::Nothing,
             Ok(stored) if !seq_kind.is_merge() && !seq_kind.is_pointer() => Shown::Value(stored.value),
             _ => Shown::Chain,
         }
@@ -234,7 +234,7 @@ impl<'s> ReadClock<'s> {
         let stored = Stored::of_entry(seq_kind, bytes)?;
         let prefix = bytes.len() - stored.value.len();
         debug_assert!(bytes.ends_with(stored.value), "the value is the end of what is stored");
-        if stored.is_expired(self.get()) {
+        if stored.expires() && stored.is_expired(self.get()) {
             value.truncate(start);
             return Ok(false);
         }

@@ -24,6 +24,8 @@ pub(crate) struct Near<'k> {
     /// The cursor came from the extent before this one, so that the first block in its direction is the next
     /// one.
     pub(crate) is_crossing: bool,
+    /// Whether the version may be one of the next few entries.
+    pub(crate) may_step: bool,
     /// False if the placement may not wait for a device, except for what a scan reads ahead.
     pub(crate) may_wait: bool,
 }
@@ -38,7 +40,7 @@ impl ExtentCursor {
         near: Near<'_>,
         held: impl Fn(&Arc<Extent>, usize) -> Option<ObjectRef>,
     ) -> Result<bool> {
-        if self.is_placed() && self.step_near(near) {
+        if near.may_step && self.is_placed() && self.step_near(near) {
             return Ok(true);
         }
         self.go_by_index(near, held)

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
-use terrane_base::{Error, Result, SeqKind, SeqNo, Stored, ValuePointer};
+use terrane_base::{Error, Result, SeqKind, SeqNo, Stored, ValuePointer, ValueTableId};
 use terrane_levels::Metasnapshot;
 use terrane_table::{Cache, CursorOptions, Placed, ValueCursors, ValuePlace};
 
@@ -63,6 +63,12 @@ impl ScanValues {
     #[inline]
     pub(super) fn value(&self) -> Option<&[u8]> {
         Some(self.cursors.entry()?.value)
+    }
+
+    /// The value table of the last placement.
+    #[inline]
+    pub(super) fn table(&self) -> Option<ValueTableId> {
+        self.cursors.table()
     }
 
     /// Goes to the value that the pointer of an entry leads to; `pointer` are its bytes. Returns false if it

@@ -92,7 +92,8 @@ impl Meaning {
             return Ok((!seq_kind.is_delete()).then_some(0));
         }
         let stored = Stored::of_entry(seq_kind, bytes)?;
-        Ok((!stored.is_expired(self.now())).then_some(bytes.len() - stored.value.len()))
+        let is_expired = stored.expires() && stored.is_expired(self.now());
+        Ok((!is_expired).then_some(bytes.len() - stored.value.len()))
     }
 }
 

@@ -1,10 +1,11 @@
 //! Rows whose newest version is a pointer: the way to their values, and the look ahead at the next rows where
 //! a value would have to be waited for.
 
-use terrane_base::{Cursor, Result, SeqKind, ValuePointer};
+use terrane_base::{Cursor, Result, SeqKind};
 
 use super::{Place, Scan, no_value_tables};
 use crate::read::scan::steps::is_same;
+use crate::read::scan::values::ScanValues;
 
 impl<C: Cursor> Scan<C> {
     /// The scan is at a row whose value is where the pointer at the cursor leads.
@@ -59,8 +60,9 @@ impl<C: Cursor> Scan<C> {
             let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
             separated.place((entry.key, seq), &entry.value[self.prefix..], false, true)?;
         }
-        if let (Some(groups), Some(entry)) = (&mut self.groups, self.cursor.entry()) {
-            groups.note(entry.key, ValuePointer::decode(&entry.value[self.prefix..])?.table);
+        let table = self.separated.as_ref().and_then(ScanValues::table);
+        if let (Some(groups), Some(table), Some(entry)) = (&mut self.groups, table, self.cursor.entry()) {
+            groups.note(entry.key, table);
         }
         self.place = Place::Followed;
         Ok(())
