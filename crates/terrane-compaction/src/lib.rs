@@ -30,8 +30,8 @@ pub use job::{Input, JobKind, JobResult, JobSpec, Mended, OutputSettings, Remove
 pub use limits::Limits;
 pub use pick::{
     Advance, Cursors, Fewer, FlushPlan, Heats, MemoryTier, RangeRequest, RangeStep, has_wide, pick, pick_due,
-    pick_fewer_runs, pick_range, plan_dump, plan_flush, space_permille, value_space_permille,
-    whole_space_permille,
+    pick_fewer_runs, pick_range, plan_dump, plan_flush, space_permille, value_debt_permille,
+    value_space_permille, whole_space_permille,
 };
 pub use range::KeyRange;
 pub use score::{Targets, debt_bytes};

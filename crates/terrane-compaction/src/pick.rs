@@ -49,7 +49,7 @@ pub use hot::Heats;
 pub use manual::{RangeRequest, RangeStep, pick_range};
 pub use read_heavy::{Fewer, MemoryTier, pick_fewer_runs};
 pub use space::{space_permille, whole_space_permille};
-pub use values::value_space_permille;
+pub use values::{value_debt_permille, value_space_permille};
 
 /// Extents that are tried as the start of a job before the level counts as busy.
 pub const WINDOW: usize = 64;

@@ -15,6 +15,7 @@
 //! anything is scanned or not.
 
 mod collect;
+mod debt;
 mod mend;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ use super::Picker;
 use crate::job::{Input, JobKind, ValueInput};
 
 pub use collect::value_space_permille;
+pub use debt::value_debt_permille;
 
 /// A value table that entries of a job's inputs point into.
 #[derive(Clone, Copy)]

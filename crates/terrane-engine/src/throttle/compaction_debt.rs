@@ -13,7 +13,7 @@ use std::time::Duration;
 use terrane_base::TableId;
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
-use terrane_compaction::{JobControl, JobSpec, debt_bytes};
+use terrane_compaction::{JobControl, JobSpec, debt_bytes, value_debt_permille};
 use terrane_format::manifest::Place;
 
 use crate::table::Table;
@@ -232,9 +232,11 @@ impl<'e> WriteControl<'e> {
         let generations = (bytes / run_bytes as f64).max(tree.runs.len() as f64 / SMALL_RUNS);
         let (start, end) = (limits.overflow_runs_trigger as f64, settings.overflow_runs_max as f64);
         let of_runs = backlog_of_runs(generations, start, end);
-        let owed = debt_bytes(&crate::table::tree_shape::shape_of(table, &tree, &[]), limits) as f64;
+        let shape = crate::table::tree_shape::shape_of(table, &tree, &[]);
+        let owed = debt_bytes(&shape, limits) as f64;
         let of_levels = owed / (DEBT_BASES * settings.level_base_bytes as f64);
-        of_runs.max(of_levels * 2.0 - 1.0)
+        let of_values = value_debt_permille(&shape, limits) as f64 / 1000.0;
+        of_runs.max(of_levels.max(of_values) * 2.0 - 1.0)
     }
 }
 

@@ -8,7 +8,7 @@
 //! 1. *With other jobs*: a job that hides entries makes their values dead. It expects as many as it can hide,
 //!    and moves what is needed so that the value tables take [`RIDE_PERCENT`] of the allowed excess once
 //!    it is done. It writes the pointers anyway. So collection is a part of the jobs that need it, and
-//!    writers are slowed by the debt of these jobs.
+//!    writers are slowed by the debt of these jobs, and by what lies above the limit (`debt.rs`).
 //! 2. *By a job of its own* ([`JobKind::Collect`]) from [`OWN_PERCENT`] of the allowed excess on: for
 //!    value tables that no job meets, or of which each job meets a small part. Its inputs are the
 //!    extents of one level that point into the value table with the most dead entries; their keys stay
@@ -47,9 +47,9 @@ const OWN_PERCENT: u64 = 90;
 /// The share of the allowed excess that values may have which entries of overflow runs hide.
 const HIDDEN_PERCENT: u64 = 50;
 /// Fewer stored bytes of value tables are not worth a collection.
-const COLLECTED_BYTES_MIN: u64 = 8 << 20;
+pub(super) const COLLECTED_BYTES_MIN: u64 = 8 << 20;
 /// A job may move so many stored bytes of values however little room is left.
-const MOVED_BYTES_MIN: u64 = STEP_BYTES;
+pub(super) const MOVED_BYTES_MIN: u64 = STEP_BYTES;
 /// A value table with fewer dead entries per thousand is not collected by jobs that meet it: what moves would
 /// be ten times what is given back.
 const DEAD_PERMILLE_MIN: u64 = 100;
@@ -75,7 +75,7 @@ pub(super) fn limit_at(limit_permille: u64, percent: u64) -> u64 {
 }
 
 /// `bytes * of / whole`.
-fn part(bytes: u64, of: u64, whole: u64) -> u64 {
+pub(super) fn part(bytes: u64, of: u64, whole: u64) -> u64 {
     debug_assert!(whole > 0, "a part of nothing");
     u64::try_from(u128::from(bytes) * u128::from(of) / u128::from(whole)).unwrap_or(u64::MAX)
 }
