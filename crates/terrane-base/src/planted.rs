@@ -213,6 +213,7 @@ bugs! {
     HideFailedSync: "asynchronous writes: a failed sync reaches each ticket", "tickets get no error of the sync that failed for them", "terrane-journal tickets a_failed_persist_step";
     LeaveTicketsAtClose: "asynchronous writes: close completes tickets", "a close does not wait for the tickets in flight", "terrane-journal tickets a_close_completes_every_ticket";
     KeepFirstWaker: "asynchronous writes: no lost wake-up", "a ticket that is polled again wakes the waker of its first poll", "terrane-journal tickets a_polled_ticket_wakes";
+    LeaveDurableReaders: "asynchronous writes: no lost wake-up", "readers of durable changes are not woken when a ticket is done", "terrane-engine terrane_engine a_ticket_that_is_done_wakes";
     ReadThroughExpired: "live readers: an expired one is refused", "reads through a snapshot go on though what it pinned was given up", "terrane suite readers::a_reader_that_is_too_old";
     SlowAllTables: "pacing: the throttle is per table", "writers of a table are slowed for the debt of another table", "terrane-engine suite pacing::the_throttle_is_per_table";
     KeepPaceOfFlush: "pacing: a flush that has ended", "writers keep to the pace of a flush that has ended", "terrane-engine suite pacing::a_flush_that_has_ended";

@@ -67,7 +67,7 @@ impl Maintenance {
         self.journal.between_groups(&mut |next_seq| first_seq = next_seq);
         let flushed = SeqNo(first_seq.0 - 1);
         // The edit names a number. Were it durable and the journal behind it, recovery would miss records.
-        self.journal.sync()?;
+        self.sync_journal()?;
         self.append_edit(vec![create, EditOp::Flushed { table: id, seq: flushed }])?;
         let tree = Arc::new(Metasnapshot::new());
         let numbers = (flushed, first_seq);

@@ -71,7 +71,7 @@ pub struct Shared {
     /// The live readers, which see these moments.
     pub(crate) readers: Readers,
     /// Readers of changes that wait for a commit.
-    pub(crate) feed_waiters: FeedWaiters,
+    pub(crate) feed_waiters: Arc<FeedWaiters>,
     /// The tables.
     pub(crate) catalog: Catalog,
     /// Functions that the program registered at opening, for tables to name.
@@ -199,7 +199,19 @@ impl Shared {
     /// `Poisoned` or `Io` from the journal.
     pub fn sync(&self) -> Result<()> {
         self.refuse_if_read_only()?;
+        self.sync_journal()
+    }
+
+    /// Makes every commit so far durable, and wakes readers that wait for durable changes.
+    pub(crate) fn sync_journal(&self) -> Result<()> {
         self.journal.sync()?;
+        self.feed_waiters.wake_if_waiting();
+        Ok(())
+    }
+
+    /// As [`Shared::sync_journal`], up to `seq`, which is visible.
+    pub(crate) fn sync_journal_through(&self, seq: SeqNo) -> Result<()> {
+        self.journal.sync_through(seq)?;
         self.feed_waiters.wake_if_waiting();
         Ok(())
     }

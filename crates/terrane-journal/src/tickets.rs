@@ -31,31 +31,20 @@ use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::sync::{Condvar, Mutex, MutexGuard};
 use terrane_base::{Result, SeqNo};
 
-use crate::Journal;
 use ticket::{Callback, Cell};
 
 pub use ticket::Ticket;
 
 /// What makes numbers durable: a journal.
 pub trait PersistThrough: Send + Sync {
-    /// See [`Journal::sync_through`].
+    /// See [`Journal::sync_through`](crate::Journal::sync_through).
     ///
     /// # Errors
-    /// As [`Journal::sync_through`].
+    /// As [`Journal::sync_through`](crate::Journal::sync_through).
     fn persist_through(&self, seq: SeqNo) -> Result<()>;
 
-    /// See [`Journal::durable`].
+    /// See [`Journal::durable`](crate::Journal::durable).
     fn durable(&self) -> SeqNo;
-}
-
-impl PersistThrough for Arc<dyn Journal> {
-    fn persist_through(&self, seq: SeqNo) -> Result<()> {
-        (**self).sync_through(seq)
-    }
-
-    fn durable(&self) -> SeqNo {
-        (**self).durable()
-    }
 }
 
 /// See the head of the file.

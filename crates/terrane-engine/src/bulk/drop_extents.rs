@@ -137,7 +137,7 @@ impl Maintenance {
         // If the edit were durable before the journal, a loss of power could remove a range delete and keep
         // this edit.
         let seq = self.journal.visible();
-        self.journal.sync_through(seq)?;
+        self.sync_journal_through(seq)?;
         self.install(table, &result, vec![EditOp::Durable { seq }])?;
         self.forget_rows_within(table, chosen.iter().map(|(_, extent)| &extent.meta));
         add(&self.counters.extents_dropped, chosen.len() as u64);

@@ -79,7 +79,7 @@ impl WritePath {
     #[cold]
     fn write_nothing(&self, sync: bool) -> Result<SeqNo> {
         if sync {
-            self.journal.sync()?;
+            self.sync_journal()?;
         }
         Ok(self.journal.visible())
     }

@@ -10,10 +10,12 @@ use std::time::Duration;
 
 use terrane_base::env::{Env, Joiner, Step};
 use terrane_base::sync::Mutex;
-use terrane_base::{Batch, Error, Kind, Result};
-use terrane_journal::{Journal, Ticket, Tickets};
+use terrane_base::{Batch, Error, Kind, Result, SeqNo};
+use terrane_journal::{Journal, PersistThrough, Ticket, Tickets};
 
+use crate::readers::feed_waiters::FeedWaiters;
 use crate::reentrancy::{Working, works_for};
+use crate::shared::Shared;
 use crate::throttle::deadline::WriteWait;
 use crate::write::WritePath;
 
@@ -35,9 +37,31 @@ enum Service {
     Closed,
 }
 
+/// The journal, and the readers of changes that wait until commits are durable.
+struct DurableJournal {
+    journal: Arc<dyn Journal>,
+    feed_waiters: Arc<FeedWaiters>,
+}
+
+impl PersistThrough for DurableJournal {
+    fn persist_through(&self, seq: SeqNo) -> Result<()> {
+        self.journal.sync_through(seq)?;
+        if !terrane_base::planted!(LeaveDurableReaders) {
+            self.feed_waiters.wake_if_waiting();
+        }
+        Ok(())
+    }
+
+    fn durable(&self) -> SeqNo {
+        self.journal.durable()
+    }
+}
+
 impl AsyncWrites {
-    pub(crate) fn new(journal: &Arc<dyn Journal>, env: &Env) -> AsyncWrites {
-        let tickets = Tickets::new(Box::new(journal.clone()), TICKETS_MAX, env);
+    pub(crate) fn new(shared: &Shared) -> AsyncWrites {
+        let (journal, feed_waiters) = (shared.journal.clone(), shared.feed_waiters.clone());
+        let journal = DurableJournal { journal, feed_waiters };
+        let tickets = Tickets::new(Box::new(journal), TICKETS_MAX, &shared.env);
         AsyncWrites { tickets, service: Mutex::new(Service::NotStarted) }
     }
 
@@ -137,3 +161,6 @@ fn too_many() -> Error {
         ),
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -145,8 +145,8 @@ impl Maintenance {
 
     /// Makes the journal durable up to `seq`, for an edit to say so. Extents are durable when they are
     /// installed: were the journal behind them, a loss of power could keep newer records and lose older ones.
-    fn sync_journal_through(&self, seq: SeqNo) -> Result<EditOp> {
-        self.journal.sync_through(seq)?;
+    fn durable_edit(&self, seq: SeqNo) -> Result<EditOp> {
+        self.sync_journal_through(seq)?;
         Ok(EditOp::Durable { seq })
     }
 
@@ -314,7 +314,7 @@ impl FlushJob<'_> {
         let result = engine.background.flusher.dump_run(&spec, &mut cursor, ranges, control)?;
         let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
         let is_behind = !is_whole || engine.others_are_behind(table, generation.last_seq());
-        let durable = is_behind.then(|| engine.sync_journal_through(generation.last_seq())).transpose()?;
+        let durable = is_behind.then(|| engine.durable_edit(generation.last_seq())).transpose()?;
         add(&engine.counters.overflow_runs_written, 1);
         engine.count_flushed(table, result.work.bytes_written);
         engine.count_settled(&result.work);
@@ -329,7 +329,7 @@ impl FlushJob<'_> {
         let mut cursor = Completeness::new(generation);
         let mut start = Vec::new();
         let mut left = generation.record_bytes();
-        let mut durable = Some(engine.sync_journal_through(generation.last_seq())?);
+        let mut durable = Some(engine.durable_edit(generation.last_seq())?);
         loop {
             control.check()?;
             let Some((spec, claim)) = engine.claim_step(table, &start, left, control)? else {

@@ -208,7 +208,7 @@ impl Shared {
             "kept segments follow each other"
         );
         if let Some((_, newest)) = plan.kept.last() {
-            self.journal.sync_through(newest.last_seq)?;
+            self.sync_journal_through(newest.last_seq)?;
         }
         Ok(has_all)
     }

@@ -132,7 +132,7 @@ impl Engine {
             limiter,
             pins: Pins::new(),
             readers: Readers::new(options.reader_age_max_ms),
-            feed_waiters: FeedWaiters::default(),
+            feed_waiters: Arc::new(FeedWaiters::default()),
             events: Arc::default(),
             slow_log: SlowLog::new(env.clock.clone(), &options),
             trimming: Mutex::new(()),
@@ -151,7 +151,7 @@ impl Engine {
             env,
         };
         let background = Background::new(&shared.env, &shared.flows, &extents, state.next.run);
-        let async_writes = AsyncWrites::new(&shared.journal, &shared.env);
+        let async_writes = AsyncWrites::new(&shared);
         let maintenance = Maintenance { throttle: Throttle::default(), background, memory, shared };
         let write_path = WritePath { maintenance, txn, async_writes };
         Ok(Arc::new(Engine { write_path, lock: Mutex::new(lock) }))
