@@ -80,6 +80,7 @@ impl Engine {
         (stats.history_segments, stats.history_bytes) = (state.history.len() as u64, state.history_bytes());
         self.readers.show(self.env.clock.now(), &mut stats);
         (stats.events_dropped, stats.listener_panics) = self.events.counts();
+        stats.ticket_panics = self.async_writes.callback_panics();
         stats.memory_bytes = self.memory.in_use();
         stats.memory_journal_bytes = self.journal.memory_bytes();
         stats.memory_index_bytes = self.catalog.sums().index_bytes();

@@ -49,7 +49,7 @@ pub use replay::{
     BatchFilter, Cut, FoundBatch, ListedSegment, NewNames, RecordSink, ReplaySettings, Replayed, Rewritten,
     SegmentBytes, SegmentSeal, discard, pending_name, pending_number, replay, rewrite, segment_in_file,
 };
-pub use tickets::{PersistThrough, Ticket, Tickets};
+pub use tickets::{OnPanic, PersistThrough, Ticket, Tickets};
 
 /// The location of a committed batch: `len` bytes from `offset`, the unchanged [`Batch::bytes`].
 #[derive(Clone, Copy, Debug)]

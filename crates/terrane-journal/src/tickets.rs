@@ -22,7 +22,7 @@ mod ticket;
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -47,6 +47,22 @@ pub trait PersistThrough: Send + Sync {
     fn durable(&self) -> SeqNo;
 }
 
+/// Takes the number of a commit whose callback panicked, and the message of the panic.
+pub type OnPanic = fn(SeqNo, &str);
+
+/// A callback that is due.
+struct Call {
+    callback: Callback,
+    seq: SeqNo,
+    outcome: Result<SeqNo>,
+}
+
+/// Callbacks that panicked.
+struct Panics {
+    count: AtomicU64,
+    on_panic: OnPanic,
+}
+
 /// See the head of the file.
 pub struct Tickets {
     journal: Box<dyn PersistThrough>,
@@ -60,7 +76,7 @@ pub struct Tickets {
     work: Condvar,
     /// The role of the persister is free, or there is room again.
     changed: Condvar,
-    panics: AtomicU64,
+    panics: Panics,
 }
 
 #[derive(Default)]
@@ -69,16 +85,22 @@ struct State {
     waiting: Vec<Arc<Cell>>,
     /// The greatest number in `waiting`.
     last: SeqNo,
-    callbacks: VecDeque<(Callback, Result<SeqNo>)>,
+    callbacks: VecDeque<Call>,
     is_persisting: bool,
     is_closed: bool,
 }
 
 impl Tickets {
     /// No ticket yet; `in_flight_max` at least 1. The caller gives [`Tickets::run`] a thread before the first
-    /// ticket or, where `env` has none, [`Tickets::step`] to the stepper.
+    /// ticket or, where `env` has none, [`Tickets::step`] to the stepper. `on_panic` is called for each
+    /// callback that panics, on the thread of that callback.
     #[must_use]
-    pub fn new(journal: Box<dyn PersistThrough>, in_flight_max: usize, env: &Env) -> Arc<Tickets> {
+    pub fn new(
+        journal: Box<dyn PersistThrough>,
+        in_flight_max: usize,
+        env: &Env,
+        on_panic: OnPanic,
+    ) -> Arc<Tickets> {
         assert!(in_flight_max > 0, "a writer would wait for ever");
         Arc::new(Tickets {
             journal,
@@ -88,7 +110,7 @@ impl Tickets {
             state: Mutex::new(State::default()),
             work: Condvar::new(),
             changed: Condvar::new(),
-            panics: AtomicU64::new(0),
+            panics: Panics { count: AtomicU64::new(0), on_panic },
         })
     }
 
@@ -118,7 +140,7 @@ impl Tickets {
     /// A ticket for `seq`. Requires: `seq` is visible.
     pub fn issue(self: &Arc<Self>, seq: SeqNo) -> Ticket {
         if seq <= self.journal.durable() || terrane_base::planted!(DoneBeforeSync) {
-            return Ticket::done(seq);
+            return self.done(seq);
         }
         let cell = Arc::new(Cell::new(seq));
         let mut state = self.state.lock();
@@ -127,7 +149,7 @@ impl Tickets {
             // Its commit was admitted before the close, which makes durable whatever was committed.
             let outcome = self.journal.persist_through(seq).map(|()| seq);
             let _ = cell.complete(outcome);
-            return Ticket::new(cell, Weak::new());
+            return Ticket::new(cell, Arc::downgrade(self));
         }
         debug_assert!(seq > SeqNo(0), "number 0 is durable from the beginning");
         let is_first = state.waiting.is_empty();
@@ -140,9 +162,14 @@ impl Tickets {
         Ticket::new(cell, Arc::downgrade(self))
     }
 
+    /// A ticket for `seq` that is done: nothing is to be made durable for it.
+    pub fn done(self: &Arc<Self>, seq: SeqNo) -> Ticket {
+        Ticket::new(Arc::new(Cell::done(seq)), Arc::downgrade(self))
+    }
+
     /// The number of callbacks that panicked.
     pub fn callback_panics(&self) -> u64 {
-        self.panics.load(Ordering::Relaxed)
+        self.panics.count.load(Ordering::Relaxed)
     }
 
     /// Completes every ticket; later ones are made durable at once. The thread of [`Tickets::run`] calls the
@@ -164,13 +191,13 @@ impl Tickets {
     /// One piece of work: a callback, or else a persist step. `Ended` after [`Tickets::close`].
     pub fn step(&self) -> Step {
         let mut state = self.state.lock();
-        if let Some((callback, outcome)) = state.callbacks.pop_front() {
+        if let Some(call) = state.callbacks.pop_front() {
             let makes_room = state.in_flight() + 1 == self.in_flight_max;
             drop(state);
             if makes_room {
                 self.changed.notify_all();
             }
-            self.call(callback, outcome);
+            self.call(call);
             return Step::Worked;
         }
         if !state.waiting.is_empty() && !state.is_persisting {
@@ -240,7 +267,8 @@ impl Tickets {
             let outcome = failed.map_or(Ok(cell.seq), |error| Err(error.clone()));
             let (waker, cell_callbacks) = cell.complete(outcome.clone());
             wakers.extend(waker);
-            callbacks.extend(cell_callbacks.into_iter().map(|callback| (callback, outcome.clone())));
+            let call = |callback| Call { callback, seq: cell.seq, outcome: outcome.clone() };
+            callbacks.extend(cell_callbacks.into_iter().map(call));
         }
         debug_assert!(
             finished.iter().all(|cell| cell.is_done()),
@@ -304,9 +332,13 @@ impl Tickets {
         }
     }
 
-    fn call(&self, callback: Callback, outcome: Result<SeqNo>) {
-        if catch_unwind(AssertUnwindSafe(|| callback(outcome))).is_err() {
-            self.panics.fetch_add(1, Ordering::Relaxed);
+    /// Calls a callback; a panic ends here.
+    fn call(&self, Call { callback, seq, outcome }: Call) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| callback(outcome))) {
+            self.panics.count.fetch_add(1, Ordering::Relaxed);
+            let text = payload.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+            (self.panics.on_panic)(seq, text.unwrap_or("a panic without a text"));
         }
     }
 }

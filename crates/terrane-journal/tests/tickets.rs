@@ -2,6 +2,7 @@
 #![cfg(not(feature = "shuttle"))]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic and start threads")]
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,7 +45,16 @@ fn tickets(in_flight_max: usize, has_thread: bool) -> (Arc<Device>, Arc<Tickets>
     if !has_thread {
         env.spawn = Arc::new(SteppedSpawn::default());
     }
-    (device.clone(), Tickets::new(Box::new(Shared(device)), in_flight_max, &env))
+    (device.clone(), Tickets::new(Box::new(Shared(device)), in_flight_max, &env, note_panic))
+}
+
+thread_local! {
+    /// What this thread was told of callbacks that panicked.
+    static PANICKED: RefCell<Vec<(SeqNo, String)>> = const { RefCell::new(Vec::new()) };
+}
+
+fn note_panic(seq: SeqNo, text: &str) {
+    PANICKED.with_borrow_mut(|told| told.push((seq, text.to_owned())));
 }
 
 fn issue(tickets: &Arc<Tickets>, numbers: std::ops::RangeInclusive<u64>) -> Vec<Ticket> {
@@ -115,6 +125,12 @@ fn callbacks_come_in_order_and_a_panic_loses_one_call() {
     let (sender, outcomes) = mpsc::channel();
     tickets.issue(SeqNo(2)).on_done(move |outcome| sender.send(outcome).unwrap());
     assert_eq!(outcomes.try_recv().unwrap().unwrap(), SeqNo(2), "at once, if it is done");
+    tickets.issue(SeqNo(3)).on_done(|_| panic!("on {}", "purpose"));
+    tickets.done(SeqNo(6)).on_done(|_| std::panic::panic_any(7));
+    assert_eq!(tickets.callback_panics(), 3, "those that are called at once count as well");
+    let told = PANICKED.take();
+    let told: Vec<_> = told.iter().map(|(seq, text)| (seq.0, text.as_str())).collect();
+    assert_eq!(told, [(3, "on purpose"), (3, "on purpose"), (6, "a panic without a text")]);
 }
 
 #[test]

@@ -61,7 +61,7 @@ impl AsyncWrites {
     pub(crate) fn new(shared: &Shared) -> AsyncWrites {
         let (journal, feed_waiters) = (shared.journal.clone(), shared.feed_waiters.clone());
         let journal = DurableJournal { journal, feed_waiters };
-        let tickets = Tickets::new(Box::new(journal), TICKETS_MAX, &shared.env);
+        let tickets = Tickets::new(Box::new(journal), TICKETS_MAX, &shared.env, tell_panic);
         AsyncWrites { tickets, service: Mutex::new(Service::NotStarted) }
     }
 
@@ -91,6 +91,11 @@ impl AsyncWrites {
         Ok(())
     }
 
+    /// The number of callbacks that panicked.
+    pub(crate) fn callback_panics(&self) -> u64 {
+        self.tickets.callback_panics()
+    }
+
     /// Completes every ticket and waits until the callbacks were called, unless one of them closes.
     pub(crate) fn close(&self, instance: u64) {
         self.tickets.close();
@@ -101,6 +106,10 @@ impl AsyncWrites {
             _ => {}
         }
     }
+}
+
+fn tell_panic(seq: SeqNo, text: &str) {
+    tracing::error!(target: "terrane::ticket", seq = seq.0, panic = text, "the callback of an asynchronous write panicked");
 }
 
 fn step(tickets: &Tickets, instance: u64) -> Step {
@@ -148,7 +157,7 @@ impl WritePath {
         }
         let seq = self.write_waiting(batch, false, wait)?;
         debug_assert!(seq <= self.visible(), "a ticket is for what is visible: it can be made durable");
-        Ok(if sync { self.async_writes.tickets.issue(seq) } else { Ticket::done(seq) })
+        Ok(if sync { self.async_writes.tickets.issue(seq) } else { self.async_writes.tickets.done(seq) })
     }
 }
 

@@ -143,3 +143,16 @@ fn a_buffered_write_has_a_ticket_that_is_done() {
     assert!(!engine.try_write_async(&batch(2), true).unwrap().is_done());
     assert!(engine.write_async(&Batch::new(), true).unwrap().wait().is_ok(), "as a sync of all before it");
 }
+
+#[test]
+fn callbacks_that_panic_are_counted() {
+    let engine = open_stepped(&MemDisk::new());
+    let (first, buffered) = (write(&engine, 0..1).remove(0), engine.write_async(&batch(2), false).unwrap());
+    first.on_done(|_| panic!("on purpose"));
+    assert_eq!(engine.stats().ticket_panics, 0, "nothing is durable yet");
+    buffered.on_done(|_| panic!("on purpose, at once"));
+    assert_eq!(engine.stats().ticket_panics, 1, "also of a ticket that was done when it was made");
+    first.wait().unwrap();
+    engine.close().unwrap();
+    assert_eq!(engine.stats().ticket_panics, 2, "the close waits for callbacks");
+}

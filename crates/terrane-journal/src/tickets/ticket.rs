@@ -10,7 +10,7 @@ use std::time::Duration;
 use terrane_base::sync::Mutex;
 use terrane_base::{Result, SeqNo};
 
-use super::Tickets;
+use super::{Call, Tickets};
 
 /// Called with the outcome of a ticket.
 pub(super) type Callback = Box<dyn FnOnce(Result<SeqNo>) + Send>;
@@ -29,6 +29,11 @@ enum Progress {
 impl Cell {
     pub(super) fn new(seq: SeqNo) -> Self {
         Cell { seq, progress: Mutex::new(Progress::Waiting { waker: None, callbacks: Vec::new() }) }
+    }
+
+    /// Of a commit that waits for nothing.
+    pub(super) fn done(seq: SeqNo) -> Self {
+        Cell { seq, progress: Mutex::new(Progress::Done(Ok(seq))) }
     }
 
     /// Sets the outcome; gives what is to be woken and called.
@@ -68,10 +73,9 @@ impl Ticket {
         Ticket { cell, tickets }
     }
 
-    /// A ticket that is done.
+    /// A ticket that is done, of no database.
     pub fn done(seq: SeqNo) -> Ticket {
-        let cell = Cell { seq, progress: Mutex::new(Progress::Done(Ok(seq))) };
-        Ticket { cell: Arc::new(cell), tickets: Weak::new() }
+        Ticket::new(Arc::new(Cell::done(seq)), Weak::new())
     }
 
     /// The position of the commit in the order of commits. It is known at once.
@@ -165,8 +169,11 @@ impl Ticket {
             Progress::Waiting { callbacks, .. } => return callbacks.push(Box::new(callback)),
             Progress::Done(outcome) => outcome.clone(),
         };
-        // As on the other thread, a panic ends here.
-        let _ = catch_unwind(AssertUnwindSafe(|| callback(outcome)));
+        match self.tickets.upgrade() {
+            Some(tickets) => tickets.call(Call { callback: Box::new(callback), seq: self.seq(), outcome }),
+            // As on the other thread, a panic ends here.
+            None => drop(catch_unwind(AssertUnwindSafe(|| callback(outcome)))),
+        }
     }
 }
 

@@ -40,7 +40,8 @@ impl PersistThrough for SharedDevice {
 
 fn served() -> (Arc<Device>, Arc<Tickets>, thread::JoinHandle<()>) {
     let device = Arc::new(Device::default());
-    let tickets = Tickets::new(Box::new(SharedDevice(device.clone())), 2, &terrane_base::env::Env::real());
+    let (journal, env) = (SharedDevice(device.clone()), terrane_base::env::Env::real());
+    let tickets = Tickets::new(Box::new(journal), 2, &env, |seq, text| panic!("callback of {seq}: {text}"));
     let service = tickets.clone();
     (device, tickets, thread::spawn(move || service.run()))
 }
