@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use terrane::{Batch, Durability, Error, Kind, TableOptions};
+use terrane::{Batch, Db, Durability, Error, Kind, TableOptions};
 use terrane_base::Rng;
 use terrane_base::env::Clock as _;
 
-use crate::model::{Change, EXPIRING as EXPIRING_PREFIX};
+use crate::model::{Change, EXPIRING as EXPIRING_PREFIX, Model};
 use crate::op::{Edit, MARK, MARK_PREFIX, Op, Span, Value, key};
 use crate::oracle::Event;
 use crate::order::Order;
@@ -26,6 +26,8 @@ impl Runner {
             Op::Once { table, key, value } => self.put_or_single_delete(table, *key, *value),
             Op::PutFor { table, key, value, millis } => self.put_for(table, *key, *value, *millis),
             Op::Batch { edits, sync } => self.write_batch(edits, *sync),
+            Op::WriteAsync { edits, ticket } => self.write_async(edits, *ticket),
+            Op::Await { which } => self.await_ticket(*which),
             Op::Ingest { tables, seed } => self.ingest(tables, *seed),
             Op::Load { table, seed } => self.load(table, *seed),
             Op::DropExtents { table, from, to } => self.drop_extents(table, *from, *to),
@@ -125,9 +127,7 @@ impl Runner {
     }
 
     fn write_batch(&self, edits: &[Edit], sync: bool) {
-        let known = edits.iter().filter(|edit| self.model.borrow().has_table(&edit.table));
-        let changes: Vec<Change> =
-            known.map(|edit| (edit.table.clone(), key(edit.key), edit.value.map(Value::bytes))).collect();
+        let changes = changes_of(edits, &self.model.borrow());
         if changes.is_empty() {
             return;
         }
@@ -136,15 +136,8 @@ impl Runner {
             if self.is_through.get() {
                 return self.write_through(changes, sync);
             }
-            let mut batch = Batch::new();
-            for (name, key, value) in changes {
-                let table = db.table(name)?;
-                match value {
-                    Some(value) => batch.put(&table, key, value)?,
-                    None => batch.delete(&table, key)?,
-                }
-            }
-            db.write(&batch, if sync { Durability::Synced } else { Durability::Buffered }).map(drop)
+            let mode = if sync { Durability::Synced } else { Durability::Buffered };
+            db.write(&batch_of(&db, changes)?, mode).map(drop)
         });
     }
 
@@ -349,6 +342,24 @@ impl Runner {
             Err(error) => self.met_in_background(what, &error),
         }
     }
+}
+
+/// The changes of a batch, without those of tables that are not there.
+pub(crate) fn changes_of(edits: &[Edit], model: &Model) -> Vec<Change> {
+    let known = edits.iter().filter(|edit| model.has_table(&edit.table));
+    known.map(|edit| (edit.table.clone(), key(edit.key), edit.value.map(Value::bytes))).collect()
+}
+
+pub(crate) fn batch_of(db: &Db, changes: &[Change]) -> terrane::Result<Batch> {
+    let mut batch = Batch::new();
+    for (name, key, value) in changes {
+        let table = db.table(name)?;
+        match value {
+            Some(value) => batch.put(&table, key, value)?,
+            None => batch.delete(&table, key)?,
+        }
+    }
+    Ok(batch)
 }
 
 /// Options of a table's own, drawn from a seed; none for 0.

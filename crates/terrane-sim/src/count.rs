@@ -14,6 +14,8 @@ pub const NAMES: [&str; NAME_COUNT] = [
     "put once or single delete",
     "put for a time",
     "batch",
+    "asynchronous write",
+    "wait for a ticket",
     "indexed batch",
     "transaction",
     "ingest",
@@ -97,6 +99,12 @@ pub const NAMES: [&str; NAME_COUNT] = [
     "indexed batch: scan",
     "indexed batch: savepoint",
     "indexed batch: written",
+    // Outcomes of asynchronous writes.
+    "asynchronous write: ticket dropped",
+    "asynchronous write: durable",
+    "asynchronous write: failed sync",
+    "asynchronous write: called back",
+    "asynchronous write: in flight at a crash",
     // Outcomes of other operations.
     "ingest or load that failed",
     "range deletes of a file",
@@ -109,7 +117,7 @@ pub const NAMES: [&str; NAME_COUNT] = [
 ];
 
 /// How many there are.
-const NAME_COUNT: usize = 96;
+const NAME_COUNT: usize = 103;
 
 /// Counts by kind.
 #[derive(Clone, Copy, Debug)]
@@ -171,6 +179,8 @@ impl Op {
             Op::Once { .. } => "put once or single delete",
             Op::PutFor { .. } => "put for a time",
             Op::Batch { .. } => "batch",
+            Op::WriteAsync { .. } => "asynchronous write",
+            Op::Await { .. } => "wait for a ticket",
             Op::Indexed { .. } => "indexed batch",
             Op::Transact { .. } => "transaction",
             Op::Ingest { .. } => "ingest",

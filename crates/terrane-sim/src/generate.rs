@@ -89,6 +89,7 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
     let mut bulk = Rng::part(seed, 10);
     let mut grouped = Rng::part(seed, 11);
     let mut kept = Rng::part(seed, 12);
+    let mut in_flight = Rng::part(seed, 14);
     while (draft.ops.len() as u64) < operations {
         draft.add_op();
         // If edits are lost silently, no commit of the journal shows that they existed.
@@ -102,6 +103,10 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
         }
         if grouped.one_in(16) {
             let op = crate::transactions::draw(&mut grouped, &draft.tables);
+            draft.ops.push(op);
+        }
+        if in_flight.one_in(14) {
+            let op = crate::tickets::draw(&mut in_flight, &draft.tables, draft.habit.keys);
             draft.ops.push(op);
         }
         if kept.one_in(200) {

@@ -7,6 +7,7 @@
 //! * [`mod@run`] (with `act`, `read`, `via_cores`, `during`, `restarts`, `losses`, `oracle`, `observers`,
 //!   `backup`, `restore`, `checkpoint`, `follow`, `replica`, `heal`, `rest`): runs operations, compares the
 //!   answers, and [`mod@count`]s them by kind.
+//! * `tickets`: writes that are acknowledged as durable only once their tickets are done.
 //! * `transactions` (with `prepared_transactions`): transactions; `indexed`: indexed batches; both draw their
 //!   changes by `draft` and apply them over the model in `overlay`.
 //! * [`mod@shrink`]: makes a failing run short.
@@ -61,6 +62,7 @@ pub mod shrink;
 mod stepped;
 #[cfg(feature = "schedule")]
 pub mod threads;
+mod tickets;
 mod trace;
 mod transactions;
 mod via_cores;

@@ -5,6 +5,7 @@
 use std::ops::Bound;
 
 use crate::fault::{Crash, Fault};
+use crate::tickets::Use;
 use terrane_base::Rng;
 use terrane_base::rng::mix;
 
@@ -141,6 +142,10 @@ pub(crate) enum Op {
     Estimate { table: String, from: u64, to: u64 },
     /// Writes a batch.
     Batch { edits: Vec<Edit>, sync: bool },
+    /// Writes a batch without a wait for its sync, and does something with the ticket.
+    WriteAsync { edits: Vec<Edit>, ticket: Use },
+    /// Waits for a ticket in flight, one that the number chooses.
+    Await { which: u64 },
     /// Does a transaction that a seed stands for, in these tables.
     Transact { tables: Vec<String>, seed: u64 },
     /// Makes, reads and writes an indexed batch that a seed stands for.

@@ -43,6 +43,7 @@ impl Runner {
             let db = self.db.borrow_mut().take();
             self.life.borrow_mut().snapshots.clear();
             let closed = db.map_or(Ok(()), Db::close);
+            self.judge_closed_tickets();
             match closed {
                 Ok(()) => self.note_durable(self.model.borrow().now()),
                 Err(error) => self.met("close", &error),
@@ -127,6 +128,9 @@ impl Runner {
         let crash = armed.map_or(Crash::Power(0), |(crash, _)| crash);
         let captured = captured.unwrap_or_else(|| self.allowed(crash));
         self.count(|outcome| outcome.crashes += 1);
+        if !self.life.borrow().in_flight.is_empty() {
+            self.did("asynchronous write: in flight at a crash");
+        }
         self.die();
         if Rng::new(self.world.trace().value() as u64).one_in(PEEK_ONE_IN) {
             self.peek_at(image.kill(), &captured);

@@ -135,6 +135,7 @@ impl Runner {
         if let Some(Err(error)) = db.map(terrane::Db::close) {
             self.met("close", &error);
         }
+        self.judge_closed_tickets();
         let device = self.disk().device().clone();
         let moved = self.undisturbed(|| {
             let disk = Arc::new(self.observer_disk(device.clone()));

@@ -29,6 +29,7 @@ use crate::prepared_transactions::PreparedTransaction;
 use crate::replica::Replica;
 use crate::restore::Kept;
 use crate::script::Script;
+use crate::tickets::{Due, InFlight};
 use crate::trace::Trace;
 use crate::world::{OPERATION_MILLIS, World};
 
@@ -84,6 +85,10 @@ pub(crate) struct Life {
     pub(crate) inflight: Vec<Vec<Change>>,
     /// A batch that failed and may be found after the next open.
     pub(crate) doubt: Option<Vec<Change>>,
+    /// Tickets that are not known to be done.
+    pub(crate) in_flight: Vec<InFlight>,
+    /// Callbacks of tickets that are done.
+    pub(crate) due: Vec<Due>,
     /// Tables whose change is under way, or failed.
     pub(crate) events: Vec<Event>,
     /// Changes of tables that were done.
@@ -125,6 +130,8 @@ impl Life {
             snapshots: BTreeMap::new(),
             inflight: Vec::new(),
             doubt: None,
+            in_flight: Vec::new(),
+            due: Vec::new(),
             events: Vec::new(),
             changed: Vec::new(),
             captured: None,
@@ -257,6 +264,7 @@ impl Runner {
         op.names().into_iter().for_each(|name| self.did(name));
         self.resolve_all();
         self.act(op);
+        self.note_tickets();
         if matches!(op, Op::Check | Op::Peek | Op::Reopen { .. } | Op::Flush) {
             self.replicate();
         }

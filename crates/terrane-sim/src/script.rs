@@ -22,6 +22,7 @@ use terrane_device::Call;
 use crate::bulk;
 use crate::fault::{Crash, Fault, Harm};
 use crate::op::{Edit, Op, Span, Value, Way};
+use crate::tickets::USES;
 use crate::transactions;
 
 /// A whole run: one seed for the world, options that differ from the default, operations.
@@ -98,6 +99,11 @@ fn op(words: &[&str]) -> Result<Op, String> {
         }
         ["batch", edits @ .., "sync"] => Op::Batch { edits: edits_of(edits)?, sync: true },
         ["batch", edits @ ..] => Op::Batch { edits: edits_of(edits)?, sync: false },
+        ["async", how, edits @ ..] => {
+            let ticket = USES.iter().find(|(word, _)| word == how).ok_or("expected keep, call or drop")?.1;
+            Op::WriteAsync { edits: edits_of(edits)?, ticket }
+        }
+        ["await", which] => Op::Await { which: parse(which)? },
         ["ingest" | "load" | "dropextents" | "estimate", ..] => bulk::read(words)?,
         ["transact" | "indexed", ..] => transactions::read(words)?,
         ["create", table] => Op::Create { table: name(table), options: 0 },

@@ -7,6 +7,7 @@
 use crate::op::{Op, Value};
 use crate::run::{Failure, run};
 use crate::script::Script;
+use crate::tickets::Use;
 
 /// The shortest script found that fails, and how; `runs_max` bounds the work. `None` if `script` does not
 /// fail.
@@ -103,6 +104,9 @@ fn simpler(op: &Op) -> Vec<Op> {
                 Op::Batch { edits, sync: *sync }
             };
             (0..edits.len()).map(without).collect()
+        }
+        Op::WriteAsync { edits, .. } if edits.len() > 1 => {
+            edits.iter().map(|edit| Op::WriteAsync { edits: vec![edit.clone()], ticket: Use::Keep }).collect()
         }
         Op::Steps { count } if *count > 1 => {
             vec![Op::Steps { count: count / 2 }, Op::Steps { count: count - 1 }]

@@ -25,13 +25,12 @@ impl fmt::Display for Op {
             Op::DeleteRange { table, from, to } => write!(f, "deleterange {table} {from} {to}"),
             Op::Batch { edits, sync } => {
                 f.write_str("batch")?;
-                for Edit { table, key, value } in edits {
-                    write!(f, " {table}:{key}:{}", show_value(*value))?;
-                }
+                show_edits(f, edits)?;
                 f.write_str(mark(*sync, "sync"))
             }
             op if bulk::is_one(op) => bulk::show(op, f),
             Op::Transact { .. } | Op::Indexed { .. } => transactions::show(self, f),
+            Op::WriteAsync { .. } | Op::Await { .. } => show_async(self, f),
             Op::Create { table, options: 0 } => write!(f, "create {table}"),
             Op::Create { table, options } => write!(f, "create {table} {options}"),
             Op::Drop { table } => write!(f, "drop {table}"),
@@ -79,6 +78,22 @@ impl fmt::Display for Op {
             op => f.write_str(word(op)),
         }
     }
+}
+
+fn show_async(op: &Op, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match op {
+        Op::WriteAsync { edits, ticket } => {
+            write!(f, "async {ticket}")?;
+            show_edits(f, edits)
+        }
+        Op::Await { which } => write!(f, "await {which}"),
+        _ => unreachable!("no other operation has to do with tickets"),
+    }
+}
+
+fn show_edits(f: &mut fmt::Formatter<'_>, edits: &[Edit]) -> fmt::Result {
+    let mut edits = edits.iter();
+    edits.try_for_each(|Edit { table, key, value }| write!(f, " {table}:{key}:{}", show_value(*value)))
 }
 
 /// An operation that needs nothing more said.
