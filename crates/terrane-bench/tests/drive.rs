@@ -196,6 +196,31 @@ fn requests_of_a_window_are_counted_one_by_one() {
 }
 
 #[test]
+fn writes_in_flight_are_counted_one_by_one() {
+    let steps = r#""load", { workload = "fillsync", operations = 650 }, { workload = "ycsb_a", operations = 650,
+        sync = true, verify = true }, { workload = "deleterandom", operations = 70, sync = true }"#;
+    let plan = plan(5000, steps);
+    let (_directory, engine) = open("terrane");
+    let mut driver = Driver::new(&plan.scenarios[0].data, 5);
+    for (number, mut run) in runs(&plan).into_iter().enumerate() {
+        // A load is not synced: it has nothing in flight.
+        run.in_flight = 64;
+        let before = engine.counters();
+        let measured = driver.run(&*engine, &run, &Patient).unwrap();
+        assert_eq!(measured.operations, [5000, 650, 650, 70][number]);
+        assert_eq!(measured.latency.count, measured.operations, "each has a latency");
+        let syncs = engine.counters().since(&before).log_syncs.unwrap();
+        assert!(number == 0 || syncs > 0, "step {number} was acknowledged without a sync");
+    }
+    engine.close().unwrap();
+    let (_directory, engine) = open("null");
+    let mut run = runs(&plan).swap_remove(1);
+    run.in_flight = 2;
+    let refused = Driver::new(&plan.scenarios[0].data, 5).run(&*engine, &run, &Patient).unwrap_err();
+    assert!(matches!(refused, Error::Unsupported { .. }), "nothing stands in for them: {refused:?}");
+}
+
+#[test]
 fn time_ends_a_run_and_an_observer_interrupts_it() {
     let plan = plan(1000, r#""load", { workload = "readrandom", seconds = 0.25 }"#);
     let (_directory, engine) = open("null");

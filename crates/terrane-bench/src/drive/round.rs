@@ -193,6 +193,7 @@ impl Round<'_> {
             sync: self.run.sync,
             batch: self.run.batch as usize,
             window: self.run.window as usize,
+            in_flight: if self.run.sync { self.run.in_flight as usize } else { 1 },
             verify: self.run.verify,
             complete: !self.driver.deleted
                 && !self.definition.deletes
@@ -258,6 +259,7 @@ impl Round<'_> {
             sync: self.run.sync,
             batch: 1,
             window: 1,
+            in_flight: 1,
             verify: false,
             complete: false,
             operations: u64::MAX,

@@ -3,10 +3,13 @@
 //! One clock reading per operation: the end of one is the start of the next. Writes gather into batches; a
 //! batch is one latency and as many operations as it has records.
 
+mod in_flight;
 mod ranges;
 mod requests;
 mod transaction;
+mod whole_scan;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,9 +26,7 @@ use crate::generate::keys::Keys;
 use crate::generate::operation::{Operation, OperationKind};
 use crate::generate::space::KeySpace;
 use crate::generate::values::Values;
-
-/// Rows of a whole scan between two readings of the clock.
-const SCAN_CHUNK: u64 = 256;
+use in_flight::Begun;
 
 /// What a worker shares with its run.
 pub(super) struct Shared<'r> {
@@ -42,6 +43,8 @@ pub(super) struct Manner {
     pub(super) batch: usize,
     /// Number of point requests that the worker does together.
     pub(super) window: usize,
+    /// Synced writes that the worker has in flight at most.
+    pub(super) in_flight: usize,
     pub(super) verify: bool,
     /// True if every key that is read must be there: nothing was deleted, and no trace asks for keys of its
     /// own.
@@ -76,6 +79,7 @@ pub(super) struct Worker<'r> {
     key: Vec<u8>,
     gathered: Gathered,
     window: Window,
+    in_flight: VecDeque<Begun>,
     versions: u64,
 }
 
@@ -94,6 +98,7 @@ impl<'r> Worker<'r> {
             manner,
             gathered: Gathered::new(keys.bytes()),
             window: Window::new(keys.bytes()),
+            in_flight: VecDeque::new(),
             keys,
             values,
             recorder: Recorder::new(),
@@ -145,6 +150,11 @@ impl<'r> Worker<'r> {
                 }
                 continue;
             }
+            if self.begins(&operation, from)? {
+                left -= 1;
+                last = env.clock.now();
+                continue;
+            }
             if !self.window.is_empty() {
                 self.settle()?;
             }
@@ -161,6 +171,9 @@ impl<'r> Worker<'r> {
         }
         if !self.window.is_empty() {
             self.settle()?;
+        }
+        while !self.in_flight.is_empty() {
+            self.finish_writes(true)?;
         }
         Ok(())
     }
@@ -317,53 +330,6 @@ impl<'r> Worker<'r> {
         self.recorder.found += u64::from(seen > 0);
         self.recorder.bytes_read += bytes;
         self.recorder.wrong += wrong + self.missed(u64::from(seen == 0 && rows > 0));
-        Ok(())
-    }
-
-    /// Scans whole tables, again and again, until the rows are counted or the run is stopped; a row is an
-    /// operation. The clock is read every [`SCAN_CHUNK`] rows: the latency is the mean of a row in its chunk.
-    /// With a `rate`, in rows per second, chunks arrive on schedule.
-    pub(super) fn run_whole_scan(
-        &mut self,
-        tables: u32,
-        direction: Direction,
-        rate: Option<f64>,
-    ) -> Result<()> {
-        let Worker { shared, session, recorder, manner, .. } = self;
-        let is_stopped = || shared.stop.load(Ordering::Relaxed);
-        let mut last = shared.env.clock.now();
-        let mut pace = Pace::new(rate.map(|rate| rate / SCAN_CHUNK as f64), 0, 1, last);
-        let (mut rows, mut bytes, mut pending) = (0u64, 0u64, 0u64);
-        let limit = manner.operations;
-        'passes: loop {
-            let before = rows;
-            for table in 0..tables {
-                session.scan_all(table, direction, &mut |key, value| {
-                    bytes += touch(value) + key.len() as u64;
-                    rows += 1;
-                    pending += 1;
-                    if pending < SCAN_CHUNK {
-                        return rows < limit;
-                    }
-                    let now = shared.env.clock.now();
-                    recorder.record(OperationKind::Scan, (now - last).as_nanos() as u64 / pending);
-                    shared.tally.add(std::mem::take(&mut pending));
-                    let arrival = pace.arrival(shared.env, now, &is_stopped);
-                    last = arrival.unwrap_or(now);
-                    rows < limit && arrival.is_some() && !is_stopped()
-                })?;
-                if rows >= limit || is_stopped() {
-                    break 'passes;
-                }
-            }
-            if rows == before {
-                break;
-            }
-        }
-        shared.tally.add(pending);
-        recorder.operations += rows;
-        recorder.found += rows;
-        recorder.bytes_read += bytes;
         Ok(())
     }
 }

@@ -41,6 +41,8 @@ macro_rules! counters {
 counters! {
     /// Bytes given to the device by the engine's log.
     log_bytes_written,
+    /// Syncs of the engine's log.
+    log_syncs,
     /// Bytes that flushes wrote.
     flush_bytes_written,
     /// Bytes that compactions wrote.

@@ -239,6 +239,26 @@ pub trait Session {
     /// The engine's; `Unsupported` for `sync` if the engine cannot promise it.
     fn write(&mut self, table: u32, writes: &[Write<'_>], sync: bool) -> Result<()>;
 
+    /// Begins a commit as [`Session::write`] with `sync`, which may not be on disk when this returns.
+    ///
+    /// # Errors
+    /// `Unsupported` if the engine has no such commits: they are not emulated; its own.
+    fn begin_write(&mut self, _table: u32, _writes: &[Write<'_>]) -> Result<()> {
+        Err(Error::unsupported(
+            "this engine, as it was opened,",
+            "synced writes in flight that the bench knows",
+        ))
+    }
+
+    /// Forgets the commits from the front of those begun that are on disk, and returns how many; with
+    /// `waits`, waits until the oldest is.
+    ///
+    /// # Errors
+    /// The engine's: none of the commits that are left can be relied on.
+    fn finish_writes(&mut self, _waits: bool) -> Result<usize> {
+        Ok(0)
+    }
+
     /// Removes every key from `start` to before `end`, as one record; with `sync` it is on disk before this
     /// returns.
     ///

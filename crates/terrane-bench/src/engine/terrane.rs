@@ -4,6 +4,7 @@
 //! tables. `mode.rs` describes the adapter's own options.
 
 mod cores;
+mod in_flight;
 mod mode;
 mod together;
 mod transact;
@@ -23,6 +24,7 @@ use crate::engine::{
 use crate::error::{Error, Result};
 use crate::plan::text::control_name;
 use cores::ThroughCores;
+use in_flight::InFlight;
 use mode::Mode;
 pub use mode::check_options;
 use together::Together;
@@ -104,6 +106,7 @@ impl Engine for Terrane {
             values: Values::new(),
             batch: Batch::new(),
             together: Together::default(),
+            in_flight: InFlight::default(),
             counted: read_counters(),
         }))
     }
@@ -144,6 +147,7 @@ impl Engine for Terrane {
         let stats = self.db.stats();
         EngineCounters {
             log_bytes_written: Some(stats.device_journal_bytes_written + stats.device_manifest_bytes_written),
+            log_syncs: Some(stats.device_journal_syncs),
             flush_bytes_written: Some(stats.device_flush_bytes_written),
             compaction_bytes_written: Some(stats.device_compaction_bytes_written),
             compaction_bytes_read: Some(stats.device_compaction_bytes_read),
@@ -198,6 +202,7 @@ struct TerraneSession<'e> {
     values: Values,
     batch: Batch,
     together: Together,
+    in_flight: InFlight,
     /// What this thread had counted before the session began.
     counted: ReadCounters,
 }
@@ -210,6 +215,19 @@ impl TerraneSession<'_> {
 
 fn own<'s>((name, value): (&'s String, &'s String)) -> (&'s str, String) {
     (name, value.clone())
+}
+
+/// Makes `batch` one of `writes`.
+fn fill(batch: &mut Batch, table: &Table, writes: &[Write<'_>]) -> Result<()> {
+    batch.clear();
+    for write in writes {
+        match write {
+            Write::Put(key, value) => batch.put(table, key, value),
+            Write::Delete(key) => batch.delete(table, key),
+        }
+        .map_err(failed("batch"))?;
+    }
+    Ok(())
 }
 
 fn sync_of(sync: bool) -> Durability {
@@ -243,15 +261,17 @@ impl Session for TerraneSession<'_> {
         if let [Write::Put(key, value)] = writes {
             return table.put_with(key, value, sync_of(sync)).map_err(failed("put"));
         }
-        self.batch.clear();
-        for write in writes {
-            match write {
-                Write::Put(key, value) => self.batch.put(table, key, value),
-                Write::Delete(key) => self.batch.delete(table, key),
-            }
-            .map_err(failed("batch"))?;
-        }
+        fill(&mut self.batch, table, writes)?;
         self.engine.db.write(&self.batch, sync_of(sync)).map(drop).map_err(failed("write"))
+    }
+
+    fn begin_write(&mut self, table: u32, writes: &[Write<'_>]) -> Result<()> {
+        fill(&mut self.batch, &self.engine.tables[table as usize], writes)?;
+        self.in_flight.begin(&self.engine.db, &self.batch)
+    }
+
+    fn finish_writes(&mut self, waits: bool) -> Result<usize> {
+        self.in_flight.finish(waits)
     }
 
     fn delete_range(&mut self, table: u32, start: &[u8], end: &[u8], sync: bool) -> Result<()> {

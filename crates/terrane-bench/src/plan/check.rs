@@ -117,6 +117,7 @@ fn check_run(run: &Run, kind: &Kind) -> Result<()> {
         "record: a trace has no range deletes",
     )?;
     demand(run.window == 1 || run.batch == 1, "window and batch: one of them must be 1")?;
+    check_in_flight(run, kind)?;
     demand(run.scan_rows >= 1, "scan_rows: accepted is 1 or more")?;
     demand(run.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite()), "rate: accepted is above 0")?;
     demand(run.background_rate >= 0.0, "background_rate: accepted is 0 or more")?;
@@ -151,6 +152,22 @@ fn check_run(run: &Run, kind: &Kind) -> Result<()> {
             demand(seconds > 0.0 && seconds.is_finite(), "seconds: accepted is above 0")
         }
     }
+}
+
+/// Reads and steps that sync no write have nothing in flight, whatever `[run]` says.
+fn check_in_flight(run: &Run, kind: &Kind) -> Result<()> {
+    demand((1..=65_536).contains(&run.in_flight), "in_flight: accepted is 1 to 65,536 writes")?;
+    let is_mixed = |mix: &Mix| {
+        mix.share(OperationKind::ReadModifyWrite) > 0.0 || mix.share(OperationKind::Transaction) > 0.0
+    };
+    demand(
+        run.in_flight == 1 || !run.sync || !matches!(kind, Kind::Stream(mix) if is_mixed(mix)),
+        "in_flight: transactions and read-modify-writes are not begun beside others; set it to 1",
+    )?;
+    demand(
+        run.in_flight == 1 || (run.window == 1 && run.batch == 1),
+        "in_flight: writes of one record are; window and batch must be 1",
+    )
 }
 
 fn demand(holds: bool, message: &str) -> Result<()> {

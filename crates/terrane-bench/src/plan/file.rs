@@ -134,6 +134,8 @@ overlay! {
         multi_get: u32,
         /// Number of point requests that a thread does together.
         window: u32,
+        /// Synced writes of one record that a thread has in flight at most.
+        in_flight: u32,
         /// Keys that a transaction reads for update and writes.
         transaction_keys: u32,
         /// Rows after a seek.

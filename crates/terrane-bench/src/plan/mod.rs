@@ -176,6 +176,9 @@ pub struct Run {
     /// one after the other.
     #[serde(default = "one")]
     pub window: u32,
+    /// Synced writes of one record that each thread has in flight at most; 1: each waits until it is on disk.
+    #[serde(default = "one")]
+    pub in_flight: u32,
     /// Keys that a transaction reads for update and writes.
     #[serde(default = "one")]
     pub transaction_keys: u32,
@@ -203,7 +206,7 @@ pub struct Run {
     pub setup: bool,
 }
 
-/// What a report means that does not know windows or transactions.
+/// What a report means that does not know windows, writes in flight or transactions.
 fn one() -> u32 {
     1
 }

@@ -268,6 +268,7 @@ impl RunText {
             batch: self.batch.unwrap_or(1),
             multi_get: self.multi_get.unwrap_or(32),
             window: self.window.unwrap_or(1),
+            in_flight: self.in_flight.unwrap_or(1),
             transaction_keys: self.transaction_keys.unwrap_or(4),
             scan_rows: self.scan_rows.unwrap_or(definition.scan_rows.max(1)),
             direction: self.direction.unwrap_or(Direction::Forward),

@@ -147,6 +147,7 @@ fn run_words(run: &Run) -> String {
     let flag = |set: bool, word: &str| set.then(|| word.to_owned());
     words.extend(flag(run.batch > 1, &format!("batch {}", run.batch)));
     words.extend(flag(run.window > 1, &format!("{} requests at once", run.window)));
+    words.extend(flag(run.in_flight > 1, &format!("{} writes in flight", run.in_flight)));
     words.extend(flag(does(run, OperationKind::MultiRead), &format!("multi-get {}", run.multi_get)));
     let keys = format!("{} keys a transaction", run.transaction_keys);
     words.extend(flag(does(run, OperationKind::Transaction), &keys));

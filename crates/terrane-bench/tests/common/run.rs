@@ -15,6 +15,7 @@ pub(crate) fn run(workload: &str) -> Run {
         batch: 1,
         multi_get: 32,
         window: 1,
+        in_flight: 1,
         transaction_keys: 4,
         scan_rows: 100,
         direction: Direction::Forward,

@@ -29,7 +29,8 @@ fn terrane() {
         &[("cores", "1"), ("cores_helping", "false"), ("cores_pinned", "true")],
     ];
     for mode in modes {
-        let promises = Promises { name: "terrane", range_deletes: true, ..FULL };
+        let promises =
+            Promises { name: "terrane", range_deletes: true, in_flight: !is_through_cores(mode), ..FULL };
         suite(promises, |directory| {
             let mut options = options(directory, promises);
             options.options =
@@ -37,6 +38,10 @@ fn terrane() {
             engine::open("terrane", &options)
         });
     }
+}
+
+fn is_through_cores(mode: &[(&str, &str)]) -> bool {
+    mode.iter().any(|(name, _)| *name == "cores")
 }
 
 #[cfg(feature = "lmdb")]

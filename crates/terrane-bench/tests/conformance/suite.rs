@@ -20,6 +20,8 @@ pub(crate) struct Promises {
     /// True if an empty value is a value.
     pub(crate) empty_values: bool,
     pub(crate) range_deletes: bool,
+    /// True if it has synced writes in flight.
+    pub(crate) in_flight: bool,
 }
 
 pub(crate) const FULL: Promises = Promises {
@@ -30,6 +32,7 @@ pub(crate) const FULL: Promises = Promises {
     value_bytes_max: 300 << 10,
     empty_values: true,
     range_deletes: false,
+    in_flight: false,
 };
 
 pub(crate) fn options(directory: &Path, promises: Promises) -> EngineOptions {
@@ -233,6 +236,32 @@ fn syncs(session: &mut dyn Session, promises: Promises) {
     }
 }
 
+/// Synced writes in flight take effect in their order and end in it.
+fn writes_in_flight(session: &mut dyn Session, promises: Promises) {
+    let begun = session.begin_write(0, &[Write::Put(b"in flight", b"0")]);
+    if !promises.in_flight {
+        assert!(matches!(begun, Err(Error::Unsupported { .. })), "{begun:?}");
+        return assert_eq!(session.finish_writes(true).expect("nothing was begun"), 0);
+    }
+    begun.expect("a write in flight");
+    for number in 1..50u8 {
+        let value = [b'0' + number];
+        let writes =
+            [Write::Put(b"in flight", &value), Write::Put(b"beside", b"y"), Write::Delete(b"beside")];
+        session.begin_write(0, &writes).expect("a batch in flight");
+        assert_eq!(get(session, 0, b"in flight").as_deref(), Some(&value[..]), "a later one is read");
+    }
+    assert_eq!(get(session, 0, b"beside"), None);
+    let mut finished = session.finish_writes(false).expect("those that are on disk");
+    while finished < 50 {
+        let more = session.finish_writes(true).expect("a sync");
+        assert!(more > 0, "a wait brings one to its end");
+        finished += more;
+    }
+    assert_eq!((finished, session.finish_writes(true).expect("none is left")), (50, 0));
+    session.write(0, &[Write::Delete(b"in flight")], true).expect("delete");
+}
+
 /// A range of keys goes at once, its end stays, and what is written behind it is there.
 fn range_deletes(session: &mut dyn Session, promises: Promises) {
     for name in [&b"range a"[..], b"range b", b"range c"] {
@@ -309,6 +338,7 @@ pub(crate) fn suite(promises: Promises, open: impl Fn(&Path) -> Result<Box<dyn E
     requests(&mut *session);
     scans(&mut *session, promises);
     syncs(&mut *session, promises);
+    writes_in_flight(&mut *session, promises);
     range_deletes(&mut *session, promises);
     drop(session);
     threads(&*engine, promises);

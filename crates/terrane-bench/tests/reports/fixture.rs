@@ -145,6 +145,7 @@ fn scenario(name: &str) -> Scenario {
             batch: 1,
             multi_get: 1,
             window: 1,
+            in_flight: 1,
             transaction_keys: 4,
             scan_rows: 8,
             direction: Direction::Forward,
@@ -292,6 +293,7 @@ fn counters(operations: u64, bytes: u64, tree: bool, reads: bool) -> EngineCount
     }
     EngineCounters {
         log_bytes_written: Some(bytes),
+        log_syncs: None,
         flush_bytes_written: Some(bytes),
         compaction_bytes_written: Some(bytes * 4),
         compaction_bytes_read: Some(bytes * 4),

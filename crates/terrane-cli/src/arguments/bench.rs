@@ -154,6 +154,9 @@ pub struct RunFlags {
     /// Point requests that a thread has at hand at once, as a server has them from its connections
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub window: Option<u32>,
+    /// Synced writes that a thread has in flight at most: it begins the next before the last one is on disk
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    pub in_flight: Option<u32>,
     /// Keys that a transaction reads for update and writes
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub transaction_keys: Option<u32>,

@@ -16,6 +16,7 @@ pub(super) fn of_statistics(text: &str) -> EngineCounters {
     let read = get("rocksdb.last.level.read.bytes").zip(get("rocksdb.non.last.level.read.bytes"));
     EngineCounters {
         log_bytes_written: get("rocksdb.wal.bytes"),
+        log_syncs: get("rocksdb.wal.synced"),
         flush_bytes_written: get("rocksdb.flush.write.bytes"),
         compaction_bytes_written: get("rocksdb.compact.write.bytes"),
         compaction_bytes_read: get("rocksdb.compact.read.bytes"),

@@ -191,6 +191,7 @@ fn run(flags: &RunFlags) -> RunText {
         batch: flags.batch,
         multi_get: flags.multi_get,
         window: flags.window,
+        in_flight: flags.in_flight,
         transaction_keys: flags.transaction_keys,
         scan_rows: flags.scan_rows,
         sync: flags.sync.then_some(OneOrMany::One(true)),
