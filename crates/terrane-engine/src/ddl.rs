@@ -16,6 +16,8 @@ use crate::table::settings::{Changed, TableSettings, changed_options, stored_opt
 
 /// Extents that one edit removes when a table is dropped.
 const REMOVE_PER_EDIT: usize = 10_000;
+/// Of the write memory, the part that empty tables may take.
+const TABLES_SHARE: u64 = 2;
 
 impl Maintenance {
     /// Checks that every one of these tables exists.
@@ -38,7 +40,24 @@ impl Maintenance {
         self.refuse_if_read_only()?;
         let change = self.catalog.change();
         change.check_new(name)?;
+        self.check_memory_for_tables()?;
         self.create_checked(&change, name, overrides)
+    }
+
+    /// Checks that the empty memtables of one more table leave writers enough of their memory.
+    fn check_memory_for_tables(&self) -> Result<()> {
+        let write_bytes = self.memory.budget().write_bytes();
+        let most = write_bytes / TABLES_SHARE / Memtable::EMPTY_BYTES;
+        let count = self.catalog.len() as u64;
+        if count < most {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "the database has {count} tables, and with memory_bytes={} it can have {most}: each takes {} bytes of \
+             write_memory_bytes={write_bytes} while it is empty; raise memory_bytes",
+            self.memory.budget().memory_bytes(),
+            Memtable::EMPTY_BYTES,
+        )))
     }
 
     /// Makes the table of prepared transactions, unless it is there.

@@ -28,5 +28,5 @@ pub use manifest::{Manifest, ManifestSettings, ManifestSize};
 pub use metasnapshot::{Change, Metasnapshot, Run};
 pub use pins::{Pin, Pins};
 pub use slots::Slots;
-pub use state::{DEFAULT_TABLE_NAME, KeptSegment, Misfit, Segment, State, Table};
+pub use state::{DEFAULT_TABLE_NAME, KeptSegment, Misfit, Segment, State, Table, Tables};
 pub use values::{ValueTable, ValueTables};

@@ -21,10 +21,11 @@
 
 use std::cell::UnsafeCell;
 use std::ptr::{NonNull, null_mut};
+use std::sync::OnceLock;
 
 use crossbeam_utils::CachePadded;
 use terrane_base::SeqNo;
-use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use terrane_base::sync::{Mutex, spin};
 use terrane_device::Region;
 
@@ -33,16 +34,22 @@ use crate::version::VersionEntry;
 
 /// Number of threads that can insert at once without waiting for a lane.
 pub(crate) const LANES: usize = 16;
-/// A lane's first chunk. Small: a database may have thousands of tables that are hardly written.
-const CHUNK_BYTES_FIRST: usize = 16 << 10;
-/// Chunks double up to this, one huge page.
+/// A lane's first chunk: the root of a tree and some tens of versions. Small: a database may have thousands
+/// of tables that are hardly written.
+const CHUNK_BYTES_FIRST: usize = 4 << 10;
+/// From the second one on chunks double up to this, one huge page.
 const CHUNK_BYTES_MAX: usize = terrane_device::HUGE_PAGE_BYTES;
 /// Nodes start at a cache line; their links keep tags in the address bits that this frees.
 pub(crate) const NODE_ALIGN: usize = 64;
 const ENTRY_ALIGN: usize = 8;
+/// Bytes of a lane.
+const LANE_BYTES: u64 = size_of::<CachePadded<Lane>>() as u64;
 
 pub(crate) struct Arena {
-    lanes: [CachePadded<Lane>; LANES],
+    /// Each is made when a thread first takes it.
+    lanes: [OnceLock<Box<CachePadded<Lane>>>; LANES],
+    /// A bit for each lane that may be taken: sums look at no others.
+    made: AtomicU32,
     chunks: Mutex<Vec<Region>>,
     /// The memory of the index: the chunks, and the memory that its other parts add here.
     account: Account,
@@ -73,7 +80,8 @@ struct Space {
 impl Arena {
     pub(crate) fn new(account: Account) -> Self {
         Arena {
-            lanes: std::array::from_fn(|_| CachePadded::new(Lane::new())),
+            lanes: std::array::from_fn(|_| OnceLock::new()),
+            made: AtomicU32::new(0),
             chunks: Mutex::new(Vec::new()),
             account,
         }
@@ -85,11 +93,17 @@ impl Arena {
         let mut turn = 0;
         loop {
             let index = (first + turn) % LANES;
-            if self.lanes[index].try_take() {
+            let is_made = self.made.load(Ordering::Acquire) >> index & 1 == 1;
+            let lane = match self.lanes[index].get() {
+                Some(lane) if is_made => lane,
+                // Also if another thread has made it and has not set its bit yet.
+                _ => self.make_lane(index),
+            };
+            if lane.try_take() {
                 if turn > 0 {
                     hint::set(index);
                 }
-                return LaneGuard { arena: self, index };
+                return LaneGuard { arena: self, lane, index };
             }
             turn += 1;
             if turn >= LANES {
@@ -98,9 +112,34 @@ impl Arena {
         }
     }
 
-    /// Bytes of all chunks, used or not: the memory of the tree.
-    pub(crate) fn chunk_bytes(&self) -> u64 {
-        self.chunks.lock().iter().map(|chunk| chunk.len() as u64).sum()
+    #[cold]
+    fn make_lane(&self, index: usize) -> &CachePadded<Lane> {
+        let mut made = 0;
+        let lane = self.lanes[index].get_or_init(|| {
+            made = LANE_BYTES;
+            Box::new(CachePadded::new(Lane::new()))
+        });
+        self.account.take(made);
+        // Whichever thread takes the lane has seen the bit or set it, so nothing is counted that a sum may
+        // miss. Release: a sum that sees the bit sees the lane.
+        self.made.fetch_or(1 << index, Ordering::Release);
+        debug_assert!(self.made_lanes().count() <= LANES, "one lane for each of its numbers");
+        lane
+    }
+
+    fn made_lanes(&self) -> impl Iterator<Item = &Lane> {
+        let mut made = self.made.load(Ordering::Acquire);
+        std::iter::from_fn(move || {
+            let index = made.trailing_zeros() as usize;
+            made &= made.wrapping_sub(1);
+            self.lanes.get(index)?.get().map(|lane| &***lane)
+        })
+    }
+
+    /// Bytes of all chunks, used or not, and of the lanes: the memory of the tree.
+    pub(crate) fn bytes(&self) -> u64 {
+        let chunks: u64 = self.chunks.lock().iter().map(|chunk| chunk.len() as u64).sum();
+        chunks + self.made_lanes().count() as u64 * LANE_BYTES
     }
 
     /// What the whole index takes.
@@ -111,17 +150,17 @@ impl Arena {
 
     /// Version entries counted by [`LaneGuard::count`].
     pub(crate) fn entry_count(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.entries.load(Ordering::Relaxed)).sum()
+        self.made_lanes().map(|lane| lane.entries.load(Ordering::Relaxed)).sum()
     }
 
     /// Record bytes counted by [`LaneGuard::count`].
     pub(crate) fn record_bytes(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.record_bytes.load(Ordering::Relaxed)).sum()
+        self.made_lanes().map(|lane| lane.record_bytes.load(Ordering::Relaxed)).sum()
     }
 
     /// Greatest sequence number counted by [`LaneGuard::count`]; 0 if none was.
     pub(crate) fn last_seq(&self) -> SeqNo {
-        let last = self.lanes.iter().map(|lane| lane.last_seq.load(Ordering::Relaxed)).max();
+        let last = self.made_lanes().map(|lane| lane.last_seq.load(Ordering::Relaxed)).max();
         SeqNo(last.unwrap_or(0))
     }
 
@@ -167,6 +206,7 @@ impl Lane {
 /// A taken lane; returned when dropped.
 pub(crate) struct LaneGuard<'t> {
     arena: &'t Arena,
+    lane: &'t Lane,
     index: usize,
 }
 
@@ -257,14 +297,16 @@ impl<'t> LaneGuard<'t> {
         let chunk_bytes = next.max(bytes.next_multiple_of(4096));
         let start = self.arena.add_chunk(chunk_bytes).as_ptr();
         let space = self.space();
-        space.chunk_bytes_next = (next * 2).min(CHUNK_BYTES_MAX);
+        // The second one is as long as the first: a lane has at most twice what it needs.
+        let is_first = space.low.is_null();
+        space.chunk_bytes_next = if is_first { next } else { (next * 2).min(CHUNK_BYTES_MAX) };
         space.low = start;
         space.high = start.wrapping_add(chunk_bytes);
     }
 
     #[inline]
     fn lane(&self) -> &'t Lane {
-        &self.arena.lanes[self.index]
+        self.lane
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 //! search of the tree.
 //!
 //! ```text
-//! layers   256 words | 2048 words | .. each 8 times the one before, made when the one before is full
+//! layers   32 words | 256 words | .. each 8 times the one before, made when the one before is full
 //! word     64 bits for about 4 keys, 4 bits of each: one load answers for a layer
 //! ```
 //!
@@ -20,9 +20,9 @@ use terrane_base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::arena::LaneGuard;
 
-const LAYERS: usize = 7;
-/// Words of the first layer.
-const WORDS_FIRST: usize = 256;
+const LAYERS: usize = 8;
+/// Words of the first layer. Few: a database may have thousands of tables that are hardly written.
+const WORDS_FIRST: usize = 32;
 /// Each layer is this many times as large as the one before.
 const GROWTH: usize = 8;
 /// Keys per word, on average, when a layer is full.

@@ -114,11 +114,12 @@ impl GlobalIndex {
 
     /// Takes all range deletes: they are few compared to the keys that they hide.
     fn merge_ranges(&self, frozen: &Memtable) {
-        for (record, seq) in frozen.range_records() {
-            let segment = &frozen.pinned(record.segment()).memory;
-            // SAFETY: the record is valid, as it was for `frozen`, and lies in this segment.
-            unsafe { self.index.insert_at(segment, record.start(), seq) };
-        }
+        let records = frozen.range_records();
+        let placed = records
+            .iter()
+            .map(|(record, seq)| (&frozen.pinned(record.segment()).memory, record.start(), *seq));
+        // SAFETY: each record is valid, as it was for `frozen`, and lies in this segment.
+        unsafe { self.index.insert_ranges_at(placed) };
     }
 
     /// Takes the versions of one key; returns their bytes.

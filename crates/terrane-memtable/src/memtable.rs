@@ -4,7 +4,6 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use terrane_base::sync::Mutex;
 use terrane_base::{Collation, RecordKind, SegmentId, SeqKind, SeqNo};
 use terrane_device::SegmentMemory;
 use terrane_format::filter;
@@ -14,8 +13,8 @@ use crate::arena::LaneGuard;
 use crate::cursor::MemtableCursor;
 use crate::filter::KeyFilter;
 use crate::list::List;
+use crate::memtable::ranges::Ranges;
 use crate::probe;
-use crate::range_deletes::RangeDeletes;
 use crate::record::RecordPtr;
 use crate::segments::{Pinned, SegmentTable, SegmentUse};
 use crate::tree::Tree;
@@ -47,19 +46,10 @@ pub struct Memtable {
     ranges: OnceLock<Box<Ranges>>,
 }
 
-/// The range deletes of a memtable and their records.
-struct Ranges {
-    deletes: RangeDeletes,
-    records: Mutex<Vec<(RecordPtr, SeqNo)>>,
-}
-
-impl Ranges {
-    fn of(collation: &Collation) -> Self {
-        Ranges { deletes: RangeDeletes::ordered(collation), records: Mutex::default() }
-    }
-}
-
 impl Memtable {
+    /// Bytes of an empty one, whose keys are ordered as bytes.
+    pub const EMPTY_BYTES: u64 = size_of::<Memtable>() as u64;
+
     /// An empty memtable for records from `first_seq` on, without a filter.
     #[must_use]
     pub fn new(first_seq: SeqNo) -> Arc<Self> {
@@ -155,12 +145,12 @@ impl Memtable {
         seq: SeqNo,
     ) -> bool {
         let mut lane = self.tree.arena().enter();
-        let (index, pinned) = self.segments.pin(segment);
+        let (index, pinned) = self.segments.pin(segment, lane.index(), lane.account());
         let record = RecordPtr::new(start, index);
         // SAFETY: by the caller's promise.
         if unsafe { record.kind() } == RecordKind::RangeDelete {
             // SAFETY: as above.
-            return unsafe { self.insert_range(&mut lane, pinned, record, seq) };
+            return unsafe { self.add_ranges(&mut lane, &[(record, pinned, seq)]) } > 0;
         }
         // SAFETY: by the caller's promise; the memory is pinned.
         let entry = unsafe { VersionEntry::new(&mut lane, seq, record) };
@@ -173,53 +163,6 @@ impl Memtable {
             Some(list) => list.insert(&mut lane, view.key, entry),
         };
         self.count(&mut lane, pinned, entry, view.len, &pushed)
-    }
-
-    /// Adds a range delete; returns true if it was not there before.
-    ///
-    /// # Safety
-    /// As [`Memtable::insert`], for the record.
-    #[cold]
-    unsafe fn insert_range(
-        &self,
-        lane: &mut LaneGuard<'_>,
-        pinned: &Pinned,
-        record: RecordPtr,
-        seq: SeqNo,
-    ) -> bool {
-        // SAFETY: by the caller's promise.
-        let view = unsafe { record.view() };
-        let ranges = self.ranges.get_or_init(|| Box::new(Ranges::of(self.collation())));
-        if !ranges.deletes.insert(view.key, view.value, seq) {
-            return false;
-        }
-        lane.account().take(RangeDeletes::bytes_of(view.key, view.value));
-        ranges.records.lock().push((record, seq));
-        lane.count(view.len, seq);
-        pinned.count(lane, view.len);
-        true
-    }
-
-    /// The range deletes, if there are any.
-    #[inline]
-    #[must_use]
-    pub fn range_deletes(&self) -> Option<&RangeDeletes> {
-        self.ranges.get().map(|ranges| &ranges.deletes)
-    }
-
-    /// The number of the newest range delete that covers `key` and that a read at `seq` sees.
-    #[inline]
-    #[must_use]
-    pub fn hidden(&self, key: &[u8], seq: SeqNo) -> Option<SeqNo> {
-        self.range_deletes()?.covering(key, seq)
-    }
-
-    /// The records of the range deletes, by number.
-    pub(crate) fn range_records(&self) -> Vec<(RecordPtr, SeqNo)> {
-        let mut records = self.ranges.get().map_or_else(Vec::new, |ranges| ranges.records.lock().clone());
-        records.sort_unstable_by_key(|(_, seq)| *seq);
-        debug_assert!(records.windows(2).all(|pair| pair[0].1 != pair[1].1), "a number names one record");
-        records
     }
 
     #[inline]
@@ -307,8 +250,9 @@ impl Memtable {
             versions.iter_mut().zip(keys).for_each(|(version, key)| *version = self.get(key, seq));
             return;
         }
+        let Some(root) = self.tree.root() else { return versions.fill(None) };
         for (group, versions) in keys.chunks(probe::GROUP).zip(versions.chunks_mut(probe::GROUP)) {
-            let heads = probe::find_group(self.tree.root(), group);
+            let heads = probe::find_group(root, group);
             for (version, head) in versions.iter_mut().zip(heads) {
                 *version = head.and_then(|head| version_at(head, seq));
             }
@@ -338,7 +282,7 @@ impl Memtable {
     }
 
     pub(crate) fn walk(&self) -> Walk<'_> {
-        Walk::new(self.tree.root(), self.list.as_deref())
+        Walk::new(self.tree.root_slot(), self.list.as_deref())
     }
 
     pub(crate) fn pinned(&self, index: u16) -> &Pinned {
@@ -346,7 +290,8 @@ impl Memtable {
     }
 
     pub(crate) fn pin(&self, segment: &Arc<SegmentMemory>) -> &Pinned {
-        self.segments.pin(segment).1
+        // Its holder alone counts in the lane: nothing is counted here in any.
+        self.segments.pin(segment, 0, self.tree.arena().account()).1
     }
 
     /// The first number of the memtable, as given to [`Memtable::new`].
@@ -374,6 +319,7 @@ impl Memtable {
     }
 }
 
+mod ranges;
 mod size;
 
 fn version_at(head: &VersionEntry, seq: SeqNo) -> Option<Version<'_>> {

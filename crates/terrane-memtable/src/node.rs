@@ -24,7 +24,8 @@
 //! 4. A filled slot never becomes empty, and a reachable node was never freed (arena). So a reader that
 //!    reached a node before it was retired finds in it, and below it, everything that was inserted before the
 //!    reader started.
-//! 5. Links stored in a node point to entries and nodes of the same arena.
+//! 5. Links stored in a node point to entries and nodes of the same arena; so does the link to the root,
+//!    which the tree keeps beside its arena.
 //!
 //! # Memory ordering
 //! A slot is stored with Release and loaded with Acquire, which publishes its target. In a Node4 and a Node16
@@ -41,7 +42,7 @@ use std::marker::PhantomData;
 use terrane_base::sync::atomic::Ordering;
 use terrane_base::sync::spin;
 
-use crate::arena::{Arena, LaneGuard, NODE_ALIGN};
+use crate::arena::{LaneGuard, NODE_ALIGN};
 
 pub(crate) use link::{Child, Link, Slot, prefetch};
 
@@ -105,24 +106,9 @@ impl<'t> Node<'t> {
         Node(Link { tagged: memory.map_addr(|address| address | tag), arena: PhantomData })
     }
 
-    /// A tree's root. Its owner keeps it beside the arena and lends it only with the arena.
-    pub(crate) fn root(arena: &Arena) -> Node<'static> {
-        let root = Node::new(&mut arena.enter(), Kind::N256, &[]);
-        // SAFETY: the owner's promise.
-        unsafe { root.unbound() }
-    }
-
     #[inline]
     pub(crate) fn link(self) -> Link<'t> {
         self.0
-    }
-
-    /// The same node for a borrow of any length.
-    ///
-    /// # Safety
-    /// The result, and everything reached through it, is not used after the arena's memtable is gone.
-    pub(crate) unsafe fn unbound<'u>(self) -> Node<'u> {
-        Node(Link { tagged: self.0.tagged, arena: PhantomData })
     }
 
     #[inline]

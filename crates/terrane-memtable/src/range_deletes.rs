@@ -14,6 +14,7 @@
 //! 3. Range deletes may come in any order; one with a smaller number goes into all later states, too.
 
 mod check;
+mod insert;
 mod state;
 
 use std::fmt;
@@ -24,7 +25,7 @@ use rpds::RedBlackTreeMapSync;
 use state::{State, stretch};
 use terrane_base::epoch::{EpochCell, pin};
 use terrane_base::sync::Mutex;
-use terrane_base::{Collation, SeqNo, verify};
+use terrane_base::{Collation, SeqNo};
 
 type Key = Arc<[u8]>;
 
@@ -198,41 +199,6 @@ impl RangeDeletes {
         RangeDeletes { collation: collation.clone(), ..RangeDeletes::default() }
     }
 
-    /// Adds the range delete with number `seq` over the keys from `start` to before `end`. An empty range, or
-    /// a number that is already present, adds nothing. Returns true if it was added.
-    ///
-    /// Cheap for numbers that come roughly in order; each later chunk costs as much again.
-    pub fn insert(&self, start: &[u8], end: &[u8], seq: SeqNo) -> bool {
-        if self.collation.le(end, start) {
-            return false;
-        }
-        let delete = Stretch { start: start.into(), end: end.into(), seq };
-        let _writer = self.writer.lock();
-        let mut chunks = Chunks::clone(self.chunks.load(&pin()));
-        if holds(&chunks, seq) {
-            return false;
-        }
-        let later: Vec<SeqNo> = chunks.range(seq..).map(|(first, _)| *first).collect();
-        let (first, chunk) = with(&chunks, delete, later.is_empty(), &self.collation);
-        let mut state = (!later.is_empty()).then(|| chunk.state_at(SeqNo::MAX));
-        chunks.insert_mut(first, chunk);
-        for first in later {
-            let before = state.take().expect("there are later ones");
-            let deletes = chunks.get(&first).expect("listed above").deletes.clone();
-            let chunk = Chunk { before, deletes };
-            state = Some(chunk.state_at(SeqNo::MAX));
-            chunks.insert_mut(first, chunk);
-        }
-        // Sampled: a walk for each would take quadratic time. A caller's comparator may break its promise.
-        verify!(!self.len().is_power_of_two() || !self.collation.is_bytes() || check::check(&chunks));
-        // Before the tree: a reader that has seen the range delete in the tree never takes the set for empty.
-        self.is_used.store(true, Ordering::Release);
-        self.chunks.replace(chunks);
-        self.count.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(RangeDeletes::bytes_of(start, end), Ordering::Relaxed);
-        true
-    }
-
     /// Bytes of memory that one takes, about.
     pub(crate) fn bytes_of(start: &[u8], end: &[u8]) -> u64 {
         (start.len() + end.len()) as u64 + BYTES_EACH
@@ -342,31 +308,6 @@ impl Chunk {
 fn chunk_at(chunks: &Chunks, at: SeqNo) -> Option<&Chunk> {
     let (first, chunk) = chunks.last()?;
     if *first <= at { Some(chunk) } else { chunks.range(..=at).next_back().map(|(_, chunk)| chunk) }
-}
-
-/// Returns true if the range delete with this number is present.
-fn holds(chunks: &Chunks, seq: SeqNo) -> bool {
-    let chunk = chunks.range(..=seq).next_back();
-    chunk.is_some_and(|(_, chunk)| chunk.deletes.iter().any(|delete| delete.seq == seq))
-}
-
-/// The chunk to which `delete` belongs, with `delete` added, and the chunk's key. Only at the end is a full
-/// chunk followed by a new one.
-fn with(chunks: &Chunks, delete: Stretch, is_last: bool, collation: &Collation) -> (SeqNo, Chunk) {
-    let seq = delete.seq;
-    match chunks.range(..seq).next_back() {
-        None => (seq, Chunk { before: State::new(collation), deletes: Arc::new(vec![delete]) }),
-        Some((_, chunk)) if is_last && chunk.is_full_before(seq) => {
-            (seq, Chunk { before: chunk.state_at(SeqNo::MAX), deletes: Arc::new(vec![delete]) })
-        }
-        Some((first, chunk)) => {
-            let mut chunk = chunk.clone();
-            let place = chunk.deletes.partition_point(|other| other.seq < seq);
-            debug_assert!(chunk.deletes.get(place).is_none_or(|next| next.seq > seq), "a number comes once");
-            Arc::make_mut(&mut chunk.deletes).insert(place, delete);
-            (*first, chunk)
-        }
-    }
 }
 
 fn covering(state: &State, key: &[u8]) -> Option<SeqNo> {

@@ -12,6 +12,7 @@ use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use terrane_device::SegmentMemory;
 
+use crate::account::Account;
 use crate::arena::{LANES, LaneGuard, add};
 
 /// How much of one segment a memtable or global index uses. Exact when no writer is active; otherwise a few
@@ -48,8 +49,12 @@ type Bucket = Box<[OnceLock<Box<Pinned>>]>;
 /// A segment whose memory lives as long as the table.
 pub(crate) struct Pinned {
     pub(crate) memory: Arc<SegmentMemory>,
-    /// Each is written only by its lane's holder.
-    indexed: [CachePadded<AtomicU64>; LANES],
+    /// The lane that came first: of a table that is hardly written, the only one.
+    first_lane: usize,
+    /// Written only by the holder of that lane.
+    indexed: CachePadded<AtomicU64>,
+    /// For all other lanes; each is written only by its lane's holder.
+    others: OnceLock<Box<[CachePadded<AtomicU64>; LANES]>>,
     /// Bytes of records that a merge dropped.
     dropped: AtomicU64,
     /// Bytes of shadowed records.
@@ -78,9 +83,10 @@ impl SegmentTable {
         self.noted.fetch_min(oldest.0, Ordering::Release);
     }
 
-    /// The index of a segment, which is kept alive from now on.
+    /// The index of a segment, which is kept alive from now on, for the holder of a lane. What it takes of
+    /// memory goes to the account.
     #[inline]
-    pub(crate) fn pin(&self, segment: &Arc<SegmentMemory>) -> (u16, &Pinned) {
+    pub(crate) fn pin(&self, segment: &Arc<SegmentMemory>, lane: usize, account: &Account) -> (u16, &Pinned) {
         let recent = self.recent[segment.id.0 as usize % RECENT].load(Ordering::Acquire);
         if recent != 0 {
             let pinned = self.get(recent - 1);
@@ -88,7 +94,7 @@ impl SegmentTable {
                 return ((recent - 1) as u16, pinned);
             }
         }
-        self.pin_slow(segment)
+        self.pin_slow(segment, lane, account)
     }
 
     /// The segment with an index that [`SegmentTable::pin`] returned.
@@ -103,6 +109,13 @@ impl SegmentTable {
         uses.sort_unstable_by_key(|segment| segment.id);
         debug_assert!(uses.is_sorted_by(|a, b| a.id < b.id), "a segment is counted once");
         uses
+    }
+
+    /// Bytes of what the table keeps of its segments, without their memory.
+    pub(crate) fn bytes(&self) -> u64 {
+        let buckets = self.buckets.iter().filter_map(OnceLock::get);
+        let buckets: usize = buckets.map(|bucket| size_of_val(&**bucket)).sum();
+        buckets as u64 + self.iter().map(Pinned::bytes).sum::<u64>()
     }
 
     pub(crate) fn oldest(&self) -> Option<SegmentId> {
@@ -120,8 +133,8 @@ impl SegmentTable {
     }
 
     #[cold]
-    fn pin_slow(&self, segment: &Arc<SegmentMemory>) -> (u16, &Pinned) {
-        let index = self.find(segment.id).unwrap_or_else(|| self.grow(segment));
+    fn pin_slow(&self, segment: &Arc<SegmentMemory>, lane: usize, account: &Account) -> (u16, &Pinned) {
+        let index = self.find(segment.id).unwrap_or_else(|| self.grow(segment, lane, account));
         debug_assert!(self.get(index).memory.id == segment.id, "records of {} point elsewhere", segment.id);
         // Release: a thread that finds the index here finds the entry.
         self.recent[segment.id.0 as usize % RECENT].store(index + 1, Ordering::Release);
@@ -133,7 +146,7 @@ impl SegmentTable {
         index.map(|index| index as u32)
     }
 
-    fn grow(&self, segment: &Arc<SegmentMemory>) -> u32 {
+    fn grow(&self, segment: &Arc<SegmentMemory>, lane: usize, account: &Account) -> u32 {
         let _growing = self.growing.lock();
         if let Some(index) = self.find(segment.id) {
             return index;
@@ -141,19 +154,28 @@ impl SegmentTable {
         let index = self.count.load(Ordering::Relaxed);
         let (bucket, place) = place_of(index);
         assert!(bucket < BUCKETS, "an index points into at most 65532 segments");
-        let bucket = self.buckets[bucket].get_or_init(|| (0..4 << bucket).map(|_| OnceLock::new()).collect());
-        let new = bucket[place].set(Box::new(Pinned::new(segment.clone())));
+        let mut made = size_of::<Pinned>();
+        let bucket = self.buckets[bucket].get_or_init(|| {
+            let bucket: Bucket = (0..4 << bucket).map(|_| OnceLock::new()).collect();
+            made += size_of_val(&*bucket);
+            bucket
+        });
+        let new = bucket[place].set(Box::new(Pinned::new(segment.clone(), lane)));
         assert!(new.is_ok(), "an element is filled once, under the lock");
+        account.take(made as u64);
         self.count.store(index + 1, Ordering::Release);
         index
     }
 }
 
 impl Pinned {
-    fn new(memory: Arc<SegmentMemory>) -> Self {
+    fn new(memory: Arc<SegmentMemory>, first_lane: usize) -> Self {
+        debug_assert!(first_lane < LANES, "lane {first_lane} of {LANES}");
         Pinned {
             memory,
-            indexed: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))),
+            first_lane,
+            indexed: CachePadded::new(AtomicU64::new(0)),
+            others: OnceLock::new(),
             dropped: AtomicU64::new(0),
             shadowed: AtomicU64::new(0),
         }
@@ -162,7 +184,27 @@ impl Pinned {
     /// Counts a record that was indexed.
     #[inline]
     pub(crate) fn count(&self, lane: &LaneGuard<'_>, bytes: usize) {
-        add(&self.indexed[lane.index()], bytes as u64);
+        let indexed = if lane.index() == self.first_lane { &self.indexed } else { self.counter_of(lane) };
+        add(indexed, bytes as u64);
+    }
+
+    /// The counter of a lane that did not come first.
+    fn counter_of(&self, lane: &LaneGuard<'_>) -> &AtomicU64 {
+        debug_assert!(lane.index() != self.first_lane, "the first lane has a counter of its own");
+        let mut made = 0;
+        let others = self.others.get_or_init(|| {
+            made = size_of::<[CachePadded<AtomicU64>; LANES]>();
+            Box::new(std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))))
+        });
+        if made > 0 {
+            lane.account().take(made as u64);
+        }
+        &others[lane.index()]
+    }
+
+    fn bytes(&self) -> u64 {
+        let others = self.others.get().map_or(0, |others| size_of_val(&**others));
+        (size_of::<Self>() + others) as u64
     }
 
     /// Counts a record that a newer version shadows.
@@ -179,7 +221,9 @@ impl Pinned {
     fn segment_use(&self) -> SegmentUse {
         let dropped = self.dropped.load(Ordering::Relaxed);
         let shadowed = self.shadowed.load(Ordering::Relaxed);
-        let indexed: u64 = self.indexed.iter().map(|lane| lane.load(Ordering::Relaxed)).sum();
+        let others = self.others.get().into_iter().flat_map(|others| others.iter());
+        let indexed = std::iter::once(&self.indexed).chain(others);
+        let indexed: u64 = indexed.map(|lane| lane.load(Ordering::Relaxed)).sum();
         // A record may be shadowed before the thread that inserted it has counted it.
         SegmentUse {
             id: self.memory.id,

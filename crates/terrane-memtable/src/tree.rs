@@ -18,10 +18,11 @@
 //!    place, and a live child of a retired parent hangs below the parent's replacement at the same byte.
 //! 2. Hence, with a parent and a child locked (so neither retired), the parent's slot holds the child.
 //! 3. Locks are taken from parent to child, so there is no deadlock.
-//! 4. The root is a Node256 without prefix: never full, never split, never retired.
+//! 4. The root is a Node256 without prefix: never full, never split, never retired. The first insertion makes
+//!    it: a tree without keys takes no memory.
 
 use terrane_base::key::common_len;
-use terrane_base::sync::spin;
+use terrane_base::sync::{Mutex, spin};
 
 use crate::account::Account;
 use crate::arena::{Arena, LaneGuard};
@@ -30,15 +31,15 @@ use crate::version::{Pushed, VersionEntry, push};
 
 pub(crate) struct Tree {
     arena: Arena,
-    root: Node<'static>,
+    /// Empty, or the root, which then stays.
+    root: Slot,
+    /// Held while the root is made.
+    planting: Mutex<()>,
 }
 
 impl Tree {
     pub(crate) fn new(account: Account) -> Self {
-        let arena = Arena::new(account);
-        let root = Node::root(&arena);
-        debug_assert!(root.kind() == Kind::N256 && root.prefix_len() == 0, "invariant 4");
-        Tree { arena, root }
+        Tree { arena: Arena::new(account), root: Slot::empty(), planting: Mutex::new(()) }
     }
 
     #[inline]
@@ -46,15 +47,35 @@ impl Tree {
         &self.arena
     }
 
+    /// The root, if anything was inserted.
     #[inline]
-    pub(crate) fn root(&self) -> Node<'_> {
-        self.root
+    pub(crate) fn root(&self) -> Option<Node<'_>> {
+        self.root.load().child().node()
+    }
+
+    /// Where the root is, for walks that begin before it is made.
+    #[inline]
+    pub(crate) fn root_slot(&self) -> &Slot {
+        &self.root
+    }
+
+    /// Makes the root, unless another writer has.
+    #[cold]
+    fn plant<'t>(&'t self, lane: &mut LaneGuard<'t>) -> Node<'t> {
+        let _planting = self.planting.lock();
+        if let Some(root) = self.root() {
+            return root;
+        }
+        let root = Node::new(lane, Kind::N256, &[]);
+        debug_assert!(root.kind() == Kind::N256 && root.prefix_len() == 0, "invariant 4");
+        self.root.store(root.link());
+        root
     }
 
     /// The newest version of `key`.
     #[inline]
     pub(crate) fn find(&self, key: &[u8]) -> Option<&VersionEntry> {
-        let mut node = self.root();
+        let mut node = self.root()?;
         let mut depth = 0;
         loop {
             // Prefixes are skipped without a comparison; instead the leaf's whole key is compared: one miss
@@ -101,7 +122,10 @@ impl Tree {
         entry: &'t VersionEntry,
     ) -> Option<Pushed<'t>> {
         let mut parent = None;
-        let mut node = self.root();
+        let mut node = match self.root() {
+            Some(root) => root,
+            None => self.plant(lane),
+        };
         let mut depth = 0;
         loop {
             // `key[..depth]` is the path to `node`, its prefix included.

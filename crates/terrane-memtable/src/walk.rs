@@ -16,12 +16,17 @@ use terrane_base::key::common_len;
 
 use crate::ahead::{Ahead, Coming};
 use crate::list::{List, PostId};
-use crate::node::{Child, Node};
-use crate::record::RecordView;
+use crate::node::{Child, Node, Slot};
 use crate::version::VersionEntry;
 
+mod place;
+
+pub(crate) use place::At;
+use place::Frame;
+
 pub(crate) struct Walk<'t> {
-    root: Node<'t>,
+    /// Where the root is: a walk may be made before the first insertion makes it.
+    root: &'t Slot,
     /// If a comparator orders the keys: the list, and the position in it.
     list: Option<&'t List>,
     post: Option<PostId>,
@@ -35,23 +40,8 @@ pub(crate) struct Walk<'t> {
     newer_known: bool,
 }
 
-/// A node on the path. `place` is 0 at the terminal and byte + 1 below a byte, so places are in key order.
-struct Frame<'t> {
-    node: Node<'t>,
-    place: usize,
-    coming: Coming<'t>,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct At<'t> {
-    /// The newest version of the key when the walk came to it.
-    pub(crate) head: &'t VersionEntry,
-    pub(crate) entry: &'t VersionEntry,
-    pub(crate) view: RecordView<'t>,
-}
-
 impl<'t> Walk<'t> {
-    pub(crate) fn new(root: Node<'t>, list: Option<&'t List>) -> Self {
+    pub(crate) fn new(root: &'t Slot, list: Option<&'t List>) -> Self {
         Walk {
             root,
             list,
@@ -68,11 +58,16 @@ impl<'t> Walk<'t> {
     /// The same walk, not yet placed, for a borrow of any length.
     ///
     /// # Safety
-    /// As [`Node::unbound`].
+    /// The result, and everything reached through it, is not used after the memtable is gone.
     pub(crate) unsafe fn unbound<'u>(self) -> Walk<'u> {
-        let list = self.list.map(std::ptr::from_ref);
-        // SAFETY: by the caller's promise; the list lies where it is as long as the memtable that has both.
-        unsafe { Walk::new(self.root.unbound(), list.map(|list| &*list)) }
+        let (root, list) = (std::ptr::from_ref(self.root), self.list.map(std::ptr::from_ref));
+        // SAFETY: by the caller's promise; both lie where they are as long as the memtable that has them.
+        unsafe { Walk::new(&*root, list.map(|list| &*list)) }
+    }
+
+    #[inline]
+    fn root(&self) -> Option<Node<'t>> {
+        self.root.load().child().node()
     }
 
     #[inline]
@@ -84,6 +79,8 @@ impl<'t> Walk<'t> {
         self.path.clear();
         self.ahead.restart();
         self.is_backward = false;
+        // Where there is no key to land on.
+        self.at = None;
     }
 
     /// Prefetches what [`Walk::seek`] of `key` will read. Changes nothing.
@@ -92,7 +89,7 @@ impl<'t> Walk<'t> {
             return;
         }
         self.ahead.restart();
-        let mut node = self.root;
+        let Some(mut node) = self.root() else { return };
         let mut depth = 0;
         while let Some(&byte) = key.get(depth) {
             match node.child(byte) {
@@ -120,7 +117,9 @@ impl<'t> Walk<'t> {
             return self.land_at(list, list.first());
         }
         self.start();
-        self.descend_first(self.root);
+        if let Some(root) = self.root() {
+            self.descend_first(root);
+        }
     }
 
     pub(crate) fn seek_last(&mut self) {
@@ -128,7 +127,9 @@ impl<'t> Walk<'t> {
             return self.land_oldest_at(list, list.last());
         }
         self.start();
-        self.descend_last(self.root);
+        if let Some(root) = self.root() {
+            self.descend_last(root);
+        }
     }
 
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) {
@@ -136,7 +137,7 @@ impl<'t> Walk<'t> {
             return self.seek_in(list, key, seq);
         }
         self.start();
-        let mut node = self.root;
+        let Some(mut node) = self.root() else { return };
         let mut depth = 0;
         loop {
             let Some(&byte) = key.get(depth) else {
@@ -176,7 +177,7 @@ impl<'t> Walk<'t> {
             return self.land_oldest_at(list, list.before(key));
         }
         self.start();
-        let mut node = self.root;
+        let Some(mut node) = self.root() else { return };
         let mut depth = 0;
         while let Some(&byte) = key.get(depth) {
             self.push(node, usize::from(byte) + 1);

@@ -43,8 +43,9 @@ fn race_in(memtable: &Arc<Memtable>, before: &[Placed], writers: &[Vec<Placed>])
     let spawn_writer = |records: &Vec<Placed>| {
         let (memtable, records) = (memtable.clone(), records.clone());
         thread::spawn(move || {
-            for record in records {
+            for (done, record) in (1..).zip(records) {
                 record.insert_into(&memtable);
+                assert!(memtable.entry_count() >= done, "a writer counts what it has inserted");
                 assert!(
                     memtable.get(&record.key, record.seq).is_some_and(|v| v.seq_kind.seq() == record.seq)
                 );
@@ -87,6 +88,22 @@ fn read(memtable: &Arc<Memtable>, before: &[Placed], backward: bool) {
         cursor.seek(&record.key, record.seq).unwrap();
         assert_eq!(cursor.entry().unwrap().key, record.key);
     }
+}
+
+/// The lanes, the first chunks, the root and the counters of a segment are made by the insertions that need
+/// them first, here by two at once, while readers look at what is not there yet.
+#[test]
+fn two_writers_begin_an_empty_memtable_at_once() {
+    explore(2000, || {
+        let mut segments = Segments::new(1 << 14);
+        let mut put = |seq, key: &[u8]| segments.put(seq, key, b"value");
+        // Both in one segment.
+        let writers = [vec![put(1, b"a"), put(2, b"same")], vec![put(3, b"same"), put(4, b"b")]];
+        let memtable = Memtable::with_filter(SeqNo(1), true);
+        race_in(&memtable, &[], &writers);
+        let bytes: usize = writers.iter().flatten().map(|record| record.len).sum();
+        assert_eq!(memtable.segments()[0].bytes, bytes as u64);
+    });
 }
 
 /// `count` one-byte keys below a shared prefix, from `first` on.

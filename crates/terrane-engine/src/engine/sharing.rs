@@ -11,14 +11,19 @@ use crate::observe::metrics_page::{PageFile, Turn};
 use crate::observe::stats::add;
 
 impl Engine {
-    /// Begins to share pages, if the option says so and another process could read them. Without threads
-    /// (in a simulator) none are shared.
+    /// Removes the page of a process that died, and begins to share pages, if the option says so and another
+    /// process could read them. Without threads (in a simulator) none are shared.
     pub(crate) fn share_metrics(self: &Arc<Self>) {
         let interval = self.options.metrics_page_ms;
-        if interval == 0 || !self.disk.is_public() || self.env.spawn.stepper().is_some() {
+        if !self.disk.is_public() || self.env.spawn.stepper().is_some() {
             return;
         }
         let file = PageFile::of(&self.disk, &self.dir);
+        // It would be taken for a page of this process. A file of another program stays.
+        let _ = file.remove();
+        if interval == 0 {
+            return;
+        }
         let opened = self.env.clock.now();
         // As a worker, the thread holds the engine only while it makes a page.
         let engine = Arc::downgrade(self);

@@ -1,10 +1,10 @@
 //! What a page of metrics says of the parts that every open database has: its numbers, distributions, tables
 //! and readers. Jobs are those of the background, which the caller names.
 //!
-//! A page is made once in a second or so and is small: all tables are looked at for their bytes, and only the
-//! largest are shown; of the readers only the oldest are looked at closely.
+//! A page is made once in a second or so and is small. It takes as long with ten thousand tables as with
+//! some: what it says of all tables are sums that are kept anyway (`table/sums.rs`), and only the largest
+//! tables and the oldest readers are looked at.
 
-use std::cmp::Reverse;
 use std::time::Duration;
 
 use terrane_base::metrics::MetricKind;
@@ -31,10 +31,7 @@ const SAMPLED: [&str; 2] = ["reads", "seeks"];
 impl Shared {
     /// The page with these numbers and jobs. The caller adds which page it is.
     pub(crate) fn metrics_page(&self, stats: &Stats, jobs: Vec<PageJob>) -> MetricsPage {
-        let all = self.catalog.all();
-        let mut by_size: Vec<_> = all.iter().map(|table| (size_of(table), table)).collect();
-        by_size.sort_by_key(|(bytes, table)| (Reverse(*bytes), table.id));
-        by_size.truncate(PAGE_TABLES_MAX);
+        let largest = self.catalog.largest(PAGE_TABLES_MAX);
         let readers = self.oldest_readers(PAGE_READERS_MAX);
         let mut metrics: Vec<_> = NUMBERS
             .iter()
@@ -45,10 +42,8 @@ impl Shared {
             })
             .collect();
         if self.samples() {
-            // Tables that were dropped take theirs with them: a reader of pages takes differences from 0 on.
-            let sum = |of: fn(&Table) -> u64| all.iter().map(|table| of(table)).sum();
-            metrics.push(number(SAMPLED[0], true, sum(reads_of)));
-            metrics.push(number(SAMPLED[1], true, sum(seeks_of)));
+            let sums = SAMPLED.iter().zip(self.catalog.sums().sampled());
+            metrics.extend(sums.map(|(name, value)| number(name, true, value)));
         }
         let distributions = HISTOGRAMS.iter().zip(self.histograms.snapshots());
         MetricsPage {
@@ -56,7 +51,7 @@ impl Shared {
             process: std::process::id(),
             interval_ms: self.options.metrics_page_ms as u32,
             written_micros: self.env.clock.wall().as_micros() as u64,
-            table_count: all.len() as u32,
+            table_count: self.catalog.len() as u32,
             reader_count: stats.readers_live as u32,
             metrics,
             histograms: distributions
@@ -72,7 +67,7 @@ impl Shared {
                 .map(|metric| metric.name.to_owned())
                 .chain(SAMPLED.map(str::to_owned))
                 .collect(),
-            tables: by_size.into_iter().map(|(_, table)| page_table(table)).collect(),
+            tables: largest.iter().map(|table| page_table(table)).collect(),
             jobs,
             readers: readers.into_iter().map(page_reader).collect(),
             ..MetricsPage::default()
@@ -95,12 +90,6 @@ impl Shared {
 
 fn number(name: &str, is_counter: bool, value: u64) -> PageMetric {
     PageMetric { name: name.to_owned(), is_counter, value }
-}
-
-/// Bytes of a table in its levels and in memory.
-fn size_of(table: &Table) -> u64 {
-    let view = table.pinned();
-    view.tree.totals().bytes + view.memory_bytes()
 }
 
 // Relaxed, as below: counts, each for itself.

@@ -2,7 +2,8 @@
 //! is explained by a look at the lock, which is let go at once.
 //!
 //! 1. read the file; its writer may write over it just now, so a wrong checksum is read again, some times
-//! 2. the age by wall time 3. where that is too long, or there is no page: whether a writer holds the lock.
+//! 2. the age by wall time 3. where that is too long, or the page comes from the future, or there is none:
+//!    whether a writer holds the lock.
 
 use std::path::Path;
 use std::time::Duration;
@@ -64,10 +65,14 @@ pub fn read_metrics_page(disk: &dyn Disk, dir: &Path, env: &Env) -> Result<Share
             read => break read?,
         }
     };
-    let age = env.clock.wall().saturating_sub(Duration::from_micros(page.written_micros));
+    let (now, written) = (env.clock.wall(), Duration::from_micros(page.written_micros));
+    let age = now.saturating_sub(written);
     let interval = Duration::from_millis(u64::from(page.interval_ms));
     let writer = match () {
-        () if age <= interval.saturating_mul(INTERVALS_MAX).max(OLD_MIN) => PageWriterState::Writing,
+        // A clock that was set back makes an old page one of the future.
+        () if now.abs_diff(written) <= interval.saturating_mul(INTERVALS_MAX).max(OLD_MIN) => {
+            PageWriterState::Writing
+        }
         () if writer_of(disk, dir).is_some() => PageWriterState::Silent,
         () => PageWriterState::Gone,
     };

@@ -1,7 +1,9 @@
 //! The file of the page of metrics that this process shares with others, and the thread that writes it.
 //!
 //! The thread waits, makes a page and writes it over the one before, in place and without a sync: the page
-//! is worth nothing once the process has died. No reader and no writer of the database does anything for it.
+//! is worth nothing once the process has died. What is longer than the file is appended before the rest is
+//! written over, so a device without room leaves the page before as it was. An opening for writing removes
+//! the page of a process that died. No reader and no writer of the database does anything for it.
 //! The first page comes one interval after the opening, so what is open for less leaves the device alone.
 //! The file is opened anew each time: if it is removed meanwhile, the next page is in a new one.
 
@@ -93,13 +95,22 @@ impl PageFile {
     /// Writes a page over the one before.
     ///
     /// # Errors
-    /// `Full`, `Io`; `Invalid` if something else has the name.
+    /// `Full`, `Io`: the page before is whole unless the device failed in the middle of it. `Invalid` if
+    /// something else has the name.
     pub(crate) fn write(&self, page: &[u8]) -> Result<()> {
-        let file = match self.open()? {
-            Some(file) => file,
-            None => self.disk.open(&self.path, OpenMode::Create, false)?,
-        };
-        file.write_at(0, page)
+        match self.open()? {
+            Some(file) => write_over(&*file, page),
+            None => self.create(page),
+        }
+    }
+
+    /// Writes a page where there is none; leaves no part of one.
+    fn create(&self, page: &[u8]) -> Result<()> {
+        let file = self.disk.open(&self.path, OpenMode::Create, false)?;
+        file.write_at(0, page).inspect_err(|_| {
+            // An empty file has no page for a reader, so nothing more is lost if it stays.
+            let _ = self.disk.remove(&self.path);
+        })
     }
 
     /// Removes it; fine if it is not there.
@@ -133,6 +144,17 @@ impl PageFile {
     }
 }
 
+/// Writes a page over the one in `file`. The bytes behind that one are no part of it: they come first, as
+/// they are what a full device refuses.
+fn write_over(file: &dyn File, page: &[u8]) -> Result<()> {
+    let len = file.len()?.min(page.len() as u64);
+    let (over, behind) = page.split_at(len as usize);
+    if !behind.is_empty() {
+        file.write_at(len, behind)?;
+    }
+    file.write_at(0, over)
+}
+
 #[cfg(test)]
 mod tests {
     use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
@@ -157,6 +179,30 @@ mod tests {
         assert_eq!(bytes_of(&*shared, dir), b"terrpage foure", "a page is written over the one before");
         file.remove().expect("it is there");
         assert!(!shared.exists(&dir.join(METRICS)).expect("a device without faults"));
+    }
+
+    /// A device that is full takes what is written over, and refuses what is appended.
+    #[test]
+    fn a_longer_page_that_finds_no_room_leaves_the_page_before_whole() {
+        let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+        let dir = Path::new("/db");
+        prepare(&*disk, dir).expect("a device without faults");
+        let file = PageFile::of(&disk, dir);
+        file.write(b"terrpage short").expect("there is room");
+        let faulty = Arc::new(FaultyDisk::new(disk.clone()));
+        faulty.fail(Fault::new(Call::Write, Failure::Full));
+        let full: Arc<dyn Disk> = faulty.clone();
+        let error = PageFile::of(&full, dir).write(b"terrpage that is longer").map_err(|error| error.kind());
+        assert_eq!(error, Err(Kind::Full));
+        assert_eq!(bytes_of(&*disk, dir), b"terrpage short");
+        file.write(b"terrpage that is longer").expect("there is room again");
+        assert_eq!(bytes_of(&*disk, dir), b"terrpage that is longer");
+        // Where there is no page, no part of one is left.
+        file.remove().expect("it is there");
+        faulty.fail(Fault::new(Call::Write, Failure::Full));
+        let error = PageFile::of(&full, dir).write(b"terrpage").map_err(|error| error.kind());
+        assert_eq!(error, Err(Kind::Full));
+        assert!(!disk.exists(&dir.join(METRICS)).expect("a device without faults"));
     }
 
     #[test]

@@ -85,6 +85,7 @@ impl Shared {
         let answer = read();
         let done = Done::so_far().since(before);
         table.load.add_reads(done.reads, done.runs);
+        self.catalog.sums().count_reads(done.reads);
         table.note_used();
         // Which of several keys searched which extents is not known; one is as good a sample as many.
         if let ([key], true) = (keys, self.options.experiments.hot_cold && done.extents > 0) {
@@ -103,6 +104,7 @@ impl Shared {
         let runs = u64::from(memory_runs) + levels as u64;
         table.load.seeks.fetch_add(sampling::EVERY, Ordering::Relaxed);
         table.load.seek_runs.fetch_add(runs * sampling::EVERY, Ordering::Relaxed);
+        self.catalog.sums().count_seek();
         table.note_used();
     }
 

@@ -1,9 +1,11 @@
 //! The tables of an open database, by id and by name; create, list and drop.
 //!
-//! The map is replaced whole, so that the write way finds a table with one pointer under an epoch. Creating
-//! and dropping are rare: they hold [`Catalog::change`] across the manifest's sync, which no reader or writer
-//! takes.
+//! The map is replaced, so that the write way finds a table under an epoch without a lock: two pointers, as
+//! the map shares the pages that a change leaves as they are. Creating and dropping cost the same however
+//! many tables there are, but for one pointer per page. They hold [`Catalog::change`] across the manifest's
+//! sync, which no reader or writer takes.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use terrane_base::epoch::{EpochCell, Guard};
@@ -26,11 +28,20 @@ pub(crate) const HIDDEN_PREFIX: &str = "terrane:";
 /// Name of the table of prepared transactions; it exists from the first one on.
 pub(crate) const HIDDEN_NAME: &str = "terrane:prepared";
 
-type Slots = Vec<Option<Arc<Table>>>;
+/// Tables of one page of the map.
+const PAGE_TABLES: usize = 64;
+
+type Page = [Option<Arc<Table>>; PAGE_TABLES];
+
+/// Tables by number.
+#[derive(Clone, Default)]
+struct Slots(Vec<Arc<Page>>);
 
 /// The tables of an open database.
 pub struct Catalog {
     by_id: EpochCell<Slots>,
+    /// The tables of `by_id`, by name. A leaf.
+    names: Mutex<HashMap<String, TableId>>,
     /// Sums over the tables.
     sums: Arc<TableSums>,
     change: Mutex<()>,
@@ -39,28 +50,40 @@ pub struct Catalog {
 impl Catalog {
     /// A catalog of these tables, which were made with `sums`.
     pub(crate) fn new(tables: Vec<Arc<Table>>, sums: Arc<TableSums>) -> Self {
-        let mut slots = Slots::new();
+        let (mut slots, mut names) = (Slots::default(), HashMap::new());
         for table in tables {
             table.join_sums(&sums);
-            put(&mut slots, table);
+            names.insert(table.name.clone(), table.id);
+            slots.put(table);
         }
-        Catalog { by_id: EpochCell::new(slots), sums, change: Mutex::new(()) }
+        Catalog { by_id: EpochCell::new(slots), names: Mutex::new(names), sums, change: Mutex::new(()) }
     }
 
     /// The table with this id, while `guard` lives.
     #[inline]
     pub fn get<'g>(&'g self, id: TableId, guard: &'g Guard) -> Option<&'g Arc<Table>> {
-        self.by_id.load(guard).get(id.0 as usize)?.as_ref()
+        self.by_id.load(guard).get(id)
     }
 
     /// The table with this name, if it is not one of the engine's own.
     pub fn find(&self, name: &str) -> Option<Arc<Table>> {
-        self.listed().into_iter().find(|table| table.name == name)
+        self.find_any(name).filter(|table| !table.name.starts_with(HIDDEN_PREFIX))
+    }
+
+    fn find_any(&self, name: &str) -> Option<Arc<Table>> {
+        let id = *self.names.lock().get(name)?;
+        // A table that is dropped meanwhile is not there any more.
+        self.get(id, &terrane_base::epoch::pin()).cloned()
+    }
+
+    /// Number of tables.
+    pub(crate) fn len(&self) -> usize {
+        self.names.lock().len()
     }
 
     /// The table of prepared transactions.
     pub(crate) fn find_hidden(&self) -> Option<Arc<Table>> {
-        self.all().into_iter().find(|table| table.name == HIDDEN_NAME)
+        self.find_any(HIDDEN_NAME)
     }
 
     /// The table with this name.
@@ -83,7 +106,7 @@ impl Catalog {
 
     /// Every table, by id.
     pub fn all(&self) -> Vec<Arc<Table>> {
-        self.by_id.load(&terrane_base::epoch::pin()).iter().flatten().cloned().collect()
+        self.by_id.load(&terrane_base::epoch::pin()).tables().cloned().collect()
     }
 
     /// Sums over all tables.
@@ -95,9 +118,9 @@ impl Catalog {
     /// whose levels have other extents. A table that has stopped may be behind the manifest.
     pub(crate) fn difference(&self, state: &State) -> Option<String> {
         let tables = self.all();
-        let listed = state.tables.values().filter(|table| !table.dropped);
-        if !listed.clone().map(|table| table.id).eq(tables.iter().map(|table| table.id)) {
-            let listed: Vec<_> = listed.map(|table| table.id).collect();
+        let listed: Vec<_> = state.tables.values().filter(|table| !table.dropped).collect();
+        if !listed.iter().map(|table| table.id).eq(tables.iter().map(|table| table.id)) {
+            let listed: Vec<_> = listed.into_iter().map(|table| table.id).collect();
             return Some(format!("{} tables, the manifest lists {listed:?}", tables.len()));
         }
         let differs = tables.iter().zip(listed).find(|(table, listed)| {
@@ -142,7 +165,7 @@ impl CatalogChange<'_> {
         if self.catalog.find(name).is_some() {
             return Err(Error::invalid(format!("table {name:?} exists already: open it instead")));
         }
-        if self.catalog.all().len() >= TABLES_MAX {
+        if self.catalog.len() >= TABLES_MAX {
             return Err(Error::invalid(format!("the database has {TABLES_MAX} tables, which is the limit")));
         }
         Ok(())
@@ -151,15 +174,22 @@ impl CatalogChange<'_> {
     /// Adds a table to the map.
     pub fn insert(&self, table: Arc<Table>) {
         table.join_sums(&self.catalog.sums);
+        let (name, id) = (table.name.clone(), table.id);
         let mut slots = self.catalog.by_id.load(&terrane_base::epoch::pin()).clone();
-        put(&mut slots, table);
+        slots.put(table);
         self.catalog.by_id.replace(slots);
+        let before = self.catalog.names.lock().insert(name, id);
+        assert!(before.is_none(), "two tables have one name: {before:?} and {id:?}");
     }
 
     /// Takes a table out of the map.
     pub fn remove(&self, id: TableId) {
         let mut slots = self.catalog.by_id.load(&terrane_base::epoch::pin()).clone();
-        let removed = slots.get_mut(id.0 as usize).and_then(Option::take);
+        let removed = slots.take(id);
+        if let Some(table) = &removed {
+            let named = self.catalog.names.lock().remove(&table.name);
+            assert!(named == Some(id), "the name of {id:?} is that of {named:?}");
+        }
         self.catalog.by_id.replace(slots);
         if let Some(table) = removed {
             debug_assert!(table.is_dropped(), "writers put records into a table that is not listed any more");
@@ -168,13 +198,31 @@ impl CatalogChange<'_> {
     }
 }
 
-fn put(slots: &mut Slots, table: Arc<Table>) {
-    let index = table.id.0 as usize;
-    if slots.len() <= index {
-        slots.resize(index + 1, None);
+impl Slots {
+    #[inline]
+    fn get(&self, id: TableId) -> Option<&Arc<Table>> {
+        let index = id.0 as usize;
+        self.0.get(index / PAGE_TABLES)?[index % PAGE_TABLES].as_ref()
     }
-    assert!(slots[index].is_none(), "two tables have the number {index}: the records of one would be lost");
-    slots[index] = Some(table);
+
+    fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.0.iter().flat_map(|page| page.iter().flatten())
+    }
+
+    fn put(&mut self, table: Arc<Table>) {
+        let index = table.id.0 as usize;
+        while self.0.len() <= index / PAGE_TABLES {
+            self.0.push(Arc::new([const { None }; PAGE_TABLES]));
+        }
+        let slot = &mut Arc::make_mut(&mut self.0[index / PAGE_TABLES])[index % PAGE_TABLES];
+        assert!(slot.is_none(), "two tables have the number {index}: the records of one would be lost");
+        *slot = Some(table);
+    }
+
+    fn take(&mut self, id: TableId) -> Option<Arc<Table>> {
+        let index = id.0 as usize;
+        Arc::make_mut(self.0.get_mut(index / PAGE_TABLES)?)[index % PAGE_TABLES].take()
+    }
 }
 
 /// Name of the table with this id.

@@ -1,6 +1,8 @@
 //! The tables in which work may be due: a worker that looks for work looks at these, never at all tables.
 //!
 //! * filled: has records in memory; ordered by the oldest segment of these.
+//! * by size: has records in memory; ordered by the bytes of these and of their indexes, as noted.
+//! * by total: all; ordered by the same and the bytes of their levels.
 //! * behind: has records in memory; ordered by the first number of the oldest memtable or generation of
 //!   these.
 //! * unflushed: its ledger has records that are not in the levels ([`crate::table::ledger`]), whatever its
@@ -19,6 +21,9 @@
 //! that finds an older state cannot take the table out ([`Stamp`]). The lock is a leaf, held for one step in
 //! a tree or for a copy of tables that are due.
 
+mod sizes;
+
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
@@ -29,6 +34,8 @@ use terrane_base::{SegmentId, SeqNo, TableId};
 use crate::table::Table;
 use crate::table::catalog::Catalog;
 use crate::table::read_view::ReadView;
+
+pub(crate) use sizes::Sizes;
 
 /// Tables in turn for each look.
 const TABLES_PER_LOOK: usize = 8;
@@ -44,6 +51,9 @@ pub(crate) struct DueTables(Mutex<Sets>);
 #[derive(Debug, Default)]
 struct Sets {
     filled: BTreeSet<(SegmentId, TableId)>,
+    by_size: BTreeSet<(u64, TableId)>,
+    /// Of tables of one size the one with the least number comes last.
+    by_total: BTreeSet<(u64, Reverse<TableId>)>,
     behind: BTreeSet<(SeqNo, TableId)>,
     unflushed: BTreeSet<TableId>,
     moving: BTreeSet<TableId>,

@@ -24,16 +24,18 @@ use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane_base::sync::Mutex;
-use terrane_base::{Collation, SegmentId, SeqNo, TableId};
+use terrane_base::{Collation, SegmentId, SeqNo, TableId, sampling};
 use terrane_memtable::{IndexMemory, Memtable};
 
 use crate::table::Table;
 use crate::table::catalog::Catalog;
-use crate::table::due::{DueTables, InMemory};
+use crate::table::due::{DueTables, InMemory, Sizes};
 use crate::table::read_view::ReadView;
 
-/// Growth of the records of the active memtable that is noted.
+/// Growth of the records of the active memtable that is noted, at most: one that has fewer bytes is noted
+/// when it has twice as many, so that of many small tables the fullest one is found.
 const RECORD_GRAIN_BYTES: u64 = 16 << 10;
+const RECORD_GRAIN_BYTES_MIN: u64 = 512;
 
 /// What one table has, or all tables have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +62,10 @@ impl Amounts {
         }
     }
 
+    fn sizes(&self) -> Sizes {
+        Sizes { in_memory: self.filled_bytes, total: self.filled_bytes + self.level_bytes }
+    }
+
     fn plus(self, other: Amounts) -> Amounts {
         Amounts {
             filled_bytes: self.filled_bytes + other.filled_bytes,
@@ -78,6 +84,9 @@ pub(crate) struct TableSums {
     filled_bytes: AtomicU64,
     filled_tables: AtomicU64,
     behind_bytes: AtomicU64,
+    /// Point reads and placed scans of all tables since the opening, by samples.
+    reads: AtomicU64,
+    seeks: AtomicU64,
     /// Tables whose levels or options changed since the last look, each once.
     changed: Mutex<Vec<TableId>>,
     has_changed: AtomicBool,
@@ -95,6 +104,21 @@ impl TableSums {
             behind_bytes: load(&self.behind_bytes),
             level_bytes: load(&self.level_bytes),
         }
+    }
+
+    /// Counts point reads; `reads` stand for as many times [`sampling::EVERY`]. Called for a sample only.
+    pub(crate) fn count_reads(&self, reads: u64) {
+        self.reads.fetch_add(reads * sampling::EVERY, Ordering::Relaxed);
+    }
+
+    /// Counts the placing of a scan, which stands for [`sampling::EVERY`].
+    pub(crate) fn count_seek(&self) {
+        self.seeks.fetch_add(sampling::EVERY, Ordering::Relaxed);
+    }
+
+    /// Point reads and placed scans of all tables since the opening, those of dropped tables included.
+    pub(crate) fn sampled(&self) -> [u64; 2] {
+        [self.reads.load(Ordering::Relaxed), self.seeks.load(Ordering::Relaxed)]
     }
 
     /// Bytes of memory that the indexes in all read views take.
@@ -179,6 +203,7 @@ impl Table {
         noted.is_listed = true;
         self.passed.join(sums, self.id);
         self.scan_marks.join(sums, self.id);
+        sums.due.list_size(self.id);
         self.note_locked(&mut noted);
         drop(noted);
         if self.is_stopped() {
@@ -194,7 +219,10 @@ impl Table {
             return;
         }
         let sums = &self.sums;
-        sums.turn(&std::mem::take(&mut noted.amounts), &Amounts::default());
+        let before = std::mem::take(&mut noted.amounts);
+        sums.turn(&before, &Amounts::default());
+        sums.due.turn_size(self.id, before.sizes(), Sizes::default());
+        sums.due.unlist_size(self.id);
         sums.due.turn(self.id, &std::mem::take(&mut noted.in_memory), &InMemory::default());
         sums.list(self.id);
         sums.due.forget(self.id);
@@ -281,10 +309,13 @@ impl Table {
         let guard = terrane_base::epoch::pin();
         let view = self.picture(&guard);
         // Both before the amounts are taken: growth after that is noted by its writer.
-        self.part.record_look.store(view.active.record_bytes() + RECORD_GRAIN_BYTES, Ordering::Relaxed);
+        let record_bytes = view.active.record_bytes();
+        let grain = record_bytes.clamp(RECORD_GRAIN_BYTES_MIN, RECORD_GRAIN_BYTES);
+        self.part.record_look.store(record_bytes + grain, Ordering::Relaxed);
         let taken_in = unnoted(view);
         let amounts = Amounts::of(view);
         self.sums.turn(&noted.amounts, &amounts);
+        self.sums.due.turn_size(self.id, noted.amounts.sizes(), amounts.sizes());
         noted.amounts = amounts;
         let now = InMemory::of(view, self.is_full());
         self.sums.due.turn(self.id, &noted.in_memory, &now);
@@ -314,7 +345,8 @@ impl Table {
         let are_equal = noted.amounts.filled_tables == now.filled_tables
             && noted.amounts.behind_bytes <= now.behind_bytes
             && noted.amounts.level_bytes == now.level_bytes
-            && noted.in_memory == InMemory::of(view, self.is_full());
+            && noted.in_memory == InMemory::of(view, self.is_full())
+            && self.sums.due.has_size(self.id, noted.amounts.sizes());
         (noted.is_listed && is_near && are_equal).then_some(noted.amounts)
     }
 }

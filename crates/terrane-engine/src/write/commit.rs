@@ -10,14 +10,16 @@ use std::time::Duration;
 
 use terrane_base::epoch::Guard;
 use terrane_base::record::Header;
-use terrane_base::{Batch, Result, SeqNo};
+use terrane_base::{Batch, RecordKind, Result, SegmentId, SeqNo};
 use terrane_journal::Placed;
+use terrane_memtable::Memtable;
 
 use crate::table::Table;
+use crate::table::read_view::ReadView;
 use crate::throttle::JournalPlace;
 use crate::throttle::deadline::WriteWait;
 use crate::write::WritePath;
-use crate::write::index;
+use crate::write::index::{self, BatchRanges};
 
 /// A batch that was committed.
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +117,7 @@ impl WritePath {
         let mut last: Option<&Arc<Table>> = None;
         // Whether `last` is to be noted: growth is looked for in active memtables that are noted.
         let mut is_unnoted = false;
+        let mut ranges = BatchRanges::default();
         while at < bytes.len() {
             let header = Header::decode(&bytes[at..]).expect("a batch holds whole records");
             // A table that was dropped meanwhile takes no record; recovery leaves it out as well.
@@ -125,11 +128,12 @@ impl WritePath {
                 last = Some(table);
                 let view = table.picture(&guard);
                 match view.memtable_for(seq) {
+                    Some(memtable) if header.kind == RecordKind::RangeDelete => {
+                        ranges.push(table, memtable, placed.offset + at, seq);
+                    }
                     Some(memtable) => {
                         index::insert(memtable, placed.segment, placed.offset + at, seq);
-                        let is_noted =
-                            memtable.is_noted(placed.segment.id) || terrane_base::planted!(MissFirstRecord);
-                        is_unnoted |= !is_noted || !Arc::ptr_eq(memtable, &view.active);
+                        is_unnoted |= is_to_note(memtable, view, placed.segment.id);
                     }
                     None => assert!(table.is_dropped(), "memtables are kept until their numbers are visible"),
                 }
@@ -140,6 +144,12 @@ impl WritePath {
         debug_assert!(at == bytes.len(), "the last record ends with its batch");
         if let Some(table) = last {
             self.note_written(table, is_unnoted, &guard);
+        }
+        if !ranges.is_empty() {
+            ranges.insert(placed.segment, |table, memtable| {
+                let is_unnoted = is_to_note(memtable, table.picture(&guard), placed.segment.id);
+                self.note_written(table, is_unnoted, &guard);
+            });
         }
     }
 
@@ -155,4 +165,11 @@ impl WritePath {
             self.note_full(table);
         }
     }
+}
+
+/// Whether the table is to be noted for records of this segment that its `memtable` got.
+#[inline]
+fn is_to_note(memtable: &Memtable, view: &ReadView, segment: SegmentId) -> bool {
+    let is_noted = memtable.is_noted(segment) || terrane_base::planted!(MissFirstRecord);
+    !is_noted || !std::ptr::eq(memtable, &*view.active)
 }

@@ -5,13 +5,14 @@
 use crate::support;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use support::until;
-use terrane_base::env::Env;
+use terrane_base::env::{Clock, Env};
 use terrane_base::options::Options;
 use terrane_base::{Batch, Kind, Result, TableId};
-use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk, PosixDisk};
+use terrane_device::{Call, Disk, DiskLock, Failure, Fault, FaultyDisk, MemDisk, PosixDisk};
 use terrane_engine::{
     Engine, MetricsPage, Origin, PageWriterState, ReaderKind, SharedMetrics, Snapshot, read_metrics_page,
 };
@@ -106,12 +107,54 @@ fn an_old_page_says_whether_its_writer_is_gone() {
     assert_eq!((shared.writer, &shared.page), (PageWriterState::Gone, &old));
     assert!(shared.age.as_secs() > 3600);
     let engine = open(Arc::new(PosixDisk::new()), dir, &off);
-    assert_eq!(page(dir).unwrap().writer, PageWriterState::Silent);
+    assert_eq!(page(dir).unwrap_err().kind(), Kind::Busy, "the opening removed it");
+    // A page of the future comes of a clock that was set back: its writer may be gone.
+    let future = MetricsPage { written_micros: u64::MAX, ..old.clone() };
+    for page_of_it in [&old, &future] {
+        std::fs::write(dir.join("METRICS"), page_of_it.encode()).unwrap();
+        assert_eq!(page(dir).unwrap().writer, PageWriterState::Silent);
+    }
     engine.close().unwrap();
-    // A page of the future, by a clock that was set back, is young.
-    let young = MetricsPage { written_micros: u64::MAX, ..old };
-    std::fs::write(dir.join("METRICS"), young.encode()).unwrap();
+    std::fs::write(dir.join("METRICS"), future.encode()).unwrap();
+    assert_eq!(page(dir).unwrap().writer, PageWriterState::Gone);
+    let seconds_ahead = |seconds: u64| Env::real().clock.wall().as_micros() as u64 + seconds * 1_000_000;
+    let nearly = MetricsPage { written_micros: seconds_ahead(1), interval_ms: 60_000, ..old };
+    std::fs::write(dir.join("METRICS"), nearly.encode()).unwrap();
     assert_eq!(page(dir).unwrap().writer, PageWriterState::Writing);
+}
+
+/// The clock of an opening: while it sleeps, the command that looks at the lock lets it go.
+#[derive(Debug)]
+struct LetsGo(Arc<dyn Clock>, Mutex<Option<Box<dyn DiskLock>>>);
+
+impl Clock for LetsGo {
+    fn now(&self) -> Duration {
+        self.0.now()
+    }
+
+    fn wall(&self) -> Duration {
+        self.0.wall()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        drop(self.1.lock().unwrap().take());
+        self.0.sleep(duration);
+    }
+}
+
+#[test]
+fn an_opening_waits_for_a_command_that_looks_at_the_lock_and_not_for_a_reader() {
+    let place = tempfile::tempdir().unwrap();
+    let (dir, disk) = (place.path(), PosixDisk::new());
+    open(Arc::new(PosixDisk::new()), dir, &options(0)).close().unwrap();
+    let looking = disk.lock_shared(&dir.join("LOCK")).unwrap();
+    assert!(looking.is_some(), "there is a lock to hold");
+    let real = Env::real();
+    let env = Env { clock: Arc::new(LetsGo(real.clock.clone(), Mutex::new(looking))), ..real };
+    Engine::open_on(Arc::new(PosixDisk::new()), dir, &options(0), env).unwrap().close().unwrap();
+    let _reading = disk.lock_shared(&dir.join("LOCK")).unwrap();
+    let refused = Engine::open_on(Arc::new(PosixDisk::new()), dir, &options(0), Env::real()).map(drop);
+    assert_eq!(refused.map_err(|error| error.kind()), Err(Kind::Busy));
 }
 
 #[test]
@@ -176,7 +219,11 @@ fn copies_checks_followers_and_later_openings_pass_a_page_by() {
         let engine = open(disk.clone(), &dir, &Options { read_only, ..options(0) });
         assert!(engine.check(&mut |_, _| {}).unwrap().findings.is_empty());
         engine.close().unwrap();
-        assert!(dir.join("METRICS").exists(), "an opening that shares nothing leaves the file alone");
+        assert_eq!(
+            dir.join("METRICS").exists(),
+            read_only,
+            "an opening for writing removes what a crash left"
+        );
     }
     let rest = place.path().join("rest");
     std::fs::create_dir(&rest).unwrap();

@@ -55,7 +55,9 @@ impl State {
     pub fn with_orders_that_fit(mut self, orders: &KeyOrders) -> Result<(State, Vec<Misfit>)> {
         self.orders = Arc::new(orders.clone());
         let mut misfits = Vec::new();
-        for table in self.tables.values_mut().filter(|table| !table.collation.is_bytes()) {
+        let compared: Vec<_> =
+            self.tables.values().filter(|table| !table.collation.is_bytes()).cloned().collect();
+        for mut table in compared {
             let collation = collation_of(&table.options, orders);
             let placed = placed_by(&table.extents, &collation);
             // A comparator that panicked proves nothing about the extents.
@@ -69,8 +71,10 @@ impl State {
                 misfits.push(Misfit { table: table.name.clone(), entries, error });
                 Metasnapshot::default()
             });
-            let table = Arc::make_mut(table);
-            (table.extents, table.collation) = (extents, collation);
+            let changed = Arc::make_mut(&mut table);
+            (changed.extents, changed.collation) = (extents, collation);
+            let had = self.tables.put(table);
+            assert!(had, "a table takes its own place");
         }
         Ok((self, misfits))
     }
@@ -182,13 +186,13 @@ impl State {
         }
         let numbers = if terrane_base::planted!(UnlimitedTableNumbers) { u32::MAX } else { TABLE_NUMBERS };
         self.next.table = TableId(after(id.0, numbers)?);
-        Arc::make_mut(&mut self.names).insert(name.to_owned(), id);
+        self.names.insert_mut(name.to_owned(), id);
         let (name, options) = (name.to_owned(), options.clone());
         let (flushed, extents) = (SeqNo::default(), Metasnapshot::default());
         let collation = collation_of(&options, &self.orders);
         let table = Table { id, name, options, flushed, dropped: false, extents, collation };
-        let before = self.tables.insert(id, Arc::new(table));
-        assert!(before.is_none(), "table {id} exists: numbers are used once");
+        let had = self.tables.put(Arc::new(table));
+        assert!(!had, "table {id} exists: numbers are used once");
         Ok(())
     }
 
@@ -199,7 +203,7 @@ impl State {
         let table = self.live_table(id)?;
         table.dropped = true;
         let name = table.name.clone();
-        Arc::make_mut(&mut self.names).remove(&name);
+        self.names.remove_mut(&name);
         Ok(())
     }
 

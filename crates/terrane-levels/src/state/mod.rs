@@ -7,10 +7,12 @@ mod apply;
 mod history;
 mod image;
 mod snapshot;
+mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use rpds::RedBlackTreeMapSync;
 use terrane_base::{Collation, Error, ExtentId, KeyOrders, Result, SegmentId, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::file::FORMAT_VERSION;
@@ -23,6 +25,7 @@ use crate::slots::Slots;
 
 pub use apply::Misfit;
 pub(crate) use snapshot::Pieces;
+pub use tables::Tables;
 
 /// Name of the table that exists in every database.
 pub const DEFAULT_TABLE_NAME: &str = "default";
@@ -72,7 +75,7 @@ pub struct State {
     /// Format version of the manifest file that it was read from or is written to.
     pub format_version: u32,
     /// Tables, dropped ones included until their last extent is removed.
-    pub tables: BTreeMap<TableId, Arc<Table>>,
+    pub tables: Tables,
     /// Live segments.
     pub segments: BTreeMap<SegmentId, Segment>,
     /// The segments of the history, with consecutive records.
@@ -96,8 +99,8 @@ pub struct State {
     /// Slots of all tables.
     slots: Slots,
     /// The tables that are not dropped, by name, because a scan per created table would take quadratic time
-    /// for a hostile file. Clones share it until a table is created or dropped.
-    names: Arc<BTreeMap<String, TableId>>,
+    /// for a hostile file. Clones share what a created or dropped table does not change.
+    names: RedBlackTreeMapSync<String, TableId>,
     /// Files of live and kept segments, for the same reason.
     segment_files: BTreeSet<u32>,
     /// Comparators that tables may name.
@@ -111,7 +114,7 @@ impl State {
         State {
             database,
             format_version,
-            tables: BTreeMap::new(),
+            tables: Tables::default(),
             segments: BTreeMap::new(),
             history: Arc::default(),
             history_rule: HistoryRule::default(),
@@ -122,7 +125,7 @@ impl State {
             epoch: 0,
             clean_close: None,
             slots: Slots::default(),
-            names: Arc::default(),
+            names: RedBlackTreeMapSync::new_sync(),
             segment_files: BTreeSet::new(),
             orders: Arc::default(),
         }
@@ -208,10 +211,10 @@ impl State {
         }
         self.extents().try_for_each(|(id, count)| slots.take(id, count))?;
         let live = self.tables.values().filter(|table| !table.dropped);
-        let names: BTreeMap<_, _> = live.map(|table| (table.name.clone(), table.id)).collect();
+        let names: RedBlackTreeMapSync<_, _> = live.map(|table| (table.name.clone(), table.id)).collect();
         let live = self.segments.values().map(|segment| segment.spec.file);
         let files: BTreeSet<_> = live.chain(self.history.values().map(|segment| segment.spec.file)).collect();
-        if names != *self.names || files != self.segment_files {
+        if names != self.names || files != self.segment_files {
             return Err(Error::invalid("names of tables or files of segments differ from those in use"));
         }
         if !self.tables.contains_key(&TableId::DEFAULT) {

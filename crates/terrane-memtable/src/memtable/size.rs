@@ -32,7 +32,7 @@ impl Memtable {
     }
 
     /// Bytes of memory that the index itself takes: its nodes and entries, with the free ends of their
-    /// chunks, its filter and its range deletes.
+    /// chunks, its filter, its range deletes, and what it keeps of each segment that it points into.
     #[must_use]
     #[inline]
     pub fn index_bytes(&self) -> u64 {
@@ -44,7 +44,8 @@ impl Memtable {
         let filter = self.filter.as_ref().map_or(0, KeyFilter::bytes);
         let ranges = self.range_deletes().map_or(0, RangeDeletes::memory_bytes);
         let list = self.list.as_ref().map_or(0, |list| list.bytes());
-        self.tree.arena().chunk_bytes() + filter + ranges + list + size_of::<Self>() as u64
+        let parts = self.tree.arena().bytes() + self.segments.bytes() + filter + ranges + list;
+        parts + size_of::<Self>() as u64
     }
 
     /// Whether the owner has noted that the memtable has records in a segment that is this one or older. Once

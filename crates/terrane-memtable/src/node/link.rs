@@ -52,6 +52,17 @@ pub(crate) enum Child<'t> {
     Node(Node<'t>),
 }
 
+impl<'t> Child<'t> {
+    /// The node, if it is one.
+    #[inline]
+    pub(crate) fn node(self) -> Option<Node<'t>> {
+        match self {
+            Child::Node(node) => Some(node),
+            Child::Empty | Child::Leaf(_) => None,
+        }
+    }
+}
+
 impl<'t> Link<'t> {
     pub(crate) const EMPTY: Link<'t> = Link { tagged: null_mut(), arena: PhantomData };
 

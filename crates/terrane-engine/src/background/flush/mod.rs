@@ -8,6 +8,7 @@
 //! put into level 1 is seen twice under the same sequence numbers.
 
 pub(crate) mod completeness;
+mod early;
 pub(crate) mod merge_frozen;
 pub(crate) mod scan_trigger;
 pub(crate) mod switch;
@@ -28,7 +29,7 @@ use crate::background::job::Job;
 use crate::background::job_report;
 use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
-use crate::observe::job_kind::{JobKind, JobKinds};
+use crate::observe::job_kind::JobKind;
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
@@ -36,8 +37,6 @@ use crate::table::read_view::ReadView;
 use crate::table::stopped::Left;
 use crate::table::tree_shape::shape_of;
 
-/// Share of the write memory in use from which on memtables are flushed before they are full.
-const RELIEF_DEBT: f64 = 0.90;
 /// How many times larger than the generation level 1 is when it counts as much larger.
 const OVERFLOW_RATIO: u64 = 2;
 /// Level 1 may be this many times its target before a generation is written as an overflow run instead.
@@ -55,23 +54,6 @@ impl Maintenance {
         candidates
             .min_by_key(|table| table.pinned().generations.last().and_then(|g| g.oldest_segment()))
             .cloned()
-    }
-
-    /// While memory is short or the journal too long, and nothing is flushed: the table that holds back the
-    /// oldest segment. Its memtable is not full, but many such tables together, or one that hardly any commit
-    /// writes to, can fill the memory.
-    pub(crate) fn relief(&self, schedule: &Schedule) -> Option<Job> {
-        let is_moving = schedule.runs_any(JobKinds::TO_LEVELS);
-        if is_moving || self.memory.debt() < RELIEF_DEBT && !self.is_journal_too_long() {
-            return None;
-        }
-        let table = self.catalog.oldest_filled(|table| !schedule.is_held(JobKind::Flush, table.id))?;
-        table.want_flush(self.journal.visible());
-        let picture = table.pinned();
-        if !picture.generations.is_empty() {
-            return Some(Job::Flush(table.clone()));
-        }
-        Some(Job::Freeze(table.clone()))
     }
 
     /// Whether the oldest generation is full, superseded, asked for, or begun.

@@ -66,6 +66,10 @@ static INSTANCES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::n
 
 /// Extents of dropped tables that one edit forgets.
 const FORGET_PER_EDIT: usize = 10_000;
+/// How often an opening tries to lock the directory.
+const LOCK_ATTEMPTS_MAX: u32 = 6;
+/// The time between two attempts; all together take longer than a look at the lock.
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
 impl Engine {
     /// [`Engine::open_with_on`], or a view of what another process has open.
@@ -228,7 +232,7 @@ fn open_manifest(
     if before != Contents::Database {
         directory::prepare(&**disk, dir)?;
     }
-    let lock = disk.lock(&dir.join(LOCK))?;
+    let lock = lock_for_writing(&**disk, dir, env)?;
     // Looked at again under the lock: another process may have made the database meanwhile.
     let (manifest, _) = match directory::inspect(&**disk, dir, others)? {
         Contents::Database if options.error_if_exists => {
@@ -243,6 +247,22 @@ fn open_manifest(
     let state = manifest.set_orders(&functions.orders)?;
     let state = forget_dropped(&manifest, state)?;
     Ok(Opened { manifest, state, lock: Some(lock) })
+}
+
+/// Takes the lock of the database. A command that only asks whether there is a writer (`terrane top`) holds
+/// it shared for a moment: that is no reason to refuse an opening.
+///
+/// # Errors
+/// `Busy` if another process keeps it; otherwise as [`Disk::lock`].
+fn lock_for_writing(disk: &dyn Disk, dir: &Path, env: &Env) -> Result<Box<dyn DiskLock>> {
+    let path = dir.join(LOCK);
+    for _ in 1..LOCK_ATTEMPTS_MAX {
+        match disk.lock(&path) {
+            Err(error) if error.kind() == Kind::Busy => env.clock.sleep(LOCK_PAUSE),
+            taken => return taken,
+        }
+    }
+    disk.lock(&path)
 }
 
 /// Replays what the journal of the database in `dir` holds into the tables.

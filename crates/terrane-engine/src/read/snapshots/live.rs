@@ -8,6 +8,7 @@ use terrane_base::{SeqNo, TableId};
 use crate::readers::{Entry, Origin, Since};
 use crate::shared::Shared;
 use crate::table::Table;
+use crate::table::catalog::Catalog;
 use crate::table::read_view::ReadView;
 
 /// A live reader and what it keeps.
@@ -59,8 +60,9 @@ impl Copy {
         }
     }
 
-    fn show(self, tables: &[Arc<Table>], now: Duration, visible: SeqNo) -> LiveReader {
-        let find = |id: &TableId| tables.iter().find(|table| table.id == *id);
+    fn show(self, catalog: &Catalog, now: Duration, visible: SeqNo) -> LiveReader {
+        let guard = terrane_base::epoch::pin();
+        let find = |id: &TableId| catalog.get(*id, &guard);
         let pictures = || self.held.iter().filter_map(|(table, picture)| Some((table, picture.as_ref()?)));
         LiveReader {
             age: now.saturating_sub(self.since.time),
@@ -106,10 +108,10 @@ impl Shared {
         let mut readers = self.readers.copy_live(Copy::of);
         readers.sort_by_key(|reader| (reader.since.time, reader.id));
         readers.truncate(count);
-        let (tables, now, visible) = (self.catalog.all(), self.env.clock.now(), self.journal.visible());
+        let (now, visible) = (self.env.clock.now(), self.journal.visible());
         self.readers.tick(now);
         let mut readers: Vec<_> =
-            readers.into_iter().map(|reader| reader.show(&tables, now, visible)).collect();
+            readers.into_iter().map(|reader| reader.show(&self.catalog, now, visible)).collect();
         readers.sort_by_key(|reader| (std::cmp::Reverse(reader.age), reader.id));
         readers
     }
