@@ -62,8 +62,15 @@ impl KeyFilter {
     #[inline]
     pub(crate) fn may_contain(&self, hash: u64) -> bool {
         let bits = bits_of(hash);
-        let count = self.count.load(Ordering::Acquire);
-        (0..count).any(|at| word_of(self.layer(at), hash).load(Ordering::Relaxed) & bits == bits)
+        let mut at = self.count.load(Ordering::Acquire);
+        // The newest layer first: it is the largest, and most keys of a memtable are in it.
+        while at > 0 {
+            at -= 1;
+            if word_of(self.layer(at), hash).load(Ordering::Relaxed) & bits == bits {
+                return true;
+            }
+        }
+        false
     }
 
     /// Prefetches the lines that [`KeyFilter::may_contain`] will read.

@@ -50,7 +50,7 @@ impl Tree {
     /// The root, if anything was inserted.
     #[inline]
     pub(crate) fn root(&self) -> Option<Node<'_>> {
-        self.root.load().child().node()
+        self.root.load().node()
     }
 
     /// Where the root is, for walks that begin before it is made.

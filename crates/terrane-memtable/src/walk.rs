@@ -67,7 +67,7 @@ impl<'t> Walk<'t> {
 
     #[inline]
     fn root(&self) -> Option<Node<'t>> {
-        self.root.load().child().node()
+        self.root.load().node()
     }
 
     #[inline]

@@ -52,17 +52,6 @@ pub(crate) enum Child<'t> {
     Node(Node<'t>),
 }
 
-impl<'t> Child<'t> {
-    /// The node, if it is one.
-    #[inline]
-    pub(crate) fn node(self) -> Option<Node<'t>> {
-        match self {
-            Child::Node(node) => Some(node),
-            Child::Empty | Child::Leaf(_) => None,
-        }
-    }
-}
-
 impl<'t> Link<'t> {
     pub(crate) const EMPTY: Link<'t> = Link { tagged: null_mut(), arena: PhantomData };
 
@@ -83,6 +72,14 @@ impl<'t> Link<'t> {
         } else {
             Child::Node(Node(self))
         }
+    }
+
+    /// The node in a slot that never holds a leaf, as that of the root. One check less than
+    /// [`Link::child`], in each lookup.
+    #[inline]
+    pub(crate) fn node(self) -> Option<Node<'t>> {
+        debug_assert!(self.tagged.addr() & LEAF == 0, "a root is no leaf");
+        if self.tagged.is_null() { None } else { Some(Node(self)) }
     }
 
     /// Prefetches the line that a lookup of `byte` below this link will read first.
