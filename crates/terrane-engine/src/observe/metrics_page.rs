@@ -184,23 +184,25 @@ mod tests {
     /// A device that is full takes what is written over, and refuses what is appended.
     #[test]
     fn a_longer_page_that_finds_no_room_leaves_the_page_before_whole() {
-        let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+        let memory = MemDisk::new();
+        let disk: Arc<dyn Disk> = Arc::new(memory.clone());
         let dir = Path::new("/db");
         prepare(&*disk, dir).expect("a device without faults");
         let file = PageFile::of(&disk, dir);
-        file.write(b"terrpage short").expect("there is room");
-        let faulty = Arc::new(FaultyDisk::new(disk.clone()));
-        faulty.fail(Fault::new(Call::Write, Failure::Full));
-        let full: Arc<dyn Disk> = faulty.clone();
-        let error = PageFile::of(&full, dir).write(b"terrpage that is longer").map_err(|error| error.kind());
+        let (short, long) = ([b's'; 5000], [b'l'; 9000]);
+        let page = |rest: &[u8]| [&b"terrpage"[..], rest].concat();
+        file.write(&page(&short)).expect("there is room");
+        memory.set_capacity(memory.used_bytes());
+        let error = file.write(&page(&long)).map_err(|error| error.kind());
         assert_eq!(error, Err(Kind::Full));
-        assert_eq!(bytes_of(&*disk, dir), b"terrpage short");
-        file.write(b"terrpage that is longer").expect("there is room again");
-        assert_eq!(bytes_of(&*disk, dir), b"terrpage that is longer");
+        assert_eq!(bytes_of(&*disk, dir), page(&short));
+        memory.set_capacity(u64::MAX);
+        file.write(&page(&long)).expect("there is room again");
+        assert_eq!(bytes_of(&*disk, dir), page(&long));
         // Where there is no page, no part of one is left.
         file.remove().expect("it is there");
-        faulty.fail(Fault::new(Call::Write, Failure::Full));
-        let error = PageFile::of(&full, dir).write(b"terrpage").map_err(|error| error.kind());
+        memory.set_capacity(memory.used_bytes());
+        let error = file.write(&page(&long)).map_err(|error| error.kind());
         assert_eq!(error, Err(Kind::Full));
         assert!(!disk.exists(&dir.join(METRICS)).expect("a device without faults"));
     }

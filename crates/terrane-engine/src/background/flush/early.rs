@@ -54,3 +54,15 @@ impl Maintenance {
         Some(Job::Freeze(table.clone()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fullest_is_flushed_while_indexes_are_most_of_a_short_memory() {
+        assert_eq!(Early::of(true, 51, 100), Early::Fullest);
+        assert_eq!(Early::of(true, 50, 100), Early::Oldest, "segments are as much");
+        assert_eq!(Early::of(false, 90, 100), Early::Oldest, "only the journal is too long");
+    }
+}

@@ -40,3 +40,33 @@ fn the_first_record_behind_a_switch_is_noted_at_once() {
     assert!(sums.due().oldest_segment().is_some());
     engine.close().expect("closes");
 }
+
+/// Of many small tables, too, the one that is flushed first is the one with most bytes in memory; a page of
+/// metrics counts the levels as well.
+#[test]
+fn the_fullest_table_is_found_and_what_is_flushed_counts_as_large_only() {
+    let (engine, default) = open();
+    let rows = [("one", 1_u32), ("hundred", 100), ("ten", 10)];
+    let tables = rows.map(|(name, count)| {
+        let table = engine.create_table(name, &[]).expect("is new");
+        for number in 0..count {
+            engine.put(table.id, &number.to_be_bytes(), &[7; 100], false).expect("commits");
+        }
+        table
+    });
+    let [one, hundred, ten] = tables;
+    let catalog = engine.catalog();
+    let fullest = |except: &Table| catalog.fullest(|table| table.id != except.id).map(|table| table.id);
+    assert_eq!(fullest(&default), Some(hundred.id));
+    assert_eq!(fullest(&hundred), Some(ten.id));
+    let largest = |count| catalog.largest(count).iter().map(|table| table.id).collect::<Vec<_>>();
+    assert_eq!(largest(2), [hundred.id, ten.id]);
+    assert!(engine.freeze(&hundred).expect("nothing is lost"));
+    engine.settle(&hundred, &engine.new_control()).expect("settles");
+    engine.flush_to_run(&hundred).expect("is written");
+    assert_eq!(fullest(&default), Some(ten.id));
+    assert_eq!(fullest(&ten), Some(one.id), "a table without records in memory is not meant");
+    // Its levels are more than the nothing of the default table.
+    assert!(largest(3).contains(&hundred.id), "{:?}", largest(3));
+    engine.close().expect("closes");
+}
