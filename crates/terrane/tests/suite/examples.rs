@@ -24,6 +24,7 @@ example!("../../examples/in_memory.rs", in_memory, in_memory_runs);
 example!("../../examples/key_orders.rs", key_orders, key_orders_runs);
 example!("../../examples/listeners.rs", listeners, listeners_runs);
 example!("../../examples/live_readers.rs", live_readers, live_readers_runs);
+example!("../../examples/many_tables.rs", many_tables, many_tables_runs);
 example!("../../examples/merge_operators.rs", merge_operators, merge_operators_runs);
 example!("../../examples/prefixes.rs", prefixes, prefixes_runs);
 example!("../../examples/pressure.rs", pressure, pressure_runs);
