@@ -112,7 +112,7 @@ fn puts_over_many_tables_with_little_memory_go_on_at_many_for_each_flush() {
 /// writer's guard lasts, and no account counts it: a batch changes them once.
 #[test]
 fn a_batch_of_range_deletes_leaves_no_states_of_its_own_behind() {
-    const DELETES: u32 = 4000;
+    const DELETES: u32 = 1500;
     let db = opened(64);
     let mut batch = Batch::new();
     for number in 0..DELETES {
