@@ -50,9 +50,9 @@ pub struct SharedMetrics {
 /// The page of metrics that a process shares which has the database in `dir` of `disk` open for writing.
 ///
 /// # Errors
-/// `NotFound` if there is no database, or no process has it open for writing; `Busy` if that process shares no
-/// page (yet, or any more: it closes the database); `Corrupt`, `Invalid` for bytes that are no page of a known
-/// version; `Io`.
+/// `NotFound` if there is no database, or no process has it open for writing; `Busy` if that process shares
+/// no page (yet, or any more: it closes the database); `Corrupt`, `Invalid` for bytes that are no page of a
+/// known version; `Io`.
 pub fn read_metrics_page(disk: &dyn Disk, dir: &Path, env: &Env) -> Result<SharedMetrics> {
     let mut attempt = 1;
     let page = loop {

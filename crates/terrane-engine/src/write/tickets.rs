@@ -46,6 +46,7 @@ struct DurableJournal {
 impl PersistThrough for DurableJournal {
     fn persist_through(&self, seq: SeqNo) -> Result<()> {
         self.journal.sync_through(seq)?;
+        debug_assert!(self.journal.durable() >= seq, "a sync that succeeded made it durable");
         if !terrane_base::planted!(LeaveDurableReaders) {
             self.feed_waiters.wake_if_waiting();
         }

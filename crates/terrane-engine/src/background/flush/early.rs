@@ -46,6 +46,7 @@ impl Maintenance {
             Early::Fullest => self.catalog.fullest(is_free),
             Early::Oldest => self.catalog.oldest_filled(is_free),
         }?;
+        debug_assert!(is_free(&table), "a table is flushed by one job at a time");
         table.want_flush(self.journal.visible());
         let view = table.pinned();
         if !view.generations.is_empty() {
