@@ -99,6 +99,10 @@ fn every_refusal_names_the_thing_and_what_is_accepted() {
         ("\"load\", { workload = \"readseq\", rate = 10 }", "a whole scan has no arrivals"),
         ("\"load\", \"replay\"", "replay = \"FILE\""),
         ("\"load\", { workload = \"readrandom\", rate = -1 }", "rate: accepted is above 0"),
+        ("\"load\", { workload = \"fillsync\", in_flight = 0 }", "in_flight: accepted is 1 to 65,536"),
+        ("\"load\", { workload = \"fillsync\", in_flight = 8, rate = 10 }", "set in_flight to 1"),
+        ("\"load\", { workload = \"ycsb_f\", sync = true, in_flight = 8 }", "not begun beside others"),
+        ("\"load\", { workload = \"fillsync\", in_flight = 8, batch = 2 }", "writes of one record are"),
         ("", "it has no steps"),
         ("{ workload = \"load\", distribution = \"normal\" }", "known are default, sequential"),
     ];

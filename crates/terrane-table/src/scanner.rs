@@ -182,9 +182,19 @@ impl ExtentScanner {
         if self.reads_ahead {
             let next = (at + 1..self.rows.len()).find(|next| !self.chunk.holds(&self.range_of(*next)));
             let memory = std::mem::take(&mut self.memory);
-            self.ahead = next.and_then(|next| Ahead::begin(&self.extent, self.chunk_from(next), memory));
+            self.ahead = next.and_then(|next| self.begin_ahead(next, memory));
         }
         Ok(())
+    }
+
+    /// Begins to read block `next` and those behind it, unless it is longer than a chunk: then it is read
+    /// when it is asked for, and the memory of the chunk before is free.
+    fn begin_ahead(&self, next: usize, memory: Vec<u8>) -> Option<Ahead> {
+        let range = self.chunk_from(next);
+        if range.len() > self.chunk_bytes as usize {
+            return None;
+        }
+        Ahead::begin(&self.extent, range, memory)
     }
 
     /// Block `at` and as many blocks after it as are read at once.

@@ -165,6 +165,11 @@ fn check_in_flight(run: &Run, kind: &Kind) -> Result<()> {
         "in_flight: transactions and read-modify-writes are not begun beside others; set it to 1",
     )?;
     demand(
+        run.in_flight == 1 || !run.sync || (run.rate.is_none() && !run.as_recorded),
+        "in_flight: a write is found done when the next one begins, so with a rate or recorded times its latency \
+         would be theirs; set in_flight to 1",
+    )?;
+    demand(
         run.in_flight == 1 || (run.window == 1 && run.batch == 1),
         "in_flight: writes of one record are; window and batch must be 1",
     )

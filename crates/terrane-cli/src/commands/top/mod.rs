@@ -4,7 +4,8 @@
 //! * `keys`: the terminal, which gives single keys while this runs.
 //!
 //! The first sample is shown once a second page is there, so that it has rates. A writer that is gone ends
-//! the command, and so does one that has closed the database: while it closes it, it shares no page any more.
+//! the command, and so does one that has closed the database. A writer that still closes it shares no page
+//! any more; the command waits.
 
 mod json;
 mod keys;
