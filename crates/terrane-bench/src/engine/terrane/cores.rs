@@ -3,7 +3,7 @@
 use terrane::cores::{Answer, Session as CoresSession, Ticket};
 use terrane::{Batch, Kind, Table};
 
-use super::{failed, place, sync_of, walk};
+use super::{failed, fill, place, sync_of, walk};
 use crate::engine::{Ask, Direction, Request, Session, ShowRow, Visit, Write};
 use crate::error::Result;
 
@@ -105,16 +105,8 @@ impl Session for ThroughCores<'_> {
     }
 
     fn write(&mut self, table: u32, writes: &[Write<'_>], sync: bool) -> Result<()> {
-        let table = &self.tables[table as usize];
         let mut batch = std::mem::take(&mut self.batch);
-        batch.clear();
-        for write in writes {
-            match write {
-                Write::Put(key, value) => batch.put(table, key, value),
-                Write::Delete(key) => batch.delete(table, key),
-            }
-            .map_err(failed("batch"))?;
-        }
+        fill(&mut batch, &self.tables[table as usize], writes)?;
         let done = self.alone(|session| session.write(&batch, sync_of(sync)), &mut |_| {});
         self.batch = batch;
         done
