@@ -110,8 +110,12 @@ fn fuzz_targets_are_the_files() {
 #[test]
 fn the_sample_of_the_mutation_suite_exists() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let missing = xtask::planted::missing_from_sample(&Tree::read(root).unwrap());
+    let tree = Tree::read(root).unwrap();
+    let missing = xtask::planted::missing_from_sample(&tree);
     assert!(missing.is_empty(), "{missing:?}");
+    // Another package would be compiled for the sample alone.
+    let sample = xtask::planted::sample(&tree);
+    assert!(sample.iter().all(|bug| bug.test.starts_with("terrane-sim ")), "{sample:?}");
 }
 
 #[test]
