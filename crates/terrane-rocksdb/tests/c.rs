@@ -95,6 +95,11 @@ fn batch() {
 }
 
 #[test]
+fn records() {
+    run("records");
+}
+
+#[test]
 fn indexed() {
     run("indexed");
 }

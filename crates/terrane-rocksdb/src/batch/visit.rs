@@ -4,6 +4,7 @@
 
 use std::ffi::c_void;
 
+use crate::batch::handle::BatchHandle;
 use crate::batch::layout::Change;
 use crate::batch::write_batch::WriteBatch;
 use crate::callbacks::batch_visitor::{Listener, OnBytes, OnFamilyKey, OnFamilyPut, OnPut};
@@ -47,42 +48,42 @@ fn walk_families(batch: &WriteBatch, state: *mut c_void, told: &FieldValue) {
 
 export! {
     fn rocksdb_writebatch_iterate(
-        batch: Option<&mut WriteBatch>,
+        batch: Option<&mut BatchHandle>,
         state: *mut c_void,
         put: OnPut,
         deleted: OnBytes,
     ) {
         if let Some(batch) = batch {
-            walk(batch, state, put, deleted, None);
+            walk(batch.laid(), state, put, deleted, None);
         }
     }
 
     fn rocksdb_writebatch_iterate_ld(
-        batch: Option<&mut WriteBatch>,
+        batch: Option<&mut BatchHandle>,
         state: *mut c_void,
         put: OnPut,
         deleted: OnBytes,
         log_data: OnBytes,
     ) {
         if let Some(batch) = batch {
-            walk(batch, state, put, deleted, log_data);
+            walk(batch.laid(), state, put, deleted, log_data);
         }
     }
 
     fn rocksdb_writebatch_iterate_cf(
-        batch: Option<&mut WriteBatch>,
+        batch: Option<&mut BatchHandle>,
         state: *mut c_void,
         put: OnFamilyPut,
         deleted: OnFamilyKey,
         merged: OnFamilyPut,
     ) {
         if let Some(batch) = batch {
-            walk_families(batch, state, &FieldValue { put, deleted, merged, log_data: None });
+            walk_families(batch.laid(), state, &FieldValue { put, deleted, merged, log_data: None });
         }
     }
 
     fn rocksdb_writebatch_iterate_cf_ld(
-        batch: Option<&mut WriteBatch>,
+        batch: Option<&mut BatchHandle>,
         state: *mut c_void,
         put: OnFamilyPut,
         deleted: OnFamilyKey,
@@ -90,7 +91,7 @@ export! {
         log_data: OnBytes,
     ) {
         if let Some(batch) = batch {
-            walk_families(batch, state, &FieldValue { put, deleted, merged, log_data });
+            walk_families(batch.laid(), state, &FieldValue { put, deleted, merged, log_data });
         }
     }
 }

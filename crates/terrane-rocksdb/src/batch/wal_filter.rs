@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use terrane::{ChangeKind, ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable};
 
+use crate::batch::handle::BatchHandle;
 use crate::batch::layout::Change;
 use crate::batch::write_batch::WriteBatch;
 use crate::callbacks::{Destructor, Name, State};
@@ -33,8 +34,8 @@ type OnBatch = Option<
         c_ulonglong,
         *const c_char,
         usize,
-        *const WriteBatch,
-        *mut WriteBatch,
+        *const BatchHandle,
+        *mut BatchHandle,
         *mut c_uchar,
     ) -> c_int,
 >;
@@ -91,8 +92,8 @@ impl Filtering {
 
     fn ask(&self, batch: &ReplayedBatch<'_>) -> Result<ReplayDecision> {
         let Some(found) = self.filter.found else { return Ok(ReplayDecision::Keep) };
-        let shown = as_rocksdb(batch)?;
-        let mut new = WriteBatch::empty();
+        let mut shown = BatchHandle::of_bytes(as_rocksdb(batch)?);
+        let mut new = BatchHandle::of_empty(WriteBatch::empty());
         let mut is_changed: c_uchar = 0;
         // As RocksDB's: with a zero behind it, so that it can be printed as it is.
         let file = CString::new(batch.file()).unwrap_or_default();
@@ -110,7 +111,9 @@ impl Filtering {
             )
         };
         match answer {
-            CONTINUE if is_changed != 0 => self.replaced(batch, &shown, &new).map(ReplayDecision::Replace),
+            CONTINUE if is_changed != 0 => {
+                self.replaced(batch, shown.laid(), new.laid()).map(ReplayDecision::Replace)
+            }
             CONTINUE => Ok(ReplayDecision::Keep),
             IGNORE => Ok(ReplayDecision::Ignore),
             STOP => Ok(ReplayDecision::Stop),

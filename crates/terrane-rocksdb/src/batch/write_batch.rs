@@ -1,7 +1,10 @@
-//! Write batches: records in RocksDB's layout, and the functions that create, copy, clear and save one.
+//! Write batches: changes in RocksDB's layout, and the functions that create, copy, clear and save one.
 
 use std::ffi::c_char;
 
+use terrane_base::RecordKind;
+
+use crate::batch::handle::BatchHandle;
 use crate::batch::layout::{Change, Layout};
 use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::types::{Out, put};
@@ -9,12 +12,15 @@ use crate::ffi::types::{Out, put};
 /// A write batch.
 pub(crate) struct WriteBatch {
     pub(crate) layout: Layout,
-    /// Memory for the batch of the engine.
-    pub(crate) engine: terrane::Batch,
+    /// The engine's records: those that its handle keeps in place of bytes, or of the bytes while they are
+    /// written.
+    pub(crate) records: terrane::Batch,
     /// States to go back to.
     save_points: Vec<SavePoint>,
     /// Most bytes; 0 for any number. What would pass it is left out.
     bytes_max: usize,
+    /// Whether memory was reserved for bytes.
+    has_reserve: bool,
     /// Whether keys have places for timestamps that are not there yet.
     pub(crate) awaits_timestamps: bool,
     /// Whether something was added without a handle, and without a timestamp.
@@ -39,9 +45,10 @@ impl WriteBatch {
     fn new(layout: Layout) -> WriteBatch {
         WriteBatch {
             layout,
-            engine: terrane::Batch::new(),
+            records: terrane::Batch::new(),
             save_points: Vec::new(),
             bytes_max: 0,
+            has_reserve: false,
             awaits_timestamps: false,
             has_plain: false,
             refused: None,
@@ -69,8 +76,29 @@ impl WriteBatch {
     pub(crate) fn limited(reserved_bytes: usize, bytes_max: usize) -> WriteBatch {
         let mut batch = WriteBatch::empty();
         batch.layout.reserve(reserved_bytes);
-        batch.bytes_max = bytes_max;
+        (batch.bytes_max, batch.has_reserve) = (bytes_max, reserved_bytes > 0);
         batch
+    }
+
+    /// Whether its changes may be kept as records of the engine: memory and limits are those of the bytes.
+    pub(crate) fn may_keep_records(&self) -> bool {
+        self.bytes_max == 0 && !self.has_reserve
+    }
+
+    /// Makes changes of the records, which lie behind all that it has.
+    pub(crate) fn lay_out_records(&mut self) {
+        let mut records = std::mem::take(&mut self.records);
+        for record in records.records() {
+            let change = match record.kind {
+                RecordKind::Put => Change::Put(record.key, record.value),
+                RecordKind::Delete => Change::Delete(record.key),
+                RecordKind::SingleDelete => Change::SingleDelete(record.key),
+                kind => unreachable!("no handle keeps a record of kind {kind:?}"),
+            };
+            self.layout.push(record.table.0, change);
+        }
+        records.clear();
+        self.records = records;
     }
 
     /// Adds a change of a column family, unless there is no room for it.
@@ -215,12 +243,12 @@ impl WriteBatch {
 }
 
 export! {
-    fn rocksdb_writebatch_create() -> Option<Box<WriteBatch>> {
-        Some(Box::new(WriteBatch::new(Layout::new())))
+    fn rocksdb_writebatch_create() -> Option<Box<BatchHandle>> {
+        Some(Box::new(BatchHandle::of_empty(WriteBatch::empty())))
     }
 
-    fn rocksdb_writebatch_create_from(bytes: Bytes<'_>, len: usize) -> Option<Box<WriteBatch>> {
-        Some(Box::new(WriteBatch::new(Layout::of(bytes))))
+    fn rocksdb_writebatch_create_from(bytes: Bytes<'_>, len: usize) -> Option<Box<BatchHandle>> {
+        Some(Box::new(BatchHandle::of_bytes(WriteBatch::new(Layout::of(bytes)))))
     }
 
     fn rocksdb_writebatch_create_with_params(
@@ -228,46 +256,48 @@ export! {
         max_bytes: usize,
         _protection_bytes: usize,
         timestamp_bytes: usize,
-    ) -> Option<Box<WriteBatch>> {
+    ) -> Option<Box<BatchHandle>> {
         let batch = WriteBatch::limited(reserved_bytes, max_bytes);
-        Some(Box::new(WriteBatch { default_timestamp_bytes: timestamp_bytes, ..batch }))
+        let batch = WriteBatch { default_timestamp_bytes: timestamp_bytes, ..batch };
+        Some(Box::new(BatchHandle::of_empty(batch)))
     }
 
-    fn rocksdb_writebatch_destroy(batch: Option<Box<WriteBatch>>) {
+    fn rocksdb_writebatch_destroy(batch: Option<Box<BatchHandle>>) {
         drop(batch);
     }
 
-    fn rocksdb_writebatch_clear(batch: Option<&mut WriteBatch>) {
+    fn rocksdb_writebatch_clear(batch: Option<&mut BatchHandle>) {
         if let Some(batch) = batch {
             batch.clear();
         }
     }
 
-    fn rocksdb_writebatch_count(batch: Option<&mut WriteBatch>) -> i32 {
+    fn rocksdb_writebatch_count(batch: Option<&mut BatchHandle>) -> i32 {
         batch.map_or(0, |batch| batch.count() as i32)
     }
 
-    fn rocksdb_writebatch_data(batch: Option<&mut WriteBatch>, len: Out<'_, usize>) -> *const c_char {
+    fn rocksdb_writebatch_data(batch: Option<&mut BatchHandle>, len: Out<'_, usize>) -> *const c_char {
         let Some(batch) = batch else { return std::ptr::null() };
-        put(len, batch.layout.bytes().len());
-        batch.layout.bytes().as_ptr().cast()
+        let data = batch.laid().data();
+        put(len, data.len());
+        data.as_ptr().cast()
     }
 
-    fn rocksdb_writebatch_set_save_point(batch: Option<&mut WriteBatch>) {
+    fn rocksdb_writebatch_set_save_point(batch: Option<&mut BatchHandle>) {
         if let Some(batch) = batch {
-            batch.set_save_point();
+            batch.laid().set_save_point();
         }
     }
 
-    fn rocksdb_writebatch_rollback_to_save_point(batch: Option<&mut WriteBatch>, error: ErrPtr<'_>) {
-        batch.given()?.roll_back_to_save_point()
+    fn rocksdb_writebatch_rollback_to_save_point(batch: Option<&mut BatchHandle>, error: ErrPtr<'_>) {
+        batch.given()?.laid().roll_back_to_save_point()
     }
 
-    fn rocksdb_writebatch_pop_save_point(batch: Option<&mut WriteBatch>, error: ErrPtr<'_>) {
-        batch.given()?.pop_save_point().map(drop)
+    fn rocksdb_writebatch_pop_save_point(batch: Option<&mut BatchHandle>, error: ErrPtr<'_>) {
+        batch.given()?.laid().pop_save_point().map(drop)
     }
 
-    fn rocksdb_writebatch_verify_checksum(batch: Option<&mut WriteBatch>, error: ErrPtr<'_>) {
+    fn rocksdb_writebatch_verify_checksum(batch: Option<&mut BatchHandle>, error: ErrPtr<'_>) {
         // There are no checksums in a batch, as in RocksDB where none were asked for.
         batch.given()?;
         Ok(())

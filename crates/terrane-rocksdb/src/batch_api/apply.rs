@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use terrane::Batch;
 
+use crate::batch::handle::BatchHandle;
 use crate::batch::layout::{Change, Layout};
 use crate::batch::write_batch::WriteBatch;
 use crate::db::plain::write::Mode;
@@ -111,11 +112,11 @@ impl WriteBatch {
         if self.awaits_timestamps || self.has_plain && database.default_family().history.is_some() {
             return Err(Failure::invalid("write batch must have timestamp(s) set"));
         }
-        let mut engine = std::mem::take(&mut self.engine);
+        let mut engine = std::mem::take(&mut self.records);
         engine.clear();
         let done = fill(&mut engine, &self.layout, database, mode).and_then(|()| take(&engine));
         engine.clear();
-        self.engine = engine;
+        self.records = engine;
         done
     }
 }
@@ -124,7 +125,7 @@ export! {
     fn rocksdb_write(
         database: Option<&Database>,
         options: Option<&WriteOptions>,
-        batch: Option<&mut WriteBatch>,
+        batch: Option<&mut BatchHandle>,
         error: ErrPtr<'_>,
     ) {
         batch.given()?.write(database.given()?, options)

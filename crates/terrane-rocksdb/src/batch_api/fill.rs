@@ -1,21 +1,30 @@
 //! The functions that add changes to write batches, with or without an index.
 
+use crate::batch::handle::BatchHandle;
 use crate::batch::layout::Change;
-use crate::batch::write_batch::WriteBatch;
 use crate::batch_api::indexed::IndexedHandle;
+use crate::db::Family;
 use crate::db::cf_variants::Target;
 
 /// Adds a change of a column family; does nothing without a batch or a handle.
 #[inline(always)]
-fn add(batch: Option<&mut WriteBatch>, target: Target<'_>, change: Change<'_>) {
+fn add(batch: Option<&mut BatchHandle>, target: Target<'_>, change: Change<'_>) {
     let Some(batch) = batch else { return };
     match target {
-        Target::Default => batch.add_default(change),
+        Target::Handle(Some(handle)) if batch.try_add_record(&handle.family, change) => {}
         Target::Handle(None) => {}
-        Target::Handle(Some(handle)) => match &handle.family.history {
-            None => batch.add(handle.family.id(), change),
-            Some(history) => batch.add_awaiting(handle.family.id(), history.size(), change),
-        },
+        Target::Default => batch.laid().add_default(change),
+        Target::Handle(Some(handle)) => add_laid(batch, &handle.family, change),
+    }
+}
+
+/// Adds a change of a column family to the bytes of a batch.
+#[inline(never)]
+fn add_laid(batch: &mut BatchHandle, family: &Family, change: Change<'_>) {
+    let batch = batch.laid();
+    match &family.history {
+        None => batch.add(family.id(), change),
+        Some(history) => batch.add_awaiting(family.id(), history.size(), change),
     }
 }
 
@@ -48,7 +57,7 @@ macro_rules! fill_variants {
         }
     )*) => { $(
         cf_variants! {
-            fn $plain | $plain_cf(batch: Option<&mut WriteBatch>; $($arguments)*) as target {
+            fn $plain | $plain_cf(batch: Option<&mut BatchHandle>; $($arguments)*) as target {
                 add(batch, target, $change);
             }
 
@@ -152,7 +161,7 @@ fill_variants! {
 }
 
 export! {
-    fn rocksdb_writebatch_put_log_data(batch: Option<&mut WriteBatch>, data: Bytes<'_>, len: usize) {
+    fn rocksdb_writebatch_put_log_data(batch: Option<&mut BatchHandle>, data: Bytes<'_>, len: usize) {
         add(batch, Target::Default, Change::LogData(data));
     }
 

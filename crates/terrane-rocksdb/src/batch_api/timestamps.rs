@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use crate::batch::handle::BatchHandle;
 use crate::batch::layout::Change;
 use crate::batch::write_batch::WriteBatch;
 use crate::callbacks::comparator::TimestampBytes;
@@ -47,7 +48,7 @@ impl WriteBatch {
 
 export! {
     fn rocksdb_writebatch_put_cf_with_ts(
-        batch: Option<&mut WriteBatch>,
+        batch: Option<&mut BatchHandle>,
         handle: Option<&FamilyHandle>,
         key: Bytes<'_>,
         key_len: usize,
@@ -57,12 +58,12 @@ export! {
         value_len: usize,
     ) {
         if let (Some(batch), Some(handle)) = (batch, handle) {
-            batch.add_at(handle, (key, timestamp), Change::Put(key, value));
+            batch.laid().add_at(handle, (key, timestamp), Change::Put(key, value));
         }
     }
 
     fn rocksdb_writebatch_delete_cf_with_ts(
-        batch: Option<&mut WriteBatch>,
+        batch: Option<&mut BatchHandle>,
         handle: Option<&FamilyHandle>,
         key: Bytes<'_>,
         key_len: usize,
@@ -70,12 +71,12 @@ export! {
         timestamp_len: usize,
     ) {
         if let (Some(batch), Some(handle)) = (batch, handle) {
-            batch.add_at(handle, (key, timestamp), Change::Delete(key));
+            batch.laid().add_at(handle, (key, timestamp), Change::Delete(key));
         }
     }
 
     fn rocksdb_writebatch_singledelete_cf_with_ts(
-        batch: Option<&mut WriteBatch>,
+        batch: Option<&mut BatchHandle>,
         handle: Option<&FamilyHandle>,
         key: Bytes<'_>,
         key_len: usize,
@@ -83,19 +84,19 @@ export! {
         timestamp_len: usize,
     ) {
         if let (Some(batch), Some(handle)) = (batch, handle) {
-            batch.add_at(handle, (key, timestamp), Change::SingleDelete(key));
+            batch.laid().add_at(handle, (key, timestamp), Change::SingleDelete(key));
         }
     }
 
     fn rocksdb_writebatch_update_timestamps(
-        batch: Option<&mut WriteBatch>,
+        batch: Option<&mut BatchHandle>,
         timestamp: Bytes<'_>,
         timestamp_len: usize,
         state: *mut c_void,
         size_of: TimestampBytes,
         error: ErrPtr<'_>,
     ) {
-        let batch = batch.given()?;
+        let batch = batch.given()?.laid();
         batch.update_timestamps(timestamp, |family| size_of.of(state, family))
     }
 }

@@ -2,6 +2,7 @@
 
 use terrane::{ChangeKind, Changes, Kind, SeqNo};
 
+use crate::batch::handle::BatchHandle;
 use crate::batch::layout::Change;
 use crate::batch::write_batch::WriteBatch;
 use crate::db::Database;
@@ -149,10 +150,10 @@ export! {
         }
     }
 
-    fn rocksdb_wal_iter_get_batch(iter: Option<&LogIter>, seq: Out<'_, u64>) -> Option<Box<WriteBatch>> {
+    fn rocksdb_wal_iter_get_batch(iter: Option<&LogIter>, seq: Out<'_, u64>) -> Option<Box<BatchHandle>> {
         let (first, batch) = iter?.current.as_ref()?;
         put(seq, *first);
-        Some(Box::new(batch.copied()))
+        Some(Box::new(BatchHandle::of_bytes(batch.copied())))
     }
 
     fn rocksdb_wal_iter_destroy(iter: Option<Box<LogIter>>) {

@@ -1,6 +1,7 @@
 //! Writes of a transaction: the key is locked, or noted for the check at commit; then the change goes into
 //! the batch.
 
+use crate::batch::handle::BatchHandle;
 use crate::batch::layout::Change;
 use crate::batch::write_batch::WriteBatch;
 use crate::batch_api::indexed::IndexedHandle;
@@ -104,10 +105,10 @@ export! {
 
     fn rocksdb_transaction_rebuild_from_writebatch(
         transaction: Option<&Transaction>,
-        batch: Option<&mut WriteBatch>,
+        batch: Option<&mut BatchHandle>,
         error: ErrPtr<'_>,
     ) {
-        let batch = batch.given()?;
+        let batch = batch.given()?.laid();
         transaction.given()?.state().rebuild(batch)
     }
 

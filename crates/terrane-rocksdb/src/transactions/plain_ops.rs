@@ -5,6 +5,7 @@ use std::ffi::c_char;
 
 use terrane::{Concurrency, Isolation, TransactionOptions};
 
+use crate::batch::handle::BatchHandle;
 use crate::batch::layout::Change;
 use crate::batch::write_batch::WriteBatch;
 use crate::batch_api::indexed_read::{given_out, pinned};
@@ -151,10 +152,14 @@ export! {
     fn rocksdb_transactiondb_write(
         database: Option<&Database>,
         options: Option<&WriteOptions>,
-        batch: Option<&mut WriteBatch>,
+        batch: Option<&mut BatchHandle>,
         error: ErrPtr<'_>,
     ) {
-        database.given()?.write_beside(batch.given()?, options)
+        let (database, batch) = (database.given()?, batch.given()?);
+        match database.beside_timeout() {
+            None => batch.write(database, options),
+            Some(_) => database.write_beside(batch.laid(), options),
+        }
     }
 
     fn rocksdb_transactiondb_create_column_family(

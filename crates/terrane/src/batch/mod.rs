@@ -157,8 +157,24 @@ impl Batch {
         Error::invalid(message)
     }
 
-    /// Returns true if the changes, if there are any, are of the same database as `table`.
-    pub(crate) fn is_of(&self, table: &Table) -> bool {
+    /// The records, as they are committed.
+    #[doc(hidden)]
+    pub fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        self.records.records()
+    }
+
+    /// Returns true if the changes, if there are any, are of the same opened database as `table`.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let other = terrane::Db::open_in_memory()?;
+    /// let mut batch = terrane::Batch::new();
+    /// batch.put(db.default_table(), "a", "1")?;
+    /// assert!(batch.is_of(db.default_table()) && !batch.is_of(other.default_table()));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_of(&self, table: &Table) -> bool {
         self.tables.is_empty() || self.database == table.engine.instance()
     }
 
