@@ -40,6 +40,8 @@ pub(crate) struct Iter {
     /// The row that is shown: callers ask for it several times between two motions.
     shown: Shown,
     failure: Option<Failure>,
+    /// Whether nothing is asked for but rows: neither a prefix, nor what is written later, nor counts.
+    is_plain: bool,
     is_tailing: bool,
     prefix: Option<WithinPrefix>,
     /// Where placements and steps are counted, if they are.
@@ -65,11 +67,13 @@ impl Iter {
     /// An iterator over a table of a family, as it is seen at one moment.
     fn of(family: &Family, table: &Table, options: &ReadOptions) -> Box<Iter> {
         let transform = family.transform.clone().filter(|_| options.fields.prefix_same_as_start != 0);
+        let is_tailing = options.fields.tailing != 0 && options.snapshot.is_none();
         let mut iter = Box::new(Iter {
             source: Source::Nothing,
             shown: Shown::nothing(),
             failure: None,
-            is_tailing: options.fields.tailing != 0 && options.snapshot.is_none(),
+            is_plain: transform.is_none() && !is_tailing && family.statistics.is_none(),
+            is_tailing,
             prefix: transform.map(|transform| WithinPrefix { transform, current: None }),
             statistics: family.statistics.clone(),
             pinned: (options.fields.pin_data != 0).then(RefCell::default),
@@ -139,17 +143,20 @@ impl Iter {
     #[inline]
     fn place(&mut self, motion: Motion<'_>) {
         // What nearly every placement is: of a cursor, and nothing else is asked for.
-        let is_plain = self.prefix.is_none() && self.statistics.is_none() && !self.is_tailing;
         let Source::Cursor(cursor) = &mut self.source else { return self.place_any(motion) };
-        if !is_plain {
+        if !self.is_plain {
             return self.place_any(motion);
         }
         // Where it lay says nothing from here on, even if the motion ends by a panic.
         self.shown = Shown::nothing();
-        match source::go(cursor, motion) {
-            Ok(()) => {
+        let placed = match motion {
+            Motion::Seek(key) => cursor.seek_seen(key, Shown::of),
+            motion => source::go(cursor, motion).map(|()| Shown::of(cursor.row())),
+        };
+        match placed {
+            Ok(shown) => {
                 self.failure = None;
-                self.shown = Shown::of(cursor.row());
+                self.shown = shown;
             }
             Err(error) => self.failure = Some(error.into()),
         }
@@ -181,35 +188,41 @@ impl Iter {
         self.show();
     }
 
-    #[inline]
-    fn count_step(&self, is_forward: bool) {
+    /// Takes a step of the caller, and counts it.
+    #[inline(never)]
+    fn counted_step(&mut self, motion: Motion<'_>) {
         if let Some(statistics) = &self.statistics {
-            statistics.stepped(is_forward);
+            statistics.stepped(matches!(motion, Motion::Next));
         }
+        self.step(motion);
+    }
+
+    /// [`Iter::counted_step`] to the next row.
+    #[inline]
+    fn next(&mut self) {
+        // What nearly every step is.
+        if let Source::Cursor(cursor) = &mut self.source
+            && self.is_plain
+            && self.shown.is_there
+        {
+            // As it is placed.
+            self.shown.is_there = false;
+            match cursor.next_seen(Shown::of) {
+                Ok(shown) => self.shown = shown,
+                Err(error) => self.failure = Some(error.into()),
+            }
+            return;
+        }
+        self.counted_step(Motion::Next);
     }
 
     /// Takes a step, from a row that is shown.
-    #[inline]
     fn step(&mut self, motion: Motion<'_>) {
         if !self.shown.is_there {
             return;
         }
         // As it is placed.
         self.shown.is_there = false;
-        // What nearly every step is.
-        if let (Source::Cursor(cursor), Motion::Next, None, false) =
-            (&mut self.source, motion, &self.prefix, self.is_tailing)
-            && cursor.next().map_err(|error| self.failure = Some(error.into())).is_ok()
-        {
-            self.shown = Shown::of(cursor.row());
-            return;
-        }
-        self.step_any(motion);
-    }
-
-    #[inline(never)]
-    fn step_any(&mut self, motion: Motion<'_>) {
-        // A row is shown only where there was no failure: this one is of the step itself.
         if self.failure.is_none() {
             let gone = match motion {
                 Motion::Next if self.is_tailing && !self.source.is_current() => self.next_of_now(),
@@ -346,15 +359,13 @@ export! {
 
     fn rocksdb_iter_next(iter: Option<&mut Iter>) {
         if let Some(iter) = iter {
-            iter.count_step(true);
-            iter.step(Motion::Next);
+            iter.next();
         }
     }
 
     fn rocksdb_iter_prev(iter: Option<&mut Iter>) {
         if let Some(iter) = iter {
-            iter.count_step(false);
-            iter.step(Motion::Prev);
+            iter.counted_step(Motion::Prev);
         }
     }
 

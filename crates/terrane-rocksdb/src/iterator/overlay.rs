@@ -66,6 +66,7 @@ impl Iter {
             options.map(|options| Bounds { lower: options.lower.clone(), upper: options.upper.clone() });
         // What is asked for beside rows is that of the whole.
         let (failure, prefix, pinned) = (base.failure.clone(), base.prefix.take(), base.pinned.take());
+        base.is_plain = base.statistics.is_none() && !base.is_tailing;
         base.show();
         let order = base.order.clone();
         let slot = base.slot.clone();
@@ -88,6 +89,7 @@ impl Iter {
                 source,
                 shown: Shown::nothing(),
                 failure,
+                is_plain: false,
                 is_tailing: false,
                 prefix,
                 statistics: None,
@@ -102,6 +104,7 @@ impl Iter {
             source,
             shown: Shown::nothing(),
             failure,
+            is_plain: false,
             is_tailing: false,
             prefix,
             statistics: None,

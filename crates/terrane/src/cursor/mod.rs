@@ -296,6 +296,62 @@ impl Cursor {
         self.go(TableScan::next)
     }
 
+    /// [`Cursor::next`], and calls `see` with the [row](Cursor::row) that it leads to; returns what `see` does.
+    /// This way the row is found once for the step and the look at it.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// for key in ["a", "b", "c"] {
+    ///     table.put(key, "v")?;
+    /// }
+    /// let mut cursor = table.cursor();
+    /// cursor.seek("b")?;
+    /// let len = cursor.next_seen(|row| row.map(|(key, value)| key.len() + value.len()))?;
+    /// assert_eq!(len, Some(2));
+    /// assert!(cursor.next_seen(|row| row.is_none())?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Cursor::seek_first`].
+    #[inline]
+    pub fn next_seen<R>(&mut self, see: impl FnOnce(Option<(&[u8], &[u8])>) -> R) -> Result<R> {
+        if self.table.order.is_none() && self.hold.is_plain() {
+            return self.inner.scan.next_seen(see);
+        }
+        self.next()?;
+        Ok(see(self.row()))
+    }
+
+    /// [`Cursor::seek`], and calls `see` with the [row](Cursor::row) that it leads to; returns what `see`
+    /// does.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// table.put("b", "v")?;
+    /// let mut cursor = table.cursor();
+    /// assert!(cursor.seek_seen("a", |row| row == Some((b"b", b"v")))?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Cursor::seek_first`].
+    #[inline]
+    pub fn seek_seen<R>(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        see: impl FnOnce(Option<(&[u8], &[u8])>) -> R,
+    ) -> Result<R> {
+        if self.table.order.is_none() && self.hold.is_plain() {
+            self.refuse()?;
+            return self.inner.scan.seek_seen(key.as_ref(), see);
+        }
+        self.seek_bytes(key.as_ref())?;
+        Ok(see(self.row()))
+    }
+
     /// Goes to the previous key; without one the cursor has no position.
     ///
     /// ```

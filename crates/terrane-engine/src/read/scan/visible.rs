@@ -15,6 +15,7 @@
 mod ahead;
 mod backward;
 mod fold;
+mod forward;
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use terrane_base::counters::{add, count};
 use terrane_base::{Cursor, Error, Moment, Result, SeqKind, SeqNo, Stored};
 
 use crate::read::scan::Bounds;
-use crate::read::scan::steps::{count_skipped, is_same, seek_past, seek_to_last_version};
+use crate::read::scan::steps::{is_same, seek_past, seek_to_last_version};
 use crate::read::scan::value_groups::ValueGroups;
 use crate::read::scan::values::ScanValues;
 use crate::table::semantics::TableSemantics;
@@ -71,6 +72,9 @@ pub struct Scan<C> {
     /// Counts the value tables that it meets; `None` where nothing counts them.
     groups: Option<Box<ValueGroups>>,
 }
+
+/// The key and value at a position, if there are any.
+type SeenRow<'r> = Option<(&'r [u8], &'r [u8])>;
 
 /// What the records mean to the scan.
 #[derive(Debug)]
@@ -220,12 +224,22 @@ impl<C: Cursor> Scan<C> {
     /// # Errors
     /// `Io` or `Corrupt` from a source.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.seek_seen(key, |_| ())
+    }
+
+    /// [`Scan::seek`]; returns what `see` makes of the row there ([`Scan::entry`]).
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    #[inline]
+    pub fn seek_seen<R>(&mut self, key: &[u8], see: impl FnOnce(SeenRow<'_>) -> R) -> Result<R> {
         if !self.bounds.above_lower(key) {
-            return self.seek_first();
+            self.seek_first()?;
+            return Ok(see(self.entry()));
         }
         self.begin_seek();
         self.cursor.seek(key, self.seq)?;
-        self.settle_forward(false)
+        self.settle_seen(false, see)
     }
 
     /// Goes to the last key at or before `key` within the bounds.
@@ -247,8 +261,17 @@ impl<C: Cursor> Scan<C> {
     /// `Io` or `Corrupt` from a source.
     #[expect(clippy::should_implement_trait, reason = "a lending cursor is not an Iterator")]
     pub fn next(&mut self) -> Result<()> {
+        self.next_seen(|_| ())
+    }
+
+    /// [`Scan::next`]; returns what `see` makes of the row there ([`Scan::entry`]), which is found only once.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    #[inline]
+    pub fn next_seen<R>(&mut self, see: impl FnOnce(SeenRow<'_>) -> R) -> Result<R> {
         match self.place {
-            Place::Nowhere => return Ok(()),
+            Place::Nowhere => return Ok(see(None)),
             Place::Forward | Place::Followed | Place::Pointed => {
                 let entry = self.cursor.entry().expect("a forward position is the cursor's entry");
                 self.key.clear();
@@ -261,7 +284,7 @@ impl<C: Cursor> Scan<C> {
             }
         }
         count(|cells| add(&cells.rows_stepped, 1));
-        self.settle_forward(true)
+        self.settle_seen(true, see)
     }
 
     /// Goes to the previous key. Requires: there is a position.
@@ -295,9 +318,16 @@ impl<C: Cursor> Scan<C> {
     /// Moves the cursor forward to the first visible entry. With `skip`, versions of `self.key` are passed
     /// over.
     ///
-    /// As a rule the cursor is there already: at a plain put of another key.
     #[inline]
     fn settle_forward(&mut self, skip: bool) -> Result<()> {
+        self.settle_seen(skip, |_| ())
+    }
+
+    /// [`Scan::settle_forward`]; returns what `see` makes of the row there.
+    ///
+    /// As a rule the cursor is there already: at a plain put of another key.
+    #[inline]
+    fn settle_seen<R>(&mut self, skip: bool, see: impl FnOnce(SeenRow<'_>) -> R) -> Result<R> {
         if let Some(entry) = self.cursor.entry()
             && entry.seq_kind.is_plain_put()
             && entry.seq_kind.seq() <= self.seq
@@ -306,72 +336,10 @@ impl<C: Cursor> Scan<C> {
         {
             self.prefix = 0;
             self.place = Place::Forward;
-            return Ok(());
+            return Ok(see(Some((entry.key, entry.value))));
         }
-        self.look_forward(skip)
-    }
-
-    /// [`Scan::settle_forward`] where the cursor is at anything else.
-    #[inline(never)]
-    fn look_forward(&mut self, skip: bool) -> Result<()> {
-        let mut skipped = 0;
-        let settled = self.pass_hidden(skip, &mut skipped);
-        count_skipped(skipped);
-        self.meaning.sense.skips().note(skipped);
-        settled
-    }
-
-    /// [`Scan::settle_forward`]; adds what it passes over to `skipped`.
-    fn pass_hidden(&mut self, mut skip: bool, skipped: &mut u64) -> Result<()> {
-        self.place = Place::Nowhere;
-        let mut steps = 0;
-        while let Some(entry) = self.cursor.entry() {
-            let decided = skip && is_same(entry.key, &self.key);
-            if !decided && !self.bounds.below_upper(entry.key) {
-                return Ok(());
-            }
-            if !decided && entry.seq_kind.seq() <= self.seq {
-                if entry.seq_kind.is_merge() {
-                    self.key.clear();
-                    self.key.extend_from_slice(entry.key);
-                    if self.fold_here()? {
-                        self.place = Place::Folded;
-                        return Ok(());
-                    }
-                    skip = true;
-                    steps = 0;
-                    continue;
-                }
-                if let Some(prefix) = self.meaning.prefix(entry.seq_kind, entry.value)? {
-                    self.prefix = prefix;
-                    self.place = Place::Forward;
-                    return if entry.seq_kind.is_pointer() { self.meet_pointer() } else { Ok(()) };
-                }
-                *skipped += 1;
-                self.meaning.sense.skips().check(*skipped)?;
-                self.key.clear();
-                self.key.extend_from_slice(entry.key);
-                skip = true;
-                steps = 0;
-                self.cursor.next_key()?;
-                continue;
-            }
-            *skipped += 1;
-            self.meaning.sense.skips().check(*skipped)?;
-            steps += 1;
-            if steps <= STEPS_BEFORE_SEEK {
-                if decided { self.cursor.next_key()? } else { self.cursor.next()? }
-            } else if decided {
-                seek_past(&mut self.cursor, &self.key)?;
-                steps = 0;
-            } else {
-                // Many versions that are too new, or many keys in a row that each have one.
-                let key = entry.key.to_vec();
-                self.cursor.seek(&key, self.seq)?;
-                steps = 0;
-            }
-        }
-        Ok(())
+        self.look_forward(skip)?;
+        Ok(see(self.entry()))
     }
 }
 
