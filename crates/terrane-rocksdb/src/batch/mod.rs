@@ -1,6 +1,6 @@
-//! Write batches as data: records of the engine as long as they serve ([`handle`]), else in RocksDB's byte
-//! layout ([`layout`], [`write_batch`]), visited record by record ([`visit`]), with an index over their keys ([`indexed`]), and user functions that filter replayed
-//! batches ([`wal_filter`]).
+//! Write batches as data: records of the engine as long as these serve ([`handle`]), else in RocksDB's byte
+//! layout ([`layout`], [`write_batch`]), visited record by record ([`visit`]), with an index over their keys
+//! ([`indexed`]), and user functions that filter replayed batches ([`wal_filter`]).
 
 pub(crate) mod handle;
 pub(crate) mod indexed;

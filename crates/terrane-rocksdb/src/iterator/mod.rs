@@ -7,6 +7,7 @@
 //! is not valid, and says the failure until it is placed again.
 
 pub(crate) mod live_count;
+mod open;
 pub(crate) mod overlay;
 pub(crate) mod prefix;
 mod shown;
@@ -14,17 +15,14 @@ pub(crate) mod source;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::cmp::Ordering;
 use std::ffi::c_char;
-use std::ops::Bound;
 use std::sync::Arc;
 
-use terrane::{Table, read_counters};
+use terrane::read_counters;
 
 use crate::callbacks::operator_registry::Slot;
 use crate::callbacks::order::Order;
-use crate::db::timestamps::versions::{Motion, Versions};
-use crate::db::{Database, Family, FamilyHandle, family};
+use crate::db::timestamps::versions::Motion;
 use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::types::{Absent, Out, Slice};
 use crate::iterator::live_count::Counted;
@@ -32,7 +30,6 @@ use crate::iterator::prefix::WithinPrefix;
 use crate::iterator::shown::Shown;
 use crate::iterator::source::Source;
 use crate::options::objects::statistics::{Statistics, moment};
-use crate::options::read_write::ReadOptions;
 
 /// An iterator.
 pub(crate) struct Iter {
@@ -57,70 +54,6 @@ pub(crate) struct Iter {
 }
 
 impl Iter {
-    pub(crate) fn new(family: &Family, options: Option<&ReadOptions>) -> Box<Iter> {
-        match options {
-            Some(options) => Iter::of(family, &family.seen(), options),
-            None => Iter::of(family, &family.seen(), &ReadOptions::default()),
-        }
-    }
-
-    /// An iterator over a table of a family, as it is seen at one moment.
-    fn of(family: &Family, table: &Table, options: &ReadOptions) -> Box<Iter> {
-        let transform = family.transform.clone().filter(|_| options.fields.prefix_same_as_start != 0);
-        let is_tailing = options.fields.tailing != 0 && options.snapshot.is_none();
-        let mut iter = Box::new(Iter {
-            source: Source::Nothing,
-            shown: Shown::nothing(),
-            failure: None,
-            is_plain: transform.is_none() && !is_tailing && family.statistics.is_none(),
-            is_tailing,
-            prefix: transform.map(|transform| WithinPrefix { transform, current: None }),
-            statistics: family.statistics.clone(),
-            pinned: (options.fields.pin_data != 0).then(RefCell::default),
-            slot: family.slot.clone(),
-            order: family.order.clone(),
-            _counted: Some(Counted::new(&family.iterators)),
-        });
-        if let Err(failure) = iter.begin(family, table, options) {
-            iter.failure = Some(failure);
-        }
-        iter
-    }
-
-    /// Gets the source of the rows. It is large, so it goes to its place at once.
-    fn begin(&mut self, family: &Family, table: &Table, options: &ReadOptions) -> Result<()> {
-        let lower = options.lower.as_deref().map_or(Bound::Unbounded, Bound::Included);
-        let upper = options.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        let bounds = options.lower.as_deref().zip(options.upper.as_deref());
-        let is_empty = bounds.is_some_and(|(lower, upper)| {
-            // An order that cannot say it says so to the cursor.
-            match &family.history {
-                Some(history) => history.compare_keys(lower, upper).is_ge(),
-                None => family.table.compare_keys(lower, upper).is_ok_and(Ordering::is_ge),
-            }
-        });
-        let range = (lower, upper);
-        options.refuse_start()?;
-        if let Some((history, timestamp)) = family.read_by(Some(options))? {
-            options.objects.refuse_filter()?;
-            let versions = Versions::new(family, table, options, history, timestamp)?;
-            self.source = Source::Versions(Box::new(versions));
-        } else {
-            self.source = Source::Cursor(
-                match (&options.snapshot, options.objects.extent_filter(&family.table, &family.order)) {
-                    (Some(snapshot), Some(shows)) => snapshot.filtered_cursor(table, range, shows)?,
-                    (Some(snapshot), None) => snapshot.range_cursor(table, range)?,
-                    (None, Some(shows)) => table.filtered_cursor(range, shows)?,
-                    (None, None) => table.range_cursor(range)?,
-                },
-            );
-        }
-        if is_empty {
-            self.source = Source::Nothing;
-        }
-        Ok(())
-    }
-
     /// The row at the position, if there is one that may be shown.
     #[inline]
     fn row(&self) -> Option<(&[u8], &[u8])> {
@@ -294,37 +227,7 @@ impl Iter {
     }
 }
 
-cf_variants! {
-    fn rocksdb_create_iterator | rocksdb_create_iterator_cf(
-        database: Option<&Database>,
-        options: Option<&ReadOptions>;
-    ) -> Option<Box<Iter>> as target {
-        Some(Iter::new(target.family(database).ok()?, options))
-    }
-}
-
 export! {
-    fn rocksdb_create_iterators(
-        database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        handles: List<'_, Option<&FamilyHandle>>[count],
-        iterators: OutList<'_, Option<Box<Iter>>>[count],
-        count: usize,
-        error: ErrPtr<'_>,
-    ) {
-        // All of them see one moment.
-        let mut options = options.given()?.clone();
-        let sight = database.given()?.sight();
-        if options.fields.tailing == 0 {
-            options.snapshot.get_or_insert_with(|| sight.snapshot());
-        }
-        let families = handles.iter().map(|handle| family(*handle)).collect::<Result<Vec<_>>>()?;
-        for (place, family) in iterators.iter_mut().zip(families) {
-            place.write(Some(Iter::of(family, &sight.table(family), &options)));
-        }
-        Ok(())
-    }
-
     fn rocksdb_iter_destroy(iter: Option<Box<Iter>>) {
         drop(iter);
     }

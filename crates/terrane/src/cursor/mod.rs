@@ -296,8 +296,8 @@ impl Cursor {
         self.go(TableScan::next)
     }
 
-    /// [`Cursor::next`], and calls `see` with the [row](Cursor::row) that it leads to; returns what `see` does.
-    /// This way the row is found once for the step and the look at it.
+    /// [`Cursor::next`], and calls `see` with the [row](Cursor::row) that it leads to; returns what `see`
+    /// does. This way the row is found once for the step and the look at it.
     ///
     /// ```
     /// # let db = terrane::Db::open_in_memory()?;
@@ -318,6 +318,7 @@ impl Cursor {
     #[inline]
     pub fn next_seen<R>(&mut self, see: impl FnOnce(Option<(&[u8], &[u8])>) -> R) -> Result<R> {
         if self.table.order.is_none() && self.hold.is_plain() {
+            debug_assert!(self.key.is_none(), "only where the table has an order are keys decoded");
             return self.inner.scan.next_seen(see);
         }
         self.next()?;

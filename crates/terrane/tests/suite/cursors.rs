@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use terrane::{Cursor, Db, Kind, Options};
+use terrane::{Cursor, Db, Kind, Options, TableOptions};
 use terrane_base::Rng;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -133,5 +133,58 @@ fn a_scan_around_the_page_cache_has_reads_under_way() {
         let bytes = after.device_user_bytes_read - before.device_user_bytes_read;
         assert!(bytes / reads > 40_000, "{bytes} bytes by {reads} reads: windows, not blocks");
         db.close().unwrap();
+    }
+}
+
+/// The rows from `start` on, each as the step lends it; it is that where the cursor is then.
+fn lent_rows(cursor: &mut Cursor, start: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let own = |row: Option<(&[u8], &[u8])>| row.map(|(key, value)| (key.to_vec(), value.to_vec()));
+    let mut rows = Vec::new();
+    let mut lent = cursor.seek_seen(start, own).unwrap();
+    while let Some(row) = lent {
+        assert_eq!(cursor.row(), Some((row.0.as_slice(), row.1.as_slice())));
+        rows.push(row);
+        lent = cursor.next_seen(own).unwrap();
+    }
+    assert_eq!(cursor.row(), None);
+    assert_eq!(cursor.next_seen(own).unwrap(), None, "a step without a position leads nowhere");
+    rows
+}
+
+#[test]
+fn the_row_that_a_step_lends_is_that_where_it_leads() {
+    // A cursor that may become too old takes its steps another way.
+    for reader_age_max_ms in [0, 3_600_000] {
+        let db = Db::open_in_memory_with(&Options { reader_age_max_ms, ..Options::default() }).unwrap();
+        for order in ["bytewise", "reverse"] {
+            let options = TableOptions::new().key_order(order).merge_operator("counter");
+            let table = db.create_table(order, &options).unwrap();
+            for number in 0..60u64 {
+                // Puts in extents, and above them deletes, puts and operands in the memtable.
+                table.put(key(number), terrane::counter::encode(number as i64)).unwrap();
+            }
+            db.flush().unwrap();
+            for number in (0..60u64).step_by(3) {
+                match number % 4 {
+                    0 => table.delete(key(number)).unwrap(),
+                    1 => table.put(key(number), b"longer than a counter").unwrap(),
+                    _ => table.merge(key(number), terrane::counter::encode(1)).unwrap(),
+                }
+            }
+            for start in [key(0), key(7), b"l".to_vec(), Vec::new()] {
+                let mut expected = Vec::new();
+                let mut cursor = table.cursor();
+                cursor.seek(&start).unwrap();
+                while let Some((key, value)) = cursor.row() {
+                    expected.push((key.to_vec(), value.to_vec()));
+                    cursor.next().unwrap();
+                }
+                assert_eq!(lent_rows(&mut table.cursor(), &start), expected, "{order} from {start:?}");
+            }
+            assert_eq!(
+                lent_rows(&mut table.cursor(), if order == "reverse" { b"z" } else { b"a" }).len(),
+                55
+            );
+        }
     }
 }

@@ -325,8 +325,9 @@ impl<C: Cursor> Scan<C> {
 
     /// [`Scan::settle_forward`]; returns what `see` makes of the row there.
     ///
-    /// As a rule the cursor is there already: at a plain put of another key.
-    #[inline]
+    /// As a rule the cursor is there already: at a plain put of another key. Part of each caller, so that
+    /// what `see` returns stays in registers.
+    #[inline(always)]
     fn settle_seen<R>(&mut self, skip: bool, see: impl FnOnce(SeenRow<'_>) -> R) -> Result<R> {
         if let Some(entry) = self.cursor.entry()
             && entry.seq_kind.is_plain_put()

@@ -336,7 +336,8 @@ pub(crate) fn opened_family(
     let statistics = attached.statistics.clone();
     let iterators = wanted.options.table.cache.as_ref().map(|_| attached.iterators.clone());
     let order = Order::of(wanted.options.comparator.as_ref());
-    // Others have keys in another form, or values with the moment at which they expire, which begins at the write.
+    // Others have keys in another form, or values with the moment at which they expire, and that is counted
+    // from the write.
     let is_plain = history.is_none() && wanted.ttl_seconds <= 0 && found == terrane_base::key_order::BYTEWISE;
     Ok(Family {
         takes_records: is_plain && access == Access::Write,

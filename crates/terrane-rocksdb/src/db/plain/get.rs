@@ -113,7 +113,7 @@ impl Pinned {
     }
 
     /// Takes a handle back, with what memory it may keep for the next value.
-    #[inline]
+    #[inline(always)]
     fn give_back(mut self: Box<Self>) {
         if self.among.is_some() || self.bytes.capacity() > KEPT_BYTES_MAX {
             self.give_back_memory();
@@ -361,6 +361,8 @@ export! {
     }
 
     fn rocksdb_pinnableslice_destroy(value: Option<Box<Pinned>>) {
-        value.into_iter().for_each(Pinned::give_back);
+        if let Some(value) = value {
+            value.give_back();
+        }
     }
 }

@@ -68,6 +68,16 @@ fn keep_values(values: Values) {
     }
 }
 
+/// [`keep_values`] of values that were copied for their handles. A few are never too much, whatever the
+/// length of each.
+fn keep_copied_values(values: Values) {
+    if values.len() <= SPARE_BYTES_MAX / COPIED_BYTES_MAX {
+        let _ = SPARE_VALUES.try_with(|spare| spare.set(values));
+        return;
+    }
+    keep_values(values);
+}
+
 /// Reads keys of one family, as of one moment.
 pub(crate) fn multi_get(
     family: &Family,
@@ -184,7 +194,7 @@ fn fill_pinned(
             if values.iter().flatten().all(|value| value.len() <= COPIED_BYTES_MAX) =>
         {
             Pinned::copies_of(places.iter_mut().zip(values.iter()));
-            keep_values(values);
+            keep_copied_values(values);
         }
         Ok(many) => {
             let many = Arc::new(many);

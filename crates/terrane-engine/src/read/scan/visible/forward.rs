@@ -1,4 +1,4 @@
-//! The way forward where the cursor is not yet at the row: versions that are hidden, deletes, operands, pointers.
+//! The way forward where the cursor is not yet at the row: hidden versions, deletes, operands, pointers.
 
 use terrane_base::{Cursor, Result};
 
