@@ -28,11 +28,17 @@ impl Batch {
         self.put_bytes(table, key.as_ref(), value.as_ref())
     }
 
+    /// Part of each caller, as far as one record goes: a load adds many.
+    #[inline]
     fn put_bytes(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+        if table.order.is_none() {
+            return self.put_encoded(table, key, value);
+        }
         table.encoding(key, |key| self.put_encoded(table, key, value))
     }
 
     /// [`Batch::put`] of a key as the table keeps it.
+    #[inline]
     pub(crate) fn put_encoded(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.change(table, |records, _| table.add_put(records, key, value))
     }

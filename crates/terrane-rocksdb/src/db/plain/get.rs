@@ -113,7 +113,7 @@ impl Pinned {
     }
 
     /// Takes a handle back, with what memory it may keep for the next value.
-    #[inline(always)]
+    #[inline]
     fn give_back(mut self: Box<Self>) {
         if self.among.is_some() || self.bytes.capacity() > KEPT_BYTES_MAX {
             self.give_back_memory();
@@ -361,8 +361,6 @@ export! {
     }
 
     fn rocksdb_pinnableslice_destroy(value: Option<Box<Pinned>>) {
-        if let Some(value) = value {
-            value.give_back();
-        }
+        value.into_iter().for_each(Pinned::give_back);
     }
 }
