@@ -1,13 +1,15 @@
 //! Accounts the memory of indexes, of each one and of all of a database together, without a walk over them.
 //!
 //! Steps: 1. an index notes each piece of memory that it takes in its own account, and in the sum; 2. when
-//! the index leaves its table, its account leaves the sum, once and with all that was noted; 3. what the
-//! index takes later is noted in its account only.
+//! the index leaves its table, its account leaves the sum, once and with all that was noted; from then on
+//! that counts as held, by readers that look at it still, until the index is dropped; 3. what the index takes
+//! later is noted in its account only.
 //!
 //! Invariants:
 //! 1. The sum is never less than what the accounts in it have noted: a piece is added to the sum before it is
 //!    added to the account, and an account leaves with what the account says. So the sum never underflows.
 //! 2. While no piece is being noted the sum is equal to what the accounts in it have noted.
+//! 3. What is held is what the accounts that left and were not dropped had noted when they left.
 
 use std::sync::Arc;
 
@@ -19,7 +21,10 @@ const LEFT: u64 = 1 << 63;
 /// Bytes of memory that the indexes of all tables of a database take. Written when an index takes another
 /// chunk, which is seldom.
 #[derive(Debug, Default)]
-pub struct IndexMemory(AtomicU64);
+pub struct IndexMemory {
+    in_views: AtomicU64,
+    held: AtomicU64,
+}
 
 impl IndexMemory {
     /// The sum.
@@ -27,16 +32,29 @@ impl IndexMemory {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         // Relaxed: a measure.
-        self.0.load(Ordering::Relaxed)
+        self.in_views.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of indexes that are no part of a table any more, but that readers still hold.
+    #[inline]
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
+        // Relaxed: a measure.
+        self.held.load(Ordering::Relaxed)
     }
 
     fn add(&self, bytes: u64) {
-        self.0.fetch_add(bytes, Ordering::Relaxed);
+        self.in_views.fetch_add(bytes, Ordering::Relaxed);
     }
 
     fn give_back(&self, bytes: u64) {
-        let before = self.0.fetch_sub(bytes, Ordering::Relaxed);
+        let before = self.in_views.fetch_sub(bytes, Ordering::Relaxed);
         assert!(before >= bytes, "{bytes} bytes of indexes are given back of {before}");
+    }
+
+    fn let_go(&self, bytes: u64) {
+        let before = self.held.fetch_sub(bytes, Ordering::Relaxed);
+        assert!(before >= bytes, "{bytes} bytes of indexes are let go of {before} that are held");
     }
 }
 
@@ -46,12 +64,15 @@ pub(crate) struct Account {
     /// Bytes, and [`LEFT`].
     noted: AtomicU64,
     sum: Option<Arc<IndexMemory>>,
+    /// Bytes that count as held.
+    held: AtomicU64,
 }
 
 impl Account {
     /// An account in `sum`, or in none.
     pub(crate) fn new(sum: Option<Arc<IndexMemory>>) -> Account {
-        Account { noted: AtomicU64::new(if sum.is_some() { 0 } else { LEFT }), sum }
+        let noted = AtomicU64::new(if sum.is_some() { 0 } else { LEFT });
+        Account { noted, sum, held: AtomicU64::new(0) }
     }
 
     /// Notes memory that was taken.
@@ -68,10 +89,13 @@ impl Account {
         }
     }
 
-    /// Takes the account out of the sum. Only the first call does.
+    /// Takes the account out of the sum, and counts it as held. Only the first call does.
     pub(crate) fn leave(&self) {
         let noted = self.noted.fetch_or(LEFT, Ordering::AcqRel);
         if let Some(sum) = self.sum.as_ref().filter(|_| noted & LEFT == 0) {
+            sum.held.fetch_add(noted, Ordering::Relaxed);
+            // Relaxed: read by the drop only, which is behind all else.
+            self.held.store(noted, Ordering::Relaxed);
             sum.give_back(noted);
         }
     }
@@ -80,6 +104,15 @@ impl Account {
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         self.noted.load(Ordering::Relaxed) & !LEFT
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        self.leave();
+        if let Some(sum) = &self.sum {
+            sum.let_go(self.held.load(Ordering::Relaxed));
+        }
     }
 }
 
@@ -108,6 +141,24 @@ mod tests {
     }
 
     #[test]
+    fn what_left_is_held_until_it_is_dropped() {
+        let sum = Arc::new(IndexMemory::default());
+        let [one, two] = [5, 7].map(|bytes| {
+            let account = Account::new(Some(sum.clone()));
+            account.take(bytes);
+            account
+        });
+        assert_eq!((sum.bytes(), sum.held_bytes()), (12, 0));
+        one.leave();
+        one.take(100);
+        assert_eq!((sum.bytes(), sum.held_bytes()), (7, 5), "what came later is in the account only");
+        drop(two);
+        assert_eq!((sum.bytes(), sum.held_bytes()), (0, 5), "it went with its table");
+        drop(one);
+        assert_eq!((sum.bytes(), sum.held_bytes()), (0, 0));
+    }
+
+    #[test]
     fn a_dropped_account_leaves_no_bytes_in_the_sum() {
         const PIECES: u64 = if cfg!(miri) { 50 } else { 5000 };
         let sum = Arc::new(IndexMemory::default());
@@ -121,6 +172,8 @@ mod tests {
             });
             assert_eq!(account.bytes(), PIECES * (PIECES - 1));
             assert_eq!(sum.bytes(), 0);
+            drop(account);
+            assert_eq!(sum.held_bytes(), 0);
         }
     }
 }

@@ -263,6 +263,7 @@ impl MemoryArbiter {
         let shares = decide(&Inputs {
             plan,
             writers: writers + reserved,
+            held: self.writers.tables.held_bytes(),
             cache: self.cache.used_bytes(),
             jobs: division.jobs,
             elapsed: now.saturating_sub(division.at),

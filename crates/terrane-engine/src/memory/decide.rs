@@ -24,7 +24,10 @@
 //!    Writers wait once half of the slack is left ([`MemoryPlan::step_bytes`]). Mostly the cache has evicted
 //!    by then. But what is evicted is free only when no reader is in the middle of a look, and a reader
 //!    without a processor may stay there for long.
-//! 4. *Trim* ([`trim`]): an allocator keeps what was freed. When the cache has given up one part in
+//! 4. *Readers* ([`MemoryPlan::beside_readers`]): an index that left its table while readers hold it belongs
+//!    to no part. The cache does with less by as much, down to half of its own share. Writers do not wait for
+//!    it: nothing that they could wait for frees it.
+//! 5. *Trim* ([`trim`]): an allocator keeps what was freed. When the cache has given up one part in
 //!    [`TRIM_SHARE`] of the ceiling since the last trim, or a job has ended, the background returns freed
 //!    memory to the system: glibc keeps up to some megabytes of a job's buffers for each thread.
 //!
@@ -148,6 +151,8 @@ pub(super) struct Inputs {
     pub(super) plan: MemoryPlan,
     /// Bytes that writers use, and those that they are about to take.
     pub(super) writers: u64,
+    /// Bytes of indexes that left their tables and that readers hold.
+    pub(super) held: u64,
     /// Bytes that the cache holds.
     pub(super) cache: u64,
     /// Jobs that run.
@@ -192,7 +197,7 @@ pub(super) fn decide(inputs: &Inputs) -> Shares {
     let lent = if state.lease == Lease::Cache { plan.lent_bytes } else { 0 };
     let out = if state.lease == Lease::Jobs { 0 } else { plan.lent_bytes };
     let shares = Shares {
-        cache_limit: plan.cache_limit(inputs.writers, lent),
+        cache_limit: plan.beside_readers(plan.cache_limit(inputs.writers, lent), inputs.held),
         together: plan.shared_bytes() + out,
         trim,
         state,
@@ -249,7 +254,7 @@ fn write_share(plan: &MemoryPlan, traffic: &Traffic, state: &mut State) {
     }
 }
 
-/// Rule 4.
+/// Rule 5.
 fn trim(inputs: &Inputs, state: &mut State) -> bool {
     if !matches!(inputs.occasion, Occasion::Trim) {
         // With fixed shares memory moves only when the ceiling does.
@@ -277,6 +282,14 @@ impl MemoryPlan {
         let end = self.write_bytes + self.slack_bytes / 2;
         let foreseen = (write_bytes + self.slack_bytes).min(end).max(write_bytes);
         (self.shared_bytes() + lent_bytes).saturating_sub(foreseen)
+    }
+
+    /// Rule 4: what is left of a limit of the cache beside indexes of `held_bytes` that readers hold.
+    fn beside_readers(&self, limit: u64, held_bytes: u64) -> u64 {
+        if !self.adaptive {
+            return limit;
+        }
+        limit.saturating_sub(held_bytes).max(limit.min(self.cache_bytes / 2))
     }
 
     /// What writers may still take from the look that lets them go on to the next one: a segment, and chunks

@@ -127,6 +127,11 @@ impl TableSums {
         self.index.bytes()
     }
 
+    /// Bytes of memory of indexes that left their read view and that readers still hold.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.index.held_bytes()
+    }
+
     /// Bytes of the extents of all tables.
     pub(crate) fn level_bytes(&self) -> u64 {
         self.level_bytes.load(Ordering::Relaxed)

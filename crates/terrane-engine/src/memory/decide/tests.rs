@@ -3,8 +3,8 @@
 //!
 //! `plan memory=SIZE [fixed]` begins anew and shows how the ceiling is divided. Every other line names the
 //! occasion (`write`, `background`, `job`, `returned`, `trim`, `ask`, `ceiling`) and what changed since the
-//! last tick: `writers`, `cache`, `jobs` and `levels` stay until they are named again; `after`, `written` and
-//! `loads` are those of this tick alone. `9 x` repeats a tick, and shows the last one.
+//! last tick: `writers`, `cache`, `held`, `jobs` and `levels` stay until they are named again; `after`,
+//! `written` and `loads` are those of this tick alone. `9 x` repeats a tick, and shows the last one.
 
 use std::fmt::Write;
 
@@ -37,7 +37,7 @@ impl World {
     fn new(plan: MemoryPlan) -> World {
         let occasion = Occasion::Ask;
         let (elapsed, before) = (Duration::ZERO, State::default());
-        let inputs = Inputs { plan, writers: 0, cache: 0, jobs: 0, elapsed, occasion, before };
+        let inputs = Inputs { plan, writers: 0, held: 0, cache: 0, jobs: 0, elapsed, occasion, before };
         World { inputs, traffic: Traffic::default() }
     }
 
@@ -82,6 +82,7 @@ impl World {
             let (name, value) = word.split_once('=').expect("name=value");
             match name {
                 "writers" => self.inputs.writers = size(value),
+                "held" => self.inputs.held = size(value),
                 "cache" => self.inputs.cache = size(value),
                 "jobs" => self.inputs.jobs = value.parse().expect("a count"),
                 "after" => self.inputs.elapsed = time(value),
