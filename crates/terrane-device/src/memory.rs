@@ -28,7 +28,7 @@ use parking_lot::Mutex;
 use terrane_base::sync::points::{Point, point};
 use terrane_base::{Error, Result};
 
-use crate::posix_lock::busy;
+use crate::posix_lock::{busy, read_by_others};
 use crate::{Disk, DiskLock, File, OpenMode};
 use file::{MemFile, MemHandle};
 use outcome::Choices;
@@ -224,6 +224,11 @@ impl Disk for MemDisk {
             return Err(refused("lock", path, io::ErrorKind::IsADirectory));
         };
         if !tree.lock(node, false) {
+            let is_shared = tree.lock(node, true);
+            if is_shared {
+                tree.unlock(node);
+                return Err(read_by_others(path));
+            }
             return Err(busy(path, Some(&std::process::id().to_string())));
         }
         let lock = MemLock { tree: Arc::clone(&self.tree), node };

@@ -45,7 +45,10 @@ impl PosixLock {
     fn on(path: &Path, fd: OwnedFd, operation: FlockOperation) -> Result<Self> {
         match lock_now(&fd, operation) {
             Ok(()) => Ok(PosixLock { fd }),
-            Err(Errno::WOULDBLOCK) => Err(busy(path, holder(path).as_deref())),
+            Err(Errno::WOULDBLOCK) => Err(match operation {
+                FlockOperation::NonBlockingLockExclusive if is_shared(&fd) => read_by_others(path),
+                _ => busy(path, holder(path).as_deref()),
+            }),
             Err(error) => Err(refused("lock", path, error)),
         }
     }
@@ -83,6 +86,16 @@ pub(crate) fn lock_now(fd: impl AsFd, operation: FlockOperation) -> rustix::io::
     }
 }
 
+/// Whether those that have the lock share it: then they are readers. Takes a share for a moment, which a
+/// writer that is opening retries.
+fn is_shared(fd: impl AsFd) -> bool {
+    let shares = lock_now(&fd, FlockOperation::NonBlockingLockShared).is_ok();
+    if shares {
+        unlock(&fd);
+    }
+    shares
+}
+
 /// The process id in the lock file, if that process is alive: readers do not write theirs, and a writer that
 /// died left its own.
 fn holder(path: &Path) -> Option<String> {
@@ -93,6 +106,17 @@ fn holder(path: &Path) -> Option<String> {
     let process = rustix::process::Pid::from_raw(digits.parse().ok()?)?;
     let is_alive = !matches!(rustix::process::test_kill_process(process), Err(Errno::SRCH));
     is_alive.then_some(digits)
+}
+
+/// The error for a writer that readers keep out. None of them has left its process id in the file.
+#[cold]
+pub(crate) fn read_by_others(path: &Path) -> Error {
+    let message = format!(
+        "{} is locked by readers, in this process or others: close what is open there with read_only, or open it \
+         with `Db::open_view` instead, which keeps no writer out",
+        path.display()
+    );
+    Error::new(Kind::Busy, message)
 }
 
 /// The error for a second opener.

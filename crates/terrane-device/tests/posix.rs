@@ -102,6 +102,28 @@ fn another_process_is_refused_with_the_holder_of_the_lock() {
     assert!(child.status.success() && text.contains(&expected), "{text}");
 }
 
+/// The file has the id of the writer before, here this very process: no one that has the lock now.
+#[test]
+fn a_writer_that_readers_keep_out_is_told_so_and_no_process_id() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("LOCK");
+    let disk = PosixDisk::new();
+    drop(disk.lock(&path).unwrap());
+    let readers = [disk.lock_shared(&path).unwrap().unwrap(), disk.lock_shared(&path).unwrap().unwrap()];
+    let refused = disk.lock(&path).unwrap_err();
+    assert_eq!(refused.kind(), Kind::Busy);
+    let (text, pid) = (refused.to_string(), std::process::id().to_string());
+    let said = text.strip_prefix(&path.display().to_string()).unwrap();
+    assert!(said.contains("locked by readers") && said.contains("open_view"), "{text}");
+    assert!(!said.contains(&pid), "{text}");
+    assert!(
+        disk.lock_shared(&path).unwrap().is_some(),
+        "the look left no lock behind that keeps readers out"
+    );
+    drop(readers);
+    disk.lock(&path).unwrap();
+}
+
 #[test]
 fn heap_regions_are_zero_aligned_and_prefaulted() {
     for len in [0, 1, 5000, HUGE_PAGE_BYTES - 1, HUGE_PAGE_BYTES, 3 * HUGE_PAGE_BYTES + 1] {
