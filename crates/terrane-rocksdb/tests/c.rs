@@ -100,6 +100,11 @@ fn records() {
 }
 
 #[test]
+fn failed() {
+    run("failed");
+}
+
+#[test]
 fn indexed() {
     run("indexed");
 }

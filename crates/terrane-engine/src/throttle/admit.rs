@@ -117,10 +117,14 @@ impl<'e> WriteControl<'e> {
 
     #[cold]
     fn too_large(self, batch: &Batch, limit: u64) -> Error {
+        let (bytes, memory_bytes) = (batch.bytes().len() as u64, self.memory.budget().memory_bytes());
+        // In proportion, and one more part of the limit: other sizes follow in steps.
+        let enough = (memory_bytes / limit.max(1) + 1).saturating_mul(bytes).next_multiple_of(1 << 20);
         Error::invalid(format!(
-            "batch of {} bytes: with memory_bytes={} the limit is {limit} bytes; split the batch or raise memory_bytes",
-            batch.bytes().len(),
-            self.memory.budget().memory_bytes()
+            "batch of {bytes} bytes: with memory_bytes={memory_bytes} the limit is {limit} bytes, a quarter of \
+             write_memory_bytes; split the batch, or raise memory_bytes to {} MiB (and write_memory_bytes to four \
+             times the batch, where it is set)",
+            enough >> 20
         ))
     }
 

@@ -9,6 +9,10 @@ use crate::ffi::failure::{Failure, Given, Result, is_of_device};
 use crate::options::objects::statistics::moment;
 use crate::options::read_write::WriteOptions;
 
+/// What the engine's error of a batch that is too large says. It names options that no caller of this
+/// interface has.
+const TOO_LARGE: &str = "a quarter of write_memory_bytes";
+
 /// How a write is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mode {
@@ -51,9 +55,16 @@ fn is_dropped(error: &terrane::Error) -> bool {
     error.kind() == Kind::NotFound && !is_of_device(error)
 }
 
-/// The failure of a write. That of a write to a dropped column family has RocksDB's text.
+/// The failure of a write. That of a write to a dropped column family has RocksDB's text, that of a batch
+/// that is too large names RocksDB's options.
 #[cold]
 pub(crate) fn write_failure(error: terrane::Error) -> Failure {
+    if error.kind() == Kind::Invalid && error.message().contains(TOO_LARGE) {
+        return Failure::invalid(format_args!(
+            "{error}; by RocksDB's options: write_buffer_size times max_write_buffer_number, or db_write_buffer_size, \
+             of at least four times the batch"
+        ));
+    }
     match is_dropped(&error) {
         true => Failure::invalid("Invalid column family specified in write batch"),
         false => error.into(),
