@@ -99,6 +99,30 @@ impl Db {
 }
 
 impl Db {
+    /// Opens the database in directory `path` for reading, as it is now. Takes no lock: a process that writes
+    /// the database may have it open, or open it later. It is the first view of a [`Follower`], and what is
+    /// said there of views holds for it. With [`Options::read_only`] instead, no writer can open the database
+    /// meanwhile, and so every read of it succeeds.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let path = dir.path().join("data");
+    /// let writer = terrane::Db::open(&path)?;
+    /// writer.put("k", "v")?;
+    /// let view = terrane::Db::open_view(&path)?;
+    /// writer.put("k", "later")?;
+    /// assert_eq!(view.get("k")?.expect("it was put"), "v");
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::open_follower`].
+    pub fn open_view(path: impl AsRef<Path>) -> Result<Db> {
+        Ok(Db::open_follower(path)?.view())
+    }
+}
+
+impl Db {
     /// [`Db::open_follower`] with options, and functions of the program that tables name.
     ///
     /// ```

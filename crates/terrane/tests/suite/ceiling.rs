@@ -187,9 +187,63 @@ fn readers_share_a_database_and_keep_writers_out() {
     db.close().unwrap();
     let readers = [Db::open_with(&path, &read_only).unwrap(), Db::open_with(&path, &read_only).unwrap()];
     assert!(readers.iter().all(|reader| reader.contains(b"k").unwrap()));
-    assert_eq!(Db::open(&path).unwrap_err().kind(), Kind::Busy);
+    let kept_out = Db::open(&path).unwrap_err();
+    assert_eq!(kept_out.kind(), Kind::Busy);
+    assert!(kept_out.to_string().contains("locked by readers"), "{kept_out}");
     drop(readers);
     assert!(Db::open(&path).unwrap().contains(b"k").unwrap());
+}
+
+#[test]
+fn a_view_keeps_no_writer_out_and_shows_one_moment() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    open(&dir, &[]).close().unwrap();
+    let empty = Db::open_view(&path).unwrap();
+    let writer = Db::open(&path).unwrap();
+    writer.put("k", "v").unwrap();
+    let beside = Db::open_view(&path).unwrap();
+    writer.put("k", "later").unwrap();
+    writer.close().unwrap();
+    assert!(empty.get("k").unwrap().is_none());
+    assert_eq!(beside.get("k").unwrap().unwrap(), "v");
+    assert_eq!(beside.put("k", "x").unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(Db::open_view(dir.path().join("none")).unwrap_err().kind(), Kind::NotFound);
+}
+
+/// What a flush has moved into the levels and an iterator still looks at is no part of the write memory, and
+/// counted: the cache has so much less.
+#[test]
+fn an_index_that_an_iterator_holds_is_counted_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, &[("memory_bytes", "64MiB")]);
+    put_all(db.default_table(), 5_000);
+    let rows = db.default_table().iter();
+    let before = db.stats();
+    db.flush().unwrap();
+    db.wait_until_quiescent().unwrap();
+    let after = db.stats();
+    let left = before.memory_index_bytes - after.memory_index_bytes;
+    assert!(left > 5_000 * 16, "{left} bytes left with the flush");
+    assert!(after.memory_held_bytes >= left, "{} of {left} bytes are held", after.memory_held_bytes);
+    assert_eq!(rows.count(), 5_000);
+}
+
+/// The remedy that the error of a batch names is enough.
+#[test]
+fn a_batch_beyond_the_memory_names_the_memory_that_is_enough() {
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let put = |dir, memory: &str| {
+        let db = open(dir, &[("memory_bytes", memory)]);
+        let mut batch = Batch::new();
+        batch.put(db.default_table(), "k", vec![7; 5 * MIB as usize]).unwrap();
+        db.write(&batch, Durability::Buffered)
+    };
+    let refused = put(&dirs[0], "16MiB").unwrap_err();
+    assert_eq!(refused.kind(), Kind::Invalid);
+    let text = refused.to_string();
+    let enough = text.split_once("raise memory_bytes to ").and_then(|(_, rest)| rest.split_once(" MiB"));
+    put(&dirs[1], &format!("{}MiB", enough.unwrap().0)).unwrap();
 }
 
 /// What an extent says of range deletes is decoded when it is read; it counts as what is cached of it does,
