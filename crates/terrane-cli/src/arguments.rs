@@ -100,7 +100,7 @@ pub enum Command {
     Count(Count),
     /// Tell how many rows and bytes a range has, about, without reading them
     #[command(after_help = examples::ESTIMATE)]
-    Estimate(Count),
+    Estimate(Estimate),
     /// List the tables, or create or drop one
     #[command(after_help = examples::TABLES)]
     Tables(Tables),
@@ -233,6 +233,20 @@ pub struct Scan {
     /// How rows are printed
     #[arg(long, value_enum, default_value = "tsv")]
     pub format: Format,
+}
+
+/// `estimate`.
+#[derive(Clone, Debug, Args)]
+pub struct Estimate {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub place: Place,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub range: Range,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `count`.

@@ -3,7 +3,7 @@
 
 pub use std::fs::File;
 use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -79,6 +79,40 @@ pub fn kind(path: &Path) -> io::Result<Option<Occupied>> {
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(Some(Occupied::Filled)),
         Err(error) => Err(error),
     }
+}
+
+/// Whether `path` is a file, and so no directory of a database.
+#[must_use]
+pub fn is_file(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// Whether two paths lead to one directory that is there.
+#[must_use]
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Whether this process may not write into `directory`, which is there: by its rights, or because its file
+/// system is mounted read-only.
+#[must_use]
+pub fn is_read_only(directory: &Path) -> bool {
+    use rustix::io::Errno;
+    let access = rustix::fs::access(directory, rustix::fs::Access::WRITE_OK);
+    matches!(access, Err(Errno::ROFS | Errno::ACCESS | Errno::PERM))
+}
+
+/// The last `N` bytes of a file; none of a shorter one.
+///
+/// # Errors
+/// Of the operating system.
+pub fn last_bytes<const N: usize>(opened: &mut Opened) -> io::Result<Option<[u8; N]>> {
+    let len = opened.file.seek(SeekFrom::End(0))?;
+    let Some(at) = len.checked_sub(N as u64) else { return Ok(None) };
+    let mut bytes = [0; N];
+    opened.file.seek(SeekFrom::Start(at))?;
+    opened.file.read_exact(&mut bytes)?;
+    Ok(Some(bytes))
 }
 
 /// Bytes of the files in and below a directory, about: of what cannot be read none. Reads no file.

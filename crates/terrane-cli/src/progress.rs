@@ -1,5 +1,6 @@
 //! How far long work is, on standard error: on a terminal one line that is drawn again and again, as wide as
-//! the terminal; elsewhere a plain line every [`PLAIN_EVERY`].
+//! the terminal; elsewhere a plain line every [`PLAIN_EVERY`], or as
+//! often as [`EVERY`] says.
 //!
 //! [`Sample::line`] makes the text, from numbers alone. [`Meter`] says when and where it is written.
 //! [`ticking`] does so beside work that cannot report by itself.
@@ -16,6 +17,8 @@ use crate::text::{count, size};
 
 /// Time between two lines where no terminal is.
 pub const PLAIN_EVERY: Duration = Duration::from_secs(10);
+/// Variable of the environment: seconds between two lines where no terminal is, such as 0.5.
+pub const EVERY: &str = "TERRANE_PROGRESS_SECONDS";
 /// Time between two drawings on a terminal.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
 /// Columns of a terminal that does not say how wide it is.
@@ -116,6 +119,8 @@ pub struct Meter {
     clock: Arc<dyn Clock>,
     start: Duration,
     is_terminal: bool,
+    /// Time between two drawings or lines.
+    every: Duration,
     /// When the next line is due, as time since the start.
     due: Duration,
     is_drawn: bool,
@@ -129,8 +134,8 @@ impl Meter {
         let is_terminal = io::stderr().is_terminal();
         let zero = Duration::ZERO;
         let sample = Sample { what, unit, before: 0, done: 0, total: None, records: None, elapsed: zero };
-        let due = if is_terminal { DRAW_EVERY } else { PLAIN_EVERY };
-        Meter { sample, start: clock.now(), clock, is_terminal, due, is_drawn: false }
+        let every = if is_terminal { DRAW_EVERY } else { plain_every(std::env::var(EVERY).ok().as_deref()) };
+        Meter { sample, start: clock.now(), clock, is_terminal, every, due: every, is_drawn: false }
     }
 
     /// Says how much there is to do.
@@ -140,6 +145,7 @@ impl Meter {
 
     /// Says what an earlier run did.
     pub fn begin_at(&mut self, done: u64) {
+        assert!(self.sample.done == 0, "what an earlier run did is in front of all that this one does");
         (self.sample.before, self.sample.done) = (done, done);
     }
 
@@ -150,7 +156,7 @@ impl Meter {
         if self.sample.elapsed < self.due {
             return;
         }
-        self.due = self.sample.elapsed + if self.is_terminal { DRAW_EVERY } else { PLAIN_EVERY };
+        self.due = self.sample.elapsed + self.every;
         self.draw();
     }
 
@@ -185,6 +191,12 @@ impl Drop for Meter {
     fn drop(&mut self) {
         self.clear();
     }
+}
+
+/// Time between two plain lines, by what [`EVERY`] holds; of what is no number of seconds nothing.
+fn plain_every(typed: Option<&str>) -> Duration {
+    let seconds = typed.and_then(|typed| typed.parse().ok());
+    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(PLAIN_EVERY)
 }
 
 /// Columns of the terminal.
@@ -268,6 +280,15 @@ mod tests {
         }
         assert_eq!(sample().line(40), "import  60%  600 MiB of 1.0 GiB");
         assert_eq!(sample().line(12), "import  60%");
+    }
+
+    #[test]
+    fn plain_lines_come_as_often_as_they_are_asked_for() {
+        assert_eq!(plain_every(Some("0.5")), Duration::from_millis(500));
+        assert_eq!(plain_every(Some("0")), Duration::ZERO);
+        for none in [None, Some(""), Some("-1"), Some("inf"), Some("often")] {
+            assert_eq!(plain_every(none), PLAIN_EVERY, "{none:?}");
+        }
     }
 
     #[test]

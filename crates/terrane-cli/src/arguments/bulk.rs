@@ -53,4 +53,7 @@ pub struct DropExtents {
 pub struct Inspect {
     /// The file
     pub file: PathBuf,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
 }

@@ -23,9 +23,9 @@ message names the oldest.
 pub struct Changes {
     /// Directory of the database
     pub database: PathBuf,
-    /// Begin with the batch that has this number
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub from: u64,
+    /// Begin with the batch that has this number; the oldest that is kept if left out
+    #[arg(long, value_name = "NUMBER")]
+    pub from: Option<u64>,
     /// Wait for more, until a signal
     #[arg(long)]
     pub follow: bool,

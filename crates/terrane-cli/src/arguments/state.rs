@@ -23,6 +23,9 @@ pub struct Tables {
     /// Show versions, bytes, value tables and options of each table
     #[arg(long, conflicts_with_all = ["create", "drop"])]
     pub long: bool,
+    /// The same as one JSON object per table
+    #[arg(long, conflicts_with_all = ["create", "drop", "follow"])]
+    pub json: bool,
     /// Show them again each second, also beside a process that writes, until a signal
     #[arg(long, requires = "long")]
     pub follow: bool,
@@ -36,6 +39,9 @@ pub struct Tables {
 pub struct Shape {
     /// Directory of the database
     pub database: PathBuf,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
     /// Show it again each second, also beside a process that writes, until a signal
     #[arg(long)]
     pub follow: bool,
@@ -65,6 +71,9 @@ pub struct Stats {
 pub struct Check {
     /// Directory of the database
     pub database: PathBuf,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `repair`.

@@ -52,9 +52,12 @@ pub(super) fn checkpoint(
     close(engine, db)
 }
 
-/// Opens a database to copy it: for writing, or for reading where another process writes, or where the order
-/// of keys is unknown.
+/// Opens a database to copy it: for writing, or for reading where another process writes, where the order
+/// of keys is unknown, or where this process may not write.
 fn open_to_copy(engine: &Engine, database: &Path) -> Result<Db, Failure> {
+    if files::is_read_only(database) {
+        return open(engine, database, Access::Read);
+    }
     match open(engine, database, Access::Write) {
         Err(refused) if matches!(refused.code, Code::Busy | Code::Usage) => {
             open(engine, database, Access::Read)

@@ -1,19 +1,22 @@
 //! `ingest`, `drop-extents` and `inspect`.
 
 use std::io::Write;
+use std::path::Path;
 
+use serde_json::json;
 use terrane::{ExtentInfo, IngestOptions, inspect_extent_file};
+use terrane_format::external;
 
 use super::consent;
-use super::store::{Access, bounds, close, end, open_table, start};
+use super::store::{Access, bounds, check_range, close, end, open_table, start};
 use crate::arguments::{Engine, bulk};
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::files;
 use crate::text::{count, path, size};
 
 pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Write) -> Result<(), Failure> {
     for file in &command.files {
-        files::open(file).map_err(|error| Failure::file(&path(file), &error))?;
+        require_external(file)?;
     }
     let (db, table) = open_table(engine, &command.place, Access::Write)?;
     let options = IngestOptions {
@@ -40,6 +43,20 @@ pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Writ
     close(engine, db)
 }
 
+/// Refuses a file that does not end as external files do: damage is something else.
+fn require_external(file: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::file(&path(file), &error);
+    let mut opened = files::open(file).map_err(failed)?;
+    if files::last_bytes(&mut opened).map_err(failed)? == Some(external::MAGIC) {
+        return Ok(());
+    }
+    let why = format!(
+        "{} is no external file, or its end is missing: `terrane export --format extents` makes one",
+        path(file)
+    );
+    Err(Failure::new(Code::Usage, why))
+}
+
 pub(super) fn drop_extents(
     engine: &Engine,
     command: &bulk::DropExtents,
@@ -47,6 +64,7 @@ pub(super) fn drop_extents(
 ) -> Result<(), Failure> {
     let (db, table) = open_table(engine, &command.place, Access::Write)?;
     let (from, to) = bounds(&command.range)?;
+    check_range(&table, &from, &to)?;
     let within = |extent: &&ExtentInfo| {
         from.as_ref().is_none_or(|from| extent.smallest >= *from)
             && to.as_ref().is_none_or(|to| extent.largest < *to)
@@ -71,8 +89,22 @@ pub(super) fn drop_extents(
 }
 
 pub(super) fn inspect(command: &bulk::Inspect, out: &mut dyn Write) -> Result<(), Failure> {
-    files::open(&command.file).map_err(|error| Failure::file(&path(&command.file), &error))?;
+    require_external(&command.file)?;
     let info = inspect_extent_file(&command.file, true)?;
+    if command.json {
+        let options: serde_json::Map<_, _> =
+            info.options.iter().map(|(name, value)| (name.to_string(), value.to_string().into())).collect();
+        let object = json!({
+            "options": options,
+            "entries": info.entries,
+            "deletes": info.deletes,
+            "range_deletes": info.range_deletes,
+            "extents": info.extents,
+            "first": info.first.escape_ascii().to_string(),
+            "last": info.last.escape_ascii().to_string(),
+        });
+        return Ok(writeln!(out, "{object}")?);
+    }
     for (name, value) in &info.options {
         writeln!(out, "{name}={value}")?;
     }

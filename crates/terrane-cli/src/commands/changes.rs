@@ -15,7 +15,7 @@ use crate::text::{self, Format};
 const TURN: Duration = Duration::from_millis(200);
 
 pub(super) fn run(command: &changes::Changes, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut changes = Changes::beside(&command.database, SeqNo(command.from))?;
+    let mut changes = begin(command)?;
     let mut left = command.limit.unwrap_or(u64::MAX);
     let stop = stop_on_signals()?;
     while left > 0 && !stop.load(Ordering::Relaxed) {
@@ -30,6 +30,24 @@ pub(super) fn run(command: &changes::Changes, out: &mut dyn Write) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// The reader at `--from`; without it at the oldest batch that is kept.
+fn begin(command: &changes::Changes) -> Result<Changes, Failure> {
+    let beside = |from| Changes::beside(&command.database, from);
+    match beside(SeqNo(command.from.unwrap_or(1))) {
+        Err(gone) if command.from.is_none() => match gone.oldest() {
+            Some(oldest) => {
+                assert!(oldest > SeqNo(1), "what is gone is in front of the oldest that is kept");
+                eprintln!(
+                    "terrane: changes before {oldest} are no longer kept (options history_bytes, history_age)"
+                );
+                Ok(beside(oldest)?)
+            }
+            None => Err(gone.into()),
+        },
+        begun => Ok(begun?),
+    }
 }
 
 fn print(format: Format, batch: &ChangeBatch, out: &mut dyn Write) -> Result<(), Failure> {

@@ -2,6 +2,9 @@
 
 use std::io::Write;
 
+use serde_json::json;
+use terrane::{CheckReport, Db, Finding};
+
 use super::store::open_to_check;
 use crate::arguments::{Check, Engine};
 use crate::exit::{Code, Failure};
@@ -21,6 +24,42 @@ pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Resu
     let report = report?;
     // The open has read the journal already, every checksum of it, or there would be no open database.
     let replayed = db.stats().records_recovered;
+    if command.json {
+        writeln!(out, "{}", object(&report, replayed))?;
+    } else {
+        show(&db, &report, replayed, out)?;
+    }
+    match report.findings.len() {
+        0 => Ok(()),
+        found => {
+            out.flush()?;
+            let message = format!("{} has {found} faults: restore from a backup", path(&command.database));
+            Err(Failure::new(Code::Corrupt, message))
+        }
+    }
+}
+
+/// For programs: one object in a line.
+fn object(report: &CheckReport, replayed: u64) -> serde_json::Value {
+    let finding = |finding: &Finding| {
+        json!({
+            "kind": finding.error.kind().as_str(),
+            "table": finding.table,
+            "error": finding.error.to_string(),
+        })
+    };
+    json!({
+        "tables": report.tables,
+        "extents": report.extents,
+        "versions": report.entries,
+        "bytes": report.bytes,
+        "journaled_records": replayed,
+        "unordered_tables": report.unordered,
+        "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
+    })
+}
+
+fn show(db: &Db, report: &CheckReport, replayed: u64, out: &mut dyn Write) -> Result<(), Failure> {
     for finding in &report.findings {
         let table = finding.table.as_ref().map_or(String::new(), |name| format!("table {name:?}: "));
         writeln!(out, "{}: {table}{}", finding.error.kind().as_str(), finding.error)?;
@@ -42,12 +81,5 @@ pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Resu
         count(replayed),
         report.findings.len(),
     )?;
-    match report.findings.len() {
-        0 => Ok(()),
-        found => {
-            out.flush()?;
-            let message = format!("{} has {found} faults: restore from a backup", path(&command.database));
-            Err(Failure::new(Code::Corrupt, message))
-        }
-    }
+    Ok(())
 }

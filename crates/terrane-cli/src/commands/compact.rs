@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::store::{Access, bounds, close, end, open_table, start};
+use super::store::{Access, bounds, check_range, close, end, open_table, start};
 use crate::arguments::{Compact, Engine};
 use crate::exit::{Code, Failure};
 use crate::progress::ticking;
@@ -14,6 +14,7 @@ use crate::text::{path, size};
 pub(super) fn run(engine: &Engine, command: &Compact, out: &mut dyn Write) -> Result<(), Failure> {
     let (from, to) = bounds(&command.range)?;
     let (db, table) = open_table(engine, &command.place, Access::Write)?;
+    check_range(&table, &from, &to)?;
     let is_stopped = Arc::new(AtomicBool::new(false));
     let (seen, cancelled) = (is_stopped.clone(), db.clone());
     let acting = act_on_signal(move || {

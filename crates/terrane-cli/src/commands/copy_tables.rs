@@ -13,8 +13,9 @@ use super::store::{Access, close, open, table_as};
 use crate::arguments::export::Copy;
 use crate::arguments::{Engine, Place};
 use crate::exit::{Code, Failure};
+use crate::files;
 use crate::progress::{Meter, Unit};
-use crate::text::count;
+use crate::text::{count, path};
 
 /// Bytes of rows in one load.
 const LOAD_BYTES: u64 = 256 << 20;
@@ -22,6 +23,10 @@ const LOAD_BYTES: u64 = 256 << 20;
 pub(super) fn run(engine: &Engine, command: &Copy, out: &mut dyn Write) -> Result<(), Failure> {
     if engine.opened.is_some() {
         return Err(Failure::new(Code::Usage, "copy works on two databases: run it outside of the shell"));
+    }
+    if files::is_same(&command.source, &command.target) {
+        let why = format!("{} is the source and the target: name another directory", path(&command.target));
+        return Err(Failure::new(Code::Usage, why));
     }
     let source = open(engine, &command.source, Access::Read)?;
     let names = match &command.table {

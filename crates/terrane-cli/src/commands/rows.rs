@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use terrane::{Iter, Kind, Row, Table};
 
 use super::functions;
-use super::store::{Access, bounds, end, open_table, start};
+use super::store::{Access, bounds, check_range, end, open_table, start};
 use crate::arguments::{Engine, Place, Range};
 use crate::exit::{Code, Failure};
 use crate::signals::stop_on_signals;
@@ -50,6 +50,7 @@ impl<'a> Rows<'a> {
         let prefix = range.prefix.as_deref().map(key_argument).transpose()?;
         let (from, to) = if prefix.is_some() { (None, None) } else { bounds(range)? };
         let (db, table) = open_table(engine, place, Access::Read)?;
+        check_range(&table, &from, &to)?;
         let rows = match &prefix {
             Some(prefix) => table.prefix(prefix),
             None => table.range((start(from.as_deref()), end(to.as_deref()))),

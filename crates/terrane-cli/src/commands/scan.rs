@@ -2,14 +2,19 @@
 
 use std::io::Write;
 
+use serde_json::json;
 use terrane::counter;
 
 use super::functions;
 use super::rows::Rows;
-use super::store::{Access, bounds, end, open_table, start};
-use crate::arguments::{Count, Engine, Scan};
+use super::store::{Access, bounds, check_range, end, open_table, start};
+use crate::arguments::{Count, Engine, Estimate, Scan};
 use crate::exit::Failure;
+use crate::progress::{Meter, Unit};
 use crate::text;
+
+/// Rows between two looks of a count at its progress.
+const METER_ROWS: u64 = 1024;
 
 pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Result<(), Failure> {
     let mut rows = Rows::open(engine, &command.place, &command.range, command.reverse)?;
@@ -41,18 +46,30 @@ pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Resu
 
 pub(super) fn count(engine: &Engine, command: &Count, out: &mut dyn Write) -> Result<(), Failure> {
     let mut rows = Rows::open(engine, &command.place, &command.range, false)?.without_values();
+    let mut meter = Meter::new("count", Unit::Rows);
     let mut count = 0u64;
     while rows.next()?.is_some() {
+        if count.is_multiple_of(METER_ROWS) {
+            meter.show(count, None);
+        }
         count += 1;
     }
+    drop(meter);
     Ok(writeln!(out, "{count}")?)
 }
 
-pub(super) fn estimate(engine: &Engine, command: &Count, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn estimate(engine: &Engine, command: &Estimate, out: &mut dyn Write) -> Result<(), Failure> {
     let (_db, table) = open_table(engine, &command.place, Access::Read)?;
     let (from, to) = bounds(&command.range)?;
+    check_range(&table, &from, &to)?;
     let range = (start(from.as_deref()), end(to.as_deref()));
     let (count, size) = (table.approximate_count(range)?, table.approximate_size(range)?);
+    if command.json {
+        let object = json!({
+            "versions": count.value, "versions_error": count.error, "bytes": size.value, "bytes_error": size.error,
+        });
+        return Ok(writeln!(out, "{object}")?);
+    }
     writeln!(out, "versions {} +- {}", count.value, count.error)?;
     Ok(writeln!(out, "bytes {} +- {}", size.value, size.error)?)
 }

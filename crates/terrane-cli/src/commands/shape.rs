@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
+use serde_json::json;
 use terrane::{Db, LevelShape, TableShape, ValuesShape};
 
 use super::follow;
@@ -15,6 +16,7 @@ use crate::text::{count, size};
 const BAR_COLUMNS: usize = 48;
 
 pub(super) fn run(engine: &Engine, command: &Shape, out: &mut dyn Write) -> Result<(), Failure> {
+    let show = if command.json { show_json } else { show };
     follow::each_second(engine, &command.database, command.follow, out, &mut |db, out| show(db, out))
 }
 
@@ -36,6 +38,47 @@ fn show(db: &Db, out: &mut dyn Write) -> Result<(), Failure> {
         writeln!(out, "history: {} segments, {}", shape.history_segments, size(shape.history_bytes))?;
     }
     Ok(())
+}
+
+/// As [`show`], for programs: one object in a line.
+fn show_json(db: &Db, out: &mut dyn Write) -> Result<(), Failure> {
+    let shape = db.shape();
+    let level = |level: &LevelShape| {
+        json!({
+            "extents": level.extents,
+            "versions": level.entries,
+            "bytes": level.bytes,
+            "deletes": level.deletes,
+            "range_deletes": level.range_deletes,
+        })
+    };
+    let memory =
+        |count: u64, entries: u64, bytes: u64| json!({"count": count, "versions": entries, "bytes": bytes});
+    let table = |table: &TableShape| {
+        json!({
+            "table": table.name,
+            "sorted_runs": table.sorted_runs(),
+            "memtable": memory(1, table.memtable_entries, table.memtable_bytes),
+            "frozen": memory(table.frozen, table.frozen_entries, table.frozen_bytes),
+            "generations": memory(table.generations, table.generation_entries, table.generation_bytes),
+            "runs": table.runs.iter().map(level).collect::<Vec<_>>(),
+            "levels": table.levels.iter().map(level).collect::<Vec<_>>(),
+            "value_tables": table.values.tables,
+            "value_bytes": table.values.bytes,
+            "value_dead_permille": table.values.dead_permille(),
+        })
+    };
+    let object = json!({
+        "tables": shape.tables.iter().map(table).collect::<Vec<_>>(),
+        "segments": shape.segments,
+        "segment_bytes": shape.segment_bytes,
+        "history_segments": shape.history_segments,
+        "history_bytes": shape.history_bytes,
+        "store_bytes": shape.store_bytes,
+        "store_live_bytes": shape.store_live_bytes,
+        "debt": shape.debt,
+    });
+    Ok(writeln!(out, "{object}")?)
 }
 
 /// One sorted run, or a group of them that is shown together.

@@ -7,6 +7,7 @@ use terrane::{Batch, Db, Durability, Kind, Options, Table, TableOptions};
 use super::functions;
 use crate::arguments::{Engine, Place, Range};
 use crate::exit::{Code, Failure};
+use crate::files;
 use crate::text::{self, key_argument};
 
 /// One batch may take this part of the memory of writers.
@@ -64,6 +65,10 @@ pub(super) fn open_to_check(engine: &Engine, path: &Path) -> Result<Db, Failure>
 fn open_with(path: &Path, opened: &Option<Db>, options: &Options) -> Result<Db, Failure> {
     if let Some(db) = opened {
         return Ok(db.clone());
+    }
+    if files::is_file(path) {
+        let why = format!("{} is a file: a database is a directory", text::path(path));
+        return Err(Failure::new(Code::Usage, why));
     }
     let functions = if options.read_only { functions::reading() } else { functions::writing() };
     match Db::open_with_functions(path, options, functions.clone()) {
@@ -165,6 +170,19 @@ pub(super) fn start(key: Option<&[u8]>) -> std::ops::Bound<&[u8]> {
 
 pub(super) fn end(key: Option<&[u8]>) -> std::ops::Bound<&[u8]> {
     key.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded)
+}
+
+/// Refuses a range of a table whose end is before its start: nothing is in it, and the two were most likely
+/// typed in the wrong order. What another order than that of bytes says of them is left to the engine.
+pub(super) fn check_range(table: &Table, from: &Edge, to: &Edge) -> Result<(), Failure> {
+    match (from, to) {
+        (Some(from), Some(to)) if from > to && table.key_order() == "bytewise" => {
+            let (from, to) = (from.escape_ascii(), to.escape_ascii());
+            let why = format!("the range from \"{from}\" to before \"{to}\" ends before it begins");
+            Err(Failure::new(Code::Usage, why))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The first key that is greater than all keys with this prefix.

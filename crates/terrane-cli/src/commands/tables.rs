@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use serde_json::json;
 use terrane::{Db, TableOptions, TableShape, ValuesShape};
 
 use super::store::{Access, close, open};
@@ -29,6 +30,10 @@ pub(super) fn run(engine: &Engine, command: &Tables, out: &mut dyn Write) -> Res
             db.drop_table(name)?;
         }
         return close(engine, db);
+    }
+    if command.json {
+        let db = open(engine, &command.database, Access::Read)?;
+        return list_json(&db, out);
     }
     if !command.long {
         let db = open(engine, &command.database, Access::Read)?;
@@ -66,6 +71,28 @@ pub(super) fn list(db: &Db, out: &mut dyn Write) -> Result<(), Failure> {
             shown(options.join(" "))
         );
         writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// As [`list`], for programs.
+fn list_json(db: &Db, out: &mut dyn Write) -> Result<(), Failure> {
+    let shape = db.shape();
+    for name in db.tables() {
+        let table = shape.tables.iter().find(|table| table.name == name);
+        let (entries, bytes) = table.map_or((0, 0), amounts);
+        let values = table.map_or_else(ValuesShape::default, |table| table.values);
+        let options: serde_json::Map<_, _> =
+            db.table(&name)?.kept_options().into_iter().map(|(name, value)| (name, value.into())).collect();
+        let object = json!({
+            "table": name,
+            "versions": entries,
+            "bytes": bytes,
+            "value_bytes": values.bytes,
+            "value_dead_permille": values.dead_permille(),
+            "options": options,
+        });
+        writeln!(out, "{object}")?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 use crate::common;
 
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -217,7 +218,9 @@ fn results_that_have_nothing_in_common_or_lack_cells_are_told_apart_from_equal_o
 /// A run that is in the step after the load, with its result in `NAME.json`.
 fn reading(shell: &Shell, name: &str) -> Child {
     let line = format!("bench --workloads load,readrandom --keys 2000 --seconds 600 --json {name}.json");
-    let mut child = shell.command(&line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut command = shell.command(&line);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().unwrap();
     let result = shell.path(&format!("{name}.json"));
     // The load is one line after the header; then the long read begins.
     let lines = || std::fs::read_to_string(&result).map_or(0, |text| text.lines().count());
@@ -292,9 +295,20 @@ fn an_interruption_ends_a_child_that_says_nothing() {
 
 #[test]
 fn an_interrupted_run_keeps_what_it_has_and_says_so() {
+    interrupted(|pid| pid.to_string());
+}
+
+/// As a terminal sends it: to the command and to the process of the engine at once.
+#[test]
+fn a_signal_to_the_whole_group_leaves_no_database() {
+    interrupted(|pid| format!("-{pid}"));
+}
+
+/// Interrupts a run, by a signal to what `target` makes of its process id.
+fn interrupted(target: impl Fn(u32) -> String) {
     let shell = Shell::new();
     let child = reading(&shell, "cut");
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    Command::new("kill").args(["-INT", "--", &target(child.id())]).status().unwrap();
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(7), "{}", String::from_utf8_lossy(&ended.stderr));
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();

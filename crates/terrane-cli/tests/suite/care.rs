@@ -1,6 +1,8 @@
 //! Mistakes are cheap: consent to what removes much, one code for one cause, errors that name the remedy.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "runs processes on files of its own")]
 
+use std::process::Command;
+
 use crate::common::{Shell, people};
 
 /// A missing file or database has one code, whatever command misses it.
@@ -99,4 +101,165 @@ fn a_value_beyond_the_memory_names_the_memory_that_is_enough() {
     let output = shell.with_input(&format!("put db k - --memory {enough}"), &value);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(shell.run("get db k").stdout, value);
+}
+
+/// What a command works on and names is the mistake, so nothing is done and the error says what to do.
+#[test]
+fn a_wrong_file_or_directory_is_told_from_damage() {
+    let shell = Shell::new();
+    shell.ok("put db k v");
+    shell.file("rows.jsonl", people(10));
+    for line in ["get rows.jsonl k", "put rows.jsonl k v", "check rows.jsonl", "shell rows.jsonl"] {
+        shell.fails(line, 2, &["rows.jsonl is a file: a database is a directory"]);
+    }
+    for line in ["inspect rows.jsonl", "ingest db rows.jsonl"] {
+        shell.fails(line, 2, &["rows.jsonl is no external file", "export --format extents"]);
+    }
+    shell.file("short", "TERRANE");
+    shell.fails("inspect short", 2, &["short is no external file"]);
+    // The end of one, and nothing that it describes.
+    shell.file("damaged", [&[0; 100][..], b"TERRANEs"].concat());
+    shell.fails("inspect damaged", 3, &["damaged"]);
+    shell.fails("copy db ./db", 2, &["db is the source and the target"]);
+    assert_eq!(shell.ok("count db"), "1\n", "nothing was copied");
+}
+
+#[test]
+fn a_range_that_ends_before_it_begins_is_refused() {
+    let shell = Shell::new();
+    shell.file("p.jsonl", people(20));
+    shell.ok("import db p.jsonl --key id");
+    for line in ["scan", "count", "estimate", "compact", "drop-extents --yes", "export"] {
+        let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let line = format!("{command} db --from p9 --to p0 {rest}");
+        shell.fails(&line, 2, &["from \"p9\" to before \"p0\" ends before it begins"]);
+    }
+    assert_eq!(shell.ok("count db --from p9 --to p9"), "0\n", "an empty range is none that is turned round");
+    shell.ok("tables db --create down --set key_order=reverse");
+    shell.ok("put db a 1 --table down");
+    assert_eq!(shell.ok("count db --table down --from p --to Z"), "1\n", "the order of the table counts");
+}
+
+/// Where nothing may be written a database can be read, shown and copied.
+#[test]
+fn a_database_that_may_not_be_written_is_copied_and_shown() {
+    let shell = Shell::new();
+    shell.ok("put db k v");
+    if !has_read_only_directories(&shell) {
+        println!("not run: this process can make no directory read-only for the command");
+        return;
+    }
+    run_read_only(&shell, "checkpoint db second", b"");
+    run_read_only(&shell, "backup create db place", b"");
+    assert_eq!(run_read_only(&shell, "shell db", b"get k\n"), b"v\n");
+    shell.ok("backup restore place third");
+    assert_eq!(shell.ok("get second k") + &shell.ok("get third k"), "vv");
+}
+
+/// A command line of the system's shell that runs the rest of it where `db` may not be written. A process
+/// with all rights needs a file system for that: the directory, mounted over itself in a namespace of its
+/// own.
+fn where_db_is_read_only(shell: &Shell) -> Command {
+    let is_root = rustix::process::geteuid().is_root();
+    let mut command = Command::new(if is_root { "unshare" } else { "sh" });
+    let prepare = if is_root { "mount --bind db db && mount -o remount,bind,ro db" } else { "chmod 500 db" };
+    let script = format!("{prepare} || exit 99; \"$@\"; code=$?; [ -w db ] || chmod 700 db 2>&-; exit $code");
+    command.args(if is_root { &["-m", "sh"][..] } else { &[] }).args(["-c", &script, "sh"]);
+    command.current_dir(shell.path("."));
+    command
+}
+
+fn has_read_only_directories(shell: &Shell) -> bool {
+    where_db_is_read_only(shell)
+        .args(["sh", "-c", "[ ! -w db ]"])
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Standard output of a command that must succeed where `db` may not be written.
+#[track_caller]
+fn run_read_only(shell: &Shell, line: &str, input: &[u8]) -> Vec<u8> {
+    shell.file("input", input);
+    let mut command = where_db_is_read_only(shell);
+    command.arg(env!("CARGO_BIN_EXE_terrane")).args(line.split_whitespace());
+    let output = command.stdin(std::fs::File::open(shell.path("input")).unwrap()).output().unwrap();
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// Without `--from` the oldest change that is kept is the first; with it, one that is gone is an error.
+#[test]
+fn changes_begin_with_the_oldest_that_are_kept() {
+    let shell = Shell::new();
+    shell.ok("put db a 1");
+    shell.ok("put db b 2");
+    let output = shell.run("changes db");
+    let error = String::from_utf8(output.stderr).unwrap();
+    let oldest = error.split_once("changes before #").and_then(|(_, rest)| rest.split_once(' ')).unwrap().0;
+    assert!(output.status.success() && error.contains("no longer kept"), "{error}");
+    assert_eq!(shell.run(&format!("changes db --from {oldest}")).stdout, output.stdout);
+    shell.fails("changes db --from 1", 1, &["no longer kept", &format!("oldest is #{oldest}")]);
+}
+
+/// With lines as often as there is something to tell, every command with long work tells it.
+#[test]
+fn every_command_with_long_work_shows_how_far_it_is() {
+    let shell = Shell::new();
+    shell.file("p.jsonl", people(300));
+    for line in [
+        "import db p.jsonl --key id",
+        "count db",
+        "export db rows.jsonl",
+        "export db rows.extents",
+        "copy db other",
+        "compact db",
+        "check db",
+        "checkpoint db second",
+        "backup create db place",
+        "backup verify place",
+        "backup restore place third",
+        "repair db fourth",
+    ] {
+        let silent = shell.run(line);
+        assert!(silent.status.success() && silent.stderr.is_empty(), "{line}: {silent:?}");
+        for made in ["rows.jsonl", "rows.extents"] {
+            let _ = std::fs::remove_file(shell.path(made));
+        }
+        for made in ["second", "third", "fourth"] {
+            let _ = std::fs::remove_dir_all(shell.path(made));
+        }
+        let line = if line.starts_with("import") { "import db p.jsonl --key id --restart" } else { line };
+        let told = shell.command(line).env("TERRANE_PROGRESS_SECONDS", "0").output().unwrap();
+        let error = String::from_utf8(told.stderr).unwrap();
+        let shown = error.lines().filter(|line| line.starts_with("terrane: ") && line.contains(" elapsed"));
+        assert!(told.status.success() && shown.count() > 0, "{line}: {error}");
+    }
+}
+
+/// What a command prints for people it prints for programs as well: an object in each line.
+#[test]
+fn what_is_shown_is_shown_as_json() {
+    let shell = Shell::new();
+    shell.file("p.jsonl", people(50));
+    shell.ok("import db p.jsonl --key id");
+    shell.ok("tables db --create visits --set merge_operator=counter");
+    shell.ok("export db rows.extents");
+    let objects = |line: &str| -> Vec<serde_json::Value> {
+        shell.ok(line).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let tables = objects("tables db --json");
+    assert_eq!((&tables[0]["table"], &tables[0]["versions"]), (&"default".into(), &50.into()));
+    let visits = tables.iter().find(|table| table["table"] == "visits").unwrap();
+    assert_eq!(visits["options"]["merge_operator"], "counter");
+    let shape = &objects("shape db --json")[0];
+    let default = &shape["tables"][0];
+    let stored = |place: &str| -> u64 {
+        default[place].as_array().unwrap().iter().map(|level| level["versions"].as_u64().unwrap()).sum()
+    };
+    assert_eq!(stored("runs") + stored("levels"), 50, "{shape}");
+    assert_eq!(objects("estimate db --json")[0]["versions"], 50);
+    let check = &objects("check db --json")[0];
+    assert_eq!((&check["findings"], &check["tables"]), (&serde_json::json!([]), &3.into()));
+    let file = &objects("inspect rows.extents --json")[0];
+    assert_eq!((&file["entries"], &file["first"]), (&50.into(), &"p000000".into()));
 }

@@ -22,6 +22,7 @@ use super::store::{Access, open};
 use super::{stats, tables};
 use crate::arguments::{self, Arguments, Engine};
 use crate::exit::{Code, Failure};
+use crate::files;
 use crate::signals::{forget_signals, stop_on_signals};
 use crate::text;
 
@@ -92,11 +93,12 @@ pub(super) fn run(
     done
 }
 
-/// Opens for writing, or for reading if that is asked for or another process writes.
+/// Opens for writing, or for reading if that is asked for, another process writes or this one may not.
 fn open_first(engine: &Engine, command: &arguments::shell::Shell) -> Result<Db, Failure> {
     let access = match (command.create, command.read_only) {
         (true, _) => Access::Create,
         (_, true) => Access::Read,
+        _ if files::is_read_only(&command.database) => Access::Read,
         _ => Access::Write,
     };
     match open(engine, &command.database, access) {
