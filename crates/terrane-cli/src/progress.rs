@@ -222,10 +222,14 @@ pub fn ticking<T>(
     let body = move || {
         let (is_over, changed) = &*seen;
         let mut is_over = is_over.lock();
-        while !*is_over {
+        loop {
             let (done, total) = amount();
             meter.set_total(total);
             meter.show(done, None);
+            // Behind the first look: work that is over before this thread began is shown, too.
+            if *is_over {
+                break;
+            }
             changed.wait_for(&mut is_over, DRAW_EVERY);
         }
     };

@@ -4,11 +4,14 @@
 //! one waits for room in a pipe. They end with the streams, that is with the child.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
+
+use terrane::Env;
 
 use super::limit::MemoryLimit;
 use super::protocol::{Event, Job};
@@ -20,6 +23,10 @@ const STDERR_TAIL: usize = 2000;
 const LINES_AHEAD: usize = 64;
 /// How often an interruption is looked for while a child is silent.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// SIGINT and SIGTERM, by which a run is interrupted.
+const REQUESTS: [i32; 2] = [2, 15];
+/// How long this process may take to notice such a signal after it has ended a child.
+const SIGNAL_WAIT: Duration = Duration::from_secs(10);
 
 /// The command that a child is started with: this program and its hidden command.
 #[derive(Clone, Debug)]
@@ -83,11 +90,22 @@ pub fn run(
     });
     let status = ended.map_err(|error| Error::Io(format!("cannot wait for a child: {error}")))?;
     match done? {
-        // The signal that interrupts a run often reaches the child first.
-        Outcome::Died(_) if interrupted.load(Ordering::Relaxed) => Ok(Outcome::Interrupted),
+        Outcome::Died(_) if is_interrupted(status, interrupted) => Ok(Outcome::Interrupted),
         Outcome::Died(_) => Ok(Outcome::Died(format!("the process ended early ({status}){stderr}"))),
         other => Ok(other),
     }
+}
+
+/// Whether the run is interrupted. A signal to the whole group often ends the child before this process has
+/// taken its own: then that is waited for.
+fn is_interrupted(status: ExitStatus, interrupted: &AtomicBool) -> bool {
+    let was_asked = status.signal().is_some_and(|signal| REQUESTS.contains(&signal));
+    let clock = Env::real().clock;
+    let start = clock.now();
+    while was_asked && !interrupted.load(Ordering::Relaxed) && clock.now() - start < SIGNAL_WAIT {
+        clock.sleep(LOOK_EVERY);
+    }
+    interrupted.load(Ordering::Relaxed)
 }
 
 fn converse(

@@ -293,6 +293,39 @@ fn an_interruption_ends_a_child_that_says_nothing() {
     assert!(!std::path::Path::new(&format!("/proc/{}", number())).exists(), "killed, and waited for");
 }
 
+/// A signal to the group can end the child before the command has heard of it.
+#[test]
+fn a_child_that_the_interruption_reaches_first_is_no_failure() {
+    let shell = Shell::new();
+    let plan =
+        file::parse("engines = [\"null\"]\n[[scenario]]\nsteps = [\"load\"]\n").unwrap().resolve().unwrap();
+    let job = Job {
+        engine: plan.engines[0].clone(),
+        scenario: plan.scenarios[0].clone(),
+        repetition: 0,
+        seed: 1,
+        directory: shell.path("d"),
+    };
+    let dies = "read job; echo $$ > pid; kill -INT $$; exec sleep 100000"
+        .replace("pid", shell.path("pid").to_str().unwrap());
+    let launcher = Launcher { program: "/bin/sh".into(), arguments: vec!["-c".to_owned(), dies] };
+    let interrupted = AtomicBool::new(false);
+    let is_gone = || {
+        let pid = std::fs::read_to_string(shell.path("pid")).unwrap_or_default();
+        !pid.trim().is_empty() && !std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()
+    };
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_gone() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            interrupted.store(true, Ordering::Relaxed);
+        });
+        parent::run(&launcher, &job, None, &interrupted, &mut |_| Ok(())).unwrap()
+    });
+    assert_eq!(outcome, Outcome::Interrupted);
+}
+
 #[test]
 fn an_interrupted_run_keeps_what_it_has_and_says_so() {
     interrupted(|pid| pid.to_string());
