@@ -144,6 +144,8 @@ bugs! {
     SkipValueTableSync: "invariant 6", "the last value table of a job is written behind the sync, so an edit may name what is lost with the power", "terrane-engine suite power::a_cut_at_any_call";
     ReadOtherValue: "separated values: reads", "a pointer is followed to the newest version of its key in the value table", "terrane suite separated::a_database_with";
     CollectTooYoung: "separated values: which are collected", "the age of a value table does not count where values are collected", "terrane-compaction suite values::twenty_times";
+    ForgetValueDebt: "separated values: which are collected", "values above the ceiling of space do not slow the writers of the table", "terrane-compaction terrane_compaction values_above_the_ceiling";
+    RunsHideNothing: "separated values: which are collected", "overflow runs wait until they are many, however many values they hide", "terrane-compaction suite values::values_that_runs_hide";
     MendNothing: "separated values: scan-triggered merge", "a job leaves the values of a marked range where they are", "terrane-compaction suite values::what_scans_marked";
     SeparateForgetsExpiry: "separated values: time to live", "a value that is separated no longer expires", "terrane suite time_to_live::separated_values";
     FoldOntoPointer: "separated values: merges", "an operand is folded onto a pointer instead of its value", "terrane suite separated::a_database_with";

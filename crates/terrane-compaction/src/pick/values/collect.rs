@@ -149,7 +149,8 @@ impl Picker<'_> {
     pub(in crate::pick) fn hidden_score(&self) -> u64 {
         let (totals, live) = self.shape.values.sums();
         let limit = self.limits.value_space_permille;
-        let is_off = limit == 0 || totals.bytes < COLLECTED_BYTES_MIN;
+        let is_forgotten = terrane_base::planted!(RunsHideNothing);
+        let is_off = limit == 0 || totals.bytes < COLLECTED_BYTES_MIN || is_forgotten;
         if is_off || self.shape.runs.is_empty() {
             return 0;
         }
