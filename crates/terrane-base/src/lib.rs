@@ -73,4 +73,4 @@ pub use prefix_extractor::{PrefixExtractor, PrefixExtractors};
 pub use rng::Rng;
 pub use sequence::{RecordKind, SeqKind, SeqNo};
 pub use stored::{Moment, Stored};
-pub use value_pointer::ValuePointer;
+pub use value_pointer::{ValuePointer, ValuePosition};

@@ -143,6 +143,7 @@ bugs! {
     KeepOldPointer: "separated values: pointers", "a merge moves a value and keeps the pointer to where it was", "terrane-compaction suite model::jobs_side_by_side";
     SkipValueTableSync: "invariant 6", "the last value table of a job is written behind the sync, so an edit may name what is lost with the power", "terrane-engine suite power::a_cut_at_any_call";
     ReadOtherValue: "separated values: reads", "a pointer is followed to the newest version of its key in the value table", "terrane suite separated::a_database_with";
+    TrustPosition: "separated values: reads", "the entry at the position that a pointer says is taken without a look at its key", "terrane-format suite pointers::a_position_is_a_hint";
     CollectTooYoung: "separated values: which are collected", "the age of a value table does not count where values are collected", "terrane-compaction suite values::twenty_times";
     ForgetValueDebt: "separated values: which are collected", "values above the ceiling of space do not slow the writers of the table", "terrane-compaction terrane_compaction values_above_the_ceiling";
     RunsHideNothing: "separated values: which are collected", "overflow runs wait until they are many, however many values they hide", "terrane-compaction suite values::values_that_runs_hide";

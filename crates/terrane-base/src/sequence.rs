@@ -145,6 +145,13 @@ impl SeqKind {
         self.0 as u8 & !RecordKind::EXPIRES == RecordKind::Pointer as u8
     }
 
+    /// Returns true if what is stored is a pointer alone: one that does not expire.
+    #[inline]
+    #[must_use]
+    pub fn is_plain_pointer(self) -> bool {
+        self.0 as u8 == RecordKind::Pointer as u8
+    }
+
     /// The same version with its value stored in its place instead of a pointer to it.
     #[inline]
     #[must_use]

@@ -1,21 +1,34 @@
 //! The pointer that stands in the place of a separated value.
 //!
 //! ```text
-//! pointer = table:varint len:varint
+//! pointer  = table:varint len:varint position?
+//! position = block:varint entry:varint
 //! ```
 //!
 //! `table` is the number of a value table ([`ValueTableId`]), `len` the bytes of the value. The value itself
 //! lies in the value table under the same key and sequence number as the entry that has the pointer: so a
-//! pointer that leads into a wrong table finds nothing, never the value of another key or version. Where in
-//! the table it lies is not said, and where the table lies neither: both may move without a change of the
-//! pointer.
+//! pointer that leads into a wrong table finds nothing, never the value of another key or version. Where the
+//! table lies is not said: it may move without a change of the pointer.
+//!
+//! The position says where in the value table the value was written, so that a reader need not search for it.
+//! It is no more than that: a reader compares key and number with those of the entry there, and searches
+//! where they differ, or where a pointer has no position (extents of versions 5 to 8).
 //!
 //! Invariant: decoding is total, and accepts only what [`ValuePointer::encode`] writes.
 
 use crate::{Error, Result, ValueTableId, key, varint};
 
 /// Most bytes of a pointer.
-pub const POINTER_BYTES_MAX: usize = varint::LONG_BYTES_MAX + varint::BYTES_MAX;
+pub const POINTER_BYTES_MAX: usize = varint::LONG_BYTES_MAX + 3 * varint::BYTES_MAX;
+
+/// Where in its value table a value was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValuePosition {
+    /// The data block, from 0 on.
+    pub block: u32,
+    /// The entry in the block, from 0 on.
+    pub entry: u32,
+}
 
 /// Where a separated value lies, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +37,8 @@ pub struct ValuePointer {
     pub table: ValueTableId,
     /// Bytes of the value.
     pub len: u32,
+    /// Where it lies there, if the writer said so.
+    pub position: Option<ValuePosition>,
 }
 
 impl ValuePointer {
@@ -32,6 +47,10 @@ impl ValuePointer {
     pub fn encode(&self, out: &mut Vec<u8>) {
         varint::put_long(out, self.table.0);
         varint::put(out, self.len);
+        if let Some(ValuePosition { block, entry }) = self.position {
+            varint::put(out, block);
+            varint::put(out, entry);
+        }
     }
 
     /// Decodes what [`ValuePointer::encode`] has written.
@@ -40,15 +59,65 @@ impl ValuePointer {
     /// `Corrupt` if the bytes are cut or too long, or the value would be longer than a value may be.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<ValuePointer> {
-        let decoded = varint::get_long(bytes).and_then(|(table, taken)| {
-            let (len, rest) = varint::get(&bytes[taken..])?;
-            (taken + rest == bytes.len()).then_some(ValuePointer { table: ValueTableId(table), len })
+        let (pointer, position) = ValuePointer::decode_front(bytes)?;
+        if position.is_empty() {
+            return Ok(pointer);
+        }
+        let position = ValuePosition::decode(position).ok_or_else(|| ValuePointer::broken(bytes))?;
+        Ok(ValuePointer { position: Some(position), ..pointer })
+    }
+
+    /// As [`ValuePointer::decode`], for callers that mostly need no position: the pointer without it, and its
+    /// bytes, which are empty if there is none.
+    ///
+    /// # Errors
+    /// As [`ValuePointer::decode`], but for what is wrong with the position.
+    #[inline]
+    pub fn decode_front(bytes: &[u8]) -> Result<(ValuePointer, &[u8])> {
+        let front = take(bytes).and_then(|(table, rest)| {
+            let (len, rest) = take(rest)?;
+            Some((ValueTableId(table), u32::try_from(len).ok()?, rest))
         });
-        match decoded {
-            Some(pointer) if pointer.len as usize <= key::VALUE_BYTES_MAX => Ok(pointer),
-            _ => Err(Error::corrupt(format!("a pointer to a value cannot be {} such bytes", bytes.len()))),
+        match front {
+            Some((table, len, rest)) if len as usize <= key::VALUE_BYTES_MAX => {
+                Ok((ValuePointer { table, len, position: None }, rest))
+            }
+            _ => Err(ValuePointer::broken(bytes)),
         }
     }
+
+    #[cold]
+    fn broken(bytes: &[u8]) -> Error {
+        Error::corrupt(format!("a pointer to a value cannot be {} such bytes", bytes.len()))
+    }
+}
+
+impl ValuePosition {
+    /// Decodes the end of a pointer, which is not empty; `None` if the bytes are cut or too long.
+    #[inline]
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<ValuePosition> {
+        let (block, rest) = take(bytes)?;
+        let (entry, rest) = take(rest)?;
+        let position = ValuePosition { block: u32::try_from(block).ok()?, entry: u32::try_from(entry).ok()? };
+        rest.is_empty().then_some(position)
+    }
+}
+
+/// A number at the front of `bytes`, and what is behind it; those below 2^14, which most are, without a loop.
+#[inline(always)]
+fn take(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    match bytes {
+        [low, rest @ ..] if *low < 0x80 => Some((u64::from(*low), rest)),
+        [low, high, rest @ ..] if *high < 0x80 => Some((u64::from(low & 0x7f) | u64::from(*high) << 7, rest)),
+        _ => take_long(bytes),
+    }
+}
+
+#[inline(never)]
+fn take_long(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (value, taken) = varint::get_long(bytes)?;
+    Some((value, bytes.get(taken..)?))
 }
 
 #[cfg(test)]
@@ -57,17 +126,30 @@ mod tests {
 
     #[test]
     fn a_pointer_is_decoded_from_its_own_bytes_only() {
+        let largest = ValuePosition { block: u32::MAX, entry: u32::MAX };
+        let positions = [None, Some(ValuePosition { block: 0, entry: 0 }), Some(largest)];
         for (table, len) in [(0, 0), (127, 128), (1 << 40, 1 << 20), (u64::MAX, key::VALUE_BYTES_MAX as u32)]
         {
-            let pointer = ValuePointer { table: ValueTableId(table), len };
-            let mut bytes = Vec::new();
-            pointer.encode(&mut bytes);
-            assert!(bytes.len() <= POINTER_BYTES_MAX);
-            assert_eq!(ValuePointer::decode(&bytes).unwrap(), pointer);
-            assert!(ValuePointer::decode(&bytes[..bytes.len() - 1]).is_err(), "cut");
-            bytes.push(0);
-            assert!(ValuePointer::decode(&bytes).is_err(), "with a byte behind it");
+            for position in positions {
+                let pointer = ValuePointer { table: ValueTableId(table), len, position };
+                let mut bytes = Vec::new();
+                pointer.encode(&mut bytes);
+                assert!(bytes.len() <= POINTER_BYTES_MAX);
+                assert_eq!(ValuePointer::decode(&bytes).unwrap(), pointer);
+                let (front, rest) = ValuePointer::decode_front(&bytes).unwrap();
+                assert_eq!((front.table, front.len, front.position), (pointer.table, len, None));
+                assert_eq!((rest.is_empty(), ValuePosition::decode(rest)), (position.is_none(), position));
+                let cut = &bytes[..bytes.len() - 1];
+                assert!(ValuePointer::decode(cut).is_err(), "cut: {pointer:?}");
+                bytes.push(0);
+                assert!(ValuePointer::decode(&bytes).is_err(), "with a byte behind it: {pointer:?}");
+            }
         }
+        assert_eq!(
+            ValuePointer::decode(&[7; 4]).unwrap().position,
+            Some(ValuePosition { block: 7, entry: 7 })
+        );
+        assert!(ValuePointer::decode(&[7; 3]).is_err(), "half a position");
     }
 
     #[test]

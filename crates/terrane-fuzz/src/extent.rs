@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use terrane_base::options::Compression;
-use terrane_base::{Cursor, Entry, Error, ExtentId, Kind, Result, SeqNo, ValuePointer, ValueTableId};
+use terrane_base::{
+    Cursor, Entry, Error, ExtentId, Kind, Result, SeqNo, ValuePointer, ValuePosition, ValueTableId,
+};
 use terrane_format::extent::{self, ExtentMeta, ValueSection, check};
 use terrane_storage::{SLOT_BYTES, Store, StoreUsage};
 use terrane_table::{
@@ -58,9 +60,12 @@ fn separated() -> [(String, ExtentBytes); 2] {
         if !is_keyed {
             writer.set_value_table(ValueSection { number, level: 1 });
         }
-        for (key, seq_kind, value) in parts::entries(30).iter().filter(|(_, kind, _)| kind.is_plain_put()) {
+        let entries = parts::entries(30);
+        let puts = entries.iter().filter(|(_, kind, _)| kind.is_plain_put());
+        for (entry, (key, seq_kind, value)) in (0..).zip(puts) {
             let mut pointer = Vec::new();
-            ValuePointer { table: number, len: value.len() as u32 }.encode(&mut pointer);
+            let position = (entry % 2 == 0).then_some(ValuePosition { block: 0, entry });
+            ValuePointer { table: number, len: value.len() as u32, position }.encode(&mut pointer);
             let entry = match is_keyed {
                 true => Entry { key, seq_kind: seq_kind.separated(), value: &pointer },
                 false => Entry { key, seq_kind: *seq_kind, value },

@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use terrane_base::sync::atomic::{AtomicBool, Ordering};
 
 use terrane_base::counters::{add, count};
-use terrane_base::{Result, SeqKind, SeqNo};
+use terrane_base::{Result, SeqKind, SeqNo, ValuePosition};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::filter;
 use terrane_format::range_deletes::Fragments;
@@ -239,6 +239,29 @@ impl Extent {
             count_search(hash.is_some(), blocks, probe != Probe::Absent);
         }
         probe
+    }
+
+    /// The version `seq` of `key` at the position at which it was written, if that part is cached and it lies
+    /// there; its value is appended. Otherwise it has to be searched for. Under the caller's epoch. Counts
+    /// nothing.
+    #[inline]
+    #[must_use]
+    pub fn probe_at(
+        &self,
+        epoch: &Epoch,
+        position: ValuePosition,
+        key: &[u8],
+        seq: SeqNo,
+        value: &mut Vec<u8>,
+    ) -> Option<SeqKind> {
+        let index = self.index.swip.load(epoch)?;
+        index.touch();
+        let object = index.index().slots.get(position.block as usize)?.swip.load(epoch)?;
+        object.prefetch();
+        object.touch();
+        let entry = object.block().find_at(position.entry, key, seq)?;
+        value.extend_from_slice(entry.value);
+        Some(entry.seq_kind)
     }
 
     /// The hash for the filter, if the extent has a filter.

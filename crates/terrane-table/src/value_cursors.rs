@@ -84,6 +84,8 @@ pub struct ValuePlace<'k> {
     pub key: &'k [u8],
     /// Its sequence number.
     pub seq: SeqNo,
+    /// Where the value was written there, as the pointer says it; empty if it does not.
+    pub position: &'k [u8],
     /// The way in which the scan goes.
     pub backward: bool,
     /// False if the placement may not wait for a device, except for what it reads ahead.
@@ -160,8 +162,8 @@ impl ValueCursors {
         // The value that comes first after a placement of the scan is anywhere: entries behind the last one
         // would be read for nothing.
         let may_step = std::mem::replace(&mut uses[*current].last, *placements) > *since;
-        let ValuePlace { key, seq, backward, may_wait } = place;
-        let near = Near { key, seq, backward, is_crossing: open.is_crossing, may_step, may_wait };
+        let ValuePlace { key, seq, position, backward, may_wait } = place;
+        let near = Near { key, seq, position, backward, is_crossing: open.is_crossing, may_step, may_wait };
         if !open.cursor.go_near(near, |extent, at| held(gathered, extent, at))? {
             return Ok(Placed::Waits);
         }

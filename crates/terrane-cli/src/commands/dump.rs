@@ -251,6 +251,7 @@ mod tests {
                 seq_max: terrane_base::SeqNo(1),
                 expiry: None,
                 references: extent::Handle::default(),
+                has_positions: false,
                 value_table: None,
             };
             let mut encoded = Vec::new();

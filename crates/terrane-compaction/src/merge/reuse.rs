@@ -1,5 +1,6 @@
 //! What a merge reuses without decoding it. `docs/design/0005-compaction.md` explains the rules.
 
+use terrane_format::block::INTERVALS_MAX;
 use terrane_format::extent::ExtentMeta;
 use terrane_format::index::IndexRow;
 use terrane_storage::SLOT_BYTES;
@@ -54,8 +55,10 @@ pub(super) fn copies_block(spec: &JobSpec, meta: &ExtentMeta, row: &IndexRow<'_>
         && !is_numbered
         && meta.compression == spec.output.compression
         && !spec.moves_values_of(meta);
-    // Small blocks come from borders of earlier merges; decoded, they are joined with their neighbours.
-    let is_full = row.raw_len as usize >= spec.output.block_bytes / 2;
+    // Small blocks come from borders of earlier merges; decoded, they are joined with their neighbours. Blocks
+    // of pointers are small because they end after as many entries as they can have intervals.
+    let is_full_of_pointers = meta.references.is_some() && row.entries as usize >= INTERVALS_MAX;
+    let is_full = is_full_of_pointers || row.raw_len as usize >= spec.output.block_bytes / 2;
     // It is not known which blocks contain them.
     let (deletes, entries) = (u64::from(row.deletes) + expiring(spec, meta), u64::from(row.entries));
     is_as_wanted && is_full && !drops_deletes(spec, deletes, entries, row.first_key, row.last_key)

@@ -196,7 +196,8 @@ impl<'a> Values<'a> {
             writer.set_value_table(ValueSection { number: open.number, level });
         }
         writer.add(Entry { key, seq_kind: seq_kind.with_kind(RecordKind::Put), value })?;
-        Ok(ValuePointer { table: open.number, len: value.len() as u32 })
+        let position = Some(writer.position());
+        Ok(ValuePointer { table: open.number, len: value.len() as u32, position })
     }
 
     /// Writes the open value tables.

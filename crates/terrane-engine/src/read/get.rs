@@ -23,7 +23,7 @@ use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::filter_policy::{Asking, FilterUse};
 use crate::table::read_view::ReadView;
-use crate::table::semantics::{ReadClock, Shown};
+use crate::table::semantics::ReadClock;
 
 /// How point reads are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,9 +141,7 @@ impl Shared {
                         if !mode.values {
                             return leads_to_value(pointer, &value[start..], &now);
                         }
-                        if !matches!(now.shown(pointer, &value[start..]), Shown::Nothing)
-                            && replace_cached(&epoch, &picture.tree, (key, pointer), (value, start))
-                        {
+                        if replace_cached(&epoch, &picture.tree, (key, pointer), &now, (value, start)) {
                             return Ok(true);
                         }
                     }

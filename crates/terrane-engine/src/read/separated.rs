@@ -6,9 +6,8 @@
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
-use terrane_base::stored::PREFIX_BYTES_MAX;
-use terrane_base::value_pointer::POINTER_BYTES_MAX;
-use terrane_base::{Error, RecordKind, Result, SeqKind, SeqNo, Stored, ValuePointer, ValueTableId};
+use terrane_base::stored::put_prefix;
+use terrane_base::{Error, Moment, RecordKind, Result, SeqKind, SeqNo, Stored, ValuePointer, ValueTableId};
 use terrane_levels::Metasnapshot;
 use terrane_table::{Cache, Epoch, Probe};
 
@@ -44,11 +43,8 @@ pub(crate) fn leads_to_value(pointer: SeqKind, bytes: &[u8], now: &ReadClock<'_>
     Ok(!matches!(now.shown(pointer, bytes), Shown::Nothing))
 }
 
-/// Most stored bytes of an entry that is a pointer: the moment at which it expires, and the pointer.
-const STORED_BYTES_MAX: usize = PREFIX_BYTES_MAX + POINTER_BYTES_MAX;
-
-/// Replaces the stored bytes of a pointer that has not expired, which are `bytes` from `start` on, by the
-/// value that it leads to, if everything on the way is cached; returns whether it did. If not, `bytes` are as
+/// Replaces the stored bytes of a pointer, which are `bytes` from `start` on, by the value that it leads to, if
+/// it has not expired and everything on the way is cached; returns whether it did. If not, `bytes` are as
 /// before, and [`inline`] reads what is missing or tells what is wrong.
 ///
 /// Under the caller's epoch, so that the tree need not be kept by its count.
@@ -57,27 +53,47 @@ pub(crate) fn replace_cached(
     epoch: &Epoch,
     tree: &Metasnapshot,
     (key, seq_kind): (&[u8], SeqKind),
+    now: &ReadClock<'_>,
     (bytes, start): (&mut Vec<u8>, usize),
 ) -> bool {
     debug_assert!(seq_kind.is_pointer(), "only a pointer is followed");
-    let Ok(stored) = Stored::of_entry(seq_kind, &bytes[start..]) else { return false };
-    let Ok(pointer) = ValuePointer::decode(stored.value) else { return false };
+    let stored = match seq_kind.is_plain_pointer() {
+        true => Some((Moment::NEVER, &bytes[start..])),
+        false => unexpired(seq_kind, &bytes[start..], now),
+    };
+    let Some((expires_at, Ok(pointer))) = stored.map(|(until, stored)| (until, ValuePointer::decode(stored)))
+    else {
+        return false;
+    };
     let Some(values) = tree.values.get(pointer.table) else { return false };
-    let len = bytes.len() - start;
-    let mut before = [0; STORED_BYTES_MAX];
-    let Some(before) = before.get_mut(..len) else { return false };
-    before.copy_from_slice(&bytes[start..]);
     bytes.truncate(start);
     let wanted = wanted(seq_kind.seq());
-    let probe = values.extent.probe(epoch, key, None, wanted, bytes);
-    let is_found = probe == Probe::Found(SeqKind::new(seq_kind.seq(), RecordKind::Put));
+    let there = pointer.position.and_then(|at| values.extent.probe_at(epoch, at, key, wanted, bytes));
+    let found = there.or_else(|| match values.extent.probe(epoch, key, None, wanted, bytes) {
+        Probe::Found(found) => Some(found),
+        _ => None,
+    });
+    let is_found = found == Some(SeqKind::new(seq_kind.seq(), RecordKind::Put));
     if is_found && bytes.len() - start == pointer.len as usize {
-        count(|cells| add(&cells.values_followed, 1));
+        count(|cells| {
+            add(&cells.values_followed, 1);
+            // Others were counted by the search.
+            add(&cells.data_blocks_searched, u64::from(there.is_some()));
+        });
         return true;
     }
     bytes.truncate(start);
-    bytes.extend_from_slice(before);
+    put_prefix(bytes, expires_at, None);
+    pointer.encode(bytes);
     false
+}
+
+/// The moment at which a pointer expires, and the pointer; `None` if that is over, or the bytes are damaged.
+#[inline(never)]
+fn unexpired<'b>(seq_kind: SeqKind, stored: &'b [u8], now: &ReadClock<'_>) -> Option<(Moment, &'b [u8])> {
+    let is_shown = !matches!(now.shown(seq_kind, stored), Shown::Nothing);
+    let stored = Stored::of_entry(seq_kind, stored).ok()?;
+    is_shown.then_some((stored.expires_at, stored.value))
 }
 
 /// The number at which the value of the version `seq` is looked for.
@@ -116,7 +132,7 @@ fn append(
 /// The error of a pointer that leads nowhere.
 #[cold]
 pub(crate) fn nowhere(key: &[u8], seq: SeqNo, pointer: ValuePointer) -> Error {
-    let ValuePointer { table, len } = pointer;
+    let ValuePointer { table, len, .. } = pointer;
     Error::corrupt(format!(
         "key {} at {seq}: value table {table} does not have its value of {len} bytes; restore a backup, or repair \
          the database",

@@ -9,7 +9,7 @@ use terrane_base::{Collation, Entry, Error, Result, SeqKind, SeqNo, key, varint}
 
 use super::ENCODING_PLAIN;
 use super::plain::{RESTART_BYTES, RESTART_INTERVAL, TRAILER_BYTES};
-use super::two_layer::{self, PendingEntries};
+use super::two_layer::{self, INTERVALS_MAX, PendingEntries};
 
 /// Collects entries in internal order and encodes them as a block. The builder is reused from block to block.
 ///
@@ -49,6 +49,8 @@ pub struct BlockBuilder {
     last_seq_kind: SeqKind,
     entry_count: u32,
     deletes: u32,
+    /// Entries that are pointers to values.
+    pointers: u32,
     seq_min: u64,
     seq_max: u64,
 }
@@ -78,6 +80,7 @@ impl BlockBuilder {
             last_seq_kind: SeqKind(0),
             entry_count: 0,
             deletes: 0,
+            pointers: 0,
             seq_min: u64::MAX,
             seq_max: 0,
         }
@@ -119,6 +122,7 @@ impl BlockBuilder {
         self.last_seq_kind = entry.seq_kind;
         self.entry_count += 1;
         self.deletes += u32::from(entry.seq_kind.is_delete());
+        self.pointers += u32::from(entry.seq_kind.is_pointer());
         self.seq_min = self.seq_min.min(entry.seq_kind.seq().0);
         self.seq_max = self.seq_max.max(entry.seq_kind.seq().0);
         Ok(())
@@ -207,7 +211,18 @@ impl BlockBuilder {
     #[inline]
     #[must_use]
     pub fn bytes_max(&self) -> usize {
-        if self.is_pending { two_layer::bytes_max(self.plain_len()) } else { self.plain_len() }
+        match self.is_pending {
+            true => two_layer::bytes_max(self.plain_len(), self.pointers as usize),
+            false => self.plain_len(),
+        }
+    }
+
+    /// Returns true if the block should end although it is short: with more entries an interval would hold
+    /// several, and most are pointers, each of which a search would decode on its way.
+    #[inline]
+    #[must_use]
+    pub fn is_full_of_pointers(&self) -> bool {
+        self.is_pending && self.entry_count as usize >= INTERVALS_MAX && 2 * self.pointers >= self.entry_count
     }
 
     /// Returns true if the block holds no entry.
@@ -261,7 +276,8 @@ impl BlockBuilder {
     pub fn finish(&mut self) -> &[u8] {
         if self.is_pending {
             let range = (self.seq_min, self.seq_max);
-            if let Some(len) = self.pending.encode(self.plain_len(), range, &mut self.two_layer) {
+            let limit = self.bytes_max();
+            if let Some(len) = self.pending.encode(limit, range, &mut self.two_layer) {
                 return &self.two_layer[..len];
             }
             self.spill();
@@ -284,6 +300,7 @@ impl BlockBuilder {
         self.last_key.clear();
         self.entry_count = 0;
         self.deletes = 0;
+        self.pointers = 0;
         self.seq_min = u64::MAX;
         self.seq_max = 0;
     }

@@ -164,6 +164,16 @@ impl<B: AsRef<[u8]>> Block<B> {
         Some(Entry { key, seq_kind, value })
     }
 
+    /// The version `seq` of `key`, if it is entry number `entry` of the block and can be read alone there.
+    /// `None` says nothing about the block.
+    #[inline]
+    #[must_use]
+    pub fn find_at<'a>(&'a self, entry: u32, key: &'a [u8], seq: SeqNo) -> Option<Entry<'a>> {
+        let Layout::TwoLayer(layout) = &self.layout else { return None };
+        let (seq_kind, value) = layout.of(self.bytes()).find_at(entry as usize, key, seq)?;
+        Some(Entry { key, seq_kind, value })
+    }
+
     #[cold]
     fn find_ordered(&self, key: &[u8], seq: SeqNo) -> Option<(SeqKind, &[u8])> {
         let (seq_kind, value) =

@@ -12,13 +12,15 @@ pub struct Form {
     pub expires: bool,
     /// The extent has pointers to values in value tables.
     pub points: bool,
+    /// Its pointers may have positions.
+    pub has_positions: bool,
     /// The extent is a value table; it has none of the other parts.
     pub has_values: bool,
 }
 
 impl Form {
     /// Every form, in the order of the versions, with the last byte of its magic number.
-    const ALL: [(Form, u8); 9] = [
+    const ALL: [(Form, u8); 13] = [
         (Form::key(false, false, false), b'x'),
         (Form::key(true, false, false), b'r'),
         (Form::key(false, true, false), b'e'),
@@ -27,19 +29,29 @@ impl Form {
         (Form::key(true, false, true), b'q'),
         (Form::key(false, true, true), b's'),
         (Form::key(true, true, true), b't'),
-        (Form { is_ranged: false, expires: false, points: false, has_values: true }, b'v'),
+        (Form { has_values: true, ..Form::key(false, false, false) }, b'v'),
+        (Form::positioned(false, false), b'P'),
+        (Form::positioned(true, false), b'Q'),
+        (Form::positioned(false, true), b'S'),
+        (Form::positioned(true, true), b'T'),
     ];
 
     const fn key(is_ranged: bool, expires: bool, points: bool) -> Form {
-        Form { is_ranged, expires, points, has_values: false }
+        Form { is_ranged, expires, points, has_positions: false, has_values: false }
+    }
+
+    const fn positioned(is_ranged: bool, expires: bool) -> Form {
+        Form { has_positions: true, ..Form::key(is_ranged, expires, true) }
     }
 
     /// The format version of an extent with these parts.
     #[must_use]
     pub fn version(self) -> u16 {
         debug_assert!(!self.has_values || self == Form::ALL[8].0, "a value table has no other parts");
+        debug_assert!(self.points || !self.has_positions, "positions are parts of pointers");
         let parts = u16::from(self.is_ranged) + 2 * u16::from(self.expires) + 4 * u16::from(self.points);
-        VERSION + if self.has_values { 8 } else { parts }
+        let positioned = if self.has_positions { 5 } else { 0 };
+        VERSION + if self.has_values { 8 } else { parts + positioned }
     }
 
     /// The parts of a format version.
@@ -83,6 +95,6 @@ mod tests {
             assert_eq!(Form::of_magic(form.magic()), Some(form));
             assert!(form.footer_bytes() <= FOOTER_BYTES_MAX);
         }
-        assert_eq!((Form::of_version(0), Form::of_version(10)), (None, None));
+        assert_eq!((Form::of_version(0), Form::of_version(14)), (None, None));
     }
 }

@@ -8,7 +8,7 @@
 //!        range_deletes? expiry? references? values?
 //! range_deletes = part:handle fragments:u32 start_len:varint end_len:varint start end  in versions 2 and 4
 //! expiry        = expiring:u64 quarters:u64*4                                         in versions 3 and 4
-//! references    = part:handle list                in versions 5 to 8, which are 1 to 4 with references
+//! references    = part:handle list  in versions 5 to 8 and 10 to 13, which are 1 to 4 with references
 //! values        = number:u64 level:u8                                                       in version 9
 //! ```
 //!
@@ -134,8 +134,14 @@ impl ExtentMeta {
             is_ranged: self.range_deletes.is_some(),
             expires: self.expiry.is_some(),
             points: self.references.is_some(),
+            has_positions: self.has_positions(),
             has_values: self.value_table.is_some(),
         }
+    }
+
+    /// Whether its pointers may have positions.
+    fn has_positions(&self) -> bool {
+        Form::of_version(self.format_version & !NUMBERED).is_some_and(|form| form.has_positions)
     }
 
     /// The references to value tables.
@@ -209,7 +215,7 @@ impl ExtentMeta {
         let mut fields = Fields::new("extent meta", bytes);
         let format_version = fields.u16()?;
         let Some(form) = Form::of_version(format_version & !NUMBERED) else {
-            return Err(Error::corrupt(format!("extent version: expected 1 to 9, found {format_version}")));
+            return Err(Error::corrupt(format!("extent version: expected 1 to 13, found {format_version}")));
         };
         let compression = decode_compression(fields.u8()?)?;
         refuse_key(fields.u8()?)?;

@@ -11,7 +11,7 @@
 //! With range deletes the footer has `range_deletes:handle fragments:u32` before its checksum; with entries
 //! that expire it has `expiring:u64 quarters:u64*4` there, after those; with pointers to values
 //! `references:handle`, after those. A value table has `number:u64 level:u8` there, and none of the others.
-//! Each of the nine [forms](Form) has its own version and magic number.
+//! Each of the thirteen [forms](Form) has its own version and magic number.
 //!
 //! Every byte is under a checksum: index rows hold those of the blocks; index, filter and footer hold their
 //! own; and padding must be zero. No byte of an extent names its location, so it may be copied to another
@@ -153,6 +153,8 @@ pub struct Footer {
     pub expiry: Option<Expiry>,
     /// The references to value tables; empty if there are none.
     pub references: Handle,
+    /// Whether the pointers may have positions; false if there are none.
+    pub has_positions: bool,
     /// What a value table is, if it is one.
     pub value_table: Option<ValueSection>,
 }
@@ -165,6 +167,7 @@ impl Footer {
             is_ranged: !self.range_deletes.is_empty(),
             expires: self.expiry.is_some(),
             points: !self.references.is_empty(),
+            has_positions: self.has_positions,
             has_values: self.value_table.is_some(),
         }
     }
@@ -249,6 +252,7 @@ impl Footer {
             seq_max: SeqNo(fields.u64()?),
             expiry: None,
             references: Handle::default(),
+            has_positions: form.has_positions,
             value_table: None,
         };
         if form.is_ranged {

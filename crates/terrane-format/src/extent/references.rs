@@ -245,7 +245,7 @@ mod tests {
         let mut references = References::default();
         let pointer = |table, len| {
             let mut bytes = Vec::new();
-            ValuePointer { table: ValueTableId(table), len }.encode(&mut bytes);
+            ValuePointer { table: ValueTableId(table), len, position: None }.encode(&mut bytes);
             bytes
         };
         let note = |references: &mut References, kind, value: &[u8]| {

@@ -228,6 +228,7 @@ fn extents_in_a_comparators_order_are_described_in_full() {
         seq_max: SeqNo(9),
         expiry: None,
         references: Handle::default(),
+        has_positions: false,
         value_table: None,
     };
     footer.encode(&mut bytes);

@@ -13,6 +13,7 @@ mod golden;
 mod hostile;
 mod metrics_page;
 mod pmem_region;
+mod pointers;
 mod range_deletes;
 mod rank;
 mod segment;

@@ -51,6 +51,7 @@ fn extent_of(fragments: &[Fragment]) -> Vec<u8> {
         seq_max: SeqNo(9),
         expiry: None,
         references: Handle::default(),
+        has_positions: false,
         value_table: None,
     };
     footer.encode(&mut bytes);

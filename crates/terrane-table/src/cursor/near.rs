@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
-use terrane_base::{Cursor, Result, SeqNo};
+use terrane_base::{Cursor, Result, SeqNo, ValuePosition};
 
 use super::{ExtentCursor, loader};
 use crate::cache::ObjectRef;
@@ -19,6 +19,8 @@ const STEPS_MAX: u32 = 4;
 pub(crate) struct Near<'k> {
     pub(crate) key: &'k [u8],
     pub(crate) seq: SeqNo,
+    /// Where it was written, as a pointer says it; empty if that is not known.
+    pub(crate) position: &'k [u8],
     /// The way in which the caller goes.
     pub(crate) backward: bool,
     /// The cursor came from the extent before this one, so that the first block in its direction is the next
@@ -61,12 +63,21 @@ impl ExtentCursor {
         self.prepared = None;
         self.position.clear();
         let index = self.take_index()?;
-        let gone = self.search_near(&index, near, held);
+        let written = ValuePosition::decode(near.position);
+        let mut gone = self.search_near(&index, near, written, &held);
+        if written.is_some() && matches!(gone, Ok(true)) && !self.is_at(near) {
+            gone = self.search_near(&index, near, None, &held);
+        }
         self.index = Some(index);
         if gone.is_err() {
             self.block = None;
         }
         gone
+    }
+
+    /// Whether the cursor is at the version that is asked for.
+    fn is_at(&self, near: Near<'_>) -> bool {
+        self.entry().is_some_and(|entry| entry.seq_kind.seq() == near.seq && entry.key == near.key)
     }
 
     /// Returns true if the scan has a window of read-ahead.
@@ -100,11 +111,18 @@ impl ExtentCursor {
         &mut self,
         index: &ObjectRef,
         near: Near<'_>,
-        held: impl Fn(&Arc<Extent>, usize) -> Option<ObjectRef>,
+        written: Option<ValuePosition>,
+        held: &impl Fn(&Arc<Extent>, usize) -> Option<ObjectRef>,
     ) -> Result<bool> {
         let rows = &index.index().rows;
-        count(|cells| add(&cells.index_blocks_searched, 1));
-        let mut at = rows.find(near.key);
+        let written = written.filter(|written| (written.block as usize) < rows.len());
+        let mut at = match written {
+            Some(written) => written.block as usize,
+            None => {
+                count(|cells| add(&cells.index_blocks_searched, 1));
+                rows.find(near.key)
+            }
+        };
         while at < rows.len() {
             if self.block.is_none() || self.block_index != at {
                 let is_next = match (&self.block, near.backward) {
@@ -128,7 +146,10 @@ impl ExtentCursor {
                 self.enter_block(index, at, cached)?;
             }
             let ExtentCursor { position, block: Some(block), .. } = self else { break };
-            position.seek(block.block(), near.key, near.seq);
+            match written {
+                Some(written) => position.seek_at(block.block(), written.entry, near.key, near.seq),
+                None => position.seek(block.block(), near.key, near.seq),
+            }
             // All versions of the key in this block are newer: the next one may hold more.
             if position.is_placed() || !index.index().continues(at, near.key) {
                 break;

@@ -34,6 +34,7 @@ impl ExtentWriter {
             is_ranged: self.is_ranged(),
             expires: !self.moments.is_empty(),
             points: !references.is_empty(),
+            has_positions: !references.is_empty(),
             has_values: self.settings.value_table.is_some(),
         };
         let bytes = extent::extent_bytes_with(self.bytes.len(), form);
@@ -81,6 +82,8 @@ impl ExtentWriter {
             seq_max: greatest.unwrap_or_default().max(self.totals.seq_max),
             expiry: Expiry::of(&mut self.moments),
             references,
+            // Those in blocks that were copied may have none.
+            has_positions: !references.is_empty(),
             value_table: self.settings.value_table,
         }
     }

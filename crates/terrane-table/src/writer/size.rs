@@ -28,7 +28,7 @@ impl ExtentWriter {
             Some(_) => Form { has_values: true, ..Form::default() },
             None => {
                 let points = self.settings.may_point || !self.references.is_empty();
-                Form { is_ranged: self.is_ranged(), expires: true, points, has_values: false }
+                Form { is_ranged: self.is_ranged(), expires: true, points, ..Form::default() }
             }
         }
     }

@@ -7,6 +7,7 @@ mod hostile;
 mod load_many;
 mod merge;
 mod model;
+mod pointers;
 mod probe_many;
 mod row_cache;
 mod support;

@@ -84,10 +84,10 @@ impl ScanValues {
         backward: bool,
         may_wait: bool,
     ) -> Result<bool> {
-        let pointer = ValuePointer::decode(pointer)?;
+        let (pointer, position) = ValuePointer::decode_front(pointer)?;
         let ScanValues { tree, cursors, .. } = self;
         let wanted = wanted(seq);
-        let place = ValuePlace { key, seq: wanted, backward, may_wait };
+        let place = ValuePlace { key, seq: wanted, position, backward, may_wait };
         let find = |table| Some(&tree.values.get(table)?.extent);
         let placed = cursors.place(pointer.table, place, find);
         match placed.map_err(|error| of_value(error, key, seq, pointer.table))? {

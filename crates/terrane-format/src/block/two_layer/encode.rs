@@ -16,12 +16,16 @@ const BLOCK_BYTES_MAX: usize = 1 << 16;
 /// With fewer intervals the restart points of a plain block are as fast.
 const INTERVALS_MIN: usize = 4;
 
-/// The most bytes that a block may take if it would take `plain_len` bytes in the plain encoding.
+/// The most bytes that a block with so many pointers to values may take if it would take `plain_len` bytes in
+/// the plain encoding.
 #[inline]
-pub(in crate::block) fn bytes_max(plain_len: usize) -> usize {
+pub(in crate::block) fn bytes_max(plain_len: usize, pointers: usize) -> usize {
     /// Extra bytes that a small block may take: about the size of its tree.
     const SLACK: usize = 64;
-    plain_len + plain_len / 50 + SLACK
+    /// Extra bytes for each pointer, so that it has an interval of its own: an entry of some 20 bytes leaves
+    /// no room for its head and offset in a fiftieth, and a walk to it costs more than the value table.
+    const POINTER_SLACK: usize = 8;
+    plain_len + plain_len / 50 + SLACK + pointers * POINTER_SLACK
 }
 
 /// Entries of a block that is being collected.
@@ -101,17 +105,16 @@ impl PendingEntries {
         self.keys.capacity() + self.values.capacity() + self.entries.capacity() * size_of::<PendingEntry>()
     }
 
-    /// Encodes the entries at the front of `out`, if they take at most [`bytes_max`] of `plain_len`, the
-    /// length of the block in the plain encoding. Returns the length.
+    /// Encodes the entries at the front of `out`, if they take at most `limit` bytes. Returns the length.
     ///
     /// Requires: all sequence numbers within `seq_range`.
     pub(in crate::block) fn encode(
         &self,
-        plain_len: usize,
+        limit: usize,
         seq_range: (u64, u64),
         out: &mut Vec<u8>,
     ) -> Option<usize> {
-        let limit = bytes_max(plain_len).min(BLOCK_BYTES_MAX);
+        let limit = limit.min(BLOCK_BYTES_MAX);
         let mut intervals = self.entries.len().min(INTERVALS_MAX);
         while intervals >= INTERVALS_MIN {
             let plan = Plan::new(self, intervals, NumberCode::fitting(seq_range.0, seq_range.1));

@@ -97,6 +97,22 @@ impl TwoLayerBlock<'_> {
         self.locate(key, seq, ENTRY_LINES).filter(|found| found.is_equal).map(|found| found.parts)
     }
 
+    /// The first entry of interval `interval`, if it is the version `seq` of `key`. Not in a block with parts.
+    #[inline]
+    pub(super) fn parts_at(self, interval: usize, key: &[u8], seq: SeqNo) -> Option<Parts> {
+        if interval >= self.layout.interval_count || self.layout.parts.is_some() {
+            return None;
+        }
+        let at = self.start(interval);
+        prefetch_lines(self.bytes.as_ptr().wrapping_add(at), ENTRY_LINES);
+        let rest = key.strip_prefix(self.prefix())?;
+        let has_head = self.head(interval) == key::head_behind(key, self.layout.prefix_len);
+        let parts = Parts::first(self.bytes, at, self.layout.number)?;
+        let is_it = terrane_base::planted!(TrustPosition)
+            || has_head && is_rest(&parts, parts.suffix(self.bytes), rest);
+        (is_it && self.number(&parts).seq() == seq).then_some(parts)
+    }
+
     /// As [`Self::locate`], for a walk that continues from the entry.
     pub(super) fn locate_to_walk(self, key: &[u8], seq: SeqNo) -> Option<Found> {
         self.locate(key, seq, WALK_LINES)

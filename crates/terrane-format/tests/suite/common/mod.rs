@@ -94,6 +94,7 @@ pub(crate) fn example_extent() -> Vec<u8> {
         seq_max: SeqNo(8),
         expiry: None,
         references: Handle::default(),
+        has_positions: false,
         value_table: None,
     };
     footer.encode(&mut bytes);

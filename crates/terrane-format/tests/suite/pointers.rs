@@ -1,0 +1,100 @@
+//! Blocks of pointers to values, and of values that pointers say the position of.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+
+use terrane_base::options::BlockEncoding;
+use terrane_base::{Entry, RecordKind, SeqKind, SeqNo, ValuePointer, ValuePosition, ValueTableId};
+use terrane_format::block::{self, Block, BlockBuilder, BlockCursor, INTERVALS_MAX};
+
+type Owned = (Vec<u8>, SeqKind, Vec<u8>);
+
+/// Where a two-layer block has its number of intervals, from the end.
+const INTERVALS_BACK: usize = 8;
+
+fn builder(encoding: BlockEncoding, entries: &[Owned]) -> BlockBuilder {
+    let mut builder = BlockBuilder::new(encoding);
+    for (key, seq_kind, value) in entries {
+        builder.add(Entry { key, seq_kind: *seq_kind, value }).unwrap();
+    }
+    builder
+}
+
+/// Entries of so many keys with values of 40 bytes; all of one number, so that keys alone tell them apart.
+fn values(count: usize, key: impl Fn(usize) -> Vec<u8>) -> Vec<Owned> {
+    let put = SeqKind::new(SeqNo(7), RecordKind::Put);
+    (0..count).map(|number| (key(number), put, vec![number as u8; 40])).collect()
+}
+
+fn pointer(number: usize) -> Owned {
+    let position = Some(ValuePosition { block: number as u32 / 14, entry: number as u32 % 14 });
+    let mut bytes = Vec::new();
+    ValuePointer { table: ValueTableId(300), len: 1024, position }.encode(&mut bytes);
+    let seq_kind = SeqKind::new(SeqNo(number as u64 * 7919 % 100_000), RecordKind::Pointer);
+    (format!("{number:016}").into_bytes(), seq_kind, bytes)
+}
+
+/// Every version is found at whatever position it is said to be, by searches and by cursors.
+#[test]
+fn a_position_is_a_hint() {
+    let digits = |number: usize| format!("{number:016}").into_bytes();
+    let parts = |number: usize| format!("{}/{}{number:05}", number / 40, "middle".repeat(5)).into_bytes();
+    let versions: Vec<Owned> = (0..40)
+        .rev()
+        .map(|seq| (b"the one key".to_vec(), SeqKind::new(SeqNo(seq), RecordKind::Put), vec![seq as u8; 40]))
+        .collect();
+    let mut in_parts = values(100, parts);
+    in_parts.sort();
+    let cases = [values(14, digits), values(100, digits), values(600, digits), in_parts, versions];
+    let encodings = [BlockEncoding::Plain, BlockEncoding::TwoLayer];
+    for (case, encoding) in cases.iter().flat_map(|case| encodings.map(|encoding| (case, encoding))) {
+        let block = Block::decode(builder(encoding, case).finish().to_vec()).unwrap();
+        let mut cursor = BlockCursor::new();
+        let is_alone = encoding == BlockEncoding::TwoLayer && case.len() == 14;
+        for (at, (key, seq_kind, value)) in case.iter().enumerate() {
+            let said = [at, at + 1, at.saturating_sub(1), 0, case.len() - 1, case.len(), u32::MAX as usize];
+            for said in said.map(|said| said as u32) {
+                let expected = Some(Entry { key, seq_kind: *seq_kind, value });
+                let there = block.find_at(said, key, seq_kind.seq());
+                assert!(there.is_none() || there == expected, "{at} is said to be {said}: {there:?}");
+                assert!(there.is_some() || !is_alone || said as usize != at, "{at} is not found there");
+                cursor.seek_at(&block, said, key, seq_kind.seq());
+                assert_eq!(cursor.entry(&block), expected, "{at} is said to be {said}");
+            }
+        }
+        assert_eq!(block.find_at(3, b"none", SeqNo::MAX), None);
+    }
+}
+
+#[test]
+fn pointers_have_an_interval_each_and_end_their_block() {
+    for len in [40, INTERVALS_MAX - 1, INTERVALS_MAX] {
+        let entries: Vec<Owned> = (0..len).map(pointer).collect();
+        let mut builder = builder(BlockEncoding::TwoLayer, &entries);
+        assert_eq!(builder.is_full_of_pointers(), len == INTERVALS_MAX, "{len} pointers");
+        let bytes_max = builder.bytes_max();
+        let bytes = builder.finish().to_vec();
+        assert!(bytes.len() <= bytes_max, "{} bytes, {bytes_max} at most", bytes.len());
+        assert_eq!(bytes.last(), Some(&block::ENCODING_TWO_LAYER));
+        assert_eq!(usize::from(bytes[bytes.len() - INTERVALS_BACK]), len, "one interval for each");
+        let block = Block::decode(bytes).unwrap();
+        for (key, seq_kind, value) in &entries {
+            assert_eq!(block.find(key, SeqNo::MAX), Some(Entry { key, seq_kind: *seq_kind, value }));
+        }
+    }
+}
+
+#[test]
+fn other_entries_end_no_block_before_it_is_full() {
+    let short = |number: usize| {
+        (pointer(number).0, SeqKind::new(SeqNo(number as u64), RecordKind::Put), vec![number as u8; 6])
+    };
+    let puts: Vec<Owned> = (0..300).map(short).collect();
+    assert!(!builder(BlockEncoding::TwoLayer, &puts).is_full_of_pointers());
+    let half = |number: usize| if number.is_multiple_of(2) { pointer(number) } else { short(number) };
+    let mixed: Vec<Owned> = (0..200).map(half).collect();
+    assert!(builder(BlockEncoding::TwoLayer, &mixed).is_full_of_pointers());
+    let few = |number: usize| if number.is_multiple_of(3) { pointer(number) } else { short(number) };
+    let few: Vec<Owned> = (0..200).map(few).collect();
+    assert!(!builder(BlockEncoding::TwoLayer, &few).is_full_of_pointers());
+    let plain: Vec<Owned> = (0..200).map(pointer).collect();
+    assert!(!builder(BlockEncoding::Plain, &plain).is_full_of_pointers(), "a plain block has no intervals");
+}
