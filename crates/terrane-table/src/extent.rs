@@ -13,12 +13,14 @@
 //!    store. A reader holds the extent (or the metasnapshot that contains it), so no reader reads freed
 //!    slots.
 
+mod position;
+
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
-use terrane_base::sync::atomic::{AtomicBool, Ordering};
 
 use terrane_base::counters::{add, count};
-use terrane_base::{Result, SeqKind, SeqNo, ValuePosition};
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
+use terrane_base::{Result, SeqKind, SeqNo};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::filter;
 use terrane_format::range_deletes::Fragments;
@@ -34,8 +36,7 @@ use crate::swip::{self, Epoch};
 /// static, because a replaced atomic belongs to one execution of the schedule explorer.
 static FREE_FAILURES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
-/// Number of failures to free the slots of obsolete extents since the process started. Such slots are free
-/// again after the next open.
+/// Failures to free the slots of obsolete extents since the process started; the next open frees them.
 #[must_use]
 pub fn free_failures() -> u64 {
     FREE_FAILURES.load(Ordering::Relaxed)
@@ -239,29 +240,6 @@ impl Extent {
             count_search(hash.is_some(), blocks, probe != Probe::Absent);
         }
         probe
-    }
-
-    /// The version `seq` of `key` at the position at which it was written, if that part is cached and it lies
-    /// there; its value is appended. Otherwise it has to be searched for. Under the caller's epoch. Counts
-    /// nothing.
-    #[inline]
-    #[must_use]
-    pub fn probe_at(
-        &self,
-        epoch: &Epoch,
-        position: ValuePosition,
-        key: &[u8],
-        seq: SeqNo,
-        value: &mut Vec<u8>,
-    ) -> Option<SeqKind> {
-        let index = self.index.swip.load(epoch)?;
-        index.touch();
-        let object = index.index().slots.get(position.block as usize)?.swip.load(epoch)?;
-        object.prefetch();
-        object.touch();
-        let entry = object.block().find_at(position.entry, key, seq)?;
-        value.extend_from_slice(entry.value);
-        Some(entry.seq_kind)
     }
 
     /// The hash for the filter, if the extent has a filter.

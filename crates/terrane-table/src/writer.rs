@@ -23,7 +23,7 @@ mod size;
 use prefixes::Prefixes;
 pub use settings::WriterSettings;
 
-use terrane_base::{Collation, Entry, Error, Moment, Result, SeqNo, ValuePosition, key, varint};
+use terrane_base::{Collation, Entry, Error, Moment, Result, SeqNo, key, varint};
 use terrane_format::block::{self, BlockBuilder, BlockCursor};
 use terrane_format::codec::Encoder;
 use terrane_format::extent::references::REFERENCE_BYTES_MAX;
@@ -202,14 +202,6 @@ impl ExtentWriter {
     #[must_use]
     pub fn last_key(&self) -> &[u8] {
         if self.block.is_empty() { &self.last_key } else { self.block.last_key() }
-    }
-
-    /// Where the last entry that was added will lie. Requires: it was not a block that was copied.
-    #[must_use]
-    pub fn position(&self) -> ValuePosition {
-        let entries = self.block.entry_count();
-        assert!(entries > 0, "the last entry is in the open block");
-        ValuePosition { block: self.index.len() as u32, entry: entries - 1 }
     }
 
     /// Bytes of the extent if it were finished now; slightly less if the current block compresses.

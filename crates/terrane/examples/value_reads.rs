@@ -1,8 +1,9 @@
-//! Reads of values in their entries and of separated ones, for a program that counts instructions: the rows are
-//! cached, and `gets` or `scans` is all that reads them. Variables of the environment: `KEYS` and `VALUE` say
-//! how many rows and how many bytes each value has, `SEPARATE` from how many bytes on they are separated (0:
-//! not at all), `ROUNDS` how often a third of the rows is overwritten, `GETS` and `SCANS` how many there are,
-//! `ROWS` how many rows a scan has, `MEMORY_MIB` how much memory the database may use. Keys are 16 hexadecimal digits that look random.
+//! Reads of values in their entries and of separated ones, for a program that counts instructions: the rows
+//! are cached, and `gets` or `scans` is all that reads them. Variables of the environment: `KEYS` and `VALUE`
+//! say how many rows and how many bytes each value has, `SEPARATE` from how many bytes on they are separated
+//! (0: not at all), `ROUNDS` how often a third of the rows is overwritten, `GETS` and `SCANS` how many there
+//! are, `ROWS` how many rows a scan has, `MEMORY_MIB` how much memory the database may use. Keys are 16
+//! hexadecimal digits that look random.
 
 use terrane::{Db, Durability, MemoryDevice, Options, Result, Table, TableOptions};
 

@@ -55,8 +55,8 @@ pub(super) fn copies_block(spec: &JobSpec, meta: &ExtentMeta, row: &IndexRow<'_>
         && !is_numbered
         && meta.compression == spec.output.compression
         && !spec.moves_values_of(meta);
-    // Small blocks come from borders of earlier merges; decoded, they are joined with their neighbours. Blocks
-    // of pointers are small because they end after as many entries as they can have intervals.
+    // Small blocks come from borders of earlier merges; decoded, they are joined with their neighbours.
+    // Blocks of pointers are small because they end after as many entries as they can have intervals.
     let is_full_of_pointers = meta.references.is_some() && row.entries as usize >= INTERVALS_MAX;
     let is_full = is_full_of_pointers || row.raw_len as usize >= spec.output.block_bytes / 2;
     // It is not known which blocks contain them.

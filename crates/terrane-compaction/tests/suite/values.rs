@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use terrane_base::{Rng, Stored, ValuePointer, ValueTableId};
-use terrane_compaction::{JobKind, KeyRange};
+use terrane_compaction::{JobKind, JobResult, KeyRange};
 
 use crate::support::values::rows_of;
 use crate::support::{Row, World};
@@ -137,6 +137,20 @@ fn jobs_of_their_own_keep_the_ceiling_where_no_other_job_collects() {
         assert_eq!(bytes_above(&world), 0, "round {round}");
     }
     assert!(collections > 5, "{collections} jobs");
+    world.check_content();
+}
+
+/// Blocks of pointers end early, and are as good as full: those that meet nothing are copied undecoded.
+#[test]
+fn blocks_of_pointers_are_copied() {
+    let mut world = world();
+    let mut seq = 0;
+    world.flush(&puts(0..1024, &mut seq));
+    let extents = world.extents().into_iter().filter(|(_, extent)| extent.meta.value_table.is_none());
+    let blocks: u64 = extents.map(|(_, extent)| u64::from(extent.meta.blocks)).sum();
+    assert_eq!(blocks, 8, "1024 pointers in blocks of 128");
+    let copied = |steps: Vec<JobResult>| steps.iter().map(|step| step.work.blocks_copied).sum::<u64>();
+    assert_eq!(copied(world.flush(&puts([10], &mut seq))), 7, "all but the one that the key meets");
     world.check_content();
 }
 

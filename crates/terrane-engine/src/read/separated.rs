@@ -43,8 +43,8 @@ pub(crate) fn leads_to_value(pointer: SeqKind, bytes: &[u8], now: &ReadClock<'_>
     Ok(!matches!(now.shown(pointer, bytes), Shown::Nothing))
 }
 
-/// Replaces the stored bytes of a pointer, which are `bytes` from `start` on, by the value that it leads to, if
-/// it has not expired and everything on the way is cached; returns whether it did. If not, `bytes` are as
+/// Replaces the stored bytes of a pointer, which are `bytes` from `start` on, by the value that it leads to,
+/// if it has not expired and everything on the way is cached; returns whether it did. If not, `bytes` are as
 /// before, and [`inline`] reads what is missing or tells what is wrong.
 ///
 /// Under the caller's epoch, so that the tree need not be kept by its count.

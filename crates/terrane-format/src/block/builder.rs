@@ -218,7 +218,7 @@ impl BlockBuilder {
     }
 
     /// Returns true if the block should end although it is short: with more entries an interval would hold
-    /// several, and most are pointers, each of which a search would decode on its way.
+    /// several, and most are pointers, each of which a search would decode before it.
     #[inline]
     #[must_use]
     pub fn is_full_of_pointers(&self) -> bool {

@@ -242,7 +242,6 @@ fn extents_in_a_comparators_order_are_described_in_full() {
 
     let id = ExtentId { file: 1, slot: 2 };
     let (smallest, largest) = (b"b\0".to_vec(), b"aa\0".to_vec());
-    let seq = SeqNo(1);
     let meta = ExtentMeta {
         id,
         bytes: len as u32,
@@ -250,8 +249,8 @@ fn extents_in_a_comparators_order_are_described_in_full() {
         entries: 2,
         smallest,
         largest,
-        seq_min: seq,
-        seq_max: seq,
+        seq_min: SeqNo(1),
+        seq_max: SeqNo(1),
         index,
         format_version: 1,
         ..ExtentMeta::default()

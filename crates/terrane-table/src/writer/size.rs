@@ -1,12 +1,20 @@
-//! Sizes of the current extent and of its writer.
+//! Sizes of the current extent and of its writer, and the position of its last entry.
 
-use terrane_base::Moment;
+use terrane_base::{Moment, ValuePosition};
 use terrane_format::extent::{self, Form};
 use terrane_format::filter;
 
 use super::{ExtentWriter, ROW_FIXED_MAX};
 
 impl ExtentWriter {
+    /// Where the last entry that was added will lie. Requires: it was not a block that was copied.
+    #[must_use]
+    pub fn position(&self) -> ValuePosition {
+        let entries = self.block.entry_count();
+        assert!(entries > 0, "the last entry is in the open block");
+        ValuePosition { block: self.index.len() as u32, entry: entries - 1 }
+    }
+
     /// Bytes of memory that the writer holds.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {

@@ -95,6 +95,9 @@ impl Meaning {
         if !seq_kind.is_wrapped() {
             return Ok((!seq_kind.is_delete()).then_some(0));
         }
+        if seq_kind.is_plain_pointer() {
+            return Ok(Some(0));
+        }
         let stored = Stored::of_entry(seq_kind, bytes)?;
         let is_expired = stored.expires() && stored.is_expired(self.now());
         Ok((!is_expired).then_some(bytes.len() - stored.value.len()))

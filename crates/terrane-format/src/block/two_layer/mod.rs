@@ -142,8 +142,8 @@ impl<'a> TwoLayerBlock<'a> {
         Some((self.number(&parts), self.bytes.get(parts.value_at..parts.end()).unwrap_or_default()))
     }
 
-    /// Goes to the version `seq` of `key`, if it is the first entry of interval `interval`; returns whether it
-    /// did.
+    /// Goes to the version `seq` of `key`, if it is the first entry of interval `interval`; returns whether
+    /// it did.
     #[inline]
     pub(super) fn move_at(self, pos: &mut EntryPos, interval: usize, key: &[u8], seq: SeqNo) -> bool {
         let is_there = self.parts_at(interval, key, seq).is_some();

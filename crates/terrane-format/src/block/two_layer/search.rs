@@ -97,7 +97,8 @@ impl TwoLayerBlock<'_> {
         self.locate(key, seq, ENTRY_LINES).filter(|found| found.is_equal).map(|found| found.parts)
     }
 
-    /// The first entry of interval `interval`, if it is the version `seq` of `key`. Not in a block with parts.
+    /// The first entry of interval `interval`, if it is the version `seq` of `key`. Not in a block with
+    /// parts.
     #[inline]
     pub(super) fn parts_at(self, interval: usize, key: &[u8], seq: SeqNo) -> Option<Parts> {
         if interval >= self.layout.interval_count || self.layout.parts.is_some() {

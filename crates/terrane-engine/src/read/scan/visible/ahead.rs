@@ -1,11 +1,10 @@
 //! Rows whose newest version is a pointer: the way to their values, and the look ahead at the next rows where
 //! a value would have to be waited for.
 
-use terrane_base::{Cursor, Result, SeqKind};
+use terrane_base::{Cursor, Result, SeqKind, SeqNo};
 
 use super::{Place, Scan, no_value_tables};
 use crate::read::scan::steps::is_same;
-use crate::read::scan::values::ScanValues;
 
 impl<C: Cursor> Scan<C> {
     /// The scan is at a row whose value is where the pointer at the cursor leads.
@@ -47,24 +46,32 @@ impl<C: Cursor> Scan<C> {
         let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
         let seq = entry.seq_kind.seq();
         let may_wait = self.leaves_values;
-        if !separated.place((entry.key, seq), &entry.value[self.prefix..], false, may_wait)? {
-            self.key.clear();
-            self.key.extend_from_slice(entry.key);
-            self.look_ahead();
-            self.cursor.seek(&self.key, seq)?;
-            let Some(entry) = self.cursor.entry() else { return Ok(()) };
-            debug_assert!(
-                entry.key == self.key && entry.seq_kind.seq() == seq,
-                "the scan is back at its row"
-            );
-            let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
-            separated.place((entry.key, seq), &entry.value[self.prefix..], false, true)?;
-        }
-        let table = self.separated.as_ref().and_then(ScanValues::table);
-        if let (Some(groups), Some(table), Some(entry)) = (&mut self.groups, table, self.cursor.entry()) {
-            groups.note(entry.key, table);
+        if separated.place((entry.key, seq), &entry.value[self.prefix..], false, may_wait)? {
+            if let (Some(groups), Some(table)) = (&mut self.groups, separated.table()) {
+                groups.note(entry.key, table);
+            }
+        } else {
+            self.follow_after_look_ahead(seq)?;
         }
         self.place = Place::Followed;
+        Ok(())
+    }
+
+    /// [`Scan::follow_here`] of the version `seq`, whose value has to be waited for.
+    #[cold]
+    fn follow_after_look_ahead(&mut self, seq: SeqNo) -> Result<()> {
+        let Some(entry) = self.cursor.entry() else { return Ok(()) };
+        self.key.clear();
+        self.key.extend_from_slice(entry.key);
+        self.look_ahead();
+        self.cursor.seek(&self.key, seq)?;
+        let Some(entry) = self.cursor.entry() else { return Ok(()) };
+        debug_assert!(entry.key == self.key && entry.seq_kind.seq() == seq, "the scan is back at its row");
+        let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
+        separated.place((entry.key, seq), &entry.value[self.prefix..], false, true)?;
+        if let (Some(groups), Some(table)) = (&mut self.groups, separated.table()) {
+            groups.note(entry.key, table);
+        }
         Ok(())
     }
 
