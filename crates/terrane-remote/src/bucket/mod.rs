@@ -1,0 +1,114 @@
+//! Buckets: named immutable objects.
+//!
+//! The trait has the one conditional operation that object stores get right, the creation of an object that
+//! is absent; manifest, fencing and data objects need no other. An object is never overwritten.
+//!
+//! * [`Pending`]: an operation that was started. [`names`]: which names are possible.
+
+pub mod names;
+mod pending;
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::time::Duration;
+
+use bytes::Bytes;
+use terrane_base::Result;
+
+pub use pending::Pending;
+
+/// The outcome of [`Bucket::create`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Create {
+    /// The object was absent, and has these bytes now.
+    Created,
+    /// There was an object of this name; it is unchanged.
+    AlreadyExists,
+}
+
+/// One object of [`Bucket::list`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The whole name.
+    pub name: String,
+    /// The size of the object in bytes.
+    pub bytes: u64,
+    /// When the object was created, by the clock of the object store, since the Unix epoch.
+    pub modified: Duration,
+}
+
+/// Named immutable objects. Calls may come from any thread, also from one that runs asynchronous tasks.
+///
+/// What an implementer guarantees:
+/// 1. Of any number of concurrent creations of one name at most one returns [`Create::Created`]; an object
+///    that exists is never changed.
+/// 2. An object that was created is durable, and visible to every read and list that begins after that.
+/// 3. After an error of kind `Io` or `Busy` the operation may have happened or not, and may be tried again.
+///    Every other error is final: nothing was changed.
+/// 4. A call ends: an answer that does not come is an error of kind `Io`.
+/// 5. Errors name the bucket and the object, and say what to do.
+pub trait Bucket: Send + Sync + Debug {
+    /// The bucket's address, for messages.
+    fn url(&self) -> &str;
+
+    /// Starts to create an object of these bytes, one part behind the other.
+    ///
+    /// Whether an object of unknown outcome is the caller's is decided by its bytes. So a creation that several
+    /// writers may compete for contains a number that each draws for itself.
+    fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create>;
+
+    /// Starts to read ranges of an object, which need not be sorted. Each result has the length of its range.
+    ///
+    /// Errors: `NotFound` if there is no such object, `Corrupt` if it ends before.
+    fn begin_get_ranges(&self, name: &str, ranges: Vec<Range<u64>>) -> Pending<Vec<Bytes>>;
+
+    /// Reads the last bytes of an object: `bytes_max` of them, or all if it is shorter.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such object; `Io`, `Busy`.
+    fn get_tail(&self, name: &str, bytes_max: u64) -> Result<Bytes>;
+
+    /// The objects whose names begin with `folder` and a slash, in the order of their names, behind the name
+    /// `after`.
+    ///
+    /// # Errors
+    /// `Corrupt` if there are more than [`names::LISTED_MAX`]; `Invalid`, `Io`, `Busy`.
+    fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>>;
+
+    /// Deletes objects. One that is absent is no error.
+    ///
+    /// # Errors
+    /// `Invalid`, `Io`, `Busy`; any part of them may be deleted then.
+    fn delete(&self, names: &[String]) -> Result<()>;
+
+    /// Creates an object if there is none of this name, and waits for the outcome.
+    ///
+    /// # Errors
+    /// `Invalid`, `Full`, `Io`, `Busy`.
+    fn create(&self, name: &str, bytes: &[u8]) -> Result<Create> {
+        self.begin_create(name, vec![Bytes::copy_from_slice(bytes)]).wait()
+    }
+
+    /// Reads a whole object.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such object; `Corrupt` if it is longer than `bytes_max`; `Io`, `Busy`.
+    fn get(&self, name: &str, bytes_max: u64) -> Result<Bytes> {
+        let bytes = self.get_tail(name, bytes_max.saturating_add(1))?;
+        if bytes.len() as u64 > bytes_max {
+            let message = format!("an object of more than {bytes_max} bytes: it is not what it should be");
+            return Err(terrane_base::Error::corrupt(message).at(names::place(self.url(), name), 0));
+        }
+        Ok(bytes)
+    }
+
+    /// Reads a range of an object.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such object; `Corrupt` if it ends before; `Io`, `Busy`.
+    fn get_range(&self, name: &str, range: Range<u64>) -> Result<Bytes> {
+        let mut ranges = self.begin_get_ranges(name, vec![range]).wait()?;
+        debug_assert_eq!(ranges.len(), 1, "one result for each range");
+        Ok(ranges.pop().unwrap_or_default())
+    }
+}

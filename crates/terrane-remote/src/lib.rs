@@ -1,0 +1,12 @@
+//! Parts of a database elsewhere.
+//!
+//! Layer 10: the library for those who embed Terrane does not depend on it, so it stays without a runtime for
+//! asynchronous tasks. What the objects of a database are is in `docs/format/objects.md`, why they are so in
+//! `docs/design/0040-elastic.md`.
+//!
+//! * [`bucket`]: named objects that are created once, read and deleted: the trait [`Bucket`] and what it
+//!   stands on.
+
+pub mod bucket;
+
+pub use bucket::{Bucket, Create, Listed, Pending};
