@@ -4,18 +4,36 @@
 //! is absent; manifest, fencing and data objects need no other. An object is never overwritten.
 //!
 //! * [`Pending`]: an operation that was started. [`names`]: which names are possible.
+//! * [`MemoryBucket`], [`DirectoryBucket`], [`ClientBucket`] (over a client of the crate `object_store`).
+//!   [`open`]: the bucket of an address.
+//! * [`RetryingBucket`]: tries again, and finds out what happened. [`probe`]: whether a store keeps what the
+//!   trait promises. [`faulty`]: a bucket that fails, for tests.
 
+mod client;
+mod directory;
+pub mod faulty;
+mod memory;
 pub mod names;
+mod open;
 mod pending;
+pub mod probe;
+mod retry;
+#[cfg(feature = "s3")]
+mod s3;
 
 use std::fmt::Debug;
 use std::ops::Range;
 use std::time::Duration;
 
 use bytes::Bytes;
-use terrane_base::Result;
+use terrane_base::{Error, Kind, Result};
 
+pub use client::ClientBucket;
+pub use directory::DirectoryBucket;
+pub use memory::MemoryBucket;
+pub use open::open;
 pub use pending::Pending;
+pub use retry::{Patience, RetryingBucket};
 
 /// The outcome of [`Bucket::create`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +69,11 @@ pub trait Bucket: Send + Sync + Debug {
     /// The bucket's address, for messages.
     fn url(&self) -> &str;
 
-    /// Starts to create an object of these bytes, one part behind the other.
+    /// Starts to create an object of these bytes, one part behind the other; at least one byte in all, because
+    /// not every store reads the end of an empty object.
     ///
     /// Whether an object of unknown outcome is the caller's is decided by its bytes. So a creation that several
-    /// writers may compete for contains a number that each draws for itself.
+    /// writers may compete for contains, in its last megabyte, a number that each draws for itself.
     fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create>;
 
     /// Starts to read ranges of an object, which need not be sorted. Each result has the length of its range.
@@ -97,7 +116,7 @@ pub trait Bucket: Send + Sync + Debug {
         let bytes = self.get_tail(name, bytes_max.saturating_add(1))?;
         if bytes.len() as u64 > bytes_max {
             let message = format!("an object of more than {bytes_max} bytes: it is not what it should be");
-            return Err(terrane_base::Error::corrupt(message).at(names::place(self.url(), name), 0));
+            return Err(Error::corrupt(message).at(names::place(self.url(), name), 0));
         }
         Ok(bytes)
     }
@@ -111,4 +130,38 @@ pub trait Bucket: Send + Sync + Debug {
         debug_assert_eq!(ranges.len(), 1, "one result for each range");
         Ok(ranges.pop().unwrap_or_default())
     }
+}
+
+/// The error of an object that is not there.
+#[cold]
+fn missing(url: &str, name: &str) -> Error {
+    let message = format!("{}: there is no such object in the bucket", names::place(url, name));
+    Error::new(Kind::NotFound, message)
+}
+
+/// Checks that a range is one and lies in an object of `len` bytes.
+fn check_range(url: &str, name: &str, range: &Range<u64>, len: u64) -> Result<()> {
+    if range.start <= range.end && range.end <= len {
+        return Ok(());
+    }
+    let message = format!("bytes {} to {} of an object of {len} bytes", range.start, range.end);
+    Err(Error::corrupt(message).at(names::place(url, name), range.start))
+}
+
+/// Checks that a list is no longer than what is read into memory.
+fn check_listed(url: &str, folder: &str, count: usize) -> Result<()> {
+    if count <= names::LISTED_MAX {
+        return Ok(());
+    }
+    let message =
+        format!("more than {} objects in one folder: it has what is not of a database", names::LISTED_MAX);
+    Err(Error::corrupt(message).at(names::place(url, folder), 0))
+}
+
+/// Checks that an object has a byte.
+fn check_parts(name: &str, parts: &[Bytes]) -> Result<()> {
+    if parts.iter().any(|part| !part.is_empty()) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("object {name:?} without a byte: an object has at least one")))
 }

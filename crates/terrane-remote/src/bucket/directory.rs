@@ -1,0 +1,240 @@
+//! A bucket in a directory of a file system.
+//!
+//! An object is written to a file of its own in `.partial`, synced, and linked to its name: a link is refused
+//! if the name is taken, so that of several writers one wins, and no reader finds half of an object. Then the
+//! directories are synced. (The directory store of the crate `object_store` syncs nothing.)
+//!
+//! What a writer that died left in `.partial` goes when it is older than a day.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use bytes::Bytes;
+use terrane_base::env::Env;
+use terrane_base::{Error, Kind, Result};
+
+use super::{Bucket, Create, Listed, Pending, names};
+
+/// The directory of files that are being written; no name of an object begins with it.
+const PARTIAL: &str = ".partial";
+/// Age of a file in it that no writer can be writing any more.
+const PARTIAL_AGE_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// Objects as files of a directory, with what is before the last slash of their names as directories.
+#[derive(Debug)]
+pub struct DirectoryBucket {
+    root: PathBuf,
+    url: String,
+    env: Env,
+}
+
+impl DirectoryBucket {
+    /// Opens the bucket in `root`; the directory is created if it is missing.
+    ///
+    /// # Errors
+    /// `Invalid` if the file system has no room for names or denies access; `Io`.
+    pub fn open(root: &Path, env: Env) -> Result<Self> {
+        let partial = root.join(PARTIAL);
+        fs::create_dir_all(&partial).map_err(|why| failed("make the directory", &partial, why))?;
+        let root = root.canonicalize().map_err(|why| failed("find", root, why))?;
+        let url = format!("file://{}", root.display());
+        let bucket = DirectoryBucket { root, url, env };
+        bucket.remove_old_partials()?;
+        Ok(bucket)
+    }
+
+    fn remove_old_partials(&self) -> Result<()> {
+        let now = self.env.clock.wall();
+        for file in self.entries(&self.root.join(PARTIAL))? {
+            let age = file.metadata().map_or(Duration::ZERO, |data| now.saturating_sub(modified(&data)));
+            if age > PARTIAL_AGE_MAX {
+                // Another opening may have removed it.
+                let _ = fs::remove_file(file.path());
+            }
+        }
+        Ok(())
+    }
+
+    fn path(&self, name: &str) -> Result<PathBuf> {
+        names::check(name)?;
+        if name.split('/').any(|part| part == PARTIAL) {
+            return Err(Error::invalid(format!("object name {name:?}: {PARTIAL} is taken")));
+        }
+        Ok(self.root.join(name))
+    }
+
+    /// The entries of a directory; none if it does not exist.
+    fn entries(&self, directory: &Path) -> Result<Vec<fs::DirEntry>> {
+        let entries = match fs::read_dir(directory) {
+            Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|why| failed("list", directory, why))?,
+        };
+        entries.collect::<io::Result<_>>().map_err(|why| failed("list", directory, why))
+    }
+
+    fn create_now(&self, name: &str, parts: &[Bytes]) -> Result<Create> {
+        let path = self.path(name)?;
+        super::check_parts(name, parts)?;
+        if path.exists() {
+            return Ok(Create::AlreadyExists);
+        }
+        let partial = self.root.join(PARTIAL).join(format!("{:016x}", self.env.random.next_u64()));
+        let created = self.write_and_link(&path, &partial, parts);
+        // If it stays, a later opening removes it.
+        let _ = fs::remove_file(&partial);
+        created
+    }
+
+    fn write_and_link(&self, path: &Path, partial: &Path, parts: &[Bytes]) -> Result<Create> {
+        let directory = path.parent().unwrap_or(&self.root);
+        self.make_directories(directory)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(partial)
+            .map_err(|why| failed("create", partial, why))?;
+        let written = parts.iter().try_for_each(|part| file.write_all(part));
+        written.and_then(|()| file.sync_all()).map_err(|why| failed("write", partial, why))?;
+        let created = match fs::hard_link(partial, path) {
+            Ok(()) => Create::Created,
+            Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Create::AlreadyExists,
+            Err(why) => return Err(failed("link", path, why)),
+        };
+        // In both cases: the caller goes by what it learns, so the name must not vanish.
+        sync_directory(directory)?;
+        Ok(created)
+    }
+
+    fn make_directories(&self, directory: &Path) -> Result<()> {
+        if directory.is_dir() {
+            return Ok(());
+        }
+        fs::create_dir_all(directory).map_err(|why| failed("make the directory", directory, why))?;
+        let within = directory.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.root));
+        within.map(Path::to_path_buf).try_for_each(|parent| sync_directory(&parent))
+    }
+
+    fn open_object(&self, name: &str) -> Result<(File, u64)> {
+        let path = self.path(name)?;
+        let file = match File::open(&path) {
+            Err(why) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Err(super::missing(&self.url, name));
+            }
+            file => file.map_err(|why| failed("open", &path, why))?,
+        };
+        let data = file.metadata().map_err(|why| failed("open", &path, why))?;
+        if data.is_dir() {
+            return Err(super::missing(&self.url, name));
+        }
+        Ok((file, data.len()))
+    }
+
+    fn read(&self, name: &str, file: &mut File, range: Range<u64>) -> Result<Bytes> {
+        let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; len];
+        let read = file.seek(SeekFrom::Start(range.start)).and_then(|_| file.read_exact(&mut bytes));
+        read.map_err(|why| failed("read", &self.root.join(name), why))?;
+        Ok(bytes.into())
+    }
+
+    fn ranges(&self, name: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let (mut file, len) = self.open_object(name)?;
+        let one = |range: &Range<u64>| {
+            super::check_range(&self.url, name, range, len)?;
+            self.read(name, &mut file, range.clone())
+        };
+        ranges.iter().map(one).collect()
+    }
+
+    /// Adds the objects below a directory, whose name is `folder`.
+    fn collect(&self, folder: &str, after: &str, listed: &mut Vec<Listed>) -> Result<()> {
+        for entry in self.entries(&self.root.join(folder))? {
+            let Some(part) = entry.file_name().to_str().map(str::to_owned) else { continue };
+            let name = format!("{folder}/{part}");
+            // An object may go while the directory is listed.
+            let Ok(data) = entry.metadata() else { continue };
+            if entry.file_name() == OsStr::new(PARTIAL) || names::check(&name).is_err() {
+                continue;
+            }
+            if data.is_dir() {
+                self.collect(&name, after, listed)?;
+            } else if name.as_str() > after {
+                listed.push(Listed { name, bytes: data.len(), modified: modified(&data) });
+            }
+            super::check_listed(&self.url, folder, listed.len())?;
+        }
+        Ok(())
+    }
+}
+
+impl Bucket for DirectoryBucket {
+    fn url(&self) -> &str {
+        &self.url
+    }
+
+    fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {
+        Pending::ready(self.create_now(name, &parts))
+    }
+
+    fn begin_get_ranges(&self, name: &str, ranges: Vec<Range<u64>>) -> Pending<Vec<Bytes>> {
+        Pending::ready(self.ranges(name, &ranges))
+    }
+
+    fn get_tail(&self, name: &str, bytes_max: u64) -> Result<Bytes> {
+        let (mut file, len) = self.open_object(name)?;
+        self.read(name, &mut file, len.saturating_sub(bytes_max)..len)
+    }
+
+    fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>> {
+        self.path(folder)?;
+        let mut listed = Vec::new();
+        self.collect(folder, after.unwrap_or(""), &mut listed)?;
+        listed.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(listed)
+    }
+
+    fn delete(&self, names: &[String]) -> Result<()> {
+        let paths = names.iter().map(|name| self.path(name)).collect::<Result<Vec<_>>>()?;
+        for path in paths {
+            match fs::remove_file(&path) {
+                Err(why) if why.kind() != io::ErrorKind::NotFound => {
+                    return Err(failed("remove", &path, why));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn modified(data: &fs::Metadata) -> Duration {
+    data.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default()
+}
+
+fn sync_directory(directory: &Path) -> Result<()> {
+    let opened = File::open(directory).and_then(|file| file.sync_all());
+    opened.map_err(|why| failed("sync the directory", directory, why))
+}
+
+/// An error of the file system with its remedy.
+#[cold]
+fn failed(what: &str, path: &Path, why: io::Error) -> Error {
+    let kind = why.kind();
+    let error = Error::io(format!("cannot {what} {}", path.display()), why);
+    match kind {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            error.with_kind(Kind::Full).context("free space on the device of the bucket")
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            error.with_kind(Kind::Invalid).context("give this user the right to write there")
+        }
+        io::ErrorKind::Unsupported => {
+            error.with_kind(Kind::Invalid).context("use a file system whose files can have two names")
+        }
+        _ => error,
+    }
+}

@@ -1,0 +1,45 @@
+//! The bucket of an address.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_base::env::Env;
+use terrane_base::{Error, Result};
+
+use super::{Bucket, DirectoryBucket, MemoryBucket, Patience, RetryingBucket};
+
+/// Opens the bucket of an address, with repeated requests: `s3://NAME` (with the feature `s3`; see there for
+/// the variables of the environment), `file:///DIRECTORY`, or `memory:`, which is new and empty each time.
+///
+/// # Errors
+/// `Invalid` if there is no such kind of address, or something that it needs is missing; `Io`.
+pub fn open(url: &str, env: &Env) -> Result<Arc<dyn Bucket>> {
+    let inner: Arc<dyn Bucket> = match url.split_once(':') {
+        Some(("memory", "")) => Arc::new(MemoryBucket::new(Arc::clone(&env.clock))),
+        Some(("file", rest)) => Arc::new(DirectoryBucket::open(directory(url, rest)?, env.clone())?),
+        Some(("s3", _)) => s3(url)?,
+        _ => {
+            let message = format!("address {url:?}: use s3://NAME, file:///DIRECTORY or memory:");
+            return Err(Error::invalid(message));
+        }
+    };
+    Ok(Arc::new(RetryingBucket::new(inner, Patience::default(), env.clone())))
+}
+
+fn directory<'u>(url: &str, rest: &'u str) -> Result<&'u Path> {
+    match rest.strip_prefix("//") {
+        Some(path) if path.starts_with('/') && path.len() > 1 => Ok(Path::new(path)),
+        _ => Err(Error::invalid(format!("address {url:?}: use file:// and the whole path of a directory"))),
+    }
+}
+
+#[cfg(feature = "s3")]
+fn s3(url: &str) -> Result<Arc<dyn Bucket>> {
+    Ok(Arc::new(super::s3::open(url)?))
+}
+
+#[cfg(not(feature = "s3"))]
+fn s3(url: &str) -> Result<Arc<dyn Bucket>> {
+    let message = format!("address {url:?}: this program was built without S3; build it with the feature s3");
+    Err(Error::invalid(message))
+}

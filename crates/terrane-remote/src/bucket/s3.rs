@@ -1,0 +1,30 @@
+//! S3, and object stores that speak its protocol.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::AmazonS3Builder;
+use object_store::{ClientOptions, RetryConfig};
+use terrane_base::{Error, Result};
+
+use super::ClientBucket;
+
+/// The bucket of `s3://NAME`. Endpoint, region and keys come from the environment: `AWS_ENDPOINT_URL`,
+/// `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`. An endpoint without
+/// encryption needs `AWS_ALLOW_HTTP=true`.
+///
+/// # Errors
+/// `Invalid`, with what is missing; `Io`.
+pub(super) fn open(url: &str) -> Result<ClientBucket> {
+    // The client repeats nothing: a creation that it repeated could not be told from another writer's.
+    let retry = RetryConfig { max_retries: 0, retry_timeout: Duration::ZERO, ..RetryConfig::default() };
+    let options = ClientOptions::new().with_connect_timeout(Duration::from_secs(5)).with_timeout_disabled();
+    let allow_http = std::env::var("AWS_ALLOW_HTTP").is_ok_and(|value| value.eq_ignore_ascii_case("true"));
+    let client = AmazonS3Builder::from_env()
+        .with_client_options(options.with_allow_http(allow_http))
+        .with_url(url)
+        .with_retry(retry)
+        .build()
+        .map_err(|why| Error::invalid(format!("cannot open {url}: {why}")))?;
+    ClientBucket::new(Arc::new(client), url)
+}

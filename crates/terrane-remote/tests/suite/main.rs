@@ -1,0 +1,6 @@
+//! The tests of the parts that are elsewhere.
+
+mod buckets;
+mod probes;
+mod retries;
+mod support;

@@ -1,0 +1,92 @@
+//! Requests that fail are repeated, and what happened is found out.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use terrane_base::Kind;
+use terrane_base::env::Clock;
+use terrane_remote::bucket::faulty::{Fault, FaultyBucket};
+use terrane_remote::{Bucket, Create};
+
+use crate::support::{env, memory, refused, retrying};
+
+#[test]
+fn a_lost_answer_of_a_creation_is_resolved() {
+    let (env, clock) = env();
+    let faulty = FaultyBucket::new(memory(&clock));
+    let bucket = retrying(Arc::new(faulty.clone()), &env);
+    for len in [1usize, 1 << 20, (1 << 20) + 1, 3 << 20] {
+        for fault in [Fault::Before, Fault::After] {
+            let (name, rival) = (format!("db/{len}-{fault:?}"), format!("db/{len}-{fault:?}-rival"));
+            let parts = vec![Bytes::from(vec![1; len / 2]), Bytes::from(vec![2; len - len / 2])];
+            faulty.fail(faulty.calls(), fault);
+            assert_eq!(bucket.begin_create(&name, parts.clone()).wait().expect("created"), Create::Created);
+            assert_eq!(bucket.get(&name, len as u64).expect("is there"), parts.concat());
+            // The object of a rival is not taken for the own one, whatever the first attempt did.
+            let mut other = parts.concat();
+            *other.last_mut().expect("at least one byte") ^= 1;
+            bucket.create(&rival, &other).expect("created");
+            faulty.fail(faulty.calls(), fault);
+            let created = bucket.begin_create(&rival, parts).wait().expect("answered");
+            assert_eq!(created, Create::AlreadyExists, "{len} bytes, {fault:?}");
+            assert_eq!(bucket.get(&rival, len as u64).expect("is there"), other);
+        }
+    }
+    // A longer object with the same end is not the own one.
+    bucket.create("db/longer", b"xab").expect("created");
+    faulty.fail(faulty.calls(), Fault::After);
+    assert_eq!(bucket.create("db/longer", b"ab").expect("answered"), Create::AlreadyExists);
+}
+
+#[test]
+fn every_request_is_repeated_until_the_deadline() {
+    let (env, clock) = env();
+    let faulty = FaultyBucket::new(memory(&clock));
+    let bucket = retrying(Arc::new(faulty.clone()), &env);
+    bucket.create("db/a", b"first").expect("created");
+    for fault in [Fault::Before, Fault::After] {
+        let next = |calls: u64| (0..calls).for_each(|call| faulty.fail(faulty.calls() + call, fault));
+        next(3);
+        assert_eq!(bucket.get("db/a", 9).expect("read"), "first");
+        next(3);
+        assert_eq!(bucket.get_range("db/a", 1..3).expect("read"), "ir");
+        next(3);
+        assert_eq!(bucket.list("db", None).expect("listed").len(), 1);
+        next(3);
+        bucket.delete(&["db/b".to_owned()]).expect("deleted");
+    }
+    faulty.set_down(true);
+    let (start, calls) = (clock.now(), faulty.calls());
+    let outcomes = [
+        bucket.create("db/b", b"x").map(drop),
+        bucket.get("db/a", 9).map(drop),
+        bucket.get_range("db/a", 1..3).map(drop),
+        bucket.list("db", None).map(drop),
+        bucket.delete(&["db/a".to_owned()]),
+    ];
+    for outcome in outcomes {
+        let message = refused(outcome, Kind::Io);
+        assert!(message.contains("memory:/db") && message.contains("attempts within 1 s"), "{message}");
+    }
+    let took = clock.now() - start;
+    assert!(took.as_millis() <= 5000 && took.as_millis() >= 2500, "{took:?}");
+    assert!(faulty.calls() - calls > 5 * 20, "each request is repeated");
+    faulty.set_down(false);
+    assert_eq!(bucket.get("db/a", 9).expect("read"), "first");
+    refused(bucket.get("db/b", 9), Kind::NotFound);
+}
+
+#[test]
+fn a_refusal_is_not_repeated() {
+    let (env, clock) = env();
+    let faulty = FaultyBucket::new(memory(&clock));
+    let bucket = retrying(Arc::new(faulty.clone()), &env);
+    let start = clock.now();
+    for call in 0..2 {
+        faulty.fail(call, Fault::Refused);
+    }
+    refused(bucket.create("db/a", b"x"), Kind::Invalid);
+    refused(bucket.list("db", None), Kind::Invalid);
+    refused(bucket.get("db/a", 1), Kind::NotFound);
+    assert_eq!((faulty.calls(), clock.now()), (3, start));
+}
