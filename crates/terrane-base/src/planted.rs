@@ -56,6 +56,11 @@ bugs! {
     AcceptOverlap: "invariant 5", "extents of a level may overlap", "terrane-levels suite manifest::edits_that_contradict";
     OwnTwice: "invariant 5", "an extent may take slots that another one owns", "terrane-levels suite manifest::edits_that_contradict";
     SkipExtentSync: "invariant 6", "extents are named without being synced", "terrane-storage local synced_extents_survive";
+    SkipUploadWait: "invariant 6", "a sync of extents in a bucket does not wait for their upload", "terrane-remote suite faults::a_failed_call_loses_nothing";
+    TrustExistingObject: "conditional creation", "an object that exists after a lost answer is taken for the own one", "terrane-remote suite retries::a_lost_answer";
+    IgnoreTableChecksum: "invariant 6", "a wrong checksum of a data object's table is accepted", "terrane-remote suite hostile::every_damaged_byte";
+    CollectNamedObjects: "invariant 6", "garbage is collected without asking what the manifest names", "terrane-remote suite garbage::what_a_manifest_names";
+    ReuseDataNumbers: "fencing", "a writer of data objects begins with number 1 again", "terrane-remote suite writers::a_replaced_writer";
     InstallWithoutEdit: "invariant 6", "a job's result is installed without a manifest edit", "terrane-engine suite power::a_cut_at_any_call";
     FreeNamedSlots: "invariant 6", "slots go back while a metasnapshot names the extent", "terrane-table cache an_obsolete_extent";
     TrimTooEarly: "invariant 1", "a segment goes before its records are in the levels", "terrane-engine suite power::a_cut_at_any_call";

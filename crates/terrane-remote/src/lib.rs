@@ -6,7 +6,11 @@
 //!
 //! * [`bucket`]: named objects that are created once, read and deleted: the trait [`Bucket`] and what it
 //!   stands on.
+//! * [`store`]: [`BucketStore`], a store of extents in data objects of a bucket, and the collection of its
+//!   garbage.
 
 pub mod bucket;
+pub mod store;
 
 pub use bucket::{Bucket, Create, Listed, Pending};
+pub use store::{BucketStore, BucketStoreSettings, Collected, Marked, Roots};

@@ -25,7 +25,7 @@ pub struct StoreUsage {
     /// Bytes of free slots whose space was freed on the device.
     pub punched_bytes: u64,
     /// Bytes of free slots that are not reused, because their data file has another name: a checkpoint shares
-    /// it.
+    /// it; or because it is an object of a bucket, which is never overwritten.
     pub sealed_bytes: u64,
     /// Data files.
     pub files: u32,

@@ -5,7 +5,9 @@
 //! directories are synced. (The directory store of the crate `object_store` syncs nothing.)
 //!
 //! What a writer that died left in `.partial` goes when it is older than a day.
+#![expect(clippy::disallowed_methods, reason = "objects of a bucket, whose faults another bucket stands for")]
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -15,6 +17,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use terrane_base::env::Env;
+use terrane_base::sync::Mutex;
 use terrane_base::{Error, Kind, Result};
 
 use super::{Bucket, Create, Listed, Pending, names};
@@ -30,6 +33,8 @@ pub struct DirectoryBucket {
     root: PathBuf,
     url: String,
     env: Env,
+    /// Directories whose own entries this bucket has synced.
+    synced: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl DirectoryBucket {
@@ -42,7 +47,7 @@ impl DirectoryBucket {
         fs::create_dir_all(&partial).map_err(|why| failed("make the directory", &partial, why))?;
         let root = root.canonicalize().map_err(|why| failed("find", root, why))?;
         let url = format!("file://{}", root.display());
-        let bucket = DirectoryBucket { root, url, env };
+        let bucket = DirectoryBucket { root, url, env, synced: Mutex::default() };
         bucket.remove_old_partials()?;
         Ok(bucket)
     }
@@ -80,6 +85,8 @@ impl DirectoryBucket {
         let path = self.path(name)?;
         super::check_parts(name, parts)?;
         if path.exists() {
+            // Its creator may have died, or failed, before the entry was durable.
+            sync_directory(path.parent().unwrap_or(&self.root))?;
             return Ok(Create::AlreadyExists);
         }
         let partial = self.root.join(PARTIAL).join(format!("{:016x}", self.env.random.next_u64()));
@@ -109,13 +116,17 @@ impl DirectoryBucket {
         Ok(created)
     }
 
+    /// Makes a directory durable, with those above it.
     fn make_directories(&self, directory: &Path) -> Result<()> {
-        if directory.is_dir() {
+        if self.synced.lock().contains(directory) {
             return Ok(());
         }
         fs::create_dir_all(directory).map_err(|why| failed("make the directory", directory, why))?;
+        // Also if it was there: the process that made it may have died before its entry was durable.
         let within = directory.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.root));
-        within.map(Path::to_path_buf).try_for_each(|parent| sync_directory(&parent))
+        within.map(Path::to_path_buf).try_for_each(|parent| sync_directory(&parent))?;
+        self.synced.lock().insert(directory.to_owned());
+        Ok(())
     }
 
     fn open_object(&self, name: &str) -> Result<(File, u64)> {

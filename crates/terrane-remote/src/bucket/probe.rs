@@ -110,7 +110,7 @@ impl Probe<'_> {
         let winners = self.race(rivals)?;
         let again = self.bucket.create(&self.contested, late)?;
         let found = self.found(&self.contested, late.len() as u64)?;
-        let is_winners = found.as_ref().is_some_and(|found| winners.iter().any(|winner| found == winner));
+        let is_winners = found.as_ref().is_some_and(|found| winners.contains(&found));
         let created = self.bucket.create(&self.second, late)? == Create::Created;
         let read = self.found(&self.second, late.len() as u64)?;
         let mut outcomes = vec![

@@ -114,7 +114,8 @@ impl RetryingBucket {
         let asked = if compared == len { compared + 1 } else { compared };
         let found = self.inner.get_tail(name, asked)?;
         let own = tail(parts, compared as usize);
-        Ok(if found == own { Create::Created } else { Create::AlreadyExists })
+        let is_own = found == own || terrane_base::planted!(TrustExistingObject);
+        Ok(if is_own { Create::Created } else { Create::AlreadyExists })
     }
 
     fn create_to_the_end(&self, name: &str, parts: &[Bytes], first: Result<Create>) -> Result<Create> {

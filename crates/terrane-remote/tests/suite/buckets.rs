@@ -128,7 +128,7 @@ fn a_directory_keeps_objects_and_leaves_out_what_is_half_written() {
     assert!(listed[0].modified <= now + std::time::Duration::from_secs(60) && listed[0].modified > now / 2);
     refused(bucket.create(".partial/a", b"x"), Kind::Invalid);
     refused(bucket.list(".partial", None), Kind::Invalid);
-    assert_eq!(std::fs::read_dir(directory.path().join(".partial")).expect("lists").count(), 0);
+    assert_eq!(directory.path().join(".partial").read_dir().expect("lists").count(), 0);
 }
 
 #[test]

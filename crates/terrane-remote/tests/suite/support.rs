@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::env::{Clock, Env, SleepClock};
-use terrane_base::{Kind, Result};
+use terrane_base::{ExtentId, Kind, Result, Rng};
 use terrane_remote::bucket::{Bucket, ClientBucket, DirectoryBucket, MemoryBucket, Patience, RetryingBucket};
+use terrane_remote::{BucketStore, BucketStoreSettings};
+use terrane_storage::{SLOT_BYTES, Store};
 
 /// The real threads and random numbers, and a clock that moves on by sleeps only.
 pub(crate) fn env() -> (Env, Arc<SleepClock>) {
@@ -45,4 +47,53 @@ pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T>, kind: Kind) -> Stri
     let error = result.expect_err("an error was due");
     assert_eq!(error.kind(), kind, "{error}");
     error.to_string()
+}
+
+/// Settings with which tests fill several objects fast; no probe, whose calls they would count.
+pub(crate) fn small() -> BucketStoreSettings {
+    BucketStoreSettings {
+        object_bytes: 1 << 20,
+        stage_bytes: 64 << 20,
+        garbage_age: Duration::from_secs(60),
+        probe: false,
+    }
+}
+
+/// Opens the store `db` for a writer of this epoch.
+pub(crate) fn open(bucket: Arc<dyn Bucket>, epoch: u64) -> Result<BucketStore> {
+    BucketStore::open(bucket, "db", epoch, small(), env().0)
+}
+
+/// Opens the store for a writer of this epoch, and restores extents.
+pub(crate) fn reopened(bucket: Arc<dyn Bucket>, epoch: u64, live: &[(ExtentId, u32)]) -> BucketStore {
+    let store = open(bucket, epoch).expect("opens");
+    store.restore(&mut live.iter().copied()).expect("restores");
+    store
+}
+
+/// `len` bytes that depend on `salt`.
+pub(crate) fn pattern(len: usize, salt: u64) -> Vec<u8> {
+    let mut rng = Rng::new(salt);
+    let mut bytes: Vec<u8> = (0..len.div_ceil(8)).flat_map(|_| rng.next_u64().to_le_bytes()).collect();
+    bytes.truncate(len);
+    bytes
+}
+
+/// Allocates an extent and writes such bytes.
+pub(crate) fn put(store: &dyn Store, len: usize, salt: u64) -> Result<ExtentId> {
+    let id = store.allocate_for(len.div_ceil(SLOT_BYTES).max(1) as u32, len as u64)?;
+    store.write(id, &pattern(len, salt))?;
+    Ok(id)
+}
+
+#[track_caller]
+pub(crate) fn check(store: &dyn Store, id: ExtentId, len: usize, salt: u64) {
+    let mut bytes = vec![0; len];
+    store.read(id, 0, &mut bytes).expect("reads");
+    assert!(bytes == pattern(len, salt), "the bytes of extent {id}");
+}
+
+/// The names of the objects below a folder.
+pub(crate) fn names(bucket: &dyn Bucket, folder: &str) -> Vec<String> {
+    bucket.list(folder, None).expect("lists").into_iter().map(|object| object.name).collect()
 }

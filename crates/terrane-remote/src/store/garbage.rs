@@ -1,0 +1,213 @@
+//! The collection of garbage: data objects that no manifest needs any more.
+//!
+//! 1. The first pass lists the data objects, takes off those that a manifest, a pin or this store needs, and
+//!    writes the rest down, as an object under the own epoch.
+//! 2. The second pass, when the list is older than [`BucketStoreSettings::garbage_age`], asks the manifest
+//!    again whether this writer is still the newest and what is needed, and deletes the rest of the list.
+//!
+//! Ages are differences between creation times by the object store's clock; clocks of writers decide nothing.
+//! An object that was created after the first pass is in no list. A name is never used twice, and what is dead
+//! stays dead, so a writer that pauses between the question and the deletion deletes only what is garbage.
+//! Objects of newer epochs, and names that are not those of data objects, are left alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::time::Duration;
+
+use terrane_base::{Error, Result};
+
+use super::names::DataName;
+use super::open::replaced;
+use super::{BucketStore, object_names};
+use crate::bucket::Create;
+
+/// Names that one call deletes.
+const NAMES_AT_ONCE: usize = 1000;
+
+/// What the manifest knows of the store's objects.
+pub trait Roots: Debug {
+    /// Asks the durable manifest whether this writer's epoch is still the newest.
+    ///
+    /// # Errors
+    /// The error of a writer that was replaced; `Io`.
+    fn confirm(&self) -> Result<()>;
+
+    /// The files, as in [`ExtentId::file`](terrane_base::ExtentId), that a retained manifest or a pin names.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    fn files(&self) -> Result<BTreeSet<u32>>;
+}
+
+/// A list of garbage that waits for its age.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marked {
+    /// The object that has the list.
+    name: String,
+    objects: Vec<(DataName, u64)>,
+}
+
+impl Marked {
+    /// Data objects in the list.
+    #[must_use]
+    pub fn objects(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Their bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.objects.iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+/// The outcome of [`BucketStore::collect_garbage`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Collected {
+    /// There is no garbage.
+    Nothing,
+    /// This was written down, to be deleted later.
+    Marked(Marked),
+    /// The list is too young.
+    TooYoung(Marked),
+    /// Data objects and bytes that were deleted.
+    Deleted {
+        /// Data objects.
+        objects: usize,
+        /// Their bytes.
+        bytes: u64,
+    },
+}
+
+impl BucketStore {
+    /// Makes the next pass: writes down what is garbage, or deletes what was written down long enough ago.
+    /// Call it now and then, from one thread.
+    ///
+    /// # Errors
+    /// `Poisoned` if this writer was replaced, or an upload failed; `Invalid` if the store is not restored;
+    /// those of `roots`; `Io`. The next call goes on.
+    pub fn collect_garbage(&self, roots: &dyn Roots) -> Result<Collected> {
+        self.check_writable("collect garbage")?;
+        self.check_restored(&self.state.read())?;
+        let mut marked = self.garbage.lock();
+        match marked.clone() {
+            None => {
+                *marked = self.mark(roots)?;
+                Ok(marked.clone().map_or(Collected::Nothing, Collected::Marked))
+            }
+            Some(list) => {
+                let outcome = self.sweep(&list, roots)?;
+                if !matches!(outcome, Collected::TooYoung(_)) {
+                    *marked = None;
+                }
+                Ok(outcome)
+            }
+        }
+    }
+
+    /// The first pass. `None` if there is no garbage.
+    fn mark(&self, roots: &dyn Roots) -> Result<Option<Marked>> {
+        roots.confirm()?;
+        let listed = self.listed_objects()?;
+        let needed = self.needed(&listed, roots)?;
+        let garbage = listed.into_iter().filter(|(name, _)| !needed.contains(&(name.epoch, name.number)));
+        let objects: Vec<(DataName, u64)> = garbage.collect();
+        self.remove_lists_of_others()?;
+        if objects.is_empty() {
+            return Ok(None);
+        }
+        let (garbage, epoch, nonce) = (&self.folders.garbage, self.epoch, self.env.random.next_u64());
+        let name = format!("{garbage}/{epoch:020}-{nonce:016x}");
+        let text: String = objects.iter().map(|(name, _)| format!("{name}\n")).collect();
+        match self.bucket.create(&name, format!("terrane garbage 1\n{text}").as_bytes())? {
+            Create::Created => Ok(Some(Marked { name, objects })),
+            Create::AlreadyExists => {
+                let place = object_names::place(self.bucket.url(), &name);
+                Err(Error::invalid(format!(
+                    "{place} exists: another writer uses epoch {epoch}; stop one of them"
+                )))
+            }
+        }
+    }
+
+    /// The second pass.
+    fn sweep(&self, list: &Marked, roots: &dyn Roots) -> Result<Collected> {
+        match self.age(list)? {
+            // A newer writer removed the list: the question below says so.
+            None => roots.confirm().map(|()| Collected::Nothing),
+            Some(age) if age < self.settings.garbage_age => Ok(Collected::TooYoung(list.clone())),
+            Some(_) => self.delete_listed(list, roots),
+        }
+    }
+
+    fn delete_listed(&self, list: &Marked, roots: &dyn Roots) -> Result<Collected> {
+        let listed = self.listed_objects()?;
+        let needed = self.needed(&listed, roots)?;
+        let is_garbage = |(name, _): &&(DataName, u64)| !needed.contains(&(name.epoch, name.number));
+        let garbage: Vec<(DataName, u64)> = list.objects.iter().filter(is_garbage).copied().collect();
+        debug_assert_eq!(garbage.len(), list.objects.len(), "what is dead stays dead");
+        assert!(garbage.iter().all(|(name, _)| name.epoch <= self.epoch), "no object of a newer writer");
+        roots.confirm()?;
+        for some in garbage.chunks(NAMES_AT_ONCE) {
+            let names: Vec<DataName> = some.iter().map(|(name, _)| *name).collect();
+            let texts: Vec<String> = names.iter().map(|name| self.folders.data_name(*name)).collect();
+            self.bucket.delete(&texts)?;
+            self.state.write().deleted(&names);
+        }
+        self.bucket.delete(std::slice::from_ref(&list.name))?;
+        let bytes = garbage.iter().map(|(_, bytes)| bytes).sum();
+        Ok(Collected::Deleted { objects: garbage.len(), bytes })
+    }
+
+    /// The data objects of this epoch and older ones, with their bytes.
+    fn listed_objects(&self) -> Result<BTreeMap<DataName, u64>> {
+        let listed = self.bucket.list(&self.folders.data, None)?;
+        let named =
+            listed.iter().filter_map(|object| Some((self.folders.parse(&object.name)?, object.bytes)));
+        let objects: BTreeMap<DataName, u64> = named.collect();
+        match objects.last_key_value() {
+            Some((name, _)) if name.epoch > self.epoch => {
+                Err(replaced(&self.folder(), self.epoch, name.epoch))
+            }
+            _ => Ok(objects),
+        }
+    }
+
+    /// The epochs and numbers of which every object is needed.
+    fn needed(&self, listed: &BTreeMap<DataName, u64>, roots: &dyn Roots) -> Result<BTreeSet<(u64, u32)>> {
+        // What this store uses is asked for last: an extent that the manifest names meanwhile was in use
+        // before.
+        let files =
+            if terrane_base::planted!(CollectNamedObjects) { BTreeSet::new() } else { roots.files()? };
+        let mut newest: BTreeMap<u32, u64> = BTreeMap::new();
+        for name in listed.keys() {
+            newest.insert(name.number, name.epoch);
+        }
+        let of_roots = files.iter().filter_map(|number| Some((*newest.get(number)?, *number)));
+        let mut needed: BTreeSet<(u64, u32)> = of_roots.collect();
+        needed.extend(self.state.read().used());
+        Ok(needed)
+    }
+
+    /// Lists of older writers are void: theirs may lack what they never learned.
+    fn remove_lists_of_others(&self) -> Result<()> {
+        let own = format!("{}/{:020}-", self.folders.garbage, self.epoch);
+        let listed = self.bucket.list(&self.folders.garbage, None)?;
+        let others = listed.into_iter().map(|object| object.name).filter(|name| !name.starts_with(&own));
+        let older: Vec<String> = others.filter(|name| *name < own).collect();
+        if older.is_empty() { Ok(()) } else { self.bucket.delete(&older) }
+    }
+
+    /// How old the list is, by the object store's clock; `None` if it is gone.
+    fn age(&self, list: &Marked) -> Result<Option<Duration>> {
+        // An object that is created now shows what time it is there.
+        let now = format!("{}-now-{:016x}", list.name, self.env.random.next_u64());
+        self.bucket.create(&now, b"now")?;
+        let listed = self.bucket.list(&self.folders.garbage, None);
+        self.bucket.delete(std::slice::from_ref(&now))?;
+        let listed = listed?;
+        let time =
+            |name: &str| listed.iter().find(|object| object.name == name).map(|object| object.modified);
+        Ok(time(&list.name).zip(time(&now)).map(|(then, now)| now.saturating_sub(then)))
+    }
+}

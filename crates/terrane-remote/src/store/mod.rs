@@ -1,0 +1,223 @@
+//! The store of extents in a bucket.
+//!
+//! Extents that are allocated one after the other share a *file*, as those of a local store do; a file becomes
+//! one immutable data object of about 64 MiB ([`names`], `table.rs`). Written extents wait in memory, in the
+//! stage, until a sync uploads them, or until their file is full. What was written after its file was uploaded
+//! goes into a further part of it, an object of its own.
+//!
+//! # Which work holds which lock
+//! 1. `state` and `ahead` are held for work in memory only, so reads wait for no writer.
+//! 2. `uploads` is held while uploads begin: a sync finds all of them.
+//! 3. `sync` is held while uploads are waited for: a second caller must not return before the first has made
+//!    its bytes durable.
+//! 4. `garbage` is held during a pass of the collection of garbage.
+//!
+//! Lock order: `sync` or `garbage`, `uploads`, then `state` or `ahead`.
+
+mod ahead;
+mod garbage;
+mod names;
+mod open;
+mod read;
+mod state;
+mod table;
+mod upload;
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use terrane_base::env::Env;
+use terrane_base::sync::{Mutex, RwLock};
+use terrane_base::{Error, ExtentId, Kind, Result};
+use terrane_device::PendingRead;
+use terrane_storage::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreUsage};
+
+use crate::bucket::{Bucket, names as object_names};
+use names::Folders;
+use state::{Phase, Place, State};
+
+pub use garbage::{Collected, Marked, Roots};
+pub use open::BucketStoreSettings;
+
+/// A store of extents in a bucket.
+#[derive(Debug)]
+pub struct BucketStore {
+    bucket: Arc<dyn Bucket>,
+    folders: Folders,
+    epoch: u64,
+    /// Drawn for this store: it shows whose an object is.
+    nonce: u128,
+    settings: BucketStoreSettings,
+    env: Env,
+    state: RwLock<State>,
+    uploads: Mutex<Vec<upload::Upload>>,
+    sync: Mutex<()>,
+    /// The first failure of an upload.
+    poison: OnceLock<Error>,
+    ahead: ahead::ReadAhead,
+    garbage: Mutex<Option<Marked>>,
+}
+
+impl BucketStore {
+    fn check_writable(&self, what: &str) -> Result<()> {
+        match self.poison.get() {
+            None => Ok(()),
+            Some(cause) => {
+                let folder = self.folder();
+                let message = format!(
+                    "cannot {what} in {folder} after a failed upload ({cause}): open the database again"
+                );
+                Err(Error::new(Kind::Poisoned, message))
+            }
+        }
+    }
+
+    fn check_restored(&self, state: &State) -> Result<()> {
+        if state.phase == Phase::Unknown {
+            return Err(Error::invalid(format!("the extents of {} are not restored yet", self.folder())));
+        }
+        Ok(())
+    }
+
+    /// The folder of data objects, for messages.
+    fn folder(&self) -> String {
+        object_names::place(self.bucket.url(), &self.folders.data)
+    }
+
+    /// Reserves room in the stage: uploads what is written as long as there is none.
+    fn allocate_staged(&self, slots: u32, bytes: u64) -> Result<ExtentId> {
+        loop {
+            self.check_writable("allocate an extent")?;
+            let can_wait = {
+                let mut state = self.state.write();
+                self.check_restored(&state)?;
+                let staged = state.staged_bytes + state.uploading_bytes;
+                if staged + bytes <= self.settings.stage_bytes || staged == 0 {
+                    return state.allocate(slots, bytes, self.settings.object_bytes);
+                }
+                state.uploading_bytes > 0 || !state.staged(false).is_empty()
+            };
+            if !can_wait {
+                return Err(self.stage_is_full(bytes));
+            }
+            self.make_room()?;
+        }
+    }
+
+    #[cold]
+    fn stage_is_full(&self, bytes: u64) -> Error {
+        let message = format!(
+            "no room for {bytes} bytes: the stage of {} holds {} bytes, all of them reserved by jobs that have \
+             not written; raise stage_bytes, or run fewer jobs at once",
+            self.folder(),
+            self.settings.stage_bytes
+        );
+        Error::new(Kind::Full, message)
+    }
+}
+
+impl Store for BucketStore {
+    fn allocate(&self, slots: u32) -> Result<ExtentId> {
+        self.allocate_for(slots, u64::from(slots) * SLOT_BYTES as u64)
+    }
+
+    fn allocate_for(&self, slots: u32, bytes: u64) -> Result<ExtentId> {
+        if !(1..=EXTENT_SLOTS_MAX).contains(&slots) {
+            return Err(Error::invalid(format!(
+                "an extent of {slots} slots: 1 to {EXTENT_SLOTS_MAX} are possible"
+            )));
+        }
+        self.allocate_staged(slots, bytes.min(u64::from(slots) * SLOT_BYTES as u64))
+    }
+
+    fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()> {
+        self.check_writable("write an extent")?;
+        let bytes = Bytes::copy_from_slice(bytes);
+        let full = {
+            let mut state = self.state.write();
+            self.check_restored(&state)?;
+            state.stage(id, bytes)?;
+            state.staged(true)
+        };
+        self.ahead.forget(id);
+        self.begin_uploads(&full)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.check_writable("sync")?;
+        self.upload_all()
+    }
+
+    fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
+        self.read_one(id, offset, buf)
+    }
+
+    fn read_batch(&self, reads: &mut [ReadRequest<'_>]) {
+        self.read_many(reads);
+    }
+
+    fn begin_read(
+        &self,
+        id: ExtentId,
+        offset: u32,
+        len: usize,
+        memory: Vec<u8>,
+    ) -> Result<Box<dyn PendingRead>> {
+        self.begin_one(id, offset, len, memory)
+    }
+
+    fn prefetch(&self, id: ExtentId, offset: u32, len: u32) {
+        self.read_ahead(id, offset, len);
+    }
+
+    fn free(&self, id: ExtentId, slots: u32) -> Result<()> {
+        let mut state = self.state.write();
+        self.check_restored(&state)?;
+        // Also after a failed upload: only memory changes.
+        state.free(id, slots)?;
+        drop(state);
+        self.ahead.forget(id);
+        Ok(())
+    }
+
+    fn hold(&self) {
+        self.state.write().hold();
+    }
+
+    fn release(&self) {
+        self.state.write().release();
+    }
+
+    fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
+        // Outside the lock: the iterator is the caller's code.
+        let live: Vec<_> = live.collect();
+        let mut state = self.state.write();
+        if state.phase == Phase::Open {
+            let message =
+                format!("the extents of {} are restored already, or it was written to", self.folder());
+            return Err(Error::invalid(message));
+        }
+        state.restore(&live).map_err(|error| error.at(self.folder(), 0))
+    }
+
+    /// Frees nothing: dead objects go by [`BucketStore::collect_garbage`].
+    fn reclaim(&self) -> Result<u64> {
+        self.check_writable("give space back")?;
+        Ok(0)
+    }
+
+    fn usage(&self) -> StoreUsage {
+        self.state.read().usage()
+    }
+
+    fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {
+        let state = self.state.read();
+        let (part, base) = match state.extent(id).map(|extent| &extent.place) {
+            Some(Place::Stored { part, offset, .. }) => (*part, *offset),
+            _ => (0, 0),
+        };
+        let epoch = state.groups.get(&id.file).map_or(self.epoch, |group| group.epoch);
+        let name = self.folders.data_name(names::DataName { epoch, number: id.file, part });
+        (object_names::place(self.bucket.url(), &name), base + u64::from(offset))
+    }
+}

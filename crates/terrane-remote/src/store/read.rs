@@ -1,0 +1,244 @@
+//! Reads: from the stage, from what was read ahead, or by ranges of objects.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use bytes::Bytes;
+use terrane_base::{Error, ExtentId, Kind, Result};
+use terrane_device::{PendingRead, ReadBytes};
+use terrane_storage::ReadRequest;
+
+use super::names::DataName;
+use super::state::Place;
+use super::table::{Row, TABLE_BYTES_MAX, Table};
+use super::{BucketStore, object_names};
+use crate::bucket::Pending;
+
+/// Where the bytes of an extent can be read.
+#[derive(Debug)]
+pub(super) enum Found {
+    Staged(Bytes),
+    InObject { name: DataName, start: u64, row: Row },
+}
+
+/// A range of an object that is wanted for a read.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) name: DataName,
+    pub(super) range: Range<u64>,
+    /// The checksum, if the range is the whole extent.
+    crc: Option<u32>,
+}
+
+impl Wanted {
+    /// Checks what was read.
+    fn checked(&self, bytes: Bytes, place: impl FnOnce() -> String) -> Result<Bytes> {
+        let len = self.range.end - self.range.start;
+        if bytes.len() as u64 != len {
+            let message = format!("{} bytes were read, expected {len}", bytes.len());
+            return Err(Error::corrupt(message).at(place(), self.range.start));
+        }
+        match self.crc.map(|crc| (crc, crc32c::crc32c(&bytes))) {
+            Some((expected, found)) if expected != found => {
+                let message = format!("checksum of an extent: {found:08x}, expected {expected:08x}");
+                Err(Error::corrupt(message).at(place(), self.range.start))
+            }
+            _ => Ok(bytes),
+        }
+    }
+}
+
+/// What a read needs: the bytes, or a range.
+enum Plan {
+    Ready(Bytes),
+    Fetch(Wanted),
+}
+
+impl BucketStore {
+    /// Where the extent is; reads the tables of its objects if that is not known yet.
+    pub(super) fn find(&self, id: ExtentId) -> Result<Found> {
+        if let Some(found) = self.find_known(id)? {
+            return Ok(found);
+        }
+        self.read_tables(id.file)?;
+        self.find_known(id)?
+            .ok_or_else(|| Error::corrupt(format!("no object holds extent {id}")).at(self.place_of(id), 0))
+    }
+
+    /// Where the extent is; `None` if the tables of its objects are not read yet.
+    pub(super) fn find_known(&self, id: ExtentId) -> Result<Option<Found>> {
+        let state = self.state.read();
+        let unknown = |what: &str| Error::corrupt(format!("extent {id}: {what}")).at(self.folder(), 0);
+        let extent = state.extent(id).ok_or_else(|| unknown("there is none"))?;
+        Ok(match &extent.place {
+            Place::Reserved(_) => return Err(unknown("it was not written yet")),
+            Place::Staged(bytes) | Place::Uploading { bytes, .. } => Some(Found::Staged(bytes.clone())),
+            Place::Stored { part, offset, row } => {
+                let epoch = state.groups[&id.file].epoch;
+                let name = DataName { epoch, number: id.file, part: *part };
+                Some(Found::InObject { name, start: *offset, row: *row })
+            }
+            Place::Listed => None,
+        })
+    }
+
+    /// Reads the tables of a file's objects.
+    fn read_tables(&self, number: u32) -> Result<()> {
+        let (epoch, parts) = match self.state.read().groups.get(&number) {
+            Some(group) => (group.epoch, group.parts.clone()),
+            None => return Ok(()),
+        };
+        let table = |(part, bytes): (&u32, &u64)| {
+            let name = DataName { epoch, number, part: *part };
+            let text = self.folders.data_name(name);
+            let tail = self.bucket.get_tail(&text, TABLE_BYTES_MAX as u64);
+            let tail = tail.map_err(|error| gone(&object_names::place(self.bucket.url(), &text), error))?;
+            let table = Table::decode(&tail, *bytes, name);
+            let place = || object_names::place(self.bucket.url(), &text);
+            Ok((*part, table.map_err(|error| error.at(place(), bytes - (tail.len() as u64).min(*bytes)))?))
+        };
+        let tables = parts.iter().rev().map(table).collect::<Result<Vec<_>>>()?;
+        self.state.write().locate(number, &tables);
+        Ok(())
+    }
+
+    fn place_of(&self, id: ExtentId) -> String {
+        terrane_storage::Store::place(self, id, 0).0
+    }
+
+    fn plan(&self, id: ExtentId, offset: u32, len: usize) -> Result<Plan> {
+        let (found, start) = (self.find(id)?, u64::from(offset));
+        let extent_bytes = match &found {
+            Found::Staged(bytes) => bytes.len() as u64,
+            Found::InObject { row, .. } => row.len.into(),
+        };
+        let end = start + len as u64;
+        if end > extent_bytes {
+            let message = format!("bytes {start} to {end} of extent {id}, which has {extent_bytes}");
+            let (place, at) = terrane_storage::Store::place(self, id, offset);
+            return Err(Error::corrupt(message).at(place, at));
+        }
+        Ok(match found {
+            Found::Staged(bytes) => Plan::Ready(bytes.slice(start as usize..end as usize)),
+            Found::InObject { name, start: base, row } => match self.ahead.get(id, start..end) {
+                Some(bytes) => Plan::Ready(bytes),
+                None => {
+                    let crc = Some(row.crc).filter(|_| len as u64 == extent_bytes);
+                    Plan::Fetch(Wanted { name, range: base + start..base + end, crc })
+                }
+            },
+        })
+    }
+
+    pub(super) fn read_one(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
+        let bytes = match self.plan(id, offset, buf.len())? {
+            Plan::Ready(bytes) => bytes,
+            Plan::Fetch(wanted) => self.begin_fetch(wanted).wait()?,
+        };
+        buf.copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    /// Starts to read a range of an object.
+    pub(super) fn begin_fetch(&self, wanted: Wanted) -> Pending<Bytes> {
+        let text = self.folders.data_name(wanted.name);
+        let place = object_names::place(self.bucket.url(), &text);
+        let pending = self.bucket.begin_get_ranges(&text, vec![wanted.range.clone()]);
+        Pending::new(move || {
+            let mut read = pending.wait().map_err(|error| gone(&place, error))?;
+            wanted.checked(read.pop().unwrap_or_default(), || place)
+        })
+    }
+
+    /// All reads of one object go by one call, and all calls begin before the first is waited for.
+    pub(super) fn read_many(&self, reads: &mut [ReadRequest<'_>]) {
+        let mut by_object: BTreeMap<DataName, Vec<(usize, Wanted)>> = BTreeMap::new();
+        for (index, ReadRequest { id, offset, buf, result }) in reads.iter_mut().enumerate() {
+            match self.plan(*id, *offset, buf.len()) {
+                Ok(Plan::Ready(bytes)) => {
+                    buf.copy_from_slice(&bytes);
+                    *result = Ok(());
+                }
+                Ok(Plan::Fetch(wanted)) => by_object.entry(wanted.name).or_default().push((index, wanted)),
+                Err(error) => *result = Err(error),
+            }
+        }
+        let begin = |(name, wanted): (DataName, Vec<(usize, Wanted)>)| {
+            let ranges = wanted.iter().map(|(_, wanted)| wanted.range.clone()).collect();
+            let text = self.folders.data_name(name);
+            let pending = self.bucket.begin_get_ranges(&text, ranges);
+            (object_names::place(self.bucket.url(), &text), wanted, pending)
+        };
+        let begun: Vec<_> = by_object.into_iter().map(begin).collect();
+        for (place, wanted, pending) in begun {
+            let read = pending.wait().map_err(|error| gone(&place, error));
+            for (at, (index, wanted)) in wanted.into_iter().enumerate() {
+                let bytes = read.as_ref().map(|read| read.get(at).cloned().unwrap_or_default());
+                let bytes = bytes.map_err(Clone::clone);
+                let ReadRequest { buf, result, .. } = &mut reads[index];
+                *result = bytes
+                    .and_then(|bytes| wanted.checked(bytes, || place.clone()))
+                    .map(|bytes| buf.copy_from_slice(&bytes));
+            }
+        }
+    }
+
+    pub(super) fn begin_one(
+        &self,
+        id: ExtentId,
+        offset: u32,
+        len: usize,
+        memory: Vec<u8>,
+    ) -> Result<Box<dyn PendingRead>> {
+        let pending = match self.plan(id, offset, len)? {
+            Plan::Ready(bytes) => Pending::ready(Ok(bytes)),
+            Plan::Fetch(wanted) => self.begin_fetch(wanted),
+        };
+        Ok(Box::new(Begun { pending, memory }))
+    }
+
+    pub(super) fn read_ahead(&self, id: ExtentId, offset: u32, len: u32) {
+        // Only a hint: it waits for no table.
+        let Ok(Some(Found::InObject { name, start, row })) = self.find_known(id) else { return };
+        let end = offset.saturating_add(len).min(row.len);
+        let range = u64::from(offset)..u64::from(end);
+        if offset < end && !self.ahead.covers(id, &range) {
+            let wanted = Wanted { name, range: start + range.start..start + range.end, crc: None };
+            self.ahead.add(id, range, self.begin_fetch(wanted));
+        }
+    }
+}
+
+/// The error of a read of an object that the manifest needs: one that is not there is damage.
+#[cold]
+fn gone(place: &str, error: Error) -> Error {
+    if error.kind() != Kind::NotFound {
+        return error;
+    }
+    Error::corrupt("the object is missing: restore it, or the database from a backup").at(place, 0)
+}
+
+/// A read that was started.
+struct Begun {
+    pending: Pending<Bytes>,
+    memory: Vec<u8>,
+}
+
+impl fmt::Debug for Begun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Begun").field("memory_bytes", &self.memory.capacity()).finish_non_exhaustive()
+    }
+}
+
+impl PendingRead for Begun {
+    fn finish(self: Box<Self>) -> Result<ReadBytes> {
+        let Begun { pending, mut memory } = *self;
+        let bytes = pending.wait()?;
+        if memory.len() < bytes.len() {
+            memory.resize(bytes.len(), 0);
+        }
+        memory[..bytes.len()].copy_from_slice(&bytes);
+        Ok(ReadBytes::new(memory, 0, bytes.len()))
+    }
+}
