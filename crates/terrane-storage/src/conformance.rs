@@ -19,8 +19,8 @@ use terrane_base::{ExtentId, Kind, Result};
 
 use crate::store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreUsage};
 
-/// Runs every check, for a store that writes in place. `make` creates an empty location and returns a function
-/// that opens the store there: once, and again after the store was dropped.
+/// Runs every check, for a store that writes in place. `make` creates an empty location and returns a
+/// function that opens the store there: once, and again after the store was dropped.
 ///
 /// # Panics
 /// If the store breaks a promise.

@@ -1,4 +1,4 @@
-//! A bucket that fails and lies as it is told, for tests.
+//! A bucket that fails and lies as a test asks it to.
 //!
 //! Every call has a number, from 0. A test counts the calls of a run, then fails each of them once; or calls
 //! fail at random, by a seed. What a run did is the same for the same calls.

@@ -69,11 +69,11 @@ pub trait Bucket: Send + Sync + Debug {
     /// The bucket's address, for messages.
     fn url(&self) -> &str;
 
-    /// Starts to create an object of these bytes, one part behind the other; at least one byte in all, because
-    /// not every store reads the end of an empty object.
+    /// Starts to create an object of these bytes, one part behind the other; at least one byte in all,
+    /// because not every store reads the end of an empty object.
     ///
-    /// Whether an object of unknown outcome is the caller's is decided by its bytes. So a creation that several
-    /// writers may compete for contains, in its last megabyte, a number that each draws for itself.
+    /// Whether an object of unknown outcome is the caller's is decided by its bytes. So a creation that
+    /// several writers may compete for contains, in its last megabyte, a number that each draws for itself.
     fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create>;
 
     /// Starts to read ranges of an object, which need not be sorted. Each result has the length of its range.

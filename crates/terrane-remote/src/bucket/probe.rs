@@ -124,7 +124,7 @@ impl Probe<'_> {
         Ok(outcomes)
     }
 
-    /// Creates one name many times at once; returns the contents of those who were told that they won.
+    /// Creates one name many times at once; returns the contents of the creations that claim to have won.
     fn race<'c>(&self, rivals: &'c [Bytes]) -> Result<Vec<&'c Bytes>> {
         let begin = |content: &Bytes| self.bucket.begin_create(&self.contested, vec![content.clone()]);
         let pending: Vec<Pending<Create>> = rivals.iter().map(begin).collect();

@@ -1,8 +1,8 @@
 //! Tries again, and finds out what happened.
 //!
-//! A request whose answer is lost may have had its effect. Reads, lists and deletions are repeated. A creation
-//! that finds an object after an attempt whose outcome is unknown reads the object: if it has the caller's
-//! bytes, the caller created it.
+//! A request whose answer is lost may have had its effect. Reads, lists and deletions are repeated. A
+//! creation that finds an object after an attempt whose outcome is unknown reads the object: if it has the
+//! caller's bytes, the caller created it.
 
 use std::ops::Range;
 use std::sync::Arc;

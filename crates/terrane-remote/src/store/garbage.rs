@@ -6,9 +6,9 @@
 //!    again whether this writer is still the newest and what is needed, and deletes the rest of the list.
 //!
 //! Ages are differences between creation times by the object store's clock; clocks of writers decide nothing.
-//! An object that was created after the first pass is in no list. A name is never used twice, and what is dead
-//! stays dead, so a writer that pauses between the question and the deletion deletes only what is garbage.
-//! Objects of newer epochs, and names that are not those of data objects, are left alone.
+//! An object that was created after the first pass is in no list. A name is never used twice, and what is
+//! dead stays dead, so a writer that pauses between the question and the deletion deletes only what is
+//! garbage. Objects of newer epochs, and names that are not those of data objects, are left alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;

@@ -1,9 +1,9 @@
 //! Names of data objects: `PREFIX/data/EPOCH-NUMBER-PART`.
 //!
 //! The epoch is that of the writer, the number is that of the extents' file. A name is never used twice: one
-//! writer has an epoch, and it counts numbers and parts up. Two objects may have one number, from a writer and
-//! from an older one that did not know yet that it was replaced; the one of the newer epoch counts, because a
-//! writer begins behind every number that the manifest names and the bucket lists.
+//! writer has an epoch, and it counts numbers and parts up. Two objects may have one number, from a writer
+//! and from an older one that did not know yet that it was replaced; the one of the newer epoch counts,
+//! because a writer begins behind every number that the manifest names and the bucket lists.
 
 use std::fmt;
 

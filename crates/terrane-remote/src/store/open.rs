@@ -18,7 +18,7 @@ use crate::bucket::{Bucket, names as object_names, probe};
 pub struct BucketStoreSettings {
     /// Bytes of a data object: it is full when a further extent would pass them. 1 MiB to 1 GiB.
     pub object_bytes: u64,
-    /// Most bytes of extents that wait in memory, reserved ones and those on their way included; one extent
+    /// Most bytes of extents that wait in memory, reserved ones and those being uploaded included; one extent
     /// may always be written. Twice `object_bytes` at least.
     pub stage_bytes: u64,
     /// Age, by the clock of the object store, from which a list of garbage may be deleted: longer than any
@@ -59,8 +59,8 @@ impl BucketStoreSettings {
 }
 
 impl BucketStore {
-    /// Opens the store below the folder `prefix` of a bucket that repeats its requests, for the writer of this
-    /// epoch. Requires: the manifest has the epoch already, so that no older writer can commit any more;
+    /// Opens the store below the folder `prefix` of a bucket that repeats its requests, for the writer of
+    /// this epoch. Requires: the manifest has the epoch already, so that no older writer can commit any more;
     /// [`Store::restore`](terrane_storage::Store::restore) follows with the extents of that manifest, as read
     /// after the epoch was taken.
     ///

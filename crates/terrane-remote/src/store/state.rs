@@ -16,7 +16,7 @@ pub(super) enum Place {
     Reserved(u64),
     /// In the stage.
     Staged(Bytes),
-    /// In the stage, and on their way to the part of this number.
+    /// In the stage, and being uploaded to the part of this number.
     Uploading { bytes: Bytes, part: u32 },
     /// In the part of this number.
     Stored { part: u32, offset: u64, row: Row },
@@ -93,9 +93,9 @@ pub(super) struct State {
     /// The group in which the next extent is allocated.
     open: Option<u32>,
     next_number: u32,
-    /// Bytes that are reserved or written and not on their way.
+    /// Bytes that are reserved or written, and not being uploaded.
     pub(super) staged_bytes: u64,
-    /// Bytes that are on their way.
+    /// Bytes that are being uploaded.
     pub(super) uploading_bytes: u64,
     live_slots: u64,
     dead_slots: u64,
@@ -257,8 +257,8 @@ impl State {
         self.staging.iter().filter(due).copied().collect()
     }
 
-    /// Takes the staged bytes of a group for its next part; the group takes no further extent. `None` if it has
-    /// none.
+    /// Takes the staged bytes of a group for its next part; the group takes no further extent. `None` if it
+    /// has none.
     pub(super) fn pack(&mut self, number: u32) -> Result<Option<Packed>> {
         if self.open == Some(number) {
             self.close_open_group();

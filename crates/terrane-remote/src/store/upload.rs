@@ -74,7 +74,8 @@ impl BucketStore {
         outcome.map_err(|error| self.poisoned(error))
     }
 
-    /// Waits for all uploads, also behind one that failed: what exists is known then. Requires: `sync` is held.
+    /// Waits for all uploads, also behind one that failed: what exists is known then. Requires: `sync` is
+    /// held.
     fn finish_uploads(&self) -> Result<()> {
         let uploads = std::mem::take(&mut *self.uploads.lock());
         let ended = uploads.into_iter().map(|upload| self.finish_upload(upload)).collect::<Vec<_>>();

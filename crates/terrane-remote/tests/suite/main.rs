@@ -6,6 +6,8 @@ mod garbage;
 mod hostile;
 mod probes;
 mod retries;
+#[cfg(feature = "s3")]
+mod s3;
 mod stores;
 mod support;
 mod writers;
