@@ -86,6 +86,8 @@ pub fn run(bucket: &dyn Bucket, prefix: &str, random: &dyn Random) -> Result<()>
 pub fn outcomes(bucket: &dyn Bucket, prefix: &str, random: &dyn Random) -> Result<Vec<(Check, bool)>> {
     let folder = format!("{prefix}/probe/{:016x}", random.next_u64());
     let probe = Probe { bucket, contested: format!("{folder}/1"), second: format!("{folder}/2"), folder };
+    // Before anything may be left: a store that cannot be reached fails here.
+    probe.found(&probe.contested, 1)?;
     let outcomes = probe.run(random);
     // After a failure too: what is left no later run would find. The error of the checks matters more.
     let removed = bucket.delete(&[probe.contested.clone(), probe.second.clone()]);
@@ -129,9 +131,8 @@ impl Probe<'_> {
         let begin = |content: &Bytes| self.bucket.begin_create(&self.contested, vec![content.clone()]);
         let pending: Vec<Pending<Create>> = rivals.iter().map(begin).collect();
         let mut winners = Vec::new();
-        let outcomes: Vec<Result<Create>> = pending.into_iter().map(Pending::wait).collect();
-        for (outcome, content) in outcomes.into_iter().zip(rivals) {
-            if outcome? == Create::Created {
+        for (pending, content) in pending.into_iter().zip(rivals) {
+            if pending.wait()? == Create::Created {
                 winners.push(content);
             }
         }

@@ -17,6 +17,9 @@ use super::{Bucket, Create, Listed, Pending, names};
 /// Most bytes, from the end of an object, that are compared to find out whose it is.
 const COMPARED_BYTES_MAX: u64 = 1 << 20;
 
+/// Attempts that are made in any case: a request may be waited for long after it was begun.
+const ATTEMPTS_MIN: u32 = 4;
+
 /// How long a request is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
@@ -24,7 +27,7 @@ pub struct Patience {
     pub pause_min: Duration,
     /// The longest pause.
     pub pause_max: Duration,
-    /// No attempt begins after this time.
+    /// No further attempt begins after this time since the first one, but for a few.
     pub deadline: Duration,
 }
 
@@ -41,7 +44,8 @@ impl Default for Patience {
 
 /// Repeats the requests of another bucket that fail as `Io` or `Busy`.
 ///
-/// The first attempt is made at once, further ones by the thread that waits.
+/// The first attempt is made at once, further ones by the thread that waits. Requests that were begun together
+/// have one deadline.
 #[derive(Clone, Debug)]
 pub struct RetryingBucket {
     inner: Arc<dyn Bucket>,
@@ -56,22 +60,24 @@ impl RetryingBucket {
         RetryingBucket { inner, patience, env }
     }
 
-    /// Repeats an attempt until it succeeds, fails for good or takes too long.
+    /// Repeats an attempt, of which the first was made at `start`, until it succeeds, fails for good or takes too
+    /// long.
     fn repeat<T>(
         &self,
         what: &str,
         name: &str,
+        start: Duration,
         first: Result<T>,
         mut attempt: impl FnMut() -> Result<T>,
     ) -> Result<T> {
-        let start = self.env.clock.now();
         let (mut result, mut pause, mut attempts) = (first, self.patience.pause_min, 1u32);
         loop {
             let error = match result {
                 Err(error) if matches!(error.kind(), Kind::Io | Kind::Busy) => error,
                 ended => return ended,
             };
-            if self.env.clock.now().saturating_sub(start) + pause > self.patience.deadline {
+            let is_late = self.env.clock.now().saturating_sub(start) + pause > self.patience.deadline;
+            if is_late && attempts >= ATTEMPTS_MIN {
                 return Err(self.give_up(what, name, attempts, error));
             }
             self.env.clock.sleep(self.jittered(pause));
@@ -92,7 +98,7 @@ impl RetryingBucket {
         let place = names::place(self.inner.url(), name);
         let seconds = self.patience.deadline.as_secs();
         let message = format!(
-            "cannot {what} {place}: {attempts} attempts within {seconds} s failed; see whether the object \
+            "cannot {what} {place}: {attempts} attempts in {seconds} s failed; see whether the object \
              store can be reached and has no trouble"
         );
         error.context(message)
@@ -118,7 +124,13 @@ impl RetryingBucket {
         Ok(if is_own { Create::Created } else { Create::AlreadyExists })
     }
 
-    fn create_to_the_end(&self, name: &str, parts: &[Bytes], first: Result<Create>) -> Result<Create> {
+    fn create_to_the_end(
+        &self,
+        name: &str,
+        parts: &[Bytes],
+        start: Duration,
+        first: Result<Create>,
+    ) -> Result<Create> {
         // Some stores refuse a creation while another one of the same name is under way, and the other may
         // fail: an object that is said to exist must be there.
         let first = first.and_then(|created| match created {
@@ -128,7 +140,7 @@ impl RetryingBucket {
                 _ => Ok(created),
             },
         });
-        self.repeat("create", name, first, || match self.create_again(name, parts) {
+        self.repeat("create", name, start, first, || match self.create_again(name, parts) {
             // It existed a moment ago: another writer collects garbage.
             Err(error) if error.kind() == Kind::NotFound => Err(error.with_kind(Kind::Busy)),
             created => created,
@@ -156,33 +168,37 @@ impl Bucket for RetryingBucket {
     }
 
     fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {
-        let first = self.inner.begin_create(name, parts.clone());
+        let (start, first) = (self.env.clock.now(), self.inner.begin_create(name, parts.clone()));
         let (bucket, name) = (self.clone(), name.to_owned());
-        Pending::new(move || bucket.create_to_the_end(&name, &parts, first.wait()))
+        Pending::new(move || bucket.create_to_the_end(&name, &parts, start, first.wait()))
     }
 
     fn begin_get_ranges(&self, name: &str, ranges: Vec<Range<u64>>) -> Pending<Vec<Bytes>> {
-        let first = self.inner.begin_get_ranges(name, ranges.clone());
+        let (start, first) = (self.env.clock.now(), self.inner.begin_get_ranges(name, ranges.clone()));
         let (bucket, name) = (self.clone(), name.to_owned());
         Pending::new(move || {
-            bucket.repeat("read", &name, first.wait(), || {
+            bucket.repeat("read", &name, start, first.wait(), || {
                 bucket.inner.begin_get_ranges(&name, ranges.clone()).wait()
             })
         })
     }
 
     fn get_tail(&self, name: &str, bytes_max: u64) -> Result<Bytes> {
-        self.repeat("read", name, self.inner.get_tail(name, bytes_max), || {
+        self.repeat("read", name, self.env.clock.now(), self.inner.get_tail(name, bytes_max), || {
             self.inner.get_tail(name, bytes_max)
         })
     }
 
     fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>> {
-        self.repeat("list", folder, self.inner.list(folder, after), || self.inner.list(folder, after))
+        self.repeat("list", folder, self.env.clock.now(), self.inner.list(folder, after), || {
+            self.inner.list(folder, after)
+        })
     }
 
     fn delete(&self, names: &[String]) -> Result<()> {
         let first = names.first().map_or("", String::as_str);
-        self.repeat("delete", first, self.inner.delete(names), || self.inner.delete(names))
+        self.repeat("delete", first, self.env.clock.now(), self.inner.delete(names), || {
+            self.inner.delete(names)
+        })
     }
 }

@@ -16,10 +16,16 @@ use super::ClientBucket;
 /// # Errors
 /// `Invalid`, with what is missing; `Io`.
 pub(super) fn open(url: &str) -> Result<ClientBucket> {
+    let allow_http = variable("AWS_ALLOW_HTTP").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let endpoint = variable("AWS_ENDPOINT_URL").or_else(|| variable("AWS_ENDPOINT"));
+    if let Some(endpoint) = endpoint.filter(|endpoint| !allow_http && endpoint.starts_with("http:")) {
+        let message =
+            format!("cannot open {url}: {endpoint} has no encryption; set AWS_ALLOW_HTTP=true if it may");
+        return Err(Error::invalid(message));
+    }
     // The client repeats nothing: a creation that it repeated could not be told from another writer's.
     let retry = RetryConfig { max_retries: 0, retry_timeout: Duration::ZERO, ..RetryConfig::default() };
     let options = ClientOptions::new().with_connect_timeout(Duration::from_secs(5)).with_timeout_disabled();
-    let allow_http = std::env::var("AWS_ALLOW_HTTP").is_ok_and(|value| value.eq_ignore_ascii_case("true"));
     let client = AmazonS3Builder::from_env()
         .with_client_options(options.with_allow_http(allow_http))
         .with_url(url)
@@ -27,4 +33,8 @@ pub(super) fn open(url: &str) -> Result<ClientBucket> {
         .build()
         .map_err(|why| Error::invalid(format!("cannot open {url}: {why}")))?;
     ClientBucket::new(Arc::new(client), url)
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }

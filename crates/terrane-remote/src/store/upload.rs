@@ -74,12 +74,11 @@ impl BucketStore {
         outcome.map_err(|error| self.poisoned(error))
     }
 
-    /// Waits for all uploads, also behind one that failed: what exists is known then. Requires: `sync` is
-    /// held.
+    /// Waits for all uploads, up to the first that fails: the store writes nothing any more then. Requires: `sync`
+    /// is held.
     fn finish_uploads(&self) -> Result<()> {
         let uploads = std::mem::take(&mut *self.uploads.lock());
-        let ended = uploads.into_iter().map(|upload| self.finish_upload(upload)).collect::<Vec<_>>();
-        ended.into_iter().collect()
+        uploads.into_iter().try_for_each(|upload| self.finish_upload(upload))
     }
 
     #[cold]

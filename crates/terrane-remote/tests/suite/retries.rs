@@ -66,7 +66,7 @@ fn every_request_is_repeated_until_the_deadline() {
     ];
     for outcome in outcomes {
         let message = refused(outcome, Kind::Io);
-        assert!(message.contains("memory:/db") && message.contains("attempts within 1 s"), "{message}");
+        assert!(message.contains("memory:/db") && message.contains("attempts in 1 s"), "{message}");
     }
     let took = clock.now() - start;
     assert!(took.as_millis() <= 5000 && took.as_millis() >= 2500, "{took:?}");
@@ -89,4 +89,26 @@ fn a_refusal_is_not_repeated() {
     refused(bucket.list("db", None), Kind::Invalid);
     refused(bucket.get("db/a", 1), Kind::NotFound);
     assert_eq!((faulty.calls(), clock.now()), (3, start));
+}
+
+#[test]
+fn requests_that_were_begun_together_have_one_deadline() {
+    let (env, clock) = env();
+    let faulty = FaultyBucket::new(memory(&clock));
+    let bucket = retrying(Arc::new(faulty.clone()), &env);
+    faulty.set_down(true);
+    let begin = |index: usize| bucket.begin_create(&format!("db/{index}"), vec![Bytes::from_static(b"x")]);
+    let begun: Vec<_> = (0..50).map(begin).collect();
+    let start = clock.now();
+    for pending in begun {
+        refused(pending.wait(), Kind::Io);
+    }
+    // A second for the first, three further attempts for each other one.
+    let took = (clock.now() - start).as_millis();
+    assert!(took <= 1000 + 49 * 70, "{took} ms");
+    // One that is waited for late is repeated all the same.
+    let late = begin(99);
+    faulty.set_down(false);
+    clock.sleep(std::time::Duration::from_secs(100));
+    assert_eq!(late.wait().expect("created"), Create::Created);
 }
