@@ -35,7 +35,7 @@ fn work(store: &BucketStore, seed: u64, synced: &mut Synced) -> Result<()> {
     let mut rng = Rng::new(seed);
     let mut written: Synced = BTreeMap::new();
     for salt in 0..40 {
-        let len = 1 + rng.index(300_000);
+        let len = 1 + rng.index(120_000);
         written.insert(put(store, len, salt)?, (len, salt));
         if rng.one_in(4)
             && let Some((id, _)) =
@@ -116,7 +116,7 @@ fn with_retries_a_failed_call_is_not_noticed() {
 
 #[test]
 fn random_faults_are_outlasted() {
-    for seed in 0..20 {
+    for seed in 0..8 {
         let (bucket, (env, _)) = (bucket_with_others(), env());
         let faulty = FaultyBucket::new(bucket.clone());
         let store = reopened(retrying(Arc::new(faulty.clone()), &env), 2, &[]);

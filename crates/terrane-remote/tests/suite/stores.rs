@@ -180,8 +180,8 @@ fn hints_that_fail_harm_no_read() {
     refused(store.read(id, 0, &mut [0; 10]), Kind::Io);
     bucket.set_down(false);
     check(&store, id, 100_000, 1);
-    // Forty hints of a mebibyte each: the oldest are let go.
-    let big: Vec<ExtentId> = (0..40).map(|i| put(&store, 1 << 20, i).expect("put")).collect();
+    // Twenty hints of a mebibyte each: the oldest are let go.
+    let big: Vec<ExtentId> = (0..20).map(|i| put(&store, 1 << 20, i).expect("put")).collect();
     store.sync().expect("synced");
     big.iter().for_each(|id| store.prefetch(*id, 0, u32::MAX));
     for (i, id) in big.iter().enumerate() {
