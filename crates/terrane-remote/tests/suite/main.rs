@@ -4,6 +4,7 @@ mod buckets;
 mod faults;
 mod garbage;
 mod hostile;
+mod model;
 mod probes;
 mod retries;
 #[cfg(feature = "s3")]
