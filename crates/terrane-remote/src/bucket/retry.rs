@@ -44,8 +44,8 @@ impl Default for Patience {
 
 /// Repeats the requests of another bucket that fail as `Io` or `Busy`.
 ///
-/// The first attempt is made at once, further ones by the thread that waits. Requests that were begun together
-/// have one deadline.
+/// The first attempt is made at once, further ones by the thread that waits. Requests that were begun
+/// together have one deadline.
 #[derive(Clone, Debug)]
 pub struct RetryingBucket {
     inner: Arc<dyn Bucket>,
@@ -60,8 +60,8 @@ impl RetryingBucket {
         RetryingBucket { inner, patience, env }
     }
 
-    /// Repeats an attempt, of which the first was made at `start`, until it succeeds, fails for good or takes too
-    /// long.
+    /// Repeats an attempt, of which the first was made at `start`, until it succeeds, fails for good or takes
+    /// too long.
     fn repeat<T>(
         &self,
         what: &str,

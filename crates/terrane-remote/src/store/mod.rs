@@ -1,9 +1,9 @@
 //! The store of extents in a bucket.
 //!
 //! Extents that are allocated one after the other share a *file*, as those of a local store do; a file
-//! becomes one immutable data object of about 64 MiB (`names.rs`, `table.rs`). Written extents wait in memory,
-//! in the stage, until a sync uploads them, or until their file is full. What was written after its file was
-//! uploaded goes into a further part of it, an object of its own.
+//! becomes one immutable data object of about 64 MiB (`names.rs`, `table.rs`). Written extents wait in
+//! memory, in the stage, until a sync uploads them, or until their file is full. What was written after its
+//! file was uploaded goes into a further part of it, an object of its own.
 //!
 //! # Which work holds which lock
 //! 1. `state` and `ahead` are held for work in memory only, so reads wait for no writer.

@@ -284,6 +284,7 @@ impl State {
             }
         }
         let name = DataName { epoch: group.epoch, number, part };
+        debug_assert!(!extents.is_empty(), "an object has an extent");
         assert_eq!(name.epoch, self.epoch, "objects are created under the own epoch only");
         Ok(Some(Packed { name, extents }))
     }
@@ -292,6 +293,7 @@ impl State {
     pub(super) fn stored(&mut self, name: DataName, table: &Table, object_bytes: u64) {
         let group = self.groups.get_mut(&name.number).expect("a group lives while a part is under way");
         assert!(group.parts.insert(name.part, object_bytes).is_none(), "a part is created once");
+        assert!(group.uploading > 0, "{name} was under way");
         group.uploading -= 1;
         for (offset, row) in &table.0 {
             self.uploading_bytes -= u64::from(row.len);

@@ -48,7 +48,7 @@ impl Table {
     }
 
     /// Bytes of all extents.
-    fn data_bytes(&self) -> u64 {
+    pub(crate) fn data_bytes(&self) -> u64 {
         self.0.last().map_or(0, |(offset, row)| offset + u64::from(row.len))
     }
 

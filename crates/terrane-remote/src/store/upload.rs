@@ -44,6 +44,7 @@ impl BucketStore {
         let mut parts: Vec<Bytes> = extents.into_iter().map(|(_, _, bytes)| bytes).collect();
         parts.push(table.encode(name, self.nonce).into());
         let object_bytes = parts.iter().map(|part| part.len() as u64).sum();
+        debug_assert!(object_bytes > table.data_bytes(), "the table is behind the extents");
         let pending = self.bucket.begin_create(&self.folders.data_name(name), parts);
         Upload { name, table, object_bytes, pending }
     }
@@ -74,8 +75,8 @@ impl BucketStore {
         outcome.map_err(|error| self.poisoned(error))
     }
 
-    /// Waits for all uploads, up to the first that fails: the store writes nothing any more then. Requires: `sync`
-    /// is held.
+    /// Waits for all uploads, up to the first that fails: the store writes nothing any more then. Requires:
+    /// `sync` is held.
     fn finish_uploads(&self) -> Result<()> {
         let uploads = std::mem::take(&mut *self.uploads.lock());
         uploads.into_iter().try_for_each(|upload| self.finish_upload(upload))

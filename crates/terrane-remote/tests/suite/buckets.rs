@@ -1,9 +1,13 @@
 //! What every bucket does.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use object_store::memory::InMemory;
+use object_store::throttle::{ThrottleConfig, ThrottledStore};
 use terrane_base::Kind;
 use terrane_base::env::Env;
-use terrane_remote::bucket::{Bucket, Create, DirectoryBucket, probe};
+use terrane_remote::bucket::{Bucket, ClientBucket, Create, DirectoryBucket, probe};
 
 use crate::support::{every_kind, refused};
 
@@ -146,4 +150,18 @@ fn addresses_without_a_bucket_are_refused() {
     if cfg!(not(feature = "s3")) {
         assert!(refused(open("s3://bucket"), Kind::Invalid).contains("feature s3"));
     }
+}
+
+#[test]
+fn a_bucket_that_is_dropped_ends_its_requests() {
+    let hour = std::time::Duration::from_secs(3600);
+    let wait =
+        ThrottleConfig { wait_put_per_call: hour, wait_get_per_call: hour, ..ThrottleConfig::default() };
+    let client = ThrottledStore::new(InMemory::new(), wait);
+    let bucket = ClientBucket::new(Arc::new(client), "client:").expect("opens");
+    let created = bucket.begin_create("db/a", vec![Bytes::from_static(b"x")]);
+    let read = bucket.begin_get_ranges("db/a", vec![0..1, 2..3]);
+    drop(bucket);
+    refused(created.wait(), Kind::Cancelled);
+    refused(read.wait(), Kind::Cancelled);
 }

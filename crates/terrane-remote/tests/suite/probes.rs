@@ -51,6 +51,17 @@ fn liars_are_refused_by_the_check_that_they_fail() {
 }
 
 #[test]
+fn a_race_without_one_winner_is_the_answer_whatever_else_fails() {
+    let bucket = FaultyBucket::new(memory(&env().1));
+    bucket.lie(Lie::EveryoneCreates);
+    // The list and the creations are calls 0 to 16; nothing but the removal may follow.
+    bucket.fail(18, Fault::Before);
+    let message = refused(probe::run(&bucket, "db", &*Env::real().random), Kind::Invalid);
+    assert!(message.contains(Check::OneWinner.name()), "{message}");
+    assert_eq!(bucket.calls(), 18);
+}
+
+#[test]
 fn a_probe_that_fails_leaves_nothing() {
     let (_, clock) = env();
     let inner = memory(&clock);

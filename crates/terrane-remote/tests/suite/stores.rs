@@ -97,10 +97,16 @@ fn what_is_written_late_or_again_is_a_further_part() {
     let store = open(bucket.clone(), 1).expect("opens");
     let (early, late) = (put(&store, 1000, 1).expect("put"), store.allocate_for(1, 5000).expect("allocated"));
     store.sync().expect("synced");
+    // What was read ahead is void when the extent is written again.
+    store.prefetch(early, 0, 1000);
     store.write(late, &pattern(2000, 2)).expect("written");
     store.write(early, &pattern(3000, 3)).expect("written again");
     check(&store, early, 3000, 3);
     store.sync().expect("synced");
+    check(&store, early, 3000, 3);
+    let mut first = [0; 1000];
+    store.read(early, 0, &mut first).expect("read");
+    assert_eq!(first, pattern(3000, 3)[..1000]);
     assert_eq!((early.file, late.file), (1, 1));
     assert_eq!(names(&*bucket, "db/data").len(), 2);
     assert!(store.place(late, 5).0.ends_with("-00001"), "{:?}", store.place(late, 5));
@@ -260,4 +266,24 @@ fn impossible_settings_are_refused_by_name() {
     assert!(message.contains("stage_bytes"), "{message}");
     refused(open(small(), "d b"), Kind::Invalid);
     refused(open(small(), ""), Kind::Invalid);
+}
+
+#[test]
+fn no_read_goes_beyond_its_extent() {
+    let store = open(memory(&env().1), 1).expect("opens");
+    let (first, second) = (put(&store, 1000, 1).expect("put"), put(&store, 1000, 2).expect("put"));
+    for _ in 0..2 {
+        // In the stage, then in an object, where the next extent follows at once.
+        for (offset, len) in [(0, 1001), (999, 2), (1000, 1), (u32::MAX, 1)] {
+            let mut bytes = vec![0; len];
+            let message = refused(store.read(first, offset, &mut bytes), Kind::Corrupt);
+            assert!(message.contains("which has 1000"), "{message}");
+            let begun = store.begin_read(first, offset, len, Vec::new()).and_then(|begun| begun.finish());
+            refused(begun, Kind::Corrupt);
+        }
+        store.prefetch(first, 900, 500);
+        check(&store, first, 1000, 1);
+        check(&store, second, 1000, 2);
+        store.sync().expect("synced");
+    }
 }
