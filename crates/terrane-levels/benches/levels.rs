@@ -101,7 +101,12 @@ fn bench_pins(c: &mut Criterion) {
 }
 
 fn still() -> ManifestSettings {
-    ManifestSettings { roll_bytes_min: u64::MAX, roll_factor: 0, roll_bytes_max: u64::MAX }
+    ManifestSettings {
+        roll_bytes_min: u64::MAX,
+        roll_factor: 0,
+        roll_bytes_max: u64::MAX,
+        ..ManifestSettings::default()
+    }
 }
 
 /// A manifest with `count` extents in its snapshot.

@@ -24,7 +24,7 @@ mod values;
 
 pub use chunk::{HasMeta, Totals};
 pub use level::{Level, Removal};
-pub use manifest::{Manifest, ManifestSettings, ManifestSize};
+pub use manifest::{Manifest, ManifestLog, ManifestSettings, ManifestSize};
 pub use metasnapshot::{Change, Metasnapshot, Run};
 pub use pins::{Pin, Pins};
 pub use slots::Slots;

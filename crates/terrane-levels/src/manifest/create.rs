@@ -8,6 +8,7 @@ use terrane_base::env::Env;
 use terrane_device::Disk;
 use terrane_format::manifest::{DatabaseId, TableOptions};
 
+use super::log::ManifestLog;
 use super::write::Writer;
 use super::{Manifest, ManifestSettings};
 use crate::directory::{self, Others};
@@ -77,7 +78,7 @@ impl Manifest {
         directory::make(&*disk, dir, others)?;
         let writer = Writer::create(disk.clone(), dir, &state)?;
         directory::finish(&*disk, dir, &writer.header())?;
-        Ok((Self::new(settings, Some(writer), None, &state), state))
+        Ok((Self::on(Box::new(writer), &state, settings), state))
     }
 
     /// Makes the directory `dir`, which exists and contains the segments and extents that `state` names, a
@@ -87,7 +88,7 @@ impl Manifest {
     /// # Errors
     /// `Invalid` if the directory holds a database; `Full`, `Io`.
     pub fn write_copy(disk: Arc<dyn Disk>, dir: &Path, state: &State) -> Result<()> {
-        let writer = Writer::create(disk.clone(), dir, state)?;
+        let mut writer = Writer::create(disk.clone(), dir, state)?;
         writer.close()?;
         directory::finish(&*disk, dir, &writer.header())
     }

@@ -12,7 +12,9 @@
 //!
 //! Lock order: `writer`, then `queue` or `published`.
 
+pub mod conformance;
 mod create;
+mod log;
 mod read;
 mod remains;
 mod salvage;
@@ -35,11 +37,12 @@ use terrane_format::manifest::{Edit, EditOp};
 
 use crate::directory;
 use crate::state::State;
+pub use log::ManifestLog;
 use read::Loaded;
 pub use remains::{LastKnown, Remains};
 pub use salvage::{Salvaged, salvage};
+use tail::Tail;
 pub use tail::{ManifestSettings, ManifestSize};
-use tail::{Tail, size_of};
 use write::Writer;
 pub(crate) use write::set_current;
 
@@ -100,7 +103,16 @@ impl Manifest {
         }
         let writer = Writer::resume(disk.clone(), dir, &loaded)?;
         directory::clean(&*disk, dir, loaded.header.file)?;
-        Ok((Self::new(settings, Some(writer), Some(&loaded), &loaded.state), loaded.state))
+        let (torn_bytes, state) = (loaded.torn, loaded.state);
+        Ok((Manifest { torn_bytes, ..Self::on(Box::new(writer), &state, settings) }, state))
+    }
+
+    /// The manifest whose records `log` keeps and goes on to keep; `state` is the state after the last one.
+    /// For media other than files: opening a medium, fencing another writer off included, is the medium's.
+    #[must_use]
+    pub fn on(log: Box<dyn ManifestLog>, state: &State, settings: ManifestSettings) -> Manifest {
+        let (number, size) = (log.number(), log.size());
+        Self::new(settings, Some(log), size, (number, state))
     }
 
     /// Opens the manifest without writing; another process may be using the database. It stays at the state
@@ -123,7 +135,15 @@ impl Manifest {
                 result => break result?,
             }
         };
-        Ok((Self::new(ManifestSettings::default(), None, Some(&loaded), &loaded.state), loaded.state))
+        let size = ManifestSize {
+            file: loaded.header.file.into(),
+            snapshot_bytes: loaded.snapshot_end,
+            edit_bytes: loaded.end - loaded.snapshot_end,
+            edits: loaded.link.number - loaded.header.base,
+        };
+        let found = (loaded.link.number, &loaded.state);
+        let manifest = Self::new(ManifestSettings::default(), None, size, found);
+        Ok((Manifest { torn_bytes: loaded.torn, ..manifest }, loaded.state))
     }
 
     fn load(disk: &dyn Disk, dir: &Path, current: Current, mode: OpenMode) -> Result<Loaded> {
@@ -149,27 +169,17 @@ impl Manifest {
 
     fn new(
         settings: ManifestSettings,
-        writer: Option<Writer>,
-        loaded: Option<&Loaded>,
-        state: &State,
+        log: Option<Box<dyn ManifestLog>>,
+        size: ManifestSize,
+        (number, state): (u64, &State),
     ) -> Self {
-        let size = match (&writer, loaded) {
-            (Some(writer), _) => size_of(writer),
-            (None, Some(loaded)) => ManifestSize {
-                file: loaded.header.file,
-                snapshot_bytes: loaded.snapshot_end,
-                edit_bytes: loaded.end - loaded.snapshot_end,
-            },
-            (None, None) => unreachable!("a manifest is written or was read"),
-        };
-        let number = loaded.map_or(0, |loaded| loaded.link.number);
         Manifest {
             settings,
             queue: Mutex::default(),
-            writer: Mutex::new(Tail::new(writer, size, &settings)),
+            writer: Mutex::new(Tail::new(log, size, &settings)),
             published: Mutex::new(Arc::new(state.clone())),
             number: AtomicU64::new(number),
-            torn_bytes: loaded.map_or(0, |loaded| loaded.torn),
+            torn_bytes: 0,
         }
     }
 
@@ -250,8 +260,9 @@ impl Manifest {
         if result.is_ok() {
             // Release: a reader that sees the number finds the state.
             *self.published.lock() = state.clone();
-            let number = self.number.fetch_add(1, Ordering::Release) + 1;
-            assert!(tail.number() == Some(number), "edit {number} has {:?} in the file", tail.number());
+            let number = tail.number();
+            let before = self.number.swap(number, Ordering::Release);
+            assert!(before < number, "edit {number} has a number that the log had before, {before}");
             // A caller's comparator may break its promise.
             let is_checked = number.is_multiple_of(CHECKED_EDITS)
                 && state.tables.values().all(|table| table.collation.is_bytes());
@@ -265,7 +276,7 @@ impl Manifest {
         }
     }
 
-    /// Number of the last durable edit. It rises by one with every record of edits and never falls. A caller
+    /// Number of the last durable edit. It rises with every record of edits and never falls. A caller
     /// that stores it elsewhere detects a manifest that lost edits by [`Manifest::check_reached`].
     #[must_use]
     pub fn edit_number(&self) -> u64 {
@@ -323,12 +334,23 @@ impl Manifest {
     /// # Errors
     /// `Io`, `Poisoned`.
     pub fn close(&self) -> Result<()> {
-        let tail = self.writer.lock();
-        match (&tail.writer, tail.check_usable()) {
+        let mut tail = self.writer.lock();
+        let usable = tail.check_usable();
+        match (&mut tail.log, usable) {
             (None, _) => Ok(()),
-            (Some(writer), Ok(())) => writer.close(),
+            (Some(log), Ok(())) => log.close(),
             (_, Err(error)) => Err(error),
         }
+    }
+
+    /// Checks that no other writer has taken the database over. Of a database in a directory the lock sees to
+    /// that, and nothing is checked.
+    ///
+    /// # Errors
+    /// `Poisoned` if another one has, or if an append failed before: nothing is appended any more. `Io` if
+    /// that is not known now.
+    pub fn check_writer(&self) -> Result<()> {
+        self.writer.lock().check()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use terrane_base::{Error, Kind, Result};
 
-use super::write::Writer;
+use super::log::ManifestLog;
 use crate::state::State;
 
 /// When a manifest rolls over to a new file.
@@ -14,33 +14,45 @@ pub struct ManifestSettings {
     pub roll_factor: u64,
     /// Above this many bytes of edits it always rolls: bounds the time that opening takes. Default 16 MiB.
     pub roll_bytes_max: u64,
+    /// From this many records of edits on it always rolls: bounds what opening fetches one by one where each
+    /// record is an object. Default: no limit, as files are read in one go.
+    pub roll_edits_max: u64,
 }
 
 impl Default for ManifestSettings {
     fn default() -> Self {
-        ManifestSettings { roll_bytes_min: 1 << 20, roll_factor: 4, roll_bytes_max: 16 << 20 }
+        ManifestSettings {
+            roll_bytes_min: 1 << 20,
+            roll_factor: 4,
+            roll_bytes_max: 16 << 20,
+            roll_edits_max: u64::MAX,
+        }
     }
 }
 
 /// The size of a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ManifestSize {
-    /// Number of the file.
-    pub file: u32,
+    /// Number of the file, or of the object with the snapshot.
+    pub file: u64,
     /// Bytes of the snapshot at its front.
     pub snapshot_bytes: u64,
     /// Bytes of the edits after it.
     pub edit_bytes: u64,
+    /// Records of edits after it.
+    pub edits: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct Tail {
     /// `None` if opened for reading only.
-    pub(super) writer: Option<Writer>,
+    pub(super) log: Option<Box<dyn ManifestLog>>,
     pub(super) size: ManifestSize,
     poison: Option<Error>,
     /// Bytes of edits at which a roll is tried.
     roll_at: u64,
+    /// Records of edits at which a roll is tried.
+    roll_at_edits: u64,
 }
 
 impl ManifestSettings {
@@ -50,18 +62,18 @@ impl ManifestSettings {
     }
 }
 
-pub(super) fn size_of(writer: &Writer) -> ManifestSize {
-    let (snapshot_bytes, edit_bytes) = (writer.snapshot_bytes(), writer.edit_bytes());
-    ManifestSize { file: writer.header().file, snapshot_bytes, edit_bytes }
-}
-
 impl Tail {
-    pub(super) fn new(writer: Option<Writer>, size: ManifestSize, settings: &ManifestSettings) -> Self {
-        Tail { writer, size, poison: None, roll_at: settings.roll_at(size.snapshot_bytes) }
+    pub(super) fn new(
+        log: Option<Box<dyn ManifestLog>>,
+        size: ManifestSize,
+        settings: &ManifestSettings,
+    ) -> Self {
+        let (roll_at, roll_at_edits) = (settings.roll_at(size.snapshot_bytes), settings.roll_edits_max);
+        Tail { log, size, poison: None, roll_at, roll_at_edits }
     }
 
     pub(super) fn check_usable(&self) -> Result<()> {
-        if self.writer.is_none() {
+        if self.log.is_none() {
             return Err(Error::invalid("the database is open for reading only"));
         }
         match &self.poison {
@@ -70,23 +82,23 @@ impl Tail {
         }
     }
 
-    /// Number of the last edit in the file.
-    pub(super) fn number(&self) -> Option<u64> {
-        self.writer.as_ref().map(|writer| writer.link.number)
+    /// Number of the last record of the log.
+    pub(super) fn number(&self) -> u64 {
+        self.log.as_ref().expect("checked by check_usable").number()
     }
 
     pub(super) fn append(&mut self, payload: &[u8]) -> Result<()> {
-        let writer = self.writer.as_mut().expect("checked by check_usable");
+        let log = self.log.as_mut().expect("checked by check_usable");
         let before = self.size.edit_bytes;
-        let result = writer.append(payload);
-        self.size = size_of(writer);
+        let result = log.append(payload);
+        self.size = log.size();
         assert!(self.size.edit_bytes > before || result.is_err(), "an edit is durable and not in the file");
         self.note(&result);
         result
     }
 
     pub(super) fn roll_if_due(&mut self, state: &State, settings: &ManifestSettings) {
-        if self.size.edit_bytes > self.roll_at {
+        if self.size.edit_bytes > self.roll_at || self.size.edits >= self.roll_at_edits {
             // The edit that led here is durable in any case. A failure that matters is kept as poison; after
             // any other the old file stays in use and `roll_at` is raised.
             let _ = self.roll(state, settings);
@@ -94,14 +106,22 @@ impl Tail {
     }
 
     pub(super) fn roll(&mut self, state: &State, settings: &ManifestSettings) -> Result<()> {
-        let writer = self.writer.as_mut().expect("checked by check_usable");
-        let result = writer.roll(state);
-        self.size = size_of(writer);
+        let log = self.log.as_mut().expect("checked by check_usable");
+        let result = log.roll(state);
+        self.size = log.size();
         debug_assert!(self.size.edit_bytes == 0 || result.is_err(), "a new file begins without edits");
-        self.roll_at = match &result {
-            Ok(()) => settings.roll_at(self.size.snapshot_bytes),
-            Err(_) => self.size.edit_bytes.saturating_mul(2),
+        (self.roll_at, self.roll_at_edits) = match &result {
+            Ok(()) => (settings.roll_at(self.size.snapshot_bytes), settings.roll_edits_max),
+            Err(_) => (self.size.edit_bytes.saturating_mul(2), self.size.edits.saturating_mul(2)),
         };
+        self.note(&result);
+        result
+    }
+
+    /// Checks that this is still the writer of the log.
+    pub(super) fn check(&mut self) -> Result<()> {
+        self.check_usable()?;
+        let result = self.log.as_mut().expect("checked by check_usable").check();
         self.note(&result);
         result
     }

@@ -8,6 +8,8 @@ use terrane_device::{Disk, File, OpenMode};
 use terrane_format::manifest::file::{Current, FILE_HEADER_BYTES, FileHeader, file_name};
 use terrane_format::manifest::record::{Link, RECORD_HEADER_BYTES, RecordHeader, RecordTag};
 
+use super::ManifestSize;
+use super::log::ManifestLog;
 use super::read::Loaded;
 use crate::directory::{CURRENT, CURRENT_NEW};
 use crate::state::{Pieces, State};
@@ -22,11 +24,11 @@ pub(crate) struct Writer {
     dir: PathBuf,
     file: Arc<dyn File>,
     header: FileHeader,
-    pub(crate) link: Link,
+    link: Link,
     /// End of the snapshot.
-    pub(crate) snapshot_end: u64,
+    snapshot_end: u64,
     /// Offset of the next record. A durable-end mark may be there.
-    pub(crate) end: u64,
+    end: u64,
     /// Reused for later records.
     buffer: Vec<u8>,
 }
@@ -75,27 +77,6 @@ impl Writer {
         self.file.write_at(last, &bytes)
     }
 
-    /// Appends a record of edits; durable on return.
-    ///
-    /// # Errors
-    /// `Full`: nothing happened. After any other error the file must not be written again.
-    pub(crate) fn append(&mut self, payload: &[u8]) -> Result<()> {
-        let mut link = self.link;
-        self.buffer.clear();
-        link.append(RecordTag::Edit, payload, &mut self.buffer);
-        if let Err(error) = self.file.write_at(self.end, &self.buffer) {
-            return Err(self.undo(error));
-        }
-        if !terrane_base::planted!(SkipManifestSync) {
-            self.file.sync().map_err(|error| error.with_kind(Kind::Poisoned))?;
-        }
-        assert!(link.number == self.link.number + 1, "an edit takes the next number, {}", link.number);
-        self.link = link;
-        self.end += self.buffer.len() as u64;
-        self.mark();
-        Ok(())
-    }
-
     /// Removes half a record, so that a full device can be used once there is space.
     fn undo(&self, error: Error) -> Error {
         if error.kind() != Kind::Full || self.file.set_len(self.end).is_err() {
@@ -115,33 +96,49 @@ impl Writer {
         let _ = self.file.write_at(self.end, &bytes);
     }
 
-    /// Makes the mark durable.
-    pub(crate) fn close(&self) -> Result<()> {
-        self.mark();
-        self.file.sync()
-    }
-
-    /// Bytes of edits after the snapshot.
-    pub(crate) fn edit_bytes(&self) -> u64 {
-        self.end - self.snapshot_end
-    }
-
-    /// Bytes of the snapshot, header included.
-    pub(crate) fn snapshot_bytes(&self) -> u64 {
-        self.snapshot_end
-    }
-
     /// The header of the file.
     pub(crate) fn header(&self) -> FileHeader {
         self.header
     }
+}
 
-    /// Starts a new file with a snapshot of `state`.
-    ///
+impl ManifestLog for Writer {
+    fn number(&self) -> u64 {
+        self.link.number
+    }
+
+    fn size(&self) -> ManifestSize {
+        ManifestSize {
+            file: self.header.file.into(),
+            snapshot_bytes: self.snapshot_end,
+            edit_bytes: self.end - self.snapshot_end,
+            edits: self.link.number - self.header.base,
+        }
+    }
+
+    /// # Errors
+    /// `Full`: nothing happened. After any other error the file must not be written again.
+    fn append(&mut self, payload: &[u8]) -> Result<()> {
+        let mut link = self.link;
+        self.buffer.clear();
+        link.append(RecordTag::Edit, payload, &mut self.buffer);
+        if let Err(error) = self.file.write_at(self.end, &self.buffer) {
+            return Err(self.undo(error));
+        }
+        if !terrane_base::planted!(SkipManifestSync) {
+            self.file.sync().map_err(|error| error.with_kind(Kind::Poisoned))?;
+        }
+        assert!(link.number == self.link.number + 1, "an edit takes the next number, {}", link.number);
+        self.link = link;
+        self.end += self.buffer.len() as u64;
+        self.mark();
+        Ok(())
+    }
+
     /// # Errors
     /// `Poisoned` if it is unknown which file `CURRENT` names; after any other error the old file stays in
     /// use.
-    pub(crate) fn roll(&mut self, state: &State) -> Result<()> {
+    fn roll(&mut self, state: &State) -> Result<()> {
         let number =
             self.header.file.checked_add(1).ok_or_else(|| Error::invalid("manifest numbers are used up"))?;
         let path = self.dir.join(file_name(number));
@@ -164,6 +161,12 @@ impl Writer {
         // If it stays, the next opening removes it.
         let _ = self.disk.remove(&self.dir.join(file_name(old)));
         Ok(())
+    }
+
+    /// Makes the mark durable.
+    fn close(&mut self) -> Result<()> {
+        self.mark();
+        self.file.sync()
     }
 }
 

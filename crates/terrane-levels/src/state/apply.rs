@@ -7,7 +7,7 @@ use std::sync::Arc;
 use terrane_base::{Collation, Error, KeyOrders, Kind, Result, SegmentId, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::external::COMPARATOR;
-use terrane_format::manifest::edit::{NAME_BYTES_MAX, OPTION_BYTES_MAX, OPTIONS_MAX};
+use terrane_format::manifest::edit::{NAME_BYTES_MAX, OPTION_BYTES_MAX, OPTIONS_MAX, decode_edits};
 use terrane_format::manifest::{Edit, EditOp, NextIds, Place, Seal, SegmentSpec, TableOptions};
 use terrane_format::segment::SEGMENT_BYTES_MAX;
 
@@ -87,6 +87,17 @@ impl State {
         let mut next = self.clone();
         next.apply_in_place(edit)?;
         Ok(next)
+    }
+
+    /// Applies the edits that a record of the manifest has, in place; the state is unusable after an error.
+    /// For media of a manifest, which keep records as bytes.
+    ///
+    /// # Errors
+    /// `Corrupt`, without a place, if the bytes are no edits or contradict the state.
+    pub fn apply_record(&mut self, payload: &[u8]) -> Result<()> {
+        let edits = decode_edits(payload)?;
+        let applied = edits.iter().try_for_each(|edit| self.apply_in_place(edit));
+        applied.map_err(|error| error.with_kind(Kind::Corrupt))
     }
 
     /// As [`State::apply`], in place; unusable after an error.

@@ -27,7 +27,12 @@ const CHANGING: [Call; 9] = [
 
 /// Settings under which every few edits roll.
 fn rolling() -> ManifestSettings {
-    ManifestSettings { roll_bytes_min: 300, roll_factor: 0, roll_bytes_max: u64::MAX }
+    ManifestSettings {
+        roll_bytes_min: 300,
+        roll_factor: 0,
+        roll_bytes_max: u64::MAX,
+        ..ManifestSettings::default()
+    }
 }
 
 fn create(disk: &FaultyDisk) -> Result<(Manifest, State)> {

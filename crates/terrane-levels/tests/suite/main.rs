@@ -5,6 +5,7 @@
 mod beside;
 mod collation;
 mod common;
+mod conformance;
 mod current;
 mod damage;
 mod faults;

@@ -178,7 +178,12 @@ fn any_later_edit_takes_the_clean_close_off() {
 #[test]
 fn the_manifest_rolls_by_size_under_load() {
     let disk = MemDisk::new();
-    let settings = ManifestSettings { roll_bytes_min: 2000, roll_factor: 3, roll_bytes_max: u64::MAX };
+    let settings = ManifestSettings {
+        roll_bytes_min: 2000,
+        roll_factor: 3,
+        roll_bytes_max: u64::MAX,
+        ..ManifestSettings::default()
+    };
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let (manifest, _) = Manifest::create_with(shared, dir(), &env(), Vec::new(), settings).unwrap();
     std::thread::scope(|scope| {
@@ -277,7 +282,12 @@ fn reading_only_changes_nothing_and_appends_nothing() {
 fn reading_only_beside_a_writer_finds_some_state() {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    let settings = ManifestSettings { roll_bytes_min: 1000, roll_factor: 0, roll_bytes_max: 0 };
+    let settings = ManifestSettings {
+        roll_bytes_min: 1000,
+        roll_factor: 0,
+        roll_bytes_max: 0,
+        ..ManifestSettings::default()
+    };
     let (manifest, _) = Manifest::create_with(shared.clone(), dir(), &env(), Vec::new(), settings).unwrap();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| (0..400).for_each(|slot| manifest.append(&add(slot, 1)).unwrap()));

@@ -63,7 +63,12 @@ pub(crate) fn env() -> Env {
 
 /// Settings that never roll by themselves.
 pub(crate) fn still() -> ManifestSettings {
-    ManifestSettings { roll_bytes_min: u64::MAX, roll_factor: 0, roll_bytes_max: u64::MAX }
+    ManifestSettings {
+        roll_bytes_min: u64::MAX,
+        roll_factor: 0,
+        roll_bytes_max: u64::MAX,
+        ..ManifestSettings::default()
+    }
 }
 
 /// A new database with `edits` appended; returns the states after creation and after each edit.
