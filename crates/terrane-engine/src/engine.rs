@@ -1,7 +1,8 @@
 //! The parts of an open database, and what they know of each other. What they show other processes is in
-//! `engine/sharing.rs`.
+//! `engine/sharing.rs`; `engine/writer_watch.rs` finds that another writer has taken over.
 
 mod sharing;
+mod writer_watch;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -169,6 +170,7 @@ impl Engine {
         self.feed_waiters.wake();
         self.background.scheduler.close();
         self.stop_sharing();
+        self.background.writer_watch.close();
         self.events.close(self.instance);
         self.async_writes.close(self.instance);
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };

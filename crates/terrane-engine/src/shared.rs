@@ -50,6 +50,8 @@ pub struct Shared {
     pub(crate) disk: Arc<dyn Disk>,
     /// Directory of the database.
     pub(crate) dir: PathBuf,
+    /// Where manifest and extents lie, if not in the directory.
+    pub(crate) elsewhere: Option<String>,
     /// Options in force, resolved.
     pub(crate) options: Options,
     /// Where extents live; reads through it are those of users.
@@ -224,6 +226,16 @@ impl Shared {
             ));
         }
         Ok(())
+    }
+
+    /// Refuses `what` for a database whose manifest and extents do not lie in its directory.
+    pub(crate) fn refuse_elsewhere(&self, what: &str, remedy: &str) -> Result<()> {
+        match &self.elsewhere {
+            None => Ok(()),
+            Some(address) => Err(Error::invalid(format!(
+                "{what} needs manifest and extents in the database's directory, and they lie in {address}: {remedy}"
+            ))),
+        }
     }
 
     pub(crate) fn is_closing(&self) -> bool {

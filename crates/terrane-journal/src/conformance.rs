@@ -31,6 +31,7 @@ pub fn run(make: &mut Make<'_>) {
     trim_gives_up_sealed_segments_only(&*make());
     a_panic_poisons_and_blocks_no_commit(&*make());
     commits_are_refused_and_the_rest_goes_on(&*make());
+    a_cause_from_outside_ends_commits(&*make());
     a_closed_journal_refuses(&*make());
 }
 
@@ -290,6 +291,21 @@ fn a_panic_poisons_and_blocks_no_commit(journal: &dyn Journal) {
     journal.between_groups(&mut |next| assert!(next > journal.visible()));
     assert_eq!(journal.sync().expect_err("poisoned").kind(), Kind::Poisoned);
     assert_eq!(journal.close().expect_err("poisoned").kind(), Kind::Poisoned);
+}
+
+fn a_cause_from_outside_ends_commits(journal: &dyn Journal) {
+    let last = commit(journal, &batch_of(0, 2, 10), false);
+    journal.poison(terrane_base::Error::new(Kind::Io, "the cause of the caller"));
+    journal.poison(terrane_base::Error::new(Kind::Io, "a later cause"));
+    for sync in [false, true] {
+        let refused = journal.commit(&batch_of(1, 1, 1), sync, &mut |_| panic!("not placed"));
+        let refused = refused.expect_err("refused");
+        assert_eq!(refused.kind(), Kind::Poisoned, "{refused}");
+        assert!(refused.message().contains("the cause of the caller"), "{refused}");
+    }
+    assert_eq!(journal.sync().expect_err("poisoned").kind(), Kind::Poisoned);
+    assert_eq!(journal.visible(), last, "what was committed stays visible");
+    assert!(journal.check().is_err(), "a caller can ask");
 }
 
 fn commits_are_refused_and_the_rest_goes_on(journal: &dyn Journal) {

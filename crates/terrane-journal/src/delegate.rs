@@ -36,6 +36,10 @@ macro_rules! delegate_journal {
                 self.0.excerpt()
             }
 
+            fn poison(&self, cause: terrane_base::Error) {
+                self.0.poison(cause);
+            }
+
             fn check(&self) -> Result<()> {
                 self.0.check()
             }

@@ -287,6 +287,10 @@ impl<M: Medium> Journal for RingJournal<M> {
         self.with_log(crate::log::Log::refuse_records);
     }
 
+    fn poison(&self, cause: Error) {
+        self.poison.set(cause);
+    }
+
     fn check(&self) -> Result<()> {
         self.poison.check()
     }

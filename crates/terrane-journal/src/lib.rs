@@ -113,6 +113,9 @@ pub trait Journal: Send + Sync {
     /// until [`Journal::close`]. Idempotent.
     fn refuse_commits(&self);
 
+    /// From now on no commit succeeds that is not persisted yet: `cause` says why. The first cause stays.
+    fn poison(&self, cause: terrane_base::Error);
+
     /// Checks that commits can succeed.
     ///
     /// # Errors

@@ -24,6 +24,7 @@ use terrane_format::manifest::file::{
 
 use terrane_format::metrics_page::MAGIC as PAGE_MAGIC;
 
+use crate::journal_place;
 use crate::manifest::set_current;
 
 /// The lock file.
@@ -34,6 +35,10 @@ pub const CURRENT: &str = "CURRENT";
 pub const CURRENT_NEW: &str = "CURRENT.tmp";
 /// The page of metrics that the process which may write shares with others.
 pub const METRICS: &str = "METRICS";
+/// The mark of a directory with nothing but the journal of a database: see [`crate::journal_place`].
+pub const REMOTE: &str = "REMOTE";
+/// The next `REMOTE`, before its rename.
+pub const REMOTE_NEW: &str = "REMOTE.tmp";
 /// Directory of segments.
 pub const JOURNAL: &str = "journal";
 /// Directory of extents.
@@ -66,8 +71,8 @@ pub enum Others {
 /// Inspects a directory; changes nothing.
 ///
 /// # Errors
-/// `Invalid`, naming a file, if it contains files of another program, unless these may stay; `Corrupt` if it
-/// was a database and `CURRENT` is missing; `Io`.
+/// `Invalid`, naming a file, if it contains files of another program, unless these may stay, or if it has
+/// only the journal of a database; `Corrupt` if it was a database and `CURRENT` is missing; `Io`.
 pub fn inspect(disk: &dyn Disk, dir: &Path, others: Others) -> Result<Contents> {
     let names = match disk.list(dir) {
         Ok(names) => names,
@@ -76,6 +81,9 @@ pub fn inspect(disk: &dyn Disk, dir: &Path, others: Others) -> Result<Contents> 
     };
     if names.iter().any(|name| name == CURRENT) {
         return Ok(Contents::Database);
+    }
+    if names.iter().any(|name| name == REMOTE) {
+        return Err(journal_place::not_whole(disk, dir));
     }
     for name in &names {
         check_leftover(disk, dir, name, others)?;

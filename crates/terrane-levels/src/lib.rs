@@ -7,12 +7,14 @@
 //! * [`Metasnapshot`]: all levels of a table at one moment.
 //! * [`State`]: everything that the manifest knows; a pure function of its edits.
 //! * [`Manifest`]: the durable log of edits. [`directory`]: the files of a database.
+//! * [`journal_place`]: the directory of a database whose other parts lie elsewhere.
 //! * [`Pins`]: the sequence numbers of live snapshots.
 
 mod chunk;
 mod decay;
 pub mod directory;
 mod fences;
+pub mod journal_place;
 mod level;
 pub mod manifest;
 mod metasnapshot;

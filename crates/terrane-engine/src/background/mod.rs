@@ -30,7 +30,7 @@ use crate::background::idle::IdleWatch;
 use crate::background::scheduler::Scheduler;
 use crate::background::scrub::Scrubber;
 use crate::observe::io_accounting::Flows;
-use crate::observe::metrics_page::PageWriter;
+use crate::observe::ticker::Ticker;
 
 /// The state of the background.
 pub(crate) struct Background {
@@ -47,7 +47,9 @@ pub(crate) struct Background {
     /// Runs the jobs that bring memory into the levels.
     pub(crate) flusher: LocalCompactor,
     /// Shares metrics with other processes.
-    pub(crate) page_writer: PageWriter,
+    pub(crate) page_writer: Ticker,
+    /// Looks whether another writer has taken the database over, where its lock cannot see to that.
+    pub(crate) writer_watch: Ticker,
     /// Number of the next overflow run or value table.
     pub(crate) next_run: Arc<AtomicU64>,
 }
@@ -63,7 +65,8 @@ impl Background {
             scrubber: Scrubber::default(),
             compactor: LocalCompactor::new(flows.compaction(extents)),
             flusher: LocalCompactor::new(flows.flush(extents)),
-            page_writer: PageWriter::default(),
+            page_writer: Ticker::default(),
+            writer_watch: Ticker::default(),
             next_run: Arc::new(AtomicU64::new(next_run)),
         }
     }

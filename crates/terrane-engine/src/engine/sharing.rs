@@ -7,8 +7,9 @@ use terrane_format::metrics_page::MetricsPage;
 
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
-use crate::observe::metrics_page::{PageFile, Turn};
+use crate::observe::metrics_page::PageFile;
 use crate::observe::stats::add;
+use crate::observe::ticker::Turn;
 
 impl Engine {
     /// Removes the page of a process that died, and begins to share pages, if the option says so and another
@@ -37,7 +38,8 @@ impl Engine {
             Turn::Done
         };
         let writer = &self.background.page_writer;
-        if writer.start(&*self.env.spawn, Duration::from_millis(interval), turn).is_err() {
+        let thread = (&*self.env.spawn, "terrane-metrics");
+        if writer.start(thread, Duration::from_millis(interval), turn).is_err() {
             // A database does not fail because nothing looks into it.
             add(&self.counters.metrics_page_errors, 1);
         }

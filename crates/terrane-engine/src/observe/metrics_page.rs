@@ -9,76 +9,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use terrane_base::env::{Joiner, Spawn};
-use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, File, OpenMode};
 use terrane_format::metrics_page::MAGIC;
 use terrane_levels::directory::METRICS;
-
-/// What the thread does at the end of each interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// It has written a page, or failed to.
-    Done,
-    /// The database is gone.
-    Ended,
-}
-
-/// The thread that writes pages, while there is one.
-#[derive(Default)]
-pub(crate) struct PageWriter {
-    wait: Arc<Wait>,
-    thread: Mutex<Option<Box<dyn Joiner>>>,
-}
-
-/// Where the thread waits.
-#[derive(Default)]
-struct Wait {
-    is_closing: Mutex<bool>,
-    closed: Condvar,
-}
-
-impl Wait {
-    /// Waits for `interval`; true if there is to be no further page.
-    fn pass(&self, interval: Duration) -> bool {
-        let mut is_closing = self.is_closing.lock();
-        if !*is_closing {
-            self.closed.wait_for(&mut is_closing, interval);
-        }
-        *is_closing
-    }
-}
-
-impl PageWriter {
-    /// Starts the thread: it calls `turn` after each `interval`.
-    ///
-    /// # Errors
-    /// `Io` if the system refuses a thread.
-    pub(crate) fn start(
-        &self,
-        spawn: &dyn Spawn,
-        interval: Duration,
-        mut turn: impl FnMut() -> Turn + Send + 'static,
-    ) -> Result<()> {
-        let wait = self.wait.clone();
-        let body = move || while !wait.pass(interval) && turn() == Turn::Done {};
-        let thread = spawn.spawn("terrane-metrics", Box::new(body))?;
-        let before = self.thread.lock().replace(thread);
-        assert!(before.is_none(), "a database shares one page");
-        Ok(())
-    }
-
-    /// Ends the thread, if there is one, and waits for it; false if there is none.
-    pub(crate) fn close(&self) -> bool {
-        *self.wait.is_closing.lock() = true;
-        self.wait.closed.notify_all();
-        let thread = self.thread.lock().take();
-        thread.map(Joiner::join).is_some()
-    }
-}
 
 /// The file of the page.
 pub(crate) struct PageFile {

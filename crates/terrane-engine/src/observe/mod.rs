@@ -1,6 +1,7 @@
 //! What a running database says of itself: metrics (`stats/`), listeners (`events/`), slow operations
 //! (`slow_log.rs`), bytes to and from the device (`io_accounting.rs`), the page for other processes
-//! (`metrics_page.rs`); and the words for it: kinds of jobs, extents, findings.
+//! (`metrics_page.rs`); and the words for it: kinds of jobs, extents, findings. `ticker.rs`: the thread behind
+//! what happens once in an interval.
 
 pub(crate) mod events;
 pub(crate) mod extent_summary;
@@ -10,3 +11,4 @@ pub(crate) mod job_kind;
 pub(crate) mod metrics_page;
 pub(crate) mod slow_log;
 pub(crate) mod stats;
+pub(crate) mod ticker;

@@ -137,6 +137,7 @@ pub fn repair_with_on(
     functions: impl Into<Functions>,
 ) -> Result<RepairReport> {
     let functions = functions.into();
+    terrane_levels::journal_place::refuse(&**disk, source)?;
     let lock = disk.lock_shared(&source.join(LOCK))?;
     let target_disk = disk;
     let (disk, damage_of_pool) = with_pool(disk, source, options)?;

@@ -11,6 +11,7 @@ mod checkpoint;
 mod concurrent;
 mod deadlines;
 mod degradation;
+mod elsewhere;
 mod faults;
 mod follow;
 mod footprint;

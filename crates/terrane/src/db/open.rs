@@ -6,7 +6,7 @@ use std::sync::Arc;
 use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Functions, Result};
-use terrane_device::Disk;
+use terrane_device::{Disk, PosixDisk};
 use terrane_engine::Engine;
 
 use crate::Db;
@@ -79,5 +79,23 @@ impl Db {
     /// As [`Db::open_with`].
     pub fn open_on(disk: Arc<dyn Disk>, path: impl AsRef<Path>, options: &Options, env: Env) -> Result<Db> {
         Db::open_with_functions_on(disk, path, options, env, Functions::default())
+    }
+    /// Opens a database whose manifest and extents `parts` opens, with its journal in the directory `dir`.
+    /// `terrane-remote` calls this, for databases on buckets: open these there.
+    ///
+    /// # Errors
+    /// As [`Db::open_with`], and those of the parts.
+    #[doc(hidden)]
+    pub fn open_elsewhere(
+        dir: impl AsRef<Path>,
+        options: &Options,
+        env: Env,
+        functions: impl Into<Functions>,
+        parts: &dyn terrane_engine::Parts,
+    ) -> Result<Db> {
+        let disk = Arc::new(PosixDisk::new());
+        let functions = with_own(functions);
+        let engine = Engine::open_elsewhere_on(disk, dir.as_ref(), options, env, functions, parts)?;
+        Ok(Db::from_engine(engine))
     }
 }

@@ -10,6 +10,7 @@ use terrane_device::{Disk, PosixDisk};
 
 use crate::engine::Engine;
 use crate::lifecycle::follower::Following;
+use crate::lifecycle::open::parts::{Parts, refuse_options};
 use crate::lifecycle::replay_filter::{ReplayFilter, refuse_to_read_only};
 
 /// The variants of an opening.
@@ -21,13 +22,22 @@ pub(crate) enum Way<'w> {
     Filtered(&'w dyn ReplayFilter),
     /// It is a view of what another process has open.
     Following(&'w Following<'w>),
+    /// Manifest and extents lie elsewhere.
+    Elsewhere(&'w dyn Parts),
 }
 
 impl<'w> Way<'w> {
     pub(crate) fn following(self) -> Option<&'w Following<'w>> {
         match self {
             Way::Following(following) => Some(following),
-            Way::Plain | Way::Filtered(_) => None,
+            Way::Plain | Way::Filtered(_) | Way::Elsewhere(_) => None,
+        }
+    }
+
+    pub(crate) fn elsewhere(self) -> Option<&'w dyn Parts> {
+        match self {
+            Way::Elsewhere(parts) => Some(parts),
+            Way::Plain | Way::Filtered(_) | Way::Following(_) => None,
         }
     }
 }
@@ -76,6 +86,24 @@ impl Engine {
         functions: impl Into<Functions>,
     ) -> Result<Arc<Engine>> {
         Engine::open_as(disk, dir, options, env, functions.into(), Way::Plain)
+    }
+
+    /// Opens the database whose manifest and extents `parts` opens, with the journal in the directory `dir` of
+    /// `disk`, which is locked as that of any database.
+    ///
+    /// # Errors
+    /// As [`Engine::open_with_on`]; `Invalid` for options that such a database does not take yet, for a
+    /// directory that has something else, and for one with another journal than that of the last writer.
+    pub fn open_elsewhere_on(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        options: &Options,
+        env: Env,
+        functions: impl Into<Functions>,
+        parts: &dyn Parts,
+    ) -> Result<Arc<Engine>> {
+        refuse_options(options)?;
+        Engine::open_as(disk, dir, options, env, functions.into(), Way::Elsewhere(parts))
     }
 
     /// [`Engine::open_with_on`], with a filter that says what of the journal is replayed.

@@ -10,6 +10,7 @@
 //! manifest.
 
 mod entries;
+pub(crate) mod parts;
 mod pool;
 
 use std::path::Path;
@@ -59,6 +60,8 @@ use crate::write::WritePath;
 use crate::write::tickets::AsyncWrites;
 
 pub(crate) use entries::Way;
+use parts::Parts;
+use parts::open_elsewhere;
 use pool::Attached;
 
 /// How many engines this process has opened.
@@ -91,6 +94,9 @@ impl Engine {
         let settled = settle(options, &env, &functions)?;
         let engine = Engine::assemble(disk, dir, (options, settled), env, functions, way)?;
         engine.begin(start)?;
+        if let Some(interval) = way.elsewhere().and_then(Parts::check_interval) {
+            engine.watch_writer(interval)?;
+        }
         Ok(engine)
     }
 
@@ -105,11 +111,16 @@ impl Engine {
     ) -> Result<Arc<Engine>> {
         let following = way.following();
         let flows = Flows::new(&env.clock);
-        let Opened { manifest, state, lock } =
-            open_manifest(&flows.manifest(&disk), dir, &options, &env, &functions)?;
+        let Opened { manifest, state, lock, store } = match way.elsewhere() {
+            None => open_manifest(&flows.manifest(&disk), dir, &options, &env, &functions)?,
+            Some(parts) => open_elsewhere((&disk, dir), &options, &env, &functions, parts)?,
+        };
         let attached = Attached::new(disk, dir, &options, &env, (&state, following.is_some()))?;
         let disk = attached.disk.clone();
-        let extents = open_store(&disk, dir, &options, &state, following)?;
+        let extents = match store {
+            None => open_store(&disk, dir, &options, &state, following)?,
+            Some(store) => store.restore(&mut state.extents()).map(|()| store)?,
+        };
         let store = flows.user(&extents);
         let known = following.map(Following::known_extents).unwrap_or_default();
         let sums = Arc::default();
@@ -142,6 +153,7 @@ impl Engine {
             trimming: Mutex::new(()),
             closing: AtomicBool::new(false),
             dir: dir.to_owned(),
+            elsewhere: way.elsewhere().map(|parts| parts.address().to_owned()),
             store,
             disk,
             manifest,
@@ -205,6 +217,8 @@ struct Opened {
     state: State,
     /// None for a read-only open of a directory whose lock file cannot be opened.
     lock: Option<Box<dyn DiskLock>>,
+    /// The store, if it does not lie in the directory.
+    store: Option<Arc<dyn Store>>,
 }
 
 /// Locks the directory and makes or reads the manifest.
@@ -221,7 +235,7 @@ fn open_manifest(
         let lock = if is_locked { disk.lock_shared(&dir.join(LOCK))? } else { None };
         let (manifest, _) = Manifest::open_read_only(disk.clone(), dir)?;
         let state = manifest.set_orders(&functions.orders)?;
-        return Ok(Opened { manifest, state, lock });
+        return Ok(Opened { manifest, state, lock, store: None });
     }
     let others = if options.beside_others { Others::Stay } else { Others::Refused };
     let before = directory::inspect(&**disk, dir, others)?;
@@ -246,7 +260,7 @@ fn open_manifest(
     };
     let state = manifest.set_orders(&functions.orders)?;
     let state = forget_dropped(&manifest, state)?;
-    Ok(Opened { manifest, state, lock: Some(lock) })
+    Ok(Opened { manifest, state, lock: Some(lock), store: None })
 }
 
 /// Takes the lock of the database. A command that only asks whether there is a writer (`terrane top`) holds

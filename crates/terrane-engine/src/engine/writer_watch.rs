@@ -1,0 +1,51 @@
+//! Finds out that another writer has taken the database over, where no lock keeps others out.
+//!
+//! The manifest refuses a writer that was replaced anyway, at its next edit. A writer without edits would go
+//! on to acknowledge commits that the new writer does not have: once in an interval this looks, and stops
+//! the journal.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::{Kind, Result};
+
+use crate::engine::Engine;
+use crate::observe::ticker::Turn;
+
+impl Engine {
+    /// Looks once in `interval` whether this is still the writer. In a simulator, without threads, only edits
+    /// find out.
+    ///
+    /// # Errors
+    /// `Io` if the system refuses a thread.
+    pub(crate) fn watch_writer(self: &Arc<Self>, interval: Duration) -> Result<()> {
+        if self.env.spawn.stepper().is_some() {
+            return Ok(());
+        }
+        // As a worker, the thread holds the engine only while it looks.
+        let engine = Arc::downgrade(self);
+        let turn = move || match engine.upgrade().map(|engine| engine.check_writer()) {
+            Some(Err(error)) if error.kind() == Kind::Poisoned => Turn::Ended,
+            Some(_) => Turn::Done,
+            None => Turn::Ended,
+        };
+        self.background.writer_watch.start((&*self.env.spawn, "terrane-writer"), interval, turn)
+    }
+
+    /// Checks that no other writer has taken the database over. If one has, no commit succeeds from now on.
+    /// Of a database in a directory the lock sees to that, and only a failed write of the manifest is
+    /// reported.
+    ///
+    /// # Errors
+    /// `Poisoned` if another writer has, or the manifest could not be written before; `Io` if that is not
+    /// known now.
+    pub fn check_writer(&self) -> Result<()> {
+        let checked = self.manifest.check_writer();
+        if let Err(error) = &checked
+            && error.kind() == Kind::Poisoned
+        {
+            self.journal.poison(error.clone());
+        }
+        checked
+    }
+}

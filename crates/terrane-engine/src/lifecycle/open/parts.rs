@@ -1,0 +1,121 @@
+//! Opening a database whose manifest and extents do not lie in its directory, which has the journal only.
+//!
+//! 1. the directory is locked and its journal gets a new id 2. the parts are opened: the manifest takes over
+//!    under that id, after which no writer before appends 3. the new id is confirmed in the directory.
+//!
+//! A crash between two steps leaves a directory that names both ids; the next opening accepts either.
+
+use std::fmt::Debug;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::env::Env;
+use terrane_base::options::Options;
+use terrane_base::{Error, Functions, Result};
+use terrane_device::Disk;
+use terrane_format::manifest::{JournalMark, TableOptions};
+use terrane_levels::{Manifest, journal_place};
+use terrane_storage::Store;
+
+use super::{Opened, forget_dropped, lock_for_writing};
+use crate::table::settings::stored_options;
+
+/// Opens the parts of a database that lie elsewhere.
+pub trait Parts: Send + Sync + Debug {
+    /// Where they lie, for messages.
+    fn address(&self) -> &str;
+
+    /// Opens manifest and store for one writer. Once this returned, no writer before appends to the manifest.
+    /// The store is not restored.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no database and none may be made; `Invalid` if there is one and none may be
+    /// there, or if its last writer went on with another journal, whose commits would be lost; `Corrupt`,
+    /// `Io`.
+    fn open(&self, request: &PartsRequest<'_>) -> Result<OpenedParts>;
+
+    /// How often the writer looks whether another one has taken over.
+    fn check_interval(&self) -> Option<Duration>;
+}
+
+/// What an opening asks of [`Parts::open`].
+#[derive(Debug)]
+pub struct PartsRequest<'a> {
+    /// The doors.
+    pub env: &'a Env,
+    /// The journal: the manifest of a database that exists names it by its present id or the one before, or
+    /// lists no segment; from now on by the present one.
+    pub journal: &'a JournalMark,
+    /// The options of the default table of a new database; `None` if none may be made.
+    pub new: Option<TableOptions>,
+    /// Refuses a database that exists.
+    pub must_be_new: bool,
+}
+
+/// What [`Parts::open`] returns.
+#[derive(Debug)]
+pub struct OpenedParts {
+    /// The manifest, whose one writer this is.
+    pub manifest: Manifest,
+    /// The store, before its restore.
+    pub store: Arc<dyn Store>,
+}
+
+/// Refuses options that need all of a database in a directory.
+///
+/// # Errors
+/// `Invalid`, with the option.
+pub(super) fn refuse_options(options: &Options) -> Result<()> {
+    let refused = [
+        (options.read_only, "read_only", "open it for writing where no other process has it open"),
+        (options.pmem_path.get().is_some(), "pmem_path", "leave it out: its journal is in files"),
+        (options.beside_others, "beside_others", "give its journal a directory of its own"),
+    ];
+    match refused.into_iter().find(|(is_set, ..)| *is_set) {
+        None => Ok(()),
+        Some((_, option, remedy)) => Err(Error::invalid(format!(
+            "option {option}: a database whose manifest and extents lie elsewhere does not take it yet; {remedy}"
+        ))),
+    }
+}
+
+/// Steps 1 to 3 of the head.
+pub(super) fn open_elsewhere(
+    (disk, dir): (&Arc<dyn Disk>, &Path),
+    options: &Options,
+    env: &Env,
+    functions: &Functions,
+    parts: &dyn Parts,
+) -> Result<Opened> {
+    debug_assert!(!options.read_only, "refused before");
+    terrane_levels::directory::prepare(&**disk, dir)?;
+    journal_place::check(&**disk, dir)?;
+    let lock = lock_for_writing(&**disk, dir, env)?;
+    // Looked at again under the lock: another process may have used the directory meanwhile.
+    journal_place::check(&**disk, dir)?;
+    let mark = renewed(journal_place::read(&**disk, dir)?, env, parts.address());
+    journal_place::write(&**disk, dir, &mark)?;
+    disk.create_dir(&dir.join(terrane_levels::directory::JOURNAL))?;
+    let new = options.create_if_missing.then(|| stored_options(options, &[], functions));
+    let request = PartsRequest { env, journal: &mark, new, must_be_new: options.error_if_exists };
+    let OpenedParts { manifest, store } = parts.open(&request)?;
+    journal_place::write(&**disk, dir, &JournalMark { before: mark.journal, ..mark })?;
+    let state = manifest.set_orders(&functions.orders)?;
+    let state = forget_dropped(&manifest, state)?;
+    Ok(Opened { manifest, state, lock: Some(lock), store: Some(store) })
+}
+
+/// The mark with which this opening begins. The id of an opening that was not confirmed is used again: the
+/// manifest may have it, or the one before.
+fn renewed(mark: Option<JournalMark>, env: &Env, address: &str) -> JournalMark {
+    let address = address.to_owned();
+    let drawn = || u128::from(env.random.next_u64()) << 64 | u128::from(env.random.next_u64()) | 1;
+    match mark {
+        None => JournalMark { journal: drawn(), before: 0, address },
+        Some(mark) if mark.before == mark.journal => {
+            JournalMark { journal: drawn(), before: mark.journal, address }
+        }
+        Some(mark) => JournalMark { address, ..mark },
+    }
+}

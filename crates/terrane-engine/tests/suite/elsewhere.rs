@@ -1,0 +1,190 @@
+//! A database whose manifest and extents do not lie in its directory: here they lie in another directory of
+//! the same device, so that what is tested is the opening and not a bucket.
+#![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::support::{self, DIR, small_options};
+use terrane_base::env::Env;
+use terrane_base::options::Options;
+use terrane_base::{Batch, Error, Functions, Kind, Result, TableId};
+use terrane_device::{Disk, MemDisk};
+use terrane_engine::{Engine, OpenedParts, Parts, PartsRequest};
+use terrane_levels::{Manifest, journal_place};
+use terrane_storage::{LocalStore, StoreSettings};
+
+const ELSEWHERE: &str = "/elsewhere";
+
+/// Opens the parts in [`ELSEWHERE`].
+#[derive(Debug)]
+struct OtherDirectory {
+    disk: Arc<dyn Disk>,
+    /// The next opening fails before it has an effect.
+    fails: AtomicBool,
+}
+
+impl Parts for OtherDirectory {
+    fn address(&self) -> &str {
+        ELSEWHERE
+    }
+
+    fn open(&self, request: &PartsRequest<'_>) -> Result<OpenedParts> {
+        if self.fails.swap(false, Ordering::Relaxed) {
+            return Err(Error::new(Kind::Io, "the other directory cannot be reached"));
+        }
+        let dir = Path::new(ELSEWHERE);
+        let manifest = match (Manifest::open(self.disk.clone(), dir), &request.new) {
+            (Err(error), Some(options)) if error.kind() == Kind::NotFound => {
+                Manifest::create(self.disk.clone(), dir, request.env, options.clone())?.0
+            }
+            (opened, _) => opened?.0,
+        };
+        let store = LocalStore::open(self.disk.clone(), &dir.join("data"), StoreSettings::default())?;
+        Ok(OpenedParts { manifest, store: Arc::new(store) })
+    }
+
+    fn check_interval(&self) -> Option<Duration> {
+        None
+    }
+}
+
+fn put(engine: &Arc<Engine>, key: &[u8], value: &[u8]) {
+    let mut batch = Batch::new();
+    batch.put(TableId::DEFAULT, key, value).unwrap();
+    engine.write(&batch, true).unwrap();
+}
+
+fn get(engine: &Engine, key: &[u8]) -> Option<Vec<u8>> {
+    let table = engine.catalog().require("default").unwrap();
+    support::get(engine, &table, key).unwrap()
+}
+
+struct Place {
+    disk: MemDisk,
+    parts: OtherDirectory,
+}
+
+impl Place {
+    fn new() -> Place {
+        let disk = MemDisk::new();
+        Place { parts: Place::parts(&disk), disk }
+    }
+
+    fn parts(disk: &MemDisk) -> OtherDirectory {
+        OtherDirectory { disk: Arc::new(disk.clone()), fails: AtomicBool::new(false) }
+    }
+
+    fn open_with(&self, options: &Options) -> Result<Arc<Engine>> {
+        let disk: Arc<dyn Disk> = Arc::new(self.disk.clone());
+        Engine::open_elsewhere_on(
+            disk,
+            Path::new(DIR),
+            options,
+            Env::real(),
+            Functions::default(),
+            &self.parts,
+        )
+    }
+
+    fn open(&self) -> Arc<Engine> {
+        self.open_with(&small_options()).unwrap()
+    }
+
+    /// The place as another process finds it after this one was killed.
+    fn killed(&self) -> Place {
+        let disk = self.disk.kill();
+        Place { parts: Place::parts(&disk), disk }
+    }
+}
+
+#[test]
+fn what_was_written_is_there_after_a_close_and_after_a_kill() {
+    let place = Place::new();
+    let engine = place.open();
+    put(&engine, b"flushed", b"1");
+    engine.flush().unwrap();
+    put(&engine, b"in the journal", b"2");
+    engine.close().unwrap();
+    drop(engine);
+    let engine = place.open();
+    assert_eq!(get(&engine, b"flushed").as_deref(), Some(&b"1"[..]));
+    assert_eq!(get(&engine, b"in the journal").as_deref(), Some(&b"2"[..]));
+    put(&engine, b"before the kill", b"3");
+    let place = place.killed();
+    let engine = place.open();
+    assert_eq!(get(&engine, b"before the kill").as_deref(), Some(&b"3"[..]));
+    assert!(engine.check(&mut |_, _| ()).unwrap().findings.is_empty());
+    engine.check_writer().unwrap();
+    engine.close().unwrap();
+    // The directory has nothing but the journal; the other one no journal.
+    let names = place.disk.list(Path::new(DIR)).unwrap();
+    assert_eq!(names, ["LOCK", "REMOTE", "journal"]);
+    assert!(place.disk.list(&Path::new(ELSEWHERE).join("journal")).unwrap().is_empty());
+}
+
+#[test]
+fn what_needs_all_in_one_directory_is_refused_by_name() {
+    let place = Place::new();
+    let engine = place.open();
+    put(&engine, b"k", b"v");
+    let refused = engine.checkpoint(Path::new("/copy")).unwrap_err();
+    assert_eq!(refused.kind(), Kind::Invalid);
+    assert!(refused.message().contains("a checkpoint") && refused.message().contains(ELSEWHERE), "{refused}");
+    assert!(!place.disk.exists(Path::new("/copy")).unwrap());
+    engine.close().unwrap();
+    let read_only = place.open_with(&Options { read_only: true, ..small_options() });
+    let refused = read_only.err().expect("refused");
+    assert!(refused.kind() == Kind::Invalid && refused.message().contains("read_only"), "{refused}");
+
+    let disk: Arc<dyn Disk> = Arc::new(place.disk.clone());
+    let dir = Path::new(DIR);
+    let options = small_options();
+    let reading = Options { read_only: true, ..small_options() };
+    let as_a_whole = [
+        Engine::open_on(disk.clone(), dir, &options, Env::real()).err(),
+        Engine::open_on(disk.clone(), dir, &reading, Env::real()).err(),
+        Engine::follow_on(&disk, dir, &options, &Env::real(), &Functions::default(), None).err(),
+        terrane_engine::repair_on(&disk, dir, Path::new("/repaired"), &options, Env::real()).err(),
+    ];
+    for refused in as_a_whole.map(|refused| refused.expect("a journal is no database")) {
+        assert_eq!(refused.kind(), Kind::Invalid, "{refused}");
+        assert!(refused.message().contains(ELSEWHERE), "the error says where the rest is: {refused}");
+    }
+    assert_eq!(get(&place.open(), b"k").as_deref(), Some(&b"v"[..]), "and nothing was harmed");
+}
+
+#[test]
+fn a_directory_with_something_else_is_no_place_for_the_journal() {
+    let place = Place::new();
+    let engine = support::open(place.disk.clone(), &small_options()).unwrap();
+    engine.close().unwrap();
+    let refused = place.open_with(&small_options()).err().expect("a database is there");
+    assert!(refused.kind() == Kind::Invalid && refused.message().contains("of its own"), "{refused}");
+    assert!(!place.disk.exists(Path::new(ELSEWHERE)).unwrap(), "nothing was made");
+}
+
+/// The ids of the journal as the directory has them.
+fn ids(place: &Place) -> (u128, u128) {
+    let mark = journal_place::read(&place.disk, Path::new(DIR)).unwrap().unwrap();
+    (mark.journal, mark.before)
+}
+
+#[test]
+fn each_opening_gives_the_journal_an_id_and_a_failed_one_forgets_none() {
+    let place = Place::new();
+    place.open().close().unwrap();
+    let (first, confirmed) = ids(&place);
+    assert_eq!(first, confirmed, "the opening came to its end");
+    place.parts.fails.store(true, Ordering::Relaxed);
+    place.open_with(&small_options()).err().expect("the parts cannot be opened");
+    let (second, before) = ids(&place);
+    assert!(second != first && before == first, "the manifest may have either id");
+    place.parts.fails.store(true, Ordering::Relaxed);
+    place.open_with(&small_options()).err().expect("the parts cannot be opened");
+    assert_eq!(ids(&place), (second, first), "no id is drawn while one is open");
+    place.open().close().unwrap();
+    assert_eq!(ids(&place), (second, second));
+}
