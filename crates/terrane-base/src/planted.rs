@@ -142,6 +142,9 @@ bugs! {
     ForgetCopiedReference: "separated values: references", "an extent does not list the value tables that blocks which it took over point into", "terrane-compaction suite model::jobs_side_by_side";
     CountReferenceTwice: "separated values: references", "references that come count twice, and what is dead stays", "terrane-levels suite values::a_value_table_leaves";
     KeepHiddenReferences: "separated values: references", "extents that go and nothing takes their place, as under a range delete, leave their references", "terrane-levels suite values::a_value_table_leaves";
+    DeleteTakeOvers: "objects: fencing", "the first object of a writer is deleted with what a snapshot replaced", "terrane-remote suite manifests::a_writer_that_wakes";
+    ForgetLostAnswer: "objects: lost answers", "an object that a writer created without hearing of it counts as another writer's", "terrane-remote suite manifests::a_lost_answer";
+    IgnoreJournalId: "objects: the journal is the last writer's", "a database of objects is opened with another journal than that of its last writer", "terrane-remote suite manifests::another_journal";
     DropValueTableEarly: "separated values: references", "a value table leaves although one entry still points into it", "terrane-levels suite values::a_value_table_leaves";
     PointNowhere: "separated values: references", "an edit may point into a value table that is not there", "terrane-levels suite values::what_points_nowhere";
     ReuseValueTableNumber: "separated values: numbers", "an opening does not go on behind the numbers of value tables", "terrane suite separated::numbers_of_value_tables";

@@ -13,12 +13,16 @@ use crate::engine::Engine;
 use crate::observe::ticker::Turn;
 
 impl Engine {
-    /// Looks once in `interval` whether this is still the writer. In a simulator, without threads, only edits
+    /// Looks once in `interval` whether this is still the writer, and does `upkeep` as long as it is. In a simulator, without threads, only edits
     /// find out.
     ///
     /// # Errors
     /// `Io` if the system refuses a thread.
-    pub(crate) fn watch_writer(self: &Arc<Self>, interval: Duration) -> Result<()> {
+    pub(crate) fn watch_writer(
+        self: &Arc<Self>,
+        interval: Duration,
+        mut upkeep: impl FnMut() + Send + 'static,
+    ) -> Result<()> {
         if self.env.spawn.stepper().is_some() {
             return Ok(());
         }
@@ -26,7 +30,11 @@ impl Engine {
         let engine = Arc::downgrade(self);
         let turn = move || match engine.upgrade().map(|engine| engine.check_writer()) {
             Some(Err(error)) if error.kind() == Kind::Poisoned => Turn::Ended,
-            Some(_) => Turn::Done,
+            Some(Err(_)) => Turn::Done,
+            Some(Ok(())) => {
+                upkeep();
+                Turn::Done
+            }
             None => Turn::Ended,
         };
         self.background.writer_watch.start((&*self.env.spawn, "terrane-writer"), interval, turn)

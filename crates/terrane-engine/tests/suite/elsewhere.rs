@@ -5,7 +5,6 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use crate::support::{self, DIR, small_options};
 use terrane_base::env::Env;
@@ -43,11 +42,7 @@ impl Parts for OtherDirectory {
             (opened, _) => opened?.0,
         };
         let store = LocalStore::open(self.disk.clone(), &dir.join("data"), StoreSettings::default())?;
-        Ok(OpenedParts { manifest, store: Arc::new(store) })
-    }
-
-    fn check_interval(&self) -> Option<Duration> {
-        None
+        Ok(OpenedParts { manifest: Arc::new(manifest), store: Arc::new(store), upkeep: None })
     }
 }
 

@@ -4,6 +4,7 @@ mod buckets;
 mod faults;
 mod garbage;
 mod hostile;
+mod manifests;
 mod model;
 mod probes;
 mod retries;

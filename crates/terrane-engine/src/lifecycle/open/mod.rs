@@ -60,8 +60,8 @@ use crate::write::WritePath;
 use crate::write::tickets::AsyncWrites;
 
 pub(crate) use entries::Way;
-use parts::Parts;
 use parts::open_elsewhere;
+use parts::Upkeep;
 use pool::Attached;
 
 /// How many engines this process has opened.
@@ -92,10 +92,10 @@ impl Engine {
         };
         let start = env.clock.now();
         let settled = settle(options, &env, &functions)?;
-        let engine = Engine::assemble(disk, dir, (options, settled), env, functions, way)?;
+        let (engine, upkeep) = Engine::assemble(disk, dir, (options, settled), env, functions, way)?;
         engine.begin(start)?;
-        if let Some(interval) = way.elsewhere().and_then(Parts::check_interval) {
-            engine.watch_writer(interval)?;
+        if let Some((interval, upkeep)) = upkeep {
+            engine.watch_writer(interval, upkeep)?;
         }
         Ok(engine)
     }
@@ -108,24 +108,24 @@ impl Engine {
         env: Env,
         functions: Functions,
         way: Way<'_>,
-    ) -> Result<Arc<Engine>> {
+    ) -> Result<(Arc<Engine>, Option<(Duration, Upkeep)>)> {
         let following = way.following();
         let flows = Flows::new(&env.clock);
-        let Opened { manifest, state, lock, store } = match way.elsewhere() {
+        let Opened { manifest, state, lock, elsewhere } = match way.elsewhere() {
             None => open_manifest(&flows.manifest(&disk), dir, &options, &env, &functions)?,
             Some(parts) => open_elsewhere((&disk, dir), &options, &env, &functions, parts)?,
         };
         let attached = Attached::new(disk, dir, &options, &env, (&state, following.is_some()))?;
         let disk = attached.disk.clone();
-        let extents = match store {
-            None => open_store(&disk, dir, &options, &state, following)?,
-            Some(store) => store.restore(&mut state.extents()).map(|()| store)?,
+        let (extents, upkeep) = match elsewhere {
+            None => (open_store(&disk, dir, &options, &state, following)?, None),
+            Some((store, upkeep)) => (store.restore(&mut state.extents()).map(|()| store)?, upkeep),
         };
         let store = flows.user(&extents);
         let known = following.map(Following::known_extents).unwrap_or_default();
         let sums = Arc::default();
         let tables = open_tables(&state, &options, &store, &functions, (&env, &sums), &known)?;
-        let (manifest, counters) = (Arc::new(manifest), Counters::default());
+        let counters = Counters::default();
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
         let recovered = recover_journal(doors, dir, &options, found, (&tables, &counters), way)?;
         if !options.read_only {
@@ -170,7 +170,7 @@ impl Engine {
         let async_writes = AsyncWrites::new(&shared);
         let maintenance = Maintenance { throttle: Throttle::default(), background, memory, shared };
         let write_path = WritePath { maintenance, txn, async_writes };
-        Ok(Arc::new(Engine { write_path, lock: Mutex::new(lock) }))
+        Ok((Arc::new(Engine { write_path, lock: Mutex::new(lock) }), upkeep))
     }
 
     /// Ends the opening that began at `start`.
@@ -213,12 +213,12 @@ impl Engine {
 
 /// A manifest that was made or read, and the lock under which that happened.
 struct Opened {
-    manifest: Manifest,
+    manifest: Arc<Manifest>,
     state: State,
     /// None for a read-only open of a directory whose lock file cannot be opened.
     lock: Option<Box<dyn DiskLock>>,
-    /// The store, if it does not lie in the directory.
-    store: Option<Arc<dyn Store>>,
+    /// The store, if it does not lie in the directory, and the upkeep of it.
+    elsewhere: Option<(Arc<dyn Store>, Option<(Duration, Upkeep)>)>,
 }
 
 /// Locks the directory and makes or reads the manifest.
@@ -235,7 +235,7 @@ fn open_manifest(
         let lock = if is_locked { disk.lock_shared(&dir.join(LOCK))? } else { None };
         let (manifest, _) = Manifest::open_read_only(disk.clone(), dir)?;
         let state = manifest.set_orders(&functions.orders)?;
-        return Ok(Opened { manifest, state, lock, store: None });
+        return Ok(Opened { manifest: Arc::new(manifest), state, lock, elsewhere: None });
     }
     let others = if options.beside_others { Others::Stay } else { Others::Refused };
     let before = directory::inspect(&**disk, dir, others)?;
@@ -260,7 +260,7 @@ fn open_manifest(
     };
     let state = manifest.set_orders(&functions.orders)?;
     let state = forget_dropped(&manifest, state)?;
-    Ok(Opened { manifest, state, lock: Some(lock), store: None })
+    Ok(Opened { manifest: Arc::new(manifest), state, lock: Some(lock), elsewhere: None })
 }
 
 /// Takes the lock of the database. A command that only asks whether there is a writer (`terrane top`) holds

@@ -34,9 +34,6 @@ pub trait Parts: Send + Sync + Debug {
     /// there, or if its last writer went on with another journal, whose commits would be lost; `Corrupt`,
     /// `Io`.
     fn open(&self, request: &PartsRequest<'_>) -> Result<OpenedParts>;
-
-    /// How often the writer looks whether another one has taken over.
-    fn check_interval(&self) -> Option<Duration>;
 }
 
 /// What an opening asks of [`Parts::open`].
@@ -54,13 +51,18 @@ pub struct PartsRequest<'a> {
 }
 
 /// What [`Parts::open`] returns.
-#[derive(Debug)]
 pub struct OpenedParts {
     /// The manifest, whose one writer this is.
-    pub manifest: Manifest,
+    pub manifest: Arc<Manifest>,
     /// The store, before its restore.
     pub store: Arc<dyn Store>,
+    /// How often the writer looks whether another one has taken over, and what it does behind each look that
+    /// found none, on a thread of its own.
+    pub upkeep: Option<(Duration, Upkeep)>,
 }
+
+/// Work that parts do now and then, such as the collection of garbage.
+pub type Upkeep = Box<dyn FnMut() + Send>;
 
 /// Refuses options that need all of a database in a directory.
 ///
@@ -99,11 +101,11 @@ pub(super) fn open_elsewhere(
     disk.create_dir(&dir.join(terrane_levels::directory::JOURNAL))?;
     let new = options.create_if_missing.then(|| stored_options(options, &[], functions));
     let request = PartsRequest { env, journal: &mark, new, must_be_new: options.error_if_exists };
-    let OpenedParts { manifest, store } = parts.open(&request)?;
+    let OpenedParts { manifest, store, upkeep } = parts.open(&request)?;
     journal_place::write(&**disk, dir, &JournalMark { before: mark.journal, ..mark })?;
     let state = manifest.set_orders(&functions.orders)?;
     let state = forget_dropped(&manifest, state)?;
-    Ok(Opened { manifest, state, lock: Some(lock), store: Some(store) })
+    Ok(Opened { manifest, state, lock: Some(lock), elsewhere: Some((store, upkeep)) })
 }
 
 /// The mark with which this opening begins. The id of an opening that was not confirmed is used again: the

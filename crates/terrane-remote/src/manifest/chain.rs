@@ -1,0 +1,155 @@
+//! Reads the manifest: lists the folder, reads the objects from the last snapshot on, and checks that each
+//! follows the one before.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use terrane_base::{Error, Kind, Result};
+use terrane_format::manifest::object::{
+    OBJECT_HEADER_BYTES, OBJECT_PAYLOAD_BYTES_MAX, object_hash, parse_object_name,
+};
+use terrane_format::manifest::{ManifestObject, ObjectTag};
+use terrane_levels::{ManifestSize, State};
+
+use super::ManifestFolder;
+use crate::bucket::names;
+
+/// Readings until what is missing counts as lost: a writer may delete what a later snapshot replaced.
+const READINGS: u32 = 4;
+
+/// A manifest that was read to its end.
+#[derive(Debug)]
+pub struct Found {
+    /// The header of the last object.
+    pub last: ManifestObject,
+    /// The state after it; `None` if its writer died before the first snapshot.
+    pub state: Option<State>,
+    pub(super) hash: u128,
+    pub(super) size: ManifestSize,
+}
+
+impl ManifestFolder {
+    /// Reads the manifest; `None` if there is none.
+    ///
+    /// # Errors
+    /// `Corrupt`, naming the object, if one is damaged, missing or follows another; `Invalid` if a later
+    /// version wrote one; `Io`, `Busy`.
+    pub fn read(&self) -> Result<Option<Found>> {
+        let mut reading = 0;
+        loop {
+            reading += 1;
+            match self.read_once() {
+                // It was deleted between the list and its reading: a later one has what it had.
+                Err(error) if error.kind() == Kind::NotFound && reading < READINGS => {}
+                Err(error) if error.kind() == Kind::NotFound => {
+                    let message = "an object of the manifest is listed, and is not there: restore the bucket";
+                    return Err(error.context(message).with_kind(Kind::Corrupt));
+                }
+                read => return read,
+            }
+        }
+    }
+
+    fn read_once(&self) -> Result<Option<Found>> {
+        let sizes = self.sizes()?;
+        let Some((&newest, &bytes)) = sizes.last_key_value() else { return Ok(None) };
+        let last = self.fetch(&[(newest, bytes)])?.remove(0);
+        let (header, _) = ManifestObject::decode(newest, &last).map_err(|error| self.at(newest, error))?;
+        let first = header.base.max(1);
+        let numbers = first..newest;
+        let wanted: Vec<_> = numbers.map(|number| self.listed(&sizes, number)).collect::<Result<_>>()?;
+        let mut objects = self.fetch(&wanted)?;
+        objects.push(last);
+        self.follow(first, &objects).map(Some)
+    }
+
+    /// The objects with their sizes.
+    fn sizes(&self) -> Result<BTreeMap<u64, u64>> {
+        let listed = self.bucket.list(&self.folder, None)?;
+        let number_of =
+            |name: &str| name.strip_prefix(&self.folder)?.strip_prefix('/').and_then(parse_object_name);
+        listed
+            .iter()
+            .map(|object| {
+                let number = number_of(&object.name).ok_or_else(|| {
+                    let message =
+                        "an object that is none of a manifest: the prefix is another program's, or remove it";
+                    Error::corrupt(message).at(names::place(self.bucket.url(), &object.name), 0)
+                })?;
+                Ok((number, object.bytes))
+            })
+            .collect()
+    }
+
+    fn listed(&self, sizes: &BTreeMap<u64, u64>, number: u64) -> Result<(u64, u64)> {
+        let bytes = sizes.get(&number).ok_or_else(|| {
+            Error::new(Kind::NotFound, format!("manifest object {number} is missing in {}", self.place()))
+        })?;
+        Ok((number, *bytes))
+    }
+
+    /// Reads whole objects, all at once.
+    fn fetch(&self, wanted: &[(u64, u64)]) -> Result<Vec<Bytes>> {
+        let begun: Vec<_> = wanted
+            .iter()
+            .map(|(number, bytes)| {
+                if *bytes > OBJECT_PAYLOAD_BYTES_MAX + OBJECT_HEADER_BYTES as u64 {
+                    let message = format!("manifest object of {bytes} bytes: no writer makes one so long");
+                    return Err(self.at(*number, Error::corrupt(message)));
+                }
+                Ok(self.bucket.begin_get_ranges(&self.name(*number), vec![0..*bytes]))
+            })
+            .collect::<Result<_>>()?;
+        begun.into_iter().map(|read| Ok(read.wait()?.pop().unwrap_or_default())).collect()
+    }
+
+    /// Applies the objects from the number `first` on, the last one included.
+    fn follow(&self, first: u64, objects: &[Bytes]) -> Result<Found> {
+        let mut found: Option<Found> = None;
+        for (number, bytes) in (first..).zip(objects) {
+            let read = ManifestObject::decode(number, bytes);
+            let next = read.and_then(|(header, payload)| step(found.take(), header, payload, bytes));
+            found = Some(next.map_err(|error| self.at(number, error))?);
+        }
+        found.ok_or_else(|| Error::corrupt("a manifest without an object"))
+    }
+}
+
+/// What was found with the object `header` behind it.
+fn step(before: Option<Found>, header: ManifestObject, payload: &[u8], bytes: &[u8]) -> Result<Found> {
+    let is_first = before.is_none();
+    match &before {
+        Some(before) => header.check_follows(&before.last, before.hash)?,
+        None if header.base == header.number && header.tag == ObjectTag::Snapshot => {}
+        None if header.base == 0 && header.number == 1 && header.tag == ObjectTag::TakeOver => {}
+        None => return Err(Error::corrupt("a manifest begins with an object that is no snapshot")),
+    }
+    let (mut state, mut size) = match before {
+        Some(before) => (before.state, before.size),
+        None => (None, ManifestSize { file: 0, snapshot_bytes: 0, edit_bytes: 0, edits: 0 }),
+    };
+    match header.tag {
+        ObjectTag::Snapshot => {
+            let image = State::from_image(payload)?;
+            if image.database != header.database {
+                return Err(Error::corrupt("a snapshot of another database"));
+            }
+            debug_assert!(is_first || state.is_none(), "a later snapshot is the base of what is read");
+            state = Some(image);
+            size = ManifestSize {
+                file: header.number,
+                snapshot_bytes: bytes.len() as u64,
+                edit_bytes: 0,
+                edits: 0,
+            };
+        }
+        ObjectTag::Edits => {
+            let state = state.as_mut().ok_or_else(|| Error::corrupt("edits before the first snapshot"))?;
+            state.apply_record(payload)?;
+            size.edit_bytes += bytes.len() as u64;
+            size.edits += 1;
+        }
+        ObjectTag::TakeOver => size.edits += 1,
+    }
+    Ok(Found { last: header, state, hash: object_hash(bytes), size })
+}

@@ -1,0 +1,64 @@
+//! The manifest as numbered objects of a bucket.
+//!
+//! `<prefix>/manifest/<20 digits>`: each object is created if absent, has the hash of the one before, the
+//! epoch of its writer and a number that it drew. The objects up to the first number that is absent are the
+//! manifest.
+//!
+//! Fencing. A writer begins with a take-over: the next object, with the next epoch. A writer before it that
+//! goes on, or wakes, finds that object under its own next number, and is refused. So take-overs are never
+//! deleted: the number behind the last object of any writer stays occupied for ever, and no listing is needed
+//! after a commit.
+//!
+//! * `chain.rs`: reads the objects from the last snapshot on. * `log.rs`: appends to them. * `open.rs`: takes
+//!   over. * `trim.rs`: deletes objects that a later snapshot replaced.
+
+mod chain;
+mod log;
+mod open;
+mod trim;
+
+use std::sync::Arc;
+
+use terrane_base::{Error, Kind, Result};
+use terrane_format::manifest::object::object_name;
+
+use crate::bucket::{Bucket, names};
+pub use chain::Found;
+pub use open::{OpenedManifest, TakeOver};
+
+/// The folder of a manifest in a bucket.
+#[derive(Clone, Debug)]
+pub struct ManifestFolder {
+    bucket: Arc<dyn Bucket>,
+    folder: String,
+}
+
+impl ManifestFolder {
+    /// The folder of the database `prefix`.
+    ///
+    /// # Errors
+    /// `Invalid` if the prefix is none.
+    pub fn new(bucket: Arc<dyn Bucket>, prefix: &str) -> Result<ManifestFolder> {
+        let folder = format!("{prefix}/manifest");
+        names::check(&format!("{folder}/{}", object_name(1)))?;
+        Ok(ManifestFolder { bucket, folder })
+    }
+
+    /// The name of an object.
+    fn name(&self, number: u64) -> String {
+        format!("{}/{}", self.folder, object_name(number))
+    }
+
+    /// An error about what an object says, with its place.
+    fn at(&self, number: u64, error: Error) -> Error {
+        match error.kind() {
+            Kind::Corrupt | Kind::Invalid => error.at(names::place(self.bucket.url(), &self.name(number)), 0),
+            _ => error,
+        }
+    }
+
+    /// Where it lies, for messages.
+    fn place(&self) -> String {
+        names::place(self.bucket.url(), &self.folder)
+    }
+}

@@ -1,0 +1,62 @@
+//! Deletes objects that a later snapshot replaced.
+//!
+//! An object goes when a snapshot behind it is older than the age of the longest reading, by the clock of the
+//! object store: a reader that began before that snapshot was there has ended, and one that began later needs
+//! nothing before it. Take-overs stay (`manifest/mod.rs` says why). A writer that was replaced meanwhile, and
+//! deletes late, deletes only what the later writers need as little as it did itself.
+
+use std::time::Duration;
+
+use terrane_base::Result;
+use terrane_format::manifest::object::{OBJECT_HEADER_BYTES, parse_object_name};
+
+use super::ManifestFolder;
+use crate::bucket::Listed;
+
+/// The snapshots that this writer knows, and how old one must be.
+#[derive(Debug)]
+pub(super) struct Trimmer {
+    age_min: Duration,
+    /// Ascending; all are whole.
+    snapshots: Vec<u64>,
+}
+
+impl Trimmer {
+    pub(super) fn new(age_min: Duration, base: u64) -> Trimmer {
+        Trimmer { age_min, snapshots: if base == 0 { Vec::new() } else { vec![base] } }
+    }
+
+    /// A snapshot that was created.
+    pub(super) fn note_snapshot(&mut self, number: u64) {
+        debug_assert!(self.snapshots.last().is_none_or(|last| *last < number), "numbers only rise");
+        self.snapshots.push(number);
+    }
+
+    /// Deletes what may go; returns how many objects.
+    pub(super) fn trim(&mut self, folder: &ManifestFolder) -> Result<usize> {
+        let listed = folder.bucket.list(&folder.folder, None)?;
+        let number_of = |object: &Listed| {
+            let name = object.name.strip_prefix(&folder.folder)?.strip_prefix('/')?;
+            parse_object_name(name)
+        };
+        let now = listed.iter().map(|object| object.modified).max().unwrap_or_default();
+        let is_old = |number: &u64| {
+            listed
+                .iter()
+                .any(|object| number_of(object) == Some(*number) && object.modified + self.age_min <= now)
+        };
+        let Some(kept_from) = self.snapshots.iter().copied().filter(is_old).max() else { return Ok(0) };
+        let is_gone = |object: &&Listed| {
+            let is_take_over =
+                object.bytes <= OBJECT_HEADER_BYTES as u64 && !terrane_base::planted!(DeleteTakeOvers);
+            number_of(object).is_some_and(|number| number < kept_from) && !is_take_over
+        };
+        let gone: Vec<String> = listed.iter().filter(is_gone).map(|object| object.name.clone()).collect();
+        if !gone.is_empty() {
+            folder.bucket.delete(&gone)?;
+        }
+        self.snapshots.retain(|number| *number >= kept_from);
+        assert!(!self.snapshots.is_empty(), "the snapshot that replaces the others stays");
+        Ok(gone.len())
+    }
+}
