@@ -73,7 +73,11 @@ pub fn ci_parts(root: &Path) -> Result<(), String> {
                 "clippy --workspace --all-targets --features terrane-sim/schedule -- -D warnings",
             ),
             // The only crate that has other code without it.
-            Step::new("lints without the explorer", 20, "clippy -p terrane-base --all-targets -- -D warnings"),
+            Step::new(
+                "lints without the explorer",
+                20,
+                "clippy -p terrane-base --all-targets -- -D warnings",
+            ),
         ],
     )?;
     crate::tidy::run(root, false)?;

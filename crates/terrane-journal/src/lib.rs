@@ -101,8 +101,7 @@ pub trait Journal: Send + Sync {
     /// As [`Journal::commit`].
     fn sync(&self) -> Result<()>;
 
-    /// Makes everything up to `seq` durable without blocking commits while the device works. Requires: `seq`
-    /// is visible.
+    /// Makes everything up to `seq`, which is visible, durable without blocking commits meanwhile.
     ///
     /// # Errors
     /// As [`Journal::commit`].

@@ -72,6 +72,7 @@ pub fn write(disk: &dyn Disk, dir: &Path, mark: &JournalMark) -> Result<()> {
     if line.len() > MARK_BYTES_MAX {
         return Err(Error::invalid(format!("{}...: the address is too long", &line[..64])));
     }
+    debug_assert_eq!(JournalMark::decode(line.as_bytes()).ok().as_ref(), Some(mark), "a reader finds it");
     let new = dir.join(REMOTE_NEW);
     if disk.exists(&new)? {
         disk.remove(&new)?;

@@ -1,6 +1,6 @@
 //! Parts of a database elsewhere.
 //!
-//! Layer 10: the library for those who embed Terrane does not depend on it, so it stays without a runtime for
+//! Layer 10: the library that programs embed does not depend on it, so it stays without a runtime for
 //! asynchronous tasks. What the objects of a database are is in `docs/format/objects.md`, why they are so in
 //! `docs/design/0040-elastic.md`.
 //!

@@ -13,8 +13,8 @@ use crate::engine::Engine;
 use crate::observe::ticker::Turn;
 
 impl Engine {
-    /// Looks once in `interval` whether this is still the writer, and does `upkeep` as long as it is. In a simulator, without threads, only edits
-    /// find out.
+    /// Looks once in `interval` whether this is still the writer, and does `upkeep` as long as it is. In a
+    /// simulator, without threads, only edits find out.
     ///
     /// # Errors
     /// `Io` if the system refuses a thread.

@@ -143,10 +143,8 @@ pub fn repair_with_on(
     let (disk, damage_of_pool) = with_pool(disk, source, options)?;
     let disk = &disk;
     let Salvaged { state, errors, doubt, edit_number, remains } = salvage(&**disk, source)?;
-    if state.is_none() && [JOURNAL, DATA].iter().all(|dir| !disk.exists(&source.join(dir)).unwrap_or(true)) {
-        let message =
-            format!("{} holds no database: there is no manifest, no journal and no data", source.display());
-        return Err(Error::new(Kind::NotFound, message));
+    if state.is_none() {
+        check_remains(disk, source)?;
     }
     let is_behind = may_lack_edits(disk, source, state.as_ref(), doubt.as_ref(), edit_number)?;
     let remains = remains.filter(|_| is_behind);
@@ -198,6 +196,16 @@ pub fn repair_with_on(
     repair.copy_journal(&state)?;
     drop(lock);
     repair.finish()
+}
+
+/// Refuses a directory in which nothing of a database is left.
+fn check_remains(disk: &Arc<dyn Disk>, source: &Path) -> Result<()> {
+    if [JOURNAL, DATA].iter().any(|dir| disk.exists(&source.join(dir)).unwrap_or(true)) {
+        return Ok(());
+    }
+    let message =
+        format!("{} holds no database: there is no manifest, no journal and no data", source.display());
+    Err(Error::new(Kind::NotFound, message))
 }
 
 /// Whether edits of a manifest that is not proven to be whole are lost: always if it is damaged, and if

@@ -13,7 +13,7 @@ const FRONT: &str = "terrane journal ";
 /// The content of the file `REMOTE`.
 ///
 /// ```text
-/// terrane journal 0123456789abcdef0123456789abcdef before 00000000000000000000000000000000 of file:///srv/db check 89abcdef
+/// terrane journal ID before ID of file:///srv/db check 89abcdef
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalMark {

@@ -93,6 +93,7 @@ impl Tail {
         let result = log.append(payload);
         self.size = log.size();
         assert!(self.size.edit_bytes > before || result.is_err(), "an edit is durable and not in the file");
+        debug_assert!(self.size.edits > 0 || result.is_err(), "an edit is durable and not counted");
         self.note(&result);
         result
     }

@@ -99,7 +99,7 @@ fn a_writer_that_wakes_acknowledges_nothing_and_damages_nothing() {
     let replaced = memory.get(&name(number), 1 << 20).expect_err("its last edit was replaced");
     assert_eq!(replaced.kind(), Kind::NotFound);
     let before = new.manifest.state();
-    // What it is told, whatever it tries, and that nothing changes.
+    // Each call is refused with an error, and nothing changes.
     for turn in 0..2 {
         let error = old.append(&edit(100 + turn)).expect_err("it was replaced");
         assert_eq!(error.kind(), Kind::Poisoned, "{error}");

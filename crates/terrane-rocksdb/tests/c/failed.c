@@ -1,4 +1,4 @@
-/* What a program is told of writes that cannot be made: the directory that went away behind an opening, a batch that is too large. */
+/* Errors of writes that cannot be made: the directory that went away behind an opening, a batch that is too large. */
 #include "check.h"
 
 static rocksdb_readoptions_t* reading;

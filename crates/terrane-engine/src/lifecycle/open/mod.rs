@@ -60,8 +60,8 @@ use crate::write::WritePath;
 use crate::write::tickets::AsyncWrites;
 
 pub(crate) use entries::Way;
-use parts::open_elsewhere;
 use parts::Upkeep;
+use parts::open_elsewhere;
 use pool::Attached;
 
 /// How many engines this process has opened.
@@ -117,10 +117,11 @@ impl Engine {
         };
         let attached = Attached::new(disk, dir, &options, &env, (&state, following.is_some()))?;
         let disk = attached.disk.clone();
-        let (extents, upkeep) = match elsewhere {
-            None => (open_store(&disk, dir, &options, &state, following)?, None),
-            Some((store, upkeep)) => (store.restore(&mut state.extents()).map(|()| store)?, upkeep),
-        };
+        let opened = elsewhere.map_or_else(
+            || open_store(&disk, dir, &options, &state, following).map(|store| (store, None)),
+            |(store, upkeep)| store.restore(&mut state.extents()).map(|()| (store, upkeep)),
+        );
+        let (extents, upkeep) = opened?;
         let store = flows.user(&extents);
         let known = following.map(Following::known_extents).unwrap_or_default();
         let sums = Arc::default();

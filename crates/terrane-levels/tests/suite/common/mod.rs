@@ -57,6 +57,10 @@ pub(crate) fn add(slot: u32, level: u8) -> Edit {
     Edit { ops: vec![EditOp::add(TableId::DEFAULT, Place::Level(level), numbered(slot, number, number + 9))] }
 }
 
+pub(crate) fn rolled_at(roll_bytes_min: u64, roll_factor: u64, roll_bytes_max: u64) -> ManifestSettings {
+    ManifestSettings { roll_bytes_min, roll_factor, roll_bytes_max, ..ManifestSettings::default() }
+}
+
 pub(crate) fn env() -> Env {
     Env::real()
 }
