@@ -1,7 +1,7 @@
 //! What a running database says of itself: metrics (`stats/`), listeners (`events/`), slow operations
 //! (`slow_log.rs`), bytes to and from the device (`io_accounting.rs`), the page for other processes
-//! (`metrics_page.rs`); and the words for it: kinds of jobs, extents, findings. `ticker.rs`: the thread behind
-//! what happens once in an interval.
+//! (`metrics_page.rs`); and the words for it: kinds of jobs, extents, findings. `ticker.rs`: the thread that
+//! does something once in an interval.
 
 pub(crate) mod events;
 pub(crate) mod extent_summary;

@@ -6,9 +6,7 @@ use crate::common;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{
-    add, database, dir, env, numbered, open, read_file, rolled_at, still, with_manifest, write_file,
-};
+use common::{add, database, dir, env, numbered, open, read_file, still, with_manifest, write_file};
 use terrane_base::{Kind, SegmentId, SeqNo, TableId};
 use terrane_device::{Disk, MemDisk, OpenMode, PosixDisk};
 use terrane_format::manifest::file::FileHeader;
@@ -180,7 +178,7 @@ fn any_later_edit_takes_the_clean_close_off() {
 #[test]
 fn the_manifest_rolls_by_size_under_load() {
     let disk = MemDisk::new();
-    let settings = rolled_at(2000, 3, u64::MAX);
+    let settings = common::rolled_at(2000, 3, u64::MAX);
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let (manifest, _) = Manifest::create_with(shared, dir(), &env(), Vec::new(), settings).unwrap();
     std::thread::scope(|scope| {
@@ -279,7 +277,7 @@ fn reading_only_changes_nothing_and_appends_nothing() {
 fn reading_only_beside_a_writer_finds_some_state() {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    let settings = rolled_at(1000, 0, 0);
+    let settings = common::rolled_at(1000, 0, 0);
     let (manifest, _) = Manifest::create_with(shared.clone(), dir(), &env(), Vec::new(), settings).unwrap();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| (0..400).for_each(|slot| manifest.append(&add(slot, 1)).unwrap()));

@@ -41,9 +41,10 @@ impl Shared {
     /// # Errors
     /// `Invalid` if there is something at `path`, or the extents lie in no directory; `Busy` if another
     /// checkpoint is being made there, or an ingest into a database that is open for reading is not decided;
-    /// `Gone` if the database is a view, and extents of it are gone; `Corrupt` if an extent that is copied for
-    /// a reader is damaged; `Full`, `Io`, `Poisoned`. The source is unharmed, and nothing is at `path`, unless only the last sync of its parent
-    /// failed: then a whole checkpoint is there that a loss of power may take away.
+    /// `Gone` if the database is a view, and extents of it are gone; `Corrupt` if an extent that is copied
+    /// for a reader is damaged; `Full`, `Io`, `Poisoned`. The source is unharmed, and nothing is at `path`,
+    /// unless only the last sync of its parent failed: then a whole checkpoint is there that a loss of power
+    /// may take away.
     pub fn checkpoint(&self, path: &Path) -> Result<Checkpoint> {
         crate::reentrancy::refuse(self.instance)?;
         self.refuse_elsewhere("a checkpoint", "make a backup instead, which copies")?;

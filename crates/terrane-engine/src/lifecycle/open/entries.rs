@@ -88,7 +88,7 @@ impl Engine {
         Engine::open_as(disk, dir, options, env, functions.into(), Way::Plain)
     }
 
-    /// Opens the database whose manifest and extents `parts` opens, with the journal in the directory `dir` of
+    /// Opens the database whose manifest and extents `parts` opens. The journal is in the directory `dir` of
     /// `disk`, which is locked as that of any database.
     ///
     /// # Errors

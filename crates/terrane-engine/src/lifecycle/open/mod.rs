@@ -117,11 +117,7 @@ impl Engine {
         };
         let attached = Attached::new(disk, dir, &options, &env, (&state, following.is_some()))?;
         let disk = attached.disk.clone();
-        let opened = elsewhere.map_or_else(
-            || open_store(&disk, dir, &options, &state, following).map(|store| (store, None)),
-            |(store, upkeep)| store.restore(&mut state.extents()).map(|()| (store, upkeep)),
-        );
-        let (extents, upkeep) = opened?;
+        let (extents, upkeep) = open_extents((&disk, dir), &options, &state, following, elsewhere)?;
         let store = flows.user(&extents);
         let known = following.map(Following::known_extents).unwrap_or_default();
         let sums = Arc::default();
@@ -212,6 +208,9 @@ impl Engine {
     }
 }
 
+/// The store of extents, and what is done now and then while it is open.
+type Elsewhere = (Arc<dyn Store>, Option<(Duration, Upkeep)>);
+
 /// A manifest that was made or read, and the lock under which that happened.
 struct Opened {
     manifest: Arc<Manifest>,
@@ -219,7 +218,7 @@ struct Opened {
     /// None for a read-only open of a directory whose lock file cannot be opened.
     lock: Option<Box<dyn DiskLock>>,
     /// The store, if it does not lie in the directory, and the upkeep of it.
-    elsewhere: Option<(Arc<dyn Store>, Option<(Duration, Upkeep)>)>,
+    elsewhere: Option<Elsewhere>,
 }
 
 /// Locks the directory and makes or reads the manifest.
@@ -343,6 +342,20 @@ fn forget_dropped(manifest: &Manifest, state: State) -> Result<State> {
         }
     }
     Ok(State::clone(&manifest.state()))
+}
+
+/// Opens the store of the directory, or restores the one that lies elsewhere.
+fn open_extents(
+    (disk, dir): (&Arc<dyn Disk>, &Path),
+    options: &Options,
+    state: &State,
+    following: Option<&Following<'_>>,
+    elsewhere: Option<Elsewhere>,
+) -> Result<Elsewhere> {
+    match elsewhere {
+        None => Ok((open_store(disk, dir, options, state, following)?, None)),
+        Some((store, upkeep)) => store.restore(&mut state.extents()).map(|()| (store, upkeep)),
+    }
 }
 
 fn open_store(
