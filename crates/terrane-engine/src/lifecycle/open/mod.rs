@@ -12,6 +12,7 @@
 mod entries;
 pub(crate) mod parts;
 mod pool;
+mod store;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,9 +27,9 @@ use terrane_compaction::RateLimiter;
 use terrane_device::{Disk, DiskLock};
 use terrane_format::manifest::{Edit, EditOp};
 use terrane_journal::Journal;
-use terrane_levels::directory::{self, Contents, DATA, JOURNAL, LOCK, Others};
+use terrane_levels::directory::{self, Contents, JOURNAL, LOCK, Others};
 use terrane_levels::{Manifest, Pins, State};
-use terrane_storage::{LocalStore, Store, StoreSettings};
+use terrane_storage::Store;
 use terrane_table::{Cache, Extent, RowCache};
 
 use crate::background::Background;
@@ -48,7 +49,6 @@ use crate::observe::stats::written::Written;
 use crate::observe::stats::{Counters, Histograms, add};
 use crate::readers::Readers;
 use crate::readers::feed_waiters::FeedWaiters;
-use crate::segment_files::lost;
 use crate::segment_files::refuse_unfinished;
 use crate::shared::Shared;
 use crate::table::Table;
@@ -63,6 +63,7 @@ pub(crate) use entries::Way;
 use parts::Upkeep;
 use parts::open_elsewhere;
 use pool::Attached;
+use store::{Elsewhere, open_extents};
 
 /// How many engines this process has opened.
 static INSTANCES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
@@ -208,9 +209,6 @@ impl Engine {
     }
 }
 
-/// The store of extents, and what is done now and then while it is open.
-type Elsewhere = (Arc<dyn Store>, Option<(Duration, Upkeep)>);
-
 /// A manifest that was made or read, and the lock under which that happened.
 struct Opened {
     manifest: Arc<Manifest>,
@@ -342,39 +340,6 @@ fn forget_dropped(manifest: &Manifest, state: State) -> Result<State> {
         }
     }
     Ok(State::clone(&manifest.state()))
-}
-
-/// Opens the store of the directory, or restores the one that lies elsewhere.
-fn open_extents(
-    (disk, dir): (&Arc<dyn Disk>, &Path),
-    options: &Options,
-    state: &State,
-    following: Option<&Following<'_>>,
-    elsewhere: Option<Elsewhere>,
-) -> Result<Elsewhere> {
-    match elsewhere {
-        None => Ok((open_store(disk, dir, options, state, following)?, None)),
-        Some((store, upkeep)) => store.restore(&mut state.extents()).map(|()| (store, upkeep)),
-    }
-}
-
-fn open_store(
-    disk: &Arc<dyn Disk>,
-    dir: &Path,
-    options: &Options,
-    state: &State,
-    following: Option<&Following<'_>>,
-) -> Result<Arc<dyn Store>> {
-    let settings = StoreSettings {
-        direct_io: options.direct_io,
-        read_only: options.read_only,
-        io_uring: options.io_uring,
-    };
-    let data = dir.join(DATA);
-    let store = LocalStore::open(disk.clone(), &data, settings).map_err(|error| lost(error, &data))?;
-    store.restore(&mut state.extents())?;
-    let store: Arc<dyn Store> = Arc::new(store);
-    Ok(following.map_or_else(|| store.clone(), |following| following.store(&store, state)))
 }
 
 fn open_tables(

@@ -1,0 +1,52 @@
+//! Opens the store of extents: in the directory of the database, or as parts that lie elsewhere have it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::Result;
+use terrane_base::options::Options;
+use terrane_device::Disk;
+use terrane_levels::State;
+use terrane_levels::directory::DATA;
+use terrane_storage::{LocalStore, Store, StoreSettings};
+
+use super::parts::Upkeep;
+use crate::lifecycle::follower::Following;
+use crate::segment_files::lost;
+
+/// The store of extents, and what is done now and then while it is open.
+pub(super) type Elsewhere = (Arc<dyn Store>, Option<(Duration, Upkeep)>);
+
+/// Opens the store of the directory, or restores the one that lies elsewhere.
+pub(super) fn open_extents(
+    (disk, dir): (&Arc<dyn Disk>, &Path),
+    options: &Options,
+    state: &State,
+    following: Option<&Following<'_>>,
+    elsewhere: Option<Elsewhere>,
+) -> Result<Elsewhere> {
+    match elsewhere {
+        None => Ok((open_store(disk, dir, options, state, following)?, None)),
+        Some((store, upkeep)) => store.restore(&mut state.extents()).map(|()| (store, upkeep)),
+    }
+}
+
+fn open_store(
+    disk: &Arc<dyn Disk>,
+    dir: &Path,
+    options: &Options,
+    state: &State,
+    following: Option<&Following<'_>>,
+) -> Result<Arc<dyn Store>> {
+    let settings = StoreSettings {
+        direct_io: options.direct_io,
+        read_only: options.read_only,
+        io_uring: options.io_uring,
+    };
+    let data = dir.join(DATA);
+    let store = LocalStore::open(disk.clone(), &data, settings).map_err(|error| lost(error, &data))?;
+    store.restore(&mut state.extents())?;
+    let store: Arc<dyn Store> = Arc::new(store);
+    Ok(following.map_or_else(|| store.clone(), |following| following.store(&store, state)))
+}
