@@ -60,7 +60,7 @@ use crate::write::WritePath;
 use crate::write::tickets::AsyncWrites;
 
 pub(crate) use entries::Way;
-use parts::Upkeep;
+use parts::Watch;
 use parts::open_elsewhere;
 use pool::Attached;
 use store::{Elsewhere, open_extents};
@@ -109,7 +109,7 @@ impl Engine {
         env: Env,
         functions: Functions,
         way: Way<'_>,
-    ) -> Result<(Arc<Engine>, Option<(Duration, Upkeep)>)> {
+    ) -> Result<(Arc<Engine>, Option<Watch>)> {
         let following = way.following();
         let flows = Flows::new(&env.clock);
         let Opened { manifest, state, lock, elsewhere } = match way.elsewhere() {

@@ -64,6 +64,9 @@ pub struct OpenedParts {
 /// Work that parts do now and then, such as the collection of garbage.
 pub type Upkeep = Box<dyn FnMut() + Send>;
 
+/// How often a writer looks whether it was replaced, and what it does behind each look.
+pub(super) type Watch = (Duration, Upkeep);
+
 /// Refuses options that need all of a database in a directory.
 ///
 /// # Errors

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use terrane_base::Result;
 use terrane_base::options::Options;
@@ -11,12 +10,12 @@ use terrane_levels::State;
 use terrane_levels::directory::DATA;
 use terrane_storage::{LocalStore, Store, StoreSettings};
 
-use super::parts::Upkeep;
+use super::parts::Watch;
 use crate::lifecycle::follower::Following;
 use crate::segment_files::lost;
 
 /// The store of extents, and what is done now and then while it is open.
-pub(super) type Elsewhere = (Arc<dyn Store>, Option<(Duration, Upkeep)>);
+pub(super) type Elsewhere = (Arc<dyn Store>, Option<Watch>);
 
 /// Opens the store of the directory, or restores the one that lies elsewhere.
 pub(super) fn open_extents(
