@@ -9,11 +9,14 @@
 //! * [`store`]: [`BucketStore`], a store of extents in data objects of a bucket, and the collection of its
 //!   garbage.
 //! * [`manifest`]: the manifest as numbered objects, whose writers fence each other off.
+//! * [`deployment`]: which part lies where, said by one file; [`open`] opens the database of one.
 
 pub mod bucket;
+pub mod deployment;
 pub mod manifest;
 pub mod store;
 
 pub use bucket::{Bucket, Create, Listed, Pending};
+pub use deployment::{Deployment, open};
 pub use manifest::ManifestFolder;
 pub use store::{BucketStore, BucketStoreSettings, Collected, Marked, Roots};

@@ -97,7 +97,8 @@ impl ManifestFolder {
                     let message = format!("manifest object of {bytes} bytes: no writer makes one so long");
                     return Err(self.at(*number, Error::corrupt(message)));
                 }
-                Ok(self.bucket.begin_get_ranges(&self.name(*number), vec![0..*bytes]))
+                let whole = std::iter::once(0..*bytes).collect();
+                Ok(self.bucket.begin_get_ranges(&self.name(*number), whole))
             })
             .collect::<Result<_>>()?;
         begun.into_iter().map(|read| Ok(read.wait()?.pop().unwrap_or_default())).collect()

@@ -24,6 +24,7 @@ use terrane_format::manifest::object::object_name;
 
 use crate::bucket::{Bucket, names};
 pub use chain::Found;
+pub(crate) use open::other_database;
 pub use open::{OpenedManifest, TakeOver};
 
 /// The folder of a manifest in a bucket.

@@ -66,8 +66,8 @@ impl ManifestFolder {
     ///
     /// # Errors
     /// `NotFound` if there is none and none may be made; `Invalid` if there is one and must not be, or its
-    /// last writer went on with another journal; `Busy` if others are always faster; `Poisoned` if the
-    /// outcome is unknown: try again; `Corrupt`, `Io`.
+    /// last writer went on with another journal, or there is none and the journal is that of one; `Busy` if
+    /// others are always faster; `Poisoned` if the outcome is unknown: try again; `Corrupt`, `Io`.
     pub fn take_over(&self, asked: &TakeOver<'_>) -> Result<OpenedManifest> {
         for _ in 0..ATTEMPTS {
             let found = self.read()?;
@@ -86,6 +86,9 @@ impl ManifestFolder {
     /// Checks that the caller may have what was found; returns whether its journal is to be forgotten.
     fn check(&self, found: Option<&Found>, asked: &TakeOver<'_>) -> Result<bool> {
         let Some((found, state)) = found.and_then(|found| Some((found, found.state.as_ref()?))) else {
+            if asked.request.journal.before != 0 {
+                return Err(other_database(&self.place()));
+            }
             if asked.request.new.is_some() {
                 return Ok(false);
             }
@@ -151,6 +154,16 @@ impl ManifestFolder {
         assert!(header.epoch > 0, "the first writer has epoch 1");
         Ok(OpenedManifest { manifest, state, epoch: header.epoch })
     }
+}
+
+/// The error of an opening that finds no database, with a journal that belongs to one: a new database would
+/// take the journal from it.
+#[cold]
+pub(crate) fn other_database(place: &str) -> Error {
+    Error::invalid(format!(
+        "there is no database in {place}, and the directory of the journal was used with one: correct the \
+         address, or give the new database a directory of its own"
+    ))
 }
 
 /// The take-over behind what was found.

@@ -25,7 +25,7 @@ fn take_over_with(
     journal: u128,
     change: impl FnOnce(&mut TakeOver<'_>),
 ) -> Result<OpenedManifest> {
-    let (env, mark) = (Env::real(), JournalMark { journal, before: journal, address: String::new() });
+    let (env, mark) = (Env::real(), JournalMark { journal, before: 0, address: String::new() });
     let request = PartsRequest { env: &env, journal: &mark, new: Some(Vec::new()), must_be_new: false };
     let mut asked = TakeOver::new(&request);
     change(&mut asked);
@@ -63,7 +63,7 @@ fn objects_are_a_medium_of_the_manifest() {
             let (bucket, prefix) = (bucket.clone(), format!("db{}", buckets.get()));
             move |settings: ManifestSettings| {
                 let (env, mark) =
-                    (Env::real(), JournalMark { journal: 1, before: 1, address: String::new() });
+                    (Env::real(), JournalMark { journal: 1, before: 0, address: String::new() });
                 let request =
                     PartsRequest { env: &env, journal: &mark, new: Some(Vec::new()), must_be_new: false };
                 let asked = TakeOver { settings, ..TakeOver::new(&request) };
@@ -291,7 +291,7 @@ fn what_is_missing_exchanged_or_foreign_is_reported() {
 fn no_database_is_made_or_replaced_unasked() {
     let (_, clock) = env();
     let bucket: Arc<dyn Bucket> = memory(&clock);
-    let (env, mark) = (Env::real(), JournalMark { journal: 1, before: 1, address: String::new() });
+    let (env, mark) = (Env::real(), JournalMark { journal: 1, before: 0, address: String::new() });
     let folder = ManifestFolder::new(bucket, "db").expect("a prefix");
     let take = |new: bool, must_be_new: bool| {
         let request = PartsRequest { env: &env, journal: &mark, new: new.then(Vec::new), must_be_new };

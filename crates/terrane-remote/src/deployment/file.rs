@@ -1,0 +1,261 @@
+//! Reads the file of a deployment.
+
+use std::path::{Path, PathBuf};
+
+use terrane_base::options::Options;
+use terrane_base::{Error, Kind, Result};
+use terrane_device::{Disk, OpenMode, PosixDisk};
+use toml::{Table, Value};
+
+use super::Deployment;
+use crate::BucketStoreSettings;
+
+/// Longest file.
+const FILE_BYTES_MAX: u64 = 64 << 10;
+
+/// The keys of each part.
+const PARTS: [(&str, &[&str]); 3] = [
+    ("journal", &["abandon", "directory"]),
+    (
+        "storage",
+        &["garbage_age_s", "object_bytes", "prefix", "probe", "stage_bytes", "url", "writer_check_ms"],
+    ),
+    ("options", &[]),
+];
+
+/// Where a database lies in a bucket of which the file does not say it.
+const PREFIX: &str = "terrane";
+/// How often a writer looks whether it was replaced, where the file does not say it.
+const WRITER_CHECK_MS: u64 = 5000;
+
+impl Deployment {
+    /// Reads a deployment from the file `path`. A directory in it that is not a whole path is one beside the
+    /// file.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid`, naming the file and the key, for what it cannot say; `Io`.
+    pub fn read(path: &Path) -> Result<Deployment> {
+        let shown = path.display();
+        let text = text_of_file(path)?;
+        let beside = path.parent().unwrap_or(Path::new("."));
+        Deployment::parse(&text, beside).map_err(|error| error.context(shown))
+    }
+
+    /// Reads a deployment from the text of a file in the directory `beside`.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the key, for what it cannot say.
+    pub fn parse(text: &str, beside: &Path) -> Result<Deployment> {
+        let file: Table = text.parse().map_err(|error: toml::de::Error| Error::invalid(error.to_string()))?;
+        check_names(&file, "", &PARTS.map(|(part, _)| part))?;
+        let part = |name: &str| part(&file, name);
+        let (journal, storage) = (part("journal")?, part("storage")?);
+        for (name, keys) in PARTS.into_iter().filter(|(_, keys)| !keys.is_empty()) {
+            check_names(&part(name)?, name, keys)?;
+        }
+        let directory =
+            text_of(&journal, "journal", "directory")?.ok_or_else(|| missing("journal", "directory"))?;
+        let url = text_of(&storage, "storage", "url")?.ok_or_else(|| missing("storage", "url"))?;
+        let default = BucketStoreSettings::default();
+        let number = |key, default| number_of(&storage, key).map(|found| found.unwrap_or(default));
+        let settings = BucketStoreSettings {
+            object_bytes: number("object_bytes", default.object_bytes)?,
+            stage_bytes: number("stage_bytes", default.stage_bytes)?,
+            garbage_age: std::time::Duration::from_secs(number(
+                "garbage_age_s",
+                default.garbage_age.as_secs(),
+            )?),
+            probe: flag_of(&storage, "probe")?.unwrap_or(default.probe),
+        };
+        let writer_check_ms = number("writer_check_ms", WRITER_CHECK_MS)?;
+        if writer_check_ms == 0 {
+            return Err(Error::invalid(
+                "key \"writer_check_ms\" of [storage]: expected a whole number from 1",
+            ));
+        }
+        let abandon = text_of(&journal, "journal", "abandon")?.map(|id| journal_id(&id)).transpose()?;
+        let options = options_of(&part("options")?)?;
+        // An option that is unknown is said now, not at the first opening.
+        options.iter().try_for_each(|(name, value)| Options::default().set(name, value))?;
+        Ok(Deployment {
+            journal: beside.join(PathBuf::from(directory)),
+            abandon,
+            url,
+            prefix: text_of(&storage, "storage", "prefix")?.unwrap_or_else(|| PREFIX.to_owned()),
+            settings,
+            writer_check_ms,
+            options,
+        })
+    }
+}
+
+/// The whole text of a file.
+fn text_of_file(path: &Path) -> Result<String> {
+    let shown = path.display();
+    let file = PosixDisk::new().open(path, OpenMode::Read, false).map_err(|error| match error.kind() {
+        Kind::NotFound => error.context(format!("there is no deployment file {shown}")),
+        _ => error,
+    })?;
+    let len = file.len()?;
+    if len > FILE_BYTES_MAX {
+        let message =
+            format!("{shown}: {len} bytes are no deployment file, which has {FILE_BYTES_MAX} at most");
+        return Err(Error::invalid(message));
+    }
+    let mut bytes = vec![0; len as usize];
+    file.read_at(0, &mut bytes)?;
+    String::from_utf8(bytes).map_err(|_| Error::invalid(format!("{shown}: a deployment file is UTF-8 text")))
+}
+
+/// The part `name` of the file; empty if there is none.
+fn part(file: &Table, name: &str) -> Result<Table> {
+    match file.get(name) {
+        None => Ok(Table::new()),
+        Some(Value::Table(part)) => Ok(part.clone()),
+        Some(_) => Err(Error::invalid(format!("{name}: write it as a part, [{name}]"))),
+    }
+}
+
+/// Refuses a name that is none of `known`.
+fn check_names(table: &Table, part: &str, known: &[&str]) -> Result<()> {
+    let Some(name) = table.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
+    let nearest = known.iter().min_by_key(|known| distance(name, known));
+    let hint = nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest:?}?"));
+    let (what, of) = match part {
+        "" => ("part", String::new()),
+        part => ("key", format!(" of [{part}]")),
+    };
+    Err(Error::invalid(format!("unknown {what} {name:?}{of}{hint} known: {}", known.join(", "))))
+}
+
+/// How many letters differ, at least.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, a) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in b.iter().enumerate() {
+            let change = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+fn text_of(table: &Table, part: &str, key: &str) -> Result<Option<String>> {
+    match table.get(key) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(Error::invalid(format!("key {key:?} of [{part}]: expected a text"))),
+    }
+}
+
+/// A number of bytes or milliseconds of the storage.
+fn number_of(table: &Table, key: &str) -> Result<Option<u64>> {
+    let wrong = || Error::invalid(format!("key {key:?} of [storage]: expected a whole number from 0"));
+    match table.get(key) {
+        None => Ok(None),
+        Some(Value::Integer(number)) => u64::try_from(*number).map(Some).map_err(|_| wrong()),
+        Some(_) => Err(wrong()),
+    }
+}
+
+fn flag_of(table: &Table, key: &str) -> Result<Option<bool>> {
+    match table.get(key) {
+        None => Ok(None),
+        Some(Value::Boolean(flag)) => Ok(Some(*flag)),
+        Some(_) => Err(Error::invalid(format!("key {key:?} of [storage]: expected true or false"))),
+    }
+}
+
+/// The options of the engine, as texts.
+fn options_of(table: &Table) -> Result<Vec<(String, String)>> {
+    let shown = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => Ok((name.clone(), text.clone())),
+        Value::Integer(number) => Ok((name.clone(), number.to_string())),
+        Value::Boolean(flag) => Ok((name.clone(), flag.to_string())),
+        _ => Err(Error::invalid(format!("option {name:?}: expected a text, a whole number, true or false"))),
+    };
+    table.iter().map(shown).collect()
+}
+
+fn journal_id(text: &str) -> Result<u128> {
+    let is_whole = text.len() == 32;
+    u128::from_str_radix(text, 16).ok().filter(|_| is_whole).ok_or_else(|| {
+        let message = "key \"abandon\" of [journal]: expected the 32 digits that the refused opening named";
+        Error::new(Kind::Invalid, message)
+    })
+}
+
+#[cold]
+fn missing(part: &str, key: &str) -> Error {
+    Error::invalid(format!("key {key:?} of [{part}] is missing"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = "[journal]\ndirectory = \"wal\"\n[storage]\nurl = \"memory:\"\n";
+
+    fn refused(text: &str) -> String {
+        let error = Deployment::parse(text, Path::new("/etc")).expect_err(text);
+        assert_eq!(error.kind(), Kind::Invalid);
+        error.to_string()
+    }
+
+    #[test]
+    fn what_is_left_out_has_a_default() {
+        let found = Deployment::parse(WHOLE, Path::new("/etc")).expect("whole");
+        assert_eq!(found.journal, Path::new("/etc/wal"));
+        assert_eq!((found.url.as_str(), found.prefix.as_str()), ("memory:", PREFIX));
+        assert_eq!(found.settings, BucketStoreSettings::default());
+        assert_eq!((found.abandon, found.options.len()), (None, 0));
+    }
+
+    #[test]
+    fn what_is_said_counts() {
+        let text = "[journal]\ndirectory = \"/j\"\nabandon = \"0123456789abcdef0123456789abcdef\"\n\
+                    [storage]\nurl = \"file:///b\"\nprefix = \"p\"\nprobe = false\nstage_bytes = 5\n\
+                    object_bytes = 4\ngarbage_age_s = 3\nwriter_check_ms = 2\n\
+                    [options]\nmemory_bytes = \"64MiB\"\nclose_flush = false\n";
+        let found = Deployment::parse(text, Path::new("/etc")).expect("whole");
+        assert_eq!(found.journal, Path::new("/j"));
+        assert_eq!(found.abandon, Some(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef));
+        let settings = found.settings;
+        assert_eq!((settings.object_bytes, settings.stage_bytes, settings.probe), (4, 5, false));
+        assert_eq!((settings.garbage_age.as_secs(), found.writer_check_ms), (3, 2));
+        assert_eq!(found.options.len(), 2);
+    }
+
+    #[test]
+    fn what_is_unknown_wrong_or_missing_is_named() {
+        let names = [
+            ("[jurnal]\ndirectory = \"a\"\n", "did you mean \"journal\"?"),
+            ("[journal]\ndirectoy = \"a\"\n", "did you mean \"directory\"?"),
+            ("[journal]\ndirectory = 3\n", "\"directory\""),
+            ("[journal]\ndirectory = \"a\"\n", "\"url\" of [storage] is missing"),
+            ("[storage]\nurl = \"memory:\"\n", "\"directory\" of [journal] is missing"),
+            ("journal = 3\n", "[journal]"),
+            ("[journal\n", "TOML"),
+        ];
+        for (text, expected) in names {
+            let found = refused(text);
+            assert!(found.contains(expected), "{text:?}: {found}");
+        }
+        for (key, expected) in [
+            ("probe = 1", "\"probe\""),
+            ("writer_check_ms = 0", "\"writer_check_ms\""),
+            ("stage_bytes = -1", "\"stage_bytes\""),
+            ("stage_bytes = \"1\"", "\"stage_bytes\""),
+            ("[options]\nmemory_byte = 3", "memory_bytes"),
+            ("[options]\nmemory_bytes = [3]", "memory_bytes"),
+        ] {
+            let found = refused(&format!("{WHOLE}{key}\n"));
+            assert!(found.contains(expected), "{key:?}: {found}");
+        }
+        let found = refused("[journal]\ndirectory = \"a\"\nabandon = \"12\"\n[storage]\nurl = \"memory:\"\n");
+        assert!(found.contains("abandon"), "{found}");
+    }
+}

@@ -1,0 +1,117 @@
+//! Deployments: which part of a database lies where, said by one file.
+//!
+//! ```toml
+//! [journal]
+//! directory = "/var/lib/app/journal"   # on this machine; beside this file if it is no whole path
+//!
+//! [storage]
+//! url = "s3://bucket"                  # or "file:///srv/bucket"; keys of S3 come from the environment
+//! prefix = "app"                       # default: "terrane"
+//!
+//! [options]                            # those of the engine
+//! memory_bytes = "1GiB"
+//! ```
+//!
+//! * `file.rs`: reads it. * `parts.rs`: opens manifest and store. * `doctor.rs`: tries every part.
+
+mod doctor;
+mod file;
+mod parts;
+
+use std::path::{Path, PathBuf};
+
+use terrane::Db;
+use terrane_base::env::Env;
+use terrane_base::options::Options;
+use terrane_base::{Functions, Result};
+
+use crate::BucketStoreSettings;
+pub use doctor::Tried;
+
+/// Which part of a database lies where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deployment {
+    /// The directory of the journal.
+    pub journal: PathBuf,
+    /// The id of a journal whose commits may be given up.
+    pub abandon: Option<u128>,
+    /// The address of the bucket.
+    pub url: String,
+    /// The folder of the database in the bucket.
+    pub prefix: String,
+    /// How extents are kept there.
+    pub settings: BucketStoreSettings,
+    /// How often the writer looks whether another one has replaced it, in milliseconds. Default 5000.
+    pub writer_check_ms: u64,
+    /// Options of the engine, as texts.
+    pub options: Vec<(String, String)>,
+}
+
+impl Deployment {
+    /// Opens the database, and makes it if there is none.
+    ///
+    /// # Errors
+    /// As [`Deployment::open_with`].
+    pub fn open(&self) -> Result<Db> {
+        self.open_with(&Options::default(), Functions::default())
+    }
+
+    /// Opens the database with options, over which those of the file count, and functions that its tables
+    /// name.
+    ///
+    /// # Errors
+    /// Those of [`Db::open_with`]; `Invalid` for options that such a database does not take, for a bucket
+    /// that does not keep its promises, for another journal than that of the last writer, and for a journal
+    /// of a database that is not in the bucket; `Corrupt`, `Io`.
+    pub fn open_with(&self, options: &Options, functions: impl Into<Functions>) -> Result<Db> {
+        let env = Env::real();
+        let bucket = crate::bucket::open(&self.url, &env)?;
+        self.open_in(bucket, options, functions, env)
+    }
+
+    /// [`Deployment::open_with`] in a bucket that is open: for tests, and for several databases of one
+    /// bucket.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_in(
+        &self,
+        bucket: std::sync::Arc<dyn crate::Bucket>,
+        options: &Options,
+        functions: impl Into<Functions>,
+        env: Env,
+    ) -> Result<Db> {
+        let options = self.options_over(options)?;
+        let parts = parts::BucketParts::new(bucket, self);
+        Db::open_elsewhere(&self.journal, &options, env, functions, &parts)
+    }
+
+    fn options_over(&self, options: &Options) -> Result<Options> {
+        let mut options = options.clone();
+        self.options.iter().try_for_each(|(name, value)| options.set(name, value))?;
+        Ok(options)
+    }
+}
+
+/// Opens the database of the deployment file `path`, and makes it if there is none.
+///
+/// ```
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// let file = dir.path().join("app.toml");
+/// let bucket = dir.path().join("bucket");
+/// std::fs::create_dir(&bucket).expect("a directory for the bucket");
+/// let url = format!("file://{}", bucket.display());
+/// let text = format!("[journal]\ndirectory = \"journal\"\n[storage]\nurl = \"{url}\"\n");
+/// std::fs::write(&file, text).expect("written");
+/// let db = terrane_remote::open(&file)?;
+/// db.put("k", "v")?;
+/// assert_eq!(db.get("k")?.expect("it was put"), "v");
+/// db.close()?;
+/// # Ok::<(), terrane_base::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`Deployment::read`] and [`Deployment::open_with`].
+pub fn open(path: impl AsRef<Path>) -> Result<Db> {
+    Deployment::read(path.as_ref())?.open()
+}
