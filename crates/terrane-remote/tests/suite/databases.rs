@@ -136,30 +136,30 @@ fn what_was_written_survives_flush_compaction_close_and_kill() {
     let files = DirectoryBucket::open(root.path(), Env::real()).expect("opens");
     for place in [Place::memory(), Place::new(Arc::new(files))] {
         let db = place.open("a");
-        put(&db, 0..400, 1);
+        put(&db, 0..200, 1);
         db.flush().expect("flushes");
-        put(&db, 200..600, 2);
+        put(&db, 100..300, 2);
         db.flush().expect("flushes");
         db.compact_range(db.default_table(), ..).expect("compacts");
-        put(&db, 600..650, 3);
+        put(&db, 300..330, 3);
         let rows = db.default_table().range(..).count();
-        assert_eq!(rows, 650, "a scan over levels and memory");
+        assert_eq!(rows, 330, "a scan over levels and memory");
         db.close().expect("closes");
         let db = place.open("a");
-        check(&db, 0..200, 1);
-        check(&db, 200..600, 2);
-        check(&db, 600..650, 3);
-        put(&db, 0..50, 4);
+        check(&db, 0..100, 1);
+        check(&db, 100..300, 2);
+        check(&db, 300..330, 3);
+        put(&db, 0..20, 4);
         db.flush().expect("flushes");
-        put(&db, 50..100, 5);
+        put(&db, 20..40, 5);
         assert!(db.check(&mut |_, _| ()).expect("reads").findings.is_empty());
         // Killed: what a process leaves behind that had no time for a close.
         let killed = place.open_copy("a", "b");
-        check(&killed, 0..50, 4);
-        check(&killed, 50..100, 5);
-        check(&killed, 100..200, 1);
-        check(&killed, 200..600, 2);
-        check(&killed, 600..650, 3);
+        check(&killed, 0..20, 4);
+        check(&killed, 20..40, 5);
+        check(&killed, 40..100, 1);
+        check(&killed, 100..300, 2);
+        check(&killed, 300..330, 3);
         assert!(killed.check(&mut |_, _| ()).expect("reads").findings.is_empty());
         killed.close().expect("closes");
         assert_eq!(db.flush().expect_err("it was replaced").kind(), Kind::Poisoned);
@@ -244,7 +244,7 @@ fn a_journal_makes_no_second_database() {
 
 #[test]
 fn faults_of_the_bucket_are_tried_again_and_lose_nothing() {
-    for seed in 0..3 {
+    for seed in 0..2 {
         let (env, clock) = env();
         let faulty = FaultyBucket::new(crate::support::memory(&clock));
         let place = Place::new(retrying(Arc::new(faulty.clone()), &env));
