@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
+use terrane_base::sync::atomic::AtomicU64;
 use terrane_base::{Stored, ValuePointer, ValueTableId};
 use terrane_compaction::JobResult;
 use terrane_format::block::BlockCursor;
