@@ -105,7 +105,8 @@ impl Filtering {
                 batch.segment().0,
                 file.as_ptr(),
                 file.count_bytes(),
-                &raw const shown,
+                // Functions that read a batch may lay it out, so the pointer is one that may write.
+                (&raw mut shown).cast_const(),
                 &raw mut new,
                 &raw mut is_changed,
             )
