@@ -143,6 +143,8 @@ impl RetryingBucket {
         self.repeat("create", name, start, first, || match self.create_again(name, parts) {
             // It existed a moment ago: another writer collects garbage.
             Err(error) if error.kind() == Kind::NotFound => Err(error.with_kind(Kind::Busy)),
+            // An earlier attempt may have had its effect, which a later refusal would deny.
+            Err(error) if error.kind() != Kind::Busy => Err(error.with_kind(Kind::Io)),
             created => created,
         })
     }

@@ -77,6 +77,18 @@ fn every_request_is_repeated_until_the_deadline() {
 }
 
 #[test]
+fn a_refusal_behind_a_lost_answer_is_repeated() {
+    let (env, clock) = env();
+    let faulty = FaultyBucket::new(memory(&clock));
+    let bucket = retrying(Arc::new(faulty.clone()), &env);
+    faulty.fail(0, Fault::After);
+    faulty.fail(1, Fault::Refused);
+    // The first attempt created it: an answer of `Invalid` would say that nothing was changed.
+    assert_eq!(bucket.create("db/a", b"x").expect("resolved"), Create::Created);
+    assert_eq!(bucket.get("db/a", 1).expect("is there"), "x");
+}
+
+#[test]
 fn a_refusal_is_not_repeated() {
     let (env, clock) = env();
     let faulty = FaultyBucket::new(memory(&clock));
