@@ -20,6 +20,12 @@ fn start() -> u64 {
     })
 }
 
+/// Histories of the sample, each under 40 schedules; `TERRANE_SCHEDULES_HISTORIES` takes more.
+fn histories() -> u64 {
+    std::env::var("TERRANE_SCHEDULES_HISTORIES")
+        .map_or(4, |text| text.parse().expect("a number of histories"))
+}
+
 fn told(failed: &Failed) -> String {
     let Failed { history, schedule, strategy, why, begun } = failed;
     format!(
@@ -32,9 +38,10 @@ fn told(failed: &Failed) -> String {
 #[test]
 fn every_answer_is_right_under_chosen_schedules() {
     let _turn = TURN.lock();
-    let campaign = Campaign { start: start(), histories: 20, schedules: 40, time: None };
+    let histories = histories();
+    let campaign = Campaign { start: start(), histories, schedules: 40, time: None };
     let done = run(&campaign, &mut |_| ()).map_err(|(_, failed)| told(&failed)).unwrap();
-    assert_eq!((done.histories, done.schedules), (20, 800));
+    assert_eq!((done.histories, done.schedules), (histories, 40 * histories));
     assert!(done.choices > 100 * done.schedules, "threads are chosen at most points: {}", done.choices);
 }
 
@@ -48,6 +55,7 @@ fn a_planted_bug_is_found() {
         sample.args(["--exact", "every_answer_is_right_under_chosen_schedules"]);
         sample.env("TERRANE_PLANTED", "MergeIntoFlushedGeneration");
         sample.env("TERRANE_SCHEDULES_START", start.to_string());
+        sample.env("TERRANE_SCHEDULES_HISTORIES", "20");
         let output = sample.output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let is_failure = said.contains("again: cargo xtask schedules --replay");
