@@ -171,6 +171,7 @@ impl Engine {
         self.background.scheduler.close();
         self.stop_sharing();
         self.background.writer_watch.close();
+        self.background.upkeep.close();
         self.events.close(self.instance);
         self.async_writes.close(self.instance);
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };

@@ -7,8 +7,10 @@
 //! journal/  segments
 //! ```
 //!
-//! Each opening for writing gives the journal a new id, here and in the manifest. So a copy of the directory,
-//! or the directory after the database was opened with a copy, does not pass for the journal.
+//! Each opening for writing gives the journal a new id, here and in the manifest. So the directory does not
+//! pass for the journal after the database was opened with a copy of it, nor does a copy from before the last
+//! opening. A copy that was made since the last opening has the id and passes, without the commits that came
+//! after it was made: only a copy of what the last writer left behind is the journal.
 
 use std::path::Path;
 

@@ -50,6 +50,8 @@ pub(crate) struct Background {
     pub(crate) page_writer: Ticker,
     /// Looks whether another writer has taken the database over, where its lock cannot see to that.
     pub(crate) writer_watch: Ticker,
+    /// Does the upkeep of parts that lie elsewhere, such as the collection of garbage.
+    pub(crate) upkeep: Ticker,
     /// Number of the next overflow run or value table.
     pub(crate) next_run: Arc<AtomicU64>,
 }
@@ -67,6 +69,7 @@ impl Background {
             flusher: LocalCompactor::new(flows.flush(extents)),
             page_writer: Ticker::default(),
             writer_watch: Ticker::default(),
+            upkeep: Ticker::default(),
             next_run: Arc::new(AtomicU64::new(next_run)),
         }
     }

@@ -7,14 +7,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
 use terrane_base::{Kind, Result};
 
 use crate::engine::Engine;
 use crate::observe::ticker::Turn;
 
 impl Engine {
-    /// Looks once in `interval` whether this is still the writer, and does `upkeep` as long as it is. In a
-    /// simulator, without threads, only edits find out.
+    /// Looks once in `interval` whether this is still the writer. A thread of its own does `upkeep` as often,
+    /// as long as it is: upkeep takes what it takes, and the look must not wait for it. In a simulator,
+    /// without threads, only edits find out.
     ///
     /// # Errors
     /// `Io` if the system refuses a thread.
@@ -28,16 +30,27 @@ impl Engine {
         }
         // As a worker, the thread holds the engine only while it looks.
         let engine = Arc::downgrade(self);
-        let turn = move || match engine.upgrade().map(|engine| engine.check_writer()) {
-            Some(Err(error)) if error.kind() == Kind::Poisoned => Turn::Ended,
-            Some(Err(_)) => Turn::Done,
-            Some(Ok(())) => {
-                upkeep();
-                Turn::Done
+        let is_replaced = Arc::new(AtomicBool::new(false));
+        let seen = is_replaced.clone();
+        let look = move || match engine.upgrade().map(|engine| engine.check_writer()) {
+            Some(Err(error)) if error.kind() == Kind::Poisoned => {
+                seen.store(true, Ordering::Release);
+                Turn::Ended
             }
+            Some(_) => Turn::Done,
             None => Turn::Ended,
         };
-        self.background.writer_watch.start((&*self.env.spawn, "terrane-writer"), interval, turn)
+        let work = move || {
+            // Pairs with the store above. Upkeep asks again itself before it removes anything.
+            if is_replaced.load(Ordering::Acquire) {
+                return Turn::Ended;
+            }
+            upkeep();
+            Turn::Done
+        };
+        let spawn = &*self.env.spawn;
+        self.background.writer_watch.start((spawn, "terrane-writer"), interval, look)?;
+        self.background.upkeep.start((spawn, "terrane-upkeep"), interval, work)
     }
 
     /// Checks that no other writer has taken the database over. If one has, no commit succeeds from now on.

@@ -4,7 +4,9 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use crate::support::{self, DIR, small_options};
 use terrane_base::env::Env;
@@ -12,7 +14,8 @@ use terrane_base::options::Options;
 use terrane_base::{Batch, Error, Functions, Kind, Result, TableId};
 use terrane_device::{Disk, MemDisk};
 use terrane_engine::{Engine, OpenedParts, Parts, PartsRequest};
-use terrane_levels::{Manifest, journal_place};
+use terrane_format::manifest::DatabaseId;
+use terrane_levels::{Manifest, ManifestLog, ManifestSettings, ManifestSize, State, journal_place};
 use terrane_storage::{LocalStore, StoreSettings};
 
 const ELSEWHERE: &str = "/elsewhere";
@@ -182,4 +185,102 @@ fn each_opening_gives_the_journal_an_id_and_a_failed_one_forgets_none() {
     assert_eq!(ids(&place), (second, first), "no id is drawn while one is open");
     place.open().close().unwrap();
     assert_eq!(ids(&place), (second, second));
+}
+
+/// A medium that keeps nothing and counts how often the writer looks whether it was replaced.
+#[derive(Debug)]
+struct CountingLog {
+    size: ManifestSize,
+    number: u64,
+    looks: Arc<AtomicU64>,
+}
+
+impl ManifestLog for CountingLog {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn size(&self) -> ManifestSize {
+        self.size
+    }
+
+    fn append(&mut self, payload: &[u8]) -> Result<()> {
+        self.number += 1;
+        self.size.edits += 1;
+        self.size.edit_bytes += payload.len() as u64;
+        Ok(())
+    }
+
+    fn roll(&mut self, _: &State) -> Result<()> {
+        self.number += 1;
+        self.size = ManifestSize { edits: 0, edit_bytes: 0, ..self.size };
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Parts whose upkeep says that it began, and ends when `release` is closed.
+#[derive(Debug)]
+struct SlowUpkeep {
+    disk: Arc<dyn Disk>,
+    looks: Arc<AtomicU64>,
+    begun: mpsc::Sender<()>,
+    release: std::sync::Mutex<Option<mpsc::Receiver<()>>>,
+}
+
+impl Parts for SlowUpkeep {
+    fn address(&self) -> &str {
+        ELSEWHERE
+    }
+
+    fn open(&self, request: &PartsRequest<'_>) -> Result<OpenedParts> {
+        let state = State::new(DatabaseId(1), request.new.clone().unwrap())?;
+        let size = ManifestSize { file: 1, snapshot_bytes: 1, edit_bytes: 0, edits: 0 };
+        let log = CountingLog { size, number: 1, looks: self.looks.clone() };
+        let manifest = Manifest::on(Box::new(log), &state, ManifestSettings::default());
+        let data = Path::new(ELSEWHERE).join("data");
+        self.disk.create_dir(Path::new(ELSEWHERE))?;
+        self.disk.create_dir(&data)?;
+        let store = LocalStore::open(self.disk.clone(), &data, StoreSettings::default())?;
+        let (begun, release) = (self.begun.clone(), self.release.lock().unwrap().take().unwrap());
+        let upkeep = move || {
+            let _ = begun.send(());
+            let _ = release.recv();
+        };
+        let upkeep: terrane_engine::Upkeep = Box::new(upkeep);
+        let upkeep = Some((Duration::from_millis(1), upkeep));
+        Ok(OpenedParts { manifest: Arc::new(manifest), store: Arc::new(store), upkeep })
+    }
+}
+
+#[test]
+fn upkeep_that_takes_long_does_not_delay_the_look_for_another_writer() {
+    let (begun, began) = mpsc::channel();
+    let (released, release) = mpsc::channel::<()>();
+    let looks = Arc::new(AtomicU64::new(0));
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let release = std::sync::Mutex::new(Some(release));
+    let parts = SlowUpkeep { disk: disk.clone(), looks: looks.clone(), begun, release };
+    let dir = Path::new(DIR);
+    let engine =
+        Engine::open_elsewhere_on(disk, dir, &small_options(), Env::real(), Functions::default(), &parts)
+            .unwrap();
+    began.recv().unwrap();
+    let (before, clock) = (looks.load(Ordering::Relaxed), Env::real().clock);
+    // Not a figure: what has not come after as many looks never comes.
+    let goes_on = (0..100_000).any(|_| {
+        clock.sleep(Duration::from_millis(1));
+        looks.load(Ordering::Relaxed) > before + 2
+    });
+    drop(released);
+    assert!(goes_on, "the writer looks while upkeep is at work");
+    engine.close().unwrap();
 }

@@ -31,6 +31,9 @@ pub enum ObjectTag {
     /// The first object of a writer: no writer before it appends any more. It has no payload, all others have
     /// one, so a list that tells sizes tells it from them.
     TakeOver = 3,
+    /// A take-over that forgets every segment, the history's too: the journal of the writer before is given
+    /// up. One object says both, so no crash comes between them.
+    TakeOverWithoutJournal = 4,
 }
 
 impl ObjectTag {
@@ -39,8 +42,15 @@ impl ObjectTag {
             1 => Some(ObjectTag::Snapshot),
             2 => Some(ObjectTag::Edits),
             3 => Some(ObjectTag::TakeOver),
+            4 => Some(ObjectTag::TakeOverWithoutJournal),
             _ => None,
         }
+    }
+
+    /// Whether it is the first object of a writer.
+    #[must_use]
+    pub fn is_take_over(self) -> bool {
+        matches!(self, ObjectTag::TakeOver | ObjectTag::TakeOverWithoutJournal)
     }
 }
 
@@ -133,7 +143,7 @@ impl ManifestObject {
     /// # Errors
     /// `Corrupt`, naming what differs.
     pub fn check_follows(&self, parent: &ManifestObject, hash: u128) -> Result<()> {
-        let is_new = self.tag == ObjectTag::TakeOver;
+        let is_new = self.tag.is_take_over();
         let what = if self.number != parent.number + 1 {
             "its number is not the next one"
         } else if self.parent != hash {
@@ -194,7 +204,7 @@ fn decode_header(bytes: &[u8]) -> Result<(ManifestObject, u32)> {
     };
     let is_sound = (1..u64::MAX / 2).contains(&header.number)
         && header.base <= header.number
-        && (header.tag == ObjectTag::TakeOver) == (header.len == 0)
+        && header.tag.is_take_over() == (header.len == 0)
         && (1..=header.number).contains(&header.begun)
         && (1..u64::MAX / 2).contains(&header.epoch)
         && header.len <= OBJECT_PAYLOAD_BYTES_MAX;
@@ -264,6 +274,10 @@ mod tests {
         next.check_follows(&first, 77).expect("it follows");
         let taken = ManifestObject { tag: ObjectTag::TakeOver, epoch: 3, begun: 8, journal: 1, ..next };
         taken.check_follows(&first, 77).expect("it takes over");
+        let without = ManifestObject { tag: ObjectTag::TakeOverWithoutJournal, len: 0, ..taken };
+        without.check_follows(&first, 77).expect("it takes over and gives the journal up");
+        let (found, payload) = (without.encode(&[]), &b""[..]);
+        assert_eq!(ManifestObject::decode(8, &found).expect("whole"), (without, payload));
         for wrong in [
             ManifestObject { number: 9, ..next },
             ManifestObject { parent: 78, ..next },

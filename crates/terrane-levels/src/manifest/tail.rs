@@ -113,7 +113,12 @@ impl Tail {
         debug_assert!(self.size.edit_bytes == 0 || result.is_err(), "a new file begins without edits");
         (self.roll_at, self.roll_at_edits) = match &result {
             Ok(()) => (settings.roll_at(self.size.snapshot_bytes), settings.roll_edits_max),
-            Err(_) => (self.size.edit_bytes.saturating_mul(2), self.size.edits.saturating_mul(2)),
+            // Never below what the settings ask for: a roll that failed early must not make rolls frequent.
+            Err(_) => {
+                let least = settings.roll_at(self.size.snapshot_bytes);
+                let (bytes, edits) = (self.size.edit_bytes, self.size.edits);
+                (bytes.saturating_mul(2).max(least), edits.saturating_mul(2).max(settings.roll_edits_max))
+            }
         };
         self.note(&result);
         result

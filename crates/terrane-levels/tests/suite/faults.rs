@@ -245,6 +245,24 @@ fn a_roll_without_space_is_put_off() {
     assert_eq!(open(&disk.crash(1)).unwrap().1, *manifest.state());
 }
 
+/// A roll that failed while there were few edits does not make later ones frequent.
+#[test]
+fn a_roll_that_failed_early_is_tried_again_when_it_is_due() {
+    let disk = MemDisk::new();
+    let (_, states) = database(&disk, &[]);
+    let faulty = FaultyDisk::new(Arc::new(disk.clone()));
+    let (manifest, _) =
+        Manifest::open_with(Arc::new(faulty.clone()), dir(), ManifestSettings::default()).unwrap();
+    faulty.fail(Fault::new(Call::Write, Failure::Full).on("MANIFEST-000002").lasting());
+    assert_eq!(manifest.roll().unwrap_err().kind(), Kind::Full);
+    faulty.heal();
+    for slot in 0..10 {
+        manifest.append(&add(slot, 1)).unwrap();
+    }
+    assert_eq!(manifest.size().file, 1, "ten edits are far below what the settings ask for");
+    assert_ne!(*manifest.state(), states[0]);
+}
+
 /// The names of other manifest files and of an unfinished `CURRENT` go away at the next opening; nothing else
 /// does.
 #[test]

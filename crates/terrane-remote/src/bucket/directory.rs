@@ -4,6 +4,10 @@
 //! if the name is taken, so that of several writers one wins, and no reader finds half of an object. Then the
 //! directories are synced. (The directory store of the crate `object_store` syncs nothing.)
 //!
+//! From the link on an error is `Io`: the object may be there. A directory whose sync failed is not relied on
+//! again: the system may have dropped what was to be written and say of the next sync that all is well. No
+//! creation in it succeeds until the bucket is opened again.
+//!
 //! What a writer that died left in `.partial` goes when it is older than a day.
 #![expect(clippy::disallowed_methods, reason = "objects of a bucket, whose faults another bucket stands for")]
 
@@ -35,6 +39,10 @@ pub struct DirectoryBucket {
     env: Env,
     /// Directories whose own entries this bucket has synced.
     synced: Mutex<BTreeSet<PathBuf>>,
+    /// Directories of which a sync failed.
+    failed: Mutex<BTreeSet<PathBuf>>,
+    /// Syncs an open directory; tests let it fail.
+    sync: fn(&File, &Path) -> io::Result<()>,
 }
 
 impl DirectoryBucket {
@@ -47,7 +55,8 @@ impl DirectoryBucket {
         fs::create_dir_all(&partial).map_err(|why| failed("make the directory", &partial, why))?;
         let root = root.canonicalize().map_err(|why| failed("find", root, why))?;
         let url = format!("file://{}", root.display());
-        let bucket = DirectoryBucket { root, url, env, synced: Mutex::default() };
+        let (synced, failed) = Default::default();
+        let bucket = DirectoryBucket { root, url, env, synced, failed, sync: |opened, _| opened.sync_all() };
         bucket.remove_old_partials()?;
         Ok(bucket)
     }
@@ -84,9 +93,9 @@ impl DirectoryBucket {
     fn create_now(&self, name: &str, parts: &[Bytes]) -> Result<Create> {
         let path = self.path(name)?;
         super::check_parts(name, parts)?;
-        if path.exists() {
+        if path.try_exists().map_err(|why| failed("look for", &path, why))? {
             // Its creator may have died, or failed, before the entry was durable.
-            sync_directory(path.parent().unwrap_or(&self.root))?;
+            self.sync_entry(path.parent().unwrap_or(&self.root))?;
             return Ok(Create::AlreadyExists);
         }
         let partial = self.root.join(PARTIAL).join(format!("{:016x}", self.env.random.next_u64()));
@@ -112,7 +121,7 @@ impl DirectoryBucket {
             Err(why) => return Err(failed("link", path, why)),
         };
         // In both cases: the caller goes by what it learns, so the name must not vanish.
-        sync_directory(directory)?;
+        self.sync_entry(directory)?;
         Ok(created)
     }
 
@@ -124,9 +133,32 @@ impl DirectoryBucket {
         fs::create_dir_all(directory).map_err(|why| failed("make the directory", directory, why))?;
         // Also if it was there: the process that made it may have died before its entry was durable.
         let within = directory.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.root));
-        within.map(Path::to_path_buf).try_for_each(|parent| sync_directory(&parent))?;
+        within.map(Path::to_path_buf).try_for_each(|parent| self.sync_directory(&parent))?;
         self.synced.lock().insert(directory.to_owned());
         Ok(())
+    }
+
+    /// Syncs the directory of an object that is there. An error is `Io`, whatever its cause: to the caller the
+    /// outcome is unknown.
+    fn sync_entry(&self, directory: &Path) -> Result<()> {
+        self.sync_directory(directory).map_err(|error| error.with_kind(Kind::Io))
+    }
+
+    fn sync_directory(&self, directory: &Path) -> Result<()> {
+        let opened = File::open(directory).map_err(|why| failed("open the directory", directory, why))?;
+        // Held during the sync: of two at once one may be told of the failure of both.
+        let mut unsure = self.failed.lock();
+        if unsure.contains(directory) {
+            let message = format!(
+                "a sync of the directory {} failed before: open the bucket again, after a look at its device",
+                directory.display()
+            );
+            return Err(Error::new(Kind::Io, message));
+        }
+        (self.sync)(&opened, directory).map_err(|why| {
+            unsure.insert(directory.to_owned());
+            failed("sync the directory", directory, why)
+        })
     }
 
     fn open_object(&self, name: &str) -> Result<(File, u64)> {
@@ -226,11 +258,6 @@ fn modified(data: &fs::Metadata) -> Duration {
     data.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default()
 }
 
-fn sync_directory(directory: &Path) -> Result<()> {
-    let opened = File::open(directory).and_then(|file| file.sync_all());
-    opened.map_err(|why| failed("sync the directory", directory, why))
-}
-
 /// An error of the file system with its remedy.
 #[cold]
 fn failed(what: &str, path: &Path, why: io::Error) -> Error {
@@ -247,5 +274,46 @@ fn failed(what: &str, path: &Path, why: io::Error) -> Error {
             error.with_kind(Kind::Invalid).context("use a file system whose files can have two names")
         }
         _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bucket whose first sync of the directory of objects fails for want of space.
+    fn failing() -> (tempfile::TempDir, DirectoryBucket) {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let mut bucket = DirectoryBucket::open(root.path(), Env::real()).expect("opens");
+        bucket.sync = |opened, directory| match directory.ends_with("db") {
+            true => Err(io::ErrorKind::StorageFull.into()),
+            false => opened.sync_all(),
+        };
+        (root, bucket)
+    }
+
+    #[test]
+    fn an_error_behind_the_link_leaves_the_outcome_open_and_no_later_sync_hides_it() {
+        let (root, mut bucket) = failing();
+        let error = bucket.create("db/1", b"a").expect_err("its entry is not durable");
+        assert_eq!(error.kind(), Kind::Io, "the object is there: {error}");
+        assert_eq!(bucket.get("db/1", 9).expect("there"), "a");
+        // The system would say now that all is well.
+        bucket.sync = |opened, _| opened.sync_all();
+        for name in ["db/1", "db/2"] {
+            let error = bucket.create(name, b"a").expect_err("the sync before failed");
+            assert!(error.kind() == Kind::Io && error.to_string().contains("again"), "{error}");
+        }
+        bucket.create("other/1", b"a").expect("another directory");
+        let again = DirectoryBucket::open(root.path(), Env::real()).expect("opens");
+        assert_eq!(again.create("db/1", b"a").expect("synced"), Create::AlreadyExists);
+    }
+
+    #[test]
+    fn an_object_that_is_there_is_synced_before_its_creation_is_refused() {
+        let (_root, bucket) = failing();
+        fs::create_dir(bucket.root.join("db")).expect("new");
+        fs::write(bucket.root.join("db/1"), b"a").expect("by a writer that died");
+        assert_eq!(bucket.create("db/1", b"b").expect_err("not durable").kind(), Kind::Io);
     }
 }

@@ -6,11 +6,12 @@ use std::path::Path;
 use terrane_base::env::Env;
 use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, PosixDisk};
+use terrane_format::manifest::JournalMark;
 use terrane_levels::{directory, journal_place};
 
 use super::Deployment;
-use crate::bucket::{self, names, probe};
-use crate::manifest::{Found, other_database};
+use crate::bucket::{self, probe};
+use crate::manifest::JournalFit;
 use crate::{Bucket, ManifestFolder};
 
 /// The outcome of trying one part.
@@ -43,8 +44,8 @@ impl Deployment {
         };
         tried.extend(self.try_bucket(&*bucket, &env));
         let folder = ManifestFolder::new(bucket.clone(), &self.prefix);
-        let read = folder.and_then(|folder| folder.read());
-        tried.push(Tried::new("manifest", read.and_then(|found| self.tell_manifest(found.as_ref()))));
+        let told = folder.and_then(|folder| self.tell_manifest(&folder));
+        tried.push(Tried::new("manifest", told));
         tried.push(Tried::new("data", self.tell_data(&*bucket)));
         tried
     }
@@ -68,27 +69,25 @@ impl Deployment {
         }
     }
 
-    fn tell_manifest(&self, found: Option<&Found>) -> Result<String> {
+    fn tell_manifest(&self, folder: &ManifestFolder) -> Result<String> {
+        let found = folder.read()?;
         let mark = journal_place::read(&PosixDisk::new(), &self.journal)?;
-        let Some((found, state)) = found.and_then(|found| Some((found, found.state.as_ref()?))) else {
-            return match mark {
-                Some(mark) if mark.before != 0 => Err(other_database(&names::place(&self.url, &self.prefix))),
-                _ => Ok("there is no database yet: the first opening makes one".to_owned()),
-            };
+        let unused = JournalMark { journal: 0, before: 0, address: String::new() };
+        let fit = folder.journal_fit(found.as_ref(), mark.as_ref().unwrap_or(&unused), self.abandon)?;
+        let Some((found, state)) = found.as_ref().and_then(|found| Some((found, found.state.as_ref()?)))
+        else {
+            return Ok("there is no database yet: the first opening makes one".to_owned());
         };
-        let is_ours = mark.is_some_and(|mark| [mark.journal, mark.before].contains(&found.last.journal));
-        let needs = !(state.segments.is_empty() && state.history.is_empty());
-        if needs && !is_ours && self.abandon != Some(found.last.journal) {
-            return Err(Error::invalid(format!(
-                "the last writer went on with journal {:032x}, which is not the one in {}: open the database \
-                 with that directory, or with a copy of it",
-                found.last.journal,
-                self.journal.display()
-            )));
-        }
+        let journal = match fit {
+            JournalFit::NoDatabase | JournalFit::Last => "",
+            JournalFit::NoneNeeded => "; it needs no journal",
+            JournalFit::GivenUp => "; the next opening gives up the journal that abandon names",
+        };
         let (tables, extents) = (state.tables.len(), state.extents().count());
         let (number, epoch) = (found.last.number, found.last.epoch);
-        Ok(format!("object {number} by the writer of epoch {epoch}: {tables} tables, {extents} extents"))
+        Ok(format!(
+            "object {number} by the writer of epoch {epoch}: {tables} tables, {extents} extents{journal}"
+        ))
     }
 
     fn tell_data(&self, bucket: &dyn Bucket) -> Result<String> {

@@ -8,12 +8,15 @@ use terrane_base::{Error, Kind, Result};
 use terrane_format::manifest::object::{
     OBJECT_HEADER_BYTES, OBJECT_PAYLOAD_BYTES_MAX, object_hash, parse_object_name,
 };
-use terrane_format::manifest::{ManifestObject, ObjectTag};
+use terrane_format::manifest::{Edit, EditOp, ManifestObject, ObjectTag};
 use terrane_levels::{ManifestSize, State};
 
 use super::ManifestFolder;
 use crate::bucket::names;
 
+/// Most bytes that an opening reads into memory. A snapshot and what is behind it are far less: a writer rolls
+/// long before, and a snapshot that is longer than one object is refused.
+const READ_BYTES_MAX: u64 = OBJECT_PAYLOAD_BYTES_MAX + (256 << 20);
 /// Readings until what is missing counts as lost: a writer may delete what a later snapshot replaced.
 const READINGS: u32 = 4;
 
@@ -58,6 +61,7 @@ impl ManifestFolder {
         let first = header.base.max(1);
         let numbers = first..newest;
         let wanted: Vec<_> = numbers.map(|number| self.listed(&sizes, number)).collect::<Result<_>>()?;
+        self.check_bytes(wanted.iter().map(|(_, bytes)| *bytes))?;
         let mut objects = self.fetch(&wanted)?;
         objects.push(last);
         self.follow(first, &objects).map(Some)
@@ -86,6 +90,18 @@ impl ManifestFolder {
             Error::new(Kind::NotFound, format!("manifest object {number} is missing in {}", self.place()))
         })?;
         Ok((number, *bytes))
+    }
+
+    /// Refuses a manifest that no writer leaves, before memory is taken for it.
+    fn check_bytes(&self, sizes: impl Iterator<Item = u64>) -> Result<()> {
+        let bytes = sizes.fold(0, u64::saturating_add);
+        if bytes <= READ_BYTES_MAX {
+            return Ok(());
+        }
+        let message = format!(
+            "a manifest of {bytes} bytes from its last snapshot on: no writer leaves so much to read"
+        );
+        Err(Error::corrupt(message).at(self.place(), 0))
     }
 
     /// Reads whole objects, all at once.
@@ -117,8 +133,12 @@ impl ManifestFolder {
 }
 
 /// What was found with the object `header` behind it.
-fn step(before: Option<Found>, header: ManifestObject, payload: &[u8], bytes: &[u8]) -> Result<Found> {
-    let is_first = before.is_none();
+pub(super) fn step(
+    before: Option<Found>,
+    header: ManifestObject,
+    payload: &[u8],
+    bytes: &[u8],
+) -> Result<Found> {
     match &before {
         Some(before) => header.check_follows(&before.last, before.hash)?,
         None if header.base == header.number && header.tag == ObjectTag::Snapshot => {}
@@ -135,7 +155,9 @@ fn step(before: Option<Found>, header: ManifestObject, payload: &[u8], bytes: &[
             if image.database != header.database {
                 return Err(Error::corrupt("a snapshot of another database"));
             }
-            debug_assert!(is_first || state.is_none(), "a later snapshot is the base of what is read");
+            if state.is_some() {
+                return Err(Error::corrupt("a snapshot behind the one that the last object names"));
+            }
             state = Some(image);
             size = ManifestSize {
                 file: header.number,
@@ -151,6 +173,19 @@ fn step(before: Option<Found>, header: ManifestObject, payload: &[u8], bytes: &[
             size.edits += 1;
         }
         ObjectTag::TakeOver => size.edits += 1,
+        ObjectTag::TakeOverWithoutJournal => {
+            let before =
+                state.ok_or_else(|| Error::corrupt("a journal given up before the first snapshot"))?;
+            state = Some(before.apply(&without_journal(&before))?);
+            size.edits += 1;
+        }
     }
     Ok(Found { last: header, state, hash: object_hash(bytes), size })
+}
+
+/// The edit that forgets all segments, the history's too: what only they hold is given up.
+fn without_journal(state: &State) -> Edit {
+    let kept = state.history.keys().map(|id| EditOp::ForgetSegment { id: *id });
+    let live = state.segments.keys().map(|id| EditOp::RemoveSegment { id: *id });
+    Edit { ops: kept.chain(live).collect() }
 }

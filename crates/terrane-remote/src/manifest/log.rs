@@ -114,7 +114,7 @@ impl ObjectLog {
 
     /// Creates the next object.
     fn put(&mut self, tag: ObjectTag, payload: &[u8]) -> Result<u64> {
-        assert!(tag != ObjectTag::TakeOver && !payload.is_empty(), "only a take-over has no payload");
+        assert!(!tag.is_take_over() && !payload.is_empty(), "only a take-over has no payload");
         if payload.len() as u64 > OBJECT_PAYLOAD_BYTES_MAX {
             let bytes = payload.len();
             return Err(Error::invalid(format!("manifest object of {bytes} bytes: too long")));

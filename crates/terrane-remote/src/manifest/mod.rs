@@ -1,8 +1,8 @@
 //! The manifest as numbered objects of a bucket.
 //!
 //! `<prefix>/manifest/<20 digits>`: each object is created if absent, has the hash of the one before, the
-//! epoch of its writer and a number that it drew. The objects up to the first number that is absent are the
-//! manifest.
+//! epoch of its writer and a number that it drew. The listed objects from the last snapshot on, with no number
+//! missing, are the manifest; of those before it take-overs stay, others may be deleted.
 //!
 //! Fencing. A writer begins with a take-over: the next object, with the next epoch. A writer before it that
 //! goes on, or wakes, finds that object under its own next number, and is refused. So take-overs are never
@@ -24,7 +24,7 @@ use terrane_format::manifest::object::object_name;
 
 use crate::bucket::{Bucket, names};
 pub use chain::Found;
-pub(crate) use open::other_database;
+pub(crate) use open::JournalFit;
 pub use open::{OpenedManifest, TakeOver};
 
 /// The folder of a manifest in a bucket.

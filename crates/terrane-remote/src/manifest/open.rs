@@ -1,18 +1,18 @@
 //! Takes a manifest over, or makes one.
 //!
 //! 1. read the manifest 2. check what the caller asks of it 3. create the next object with the next epoch; if
-//!    another one has it, begin again 4. if there is no state, write the first snapshot 5. if the journal of
-//!    the writer before is abandoned, an edit says so.
+//!    another one has it, begin again; it also says whether the journal of the writer before is given up
+//!    4. if there is no state, write the first snapshot.
 
 use std::time::Duration;
 
 use terrane_base::env::Env;
 use terrane_base::{Error, Kind, Result};
 use terrane_engine::PartsRequest;
-use terrane_format::manifest::object::object_hash;
-use terrane_format::manifest::{DatabaseId, Edit, EditOp, ManifestObject, ObjectTag};
-use terrane_levels::{Manifest, ManifestLog, ManifestSettings, ManifestSize, State};
+use terrane_format::manifest::{DatabaseId, JournalMark, ManifestObject, ObjectTag};
+use terrane_levels::{Manifest, ManifestLog, ManifestSettings, State};
 
+use super::chain::step;
 use super::log::{ObjectLog, Outcome, drawn};
 use super::trim::Trimmer;
 use super::{Found, ManifestFolder};
@@ -50,6 +50,19 @@ impl<'a> TakeOver<'a> {
     }
 }
 
+/// How the journal of a directory fits to a manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JournalFit {
+    /// There is no database, and the directory was used with none.
+    NoDatabase,
+    /// It is that of the last writer.
+    Last,
+    /// The directory was not used, and the manifest needs no journal.
+    NoneNeeded,
+    /// The directory was not used, and the caller gives the journal of the last writer up.
+    GivenUp,
+}
+
 /// A manifest that was taken over.
 #[derive(Debug)]
 pub struct OpenedManifest {
@@ -71,26 +84,27 @@ impl ManifestFolder {
     pub fn take_over(&self, asked: &TakeOver<'_>) -> Result<OpenedManifest> {
         for _ in 0..ATTEMPTS {
             let found = self.read()?;
-            let forgets = self.check(found.as_ref(), asked)?;
-            let (header, bytes) = first_object(found.as_ref(), asked.request);
+            let tag = match self.check(found.as_ref(), asked)? {
+                JournalFit::GivenUp => ObjectTag::TakeOverWithoutJournal,
+                _ => ObjectTag::TakeOver,
+            };
+            let (header, bytes) = first_object(tag, found.as_ref(), asked.request);
             if let Outcome::Others(_) = self.create(header.number, &bytes)? {
                 continue;
             }
-            return self.begin(found, header, &bytes, forgets, asked);
+            return self.begin(found, header, &bytes, asked);
         }
         let message =
             format!("other writers take over the database in {} without end: stop them", self.place());
         Err(Error::new(Kind::Busy, message))
     }
 
-    /// Checks that the caller may have what was found; returns whether its journal is to be forgotten.
-    fn check(&self, found: Option<&Found>, asked: &TakeOver<'_>) -> Result<bool> {
-        let Some((found, state)) = found.and_then(|found| Some((found, found.state.as_ref()?))) else {
-            if asked.request.journal.before != 0 {
-                return Err(other_database(&self.place()));
-            }
+    /// Checks that the caller may have what was found; returns how its journal fits to that.
+    fn check(&self, found: Option<&Found>, asked: &TakeOver<'_>) -> Result<JournalFit> {
+        let fit = self.journal_fit(found, asked.request.journal, asked.abandoned)?;
+        if fit == JournalFit::NoDatabase {
             if asked.request.new.is_some() {
-                return Ok(false);
+                return Ok(fit);
             }
             let message =
                 format!("there is no database in {}: set create_if_missing to make one", self.place());
@@ -100,23 +114,61 @@ impl ManifestFolder {
             let message = format!("{} holds a database already and error_if_exists is set", self.place());
             return Err(Error::invalid(message));
         }
-        let journal = asked.request.journal;
-        let is_known = [journal.journal, journal.before].contains(&found.last.journal)
-            || terrane_base::planted!(IgnoreJournalId);
-        if is_known || state.segments.is_empty() && state.history.is_empty() {
-            return Ok(false);
+        Ok(fit)
+    }
+
+    /// How the journal of a directory with this mark fits to what was found. A directory that was used is one
+    /// of the last two journals of the database, whatever the manifest lists: what is in it would be lost.
+    ///
+    /// # Errors
+    /// `Invalid`, with the remedy, if it is that of another database, or of this one before another directory
+    /// took its place; or if the last journal has commits and is not given up.
+    pub(crate) fn journal_fit(
+        &self,
+        found: Option<&Found>,
+        mark: &JournalMark,
+        abandoned: Option<u128>,
+    ) -> Result<JournalFit> {
+        let Some((found, state)) = found.and_then(|found| Some((found, found.state.as_ref()?))) else {
+            return if mark.before == 0 {
+                Ok(JournalFit::NoDatabase)
+            } else {
+                Err(no_database(&self.place()))
+            };
+        };
+        let last = found.last.journal;
+        if [mark.journal, mark.before].contains(&last) || terrane_base::planted!(IgnoreJournalId) {
+            return Ok(JournalFit::Last);
         }
-        if asked.abandoned == Some(found.last.journal) {
-            return Ok(true);
+        let needs_last = !(state.segments.is_empty() && state.history.is_empty());
+        if mark.before != 0 && !needs_last {
+            return Err(self.other_journal(last));
+        }
+        if !needs_last {
+            return Ok(JournalFit::NoneNeeded);
+        }
+        if abandoned == Some(last) {
+            return if mark.before == 0 { Ok(JournalFit::GivenUp) } else { Err(self.other_journal(last)) };
         }
         Err(Error::invalid(format!(
             "the database in {} was last written with journal {:032x}, which may hold commits that are not in \
              the bucket: open it with that directory, or with a copy of it; to give up these commits for good, \
              set abandon = \"{:032x}\" under [journal] for one opening",
             self.place(),
-            found.last.journal,
-            found.last.journal
+            last,
+            last
         )))
+    }
+
+    /// The error of an opening with a directory whose journal is another one, and may have commits.
+    #[cold]
+    fn other_journal(&self, last: u128) -> Error {
+        Error::invalid(format!(
+            "the database in {} was last written with journal {last:032x}; the directory of the journal was used \
+             with another database, or with this one before another directory took its place: correct the \
+             address, or give the journal a new directory",
+            self.place()
+        ))
     }
 
     /// Goes on behind the take-over `header`, whose object has `bytes`.
@@ -125,19 +177,14 @@ impl ManifestFolder {
         found: Option<Found>,
         header: ManifestObject,
         bytes: &[u8],
-        forgets: bool,
         asked: &TakeOver<'_>,
     ) -> Result<OpenedManifest> {
         let env = asked.request.env;
-        let (state, mut size) = match found {
-            Some(found) => (found.state, found.size),
-            None => (None, ManifestSize { file: 0, snapshot_bytes: 0, edit_bytes: 0, edits: 0 }),
-        };
-        size.edits += 1;
-        let taken = Found { last: header, state: None, hash: object_hash(bytes), size };
+        // As every reader from now on takes it.
+        let taken = step(found, header, &[], bytes)?;
         let trimmer = Trimmer::new(asked.replaced_age, header.base);
         let mut log = ObjectLog::new(self.clone(), env.random.clone(), &taken, trimmer);
-        let state = match state {
+        let state = match taken.state {
             Some(state) => state,
             None => {
                 let options = asked.request.new.clone().unwrap_or_default();
@@ -147,10 +194,6 @@ impl ManifestFolder {
             }
         };
         let manifest = Manifest::on(Box::new(log), &state, asked.settings);
-        if forgets {
-            manifest.append(&without_journal(&state))?;
-        }
-        let state = State::clone(&manifest.state());
         assert!(header.epoch > 0, "the first writer has epoch 1");
         Ok(OpenedManifest { manifest, state, epoch: header.epoch })
     }
@@ -159,7 +202,7 @@ impl ManifestFolder {
 /// The error of an opening that finds no database, with a journal that belongs to one: a new database would
 /// take the journal from it.
 #[cold]
-pub(crate) fn other_database(place: &str) -> Error {
+fn no_database(place: &str) -> Error {
     Error::invalid(format!(
         "there is no database in {place}, and the directory of the journal was used with one: correct the \
          address, or give the new database a directory of its own"
@@ -167,12 +210,16 @@ pub(crate) fn other_database(place: &str) -> Error {
 }
 
 /// The take-over behind what was found.
-fn first_object(found: Option<&Found>, request: &PartsRequest<'_>) -> (ManifestObject, Vec<u8>) {
+fn first_object(
+    tag: ObjectTag,
+    found: Option<&Found>,
+    request: &PartsRequest<'_>,
+) -> (ManifestObject, Vec<u8>) {
     let Env { random, .. } = request.env;
     let (nonce, journal) = (drawn(&**random), request.journal.journal);
     let header = match found {
         None => ManifestObject {
-            tag: ObjectTag::TakeOver,
+            tag,
             number: 1,
             parent: 0,
             base: 0,
@@ -184,7 +231,7 @@ fn first_object(found: Option<&Found>, request: &PartsRequest<'_>) -> (ManifestO
             len: 0,
         },
         Some(Found { last, hash, .. }) => ManifestObject {
-            tag: ObjectTag::TakeOver,
+            tag,
             number: last.number + 1,
             parent: *hash,
             epoch: last.epoch + 1,
@@ -197,11 +244,4 @@ fn first_object(found: Option<&Found>, request: &PartsRequest<'_>) -> (ManifestO
     };
     let bytes = header.encode(&[]);
     (header, bytes)
-}
-
-/// The edit that forgets all segments, the history's too: what only they hold is given up.
-fn without_journal(state: &State) -> Edit {
-    let kept = state.history.keys().map(|id| EditOp::ForgetSegment { id: *id });
-    let live = state.segments.keys().map(|id| EditOp::RemoveSegment { id: *id });
-    Edit { ops: kept.chain(live).collect() }
 }

@@ -7,12 +7,15 @@ use bytes::Bytes;
 use terrane_base::env::Env;
 use terrane_base::{Kind, Result, SegmentId, SeqNo};
 use terrane_engine::PartsRequest;
-use terrane_format::manifest::{Edit, EditOp, JournalMark, SegmentSpec};
+use terrane_format::manifest::object::object_hash;
+use terrane_format::manifest::{
+    DatabaseId, Edit, EditOp, JournalMark, ManifestObject, ObjectTag, SegmentSpec,
+};
 use terrane_levels::manifest::conformance;
 use terrane_levels::{Manifest, ManifestSettings, State};
 use terrane_remote::ManifestFolder;
 use terrane_remote::bucket::faulty::{Fault, FaultyBucket};
-use terrane_remote::bucket::{Bucket, MemoryBucket};
+use terrane_remote::bucket::{Bucket, Create, Listed, MemoryBucket, Pending};
 use terrane_remote::manifest::{OpenedManifest, TakeOver};
 
 use crate::support::{env, every_kind, memory, refused};
@@ -233,6 +236,29 @@ fn another_journal_than_the_last_writers_is_refused_unless_that_is_abandoned() {
     take_over_with(&bucket, 79, |_| ()).expect("its own journal now");
 }
 
+#[test]
+fn a_directory_that_was_used_with_another_database_is_refused_even_where_no_journal_is_needed() {
+    let (_, clock) = env();
+    let bucket: Arc<dyn Bucket> = memory(&clock);
+    let first = take_over(&bucket).expect("it lists no segment").manifest;
+    let take = |before: u128, abandoned: Option<u128>| {
+        let (env, mark) = (Env::real(), JournalMark { journal: 91, before, address: String::new() });
+        let request = PartsRequest { env: &env, journal: &mark, new: Some(Vec::new()), must_be_new: false };
+        let folder = ManifestFolder::new(bucket.clone(), "db")?;
+        folder.take_over(&TakeOver { abandoned, ..TakeOver::new(&request) }).map(drop)
+    };
+    let text = refused(take(90, None), Kind::Invalid);
+    assert!(text.contains("another database"), "{text}");
+    let spec = SegmentSpec { id: SegmentId(1), file: 1, bytes: 64 << 10 };
+    first
+        .append(&Edit { ops: vec![EditOp::AddSegment(spec)] })
+        .expect("a refused opening replaces no writer");
+    // What is in the used directory would be lost, whatever the caller gives up of the other one.
+    let text = refused(take(90, Some(JOURNAL)), Kind::Invalid);
+    assert!(text.contains("another database"), "{text}");
+    take(0, Some(JOURNAL)).expect("a new directory will do");
+}
+
 /// A manifest of a snapshot with edits behind it: bucket and number of the last object.
 fn some_objects() -> (Arc<MemoryBucket>, u64) {
     let (_, clock) = env();
@@ -302,4 +328,111 @@ fn no_database_is_made_or_replaced_unasked() {
     refused(take(true, true), Kind::Invalid);
     take(false, false).expect("it is there");
     assert_eq!(folder.read().expect("whole").expect("there").state.expect("a state").durable, SeqNo(0));
+}
+
+/// The object `number` of a chain, made by hand; returns its bytes.
+fn forged(
+    bucket: &Arc<dyn Bucket>,
+    (tag, number): (ObjectTag, u64),
+    base: u64,
+    before: &[u8],
+    payload: &[u8],
+) -> Vec<u8> {
+    let header = ManifestObject {
+        tag,
+        number,
+        base,
+        parent: if number == 1 { 0 } else { object_hash(before) },
+        epoch: 1,
+        begun: 1,
+        nonce: 1,
+        database: DatabaseId(7),
+        journal: JOURNAL,
+        len: payload.len() as u64,
+    };
+    let bytes = header.encode(payload);
+    bucket.create(&name(number), &bytes).expect("absent");
+    bytes
+}
+
+#[test]
+fn a_snapshot_that_the_last_object_does_not_name_is_damage() {
+    let (_, clock) = env();
+    let bucket: Arc<dyn Bucket> = memory(&clock);
+    let image = State::new(DatabaseId(7), Vec::new()).expect("a state").to_image().expect("an image");
+    let first = forged(&bucket, (ObjectTag::TakeOver, 1), 0, &[], &[]);
+    let second = forged(&bucket, (ObjectTag::Snapshot, 2), 2, &first, &image);
+    let third = forged(&bucket, (ObjectTag::Snapshot, 3), 3, &second, &image);
+    forged(&bucket, (ObjectTag::Edits, 4), 2, &third, b"never decoded");
+    let text = refused(read(&bucket).map(drop), Kind::Corrupt);
+    assert!(text.contains(&name(3)), "the object is named: {text}");
+}
+
+#[test]
+fn a_journal_is_given_up_in_the_object_that_takes_over() {
+    let (_, clock) = env();
+    let faulty = FaultyBucket::new(memory(&clock));
+    let bucket: Arc<dyn Bucket> = Arc::new(faulty.clone());
+    let first = take_over(&bucket).expect("the first").manifest;
+    let spec = SegmentSpec { id: SegmentId(1), file: 1, bytes: 64 << 10 };
+    first.append(&Edit { ops: vec![EditOp::AddSegment(spec)] }).expect("the writer");
+    let (number, calls) = (first.edit_number(), faulty.calls());
+    let abandon = |asked: &mut TakeOver<'_>| asked.abandoned = Some(JOURNAL);
+    drop(take_over_with(&bucket, 79, abandon).expect("given up by its name"));
+    // It is the one object: a crash behind it finds the segments forgotten, and needs no further setting.
+    let listed = crate::support::names(&*bucket, "db/manifest");
+    assert_eq!(listed.last(), Some(&name(number + 1)), "{} calls", faulty.calls() - calls);
+    let second = take_over_with(&bucket, 79, |_| ()).expect("its own journal");
+    assert!(second.state.segments.is_empty(), "they are forgotten");
+    second.manifest.append(&edit(9)).expect("the writer");
+    second.manifest.roll().expect("the writer");
+    assert!(read(&bucket).expect("whole").expect("a state").segments.is_empty());
+}
+
+#[test]
+fn a_manifest_of_more_bytes_than_any_writer_leaves_is_not_read() {
+    let (_, clock) = env();
+    let memory = memory(&clock);
+    let bucket: Arc<dyn Bucket> = Arc::new(Swollen { inner: memory.clone(), bytes: 300 << 20 });
+    let manifest = take_over(&(memory as Arc<dyn Bucket>)).expect("new").manifest;
+    (1..=6).for_each(|number| manifest.append(&edit(number)).expect("the writer"));
+    let text = refused(read(&bucket).map(drop), Kind::Corrupt);
+    assert!(text.contains("no writer leaves"), "{text}");
+}
+
+/// A bucket that says of all objects but the newest that they are long.
+#[derive(Debug)]
+struct Swollen {
+    inner: Arc<MemoryBucket>,
+    bytes: u64,
+}
+
+impl Bucket for Swollen {
+    fn url(&self) -> &str {
+        self.inner.url()
+    }
+
+    fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {
+        self.inner.begin_create(name, parts)
+    }
+
+    fn begin_get_ranges(&self, name: &str, ranges: Vec<std::ops::Range<u64>>) -> Pending<Vec<Bytes>> {
+        assert!(ranges.iter().all(|range| range.end < self.bytes), "memory is taken for what is refused");
+        self.inner.begin_get_ranges(name, ranges)
+    }
+
+    fn get_tail(&self, name: &str, bytes_max: u64) -> Result<Bytes> {
+        self.inner.get_tail(name, bytes_max)
+    }
+
+    fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>> {
+        let mut listed = self.inner.list(folder, after)?;
+        let last = listed.len().saturating_sub(1);
+        listed[..last].iter_mut().for_each(|object| object.bytes = self.bytes);
+        Ok(listed)
+    }
+
+    fn delete(&self, names: &[String]) -> Result<()> {
+        self.inner.delete(names)
+    }
 }

@@ -56,15 +56,15 @@ pub struct OpenedParts {
     pub manifest: Arc<Manifest>,
     /// The store, before its restore.
     pub store: Arc<dyn Store>,
-    /// How often the writer looks whether another one has taken over, and what it does behind each look that
-    /// found none, on a thread of its own.
+    /// How often the writer looks whether another one has taken over, and what it does as often until it finds
+    /// one, on another thread: upkeep that takes long does not delay the look.
     pub upkeep: Option<(Duration, Upkeep)>,
 }
 
 /// Work that parts do now and then, such as the collection of garbage.
 pub type Upkeep = Box<dyn FnMut() + Send>;
 
-/// How often a writer looks whether it was replaced, and what it does behind each look.
+/// How often a writer looks whether it was replaced, and its upkeep.
 pub(super) type Watch = (Duration, Upkeep);
 
 /// Refuses options that need all of a database in a directory.
