@@ -17,6 +17,6 @@ pub mod manifest;
 pub mod store;
 
 pub use bucket::{Bucket, Create, Listed, Pending};
-pub use deployment::{Deployment, open};
+pub use deployment::{Deployment, JournalRead, Reading, open};
 pub use manifest::ManifestFolder;
 pub use store::{BucketStore, BucketStoreSettings, Collected, Marked, Roots};

@@ -119,6 +119,21 @@ impl Recovery<'_> {
         Ok(Recovered { journal, void_marks: Vec::new() })
     }
 
+    /// What is read where the journal is not: what the extents have.
+    ///
+    /// # Errors
+    /// `Corrupt` if the manifest tells impossible numbers.
+    pub(crate) fn without_journal(&self) -> Result<Recovered> {
+        debug_assert!(self.options.read_only, "a writer replays its journal");
+        let last_seq = self.state.last_seq();
+        self.check_numbers_left(last_seq)?;
+        let settings =
+            JournalSettings { segment_bytes: self.options.segment_bytes, ..JournalSettings::default() };
+        let start = JournalStart { next_seq: SeqNo(last_seq.0 + 1), ..JournalStart::default() };
+        let journal = Box::new(NullJournal::of_reader(&settings, &start)?);
+        Ok(Recovered { journal, void_marks: Vec::new() })
+    }
+
     /// No segment is used before the manifest lists it, durably: one that was used and that the manifest has
     /// never heard of shows that the manifest lost its last edits, or is an older copy.
     pub(crate) fn check_registered(&self) -> Result<()> {

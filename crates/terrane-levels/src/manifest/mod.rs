@@ -115,6 +115,13 @@ impl Manifest {
         Self::new(settings, Some(log), size, (number, state))
     }
 
+    /// The manifest of a reader, which stays at `state`, the state after the record `number`, and refuses to
+    /// append.
+    #[must_use]
+    pub fn of_reader(number: u64, state: &State, size: ManifestSize) -> Manifest {
+        Self::new(ManifestSettings::default(), None, size, (number, state))
+    }
+
     /// Opens the manifest without writing; another process may be using the database. It stays at the state
     /// that is read here, and refuses to append.
     ///

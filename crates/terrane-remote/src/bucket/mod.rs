@@ -31,6 +31,7 @@ use terrane_base::{Error, Kind, Result};
 pub use client::ClientBucket;
 pub use directory::DirectoryBucket;
 pub use memory::MemoryBucket;
+pub(crate) use open::is_absent;
 pub use open::open;
 pub use pending::Pending;
 pub use retry::{Patience, RetryingBucket};

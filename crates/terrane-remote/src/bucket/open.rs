@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use terrane_base::env::Env;
 use terrane_base::{Error, Result};
+use terrane_device::{Disk, PosixDisk};
 
 use super::{Bucket, DirectoryBucket, MemoryBucket, Patience, RetryingBucket};
 
@@ -24,6 +25,14 @@ pub fn open(url: &str, env: &Env) -> Result<Arc<dyn Bucket>> {
         }
     };
     Ok(Arc::new(RetryingBucket::new(inner, Patience::default(), env.clone())))
+}
+
+/// Whether the address is that of a directory which does not exist: opening would make it, and a reader makes
+/// nothing.
+pub(crate) fn is_absent(url: &str) -> bool {
+    let rest = url.strip_prefix("file:").and_then(|rest| directory(url, rest).ok());
+    let exists = |path: &Path| PosixDisk::new().exists(path).unwrap_or(true);
+    rest.is_some_and(|path| !exists(path))
 }
 
 fn directory<'u>(url: &str, rest: &'u str) -> Result<&'u Path> {

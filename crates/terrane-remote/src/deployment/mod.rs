@@ -12,11 +12,13 @@
 //! memory_bytes = "1GiB"
 //! ```
 //!
-//! * `file.rs`: reads it. * `parts.rs`: opens manifest and store. * `doctor.rs`: tries every part.
+//! * `file.rs`: reads it. * `parts.rs`: opens manifest and store. * `read.rs`: opens the database for reading,
+//!   beside any writer. * `doctor.rs`: tries every part.
 
 mod doctor;
 mod file;
 mod parts;
+mod read;
 
 use std::path::{Path, PathBuf};
 
@@ -27,6 +29,7 @@ use terrane_base::{Functions, Result};
 
 use crate::BucketStoreSettings;
 pub use doctor::Tried;
+pub use read::{JournalRead, Reading};
 
 /// Which part of a database lies where.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -31,6 +31,13 @@ pub struct Found {
     pub(super) size: ManifestSize,
 }
 
+impl Found {
+    /// The size of what was read.
+    pub(crate) fn size(&self) -> ManifestSize {
+        self.size
+    }
+}
+
 impl ManifestFolder {
     /// Reads the manifest; `None` if there is none.
     ///
@@ -184,7 +191,7 @@ pub(super) fn step(
 }
 
 /// The edit that forgets all segments, the history's too: what only they hold is given up.
-fn without_journal(state: &State) -> Edit {
+pub(crate) fn without_journal(state: &State) -> Edit {
     let kept = state.history.keys().map(|id| EditOp::ForgetSegment { id: *id });
     let live = state.segments.keys().map(|id| EditOp::RemoveSegment { id: *id });
     Edit { ops: kept.chain(live).collect() }

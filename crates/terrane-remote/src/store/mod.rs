@@ -24,6 +24,7 @@ mod table;
 mod upload;
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use terrane_base::env::Env;
@@ -49,6 +50,8 @@ pub struct BucketStore {
     nonce: u128,
     settings: BucketStoreSettings,
     env: Env,
+    /// When the manifest of a reader was read; `None` for a writer.
+    reads_since: Option<Duration>,
     state: RwLock<State>,
     uploads: Mutex<Vec<upload::Upload>>,
     sync: Mutex<()>,
@@ -60,6 +63,10 @@ pub struct BucketStore {
 
 impl BucketStore {
     fn check_writable(&self, what: &str) -> Result<()> {
+        if self.reads_since.is_some() {
+            let folder = self.folder();
+            return Err(Error::invalid(format!("cannot {what} in {folder}: it is open for reading only")));
+        }
         match self.poison.get() {
             None => Ok(()),
             Some(cause) => {

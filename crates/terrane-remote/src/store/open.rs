@@ -81,29 +81,64 @@ impl BucketStore {
         }
         let folders = Folders::new(prefix);
         let listed = listed(&*bucket, &folders, epoch)?;
+        Ok(BucketStore::with(bucket, folders, (epoch, &listed), settings, env, None))
+    }
+
+    /// Opens the store for reading what the manifest names whose last writer has this epoch, beside any
+    /// writer. [`Store::restore`](terrane_storage::Store::restore) follows with the extents of that manifest,
+    /// whose reading began at `since`. Writes are refused.
+    ///
+    /// An object that is gone once `garbage_age` has passed since is `Gone`: a writer may have deleted it.
+    ///
+    /// # Errors
+    /// `Invalid` if a setting or the prefix is impossible; `Io`.
+    pub fn open_to_read(
+        bucket: Arc<dyn Bucket>,
+        prefix: &str,
+        (epoch, since): (u64, Duration),
+        settings: BucketStoreSettings,
+        env: Env,
+    ) -> Result<Self> {
+        settings.check()?;
+        object_names::check(prefix)?;
+        let folders = Folders::new(prefix);
+        let mut listed = all_listed(&*bucket, &folders)?;
+        // What a later writer creates is not named by this manifest.
+        listed.retain(|name, _| name.epoch <= epoch);
+        Ok(BucketStore::with(bucket, folders, (epoch, &listed), settings, env, Some(since)))
+    }
+
+    fn with(
+        bucket: Arc<dyn Bucket>,
+        folders: Folders,
+        (epoch, listed): (u64, &BTreeMap<DataName, u64>),
+        settings: BucketStoreSettings,
+        env: Env,
+        reads_since: Option<Duration>,
+    ) -> Self {
         let nonce = u128::from(env.random.next_u64()) << 64 | u128::from(env.random.next_u64());
-        Ok(BucketStore {
+        BucketStore {
             bucket,
             folders,
             epoch,
             nonce,
             settings,
             env,
-            state: RwLock::new(State::new(epoch, &listed)),
+            reads_since,
+            state: RwLock::new(State::new(epoch, listed)),
             uploads: Mutex::default(),
             sync: Mutex::default(),
             poison: OnceLock::new(),
             ahead: ahead::ReadAhead::default(),
             garbage: Mutex::default(),
-        })
+        }
     }
 }
 
-/// The data objects and their bytes. What else is in the folder is left alone.
+/// The data objects and their bytes, of which none is of this epoch or a newer one. What else is in the folder
+/// is left alone.
 fn listed(bucket: &dyn Bucket, folders: &Folders, epoch: u64) -> Result<BTreeMap<DataName, u64>> {
-    let objects = bucket.list(&folders.data, None)?;
-    let named = objects.iter().filter_map(|object| Some((folders.parse(&object.name)?, object.bytes)));
-    let listed: BTreeMap<DataName, u64> = named.collect();
+    let listed = all_listed(bucket, folders)?;
     let newest = listed.last_key_value().map(|(name, _)| name.epoch);
     let place = object_names::place(bucket.url(), &folders.data);
     match newest {
@@ -113,6 +148,12 @@ fn listed(bucket: &dyn Bucket, folders: &Folders, epoch: u64) -> Result<BTreeMap
         }
         _ => Ok(listed),
     }
+}
+
+fn all_listed(bucket: &dyn Bucket, folders: &Folders) -> Result<BTreeMap<DataName, u64>> {
+    let objects = bucket.list(&folders.data, None)?;
+    let named = objects.iter().filter_map(|object| Some((folders.parse(&object.name)?, object.bytes)));
+    Ok(named.collect())
 }
 
 /// The error of a writer that learns of a newer one.

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use std::time::Duration;
 
 use bytes::Bytes;
+use terrane_base::env::Clock;
 use terrane_base::{Error, ExtentId, Kind, Result};
 use terrane_device::{PendingRead, ReadBytes};
 use terrane_storage::ReadRequest;
@@ -93,7 +95,8 @@ impl BucketStore {
             let name = DataName { epoch, number, part: *part };
             let text = self.folders.data_name(name);
             let tail = self.bucket.get_tail(&text, TABLE_BYTES_MAX as u64);
-            let tail = tail.map_err(|error| gone(&object_names::place(self.bucket.url(), &text), error))?;
+            let tail =
+                tail.map_err(|error| self.gone(&object_names::place(self.bucket.url(), &text), error))?;
             let table = Table::decode(&tail, *bytes, name);
             let place = || object_names::place(self.bucket.url(), &text);
             Ok((*part, table.map_err(|error| error.at(place(), bytes - (tail.len() as u64).min(*bytes)))?))
@@ -145,8 +148,9 @@ impl BucketStore {
         let text = self.folders.data_name(wanted.name);
         let place = object_names::place(self.bucket.url(), &text);
         let pending = self.bucket.begin_get_ranges(&text, vec![wanted.range.clone()]);
+        let (clock, until) = (self.env.clock.clone(), self.kept_until());
         Pending::new(move || {
-            let mut read = pending.wait().map_err(|error| gone(&place, error))?;
+            let mut read = pending.wait().map_err(|error| gone(&place, until, &*clock, error))?;
             wanted.checked(read.pop().unwrap_or_default(), || place)
         })
     }
@@ -172,7 +176,7 @@ impl BucketStore {
         };
         let begun: Vec<_> = by_object.into_iter().map(begin).collect();
         for (place, wanted, pending) in begun {
-            let read = pending.wait().map_err(|error| gone(&place, error));
+            let read = pending.wait().map_err(|error| self.gone(&place, error));
             for (at, (index, wanted)) in wanted.into_iter().enumerate() {
                 let bytes = read.as_ref().map(|read| read.get(at).cloned().unwrap_or_default());
                 let bytes = bytes.map_err(Clone::clone);
@@ -198,6 +202,15 @@ impl BucketStore {
         Ok(Box::new(Begun { pending, memory }))
     }
 
+    /// Until when no writer deletes what this reader's manifest names; `None` for the writer itself.
+    fn kept_until(&self) -> Option<Duration> {
+        self.reads_since.map(|since| since + self.settings.garbage_age)
+    }
+
+    fn gone(&self, place: &str, error: Error) -> Error {
+        gone(place, self.kept_until(), &*self.env.clock, error)
+    }
+
     pub(super) fn read_ahead(&self, id: ExtentId, offset: u32, len: u32) {
         // Only a hint: it waits for no table.
         let Ok(Some(Found::InObject { name, start, row })) = self.find_known(id) else { return };
@@ -210,11 +223,16 @@ impl BucketStore {
     }
 }
 
-/// The error of a read of an object that the manifest needs: one that is not there is damage.
+/// The error of a read of an object that the manifest needs: one that is not there is damage, or a writer
+/// deleted it when `until` had passed.
 #[cold]
-fn gone(place: &str, error: Error) -> Error {
+fn gone(place: &str, until: Option<Duration>, clock: &dyn Clock, error: Error) -> Error {
     if error.kind() != Kind::NotFound {
         return error;
+    }
+    if until.is_some_and(|until| clock.now() >= until) {
+        let message = format!("{place}, which its writer deleted since this reader opened: open it again");
+        return Error::new(Kind::Gone, format!("no longer kept: {message}"));
     }
     Error::corrupt("the object is missing: restore it, or the database from a backup").at(place, 0)
 }

@@ -8,6 +8,7 @@ mod hostile;
 mod manifests;
 mod model;
 mod probes;
+mod readers;
 mod retries;
 #[cfg(feature = "s3")]
 mod s3;

@@ -98,4 +98,22 @@ impl Db {
         let engine = Engine::open_elsewhere_on(disk, dir.as_ref(), options, env, functions, parts)?;
         Ok(Db::from_engine(engine))
     }
+
+    /// Opens such a database for reading. `terrane-remote` calls this.
+    ///
+    /// # Errors
+    /// As [`Db::open_with`].
+    #[doc(hidden)]
+    pub fn read_elsewhere(
+        dir: impl AsRef<Path>,
+        options: &Options,
+        env: Env,
+        functions: impl Into<Functions>,
+        parts: &terrane_engine::ReadParts,
+    ) -> Result<Db> {
+        let disk = Arc::new(PosixDisk::new());
+        let functions = with_own(functions);
+        let engine = Engine::read_elsewhere_on(disk, dir.as_ref(), options, env, functions, parts)?;
+        Ok(Db::from_engine(engine))
+    }
 }

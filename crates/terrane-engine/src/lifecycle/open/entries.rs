@@ -10,7 +10,7 @@ use terrane_device::{Disk, PosixDisk};
 
 use crate::engine::Engine;
 use crate::lifecycle::follower::Following;
-use crate::lifecycle::open::parts::{Parts, refuse_options};
+use crate::lifecycle::open::parts::{Parts, ReadParts, refuse_options, refuse_reading_options};
 use crate::lifecycle::replay_filter::{ReplayFilter, refuse_to_read_only};
 
 /// The variants of an opening.
@@ -24,19 +24,23 @@ pub(crate) enum Way<'w> {
     Following(&'w Following<'w>),
     /// Manifest and extents lie elsewhere.
     Elsewhere(&'w dyn Parts),
+    /// So they do, and are only read.
+    Reading(&'w ReadParts),
 }
 
 impl<'w> Way<'w> {
     pub(crate) fn following(self) -> Option<&'w Following<'w>> {
         match self {
             Way::Following(following) => Some(following),
-            Way::Plain | Way::Filtered(_) | Way::Elsewhere(_) => None,
+            Way::Plain | Way::Filtered(_) | Way::Elsewhere(_) | Way::Reading(_) => None,
         }
     }
 
-    pub(crate) fn elsewhere(self) -> Option<&'w dyn Parts> {
+    /// Where manifest and extents lie, if not in the directory.
+    pub(crate) fn address(self) -> Option<&'w str> {
         match self {
-            Way::Elsewhere(parts) => Some(parts),
+            Way::Elsewhere(parts) => Some(parts.address()),
+            Way::Reading(parts) => Some(&parts.address),
             Way::Plain | Way::Filtered(_) | Way::Following(_) => None,
         }
     }
@@ -104,6 +108,24 @@ impl Engine {
     ) -> Result<Arc<Engine>> {
         refuse_options(options)?;
         Engine::open_as(disk, dir, options, env, functions.into(), Way::Elsewhere(parts))
+    }
+
+    /// Opens the database for reading, beside any writer: manifest and extents as `parts` has them, and the
+    /// journal in the directory `dir` of `disk` if `parts` has its lock. Nothing is written.
+    ///
+    /// # Errors
+    /// `Invalid` for options that such a database does not take; `Corrupt`, `Io`.
+    pub fn read_elsewhere_on(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        options: &Options,
+        env: Env,
+        functions: impl Into<Functions>,
+        parts: &ReadParts,
+    ) -> Result<Arc<Engine>> {
+        let options = Options { read_only: true, create_if_missing: false, ..options.clone() };
+        refuse_reading_options(&options)?;
+        Engine::open_as(disk, dir, &options, env, functions.into(), Way::Reading(parts))
     }
 
     /// [`Engine::open_with_on`], with a filter that says what of the journal is replayed.

@@ -61,7 +61,7 @@ use crate::write::tickets::AsyncWrites;
 
 pub(crate) use entries::Way;
 use parts::Watch;
-use parts::open_elsewhere;
+use parts::{open_elsewhere, read_elsewhere};
 use pool::Attached;
 use store::{Elsewhere, open_extents};
 
@@ -112,9 +112,10 @@ impl Engine {
     ) -> Result<(Arc<Engine>, Option<Watch>)> {
         let following = way.following();
         let flows = Flows::new(&env.clock);
-        let Opened { manifest, state, lock, elsewhere } = match way.elsewhere() {
-            None => open_manifest(&flows.manifest(&disk), dir, &options, &env, &functions)?,
-            Some(parts) => open_elsewhere((&disk, dir), &options, &env, &functions, parts)?,
+        let Opened { manifest, state, lock, elsewhere } = match way {
+            Way::Elsewhere(parts) => open_elsewhere((&disk, dir), &options, &env, &functions, parts)?,
+            Way::Reading(parts) => read_elsewhere(parts, &functions)?,
+            _ => open_manifest(&flows.manifest(&disk), dir, &options, &env, &functions)?,
         };
         let attached = Attached::new(disk, dir, &options, &env, (&state, following.is_some()))?;
         let disk = attached.disk.clone();
@@ -151,7 +152,7 @@ impl Engine {
             trimming: Mutex::new(()),
             closing: AtomicBool::new(false),
             dir: dir.to_owned(),
-            elsewhere: way.elsewhere().map(|parts| parts.address().to_owned()),
+            elsewhere: way.address().map(str::to_owned),
             store,
             disk,
             manifest,
@@ -290,10 +291,13 @@ fn recover_journal(
     let follows = way.following().is_some();
     if !options.read_only {
         finish_swap(disk, dir, state)?;
-    } else {
+    } else if !state.segments.is_empty() || !matches!(way, Way::Reading(_)) {
         refuse_unfinished(&**disk, dir, state, if follows { Kind::Busy } else { Kind::Invalid })?;
     }
     let recovery = Recovery { disk, dir, options, env, manifest, state, tables, counters, follows };
+    if matches!(way, Way::Reading(_)) && state.segments.is_empty() {
+        return recovery.without_journal();
+    }
     let Way::Filtered(filter) = way else { return recovery.run() };
     match recovery.filter(filter)? {
         Some(changed) => Recovery { state: &changed, ..recovery }.run(),

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
+use terrane_base::sync::Mutex;
 use terrane_base::{Error, Functions, Result};
-use terrane_device::Disk;
+use terrane_device::{Disk, DiskLock};
 use terrane_format::manifest::{JournalMark, TableOptions};
 use terrane_levels::{Manifest, journal_place};
 use terrane_storage::Store;
@@ -64,6 +65,21 @@ pub struct OpenedParts {
 /// Work that parts do now and then, such as the collection of garbage.
 pub type Upkeep = Box<dyn FnMut() + Send>;
 
+/// The parts of a database that lie elsewhere, opened for reading: no writer is fenced off, nothing is
+/// written.
+#[derive(Debug)]
+pub struct ReadParts {
+    /// Where they lie, for messages.
+    pub address: String,
+    /// The manifest, which appends nothing.
+    pub manifest: Arc<Manifest>,
+    /// The store, before its restore.
+    pub store: Arc<dyn Store>,
+    /// The shared lock of the directory, if it has the journal that the manifest goes on with: the journal is
+    /// replayed then. Otherwise the manifest lists no segment, and only what is in the extents is read.
+    pub lock: Mutex<Option<Box<dyn DiskLock>>>,
+}
+
 /// How often a writer looks whether it was replaced, and its upkeep.
 pub(super) type Watch = (Duration, Upkeep);
 
@@ -83,6 +99,25 @@ pub(super) fn refuse_options(options: &Options) -> Result<()> {
             "option {option}: a database whose manifest and extents lie elsewhere does not take it yet; {remedy}"
         ))),
     }
+}
+
+/// Refuses options that contradict an opening for reading of parts that lie elsewhere.
+///
+/// # Errors
+/// `Invalid`, with the option.
+pub(super) fn refuse_reading_options(options: &Options) -> Result<()> {
+    debug_assert!(options.read_only, "set by the opening");
+    refuse_options(&Options { read_only: false, ..options.clone() })
+}
+
+/// What an opening for reading goes on with.
+pub(super) fn read_elsewhere(parts: &ReadParts, functions: &Functions) -> Result<Opened> {
+    let state = parts.manifest.set_orders(&functions.orders)?;
+    let lock = parts.lock.lock().take();
+    let has_segments = !(state.segments.is_empty() && state.history.is_empty());
+    assert!(lock.is_some() || !has_segments, "a journal that is replayed is held against a writer");
+    let elsewhere = Some((parts.store.clone(), None));
+    Ok(Opened { manifest: parts.manifest.clone(), state, lock, elsewhere })
 }
 
 /// Steps 1 to 3 of the head.

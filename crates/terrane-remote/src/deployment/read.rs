@@ -1,0 +1,135 @@
+//! Opens a database of a bucket for reading, beside any writer.
+//!
+//! 1. hold the journal's directory against a writer, if it is on this machine and no writer has it open
+//! 2. read the manifest 3. if the journal is that of the manifest's last writer, it is replayed into memory;
+//!    otherwise what only the journal has is not shown 4. open the store for reading.
+//!
+//! Nothing is written, to the bucket or to the directory: no probe, no take-over, no epoch, so a writer that
+//! is at work anywhere goes on. The reader stays at the moment at which it opened. What it reads is there for
+//! the age of garbage (`garbage_age_s`) at least; what is gone behind that is the error `Gone`.
+
+use std::sync::Arc;
+
+use terrane::Db;
+use terrane_base::env::Env;
+use terrane_base::options::Options;
+use terrane_base::{Error, Functions, Kind, Result};
+use terrane_device::{Disk, DiskLock, PosixDisk};
+use terrane_engine::ReadParts;
+use terrane_levels::{Manifest, directory, journal_place};
+
+use super::Deployment;
+use crate::bucket::names;
+use crate::manifest::{Found, without_journal};
+use crate::{Bucket, BucketStore, ManifestFolder};
+
+/// What a reader shows of the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JournalRead {
+    /// Every commit: the journal was replayed, or the manifest needs none.
+    Whole,
+    /// Nothing of it: a writer on this machine has it open.
+    HasWriter,
+    /// Nothing of it: the directory of the journal is not here, or is not that of the last writer.
+    Elsewhere,
+}
+
+/// A database that is open for reading.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The database, which refuses writes.
+    pub db: Db,
+    /// Whether commits that are only in the journal are shown.
+    pub journal: JournalRead,
+}
+
+impl Deployment {
+    /// Opens the database for reading. The head of the module says what it shows.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no database; `Invalid` for options that such a database does not take;
+    /// `Corrupt`, `Io`.
+    pub fn open_to_read(&self, options: &Options, functions: impl Into<Functions>) -> Result<Reading> {
+        if crate::bucket::is_absent(&self.url) {
+            return Err(self.no_database());
+        }
+        let env = Env::real();
+        let bucket = crate::bucket::open(&self.url, &env)?;
+        self.read_in(bucket, options, functions, env)
+    }
+
+    /// [`Deployment::open_to_read`] in a bucket that is open.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn read_in(
+        &self,
+        bucket: Arc<dyn Bucket>,
+        options: &Options,
+        functions: impl Into<Functions>,
+        env: Env,
+    ) -> Result<Reading> {
+        let options = self.options_over(options)?;
+        let disk = PosixDisk::new();
+        let held = hold(&disk, &self.journal)?;
+        let since = env.clock.now();
+        let folder = ManifestFolder::new(bucket.clone(), &self.prefix)?;
+        let found = folder.read()?.ok_or_else(|| self.no_database())?;
+        let state = found.state.as_ref().ok_or_else(|| self.no_database())?;
+        let needs_journal = !(state.segments.is_empty() && state.history.is_empty());
+        let (journal, lock) = match held {
+            Held::ByWriter => (JournalRead::HasWriter, None),
+            Held::Here(lock) if self.is_of(&disk, &found)? => (JournalRead::Whole, Some(lock)),
+            _ if !needs_journal => (JournalRead::Whole, None),
+            _ => (JournalRead::Elsewhere, None),
+        };
+        let state = match &lock {
+            Some(_) => state.clone(),
+            None => state.apply(&without_journal(state))?,
+        };
+        let epoch = found.last.epoch;
+        let (settings, doors) = (self.settings, env.clone());
+        let store = BucketStore::open_to_read(bucket.clone(), &self.prefix, (epoch, since), settings, doors)?;
+        let parts = ReadParts {
+            address: names::place(bucket.url(), &self.prefix),
+            manifest: Arc::new(Manifest::of_reader(found.last.number, &state, found.size())),
+            store: Arc::new(store),
+            lock: terrane_base::sync::Mutex::new(lock),
+        };
+        let db = Db::read_elsewhere(&self.journal, &options, env, functions, &parts)?;
+        Ok(Reading { db, journal })
+    }
+
+    /// Whether the directory of the journal is that of the manifest's last writer.
+    fn is_of(&self, disk: &dyn Disk, found: &Found) -> Result<bool> {
+        let mark = journal_place::read(disk, &self.journal)?;
+        Ok(mark.is_some_and(|mark| [mark.journal, mark.before].contains(&found.last.journal)))
+    }
+
+    #[cold]
+    fn no_database(&self) -> Error {
+        let place = names::place(&self.url, &self.prefix);
+        let message = format!("there is no database in {place}: correct the address, or write to make one");
+        Error::new(Kind::NotFound, message)
+    }
+}
+
+/// The directory of the journal, as a reader finds it.
+enum Held {
+    /// A writer has it open.
+    ByWriter,
+    /// It is here, and no writer opens it as long as this lock is held.
+    Here(Box<dyn DiskLock>),
+    /// It is not here.
+    Missing,
+}
+
+fn hold(disk: &dyn Disk, dir: &std::path::Path) -> Result<Held> {
+    if !disk.exists(dir)? {
+        return Ok(Held::Missing);
+    }
+    match disk.lock_shared(&dir.join(directory::LOCK)) {
+        Err(error) if error.kind() == Kind::Busy => Ok(Held::ByWriter),
+        held => Ok(held?.map_or(Held::Missing, Held::Here)),
+    }
+}
