@@ -8,6 +8,7 @@ pub mod backup;
 pub mod bench;
 pub mod bulk;
 pub mod changes;
+mod doctor;
 mod examples;
 pub mod export;
 pub mod import;
@@ -16,6 +17,7 @@ pub mod shell;
 mod state;
 pub mod top;
 
+pub use self::doctor::Doctor;
 pub use self::point::{Delete, DeleteRange, Get, Merge, Put};
 pub use self::state::{Check, Compact, Dump, OptionList, Repair, Shape, Stats, Tables};
 use crate::exit;
@@ -30,7 +32,8 @@ Examples:
   terrane shell packages.terrane
 
 `terrane COMMAND --help` has examples of each command. Commands that only read work beside a process that writes: they
-show the state of the moment at which they began.
+show the state of the moment at which they began. In place of the directory of a database they take a deployment file, which
+says where its parts lie: see `terrane doctor --help`.
 
 Keys and values are text with the escapes \\n \\r \\t \\0 \\\\ \\xNN, or 0x and hexadecimal digits.
 ";
@@ -116,6 +119,9 @@ pub enum Command {
     /// Verify every checksum and every invariant; name what is wrong
     #[command(after_help = examples::CHECK)]
     Check(Check),
+    /// Try every part of a deployment, and say in words what is wrong
+    #[command(after_help = doctor::HELP)]
+    Doctor(Doctor),
     /// Bring what can be read of a damaged database into a new one; name what is lost
     #[command(after_help = examples::REPAIR)]
     Repair(Repair),
@@ -168,7 +174,7 @@ pub enum Command {
     /// Import a real data set and ask it a few questions
     #[command(after_help = examples::TOUR)]
     Tour {
-        /// Directory of the database
+        /// Directory of the database, or deployment file
         #[arg(default_value = "tour.terrane")]
         database: PathBuf,
     },
@@ -177,7 +183,7 @@ pub enum Command {
 /// Which table of which database.
 #[derive(Clone, Debug, Args)]
 pub struct Place {
-    /// Directory of the database
+    /// Directory of the database, or deployment file
     pub database: PathBuf,
     /// Table
     #[arg(long, default_value = "default")]

@@ -87,6 +87,12 @@ pub fn is_file(path: &Path) -> bool {
     path.is_file()
 }
 
+/// Whether there is something at `path` that is neither a file nor a directory, such as a device.
+#[must_use]
+pub fn is_neither(path: &Path) -> bool {
+    path.metadata().is_ok_and(|data| !data.is_file() && !data.is_dir())
+}
+
 /// Whether two paths lead to one directory that is there.
 #[must_use]
 pub fn is_same(one: &Path, other: &Path) -> bool {

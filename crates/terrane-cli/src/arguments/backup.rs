@@ -68,7 +68,7 @@ pub enum BackupCommand {
 /// `backup create`.
 #[derive(Clone, Debug, Args)]
 pub struct Create {
-    /// Directory of the database
+    /// Directory of the database, or deployment file
     pub database: PathBuf,
     /// Directory of the backups; made if missing
     pub place: PathBuf,

@@ -69,9 +69,9 @@ expire are not copied: use `terrane checkpoint` or `terrane backup` for a whole 
 /// `copy`.
 #[derive(Clone, Debug, Args)]
 pub struct Copy {
-    /// Directory of the database to read
+    /// Directory of the database to read, or deployment file
     pub source: PathBuf,
-    /// Directory of the database to write; made if missing
+    /// Directory of the database to write, made if missing; or deployment file
     pub target: PathBuf,
     /// Copy this table only
     #[arg(long)]

@@ -34,7 +34,7 @@ live keep their four bytes of time at the end), columns of wide rows but the def
 /// `import`.
 #[derive(Clone, Debug, Args)]
 pub struct Import {
-    /// Directory of the database; made if missing, and new for --from rocksdb
+    /// Directory of the database, or deployment file; made if missing, and new for --from rocksdb
     pub database: PathBuf,
     /// The input, plain or compressed with gzip or Zstandard; - is standard input; for --from rocksdb a
     /// directory

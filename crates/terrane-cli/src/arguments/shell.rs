@@ -18,7 +18,7 @@ The history is in terrane/history below $XDG_STATE_HOME, or ~/.local/state.
 /// `shell`.
 #[derive(Clone, Debug, Args)]
 pub struct Shell {
-    /// Directory of the database
+    /// Directory of the database, or deployment file
     pub database: PathBuf,
     /// Make the database if it is missing
     #[arg(long, conflicts_with = "read_only")]

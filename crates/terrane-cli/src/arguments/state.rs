@@ -9,7 +9,7 @@ use super::{Consent, Place, Range};
 /// `tables`.
 #[derive(Clone, Debug, Args)]
 pub struct Tables {
-    /// Directory of the database
+    /// Directory of the database, or deployment file
     pub database: PathBuf,
     /// Create this table
     #[arg(long, value_name = "TABLE", conflicts_with = "drop")]
@@ -37,7 +37,7 @@ pub struct Tables {
 /// `shape`.
 #[derive(Clone, Debug, Args)]
 pub struct Shape {
-    /// Directory of the database
+    /// Directory of the database, or deployment file
     pub database: PathBuf,
     /// One JSON object
     #[arg(long)]
@@ -50,7 +50,7 @@ pub struct Shape {
 /// `stats`.
 #[derive(Clone, Debug, Args)]
 pub struct Stats {
-    /// Directory of the database
+    /// Directory of the database, or deployment file
     pub database: PathBuf,
     /// One JSON object
     #[arg(long, conflicts_with = "prometheus")]
@@ -69,7 +69,7 @@ pub struct Stats {
 /// `check`.
 #[derive(Clone, Debug, Args)]
 pub struct Check {
-    /// Directory of the database
+    /// Directory of the database, or deployment file
     pub database: PathBuf,
     /// One JSON object
     #[arg(long)]

@@ -24,7 +24,7 @@ into a database that is closed.
 /// `top`.
 #[derive(Clone, Debug, Args)]
 pub struct Top {
-    /// Directory of the database
+    /// Directory of the database, or deployment file whose journal is on this machine
     pub database: PathBuf,
     /// Seconds between two pages that are shown, such as 0.5
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]

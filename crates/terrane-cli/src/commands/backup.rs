@@ -11,8 +11,8 @@ use terrane::{
     BackupInfo, BackupOptions, BackupProgress, Backups, Db, Kind, Options, Removed, RestoreOptions,
 };
 
-use super::consent;
 use super::store::{Access, close, open};
+use super::{consent, deployment};
 use crate::arguments::backup::BackupCommand;
 use crate::arguments::{Engine, backup};
 use crate::exit::{Code, Failure};
@@ -26,6 +26,7 @@ pub(super) fn checkpoint(
     command: &backup::Checkpoint,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
+    deployment::refuse(&command.database, "checkpoint", "`terrane backup create` copies its extents")?;
     let target = path(&command.target);
     let stopped = exit_on_signal(format!("remove {target}, which is not complete"))?;
     let mut retries = 0;
@@ -55,7 +56,8 @@ pub(super) fn checkpoint(
 /// Opens a database to copy it: for writing, or for reading where another process writes, where the order
 /// of keys is unknown, or where this process may not write.
 fn open_to_copy(engine: &Engine, database: &Path) -> Result<Db, Failure> {
-    if files::is_read_only(database) {
+    // A reader of a deployment takes nothing over.
+    if files::is_read_only(database) || deployment::is_deployment(database) {
         return open(engine, database, Access::Read);
     }
     match open(engine, database, Access::Write) {

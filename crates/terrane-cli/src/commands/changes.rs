@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use terrane::{Change, ChangeBatch, ChangeKind, Changes, SeqNo};
 
+use super::deployment;
 use crate::arguments::changes;
 use crate::exit::Failure;
 use crate::signals::stop_on_signals;
@@ -15,6 +16,8 @@ use crate::text::{self, Format};
 const TURN: Duration = Duration::from_millis(200);
 
 pub(super) fn run(command: &changes::Changes, out: &mut dyn Write) -> Result<(), Failure> {
+    let remedy = "a program that writes it reads its changes (`Db::changes`)";
+    deployment::refuse(&command.database, "changes", remedy)?;
     let mut changes = begin(command)?;
     let mut left = command.limit.unwrap_or(u64::MAX);
     let stop = stop_on_signals()?;

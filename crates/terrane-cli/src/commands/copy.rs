@@ -23,7 +23,7 @@ use terrane_format::dump;
 
 use super::copy_state::{State, Tally};
 use super::position::TABLE;
-use super::store::{Access, options};
+use super::store::{Access, open_setting};
 use crate::arguments::Engine;
 use crate::arguments::import::Import;
 use crate::exit::{Code, Failure};
@@ -121,12 +121,10 @@ fn failure(error: terrane_bench::error::Error) -> Failure {
 
 /// Opens the target; its default table is made in the order that the default column family has.
 fn open_target(engine: &Engine, path: &Path, source: &Source) -> Result<Db, Failure> {
-    let mut options = options(engine, Access::Create)?;
     let default = source.families().iter().find(|family| family.name == DEFAULT);
-    if default.is_some_and(|family| family.order == Order::Reverse) {
-        options.set("key_order", order_name(Order::Reverse))?;
-    }
-    Ok(Db::open_with(path, &options)?)
+    let is_reverse = default.is_some_and(|family| family.order == Order::Reverse);
+    let more = is_reverse.then_some(("key_order", order_name(Order::Reverse)));
+    open_setting(engine, path, Access::Create, more.as_slice())
 }
 
 fn order_name(order: Order) -> &'static str {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use terrane::Db;
 use terrane_base::env::Env;
 
-use super::functions;
 use super::store::{Access, open, options};
+use super::{deployment, functions};
 use crate::arguments::Engine;
 use crate::exit::Failure;
 use crate::signals::stop_on_signals;
@@ -35,13 +35,15 @@ pub(super) fn each_second(
     let shared = engine.opened.clone();
     let follower = match shared {
         Some(_) => None,
+        None if deployment::is_deployment(path) => None,
         None => Some(Db::open_follower_with(path, &options(engine, Access::Read)?, functions::reading())?),
     };
     loop {
         match (&shared, &follower) {
             (Some(db), _) => show(db, out)?,
             (None, Some(follower)) => show(&follower.view(), out)?,
-            (None, None) => {}
+            // Each opening for reading shows the moment at which it began.
+            (None, None) => show(&open(engine, path, Access::Read)?, out)?,
         }
         writeln!(out)?;
         out.flush()?;

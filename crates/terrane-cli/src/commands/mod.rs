@@ -12,6 +12,8 @@ mod copy;
 #[cfg(feature = "rocksdb")]
 mod copy_state;
 mod copy_tables;
+mod deployment;
+mod doctor;
 mod dump;
 mod export;
 mod follow;
@@ -65,6 +67,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Stats(command) => stats::run(engine, command, out),
         Command::Top(command) => top::run(command, out),
         Command::Check(command) => check::run(engine, command, out),
+        Command::Doctor(command) => doctor::run(command, out),
         Command::Repair(command) => repair::run(engine, command, out),
         Command::Compact(command) => compact::run(engine, command, out),
         Command::Ingest(command) => bulk::ingest(engine, command, out),

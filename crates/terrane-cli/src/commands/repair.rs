@@ -4,6 +4,7 @@ use std::io::Write;
 
 use terrane::Functions;
 
+use super::deployment;
 use super::store::{Access, options};
 use crate::arguments::{Engine, Repair};
 use crate::exit::{Code, Failure};
@@ -13,6 +14,7 @@ use crate::signals::exit_on_signal;
 use crate::text::{count, path};
 
 pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Result<(), Failure> {
+    deployment::refuse(&command.database, "repair", "restore a backup, or the bucket")?;
     let options = options(engine, Access::Create)?;
     let target = path(&command.target);
     let kind = files::kind(&command.target).map_err(|error| Failure::file(&target, &error))?;

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use terrane::{Batch, Db, Durability, Kind, Options, Table, TableOptions};
 
+use super::deployment::{self, Target};
 use super::functions;
 use crate::arguments::{Engine, Place, Range};
 use crate::exit::{Code, Failure};
-use crate::files;
 use crate::text::{self, key_argument};
 
 /// One batch may take this part of the memory of writers.
@@ -26,7 +26,15 @@ pub(super) enum Access {
 
 /// The options that the command line sets over the defaults.
 pub(super) fn options(engine: &Engine, access: Access) -> Result<Options, Failure> {
-    let mut options = Options::default();
+    options_over(Options::default(), engine, access)
+}
+
+/// The options that the command line sets over `options`.
+pub(super) fn options_over(
+    mut options: Options,
+    engine: &Engine,
+    access: Access,
+) -> Result<Options, Failure> {
     if let Some(size) = &engine.memory {
         options.set("memory_bytes", size)?;
     }
@@ -47,29 +55,41 @@ pub(super) fn options(engine: &Engine, access: Access) -> Result<Options, Failur
 
 /// Opens the database in `path`. For reading, a database that another process writes is opened as a follower.
 pub(super) fn open(engine: &Engine, path: &Path, access: Access) -> Result<Db, Failure> {
-    open_with(path, &engine.opened, &options(engine, access)?)
+    open_setting(engine, path, access, &[])
+}
+
+/// [`open`], with options over those of the command line.
+pub(super) fn open_setting(
+    engine: &Engine,
+    path: &Path,
+    access: Access,
+    more: &[(&str, &str)],
+) -> Result<Db, Failure> {
+    if let Some(db) = &engine.opened {
+        return Ok(db.clone());
+    }
+    match deployment::target(path)? {
+        Target::Deployment(parts) => deployment::open(engine, path, &parts, access, more),
+        Target::Directory => {
+            let mut options = options(engine, access)?;
+            more.iter().try_for_each(|(name, value)| options.set(name, value))?;
+            open_directory(path, &options)
+        }
+    }
 }
 
 /// Opens the database in `path`, never for writing.
 pub(super) fn open_to_check(engine: &Engine, path: &Path) -> Result<Db, Failure> {
-    let options = options(engine, Access::Read)?;
-    if !options.read_only {
+    if !options(engine, Access::Read)?.read_only {
         return Err(Failure::new(
             Code::Usage,
             "option read_only=false: this command only reads; leave it out",
         ));
     }
-    open_with(path, &engine.opened, &options)
+    open(engine, path, Access::Read)
 }
 
-fn open_with(path: &Path, opened: &Option<Db>, options: &Options) -> Result<Db, Failure> {
-    if let Some(db) = opened {
-        return Ok(db.clone());
-    }
-    if files::is_file(path) {
-        let why = format!("{} is a file: a database is a directory", text::path(path));
-        return Err(Failure::new(Code::Usage, why));
-    }
+fn open_directory(path: &Path, options: &Options) -> Result<Db, Failure> {
     let functions = if options.read_only { functions::reading() } else { functions::writing() };
     match Db::open_with_functions(path, options, functions.clone()) {
         Err(busy) if busy.kind() == Kind::Busy && options.read_only => {

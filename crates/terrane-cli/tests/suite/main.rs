@@ -8,6 +8,7 @@ mod care;
 mod command;
 mod common;
 mod copy;
+mod deployment;
 mod functions;
 mod import;
 mod interchange;

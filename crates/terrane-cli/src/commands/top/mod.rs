@@ -22,6 +22,7 @@ use terrane_base::env::{Clock, Env};
 
 use self::keys::Keys;
 use self::sample::Sample;
+use super::deployment::{self, Target};
 use crate::arguments::top::Top;
 use crate::exit::{Code, Failure};
 use crate::signals::stop_on_signals;
@@ -31,6 +32,11 @@ use crate::text;
 const TURN: Duration = Duration::from_millis(50);
 
 pub(super) fn run(command: &Top, out: &mut dyn Write) -> Result<(), Failure> {
+    // The writer of a deployment shares its page in the directory of its journal.
+    let command = &match deployment::target(&command.database)? {
+        Target::Directory => command.clone(),
+        Target::Deployment(parts) => Top { database: parts.journal, ..command.clone() },
+    };
     let mut before = metrics_page(&command.database)?;
     let stop = stop_on_signals()?;
     let is_drawn = !command.json && std::io::stdout().is_terminal() && !command.once;

@@ -1,0 +1,109 @@
+//! Databases whose parts lie elsewhere, as a deployment file says: what the file is, and opening them.
+//!
+//! A command that writes opens the database as its writer, with the journal that the file names; the engine
+//! refuses one that is not the last writer's. A command that reads takes nothing over and writes nothing: it
+//! shows the extents, and the journal where that is on this machine and no writer has it open.
+
+use std::path::Path;
+use std::sync::Once;
+
+use terrane::{Db, Options};
+use terrane_remote::{Deployment, JournalRead};
+
+use super::functions;
+use super::store::{Access, options_over};
+use crate::arguments::Engine;
+use crate::exit::{Code, Failure};
+use crate::files;
+use crate::text;
+
+/// Where a database is.
+pub(super) enum Target {
+    /// In the directory of this path, or nowhere yet.
+    Directory,
+    /// Where this file says.
+    Deployment(Box<Deployment>),
+}
+
+/// What the argument of a command names: a file is a deployment, all else a directory.
+pub(super) fn target(path: &Path) -> Result<Target, Failure> {
+    let shown = text::path(path);
+    if files::is_file(path) {
+        let deployment = Deployment::read(path).map_err(|error| {
+            let failure = Failure::from(error);
+            let message = format!(
+                "{shown} is a file: a database is a directory, or a deployment file as `terrane doctor --help` \
+                 has one: {}",
+                failure.message
+            );
+            Failure { message, ..failure }
+        })?;
+        return Ok(Target::Deployment(Box::new(deployment)));
+    }
+    if files::is_neither(path) {
+        let why = format!(
+            "{shown} is neither a directory nor a file: a database is a directory or a deployment file"
+        );
+        return Err(Failure::new(Code::Usage, why));
+    }
+    if !files::exists(path) && path.extension().is_some_and(|extension| extension == "toml") {
+        let why = format!("there is no deployment file {shown}: `terrane doctor --help` has an example");
+        return Err(Failure::new(Code::NotFound, why));
+    }
+    Ok(Target::Directory)
+}
+
+/// Whether the argument of a command is a deployment file.
+pub(super) fn is_deployment(path: &Path) -> bool {
+    files::is_file(path)
+}
+
+/// Refuses a deployment where a command needs a database in a directory.
+pub(super) fn refuse(path: &Path, command: &str, remedy: &str) -> Result<(), Failure> {
+    match target(path)? {
+        Target::Directory => Ok(()),
+        Target::Deployment(_) => {
+            let shown = text::path(path);
+            let why = format!("{shown}: {command} takes no deployment yet: {remedy}");
+            Err(Failure::new(Code::Usage, why))
+        }
+    }
+}
+
+/// Opens the database of a deployment. The options of the command line count over those of the file, and
+/// `more` over both.
+pub(super) fn open(
+    engine: &Engine,
+    path: &Path,
+    deployment: &Deployment,
+    access: Access,
+    more: &[(&str, &str)],
+) -> Result<Db, Failure> {
+    let mut base = Options::default();
+    for (name, value) in &deployment.options {
+        base.set(name, value)?;
+    }
+    let mut options = options_over(base, engine, access)?;
+    more.iter().try_for_each(|(name, value)| options.set(name, value))?;
+    let deployment = Deployment { options: Vec::new(), ..deployment.clone() };
+    if !options.read_only {
+        return Ok(deployment.open_with(&options, functions::writing())?);
+    }
+    let reading = deployment.open_to_read(&options, functions::reading())?;
+    say(path, reading.journal);
+    Ok(reading.db)
+}
+
+/// Says what a reader does not show; once, because a command may open a database more than once.
+fn say(path: &Path, journal: JournalRead) {
+    static SAID: Once = Once::new();
+    let why = match journal {
+        JournalRead::Whole => return,
+        JournalRead::HasWriter => "a writer has the journal open",
+        JournalRead::Elsewhere => "the journal of the last writer is not on this machine",
+    };
+    let shown = text::path(path);
+    SAID.call_once(|| {
+        eprintln!("terrane: {shown}: {why}: commits that are only in the journal are not shown")
+    });
+}

@@ -1,0 +1,110 @@
+//! Deployment files in the place of directories; `doctor`.
+
+use crate::common::{Shell, people};
+
+/// A deployment `app.toml` with a bucket in a directory beside it.
+fn deployed() -> Shell {
+    let shell = Shell::new();
+    deployment(&shell, "app.toml", "journal", "app");
+    shell
+}
+
+fn deployment(shell: &Shell, file: &str, journal: &str, prefix: &str) {
+    let bucket = shell.path("bucket").display().to_string();
+    let text = format!(
+        "[journal]\ndirectory = \"{journal}\"\n[storage]\nurl = \"file://{bucket}\"\nprefix = \"{prefix}\"\nprobe = false\n\
+         [options]\nmemory_bytes = \"32MiB\"\nclose_flush = false\n"
+    );
+    shell.file(file, text);
+}
+
+/// Standard error of a command that must succeed.
+#[track_caller]
+fn said(shell: &Shell, line: &str) -> String {
+    let output = shell.run(line);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{line}: {said}");
+    said
+}
+
+#[test]
+fn commands_take_a_deployment_as_they_take_a_directory() {
+    let shell = deployed();
+    shell.fails("get app.toml ada", 1, &["no database", "/app"]);
+    assert!(!shell.path("bucket").exists(), "a command that reads makes nothing");
+    shell.ok("put app.toml ada Lovelace");
+    // It is only in the journal yet.
+    assert_eq!(shell.ok("get app.toml ada"), "Lovelace");
+    shell.file("people.jsonl", people(300));
+    shell.ok("import app.toml people.jsonl --key id");
+    assert_eq!(shell.ok("count app.toml --prefix p"), "300\n");
+    shell.ok("compact app.toml");
+    assert_eq!(shell.ok("scan app.toml --prefix p --limit 2 --keys"), "p000000\np000001\n");
+    assert!(shell.ok("check app.toml").contains(" 0 findings"));
+    shell.ok("copy app.toml local.terrane");
+    assert_eq!(shell.ok("count local.terrane"), "301\n");
+    shell.ok("copy local.terrane app.toml --table default --into again");
+    assert_eq!(shell.ok("count app.toml --table again"), "301\n");
+    shell.ok("delete app.toml ada -o memory_bytes=16MiB");
+    shell.fails("get app.toml ada", 1, &["no key"]);
+    shell.ok("backup create app.toml backups");
+    shell.ok("backup restore backups restored.terrane");
+    assert_eq!(shell.ok("count restored.terrane"), "300\n");
+    assert_eq!(said(&shell, "count app.toml"), "", "the journal is here, and shown");
+}
+
+#[test]
+fn reading_beside_a_writer_takes_nothing_over_and_says_what_it_does_not_show() {
+    let shell = deployed();
+    shell.ok("put app.toml ada Lovelace");
+    shell.ok("compact app.toml");
+    let mut writer = shell.command("shell app.toml");
+    let mut writer =
+        writer.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let (mut input, output) = (writer.stdin.take().unwrap(), writer.stdout.take().unwrap());
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(output));
+    let mut ask = |line: &str| {
+        std::io::Write::write_all(&mut input, line.as_bytes()).unwrap();
+        lines.next().unwrap().unwrap()
+    };
+    assert_eq!(ask("put charles Babbage\ncount\n"), "2", "the shell has the database open");
+    assert!(said(&shell, "get app.toml ada").contains("a writer has the journal open"));
+    shell.fails("put app.toml k v", 5, &["LOCK is locked"]);
+    let doctor = shell.ok("doctor app.toml");
+    assert!(doctor.contains("a process has it open") && !doctor.contains("wrong"), "{doctor}");
+    // It is the writer still.
+    assert_eq!(ask("put grace Hopper\ncompact\n").split(' ').next(), Some("compacted"));
+    assert_eq!(shell.ok("get app.toml grace"), "Hopper");
+    drop(input);
+    assert!(writer.wait().unwrap().success());
+    deployment(&shell, "moved.toml", "other", "app");
+    let elsewhere = said(&shell, "get moved.toml grace");
+    assert!(elsewhere.contains("is not on this machine"), "{elsewhere}");
+    shell.fails("put moved.toml k v", 2, &["abandon"]);
+    assert!(!shell.run("doctor moved.toml").status.success());
+    assert_eq!(said(&shell, "get app.toml charles"), "");
+}
+
+#[test]
+fn what_is_no_deployment_and_what_takes_none_is_refused_by_name() {
+    let shell = deployed();
+    shell.ok("put app.toml k v");
+    shell.fails("get missing.toml k", 1, &["no deployment file missing.toml", "doctor --help"]);
+    shell.fails("get /dev/null k", 2, &["neither a directory nor a file"]);
+    shell.file("wrong.toml", "[journal]\ndirectoy = \"j\"\n");
+    shell.fails("get wrong.toml k", 2, &["wrong.toml", "did you mean \"directory\"?"]);
+    shell.fails("checkpoint app.toml copy", 2, &["checkpoint takes no deployment", "backup create"]);
+    shell.fails("changes app.toml", 2, &["changes takes no deployment"]);
+    shell.fails("repair app.toml new.terrane", 2, &["repair takes no deployment", "backup"]);
+    shell.fails("stats app.toml -o pmem_path=x", 2, &["pmem_path"]);
+    // The directory of the journal is no database, and not that of another one.
+    shell.fails("get journal k", 2, &["only the journal", "deployment file"]);
+    deployment(&shell, "other.toml", "journal", "other");
+    shell.fails("put other.toml k v", 2, &["no database", "/other"]);
+    let json = shell.run("doctor other.toml --json");
+    assert_eq!(json.status.code(), Some(2));
+    let told: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let wrong: Vec<_> = told["parts"].as_array().unwrap().iter().filter(|part| part["ok"] == false).collect();
+    assert!(told["ok"] == false && wrong.len() == 1 && wrong[0]["part"] == "manifest", "{told}");
+    assert_eq!(shell.ok("get app.toml k"), "v");
+}
