@@ -69,7 +69,7 @@ impl Terrane {
         for (name, value) in &settings {
             chosen.set(name, value).map_err(|error| Error::plan(format!("terrane: {error}")))?;
         }
-        let db = Db::open_with(&options.directory, &chosen).map_err(failed("open"))?;
+        let db = mode.open(&options.directory, &chosen)?;
         let mut tables = vec![db.default_table().clone()];
         for number in 1..options.tables {
             tables.push(db.table_or_create(&format!("t{number}")).map_err(failed("create a table"))?);

@@ -138,13 +138,14 @@ impl DirectoryBucket {
         Ok(())
     }
 
-    /// Syncs the directory of an object that is there. An error is `Io`, whatever its cause: to the caller the
-    /// outcome is unknown.
+    /// Syncs the directory of an object that is there. An error is `Io`, whatever its cause: to the caller
+    /// the outcome is unknown.
     fn sync_entry(&self, directory: &Path) -> Result<()> {
         self.sync_directory(directory).map_err(|error| error.with_kind(Kind::Io))
     }
 
     fn sync_directory(&self, directory: &Path) -> Result<()> {
+        debug_assert!(directory.starts_with(&self.root), "the bucket syncs its own directories only");
         let opened = File::open(directory).map_err(|why| failed("open the directory", directory, why))?;
         // Held during the sync: of two at once one may be told of the failure of both.
         let mut unsure = self.failed.lock();

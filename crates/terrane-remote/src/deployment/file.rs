@@ -24,9 +24,9 @@ const PARTS: [(&str, &[&str]); 3] = [
 ];
 
 /// Where a database lies in a bucket of which the file does not say it.
-const PREFIX: &str = "terrane";
+pub(super) const PREFIX: &str = "terrane";
 /// How often a writer looks whether it was replaced, where the file does not say it.
-const WRITER_CHECK_MS: u64 = 5000;
+pub(super) const WRITER_CHECK_MS: u64 = 5000;
 
 impl Deployment {
     /// Reads a deployment from the file `path`. A directory in it that is not a whole path is one beside the

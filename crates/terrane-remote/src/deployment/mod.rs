@@ -12,8 +12,8 @@
 //! memory_bytes = "1GiB"
 //! ```
 //!
-//! * `file.rs`: reads it. * `parts.rs`: opens manifest and store. * `read.rs`: opens the database for reading,
-//!   beside any writer. * `doctor.rs`: tries every part.
+//! * `file.rs`: reads it. * `parts.rs`: opens manifest and store. * `read.rs`: opens the database for
+//!   reading, beside any writer. * `doctor.rs`: tries every part.
 
 mod doctor;
 mod file;
@@ -51,6 +51,21 @@ pub struct Deployment {
 }
 
 impl Deployment {
+    /// A deployment with its journal in the directory `journal` and the bucket of the address `url`; all else
+    /// as a file has it that says no more.
+    #[must_use]
+    pub fn new(journal: PathBuf, url: String) -> Deployment {
+        Deployment {
+            journal,
+            abandon: None,
+            url,
+            prefix: file::PREFIX.to_owned(),
+            settings: BucketStoreSettings::default(),
+            writer_check_ms: file::WRITER_CHECK_MS,
+            options: Vec::new(),
+        }
+    }
+
     /// Opens the database, and makes it if there is none.
     ///
     /// # Errors

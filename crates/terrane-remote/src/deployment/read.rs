@@ -83,10 +83,12 @@ impl Deployment {
             _ if !needs_journal => (JournalRead::Whole, None),
             _ => (JournalRead::Elsewhere, None),
         };
+        assert!(lock.is_none() || journal == JournalRead::Whole, "a journal that is replayed is shown");
         let state = match &lock {
             Some(_) => state.clone(),
             None => state.apply(&without_journal(state))?,
         };
+        debug_assert!(lock.is_some() || state.segments.is_empty(), "what is not here is not looked for");
         let epoch = found.last.epoch;
         let (settings, doors) = (self.settings, env.clone());
         let store = BucketStore::open_to_read(bucket.clone(), &self.prefix, (epoch, since), settings, doors)?;

@@ -14,8 +14,8 @@ use terrane_levels::{ManifestSize, State};
 use super::ManifestFolder;
 use crate::bucket::names;
 
-/// Most bytes that an opening reads into memory. A snapshot and what is behind it are far less: a writer rolls
-/// long before, and a snapshot that is longer than one object is refused.
+/// Most bytes that an opening reads into memory. A snapshot and what is behind it are far less: a writer
+/// rolls long before, and a snapshot that is longer than one object is refused.
 const READ_BYTES_MAX: u64 = OBJECT_PAYLOAD_BYTES_MAX + (256 << 20);
 /// Readings until what is missing counts as lost: a writer may delete what a later snapshot replaced.
 const READINGS: u32 = 4;

@@ -1,8 +1,8 @@
 //! The manifest as numbered objects of a bucket.
 //!
 //! `<prefix>/manifest/<20 digits>`: each object is created if absent, has the hash of the one before, the
-//! epoch of its writer and a number that it drew. The listed objects from the last snapshot on, with no number
-//! missing, are the manifest; of those before it take-overs stay, others may be deleted.
+//! epoch of its writer and a number that it drew. The listed objects from the last snapshot on, with no
+//! number missing, are the manifest; of those before it take-overs stay, others may be deleted.
 //!
 //! Fencing. A writer begins with a take-over: the next object, with the next epoch. A writer before it that
 //! goes on, or wakes, finds that object under its own next number, and is refused. So take-overs are never

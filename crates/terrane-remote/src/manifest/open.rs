@@ -195,6 +195,8 @@ impl ManifestFolder {
         };
         let manifest = Manifest::on(Box::new(log), &state, asked.settings);
         assert!(header.epoch > 0, "the first writer has epoch 1");
+        let forgets = header.tag == ObjectTag::TakeOverWithoutJournal;
+        debug_assert!(!forgets || state.segments.is_empty(), "a journal that is given up is not looked for");
         Ok(OpenedManifest { manifest, state, epoch: header.epoch })
     }
 }

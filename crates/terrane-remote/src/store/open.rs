@@ -101,6 +101,7 @@ impl BucketStore {
     ) -> Result<Self> {
         settings.check()?;
         object_names::check(prefix)?;
+        assert!(since <= env.clock.now(), "what the manifest names is kept from its reading on");
         let folders = Folders::new(prefix);
         let mut listed = all_listed(&*bucket, &folders)?;
         // What a later writer creates is not named by this manifest.
@@ -135,8 +136,8 @@ impl BucketStore {
     }
 }
 
-/// The data objects and their bytes, of which none is of this epoch or a newer one. What else is in the folder
-/// is left alone.
+/// The data objects and their bytes, of which none is of this epoch or a newer one. What else is in the
+/// folder is left alone.
 fn listed(bucket: &dyn Bucket, folders: &Folders, epoch: u64) -> Result<BTreeMap<DataName, u64>> {
     let listed = all_listed(bucket, folders)?;
     let newest = listed.last_key_value().map(|(name, _)| name.epoch);

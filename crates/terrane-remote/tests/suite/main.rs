@@ -1,6 +1,7 @@
 //! The tests of the parts that are elsewhere.
 
 mod buckets;
+mod chains;
 mod databases;
 mod faults;
 mod garbage;

@@ -7,20 +7,17 @@ use bytes::Bytes;
 use terrane_base::env::Env;
 use terrane_base::{Kind, Result, SegmentId, SeqNo};
 use terrane_engine::PartsRequest;
-use terrane_format::manifest::object::object_hash;
-use terrane_format::manifest::{
-    DatabaseId, Edit, EditOp, JournalMark, ManifestObject, ObjectTag, SegmentSpec,
-};
+use terrane_format::manifest::{Edit, EditOp, JournalMark, SegmentSpec};
 use terrane_levels::manifest::conformance;
 use terrane_levels::{Manifest, ManifestSettings, State};
 use terrane_remote::ManifestFolder;
 use terrane_remote::bucket::faulty::{Fault, FaultyBucket};
-use terrane_remote::bucket::{Bucket, Create, Listed, MemoryBucket, Pending};
+use terrane_remote::bucket::{Bucket, MemoryBucket};
 use terrane_remote::manifest::{OpenedManifest, TakeOver};
 
 use crate::support::{env, every_kind, memory, refused};
 
-const JOURNAL: u128 = 77;
+pub(crate) const JOURNAL: u128 = 77;
 
 /// A take-over by a writer with this journal; `change` changes what it asks.
 fn take_over_with(
@@ -35,21 +32,21 @@ fn take_over_with(
     ManifestFolder::new(bucket.clone(), "db")?.take_over(&asked)
 }
 
-fn take_over(bucket: &Arc<dyn Bucket>) -> Result<OpenedManifest> {
+pub(crate) fn take_over(bucket: &Arc<dyn Bucket>) -> Result<OpenedManifest> {
     take_over_with(bucket, JOURNAL, |_| ())
 }
 
-fn read(bucket: &Arc<dyn Bucket>) -> Result<Option<State>> {
+pub(crate) fn read(bucket: &Arc<dyn Bucket>) -> Result<Option<State>> {
     let found = ManifestFolder::new(bucket.clone(), "db")?.read()?;
     Ok(found.and_then(|found| found.state))
 }
 
 /// An edit of which it shows how often it took effect: an epoch only rises.
-fn edit(number: u64) -> Edit {
+pub(crate) fn edit(number: u64) -> Edit {
     Edit { ops: vec![EditOp::Epoch { epoch: number }] }
 }
 
-fn name(number: u64) -> String {
+pub(crate) fn name(number: u64) -> String {
     format!("db/manifest/{number:020}")
 }
 
@@ -330,44 +327,6 @@ fn no_database_is_made_or_replaced_unasked() {
     assert_eq!(folder.read().expect("whole").expect("there").state.expect("a state").durable, SeqNo(0));
 }
 
-/// The object `number` of a chain, made by hand; returns its bytes.
-fn forged(
-    bucket: &Arc<dyn Bucket>,
-    (tag, number): (ObjectTag, u64),
-    base: u64,
-    before: &[u8],
-    payload: &[u8],
-) -> Vec<u8> {
-    let header = ManifestObject {
-        tag,
-        number,
-        base,
-        parent: if number == 1 { 0 } else { object_hash(before) },
-        epoch: 1,
-        begun: 1,
-        nonce: 1,
-        database: DatabaseId(7),
-        journal: JOURNAL,
-        len: payload.len() as u64,
-    };
-    let bytes = header.encode(payload);
-    bucket.create(&name(number), &bytes).expect("absent");
-    bytes
-}
-
-#[test]
-fn a_snapshot_that_the_last_object_does_not_name_is_damage() {
-    let (_, clock) = env();
-    let bucket: Arc<dyn Bucket> = memory(&clock);
-    let image = State::new(DatabaseId(7), Vec::new()).expect("a state").to_image().expect("an image");
-    let first = forged(&bucket, (ObjectTag::TakeOver, 1), 0, &[], &[]);
-    let second = forged(&bucket, (ObjectTag::Snapshot, 2), 2, &first, &image);
-    let third = forged(&bucket, (ObjectTag::Snapshot, 3), 3, &second, &image);
-    forged(&bucket, (ObjectTag::Edits, 4), 2, &third, b"never decoded");
-    let text = refused(read(&bucket).map(drop), Kind::Corrupt);
-    assert!(text.contains(&name(3)), "the object is named: {text}");
-}
-
 #[test]
 fn a_journal_is_given_up_in_the_object_that_takes_over() {
     let (_, clock) = env();
@@ -387,52 +346,4 @@ fn a_journal_is_given_up_in_the_object_that_takes_over() {
     second.manifest.append(&edit(9)).expect("the writer");
     second.manifest.roll().expect("the writer");
     assert!(read(&bucket).expect("whole").expect("a state").segments.is_empty());
-}
-
-#[test]
-fn a_manifest_of_more_bytes_than_any_writer_leaves_is_not_read() {
-    let (_, clock) = env();
-    let memory = memory(&clock);
-    let bucket: Arc<dyn Bucket> = Arc::new(Swollen { inner: memory.clone(), bytes: 300 << 20 });
-    let manifest = take_over(&(memory as Arc<dyn Bucket>)).expect("new").manifest;
-    (1..=6).for_each(|number| manifest.append(&edit(number)).expect("the writer"));
-    let text = refused(read(&bucket).map(drop), Kind::Corrupt);
-    assert!(text.contains("no writer leaves"), "{text}");
-}
-
-/// A bucket that says of all objects but the newest that they are long.
-#[derive(Debug)]
-struct Swollen {
-    inner: Arc<MemoryBucket>,
-    bytes: u64,
-}
-
-impl Bucket for Swollen {
-    fn url(&self) -> &str {
-        self.inner.url()
-    }
-
-    fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {
-        self.inner.begin_create(name, parts)
-    }
-
-    fn begin_get_ranges(&self, name: &str, ranges: Vec<std::ops::Range<u64>>) -> Pending<Vec<Bytes>> {
-        assert!(ranges.iter().all(|range| range.end < self.bytes), "memory is taken for what is refused");
-        self.inner.begin_get_ranges(name, ranges)
-    }
-
-    fn get_tail(&self, name: &str, bytes_max: u64) -> Result<Bytes> {
-        self.inner.get_tail(name, bytes_max)
-    }
-
-    fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>> {
-        let mut listed = self.inner.list(folder, after)?;
-        let last = listed.len().saturating_sub(1);
-        listed[..last].iter_mut().for_each(|object| object.bytes = self.bytes);
-        Ok(listed)
-    }
-
-    fn delete(&self, names: &[String]) -> Result<()> {
-        self.inner.delete(names)
-    }
 }

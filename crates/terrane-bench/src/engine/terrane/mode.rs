@@ -7,24 +7,29 @@
 //! | `transactions` | how transactions find conflicts: `optimistic` (default), `pessimistic` |
 //! | `isolation` | what transactions promise: `serializable` (default), `snapshot`, `read_committed` |
 //! | `watched` | whether a transaction that does nothing lives all the time, so that every write is watched; `false` |
+//! | `parts` | where manifest and extents lie: `local` (default), `bucket` (a directory as a bucket) |
 //! | `cores_helping`, `cores_pinned`, `cores_spreading` | as the builder of the cores has them; `true`, `false`, `true` |
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use terrane::cores::Cores;
-use terrane::{Concurrency, Db, Isolation, Options, Table, Transaction, TransactionOptions};
+use terrane::{Concurrency, Db, Functions, Isolation, Options, Table, Transaction, TransactionOptions};
+
+use terrane_remote::Deployment;
 
 use super::failed;
 use crate::engine::options::Named;
 use crate::error::{Error, Result};
 
 /// Names of the adapter's own options.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "requests",
     "cores",
     "cores_helping",
     "cores_pinned",
     "cores_spreading",
+    "parts",
     "transactions",
     "isolation",
     "watched",
@@ -38,6 +43,8 @@ pub(super) struct Mode {
     /// How transactions are run.
     pub(super) transactions: TransactionOptions,
     watched: bool,
+    /// True if manifest and extents lie in a bucket.
+    in_bucket: bool,
     cores: usize,
     helping: bool,
     pinned: bool,
@@ -55,6 +62,7 @@ impl Mode {
             together: own.one_of("requests", &["apart", "together"])? == "together",
             transactions: transactions(&own)?,
             watched: own.flag("watched", false)?,
+            in_bucket: own.one_of("parts", &["local", "bucket"])? == "bucket",
             cores: own.number("cores", 0)? as usize,
             helping: own.flag("cores_helping", true)?,
             pinned: own.flag("cores_pinned", false)?,
@@ -64,6 +72,18 @@ impl Mode {
             return Err(Error::plan("option requests of terrane: cores do all together; leave it out"));
         }
         Ok(mode)
+    }
+
+    /// Opens or creates the database in `directory`.
+    pub(super) fn open(&self, directory: &Path, options: &Options) -> Result<Db> {
+        if !self.in_bucket {
+            return Db::open_with(directory, options).map_err(failed("open"));
+        }
+        let whole = std::path::absolute(directory)
+            .map_err(|error| Error::engine("terrane", "find the directory", error))?;
+        let url = format!("file://{}", whole.join("bucket").display());
+        let deployment = Deployment::new(whole.join("journal"), url);
+        deployment.open_with(options, Functions::default()).map_err(failed("open"))
     }
 
     /// The transaction for which writes are watched, if they are to be.

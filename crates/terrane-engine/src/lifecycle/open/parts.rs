@@ -57,8 +57,8 @@ pub struct OpenedParts {
     pub manifest: Arc<Manifest>,
     /// The store, before its restore.
     pub store: Arc<dyn Store>,
-    /// How often the writer looks whether another one has taken over, and what it does as often until it finds
-    /// one, on another thread: upkeep that takes long does not delay the look.
+    /// How often the writer looks whether another one has taken over, and what it does as often until it
+    /// finds one, on another thread: upkeep that takes long does not delay the look.
     pub upkeep: Option<(Duration, Upkeep)>,
 }
 
