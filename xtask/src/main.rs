@@ -28,6 +28,8 @@ usage: cargo xtask COMMAND
                   header and pkg-config file; builds it first, with features such as zstd, unless a
                   library is given
   golden VERSION  make the golden stores of a new format version; refuses to overwrite
+  proto [--check] write the code of crates/terrane-remote/proto anew, or only compare it; the first
+                  time it builds a program of its own
   planted [NAME | --sample | --write]  the mutation suite: each planted bug must fail its test;
                   --sample runs six of several layers, --write renews docs/planted-bugs.md
   schedules [--planted NAME] [OPTIONS]  the whole engine with its threads under chosen schedules, every
@@ -79,6 +81,8 @@ fn main() -> ExitCode {
             install::run(root, Path::new(prefix), Library::Built(Path::new(library)))
         }
         ["golden", version] => xtask::golden::run(root, version),
+        ["proto"] => xtask::tools::proto(root, false),
+        ["proto", "--check"] => xtask::tools::proto(root, true),
         ["planted"] => xtask::planted::run(root, Choice::All, false),
         ["planted", "--write"] => xtask::planted::run(root, Choice::All, true),
         ["planted", "--sample"] => xtask::planted::run(root, Choice::Sample, false),

@@ -1,5 +1,5 @@
-//! Commands that need more than a stable toolchain: fuzzing, sanitizers, Miri, cargo-deny. Each says what is
-//! missing and how to get it before it starts.
+//! Commands that need more than a stable toolchain and this workspace: fuzzing, sanitizers, Miri, cargo-deny,
+//! the code of the protocol. Each says what is missing and how to get it before it starts.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -86,6 +86,36 @@ pub fn fuzz_corpus(root: &Path) -> Result<(), String> {
     let mut command = Command::new(cargo_program());
     command.args(["run", "--package", "terrane-fuzz", "--example", "corpus"]).current_dir(root);
     run(&mut command, "writing the corpora")
+}
+
+/// The protocol of the storage service, and its code.
+const PROTOCOL: (&str, &str) =
+    ("crates/terrane-remote/proto/storage.proto", "crates/terrane-remote/proto/storage.rs.in");
+
+/// Writes the code of the protocol anew, or compares it. The program that does it is no member of the
+/// workspace, so that no other build waits for it.
+///
+/// # Errors
+/// Says that the command failed, or that the code is not that of the protocol.
+pub fn proto(root: &Path, is_check: bool) -> Result<(), String> {
+    let out = target_dir(root).join("proto");
+    std::fs::create_dir_all(&out).map_err(|why| format!("cannot make {}: {why}", out.display()))?;
+    let (made, kept) = (out.join("storage.rs.in"), root.join(PROTOCOL.1));
+    let mut command = Command::new(cargo_program());
+    command
+        .args(["run", "--locked", "--manifest-path", "xtask/proto/Cargo.toml", "--", PROTOCOL.0])
+        .arg(&made);
+    run(command.current_dir(root).env("CARGO_TARGET_DIR", &out), "the code of the protocol")?;
+    let read = |path: &Path| std::fs::read(path).map_err(|why| format!("{}: {why}", path.display()));
+    let text = read(&made)?;
+    if !is_check {
+        return std::fs::write(&kept, text).map_err(|why| format!("{}: {why}", kept.display()));
+    }
+    if read(&kept)? != text {
+        return Err(format!("{} is not the code of {}: run `cargo xtask proto`", PROTOCOL.1, PROTOCOL.0));
+    }
+    println!("xtask: {} is the code of {}", PROTOCOL.1, PROTOCOL.0);
+    Ok(())
 }
 
 /// Runs the tests of `MIRI`.

@@ -13,6 +13,8 @@ mod examples;
 pub mod export;
 pub mod import;
 mod point;
+#[cfg(feature = "grpc")]
+pub mod serve;
 pub mod shell;
 mod state;
 pub mod top;
@@ -156,6 +158,10 @@ pub enum Command {
     /// Print what was committed, batch by batch, and follow it; also beside a process that writes
     #[command(after_help = changes::HELP)]
     Changes(changes::Changes),
+    /// Serve a part of databases to other machines, until a signal
+    #[cfg(feature = "grpc")]
+    #[command(after_help = serve::HELP)]
+    Serve(serve::Serve),
     /// List the options of the engine: default, range and meaning
     #[command(after_help = examples::OPTIONS)]
     Options(OptionList),

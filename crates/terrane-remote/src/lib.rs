@@ -8,11 +8,14 @@
 //!   stands on.
 //! * [`store`]: [`BucketStore`], a store of extents in data objects of a bucket, and the collection of its
 //!   garbage.
+//! * `grpc`: the service of a bucket for other machines, and its client; with the feature `grpc`.
 //! * [`manifest`]: the manifest as numbered objects, whose writers fence each other off.
 //! * [`deployment`]: which part lies where, said by one file; [`open`] opens the database of one.
 
 pub mod bucket;
 pub mod deployment;
+#[cfg(feature = "grpc")]
+pub mod grpc;
 pub mod manifest;
 pub mod store;
 

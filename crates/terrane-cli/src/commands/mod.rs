@@ -27,6 +27,8 @@ mod position;
 mod repair;
 mod rows;
 mod scan;
+#[cfg(feature = "grpc")]
+mod serve;
 mod shape;
 mod shell;
 mod sim;
@@ -79,6 +81,8 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Checkpoint(command) => backup::checkpoint(engine, command, out),
         Command::Backup(command) => backup::run(engine, &command.command, out),
         Command::Changes(command) => changes::run(command, out),
+        #[cfg(feature = "grpc")]
+        Command::Serve(command) => serve::run(command, out),
         Command::Options(list) => options::run(list, out),
         Command::Completions { shell } => generate::completions(*shell, out),
         Command::Man { directory } => generate::manual(directory.as_deref(), out),

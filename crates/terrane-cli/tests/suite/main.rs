@@ -15,5 +15,7 @@ mod interchange;
 mod kill_import;
 mod orders;
 mod parsers;
+#[cfg(feature = "grpc")]
+mod serve;
 mod text;
 mod top;

@@ -14,24 +14,17 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, PutMode, PutOptions, PutPayload};
-use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Error, Kind, Result};
-use tokio::runtime::{Builder, Runtime};
 
+use super::tasks::{self, Tasks};
 use super::{Bucket, Create, Listed, Pending, names};
 
-/// Threads of the runtime: they only wait for the network and encrypt.
-const THREADS: usize = 2;
 /// Ranges closer than this are read by one request: a request costs as much as these bytes.
 const GAP_BYTES_MAX: u64 = 256 << 10;
 /// Most bytes of one request for several ranges.
 const REQUEST_BYTES_MAX: u64 = 8 << 20;
 /// Requests of one call that are under way at once.
 const REQUESTS_AT_ONCE: usize = 8;
-/// Time limit of a request, beside that for its bytes.
-const REQUEST_TIME_MAX: Duration = Duration::from_secs(20);
-/// Bytes for which a request has another second.
-const BYTES_PER_SECOND_MIN: u64 = 1 << 20;
 
 type Client = Arc<dyn ObjectStore>;
 type ClientError = object_store::Error;
@@ -40,8 +33,7 @@ type ClientError = object_store::Error;
 pub struct ClientBucket {
     client: Client,
     url: Arc<str>,
-    /// `None` while it is dropped.
-    runtime: Option<Runtime>,
+    tasks: Tasks,
 }
 
 impl ClientBucket {
@@ -50,14 +42,7 @@ impl ClientBucket {
     /// # Errors
     /// `Io` if the operating system refuses threads.
     pub fn new(client: Client, url: &str) -> Result<Self> {
-        let mut builder = Builder::new_multi_thread();
-        let runtime = builder.worker_threads(THREADS).thread_name("terrane-bucket").enable_all().build();
-        let runtime = runtime.map_err(|why| Error::io(format!("cannot start the threads of {url}"), why))?;
-        Ok(ClientBucket { client, url: url.into(), runtime: Some(runtime) })
-    }
-
-    fn runtime(&self) -> &Runtime {
-        self.runtime.as_ref().expect("it is there until the drop")
+        Ok(ClientBucket { client, url: url.into(), tasks: Tasks::start(url)? })
     }
 
     /// Starts a request on the runtime.
@@ -68,29 +53,14 @@ impl ClientBucket {
         bytes: u64,
         request: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Pending<T> {
-        let answer = Arc::new(Answer::default());
-        let sender = Sender(Arc::clone(&answer));
         let (url, name) = (Arc::clone(&self.url), name.to_owned());
-        let limit = REQUEST_TIME_MAX + Duration::from_secs(bytes / BYTES_PER_SECOND_MIN);
-        self.runtime().spawn(async move {
-            let outcome = tokio::time::timeout(limit, request).await;
-            sender.0.put(outcome.unwrap_or_else(|_| Err(late(what, &url, &name, limit))));
-        });
-        Pending::new(move || answer.wait())
+        let limit = tasks::time_limit(bytes);
+        self.tasks.begin(limit, move || tasks::late(what, &url, &name, limit), request)
     }
 
     fn path(&self, name: &str) -> Result<Path> {
         names::check(name)?;
         Path::parse(name).map_err(|why| Error::invalid(format!("object name {name:?}: {why}")))
-    }
-}
-
-impl Drop for ClientBucket {
-    fn drop(&mut self) {
-        // A drop that waits is refused on a thread that runs tasks.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
     }
 }
 
@@ -276,13 +246,6 @@ async fn short_or(client: &Client, url: &str, path: &Path, range: &GetRange, why
     explained("read", url, path.as_ref(), why)
 }
 
-#[cold]
-fn late(what: &str, url: &str, name: &str, limit: Duration) -> Error {
-    let message =
-        format!("cannot {what} {}: no answer within {} s", names::place(url, name), limit.as_secs());
-    Error::new(Kind::Io, message)
-}
-
 /// The engine's error for a client's, with the remedy.
 #[cold]
 fn explained(what: &str, url: &str, name: &str, why: ClientError) -> Error {
@@ -303,50 +266,6 @@ fn explained(what: &str, url: &str, name: &str, why: ClientError) -> Error {
         _ => (Kind::Io, ""),
     };
     Error::new(kind, format!("cannot {what} {place}: {why}{remedy}"))
-}
-
-/// Where a task puts what the caller waits for.
-#[derive(Debug)]
-struct Answer<T> {
-    outcome: Mutex<Option<Result<T>>>,
-    came: Condvar,
-}
-
-impl<T> Default for Answer<T> {
-    fn default() -> Self {
-        Answer { outcome: Mutex::new(None), came: Condvar::new() }
-    }
-}
-
-impl<T> Answer<T> {
-    fn put(&self, outcome: Result<T>) {
-        self.outcome.lock().get_or_insert(outcome);
-        self.came.notify_all();
-    }
-
-    fn wait(&self) -> Result<T> {
-        let mut outcome = self.outcome.lock();
-        loop {
-            match outcome.take() {
-                Some(outcome) => return outcome,
-                None => self.came.wait(&mut outcome),
-            }
-        }
-    }
-}
-
-/// The task's end: a task that ends without an outcome, as the runtime does, leaves an error.
-struct Sender<T>(Arc<Answer<T>>);
-
-impl<T> Drop for Sender<T> {
-    fn drop(&mut self) {
-        let mut outcome = self.0.outcome.lock();
-        if outcome.is_none() {
-            let message = "the request was dropped: its bucket is closed";
-            *outcome = Some(Err(Error::new(Kind::Cancelled, message)));
-        }
-        self.0.came.notify_all();
-    }
 }
 
 #[cfg(test)]

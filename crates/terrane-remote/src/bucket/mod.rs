@@ -20,6 +20,7 @@ pub mod probe;
 mod retry;
 #[cfg(feature = "s3")]
 mod s3;
+pub(crate) mod tasks;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -141,7 +142,7 @@ fn missing(url: &str, name: &str) -> Error {
 }
 
 /// Checks that a range is one and lies in an object of `len` bytes.
-fn check_range(url: &str, name: &str, range: &Range<u64>, len: u64) -> Result<()> {
+pub(crate) fn check_range(url: &str, name: &str, range: &Range<u64>, len: u64) -> Result<()> {
     if range.start <= range.end && range.end <= len {
         return Ok(());
     }
@@ -150,7 +151,7 @@ fn check_range(url: &str, name: &str, range: &Range<u64>, len: u64) -> Result<()
 }
 
 /// Checks that a list is no longer than what is read into memory.
-fn check_listed(url: &str, folder: &str, count: usize) -> Result<()> {
+pub(crate) fn check_listed(url: &str, folder: &str, count: usize) -> Result<()> {
     if count <= names::LISTED_MAX {
         return Ok(());
     }
@@ -160,7 +161,7 @@ fn check_listed(url: &str, folder: &str, count: usize) -> Result<()> {
 }
 
 /// Checks that an object has a byte.
-fn check_parts(name: &str, parts: &[Bytes]) -> Result<()> {
+pub(crate) fn check_parts(name: &str, parts: &[Bytes]) -> Result<()> {
     if parts.iter().any(|part| !part.is_empty()) {
         return Ok(());
     }

@@ -9,8 +9,12 @@ use terrane_device::{Disk, PosixDisk};
 
 use super::{Bucket, DirectoryBucket, MemoryBucket, Patience, RetryingBucket};
 
-/// Opens the bucket of an address, with repeated requests: `s3://NAME` (with the feature `s3`; see there for
-/// the variables of the environment), `file:///DIRECTORY`, or `memory:`, which is new and empty each time.
+/// Opens the bucket of an address, with repeated requests:
+/// * `s3://NAME`, with the feature `s3`; see there for the variables of the environment;
+/// * `grpc://HOST:PORT` with the feature `grpc`, or, encrypted, `grpcs://HOST:PORT` with the feature `tls`;
+///   the environment has the token and the certificates;
+/// * `file:///DIRECTORY`;
+/// * `memory:`, which is new and empty each time.
 ///
 /// # Errors
 /// `Invalid` if there is no such kind of address, or something that it needs is missing; `Io`.
@@ -19,8 +23,10 @@ pub fn open(url: &str, env: &Env) -> Result<Arc<dyn Bucket>> {
         Some(("memory", "")) => Arc::new(MemoryBucket::new(Arc::clone(&env.clock))),
         Some(("file", rest)) => Arc::new(DirectoryBucket::open(directory(url, rest)?, env.clone())?),
         Some(("s3", _)) => s3(url)?,
+        Some(("grpc" | "grpcs", _)) => grpc(url, env)?,
         _ => {
-            let message = format!("address {url:?}: use s3://NAME, file:///DIRECTORY or memory:");
+            let message =
+                format!("address {url:?}: use s3://NAME, grpc://HOST:PORT, file:///DIRECTORY or memory:");
             return Err(Error::invalid(message));
         }
     };
@@ -50,5 +56,18 @@ fn s3(url: &str) -> Result<Arc<dyn Bucket>> {
 #[cfg(not(feature = "s3"))]
 fn s3(url: &str) -> Result<Arc<dyn Bucket>> {
     let message = format!("address {url:?}: this program was built without S3; build it with the feature s3");
+    Err(Error::invalid(message))
+}
+
+#[cfg(feature = "grpc")]
+fn grpc(url: &str, env: &Env) -> Result<Arc<dyn Bucket>> {
+    let settings = crate::grpc::GrpcBucketSettings::of_environment()?;
+    Ok(Arc::new(crate::grpc::GrpcBucket::new(url, settings, env.clone())?))
+}
+
+#[cfg(not(feature = "grpc"))]
+fn grpc(url: &str, _: &Env) -> Result<Arc<dyn Bucket>> {
+    let message =
+        format!("address {url:?}: this program was built without gRPC; build it with the feature grpc");
     Err(Error::invalid(message))
 }

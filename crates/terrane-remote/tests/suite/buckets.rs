@@ -147,6 +147,9 @@ fn addresses_without_a_bucket_are_refused() {
     bucket.create("a", b"x").expect("created");
     assert!(directory.path().join("new/a").is_file());
     open("memory:").expect("opens");
+    if cfg!(not(feature = "grpc")) {
+        assert!(refused(open("grpc://host:1"), Kind::Invalid).contains("feature grpc"));
+    }
     if cfg!(not(feature = "s3")) {
         assert!(refused(open("s3://bucket"), Kind::Invalid).contains("feature s3"));
     }

@@ -50,13 +50,13 @@ fn deployment(journal: &Path) -> Deployment {
     }
 }
 
-struct Place {
+pub(crate) struct Place {
     root: TempDir,
     bucket: Arc<dyn Bucket>,
 }
 
 impl Place {
-    fn new(bucket: Arc<dyn Bucket>) -> Place {
+    pub(crate) fn new(bucket: Arc<dyn Bucket>) -> Place {
         Place { root: tempfile::tempdir().expect("a temporary directory"), bucket }
     }
 
@@ -73,7 +73,7 @@ impl Place {
     }
 
     /// Opens the database with the journal `name`.
-    fn open(&self, name: &str) -> Db {
+    pub(crate) fn open(&self, name: &str) -> Db {
         self.open_as(&deployment(&self.journal(name))).expect("opens")
     }
 
@@ -111,7 +111,7 @@ fn key(number: u32) -> String {
 }
 
 /// Sets keys of a range to values of this salt.
-fn put(db: &Db, range: std::ops::Range<u32>, salt: u32) {
+pub(crate) fn put(db: &Db, range: std::ops::Range<u32>, salt: u32) {
     for number in range {
         db.put(key(number), value(number, salt)).expect("put");
     }
@@ -123,7 +123,7 @@ fn value(number: u32, salt: u32) -> Vec<u8> {
 }
 
 #[track_caller]
-fn check(db: &Db, range: std::ops::Range<u32>, salt: u32) {
+pub(crate) fn check(db: &Db, range: std::ops::Range<u32>, salt: u32) {
     for number in range {
         let found = db.get(key(number)).expect("reads");
         assert!(found.as_deref() == Some(&value(number, salt)[..]), "{} with salt {salt}", key(number));

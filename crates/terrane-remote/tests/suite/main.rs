@@ -5,10 +5,14 @@ mod chains;
 mod databases;
 mod faults;
 mod garbage;
+#[cfg(feature = "grpc")]
+mod grpc;
 mod hostile;
 mod manifests;
 mod model;
 mod probes;
+#[cfg(feature = "grpc")]
+mod proxy;
 mod readers;
 mod retries;
 #[cfg(feature = "s3")]

@@ -13,7 +13,7 @@ use terrane_storage::{ReadRequest, SLOT_BYTES, Store, StoreUsage, conformance};
 use crate::support::{check, env, memory, names, open, pattern, put, refused, reopened, small};
 
 /// A function that opens the store for one writer after another. The suite reserves a gigabyte at once.
-fn openings(bucket: Arc<dyn Bucket>) -> impl Fn() -> Arc<dyn Store> {
+pub(crate) fn openings(bucket: Arc<dyn Bucket>) -> impl Fn() -> Arc<dyn Store> {
     let settings = BucketStoreSettings { stage_bytes: 4 << 30, ..BucketStoreSettings::default() };
     let epoch = AtomicU64::new(1);
     move || {

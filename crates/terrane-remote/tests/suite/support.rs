@@ -1,11 +1,14 @@
 //! Buckets of tests.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::env::{Clock, Env, SleepClock};
 use terrane_base::{ExtentId, Kind, Result, Rng};
 use terrane_remote::bucket::{Bucket, ClientBucket, DirectoryBucket, MemoryBucket, Patience, RetryingBucket};
+#[cfg(feature = "grpc")]
+use terrane_remote::grpc::{GrpcBucket, GrpcBucketSettings, Server, ServerSettings};
 use terrane_remote::{BucketStore, BucketStoreSettings};
 use terrane_storage::{SLOT_BYTES, Store};
 
@@ -26,20 +29,45 @@ pub(crate) fn retrying(inner: Arc<dyn Bucket>, env: &Env) -> Arc<RetryingBucket>
     Arc::new(RetryingBucket::new(inner, patience, env.clone()))
 }
 
-/// One bucket of each kind, and what must live as long.
-pub(crate) fn every_kind() -> Vec<(&'static str, Arc<dyn Bucket>, Option<tempfile::TempDir>)> {
+/// The name of a kind, a bucket, and what must live as long.
+type OfKind = (&'static str, Arc<dyn Bucket>, Box<dyn Any + Send>);
+
+/// One bucket of each kind.
+pub(crate) fn every_kind() -> Vec<OfKind> {
     let (env, clock) = env();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let files = DirectoryBucket::open(directory.path(), Env::real()).expect("opens");
     let client =
         ClientBucket::new(Arc::new(object_store::memory::InMemory::new()), "client:").expect("opens");
     let repeated = retrying(memory(&clock), &env);
-    vec![
-        ("memory", memory(&clock) as Arc<dyn Bucket>, None),
-        ("directory", Arc::new(files), Some(directory)),
-        ("client", Arc::new(client), None),
-        ("retrying", repeated, None),
-    ]
+    let none = || Box::new(());
+    #[cfg_attr(not(feature = "grpc"), expect(unused_mut, reason = "one kind fewer"))]
+    let mut kinds: Vec<OfKind> = vec![
+        ("memory", memory(&clock), none()),
+        ("directory", Arc::new(files), Box::new(directory)),
+        ("client", Arc::new(client), none()),
+        ("retrying", repeated, none()),
+    ];
+    #[cfg(feature = "grpc")]
+    {
+        let server = serve(memory(&clock));
+        kinds.push(("grpc", Arc::new(connect(server.address())), Box::new(server)));
+    }
+    kinds
+}
+
+/// Serves a bucket on the loopback.
+#[cfg(feature = "grpc")]
+pub(crate) fn serve(bucket: Arc<dyn Bucket>) -> Server {
+    let settings = ServerSettings::new(([127, 0, 0, 1], 0).into());
+    Server::start(bucket, &settings, &Env::real()).expect("starts")
+}
+
+/// The bucket that is served at an address.
+#[cfg(feature = "grpc")]
+pub(crate) fn connect(address: std::net::SocketAddr) -> GrpcBucket {
+    let url = format!("grpc://{address}");
+    GrpcBucket::new(&url, GrpcBucketSettings::default(), Env::real()).expect("an address")
 }
 
 #[track_caller]

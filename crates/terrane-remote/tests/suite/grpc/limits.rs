@@ -1,0 +1,181 @@
+//! Limits of connections and calls, what is counted, and the end of a server.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use terrane_base::{Kind, Result};
+use terrane_remote::Listed;
+use terrane_remote::bucket::{Bucket, Create, MemoryBucket, Pending};
+use terrane_remote::grpc::Server;
+
+use super::{LONG, start};
+use crate::support::{connect, env, memory, refused, serve};
+
+#[test]
+fn a_connection_beyond_the_limit_is_closed() {
+    let server = start(memory(&env().1), |settings| settings.limits.connections_max = 1);
+    let first = connect(server.address());
+    first.create("db/a", b"x").expect("created");
+    let mut second = TcpStream::connect(server.address()).expect("connects");
+    // An end or a reset: the server says nothing.
+    let mut said = Vec::new();
+    drop(second.read_to_end(&mut said));
+    assert!(said.is_empty());
+    assert!(server.metrics_text().contains("refused_total{reason=\"connections\"} 1"));
+    assert_eq!(first.get("db/a", 9).expect("it has its connection"), "x");
+}
+
+/// A bucket whose creations wait until a test lets them go on.
+#[derive(Debug)]
+struct Gated {
+    inner: Arc<MemoryBucket>,
+    gate: Arc<Mutex<()>>,
+    begun: Arc<AtomicUsize>,
+}
+
+impl Bucket for Gated {
+    fn url(&self) -> &str {
+        self.inner.url()
+    }
+
+    fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {
+        if name.starts_with("db/") {
+            self.begun.fetch_add(1, Ordering::SeqCst);
+            drop(self.gate.lock().expect("no panic"));
+        }
+        self.inner.begin_create(name, parts)
+    }
+
+    fn begin_get_ranges(&self, name: &str, ranges: Vec<std::ops::Range<u64>>) -> Pending<Vec<Bytes>> {
+        self.inner.begin_get_ranges(name, ranges)
+    }
+
+    fn get_tail(&self, name: &str, bytes_max: u64) -> Result<Bytes> {
+        self.inner.get_tail(name, bytes_max)
+    }
+
+    fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>> {
+        self.inner.list(folder, after)
+    }
+
+    fn delete(&self, names: &[String]) -> Result<()> {
+        self.inner.delete(names)
+    }
+}
+
+impl Gated {
+    fn new() -> Gated {
+        Gated { inner: memory(&env().1), gate: Arc::default(), begun: Arc::default() }
+    }
+
+    /// Waits until so many creations have begun.
+    fn wait(begun: &AtomicUsize, count: usize) {
+        while begun.load(Ordering::SeqCst) < count {
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn calls_beyond_the_limit_are_refused_as_busy_and_counted() {
+    let gated = Gated::new();
+    let (gate, begun) = (Arc::clone(&gated.gate), Arc::clone(&gated.begun));
+    let reports: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (told, inner) = (Arc::clone(&reports), Arc::clone(&gated.inner));
+    let server = start(Arc::new(gated), |settings| {
+        settings.limits.calls_max = 2;
+        settings.metrics = Some(([127, 0, 0, 1], 0).into());
+        settings.log = Some(Arc::new(move |report| {
+            let trace = report.trace.map_or(0, str::len);
+            let line = format!("{} {} {} {trace}", report.operation, report.object, report.outcome);
+            told.lock().expect("no panic").push(line);
+        }));
+    });
+    let bucket = connect(server.address());
+    bucket.list("db", None).expect("it knows the bucket");
+    let closed = gate.lock().expect("no panic");
+    let running: Vec<_> = ["db/a", "db/b"]
+        .map(|name| bucket.begin_create(name, vec![Bytes::from_static(b"x")]))
+        .into_iter()
+        .collect();
+    Gated::wait(&begun, 2);
+    // One connection has no more calls under way than the server takes: its further ones wait.
+    let other = connect(server.address());
+    let message = refused(other.create("db/c", b"x"), Kind::Busy);
+    assert!(message.contains("2 calls under way"), "{message}");
+    drop(closed);
+    for pending in running {
+        assert_eq!(pending.wait().expect("created"), Create::Created);
+    }
+    refused(inner.get("db/c", 9), Kind::NotFound);
+    refused(bucket.get("db/c", 9), Kind::NotFound);
+    let mut reports = reports.lock().expect("no panic").clone();
+    reports.sort();
+    assert_eq!(
+        reports,
+        ["create db/a ok 55", "create db/b ok 55", "hello  ok 55", "list db ok 55", "read db/c not found 55"]
+    );
+    let page = page(&server, "/metrics");
+    for line in [
+        "terrane_service_calls_total{operation=\"create\",outcome=\"ok\"} 2",
+        "terrane_service_bytes_total{operation=\"create\",outcome=\"ok\"} 2",
+        "terrane_service_calls_total{operation=\"read\",outcome=\"not found\"} 1",
+        "terrane_service_refused_total{reason=\"calls\"} 1",
+        "terrane_service_bytes_in_flight 0",
+    ] {
+        assert!(page.contains(line), "{line} in {page}");
+    }
+    assert!(page.starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(self::page(&server, "/other").starts_with("HTTP/1.1 404 "));
+}
+
+/// The answer of the page of metrics.
+fn page(server: &Server, path: &str) -> String {
+    let mut stream = TcpStream::connect(server.metrics_address().expect("it has one")).expect("connects");
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: a\r\n\r\n").expect("sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("answered");
+    text
+}
+
+#[test]
+fn a_stop_answers_what_runs() {
+    let gated = Gated::new();
+    let (gate, begun, inner) = (Arc::clone(&gated.gate), Arc::clone(&gated.begun), Arc::clone(&gated.inner));
+    let server = serve(Arc::new(gated));
+    let address = server.address();
+    let bucket = connect(address);
+    let closed = gate.lock().expect("no panic");
+    let running = bucket.begin_create("db/a", vec![Bytes::from_static(b"x")]);
+    Gated::wait(&begun, 1);
+    std::thread::scope(|scope| {
+        let stop = scope.spawn(move || server.stop(LONG));
+        // The address is free as soon as no new connection is taken.
+        while TcpStream::connect(address).is_ok() {
+            std::thread::yield_now();
+        }
+        drop(closed);
+        assert_eq!(running.wait().expect("it is answered"), Create::Created);
+        assert!(stop.join().expect("no panic"), "everything was answered");
+    });
+    assert_eq!(inner.get("db/a", 9).expect("it is there"), "x");
+    refused(bucket.create("db/b", b"x"), Kind::Io);
+}
+
+#[test]
+fn a_stop_ends_although_a_call_does_not() {
+    let gated = Gated::new();
+    let (gate, begun) = (Arc::clone(&gated.gate), Arc::clone(&gated.begun));
+    let server = serve(Arc::new(gated));
+    let bucket = connect(server.address());
+    let closed = gate.lock().expect("no panic");
+    let running = bucket.begin_create("db/a", vec![Bytes::from_static(b"x")]);
+    Gated::wait(&begun, 1);
+    assert!(!server.stop(Duration::from_millis(1)), "a call was left");
+    refused(running.wait(), Kind::Io);
+    drop(closed);
+}
