@@ -16,6 +16,12 @@ impl Table {
     /// Whether its keys can be compared. Not so where the comparator that it was made with is not registered
     /// and any order was accepted at opening ([`crate::KeyOrders::with_any`]): what is read of its rows means
     /// nothing then.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// assert!(db.default_table().is_ordered()); // by bytes, as every table is unless it names an order
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[must_use]
     pub fn is_ordered(&self) -> bool {
         !self.inner.sense.collation().is_missing()

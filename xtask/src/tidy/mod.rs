@@ -9,6 +9,7 @@
 //!   [`record_kinds`]: those of the journal's format. [`glossary`]: each noun once, with its place.
 //!   [`names`]: options, metrics, functions and tests that pages name. [`inventory`]: the page of unsafe
 //!   code.
+//!   [`examples`]: one for each public function of the library.
 //! * [`parts`]: the parts of the engine import downwards only.
 //! * [`words`]: what a reader must read twice, with a ratchet. [`width`]: columns of comments, with a
 //!   ratchet. [`assertions`]: how dense assertions are, with a ratchet that rises.
@@ -17,6 +18,7 @@
 pub mod assertions;
 pub mod bans;
 pub mod chart;
+pub mod examples;
 pub mod figures;
 pub mod glossary;
 pub mod inventory;
@@ -67,7 +69,7 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 19] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 20] = [
         layers::check,
         parts::check,
         length::check,
@@ -79,6 +81,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         assertions::check,
         pages::check,
         figures::check,
+        examples::check,
         chart::check,
         record_kinds::check,
         glossary::check,

@@ -50,6 +50,16 @@ impl Cursor {
 
 impl KeyCursor {
     /// The key at the position; `None` before it is placed and past either end.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("a", "1")?;
+    /// let mut keys = db.default_table().cursor().keys();
+    /// assert_eq!(keys.key(), None); // not placed
+    /// keys.seek("a")?;
+    /// assert_eq!(keys.key(), Some(&b"a"[..]));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[inline]
     #[must_use]
     pub fn key(&self) -> Option<&[u8]> {
@@ -77,6 +87,16 @@ impl KeyCursor {
 
     /// Goes to the first key.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("a", "1")?;
+    /// db.put("c", "3")?;
+    /// let mut keys = db.default_table().cursor().keys();
+    /// keys.seek_first()?;
+    /// assert_eq!(keys.key(), Some(&b"a"[..]));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek_first(&mut self) -> Result<()> {
@@ -84,6 +104,16 @@ impl KeyCursor {
     }
 
     /// Goes to the last key.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("a", "1")?;
+    /// db.put("c", "3")?;
+    /// let mut keys = db.default_table().cursor().keys();
+    /// keys.seek_last()?;
+    /// assert_eq!(keys.key(), Some(&b"c"[..]));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Cursor::seek_first`].
@@ -93,6 +123,16 @@ impl KeyCursor {
 
     /// Goes to the first key at or after `key`.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("a", "1")?;
+    /// db.put("c", "3")?;
+    /// let mut keys = db.default_table().cursor().keys();
+    /// keys.seek("b")?;
+    /// assert_eq!(keys.key(), Some(&b"c"[..]));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
@@ -101,6 +141,16 @@ impl KeyCursor {
 
     /// Goes to the last key at or before `key`.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("a", "1")?;
+    /// db.put("c", "3")?;
+    /// let mut keys = db.default_table().cursor().keys();
+    /// keys.seek_back("b")?;
+    /// assert_eq!(keys.key(), Some(&b"a"[..]));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek_back(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
@@ -108,6 +158,19 @@ impl KeyCursor {
     }
 
     /// Goes to the next key; without one the cursor has no position.
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("a", "1")?;
+    /// db.put("c", "3")?;
+    /// let mut keys = db.default_table().cursor().keys();
+    /// keys.seek_first()?;
+    /// keys.next()?;
+    /// assert_eq!(keys.key(), Some(&b"c"[..]));
+    /// keys.next()?;
+    /// assert_eq!(keys.key(), None); // past the end
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Cursor::seek_first`].
@@ -119,6 +182,19 @@ impl KeyCursor {
 
     /// Goes to the previous key; without one the cursor has no position.
     ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("a", "1")?;
+    /// db.put("c", "3")?;
+    /// let mut keys = db.default_table().cursor().keys();
+    /// keys.seek_last()?;
+    /// keys.prev()?;
+    /// assert_eq!(keys.key(), Some(&b"a"[..]));
+    /// keys.prev()?;
+    /// assert_eq!(keys.key(), None); // before the first key
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Cursor::seek_first`].
     #[inline]
@@ -127,6 +203,18 @@ impl KeyCursor {
     }
 
     /// Makes the cursor see the present state of the table, without a position: [`Cursor::refresh`].
+    ///
+    /// ```
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// let mut keys = db.default_table().cursor().keys();
+    /// db.put("a", "1")?;
+    /// keys.seek_first()?;
+    /// assert_eq!(keys.key(), None); // the cursor is older than the row
+    /// keys.refresh();
+    /// keys.seek_first()?;
+    /// assert_eq!(keys.key(), Some(&b"a"[..]));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
     #[track_caller]
     pub fn refresh(&mut self) {
         self.cursor.refresh();
