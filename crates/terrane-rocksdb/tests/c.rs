@@ -74,6 +74,46 @@ fn run_in(name: &str, directory: &TempDir) -> bool {
     true
 }
 
+/// A program that was linked with another release looks for that one's name: a link of it will do.
+#[test]
+fn a_program_that_was_linked_with_another_release_runs() {
+    const OTHER: &str = "librocksdb.so.9.10";
+    if !has_compiler() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("temporary directory");
+    let file = |name: &str| directory.path().join(name);
+    // What it is linked with makes no options.
+    let other = "void* rocksdb_options_create(void) { return 0; }\nvoid rocksdb_options_destroy(void* options) { (void)options; }\n";
+    let program = "#include \"rocksdb/c.h\"\nint main(void) {\n  rocksdb_options_t* options = rocksdb_options_create();\n  \
+                   int is_made = options != 0;\n  rocksdb_options_destroy(options);\n  return is_made ? 0 : 1;\n}\n";
+    std::fs::write(file("other.c"), other).expect("written");
+    std::fs::write(file("program.c"), program).expect("written");
+    let compile = |arguments: &[&std::ffi::OsStr]| {
+        let compiled = Command::new("cc").args(arguments).output().expect("cc can be run");
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    };
+    let soname = format!("-Wl,-soname,{OTHER}");
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let word = std::ffi::OsStr::new;
+    compile(&[
+        word("-shared"),
+        word(&soname),
+        word("-o"),
+        file("other.so").as_ref(),
+        file("other.c").as_ref(),
+    ]);
+    let (out, source, linked) = (file("program"), file("program.c"), file("other.so"));
+    compile(&[word("-I"), include.as_ref(), word("-o"), out.as_ref(), source.as_ref(), linked.as_ref()]);
+    let run = || {
+        let mut program = Command::new(file("program"));
+        program.env("LD_LIBRARY_PATH", directory.path()).output().expect("the program runs").status
+    };
+    assert!(!run().success(), "there is no library of that name");
+    std::os::unix::fs::symlink(library(), file(OTHER)).expect("a link to the library");
+    assert!(run().success(), "it finds the library by the name that it was linked with");
+}
+
 #[test]
 fn open() {
     run("open");
@@ -207,6 +247,11 @@ fn metadata() {
 #[test]
 fn statistics() {
     run("statistics");
+}
+
+#[test]
+fn ignored() {
+    run("ignored");
 }
 
 #[test]

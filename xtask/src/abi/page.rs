@@ -24,11 +24,17 @@ otherwise. How to build and use the library: `crates/terrane-rocksdb/README.md`.
 const STRICT: &str = "
 ## Strict mode
 
-These options change the behaviour of RocksDB and have no effect here. A database that is opened with one of them, or gets
-a column family with one, says so in its info log (the file LOG, or the logger of the options): one line that names the
-function. With the environment variable `TERRANE_ROCKSDB_STRICT=1` the opening, or the creation of the column family, fails
-instead, with an error that begins with `Not implemented: Not supported in strict mode` and names all of them. The
-variable is read at each opening; any value but `0` and the empty one switches strict mode on.
+These options and functions change the behaviour of RocksDB and have no effect here. A database that is opened with one of the
+options, or gets a column family with one, says so in its info log (the file LOG, or the logger of the options): one line that
+names the function. Options of a call (a read, a compaction, an ingestion, a transaction, a backup) are named at the first call
+that has another value than the default, once in each database. With the environment variable `TERRANE_ROCKSDB_STRICT=1` the
+opening, the creation of the column family, or the call fails instead, with an error that begins with `Not implemented: Not
+supported in strict mode`, names all of them, and says what to do; an iterator has it as its status. A call that cannot report
+an error (`compact_range_opt`) does nothing and writes the error to the log. The variable is read at each opening; any value
+but `0` and the empty one switches strict mode on.
+
+An option that is a pure hint of performance, or asks for less than what is always done, is silent in both modes: where a
+program could see a difference, the tables below say which. Options of writes are all of this sort.
 ";
 
 /// The page as the table says.

@@ -55,13 +55,14 @@ pub fn files(abi: &Abi) -> Result<Vec<(String, String)>, String> {
     }
     let mut files = vec![(format!("{DIRECTORY}mod.rs"), index)];
     for (name, rows) in parts {
-        files.push((format!("{DIRECTORY}{name}.rs"), format!("{}{}", head(&rows), rows.join(""))));
+        let imports = if name == "ignored" { super::ignored::imports(abi)?.concat() } else { String::new() };
+        files.push((format!("{DIRECTORY}{name}.rs"), format!("{}{}", head(&rows, &imports), rows.join(""))));
     }
     Ok(files)
 }
 
-/// The head of a module, with the imports that its rows need.
-fn head(rows: &[String]) -> String {
+/// The head of a module, with the imports that its rows need, and these.
+fn head(rows: &[String], imports: &str) -> String {
     let text = rows.join("");
     let has = |word: &str| {
         text.match_indices(word).any(|(at, _)| {
@@ -77,21 +78,18 @@ fn head(rows: &[String]) -> String {
         many => drop(writeln!(head, "use std::ffi::{{{}}};\n", many.join(", "))),
     }
     let passed: Vec<&str> = ["Pointer", "Slice"].into_iter().filter(|name| has(name)).collect();
+    let mut uses: Vec<String> = imports.lines().map(str::to_owned).collect();
     match passed.as_slice() {
         [] => {}
-        [one] => drop(writeln!(head, "use crate::ffi::types::{one};")),
-        many => drop(writeln!(head, "use crate::ffi::types::{{{}}};", many.join(", "))),
+        [one] => uses.push(format!("use crate::ffi::types::{one};")),
+        many => uses.push(format!("use crate::ffi::types::{{{}}};", many.join(", "))),
     }
     let owned = rows.iter().filter_map(|row| row.strip_prefix("option_fields! { own ")?.split(' ').next());
-    let objects: std::collections::BTreeSet<&str> = owned.collect();
-    for name in &objects {
-        let _ = writeln!(head, "use crate::options::{name};");
-    }
-    if has("ignored_options") {
-        head.push_str("use crate::options::Options;\nuse crate::options::ignored::note;\n");
-    }
-    if !passed.is_empty() || !objects.is_empty() {
-        head.push('\n');
+    uses.extend(owned.map(|name| format!("use crate::options::{name};")));
+    uses.sort();
+    uses.dedup();
+    if !uses.is_empty() {
+        let _ = writeln!(head, "{}\n", uses.join("\n"));
     }
     head
 }

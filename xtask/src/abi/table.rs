@@ -199,7 +199,9 @@ fn resolve_names(areas: &mut [Area]) -> Result<(), String> {
         }
         let differs = Some(format!("Another name of `{}`.", of.trim_start_matches("rocksdb_")));
         let (name, source) = (function.name.clone(), function.source.clone());
-        *function = Function { name, source, default: None, differs, ..other.clone() };
+        // What it does is said of the other name.
+        let (default, ignored, ignored_if) = (None, None, None);
+        *function = Function { name, source, default, differs, ignored, ignored_if, ..other.clone() };
     }
     Ok(())
 }
@@ -246,8 +248,8 @@ fn function(name: &str, row: &Value) -> Result<Function, String> {
     let (result, arguments) = signature(&c).ok_or(bad("`c` is no type of a function"))?;
     let (default, differs) = (text("default"), text("differs"));
     let (ignored, ignored_if) = (text("ignored"), text("ignored_if"));
-    if ignored.is_some() && arguments.first().is_none_or(|first| first != "rocksdb_options_t*") {
-        return Err(bad("`ignored` is for setters of rocksdb_options_t"));
+    if ignored.is_some() && arguments.is_empty() {
+        return Err(bad("`ignored` is for setters of options, and for calls of a database"));
     }
     let name = name.to_owned();
     Ok(Function { name, state, source, result, arguments, default, differs, ignored, ignored_if })

@@ -19,6 +19,7 @@ pub(crate) mod listener;
 pub(crate) mod lock_count;
 pub(crate) mod maintain;
 pub(crate) mod metadata;
+pub(crate) mod notices;
 pub(crate) mod observe;
 pub(crate) mod open;
 pub(crate) mod plain;
@@ -47,6 +48,7 @@ use crate::ffi::failure::{Failure, Given, Result};
 use crate::options::database::Options;
 use crate::options::objects::statistics::Statistics;
 
+use crate::db::notices::Notices;
 use crate::db::open::attachments::Attached;
 use crate::db::secondary_views::Views;
 
@@ -88,6 +90,8 @@ pub(crate) struct Family {
     pub(crate) iterators: Option<Arc<AtomicUsize>>,
     /// In a secondary: where its table in the newest view is.
     views: Option<Arc<Views>>,
+    /// What its database has said of options without an effect.
+    notices: Arc<Notices>,
 }
 
 /// The column families of a database, by weak references.

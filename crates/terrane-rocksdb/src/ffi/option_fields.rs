@@ -12,6 +12,12 @@ pub(crate) trait Named {
     fn told(&self) -> Vec<(&'static str, FieldValue)>;
 }
 
+/// An object that may keep something that follows from its fields.
+pub(crate) trait Changed {
+    /// Called after a field was set.
+    fn changed(&mut self) {}
+}
+
 /// The value of an option field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum FieldValue {
@@ -112,6 +118,8 @@ macro_rules! option_fields {
             pub(crate) fields: $fields,
         }
 
+        impl $crate::ffi::option_fields::Changed for $object {}
+
         option_fields! { own $object $fields { $($rows)* } }
     };
     (own $object:ident $fields:ident { $( $field:ident : $kind:ty = $default:expr
@@ -150,6 +158,7 @@ macro_rules! option_fields {
             extern "C" fn $set(object: Option<&mut $object>, value: $set_kind) {
                 if let Some(object) = object {
                     object.fields.$field = $crate::ffi::option_fields::FromText::kept(value, stringify!($field));
+                    $crate::ffi::option_fields::Changed::changed(object);
                 }
             }
         )?

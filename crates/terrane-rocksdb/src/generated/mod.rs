@@ -1,6 +1,7 @@
 //! What `cargo xtask abi --write` makes of `abi.toml`.
 
 pub(crate) mod backup_engine_options;
+pub(crate) mod compact_files_options;
 pub(crate) mod compact_range_options;
 pub(crate) mod create_backup_options;
 pub(crate) mod ignored;

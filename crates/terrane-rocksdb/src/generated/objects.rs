@@ -12,15 +12,6 @@ option_fields! { plain BlockCacheTraceWriterOptions BlockCacheTraceWriterOptions
 } }
 create! { rocksdb_block_cache_trace_writer_options_create BlockCacheTraceWriterOptions }
 destroy! { rocksdb_block_cache_trace_writer_options_destroy BlockCacheTraceWriterOptions }
-option_fields! { plain CompactFilesOptions CompactFilesOptionsFields {
-    allow_trivial_move: u8 = 0, set rocksdb_compaction_options_set_allow_trivial_move u8, get rocksdb_compaction_options_get_allow_trivial_move u8;
-    compression: c_int = 255, set rocksdb_compaction_options_set_compression c_int, get rocksdb_compaction_options_get_compression c_int;
-    max_subcompactions: c_uint = 0, set rocksdb_compaction_options_set_max_subcompactions c_uint, get rocksdb_compaction_options_get_max_subcompactions c_uint;
-    output_file_size_limit: u64 = 18446744073709551615, set rocksdb_compaction_options_set_output_file_size_limit u64, get rocksdb_compaction_options_get_output_file_size_limit u64;
-    output_temperature_override: c_int = 0, set rocksdb_compaction_options_set_output_temperature_override c_int, get rocksdb_compaction_options_get_output_temperature_override c_int;
-} }
-create! { rocksdb_compaction_options_create CompactFilesOptions }
-destroy! { rocksdb_compaction_options_destroy CompactFilesOptions }
 option_fields! { plain CuckooOptions CuckooOptionsFields {
     cuckoo_block_size: c_uint = 5, set rocksdb_cuckoo_options_set_cuckoo_block_size c_uint, get rocksdb_cuckoo_options_get_cuckoo_block_size c_uint;
     hash_table_ratio: f64 = 0.9, set rocksdb_cuckoo_options_set_hash_table_ratio f64, get rocksdb_cuckoo_options_get_hash_table_ratio f64;

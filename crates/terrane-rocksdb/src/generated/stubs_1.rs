@@ -5,7 +5,6 @@ use std::ffi::{c_char, c_int, c_uint};
 use crate::ffi::types::Pointer;
 
 stub! { failing rocksdb_writebatch_wi_update_timestamps(Pointer, Pointer, usize, Pointer, Pointer) }
-stub! { nothing rocksdb_disable_file_deletions(Pointer, Pointer) }
 stub! { nothing rocksdb_enable_file_deletions(Pointer, Pointer) }
 stub! { nothing rocksdb_suggest_compact_range(Pointer, Pointer, usize, Pointer, usize, Pointer) }
 stub! { nothing rocksdb_suggest_compact_range_cf(Pointer, Pointer, Pointer, usize, Pointer, usize, Pointer) }

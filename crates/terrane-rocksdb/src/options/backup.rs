@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_void};
 
 use crate::callbacks::backup_progress::{MayExclude, OnProgress, ProgressListener};
 use crate::ffi::arguments::Text;
+use crate::ffi::option_fields::Changed;
 use crate::ffi::types::Out;
 use crate::ffi::value_objects::{LentText, lent};
 use crate::generated::backup_engine_options::BackupEngineOptionsFields;
@@ -20,6 +21,8 @@ pub(crate) struct BackupEngineOptions {
     backup_rate: Option<RateLimiter>,
     restore_rate: Option<RateLimiter>,
 }
+
+impl Changed for BackupEngineOptions {}
 
 impl BackupEngineOptions {
     /// Those of backups in a directory.
@@ -48,7 +51,19 @@ fn rate(limiter: Option<&RateLimiter>, limit: u64) -> u64 {
 pub(crate) struct CreateBackupOptions {
     pub(crate) fields: CreateBackupOptionsFields,
     pub(crate) progress: ProgressListener,
+    /// Whether there is a function that would leave files out.
+    pub(crate) excludes_files: bool,
 }
+
+impl CreateBackupOptions {
+    /// Whether the setter without a field, of which there is one, was called.
+    pub(crate) fn is_noted(&self, function: &str) -> bool {
+        debug_assert!(function.ends_with("exclude_files_callback"), "{function} has no note");
+        self.excludes_files
+    }
+}
+
+impl Changed for CreateBackupOptions {}
 
 fn directory(directory: Text<'_>) -> LentText {
     directory.get().map(|directory| directory.to_bytes().into()).unwrap_or_default()
@@ -125,9 +140,12 @@ export! {
     }
 
     fn rocksdb_create_backup_options_set_exclude_files_callback(
-        _options: Option<&mut CreateBackupOptions>,
+        options: Option<&mut CreateBackupOptions>,
         _state: *mut c_void,
-        _asked: MayExclude,
+        asked: MayExclude,
     ) {
+        if let Some(options) = options {
+            options.excludes_files = asked.is_some();
+        }
     }
 }

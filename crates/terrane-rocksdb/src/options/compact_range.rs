@@ -1,5 +1,7 @@
-//! Options of compactions of ranges.
+//! Options of compactions of ranges and of named files.
 
+use crate::ffi::option_fields::Changed;
+use crate::generated::compact_files_options::CompactFilesOptionsFields;
 use crate::generated::compact_range_options::CompactRangeOptionsFields;
 
 /// Options of a compaction of a range.
@@ -10,7 +12,35 @@ pub(crate) struct CompactRangeOptions {
     pub(crate) history_low: Option<Vec<u8>>,
 }
 
+impl Changed for CompactRangeOptions {}
+
+/// Options of a compaction of named files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CompactFilesOptions {
+    pub(crate) fields: CompactFilesOptionsFields,
+    /// Whether there is a flag by which the caller would stop the compaction.
+    pub(crate) has_flag: bool,
+}
+
+impl Changed for CompactFilesOptions {}
+
+impl CompactFilesOptions {
+    /// Whether the setter without a field, of which there is one, was called.
+    pub(crate) fn is_noted(&self, function: &str) -> bool {
+        debug_assert!(function.ends_with("set_canceled"), "{function} has no note");
+        self.has_flag
+    }
+}
+
 export! {
+    fn rocksdb_compaction_options_create() -> Option<Box<CompactFilesOptions>> {
+        Some(Box::default())
+    }
+
+    fn rocksdb_compaction_options_destroy(options: Option<Box<CompactFilesOptions>>) {
+        drop(options);
+    }
+
     fn rocksdb_compactoptions_create() -> Option<Box<CompactRangeOptions>> {
         Some(Box::default())
     }

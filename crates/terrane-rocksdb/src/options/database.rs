@@ -8,6 +8,7 @@ use crate::callbacks::comparator::{Comparator, UserComparator};
 use crate::callbacks::listener::EventListener;
 use crate::callbacks::merge::MergeOperator;
 use crate::callbacks::transform::Transform;
+use crate::ffi::option_fields::Changed;
 use crate::ffi::types::{Out, put};
 use crate::generated::options::OptionsFields;
 use crate::options::ignored::note;
@@ -45,6 +46,8 @@ pub(crate) struct Options {
     pub(crate) log_directory: CString,
     pub(crate) wal_directory: CString,
 }
+
+impl Changed for Options {}
 
 impl crate::ffi::arguments::Handle for Options {}
 

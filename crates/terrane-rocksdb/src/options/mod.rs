@@ -24,7 +24,7 @@ pub(crate) mod text;
 pub(crate) mod to_engine;
 
 pub(crate) use backup::{BackupEngineOptions, CreateBackupOptions};
-pub(crate) use compact_range::CompactRangeOptions;
+pub(crate) use compact_range::{CompactFilesOptions, CompactRangeOptions};
 pub(crate) use database::Options;
 pub(crate) use read_write::{ReadOptions, WriteOptions};
 pub(crate) use table::TableOptions;

@@ -1,8 +1,10 @@
 //! Options of reads and writes.
 
 use crate::ffi::failure::{Failure, Result};
+use crate::ffi::option_fields::Changed;
 use crate::generated::read_options::ReadOptionsFields;
 use crate::generated::write_options::WriteOptionsFields;
+use crate::options::ignored::IgnoredInCalls;
 use crate::options::read_object_options::ReadObjectOptions;
 use crate::options::snapshot::SnapshotHandle;
 
@@ -18,9 +20,30 @@ pub(crate) struct ReadOptions {
     pub(crate) timestamp: Option<Vec<u8>>,
     /// For iterators: the oldest one, all versions from which on show.
     pub(crate) start_timestamp: Option<Vec<u8>>,
+    /// The options that are set and have no effect, found when one is set: a read only looks here.
+    ignored: u64,
+}
+
+impl Changed for ReadOptions {
+    fn changed(&mut self) {
+        self.ignored = self.ignored();
+    }
 }
 
 impl ReadOptions {
+    /// The options that are set and have no effect.
+    #[inline]
+    pub(crate) fn kept_ignored(&self) -> u64 {
+        debug_assert_eq!(self.ignored, self.ignored(), "a setter has not said that it changed the options");
+        self.ignored
+    }
+
+    /// Whether a read is another one than of the present state, or something is to be said of its options.
+    #[inline]
+    pub(crate) fn is_special(&self) -> bool {
+        self.is_of_the_past() || self.kept_ignored() != 0
+    }
+
     /// Whether another state is asked for than the present one.
     pub(crate) fn is_of_the_past(&self) -> bool {
         self.snapshot.is_some() || self.timestamp.is_some()
@@ -46,6 +69,8 @@ impl ReadOptions {
 pub(crate) struct WriteOptions {
     pub(crate) fields: WriteOptionsFields,
 }
+
+impl Changed for WriteOptions {}
 
 export! {
     fn rocksdb_readoptions_create() -> Option<Box<ReadOptions>> {

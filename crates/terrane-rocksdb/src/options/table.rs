@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::callbacks::table_filter::{DeleteFilter, KeyMayMatch, MakeKeyFilter};
 use crate::callbacks::{Destructor, Name, State};
+use crate::ffi::option_fields::Changed;
 use crate::generated::table_options::TableOptionsFields;
 use crate::options::database::Options;
 use crate::options::objects::cache::Cache;
@@ -19,6 +20,8 @@ pub(crate) struct TableOptions {
     pub(crate) filter_bits: Option<f64>,
     pub(crate) index: IndexName,
 }
+
+impl Changed for TableOptions {}
 
 /// Bits per key where functions of the user would make the filter.
 const USERS_BITS: f64 = 10.0;

@@ -9,28 +9,38 @@ use crate::ffi::arguments::Text;
 use crate::ffi::failure::{Given, Result};
 use crate::generated::objects::{OptimisticTransactionDbOptions, TransactionDbOptions};
 use crate::options::database::Options;
+use crate::options::ignored::{IgnoredInCalls, refuse_options_if_strict};
 
 use crate::db::transaction_registry::{Kind, Limits};
 
 /// Buckets of locks that databases would share. There are none: locks are kept by key.
 pub(crate) struct LockBuckets;
 
+/// Transactions that are checked at their commit; each of their options has an effect or is a hint.
+const OPTIMISTIC: (Kind, u64) = (Kind::Optimistic, 0);
+
 /// What is allocated for a handle that holds nothing, at least.
 const HANDLE_BYTES: usize = 16;
 
 impl Kind {
     /// Transactions that lock.
-    fn pessimistic(options: Option<&TransactionDbOptions>) -> Result<Kind> {
-        Ok(Kind::Pessimistic(Limits::of(options.given()?)))
+    fn pessimistic(options: Option<&TransactionDbOptions>) -> Result<(Kind, u64)> {
+        let options = options.given()?;
+        refuse_options_if_strict(options)?;
+        Ok((Kind::Pessimistic(Limits::of(options)), options.ignored()))
     }
 }
 
-/// Gives a database transactions of a kind.
-fn with(kind: Kind) -> impl FnOnce(&mut Database) {
-    move |database| database.transactions = Transactions::of(kind).into()
+/// Gives a database transactions of a kind, with options of which some have no effect.
+fn with((kind, ignored): (Kind, u64)) -> impl FnOnce(&mut Database) {
+    move |database| {
+        database.transactions = Transactions::of(kind).into();
+        // In strict mode they were refused before it was opened.
+        let _ = database.note_ignored(ignored);
+    }
 }
 
-fn open(options: Option<&Options>, path: Text<'_>, kind: Kind) -> Result<Option<Box<Database>>> {
+fn open(options: Option<&Options>, path: Text<'_>, kind: (Kind, u64)) -> Result<Option<Box<Database>>> {
     open_default(options, path, 0, Access::Write, with(kind))
 }
 
@@ -38,7 +48,7 @@ fn open_families(
     options: Option<&Options>,
     path: Text<'_>,
     listed: Listed<'_>,
-    kind: Kind,
+    kind: (Kind, u64),
 ) -> Result<Option<Box<Database>>> {
     open_listed(options, path, listed, Access::Write, with(kind))
 }
@@ -72,7 +82,7 @@ export! {
         path: Text<'_>,
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
-        open(options, path, Kind::Optimistic)
+        open(options, path, OPTIMISTIC)
     }
 
     fn rocksdb_optimistictransactiondb_open_with_otxn_db_options(
@@ -81,7 +91,7 @@ export! {
         path: Text<'_>,
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
-        open(options, path, Kind::Optimistic)
+        open(options, path, OPTIMISTIC)
     }
 
     fn rocksdb_optimistictransactiondb_open_column_families(
@@ -94,7 +104,7 @@ export! {
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
         let listed = Listed { names, options: family_options, ttls: &[], handles };
-        open_families(options, path, listed, Kind::Optimistic)
+        open_families(options, path, listed, OPTIMISTIC)
     }
 
     fn rocksdb_optimistictransactiondb_open_column_families_with_otxn_db_options(
@@ -108,7 +118,7 @@ export! {
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
         let listed = Listed { names, options: family_options, ttls: &[], handles };
-        open_families(options, path, listed, Kind::Optimistic)
+        open_families(options, path, listed, OPTIMISTIC)
     }
 
     fn rocksdb_transactiondb_get_base_db(database: Option<&Database>) -> Option<Box<Database>> {

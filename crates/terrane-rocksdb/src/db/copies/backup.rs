@@ -21,6 +21,7 @@ use crate::files;
 use crate::generated::objects::RestoreOptions;
 use crate::options::backup::{BackupEngineOptions, CreateBackupOptions};
 use crate::options::database::Options;
+use crate::options::ignored::{IgnoredInCalls, refuse_options_if_strict};
 use crate::options::objects::env::Environment;
 
 /// What stands in front of metadata that is no text, in hexadecimal digits behind it.
@@ -39,6 +40,7 @@ pub(crate) struct BackupInfos(Vec<(BackupInfo, LentText)>);
 
 impl BackupEngine {
     fn open(mut options: BackupEngineOptions, environment: Option<&Environment>) -> Result<BackupEngine> {
+        refuse_options_if_strict(&options)?;
         let path = String::from_utf8(options.directory.bytes().to_vec());
         let path = path.map_err(|_| Failure::invalid("a name is not UTF-8"))?;
         options.environment = options.environment.take().or_else(|| environment.cloned());
@@ -86,6 +88,7 @@ impl BackupEngine {
         if self.is_stopped() {
             return Err(stopped());
         }
+        database.note_ignored(self.options.ignored() | options.ignored())?;
         let mut how = BackupOptions::default()
             .flush(options.fields.flush_before_backup != 0)
             .bytes_per_second(self.options.backup_rate());

@@ -88,6 +88,7 @@ fn ingest(
     options: Option<&IngestOptions>,
 ) -> Result<()> {
     database.refuse_if_read_only()?;
+    database.note_options(options)?;
     let fields = &options.given()?.fields;
     if fields.ingest_behind != 0 {
         return Err(Failure::not_implemented("ingest_behind"));

@@ -13,8 +13,8 @@ use crate::extents::{extent_name, extent_of};
 use crate::ffi::arguments::Text;
 use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::types::{Out, lasting_list, lasting_text, put};
-use crate::generated::objects::CompactFilesOptions;
 use crate::generated::values::CompactionJobInfo;
+use crate::options::CompactFilesOptions;
 use crate::options::objects::statistics::moment;
 
 /// The extents that files are named after; all must be there.
@@ -117,7 +117,7 @@ fn compact_files(
 cf_variants! {
     fn rocksdb_compact_files | rocksdb_compact_files_cf(
         database: Option<&Database>;
-        _options: Option<&CompactFilesOptions>,
+        options: Option<&CompactFilesOptions>,
         names: List<'_, Text<'_>>[count],
         count: usize,
         _level: c_int,
@@ -127,6 +127,7 @@ cf_variants! {
         info: Option<&mut CompactionJobInfo>,
         error: ErrPtr<'_>,
     ) as target {
+        database.given()?.note_options(options)?;
         compact_files(database.given()?, target.family(database)?, names, (outputs, output_count), info)
     }
 }

@@ -34,6 +34,9 @@ impl Database {
         if self.refuse_if_manual_disabled().is_err() {
             return;
         }
+        if let Err(refused) = self.note_options(options) {
+            return self.warn(refused.text());
+        }
         if let Some(low) = options.and_then(|options| options.history_low.as_deref()) {
             // As in RocksDB it is for the whole column family, and nothing is done where it is refused.
             if start.is_some() || end.is_some() || family.raise_low(low).is_err() {
@@ -168,6 +171,7 @@ export! {
         error: ErrPtr<'_>,
     ) {
         let database = database.given()?;
+        database.note_options(options)?;
         if options.is_some_and(|options| options.fields.flush != 0) {
             database.db.flush()?;
         }

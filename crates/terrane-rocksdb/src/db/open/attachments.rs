@@ -10,6 +10,7 @@ use terrane::{Follower, Kind, Table};
 
 use crate::callbacks::logger::Logger;
 use crate::db::listener::DatabaseListener;
+use crate::db::notices::Notices;
 use crate::db::{Database, Family};
 use crate::ffi::failure::{Failure, Result};
 use crate::files;
@@ -36,8 +37,8 @@ pub(crate) struct Attached {
     pub(crate) iterators: Arc<AtomicUsize>,
     /// Handles of caches that it was opened with.
     caches: Mutex<Vec<Cache>>,
-    /// Where lines go that are about the whole database.
-    logger: OnceLock<Arc<Logger>>,
+    /// What was said of options without an effect, and where lines go that are about the whole database.
+    pub(crate) notices: Arc<Notices>,
     /// Held while options are changed: read, given to the engine, kept and stored.
     changing: Mutex<()>,
     /// Set when the handle has its place in memory, by which listeners name the database.
@@ -56,6 +57,7 @@ impl Attached {
             keeps_identity: options.fields.write_dbid_to_manifest != 0,
             options: Mutex::new(options.clone()),
             opened: moment(),
+            notices: Arc::new(Notices::new()),
             ..Attached::default()
         }
     }
@@ -139,14 +141,17 @@ impl Database {
 
     /// Has lines about the whole database go there.
     pub(crate) fn tell_by(&self, logger: Arc<Logger>) {
-        let _ = self.attached.logger.set(logger);
+        let _ = self.attached.notices.logger.set(logger);
     }
 
     /// Logs a failure that stops no operation, if there is a logger.
     pub(crate) fn warn(&self, line: &str) {
-        if let Some(logger) = self.attached.logger.get() {
-            logger.warn(line);
-        }
+        self.attached.notices.warn(line);
+    }
+
+    /// What was said of options without an effect.
+    pub(crate) fn notices(&self) -> &Notices {
+        &self.attached.notices
     }
 
     /// Excludes other changes of options, of the database or of a column family.

@@ -352,5 +352,6 @@ pub(crate) fn opened_family(
         iterators,
         asked: Asked::default(),
         views: None,
+        notices: attached.notices.clone(),
     })
 }

@@ -175,13 +175,13 @@ pub(crate) fn read(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -
 #[inline]
 fn read_to(family: &Family, options: Option<&ReadOptions>, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
     let is_special = family.statistics.is_some() || family.history.is_some() || family.is_followed();
-    if is_special || options.is_some_and(ReadOptions::is_of_the_past) {
+    if is_special || options.is_some_and(ReadOptions::is_special) {
         return read_specially(family, options, key, value);
     }
     family.table.get_into(key, value).map_err(Failure::from)
 }
 
-/// [`read_to`] where the read is counted, or not of the table as it is.
+/// [`read_to`] where the read is counted, or not of the table as it is, or has options without an effect.
 #[inline(never)]
 fn read_specially(
     family: &Family,
@@ -189,6 +189,7 @@ fn read_specially(
     key: &[u8],
     value: &mut Vec<u8>,
 ) -> Result<bool> {
+    family.note_read(options)?;
     let began = family.statistics.as_ref().map(|_| (moment(), read_counters()));
     let found = if family.history.is_some() || options.is_some_and(ReadOptions::is_of_the_past) {
         read(family, options, key).map(|found| found.map(|found| *value = found).is_some())

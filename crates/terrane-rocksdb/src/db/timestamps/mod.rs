@@ -318,12 +318,14 @@ impl Family {
     /// By which timestamp versions are read; none where there are none.
     ///
     /// # Errors
-    /// `Invalid argument` if the options say a timestamp and there are none, or the other way round.
+    /// `Invalid argument` if the options say a timestamp and there are none, or the other way round;
+    /// `Not implemented` in strict mode for options of reads that have no effect.
     #[inline]
     pub(crate) fn read_by<'a>(
         &'a self,
         options: Option<&'a ReadOptions>,
     ) -> Result<Option<(&'a std::sync::Arc<History>, &'a [u8])>> {
+        self.note_read(options)?;
         match options.and_then(|options| options.timestamp.as_deref()) {
             Some(timestamp) => Ok(Some((self.history_for(timestamp)?, timestamp))),
             None => self.refuse_without_timestamp().map(|()| None),

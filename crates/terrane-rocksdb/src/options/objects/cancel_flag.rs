@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::generated::objects::CompactFilesOptions;
+use crate::options::CompactFilesOptions;
 
 /// A flag; callers may set it from any thread.
 #[repr(transparent)]
@@ -25,8 +25,11 @@ export! {
     }
 
     fn rocksdb_compaction_options_set_canceled(
-        _options: Option<&mut CompactFilesOptions>,
-        _flag: Option<&Cancelled>,
+        options: Option<&mut CompactFilesOptions>,
+        flag: Option<&Cancelled>,
     ) {
+        if let Some(options) = options {
+            options.has_flag = flag.is_some();
+        }
     }
 }
