@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use xtask::install::{self, Library};
+use xtask::install;
 use xtask::planted::Choice;
 use xtask::stress::settings::{HELP, Settings};
 use xtask::tools::Advisories;
@@ -24,9 +24,10 @@ usage: cargo xtask COMMAND
                   beside each other, with random delays of threads; `stress --help` says more
   docs            build the documentation, warnings refused
   abi [--write]   RocksDB's C interface: stubs, header and page follow crates/terrane-rocksdb/abi.toml
-  install-librocksdb PREFIX [--from LIBRARY | --features LIST]  lay RocksDB's C interface out with
-                  header and pkg-config file; builds it first, with features such as zstd, unless a
-                  library is given
+  install-librocksdb PREFIX [--from LIBRARY | --features LIST] [--soname VERSION]...  lay RocksDB's C
+                  interface out with header and pkg-config file; builds it first, with features such as
+                  zstd, unless a library is given; for programs that were linked with other releases also
+                  under the sonames of those (--soname 9.10)
   golden VERSION  make the golden stores of a new format version; refuses to overwrite
   proto [--check] write the code of crates/terrane-remote/proto anew, or only compare it; the first
                   time it builds a program of its own
@@ -73,13 +74,10 @@ fn main() -> ExitCode {
         ["docs"] => xtask::suites::docs(root),
         ["abi"] => xtask::abi::run(root, false),
         ["abi", "--write"] => xtask::abi::run(root, true),
-        ["install-librocksdb", prefix] => install::run(root, Path::new(prefix), Library::Features("")),
-        ["install-librocksdb", prefix, "--features", features] => {
-            install::run(root, Path::new(prefix), Library::Features(features))
-        }
-        ["install-librocksdb", prefix, "--from", library] => {
-            install::run(root, Path::new(prefix), Library::Built(Path::new(library)))
-        }
+        ["install-librocksdb", rest @ ..] => match install::Request::of(rest) {
+            Some(request) => install::run(root, &request),
+            None => return usage(),
+        },
         ["golden", version] => xtask::golden::run(root, version),
         ["proto"] => xtask::tools::proto(root, false),
         ["proto", "--check"] => xtask::tools::proto(root, true),
