@@ -22,10 +22,11 @@ fn run(promises: Promises) {
 /// Terrane in each way in which requests come to it.
 #[test]
 fn terrane() {
-    let modes: [&[(&str, &str)]; 4] = [
+    let modes: [&[(&str, &str)]; 5] = [
         &[],
         &[("requests", "together")],
         &[("cores", "2")],
+        &[("parts", "bucket")],
         &[("cores", "1"), ("cores_helping", "false"), ("cores_pinned", "true")],
     ];
     for mode in modes {
@@ -38,6 +39,17 @@ fn terrane() {
             engine::open("terrane", &options)
         });
     }
+}
+
+/// With the option, manifest and extents lie in the bucket, and nothing but the journal in a directory.
+#[test]
+fn parts_of_terrane_lie_where_the_option_says() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut options = options(directory.path(), FULL);
+    options.options.insert("parts".to_owned(), "bucket".to_owned());
+    engine::open("terrane", &options).expect("opens").close().expect("closes");
+    let there = |name: &str| directory.path().join(name).exists();
+    assert!(there("bucket/terrane/manifest") && there("journal/REMOTE") && !there("CURRENT"));
 }
 
 fn is_through_cores(mode: &[(&str, &str)]) -> bool {
