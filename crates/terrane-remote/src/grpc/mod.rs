@@ -7,6 +7,8 @@
 //!   code.
 
 mod bucket;
+#[cfg(test)]
+mod hostile;
 mod messages;
 mod ranges;
 pub mod server;

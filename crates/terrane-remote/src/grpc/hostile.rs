@@ -1,0 +1,154 @@
+//! What a wrong client and a wrong server send.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use terrane_base::Kind;
+use terrane_base::env::Env;
+use tonic::metadata::{AsciiMetadataKey, AsciiMetadataValue};
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Status};
+
+use super::messages::storage_client::StorageClient;
+use super::messages::{
+    ByteRange, CreatePart, DeleteRequest, HelloRequest, ListRequest, ObjectHead, ReadRequest,
+};
+use super::{Server, ServerSettings, wire};
+use crate::bucket::{Bucket, MemoryBucket};
+
+/// A server of a bucket in memory, and a client without any rule.
+struct Raw {
+    bucket: Arc<MemoryBucket>,
+    server: Server,
+    runtime: tokio::runtime::Runtime,
+    client: StorageClient<Channel>,
+    identity: String,
+}
+
+impl Raw {
+    fn new() -> Raw {
+        let env = Env::real();
+        let bucket = Arc::new(MemoryBucket::new(env.clock.clone()));
+        let mut settings = ServerSettings::new(([127, 0, 0, 1], 0).into());
+        settings.limits.object_bytes_max = 4 << 20;
+        let server = Server::start(bucket.clone(), &settings, &env).expect("starts");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("starts");
+        let inside = runtime.enter();
+        let address = format!("http://{}", server.address());
+        let client = StorageClient::new(Endpoint::from_shared(address).expect("an address").connect_lazy());
+        drop(inside);
+        let identity = wire::hex(&bucket.get(".terrane/identity", 16).expect("it has one"));
+        Raw { bucket, server, runtime, client, identity }
+    }
+
+    /// A request with these headers.
+    fn request<T>(&self, message: T, headers: &[(&'static str, &str)]) -> Request<T> {
+        let mut request = Request::new(message);
+        for (name, value) in headers {
+            let value = AsciiMetadataValue::try_from(*value).expect("plain");
+            request.metadata_mut().insert(AsciiMetadataKey::from_static(name), value);
+        }
+        request
+    }
+
+    /// A request with the headers that are right.
+    fn right<T>(&self, message: T) -> Request<T> {
+        let protocol = wire::PROTOCOL.to_string();
+        self.request(message, &[(wire::PROTOCOL_HEADER, &protocol), (wire::BUCKET_HEADER, &self.identity)])
+    }
+
+    fn create(&self, parts: Vec<CreatePart>) -> Result<i32, Status> {
+        let call = async { self.client.clone().create(self.right(stream::iter(parts))).await };
+        self.runtime.block_on(call).map(|answer| answer.into_inner().outcome)
+    }
+
+    fn read(&self, message: ReadRequest) -> Result<(), Status> {
+        let call = async { self.client.clone().read(self.right(message)).await };
+        self.runtime.block_on(call).map(|_| ())
+    }
+}
+
+#[track_caller]
+fn refused<T: std::fmt::Debug>(outcome: Result<T, Status>, part: &str) {
+    let status = outcome.expect_err(part);
+    assert_eq!(wire::kind(&status), Some(Kind::Invalid), "{status:?}");
+    assert!(status.message().contains(part), "{part}: {status:?}");
+}
+
+fn head(name: &str, bytes: u64, content: &[u8]) -> CreatePart {
+    let head = ObjectHead { name: name.to_owned(), bytes, crc32c: crc32c::crc32c(content) };
+    CreatePart { head: Some(head), data: Bytes::new() }
+}
+
+fn data(content: &[u8]) -> CreatePart {
+    CreatePart { head: None, data: Bytes::copy_from_slice(content) }
+}
+
+#[test]
+fn a_creation_of_other_messages_than_the_protocol_has_creates_nothing() {
+    let raw = Raw::new();
+    refused(raw.create(vec![]), "without a message");
+    refused(raw.create(vec![data(b"abc")]), "does not name");
+    refused(raw.create(vec![head("db//a", 3, b"abc"), data(b"abc")]), "db//a");
+    refused(raw.create(vec![head(".terrane/identity", 3, b"abc"), data(b"abc")]), "the server's");
+    refused(raw.create(vec![head("db/a", 0, b"")]), "0 bytes");
+    refused(raw.create(vec![head("db/a", (4 << 20) + 1, b"")]), "4194305 bytes");
+    refused(raw.create(vec![head("db/a", u64::MAX, b"")]), "may have 1 to");
+    refused(raw.create(vec![head("db/a", 3, b"abc"), data(b"ab")]), "ended after 2");
+    refused(raw.create(vec![head("db/a", 3, b"abc"), data(b"abcd")]), "has more");
+    refused(raw.create(vec![head("db/a", 3, b"abc"), data(b"abc"), data(b"")]), "without bytes");
+    refused(raw.create(vec![head("db/a", 3, b"abc"), head("db/b", 3, b"abc")]), "with a name");
+    let long = vec![7; wire::PART_BYTES_MAX + 1];
+    refused(raw.create(vec![head("db/a", long.len() as u64, &long), data(&long)]), "a message of more than");
+    let longer = vec![7; wire::MESSAGE_BYTES_MAX + 1];
+    refused(raw.create(vec![head("db/a", longer.len() as u64, &longer), data(&longer)]), "too long");
+    let changed = raw.create(vec![head("db/a", 3, b"abd"), data(b"abc")]).expect_err("a wrong checksum");
+    assert_eq!(wire::kind(&changed), Some(Kind::Busy), "it may be tried again: {changed:?}");
+    assert_eq!(raw.bucket.list("db", None).expect("lists"), []);
+    let pieces = [head("db/a", 3, b"abc"), data(b"a"), data(b"b"), data(b"c")];
+    assert_eq!(raw.create(pieces.to_vec()).expect("created"), 1);
+    assert_eq!(raw.bucket.get("db/a", 9).expect("is there"), "abc");
+}
+
+#[test]
+fn other_calls_beyond_the_limits_are_refused() {
+    let raw = Raw::new();
+    raw.bucket.create("db/a", b"abc").expect("created");
+    let ranges = |ranges: Vec<ByteRange>| ReadRequest { name: "db/a".to_owned(), ranges, tail_bytes: 0 };
+    let range = |start, end| ByteRange { start, end };
+    refused(raw.read(ranges(vec![range(2, 1)])), "other than");
+    refused(raw.read(ranges(vec![range(0, 1); wire::RANGES_MAX + 1])), "other than");
+    refused(raw.read(ranges(vec![range(0, wire::READ_BYTES_MAX + 1)])), "other than");
+    refused(raw.read(ranges(vec![range(0, u64::MAX), range(0, u64::MAX)])), "other than");
+    refused(raw.read(ReadRequest { tail_bytes: 1, ..ranges(vec![range(0, 1)]) }), "other than");
+    refused(raw.read(ReadRequest { name: "../a".to_owned(), ..ranges(vec![]) }), "../a");
+    let delete = |names: Vec<String>| {
+        let call = async { raw.client.clone().delete(raw.right(DeleteRequest { names })).await };
+        raw.runtime.block_on(call).map(|_| ())
+    };
+    refused(delete(vec![]), "0 objects");
+    refused(delete(vec!["db/a".to_owned(); wire::NAMES_MAX + 1]), "1001 objects");
+    refused(delete(vec![".terrane/identity".to_owned()]), "the server's");
+    let list = ListRequest { folder: "db".to_owned(), after: "db//".to_owned() };
+    let call = async { raw.client.clone().list(raw.right(list)).await };
+    refused(raw.runtime.block_on(call).map(|_| ()), "db//");
+    assert_eq!(raw.bucket.get("db/a", 9).expect("is there"), "abc");
+}
+
+#[test]
+fn another_version_of_the_protocol_is_refused_by_both_numbers() {
+    let raw = Raw::new();
+    for spoken in ["", "0", "2", "11", "x"] {
+        let headers = [(wire::PROTOCOL_HEADER, spoken), (wire::PROGRAM_HEADER, "9.8.7")];
+        let call = async { raw.client.clone().hello(raw.request(HelloRequest {}, &headers)).await };
+        let outcome = raw.runtime.block_on(call).map(|_| ());
+        let status = outcome.clone().expect_err(spoken);
+        assert_eq!(status.code(), Code::FailedPrecondition);
+        refused(outcome.clone(), &format!("(terrane 9.8.7) speaks version {spoken}"));
+        refused(outcome, &format!("{}) version {}", wire::PROGRAM, wire::PROTOCOL));
+    }
+    let call = async { raw.client.clone().hello(raw.request(HelloRequest {}, &[])).await };
+    refused(raw.runtime.block_on(call).map(|_| ()), "version none");
+    assert!(raw.server.metrics_text().contains("refused_total{reason=\"version\"}"));
+}
