@@ -2,6 +2,8 @@
 
 mod cuts;
 mod limits;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
