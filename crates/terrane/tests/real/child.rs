@@ -6,6 +6,7 @@
 //!   announced; an error is printed and the script goes on where a careful program would. It compares what it
 //!   reads with the rows that its operations leave: a read that fails may end early, but then it returns an
 //!   error, and it never returns other rows.
+//! * `memory`: loads and reads under a ceiling, see `memory.rs`.
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -39,6 +40,10 @@ pub(crate) fn run(role: &str) -> ExitCode {
             ExitCode::SUCCESS
         }
         "script" => script(&dir),
+        "memory" => {
+            crate::memory::child(&dir);
+            ExitCode::SUCCESS
+        }
         _ => panic!("no role {role}"),
     }
 }

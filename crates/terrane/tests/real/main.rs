@@ -1,4 +1,5 @@
 //! Real faults on real files: a process that is killed, a device that is really full, system calls that fail.
+//! And the memory of a real process.
 //!
 //! The program starts itself as its child: with `TERRANE_REAL_CHILD` set it is the process in which the
 //! faults happen. It has a main function of its own for two reasons: the child runs nothing but the workload,
@@ -17,6 +18,7 @@ mod calls;
 mod calls_report;
 mod child;
 mod kill;
+mod memory;
 mod oracle;
 mod space;
 mod strace;
@@ -35,11 +37,12 @@ pub(crate) enum Outcome {
 
 type Case = (&'static str, fn() -> Outcome);
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 6] = [
     ("a_killed_writer_loses_nothing_acknowledged", kill::run),
     ("a_full_tmpfs_refuses_writes_until_there_is_space", space::on_tmpfs),
     ("a_full_ext4_refuses_writes_until_there_is_space", space::on_ext4),
     ("a_read_only_mount_serves_readers_and_refuses_writers", space::read_only_mount),
+    ("the_memory_of_the_process_stays_near_its_ceiling", memory::run),
     ("every_system_call_may_fail", calls::run),
 ];
 
