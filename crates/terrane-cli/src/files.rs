@@ -108,6 +108,15 @@ pub fn is_read_only(directory: &Path) -> bool {
     matches!(access, Err(Errno::ROFS | Errno::ACCESS | Errno::PERM))
 }
 
+/// Whether this process was started to ignore a signal, as `nohup` does. False where the kernel does not say.
+#[must_use]
+pub fn is_signal_ignored(signal: i32) -> bool {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return false };
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 != 0
+}
+
 /// The last `N` bytes of a file; none of a shorter one.
 ///
 /// # Errors
@@ -119,6 +128,12 @@ pub fn last_bytes<const N: usize>(opened: &mut Opened) -> io::Result<Option<[u8;
     opened.file.seek(SeekFrom::Start(at))?;
     opened.file.read_exact(&mut bytes)?;
     Ok(Some(bytes))
+}
+
+/// Bytes of a file; none of one that cannot be asked.
+#[must_use]
+pub fn bytes(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
 /// Bytes of the files in and below a directory, about: of what cannot be read none. Reads no file.

@@ -31,6 +31,8 @@ pub enum Unit {
     Bytes,
     /// Rows.
     Rows,
+    /// Runs of a simulation.
+    Runs,
 }
 
 /// The state of some work at a moment.
@@ -64,9 +66,13 @@ impl Sample {
         }
         let amount = |amount| match self.unit {
             Unit::Bytes => size(amount),
-            Unit::Rows => count(amount),
+            Unit::Rows | Unit::Runs => count(amount),
         };
-        let rows = if self.unit == Unit::Rows { " rows" } else { "" };
+        let rows = match self.unit {
+            Unit::Bytes => "",
+            Unit::Rows => " rows",
+            Unit::Runs => " runs",
+        };
         parts.push(match total {
             Some(total) => (2, format!("{} of {}{rows}", amount(self.done), amount(total))),
             None => (2, format!("{}{rows}", amount(self.done))),

@@ -1,6 +1,7 @@
 //! Signals that ask a command to stop.
 //!
-//! A thread of its own waits for SIGINT and SIGTERM from the first long command on. The first signal sets the
+//! A thread of its own waits for SIGINT, SIGTERM and SIGHUP from the first long command on; for SIGHUP not
+//! if it was ignored at the start, as `nohup` asks for. The first signal sets the
 //! flag that long commands look at, and calls what the running command asked for; the second one ends the
 //! process at once, and says so. Both write one line to standard error. Signals within [`SAME`] are one: some
 //! programs that end a command send it a signal of its own and one to its group.
@@ -10,12 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use terrane_base::env::Env;
 use terrane_base::sync::Mutex;
 
 use crate::exit::{Code, Failure};
+use crate::files;
 
 /// Time within which two signals mean the same wish.
 const SAME: Duration = Duration::from_millis(300);
@@ -61,6 +63,11 @@ pub(crate) fn exit_on_signal(message: String) -> Result<Acting, Failure> {
     })
 }
 
+/// That a signal ended the work in good order.
+pub(crate) fn stopped(how: impl std::fmt::Display) -> Failure {
+    Failure::new(Code::Stopped, format!("stopped by a signal: {how}"))
+}
+
 /// Forgets the signals so far: what was asked to stop has stopped, and the next command begins.
 pub(crate) fn forget_signals() {
     if let Some(Ok(shared)) = SHARED.get() {
@@ -89,6 +96,9 @@ fn start() -> Result<Shared, Failure> {
         |error: &dyn std::fmt::Display| Failure::new(Code::Other, format!("signal handler: {error}"));
     let shared = Shared::default();
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| failed(&error))?;
+    if !files::is_signal_ignored(SIGHUP) {
+        signals.add_signal(SIGHUP).map_err(|error| failed(&error))?;
+    }
     let Shared { stop, action } = shared.clone();
     let clock = Env::real().clock;
     let wait = move || {

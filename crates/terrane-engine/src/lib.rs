@@ -77,7 +77,7 @@ pub use read::scan::{Bounds, Scan};
 pub use read::snapshots::snapshot::Snapshot;
 pub use read::snapshots::{Hold, LiveReader, PinnedRange};
 pub use readers::{Origin, ReaderKind};
-pub use repair::{Loss, RepairReport, repair, repair_on, repair_with, repair_with_on};
+pub use repair::{Loss, RepairReport, repair, repair_on, repair_until_on, repair_with, repair_with_on};
 pub use shared::{Holds, Shared, SharedRef};
 pub use table::Table;
 pub use table::catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};

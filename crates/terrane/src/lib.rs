@@ -147,7 +147,7 @@ pub use follower::{Follower, FollowerStats};
 pub use iter::{Iter, Row};
 pub use key_bounds::KeyBounds;
 pub use memory::MemoryDevice;
-pub use repair::{repair, repair_with_functions};
+pub use repair::{repair, repair_until, repair_with_functions};
 pub use shared_metrics::metrics_page;
 pub use snapshot::Snapshot;
 pub use table::Table;

@@ -1,5 +1,6 @@
 //! Background work on request: flush, compact, wait, pause.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use terrane_base::Result;
@@ -226,6 +227,24 @@ impl Db {
     /// `Io` if the device refuses; damage is not an error but a finding of the report.
     pub fn check(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport> {
         self.engine().check(progress)
+    }
+
+    /// [`Db::check`], until `progress` breaks: the report then has what was found so far, and says so.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// db.put("k", "v")?;
+    /// db.flush()?;
+    /// let report = db.check_until(&mut |_done, _total| ControlFlow::Break(()))?;
+    /// assert!(report.is_cancelled);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::check`].
+    pub fn check_until(&self, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<CheckReport> {
+        self.engine().check_until(progress)
     }
 }
 

@@ -92,6 +92,30 @@ impl Db {
         self.engine().checkpoint(path.as_ref())
     }
 
+    /// [`Db::checkpoint`], unless `is_cancelled` says so before it is whole.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let (path, copy) = (dir.path().join("data"), dir.path().join("copy"));
+    /// let db = terrane::Db::open(&path)?;
+    /// let cancelled = db.checkpoint_until(&copy, || true).expect_err("it was cancelled");
+    /// assert_eq!(cancelled.kind(), terrane::Kind::Cancelled);
+    /// assert!(!copy.exists());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::checkpoint`]; `Cancelled` if `is_cancelled` said so, and nothing is at `path`.
+    pub fn checkpoint_until(
+        &self,
+        path: impl AsRef<Path>,
+        is_cancelled: impl Fn() -> bool,
+    ) -> Result<Checkpoint> {
+        self.engine().checkpoint_until(path.as_ref(), &is_cancelled)
+    }
+
     /// As [`Db::write`], but never delayed: refused if a write would have to wait for the background now. See
     /// [`Db::pressure`] for how near that is.
     ///

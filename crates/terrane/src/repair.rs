@@ -1,10 +1,12 @@
 //! Repair: copies the readable part of a damaged database into a new one.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Functions, Result};
+use terrane_device::{Disk, PosixDisk};
 use terrane_engine::RepairReport;
 
 use crate::functions::with_own;
@@ -59,5 +61,41 @@ pub fn repair_with_functions(
     options: &Options,
     functions: impl Into<Functions>,
 ) -> Result<RepairReport> {
-    terrane_engine::repair_with(source.as_ref(), target.as_ref(), options, Env::real(), with_own(functions))
+    repair_until(source, target, options, functions, || false)
+}
+
+/// [`repair_with_functions`], unless `is_cancelled` says so before it is done.
+///
+/// ```
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// use terrane::{Functions, Kind, Options, repair_until};
+/// let (damaged, repaired) = (dir.path().join("damaged"), dir.path().join("repaired"));
+/// terrane::Db::open(&damaged)?.put("k", "v")?;
+/// let done = repair_until(&damaged, &repaired, &Options::default(), Functions::default(), || true);
+/// assert_eq!(done.expect_err("it was cancelled").kind(), Kind::Cancelled);
+/// std::fs::remove_dir_all(&repaired).expect("it is a part of the database, of no use");
+/// # Ok::<(), terrane::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`repair_with_functions`]; `Cancelled` if `is_cancelled` said so: remove `target` then, which has a
+/// part.
+pub fn repair_until(
+    source: impl AsRef<Path>,
+    target: impl AsRef<Path>,
+    options: &Options,
+    functions: impl Into<Functions>,
+    is_cancelled: impl Fn() -> bool,
+) -> Result<RepairReport> {
+    let disk: Arc<dyn Disk> = Arc::new(PosixDisk::new());
+    let (source, target) = (source.as_ref(), target.as_ref());
+    terrane_engine::repair_until_on(
+        &disk,
+        source,
+        target,
+        options,
+        Env::real(),
+        with_own(functions),
+        &is_cancelled,
+    )
 }

@@ -18,7 +18,7 @@ use crate::arguments::{Engine, backup};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::progress::{Meter, Unit, ticking};
-use crate::signals::{exit_on_signal, stop_on_signals};
+use crate::signals::{stop_on_signals, stopped};
 use crate::text::{count, path, size, utc};
 
 pub(super) fn checkpoint(
@@ -28,19 +28,24 @@ pub(super) fn checkpoint(
 ) -> Result<(), Failure> {
     deployment::refuse(&command.database, "checkpoint", "`terrane backup create` copies its extents")?;
     let target = path(&command.target);
-    let stopped = exit_on_signal(format!("remove {target}, which is not complete"))?;
+    let stop = stop_on_signals()?;
+    // Acquire: pairs with the store of the thread that waits for signals.
+    let is_stopped = || stop.load(Ordering::Acquire);
     let mut retries = 0;
     let (db, made) = loop {
         let db = open_to_copy(engine, &command.database)?;
         let (source, to, written) = (db.clone(), command.target.clone(), command.target.clone());
         let amount = move || (files::tree_bytes(&written), None);
-        match ticking("checkpoint", amount, || source.checkpoint(&to))? {
+        match ticking("checkpoint", amount, || source.checkpoint_until(&to, is_stopped))? {
             // The writer merged what was being copied: a newer state is taken.
             Err(gone) if gone.kind() == Kind::Gone && retries < RETRIES_MAX => retries += 1,
+            Err(error) if error.kind() == Kind::Cancelled && is_stopped() => {
+                close(engine, db)?;
+                return Err(stopped(format!("nothing is left of {target}")));
+            }
             made => break (db, made?),
         }
     };
-    drop(stopped);
     writeln!(
         out,
         "{} has every commit up to {}: {} data files linked, {} of extents copied, {} of journal written",
@@ -106,8 +111,7 @@ impl Watch {
         self.meter.clear();
         match done {
             Err(error) if error.kind() == Kind::Cancelled && self.stop.load(Ordering::Acquire) => {
-                let why = format!("stopped by a signal: the next {} removes what this one left", self.what);
-                Err(Failure::new(Code::Stopped, why))
+                Err(stopped(format!("the next {} removes what this one left", self.what)))
             }
             done => Ok(done?),
         }

@@ -12,7 +12,12 @@ use super::store::{Access, bounds, check_range, close, end, open_table, start};
 use crate::arguments::{Engine, bulk};
 use crate::exit::{Code, Failure};
 use crate::files;
+use crate::progress::ticking;
+use crate::signals::exit_on_signal;
 use crate::text::{count, path, size};
+
+/// What a signal leaves of an ingest, which nothing divides.
+const LEFT_BY_INGEST: &str = "the files are in as a whole or not at all, as `tables --long` shows; the next opening removes what else is left";
 
 pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Write) -> Result<(), Failure> {
     for file in &command.files {
@@ -26,7 +31,12 @@ pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Writ
         ..IngestOptions::default()
     };
     let files: Vec<_> = command.files.iter().map(|file| (&table, file)).collect();
-    let ingested = db.ingest(&files, options)?;
+    let stopping = exit_on_signal(LEFT_BY_INGEST.to_owned())?;
+    let total = command.files.iter().map(|file| files::bytes(file)).sum();
+    let (into, before) = (command.place.database.clone(), files::tree_bytes(&command.place.database));
+    let amount = move || (files::tree_bytes(&into).saturating_sub(before).min(total), Some(total));
+    let ingested = ticking("ingest", amount, || db.ingest(&files, options))??;
+    drop(stopping);
     writeln!(
         out,
         "{} entries and {} range deletes in {} extents came in at {}: {} files linked, {} copied",
@@ -62,6 +72,7 @@ pub(super) fn drop_extents(
     command: &bulk::DropExtents,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
+    let asked = consent::until_removal(engine)?;
     let (db, table) = open_table(engine, &command.place, Access::Write)?;
     let (from, to) = bounds(&command.range)?;
     check_range(&table, &from, &to)?;
@@ -80,7 +91,9 @@ pub(super) fn drop_extents(
         count(sum(|extent| extent.summary.entries)),
         size(sum(|extent| extent.summary.bytes)),
     );
-    if consent::is_given(&command.consent, &remove, out)? {
+    let is_given = consent::is_given(&command.consent, &remove, out)?;
+    drop(asked);
+    if is_given {
         let dropped = table.delete_files_in_range((start(from.as_deref()), end(to.as_deref())))?;
         let (extents, entries) = (count(dropped.extents), count(dropped.entries));
         writeln!(out, "{extents} extents dropped: {entries} versions, {}", size(dropped.bytes))?;
@@ -90,7 +103,9 @@ pub(super) fn drop_extents(
 
 pub(super) fn inspect(command: &bulk::Inspect, out: &mut dyn Write) -> Result<(), Failure> {
     require_external(&command.file)?;
+    let reading = exit_on_signal("the file was not read to its end".to_owned())?;
     let info = inspect_extent_file(&command.file, true)?;
+    drop(reading);
     if command.json {
         let options: serde_json::Map<_, _> =
             info.options.iter().map(|(name, value)| (name.to_string(), value.to_string().into())).collect();

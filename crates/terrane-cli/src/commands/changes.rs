@@ -9,7 +9,7 @@ use terrane::{Change, ChangeBatch, ChangeKind, Changes, SeqNo};
 use super::deployment;
 use crate::arguments::changes;
 use crate::exit::Failure;
-use crate::signals::stop_on_signals;
+use crate::signals::{stop_on_signals, stopped};
 use crate::text::{self, Format};
 
 /// How long one wait takes, so that a signal is seen.
@@ -21,7 +21,12 @@ pub(super) fn run(command: &changes::Changes, out: &mut dyn Write) -> Result<(),
     let mut changes = begin(command)?;
     let mut left = command.limit.unwrap_or(u64::MAX);
     let stop = stop_on_signals()?;
-    while left > 0 && !stop.load(Ordering::Relaxed) {
+    while left > 0 {
+        // Acquire: pairs with the store of the thread that waits for signals.
+        if stop.load(Ordering::Acquire) {
+            // What is followed has no end of its own.
+            return if command.follow { Ok(()) } else { Err(stopped("not every change was printed")) };
+        }
         let wait = if command.follow { TURN } else { Duration::ZERO };
         match changes.next_within(wait)? {
             Some(batch) => {

@@ -1,6 +1,8 @@
 //! `check`: verify everything, name what is wrong.
 
 use std::io::Write;
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
 
 use serde_json::json;
 use terrane::{CheckReport, Db, Finding};
@@ -9,18 +11,20 @@ use super::store::open_to_check;
 use crate::arguments::{Check, Engine};
 use crate::exit::{Code, Failure};
 use crate::progress::{Meter, Unit};
-use crate::signals::exit_on_signal;
+use crate::signals::{stop_on_signals, stopped};
 use crate::text::{count, path, size};
 
 pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Result<(), Failure> {
+    let stop = stop_on_signals()?;
     let db = open_to_check(engine, &command.database)?;
-    let stopped = exit_on_signal("the check is not complete".to_owned())?;
     let mut meter = Meter::new("check", Unit::Bytes);
-    let report = db.check(&mut |done, all| {
+    let report = db.check_until(&mut |done, all| {
         meter.set_total(Some(all));
         meter.show(done, None);
+        // Acquire: pairs with the store of the thread that waits for signals.
+        if stop.load(Ordering::Acquire) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    drop((meter, stopped));
+    drop(meter);
     let report = report?;
     // The open has read the journal already, every checksum of it, or there would be no open database.
     let replayed = db.stats().records_recovered;
@@ -30,6 +34,7 @@ pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Resu
         show(&db, &report, replayed, out)?;
     }
     match report.findings.len() {
+        0 if report.is_cancelled => Err(stopped("the check is not complete, and has found nothing so far")),
         0 => Ok(()),
         found => {
             out.flush()?;
@@ -54,6 +59,7 @@ fn object(report: &CheckReport, replayed: u64) -> serde_json::Value {
         "versions": report.entries,
         "bytes": report.bytes,
         "journaled_records": replayed,
+        "is_complete": !report.is_cancelled,
         "unordered_tables": report.unordered,
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
     })

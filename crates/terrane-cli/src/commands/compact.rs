@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::store::{Access, bounds, check_range, close, end, open_table, start};
 use crate::arguments::{Compact, Engine};
-use crate::exit::{Code, Failure};
+use crate::exit::Failure;
 use crate::progress::ticking;
-use crate::signals::act_on_signal;
+use crate::signals::{act_on_signal, stopped};
 use crate::text::{path, size};
 
 pub(super) fn run(engine: &Engine, command: &Compact, out: &mut dyn Write) -> Result<(), Failure> {
@@ -37,10 +37,7 @@ pub(super) fn run(engine: &Engine, command: &Compact, out: &mut dyn Write) -> Re
     if is_stopped.load(Ordering::Acquire) && done.is_err() {
         db.allow_range_compactions();
         close(engine, db)?;
-        return Err(Failure::new(
-            Code::Stopped,
-            "stopped by a signal: the table is sound, and partly compacted",
-        ));
+        return Err(stopped("the table is sound, and partly compacted"));
     }
     done?;
     let stats = db.stats();

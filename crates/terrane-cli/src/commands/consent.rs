@@ -3,8 +3,9 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::arguments::Consent;
+use crate::arguments::{Consent, Engine};
 use crate::exit::{Code, Failure};
+use crate::signals::{Acting, exit_on_signal};
 
 /// Returns true if the command is to `remove`, words such as `drop table "users" with 3 rows`.
 ///
@@ -29,4 +30,15 @@ pub(super) fn is_given(consent: &Consent, remove: &str, out: &mut dyn Write) -> 
         return Err(Failure::new(Code::Usage, "nothing was removed"));
     }
     Err(Failure::new(Code::Usage, format!("this would {remove}: confirm with --yes, or look with --dry-run")))
+}
+
+/// As long as the result lives, a signal ends the process: nothing was removed yet, and an answer that is
+/// waited for does not come. What is removed then is one record or one edit, which no signal divides. None in
+/// a shell, which goes on.
+///
+/// # Errors
+/// As [`exit_on_signal`].
+pub(super) fn until_removal(engine: &Engine) -> Result<Option<Acting>, Failure> {
+    let is_alone = engine.opened.is_none();
+    is_alone.then(|| exit_on_signal("nothing was removed".to_owned())).transpose()
 }

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane_format::dump::Field;
 use terrane_format::extent::{ALIGN_BYTES, FOOTER_BYTES_MAX, Footer};
@@ -15,6 +17,8 @@ use terrane_format::{extent, external, manifest, metrics_page, segment};
 use crate::arguments::Dump;
 use crate::exit::{Code, Failure};
 use crate::files;
+use crate::progress::{Meter, Unit};
+use crate::signals::{stop_on_signals, stopped};
 
 /// Bytes of a part that are shown.
 const HEX_BYTES: usize = 16;
@@ -35,7 +39,9 @@ pub(super) fn run(command: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
     let mut head = Vec::new();
     (&mut file).take(8).read_to_end(&mut head).map_err(failed)?;
     file.seek(SeekFrom::Start(0)).map_err(failed)?;
-    let mut printer = Printer { out, from: command.from, left: command.limit.unwrap_or(u64::MAX) };
+    let stop = stop_on_signals()?;
+    let left = command.limit.unwrap_or(u64::MAX);
+    let mut printer = Printer { out, from: command.from, left, stop: stop.clone() };
     if head == manifest::file::MAGIC || head == segment::MAGIC {
         let mut bytes = Vec::new();
         file.take(WHOLE_BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
@@ -47,7 +53,15 @@ pub(super) fn run(command: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
         return printer.fields(&bytes, 0, &metrics_page::describe(&bytes));
     }
     let external = external_end(&mut file).map_err(failed)?;
-    let Found { extents, left_out } = find_extents(&mut file).map_err(failed)?;
+    let mut meter = Meter::new("dump", Unit::Bytes);
+    let found = find_extents(&mut file, &mut |done, len| {
+        meter.set_total(Some(len));
+        meter.show(done, None);
+        !is_set(&stop)
+    });
+    drop(meter);
+    let Found { extents, left_out } = found.map_err(failed)?;
+    refuse_if_stopped(&stop)?;
     if extents.is_empty() && head.iter().all(|&byte| byte == 0) {
         writeln!(
             printer.out,
@@ -89,6 +103,15 @@ fn external_end(file: &mut (impl Read + Seek)) -> std::io::Result<Option<(Traile
     Ok(Some((trailer, bytes)))
 }
 
+fn is_set(stop: &AtomicBool) -> bool {
+    // Acquire: pairs with the store of the thread that waits for signals.
+    stop.load(Ordering::Acquire)
+}
+
+fn refuse_if_stopped(stop: &AtomicBool) -> Result<(), Failure> {
+    if is_set(stop) { Err(stopped("the file was not shown to its end")) } else { Ok(()) }
+}
+
 fn not_ours(name: &str) -> Failure {
     Failure::new(Code::Usage, format!("{name} is no manifest, segment or data file of a database"))
 }
@@ -104,13 +127,17 @@ struct Found {
 /// Every extent whose footer is sound: of those that start at the same slot the shortest, since the end of a
 /// longer one that was there before may still stand behind it. Extents may lie over others for the same
 /// reason; but where they add up to more than [`OVERLAP_MAX`] times the file, the file was made up by hand,
-/// and the rest is left out.
-fn find_extents(file: &mut (impl Read + Seek)) -> std::io::Result<Found> {
+/// and the rest is left out. `goes_on` gets the bytes that were looked through, and all; false ends the
+/// search.
+fn find_extents(
+    file: &mut (impl Read + Seek),
+    goes_on: &mut dyn FnMut(u64, u64) -> bool,
+) -> std::io::Result<Found> {
     let len = file.seek(SeekFrom::End(0))?;
     let mut by_start = BTreeMap::new();
     let mut footer = [0; FOOTER_BYTES_MAX];
     let mut end = ALIGN_BYTES as u64;
-    while end <= len {
+    while end <= len && goes_on(end, len) {
         file.seek(SeekFrom::Start(end - FOOTER_BYTES_MAX as u64))?;
         file.read_exact(&mut footer)?;
         if let Ok(footer) = Footer::decode(&footer)
@@ -138,6 +165,7 @@ struct Printer<'o> {
     from: u64,
     /// Parts that may still be shown.
     left: u64,
+    stop: Arc<AtomicBool>,
 }
 
 impl Printer<'_> {
@@ -208,6 +236,7 @@ impl Printer<'_> {
         if start < self.from || self.left == 0 {
             return Ok(());
         }
+        refuse_if_stopped(&self.stop)?;
         self.left -= 1;
         let shown = bytes.get(offset..).unwrap_or_default();
         let shown = &shown[..shown.len().min(len).min(HEX_BYTES)];
@@ -264,7 +293,8 @@ mod tests {
     #[test]
     fn extents_over_extents_are_not_read_without_end() {
         let bytes = overlapping();
-        let found = find_extents(&mut std::io::Cursor::new(&bytes)).expect("bytes in memory");
+        let found =
+            find_extents(&mut std::io::Cursor::new(&bytes), &mut |_, _| true).expect("bytes in memory");
         let sum: usize = found.extents.iter().map(|(_, len)| len).sum();
         assert!(sum <= 2 * bytes.len() && !found.extents.is_empty(), "{sum} of {}", bytes.len());
         assert_eq!(found.left_out + found.extents.len(), 32);

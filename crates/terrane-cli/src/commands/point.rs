@@ -118,6 +118,7 @@ pub(super) fn delete_range(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let (from, to) = (key_argument(&command.from)?, key_argument(&command.to)?);
+    let asked = consent::until_removal(engine)?;
     let (db, table) = open_table(engine, &command.place, Access::Write)?;
     let rows = table.approximate_count((start(Some(&from)), end(Some(&to))))?;
     let remove = format!(
@@ -127,7 +128,9 @@ pub(super) fn delete_range(
         command.place.table,
         text::count(rows.value)
     );
-    if consent::is_given(&command.consent, &remove, out)? {
+    let is_given = consent::is_given(&command.consent, &remove, out)?;
+    drop(asked);
+    if is_given {
         table.delete_range_with(&from, &to, sync(command.sync))?;
     }
     close(engine, db)

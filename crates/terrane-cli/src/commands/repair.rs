@@ -1,8 +1,9 @@
 //! `repair`: a new database of what can be read of a damaged one.
 
 use std::io::Write;
+use std::sync::atomic::Ordering;
 
-use terrane::Functions;
+use terrane::{Functions, Kind, RepairReport};
 
 use super::deployment;
 use super::store::{Access, options};
@@ -10,7 +11,7 @@ use crate::arguments::{Engine, Repair};
 use crate::exit::{Code, Failure};
 use crate::files::{self, Occupied};
 use crate::progress::ticking;
-use crate::signals::exit_on_signal;
+use crate::signals::{stop_on_signals, stopped};
 use crate::text::{count, path};
 
 pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Result<(), Failure> {
@@ -24,13 +25,29 @@ pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Res
         );
         return Err(Failure::new(Code::Usage, why));
     }
-    let stopped = exit_on_signal(format!("remove {target}, which is not complete, and repair again"))?;
+    let stop = stop_on_signals()?;
     let (total, written) = (files::tree_bytes(&command.database), command.target.clone());
     let amount = move || (files::tree_bytes(&written), Some(total));
-    let work =
-        || terrane::repair_with_functions(&command.database, &command.target, &options, Functions::any());
-    let report = ticking("repair", amount, work)??;
-    drop(stopped);
+    // Acquire: pairs with the store of the thread that waits for signals.
+    let is_stopped = || stop.load(Ordering::Acquire);
+    let any = Functions::any();
+    let work = || terrane::repair_until(&command.database, &command.target, &options, any, is_stopped);
+    let report = match ticking("repair", amount, work)? {
+        Err(cancelled) if cancelled.kind() == Kind::Cancelled && is_stopped() => {
+            return Err(stopped(format!("remove {target}, which is not complete, and repair again")));
+        }
+        done => done?,
+    };
+    show(&report, out)?;
+    if report.is_whole() {
+        return Ok(());
+    }
+    out.flush()?;
+    let message = format!("not everything of {} could be read: see the losses", path(&command.database));
+    Err(Failure::new(Code::Corrupt, message))
+}
+
+fn show(report: &RepairReport, out: &mut dyn Write) -> Result<(), Failure> {
     for loss in &report.losses {
         let table = loss.table.as_ref().map_or(String::new(), |name| format!("table {name:?}: "));
         let keys = loss.keys.as_ref().map_or(String::new(), |(first, last)| {
@@ -60,10 +77,5 @@ pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Res
         count(report.records),
         count(report.losses.len() as u64 + report.losses_left_out),
     )?;
-    if report.is_whole() {
-        return Ok(());
-    }
-    out.flush()?;
-    let message = format!("not everything of {} could be read: see the losses", path(&command.database));
-    Err(Failure::new(Code::Corrupt, message))
+    Ok(())
 }

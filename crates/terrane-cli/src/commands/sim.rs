@@ -1,8 +1,9 @@
 //! `sim`: simulated runs of the engine, by seed, from a script, or through every crash of small histories.
 
 use std::fmt::Write as _;
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,6 +14,8 @@ use terrane_sim::metamorph::Metamorph;
 use terrane_sim::{Explored, Explorer, Outcome, Script};
 
 use crate::exit::{Code, Failure};
+use crate::progress::{Meter, Unit};
+use crate::signals::{stop_on_signals, stopped};
 
 /// Help after the options.
 pub(crate) const HELP: &str = "\
@@ -171,6 +174,10 @@ fn follow<J: Job>(
         "{bar:24} {pos}/{len} {elapsed} {msg}"
     };
     bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    // Without a terminal the bar draws nothing.
+    let mut lines = (!io::stderr().is_terminal()).then(|| Meter::new("sim", Unit::Runs));
+    let stop = stop_on_signals()?;
+    let total = (numbers.end != u64::MAX).then_some(count);
     let start = env.clock.now();
     let campaign = Campaign::start(job, numbers, command.threads, command.failures.max(1), &*env.spawn)?;
     while !campaign.is_over() {
@@ -178,8 +185,14 @@ fn follow<J: Job>(
         let state = campaign.state();
         bar.set_position(state.done);
         bar.set_message(show(&state.sum));
+        if let Some(lines) = &mut lines {
+            lines.set_total(total);
+            lines.show(state.done, None);
+        }
+        // Acquire: pairs with the store of the thread that waits for signals.
+        let is_stopped = stop.load(Ordering::Acquire);
         let is_late = command.time.is_some_and(|limit| (env.clock.now() - start).as_secs() >= limit);
-        if is_late || is_enough(&state.sum) {
+        if is_stopped || is_late || is_enough(&state.sum) {
             campaign.stop();
         }
     }
@@ -189,7 +202,8 @@ fn follow<J: Job>(
     writeln!(out, "{} done in {seconds:.1} s: {}", state.done, show(&state.sum))?;
     write!(out, "{}", table(&state.sum))?;
     if state.failures.is_empty() {
-        return Ok(());
+        let is_stopped = stop.load(Ordering::Acquire);
+        return if is_stopped { Err(stopped("what is done has no failure")) } else { Ok(()) };
     }
     for (number, script) in &state.failures {
         writeln!(out, "\n# {number} failed; do it again with: terrane sim --replay FILE\n{script}")?;

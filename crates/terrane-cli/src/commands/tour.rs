@@ -3,12 +3,14 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use clap::Parser;
 
 use crate::arguments::{Arguments, Engine};
 use crate::exit::Failure;
 use crate::files;
+use crate::signals::{stop_on_signals, stopped};
 
 /// The package database of a Debian system: one stanza for each package.
 const PACKAGES: &str = "/var/lib/dpkg/status";
@@ -39,7 +41,12 @@ pub(super) fn run(engine: &Engine, database: &Path, out: &mut dyn Write) -> Resu
             vec!["shape", &db],
         ]
     };
+    let stop = stop_on_signals()?;
     for line in lines {
+        // Acquire: pairs with the store of the thread that waits for signals.
+        if stop.load(Ordering::Acquire) {
+            return Err(stopped(format!("the tour is not over; {db} is sound, and stays")));
+        }
         writeln!(out, "\n$ terrane {}", line.join(" "))?;
         let mut arguments = Arguments::try_parse_from(std::iter::once("terrane").chain(line.iter().copied()))
             .map_err(|error| Failure::new(crate::exit::Code::Other, error.to_string()))?;

@@ -17,5 +17,6 @@ mod orders;
 mod parsers;
 #[cfg(feature = "grpc")]
 mod serve;
+mod signals;
 mod text;
 mod top;

@@ -1,5 +1,6 @@
 //! `check`: verifies every checksum and every invariant of what is stored, and names what is wrong.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,12 +9,13 @@ use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
 use terrane_device::SegmentMemory;
 use terrane_journal::{ReplaySettings, SegmentReader, SegmentSpec, SegmentState, replay};
 use terrane_levels::directory::JOURNAL;
-use terrane_levels::{KeptSegment, State};
+use terrane_levels::{KeptSegment, Metasnapshot, State};
 use terrane_table::{Extent, verify_extent};
 
 use crate::observe::findings::{CheckReport, Finding};
 use crate::segment_files::listed;
 use crate::shared::Shared;
+use crate::table::Table;
 
 impl Shared {
     /// Verifies everything that is stored now; `progress` is told bytes done and bytes in all.
@@ -24,6 +26,17 @@ impl Shared {
     /// more is said of their order then, and while it still panics, nothing of the blocks of an extent whose
     /// index it confuses.
     pub fn check(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport> {
+        self.check_until(&mut |done, all| {
+            progress(done, all);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// As [`Shared::check`], until `progress` breaks: the report then has what was found so far, and says so.
+    ///
+    /// # Errors
+    /// As [`Shared::check`].
+    pub fn check_until(&self, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<CheckReport> {
         let mut report = CheckReport::default();
         let tables = self.catalog.all();
         // Pinned together: no extent that is looked at can go meanwhile.
@@ -31,40 +44,61 @@ impl Shared {
         let all = trees.iter().map(|(_, tree)| tree.totals().bytes).sum();
         self.check_manifest(&mut report);
         for (table, tree) in &trees {
-            report.tables += 1;
-            if table.sense.collation().is_missing() {
-                report.unordered.push(table.name.clone());
+            report.is_cancelled =
+                self.check_table(table, tree, &mut report, &mut |done| progress(done, all))?.is_break();
+            if report.is_cancelled {
+                return Ok(report);
             }
-            let mut found = Vec::new();
-            found.extend(tree.check().err());
-            let is_checked = |extent: &&Arc<Extent>| {
-                extent.meta.value_table.is_none() || !terrane_base::planted!(CheckForgetsValues)
-            };
-            for extent in tree.extents().map(|(_, extent)| extent).filter(is_checked) {
-                for error in verify_extent(&extent.meta, &*self.store) {
-                    if error.kind() == Kind::Io {
-                        return Err(error);
-                    }
-                    found.push(error);
-                }
-                report.extents += 1;
-                // Values count where they are pointed to.
-                let is_keyed = extent.meta.value_table.is_none();
-                report.entries += if is_keyed { extent.meta.entries } else { 0 };
-                report.bytes += u64::from(extent.meta.bytes);
-                progress(report.bytes, all);
-            }
-            if let Err(failed) = table.sense.collation().check() {
-                // Keys that seem to lie wrongly follow from that; whatever else was found does not.
-                found.retain(|error| !error.is_of_order());
-                found.push(failed);
-            }
-            let finding = |error| Finding { table: Some(table.name.clone()), error };
-            report.findings.extend(found.into_iter().map(finding));
         }
+        assert_eq!(report.tables, tables.len() as u64, "a check that goes on looks at every table");
         self.check_segments(&mut report)?;
         self.check_history(&mut report)?;
         Ok(report)
+    }
+
+    /// Verifies the extents of a table; breaks where `progress` does, with the report of what came before.
+    fn check_table(
+        &self,
+        table: &Table,
+        tree: &Metasnapshot,
+        report: &mut CheckReport,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        report.tables += 1;
+        if table.sense.collation().is_missing() {
+            report.unordered.push(table.name.clone());
+        }
+        let mut found = Vec::new();
+        found.extend(tree.check().err());
+        let is_checked = |extent: &&Arc<Extent>| {
+            extent.meta.value_table.is_none() || !terrane_base::planted!(CheckForgetsValues)
+        };
+        let mut flow = ControlFlow::Continue(());
+        for extent in tree.extents().map(|(_, extent)| extent).filter(is_checked) {
+            for error in verify_extent(&extent.meta, &*self.store) {
+                if error.kind() == Kind::Io {
+                    return Err(error);
+                }
+                found.push(error);
+            }
+            report.extents += 1;
+            // Values count where they are pointed to.
+            let is_keyed = extent.meta.value_table.is_none();
+            report.entries += if is_keyed { extent.meta.entries } else { 0 };
+            report.bytes += u64::from(extent.meta.bytes);
+            flow = progress(report.bytes);
+            if flow.is_break() {
+                break;
+            }
+        }
+        if let Err(failed) = table.sense.collation().check() {
+            // Keys that seem to lie wrongly follow from that; whatever else was found does not.
+            found.retain(|error| !error.is_of_order());
+            found.push(failed);
+        }
+        let finding = |error| Finding { table: Some(table.name.clone()), error };
+        report.findings.extend(found.into_iter().map(finding));
+        Ok(flow)
     }
 
     /// Verifies the state that the manifest tells.

@@ -30,4 +30,6 @@ pub struct CheckReport {
     pub bytes: u64,
     /// Journal segments looked at.
     pub segments: u64,
+    /// True if the caller ended it before everything was looked at.
+    pub is_cancelled: bool,
 }

@@ -38,6 +38,7 @@ use terrane_levels::State;
 use terrane_levels::directory::{DATA, JOURNAL, LOCK};
 use terrane_levels::manifest::{Remains, Salvaged, salvage};
 
+use crate::copies::refuse_if;
 use crate::engine::Engine;
 use crate::table::catalog::{DEFAULT_NAME, HIDDEN_NAME, name_of};
 use crate::table::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, TABLE_NOTE, is_at_hand, known_as};
@@ -76,6 +77,7 @@ struct Repair<'a> {
     salt: Option<u32>,
     /// Value tables, in which values lie apart from their keys.
     values: ValueTablesFound,
+    is_cancelled: &'a dyn Fn() -> bool,
     report: RepairReport,
 }
 
@@ -136,7 +138,22 @@ pub fn repair_with_on(
     env: Env,
     functions: impl Into<Functions>,
 ) -> Result<RepairReport> {
-    let functions = functions.into();
+    repair_until_on(disk, source, target, options, env, functions.into(), &|| false)
+}
+
+/// [`repair_with_on`], unless `is_cancelled` says so in front of a batch that is written.
+///
+/// # Errors
+/// As [`repair_with`]; `Cancelled` if `is_cancelled` said so: what `target` has is a part then.
+pub fn repair_until_on(
+    disk: &Arc<dyn Disk>,
+    source: &Path,
+    target: &Path,
+    options: &Options,
+    env: Env,
+    functions: Functions,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<RepairReport> {
     terrane_levels::journal_place::refuse(&**disk, source)?;
     let lock = disk.lock_shared(&source.join(LOCK))?;
     let target_disk = disk;
@@ -179,6 +196,7 @@ pub fn repair_with_on(
         is_by_number: remains.is_some(),
         salt: None,
         values: ValueTablesFound::default(),
+        is_cancelled,
         report: RepairReport::default(),
     };
     errors.into_iter().for_each(|error| repair.report.lose(None, error));
@@ -362,6 +380,7 @@ impl Repair<'_> {
     }
 
     fn write_batch(&mut self) -> Result<()> {
+        refuse_if(self.is_cancelled)?;
         self.target.write(&self.batch, false)?;
         self.batch.clear();
         Ok(())

@@ -27,6 +27,7 @@ use terrane_journal::WrittenSegment;
 use terrane_levels::directory::{DATA, JOURNAL};
 use terrane_levels::{Manifest, State};
 
+use crate::copies::refuse_if;
 use crate::observe::events::{Checkpoint, Event};
 use crate::shared::Shared;
 use moment::{Moment, refuse_undecided};
@@ -46,6 +47,15 @@ impl Shared {
     /// unless only the last sync of its parent failed: then a whole checkpoint is there that a loss of power
     /// may take away.
     pub fn checkpoint(&self, path: &Path) -> Result<Checkpoint> {
+        self.checkpoint_until(path, &|| false)
+    }
+
+    /// As [`Shared::checkpoint`], unless `is_cancelled` says so before the copy is whole: it is asked
+    /// in front of each extent that is copied, and of each other step.
+    ///
+    /// # Errors
+    /// As [`Shared::checkpoint`]; `Cancelled` if `is_cancelled` said so, and nothing is at `path`.
+    pub fn checkpoint_until(&self, path: &Path, is_cancelled: &dyn Fn() -> bool) -> Result<Checkpoint> {
         crate::reentrancy::refuse(self.instance)?;
         self.refuse_elsewhere("a checkpoint", "make a backup instead, which copies")?;
         if self.options.read_only {
@@ -58,7 +68,7 @@ impl Shared {
         // A view of what another process writes has a device that only reads.
         let disk = self.disk.beneath().unwrap_or_else(|| self.disk.clone());
         let unfinished = Unfinished::begin(&disk, path)?;
-        match self.fill_checkpoint(&disk, &unfinished, path) {
+        match self.fill_checkpoint(&disk, &unfinished, path, is_cancelled) {
             Ok(checkpoint) => {
                 unfinished.finish()?;
                 self.events.tell(|| Event::CheckpointMade(checkpoint.clone()));
@@ -76,18 +86,21 @@ impl Shared {
         disk: &Arc<dyn Disk>,
         unfinished: &Unfinished,
         path: &Path,
+        is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Checkpoint> {
         let dir = unfinished.dir();
         let (data, journal) = (dir.join(DATA), dir.join(JOURNAL));
         disk.create_dir(&data)?;
         disk.create_dir(&journal)?;
         let moment = Moment::take(self)?;
+        refuse_if(is_cancelled)?;
         let copied = if self.options.read_only {
-            self.copy_of_reader(disk, &data, moment.state())?
+            self.copy_of_reader(disk, &data, moment.state(), is_cancelled)?
         } else {
             let live: Vec<_> = moment.state().extents().collect();
             self.store.copy_to(&data, &live)?
         };
+        refuse_if(is_cancelled)?;
         let id = Manifest::draw_id(&self.env);
         let id = if terrane_base::planted!(CheckpointKeepsId) { moment.state().database } else { id };
         let written = moment.excerpt().write(&**disk, &journal, id.segment_salt())?;

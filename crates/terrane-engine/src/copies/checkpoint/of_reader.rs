@@ -11,6 +11,7 @@ use terrane_device::Disk;
 use terrane_levels::State;
 use terrane_storage::{ExtentFiles, StoreCopy};
 
+use crate::copies::refuse_if;
 use crate::copies::sound_extent::read_sound;
 use crate::shared::Shared;
 
@@ -22,6 +23,7 @@ impl Shared {
         disk: &Arc<dyn Disk>,
         data: &Path,
         state: &State,
+        is_cancelled: &dyn Fn() -> bool,
     ) -> Result<StoreCopy> {
         let mut files = ExtentFiles::new(disk.clone(), data);
         let mut copy = StoreCopy::default();
@@ -32,6 +34,7 @@ impl Shared {
         };
         refuse_if_closing()?;
         for meta in state.metas() {
+            refuse_if(is_cancelled)?;
             let bytes = match terrane_base::planted!(CopyUncheckedExtent) {
                 true => {
                     let mut bytes = vec![0; meta.bytes as usize];

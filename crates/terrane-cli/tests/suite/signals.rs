@@ -1,0 +1,191 @@
+//! Signals: a command ends in good order with code 7 and says what is left, whatever it was doing.
+//!
+//! What prints its rows is held by a full pipe until it has said that it stops, so its end is certain. Other
+//! work may be over before the signal comes: it then ends with code 0 and the whole result. In no case does
+//! the signal end the process by itself, or leave a half of something behind.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use crate::common::Shell;
+
+/// More text than a pipe holds.
+const ROWS: usize = 2000;
+
+/// A database of rows that fill a few extents, with its history.
+fn filled() -> Shell {
+    let shell = Shell::new();
+    let mut noise = 1u64;
+    let mut value = || {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        format!("{noise:016x}")
+    };
+    let row = |n: usize| format!("k{n:06}\t{}\n", (0..60).map(|_| value()).collect::<String>());
+    shell.file("rows.tsv", (0..ROWS).map(row).collect::<String>());
+    shell.ok("import db rows.tsv --batch 500 -o history_bytes=64MiB");
+    shell
+}
+
+fn kill(child: &Child, signal: &str) {
+    let killed = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+}
+
+fn spawn(mut command: Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// What is left of the two outputs, and how the child ended.
+fn ended(mut child: Child, mut said: impl Read + Send, mut told: impl Read) -> (ExitStatus, String, String) {
+    let mut rest = (String::new(), String::new());
+    std::thread::scope(|scope| {
+        scope.spawn(|| said.read_to_string(&mut rest.0).unwrap());
+        told.read_to_string(&mut rest.1).unwrap();
+    });
+    (child.wait().unwrap(), rest.0, rest.1)
+}
+
+#[test]
+fn what_prints_rows_stops_between_two() {
+    let shell = filled();
+    for line in ["scan db", "export db -", "changes db"] {
+        let mut child = spawn(shell.command(line));
+        let mut said = BufReader::new(child.stdout.take().unwrap());
+        let mut told = BufReader::new(child.stderr.take().unwrap());
+        assert!(!said.fill_buf().unwrap().is_empty(), "{line}: no first row");
+        // The pipe of the rows is full, or will be: the command cannot come to its end.
+        kill(&child, "TERM");
+        let mut first = String::new();
+        told.read_line(&mut first).unwrap();
+        assert!(first.contains("stopping in good order"), "{line}: {first}");
+        let (status, _, error) = ended(child, said, told);
+        assert_eq!(status.code(), Some(7), "{line}: {error}");
+        assert!(error.starts_with("terrane: error: ") && error.contains("stopped by a signal"), "{error}");
+    }
+}
+
+/// Runs a command, sends a signal when it has said how far it is, and returns its code, 7 or 0, and what it
+/// said on standard error.
+fn signalled(shell: &Shell, line: &str) -> (i32, String) {
+    let mut command = shell.command(line);
+    command.env("TERRANE_PROGRESS_SECONDS", "0");
+    let mut child = spawn(command);
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let said = child.stdout.take().unwrap();
+    let mut first = String::new();
+    told.read_line(&mut first).unwrap();
+    assert!(first.contains(" elapsed"), "{line}: {first}");
+    // Its code may be read already: the signal then finds a process that has ended.
+    kill(&child, "TERM");
+    let (status, _, error) = ended(child, said, told);
+    let code = status.code().unwrap_or_else(|| panic!("{line}: ended by the signal: {error}"));
+    assert!(code == 0 || code == 7 && error.contains("stopped by a signal"), "{line}: {code}: {error}");
+    (code, error)
+}
+
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+#[test]
+fn work_that_stops_leaves_nothing_half_made() {
+    let shell = filled();
+    signalled(&shell, "check db");
+    signalled(&shell, "compact db");
+    assert!(shell.ok("check db").contains(" 0 findings"));
+    assert_eq!(shell.ok("count db"), format!("{ROWS}\n"));
+
+    let (code, _) = signalled(&shell, "checkpoint db copy");
+    assert_eq!(is_there(&shell.path("copy")), code == 0, "a whole checkpoint, or none");
+    assert!(!is_there(&shell.path("copy.unfinished")), "what it had made is gone");
+
+    signalled(&shell, "backup create db place");
+    shell.ok("backup create db place");
+    assert!(shell.ok("backup verify place --all").lines().all(|line| line.ends_with(" 0 findings")));
+
+    let (code, error) = signalled(&shell, "repair db repaired");
+    if code == 7 {
+        assert!(error.contains("remove repaired"), "{error}");
+        std::fs::remove_dir_all(shell.path("repaired")).unwrap();
+        shell.ok("repair db repaired");
+    }
+    assert_eq!(shell.ok("count repaired"), format!("{ROWS}\n"));
+}
+
+#[test]
+fn an_ingest_that_is_stopped_is_in_as_a_whole_or_not_at_all() {
+    let shell = filled();
+    shell.ok("export db rows.extents");
+    shell.ok("put new a 1");
+    let (code, _) = signalled(&shell, "ingest new rows.extents --copy");
+    let count = shell.ok("count new");
+    let whole = format!("{}\n", ROWS + 1);
+    assert!(count == whole || code == 7 && count == "1\n", "{code}: {count}");
+    assert!(shell.ok("check new").contains(" 0 findings"));
+}
+
+#[test]
+fn a_simulation_ends_with_the_seeds_that_it_has_begun() {
+    let shell = Shell::new();
+    let mut command = shell.command("sim --until 18446744073709551615 --operations 20 --threads 1");
+    command.env("TERRANE_PROGRESS_SECONDS", "0");
+    let mut child = spawn(command);
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let said = child.stdout.take().unwrap();
+    let mut first = String::new();
+    told.read_line(&mut first).unwrap();
+    assert!(first.starts_with("terrane: sim ") && first.contains(" runs"), "{first}");
+    kill(&child, "INT");
+    let (status, said, error) = ended(child, said, told);
+    assert_eq!(status.code(), Some(7), "{error}");
+    assert!(said.contains(" done in ") && error.contains("stopped by a signal"), "{said}{error}");
+}
+
+/// Starts a shell of a database with one row, and asks for it.
+fn shell_of(mut command: Command) -> (Child, std::process::ChildStdin, BufReader<std::process::ChildStdout>) {
+    command.stdin(Stdio::piped());
+    let mut child = spawn(command);
+    let (mut input, mut said) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    ask(&mut input, &mut said);
+    (child, input, said)
+}
+
+fn ask(input: &mut impl Write, said: &mut impl BufRead) {
+    input.write_all(b"scan --keys\n").unwrap();
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, "a\n");
+}
+
+#[test]
+fn a_shell_stops_also_when_its_terminal_is_closed() {
+    let shell = Shell::new();
+    shell.ok("put db a 1");
+    for signal in ["TERM", "HUP", "INT"] {
+        let (mut child, input, said) = shell_of(shell.command("shell db"));
+        let told = child.stderr.take().unwrap();
+        kill(&child, signal);
+        // The pipe stays open: the shell waits for a line, and ends all the same.
+        let (status, _, error) = ended(child, said, told);
+        drop(input);
+        assert_eq!(status.code(), Some(7), "{signal}: {error}");
+        assert!(error.contains("stopped by a signal while it waited for a line"), "{signal}: {error}");
+    }
+}
+
+#[test]
+fn what_is_started_to_outlive_its_terminal_does() {
+    let shell = Shell::new();
+    shell.ok("put db a 1");
+    let mut command = Command::new("sh");
+    let binary = env!("CARGO_BIN_EXE_terrane");
+    command.args(["-c", "trap '' HUP; exec \"$0\" shell db", binary]).current_dir(shell.path(""));
+    let (mut child, mut input, mut said) = shell_of(command);
+    let told = child.stderr.take().unwrap();
+    kill(&child, "HUP");
+    ask(&mut input, &mut said);
+    drop(input);
+    let (status, _, error) = ended(child, said, told);
+    assert_eq!((status.code(), error.as_str()), (Some(0), ""));
+}
