@@ -76,6 +76,7 @@ fn run_in(name: &str, directory: &TempDir) -> bool {
 
 /// A program that was linked with another release looks for that one's name: a link of it will do.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "sources for the compiler, in a directory of the test")]
 fn a_program_that_was_linked_with_another_release_runs() {
     const OTHER: &str = "librocksdb.so.9.10";
     if !has_compiler() {

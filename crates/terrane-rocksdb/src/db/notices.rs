@@ -38,7 +38,7 @@ impl Notices {
         if self.is_strict {
             return refuse_calls(ignored);
         }
-        // Relaxed: the set is all that threads share. It is read first, so that a caller who passes such an
+        // Relaxed: the set is all that threads share. It is read first, so that a caller that passes such an
         // option with each call writes no shared line.
         if self.named.load(Ordering::Relaxed) & ignored == ignored {
             return Ok(());
