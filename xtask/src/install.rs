@@ -9,8 +9,8 @@
 //! include/rocksdb/c.h
 //! ```
 //!
-//! With `--soname VERSION` also `lib/librocksdb.so.VERSION`, a link: a program that was linked with that release
-//! of RocksDB looks for it. The loader compares no more than the name of the file.
+//! With `--soname VERSION` also `lib/librocksdb.so.VERSION`, a link: a program that was linked with that
+//! release of RocksDB looks for it. The loader compares no more than the name of the file.
 
 use std::ffi::OsString;
 use std::fs;

@@ -191,6 +191,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
 
     /// Re-links the extent before which a source stands, or opens it.
     fn pass_extent(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
+        debug_assert!(self.sources[winner].state() == SourceState::Extent, "a part of it is in the output");
         let (run, bound) = run_and_bound(&mut self.sources, winner, rival);
         let meta = run.meta();
         if self.sink.ranges.hide_all(&meta.smallest, &meta.largest, meta.seq_min, meta.seq_max) {
@@ -219,6 +220,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
 
     /// Copies the block before which a source stands, or decodes it.
     fn pass_block(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
+        debug_assert!(self.sources[winner].state() == SourceState::Block, "a part of it is in the output");
         let (run, bound) = run_and_bound(&mut self.sources, winner, rival);
         let row = run.row();
         let (first, last) = (row.first_key, row.last_key);

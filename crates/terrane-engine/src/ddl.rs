@@ -84,6 +84,7 @@ impl Maintenance {
         // No record of the table has a lower number than the next one now.
         let mut first_seq = SeqNo(0);
         self.journal.between_groups(&mut |next_seq| first_seq = next_seq);
+        debug_assert!(first_seq > SeqNo(0), "the journal says the number of its next record");
         let flushed = SeqNo(first_seq.0 - 1);
         // The edit names a number. Were it durable and the journal behind it, recovery would miss records.
         self.sync_journal()?;
@@ -162,6 +163,7 @@ impl Maintenance {
 
     /// Takes the extents of a dropped table out of the manifest; they go when their last reader has left.
     fn forget_extents(&self, table: &Table, tree: &Metasnapshot) -> Result<()> {
+        debug_assert!(table.is_dropped(), "readers still begin on table {:?}", table.name);
         let extents: Vec<_> = tree
             .places()
             .flat_map(|(place, level)| level.iter().map(move |extent| (place, extent)))
@@ -180,6 +182,7 @@ impl Maintenance {
 /// Takes what a dropped table has in memory and in its levels out of its read view; returns the levels.
 /// Writers that still find the table in the catalog find no memtable in it.
 fn take_sources(table: &Table) -> Result<Arc<Metasnapshot>> {
+    debug_assert!(table.is_dropped(), "table {:?} would lose its rows", table.name);
     let mut edit = table.edit();
     let mut picture = edit.picture();
     let tree = std::mem::take(&mut picture.tree);

@@ -81,7 +81,8 @@ impl Marks {
         let mut failed = self.0.lock();
         let is_unknown = error.kind() == Kind::Poisoned;
         let marks = if is_unknown { &mut failed.unknown } else { &mut failed.void };
-        marks.insert(seq);
+        let is_new = marks.insert(seq);
+        debug_assert!(is_new, "mark {seq} fails once");
     }
 
     /// Those that the next edit tells of.
@@ -93,6 +94,8 @@ impl Marks {
     pub(crate) fn forget(&self, told: &[SeqNo]) {
         if !told.is_empty() {
             let mut failed = self.0.lock();
+            let is_known = told.iter().all(|seq| !failed.unknown.contains(seq));
+            debug_assert!(is_known, "no edit tells of a mark whose outcome is not known");
             failed.void.retain(|seq| !told.contains(seq));
         }
     }
@@ -116,6 +119,7 @@ impl Marks {
     /// `Poisoned` if only the next opening shows.
     pub(crate) fn fate(&self, seq: SeqNo, state: impl FnOnce() -> Arc<State>) -> Result<Fate> {
         let failed = self.0.lock();
+        debug_assert!(failed.unknown.is_disjoint(&failed.void), "a mark has one outcome");
         if failed.unknown.contains(&seq) {
             let message = format!(
                 "the manifest could not be written when extents came in with {seq}: whether they did shows when the database \

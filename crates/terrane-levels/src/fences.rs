@@ -89,6 +89,7 @@ impl Fences {
         (mut low, mut high): (usize, usize),
         full: impl Fn(usize) -> &'k [u8],
     ) -> usize {
+        debug_assert!(low <= high, "keys {low}..{high} are searched");
         while low < high {
             let middle = low.midpoint(high);
             if self.collation.lt(full(middle), key) {

@@ -249,6 +249,7 @@ impl<E: HasMeta> Level<E> {
             return None;
         }
         let first = self.chunk_of(from);
+        debug_assert!(self.starts[first] as usize <= from, "extent {from} lies before its chunk");
         let chunks = self.chunks[first..].iter().zip(&self.starts[first..]);
         chunks.filter(|(chunk, _)| may_have(chunk)).find_map(|(chunk, start)| {
             let start = *start as usize;

@@ -126,7 +126,10 @@ impl<E: HasMeta> Level<E> {
                 _ => stretches.push((chunk..chunk + 1, self.chunks[chunk].len() as isize + change)),
             }
         }
-        self.widen(stretches)
+        let stretches = self.widen(stretches);
+        let is_apart = stretches.is_sorted_by(|one, next| one.end <= next.start);
+        debug_assert!(is_apart, "a chunk would be replaced twice: {stretches:?}");
+        stretches
     }
 
     /// Joins adjacent stretches and widens short ones by a neighbour.

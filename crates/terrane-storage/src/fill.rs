@@ -44,6 +44,7 @@ impl ExtentFiles {
         let (file, last) = self.files.get_mut(&id.file).expect("made above");
         file.write_at(slot_offset(id.slot), bytes)?;
         *last = end.max(*last);
+        debug_assert!(*last <= FILE_SLOTS, "the file would end behind its last slot");
         Ok(())
     }
 

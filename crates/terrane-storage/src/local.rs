@@ -169,6 +169,7 @@ impl LocalStore {
     /// an extent of `bytes` reaches. `None` if no run is free.
     fn take(&self, slots: u32, bytes: u64) -> Result<Option<ExtentId>> {
         let Some((id, lacking)) = self.accounting()?.space.take(slots) else { return Ok(None) };
+        debug_assert!(id.slot + slots <= FILE_SLOTS, "extent {id} of {slots} slots ends behind its file");
         let end = slot_offset(id.slot) + bytes;
         let mut reached = lacking.iter().filter(|gap| slot_offset(gap.start) < end);
         let held = reached.try_for_each(|gap| {
@@ -226,6 +227,7 @@ impl Store for LocalStore {
             )));
         }
         let bytes = grow::reserved_bytes(slots, bytes);
+        debug_assert!(bytes <= slot_offset(slots), "more is reserved than {slots} slots hold");
         if let Some(id) = self.take(slots, bytes)? {
             return Ok(id);
         }

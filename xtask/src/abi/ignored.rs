@@ -37,8 +37,8 @@ pub(super) fn rows(abi: &Abi) -> Result<Vec<String>, String> {
     Ok(rows)
 }
 
-/// The imports of the module: what the lists and the functions need, and the objects that options of calls are
-/// set in.
+/// The imports of the module: what the lists and the functions need, and the objects that options of calls
+/// are set in.
 ///
 /// # Errors
 /// Names the option whose object the table does not have.

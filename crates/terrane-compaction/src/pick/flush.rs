@@ -125,6 +125,11 @@ impl Picker<'_> {
         if first == level.len() || starts_behind(level.meta(first)) {
             ends.push(first);
         }
+        let is_shorter = ends.is_sorted_by(|longer, shorter| longer > shorter);
+        debug_assert!(
+            is_shorter && ends.iter().all(|end| *end <= level.len()),
+            "steps from {first}: {ends:?}"
+        );
         ends
     }
 

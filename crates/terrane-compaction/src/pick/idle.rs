@@ -159,6 +159,7 @@ impl<'a> Picker<'a> {
         range: Range<usize>,
         drops_deletes: bool,
     ) -> Option<JobSpec> {
+        debug_assert!(!range.is_empty(), "a job in level {number} without an extent");
         let slices = vec![self.slice(Place::Level(number), range)];
         self.build(JobDraft { kind, slices, target: number, drops_deletes, rewrites: false })
     }

@@ -35,6 +35,7 @@ impl<'a> Picker<'a> {
         range: Range<usize>,
         drops_deletes: bool,
     ) -> Option<JobSpec> {
+        debug_assert!(!range.is_empty(), "no extent of level {number} moves down");
         let slices = self.with_below(number, range).into();
         self.build(JobDraft { kind, slices, target: number + 1, drops_deletes, rewrites: false })
     }

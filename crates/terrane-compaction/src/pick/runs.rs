@@ -66,6 +66,7 @@ impl<'a> Picker<'a> {
     /// The job that moves as much of run `lead` as one job may into L2, with everything that it overlaps, if
     /// L1 would grow too large otherwise.
     fn pass_through(&self, lead: usize, wanted: Range<usize>) -> Option<JobSpec> {
+        debug_assert!(!wanted.is_empty(), "no extent of run {lead} passes through level 1");
         let run_bytes = self.shape.runs.iter().map(|run| run.level.totals().bytes).sum::<u64>();
         let level_1 = self.level_bytes.first().copied().unwrap_or(0);
         let limit = self.targets.of(1).saturating_mul(THROUGH_FACTOR);

@@ -133,6 +133,7 @@ impl Maintenance {
         tables: Option<&[Arc<Table>]>,
         seen: u64,
     ) -> Option<Error> {
+        debug_assert!(seen <= schedule.newest_piece(), "piece {seen} was not given out when a caller asked");
         let is_asked = |on: Option<TableId>| match (on, tables) {
             (Some(on), Some(tables)) => tables.iter().any(|table| table.id == on),
             _ => true,

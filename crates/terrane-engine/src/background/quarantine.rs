@@ -27,6 +27,7 @@ impl Quarantine {
         if !is_known && self.found.len() < FINDINGS_MAX {
             self.found.push((table, error));
         }
+        debug_assert!(self.found.len() <= FINDINGS_MAX, "{} findings are kept", self.found.len());
     }
 
     /// What is wrong with a table's levels.

@@ -151,6 +151,7 @@ impl Maintenance {
 
     /// The next piece of work; scrubbing where nothing else is due.
     fn next_due(&self, schedule: &mut Schedule, adaptation: &mut Adaptation) -> Option<Job> {
+        debug_assert!(schedule.decides, "a caller that only asks begins no job");
         self.observe_loads(schedule.failures.now(), adaptation);
         self.rest_rows();
         let (is_filling, puts_off) = (self.write_control().is_filling(), self.write_control().puts_off());

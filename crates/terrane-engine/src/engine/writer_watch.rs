@@ -25,6 +25,7 @@ impl Engine {
         interval: Duration,
         mut upkeep: impl FnMut() + Send + 'static,
     ) -> Result<()> {
+        debug_assert!(!interval.is_zero(), "without a pause the thread would look all the time");
         if self.env.spawn.stepper().is_some() {
             return Ok(());
         }

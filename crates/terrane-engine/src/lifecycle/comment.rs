@@ -41,6 +41,8 @@ impl Shared {
         let mut options: Vec<_> =
             stored.options.iter().filter(|(name, _)| name != TABLE_NOTE).cloned().collect();
         options.push((TABLE_NOTE.to_owned(), note.to_owned()));
+        let notes = options.iter().filter(|(name, _)| name == TABLE_NOTE).count();
+        debug_assert_eq!(notes, 1, "the note that was there before has gone");
         self.append_edit(vec![EditOp::SetOptions { id: table.id, options }])
     }
 }

@@ -119,7 +119,10 @@ impl Engine {
                 Way::Following(&following),
             );
             match opened.and_then(|engine| still_listed(&disk, dir, &engine).map(|()| engine)) {
-                Ok(engine) => return Ok((engine, attempt)),
+                Ok(engine) => {
+                    debug_assert!(engine.options.read_only, "a view writes nothing");
+                    return Ok((engine, attempt));
+                }
                 Err(error) if attempt < ATTEMPTS_MAX && may_pass(&disk, dir, &error) => {
                     env.clock.sleep(PAUSE);
                     attempt += 1;

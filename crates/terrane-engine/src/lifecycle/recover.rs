@@ -181,6 +181,7 @@ impl Recovery<'_> {
 
     /// Also returns the marks of extents that are not decided, ascending.
     fn replay(&self) -> Result<(Replayed, Vec<SeqNo>)> {
+        debug_assert!(self.tables.is_sorted_by_key(|table| table.id), "tables are looked up by number");
         let listed: Vec<_> = self.state.segments.values().map(listed).collect();
         let settings = self.replay_settings();
         let (ranges, marks) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
@@ -205,6 +206,7 @@ impl Recovery<'_> {
         let (mut marks, decided) = (marks.into_inner(), self.state.last_seq());
         marks.retain(|seq| *seq > decided && !self.state.void_marks.contains(seq));
         marks.sort_unstable();
+        debug_assert!(marks.iter().all(|mark| *mark <= replayed.last_seq), "a mark is a replayed record");
         Ok((replayed, marks))
     }
 
@@ -245,6 +247,9 @@ impl Recovery<'_> {
         is_overtaken: bool,
         open_marks: &[SeqNo],
     ) -> Result<()> {
+        debug_assert!(!self.options.read_only, "the process that writes closes the epoch");
+        debug_assert!(last_seq >= replayed.last_seq, "what was replayed lies below the durable end");
+        debug_assert!(open_marks.is_sorted(), "marks are void in the order of their numbers");
         let unsealed = replayed.segments.iter().filter(|segment| {
             self.state.segments.get(&segment.spec.id).is_some_and(|known| known.seal.is_none())
         });
@@ -302,6 +307,7 @@ impl Recovery<'_> {
             start.next_seq = SeqNo(last_seq.0 + 1);
             start.previous.last_seq = last_seq;
         }
+        debug_assert!(start.next_seq > self.state.last_seq(), "the levels have a number that comes again");
         Ok(start)
     }
 }

@@ -252,6 +252,11 @@ fn write_share(plan: &MemoryPlan, traffic: &Traffic, state: &mut State) {
     } else if state.calm >= CALM_MIN {
         state.write_share = (state.write_share + STEP_UP).min(WHOLE);
     }
+    debug_assert!(
+        (LEAST..=WHOLE).contains(&state.write_share),
+        "writers have a share of {}",
+        state.write_share
+    );
 }
 
 /// Rule 5.

@@ -312,6 +312,7 @@ impl<'r> RowCursor<'r> {
 
     fn step(&mut self, lose: &mut dyn FnMut(Loss)) {
         let Some(open) = &mut self.open else { return };
+        debug_assert!(open.cursor.entry(&open.block).is_some(), "a block that is open has an entry to pass");
         open.cursor.next(&open.block);
         if open.cursor.entry(&open.block).is_none() {
             let next = open.at + 1;

@@ -110,6 +110,7 @@ impl Repair<'_> {
             }
         }
         sources.sort_by_key(|source| source.id);
+        debug_assert!(sources.is_sorted_by_key(|source| source.id), "segments are copied in their order");
         if self.is_by_number {
             // The journal has all segments from its oldest one on. What comes before a gap is left in spare
             // files.

@@ -237,6 +237,8 @@ impl Repair<'_> {
             return Ok(());
         }
         let key = std::mem::take(&mut versions.key);
+        let newer = versions.list.split_last().map_or(&[][..], |(_, newer)| newer);
+        debug_assert!(newer.iter().all(|(seq_kind, _)| seq_kind.is_merge()), "only the oldest is no operand");
         let reached = self.reached.of(copying.old, &key, copying.place + 1);
         for (seq_kind, value) in
             versions.list.drain(..).rev().filter(|(seq_kind, _)| seq_kind.seq() > reached)
@@ -307,6 +309,7 @@ impl Versions {
         if self.list.is_empty() {
             self.key = entry.key.to_vec();
         }
+        debug_assert_eq!(self.key, entry.key, "versions of two keys would be folded");
         if self.list.last().is_none_or(|(seq_kind, _)| seq_kind.is_merge()) {
             self.list.push((entry.seq_kind, entry.value.to_vec()));
         }

@@ -357,7 +357,8 @@ impl Repair<'_> {
         let made = self.target.create_table(&name, &[])?.id;
         let error = Error::corrupt("the manifest has no such table: its name and options are lost");
         self.report.lose(Some(&name), error.at(self.source.display().to_string(), 0));
-        self.tables.insert(old, made);
+        let before = self.tables.insert(old, made);
+        debug_assert!(before.is_none(), "the rows of one table go to one table");
         Ok(made)
     }
 
@@ -383,6 +384,7 @@ impl Repair<'_> {
         refuse_if(self.is_cancelled)?;
         self.target.write(&self.batch, false)?;
         self.batch.clear();
+        debug_assert!(self.batch.is_empty(), "what was written is written once");
         Ok(())
     }
 

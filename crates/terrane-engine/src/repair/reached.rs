@@ -28,7 +28,8 @@ impl Reached {
 
     /// Tells of the places of a table, newest first.
     pub(super) fn add(&mut self, table: TableId, places: Vec<Vec<Arc<Extent>>>) {
-        self.tables.insert(table, places);
+        let before = self.tables.insert(table, places);
+        debug_assert!(before.is_none(), "table {} was copied before", table.0);
     }
 
     /// The greatest number of a version of `key` that can be read in the places of a table from the

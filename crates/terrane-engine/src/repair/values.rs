@@ -40,6 +40,7 @@ impl ValueTablesFound {
         }
         let extents = self.tables.get(&pointer.table).map_or(&[][..], Vec::as_slice);
         let open = || extents.iter().map(|extent| ExtentScanner::new(extent.clone(), ONE_BLOCK)).collect();
+        debug_assert!(self.open.len() <= OPEN_MAX, "{} value tables are open", self.open.len());
         let mut error = None;
         for scanner in self.open.entry(pointer.table).or_insert_with(open) {
             let found = match scanner {
@@ -80,6 +81,7 @@ impl Repair<'_> {
                 Err(error) => lost = Some(error),
             }
         }
+        debug_assert_ne!(lost.is_some(), pointers.is_empty(), "each pointer leads to a value or an error");
         if let Some(error) = lost {
             let (table, keys) = (self.name_of(table), Some((key.to_vec(), key.to_vec())));
             let error = error.context("the value of a key, which is stored apart from it, cannot be read");

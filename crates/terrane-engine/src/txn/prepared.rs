@@ -52,7 +52,10 @@ impl Transaction {
         let prepared = self.prepare_reserved(name, batch, &table);
         let mut names = engine.txn.prepared.lock();
         match prepared {
-            Ok(waiting) => drop(names.insert(name.to_owned(), Entry::Ready(waiting))),
+            Ok(waiting) => {
+                let reserved = names.insert(name.to_owned(), Entry::Ready(waiting));
+                debug_assert!(matches!(reserved, Some(Entry::Busy)), "{name:?} was reserved for it");
+            }
             Err(error) => {
                 names.remove(name);
                 return Err(error);
@@ -222,6 +225,7 @@ impl WritePath {
             taken.map_err(|refusal| self.refused(refusal, Some(key)))?;
         }
         let footprint = Footprint { writes: new, ..Footprint::default() };
+        debug_assert!(footprint.writes.is_sorted(), "a footprint has its keys in order");
         let flight = self.txn.enter_window(self, &footprint, false, &patience)?;
         Ok((held, Some(flight)))
     }
@@ -268,12 +272,14 @@ impl WritePath {
                 self.txn.window.leave(waiting.flight, seq);
                 self.txn.locks.release_ranges(waiting.owner);
                 self.txn.locks.release(waiting.owner, &waiting.locks);
-                self.txn.prepared.lock().remove(name);
+                let taken = self.txn.prepared.lock().remove(name);
+                debug_assert!(matches!(taken, Some(Entry::Busy)), "{name:?} was taken by this thread");
                 self.txn.watch.end();
                 Ok(seq)
             }
             Err(error) => {
-                self.txn.prepared.lock().insert(name.to_owned(), Entry::Ready(waiting));
+                let taken = self.txn.prepared.lock().insert(name.to_owned(), Entry::Ready(waiting));
+                debug_assert!(matches!(taken, Some(Entry::Busy)), "{name:?} was taken by this thread");
                 Err(error)
             }
         }
@@ -311,7 +317,8 @@ impl WritePath {
             let name = String::from_utf8_lossy(&name).into_owned();
             let waiting = self.restore_one(&record);
             let waiting = waiting.map_err(|error| error.context(format!("prepared transaction {name:?}")))?;
-            self.txn.prepared.lock().insert(name, Entry::Ready(waiting));
+            let before = self.txn.prepared.lock().insert(name, Entry::Ready(waiting));
+            debug_assert!(before.is_none(), "the locks of one prepared transaction were taken twice");
         }
         Ok(())
     }

@@ -191,6 +191,7 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::before_read`].
     pub fn before_write(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+        debug_assert!(!self.is_handed_over, "a transaction that was prepared is over");
         if self.is_pessimistic() {
             return self.lock(LockKey::new(table, key), LockMode::Exclusive);
         }
@@ -241,7 +242,9 @@ impl Transaction {
         let window = &self.engine.txn.window;
         let take = || take_snapshot(&self.engine, self.options.isolation, self.origin.clone());
         let (since, snapshot) = window.register(take);
+        debug_assert!(since >= self.since, "a snapshot that is taken later is of an earlier moment");
         window.unregister(self.since);
+        debug_assert!(self.reads.is_empty() && self.scans.is_empty(), "a read would be of another moment");
         self.since = since;
         self.snapshot = snapshot;
     }
@@ -250,6 +253,7 @@ impl Transaction {
     /// was.
     pub fn before_scan(&mut self, table: TableId, bounds: &Bounds) -> Option<ScanId> {
         self.has_begun = true;
+        debug_assert!(!self.is_handed_over, "a transaction that was prepared is over");
         if !self.is_serializable() {
             return None;
         }
@@ -289,6 +293,7 @@ impl Transaction {
     }
 
     fn commit_in_time(&self, batch: &Batch, sync: bool) -> Result<SeqNo> {
+        debug_assert!(!self.is_handed_over, "a transaction that was prepared is over");
         if batch.is_empty() && !self.has_claims {
             // All its reads are of one moment in the order of commits.
             if sync {
@@ -308,6 +313,7 @@ impl Transaction {
         let flight = engine.txn.enter_window(engine, &footprint, false, &self.patience(engine))?;
         self.validate(&footprint)?;
         let committed = engine.commit_batch(batch, sync)?;
+        debug_assert!(committed.seq > self.since, "a commit comes behind what its transaction has read");
         flight.land(committed.seq);
         drop((held, range_lock));
         probe.note_committed();
@@ -324,6 +330,7 @@ impl Transaction {
         let flight = engine.txn.enter_window(engine, &footprint, false, &self.patience(engine))?;
         self.validate(&footprint)?;
         let seq = engine.visible();
+        debug_assert!(seq >= self.since, "what is visible stays visible");
         flight.land(seq);
         drop((held, range_lock));
         if sync {
@@ -337,6 +344,7 @@ impl Transaction {
     /// Leaves the locks to a prepared transaction: all that it holds, and its number, which owns its range
     /// locks. Then it is over.
     pub(super) fn hand_over(&mut self, mut locks: Vec<LockKey>) -> (Owner, Vec<LockKey>) {
+        debug_assert!(!self.is_handed_over, "its locks have another owner already");
         self.is_handed_over = true;
         let held = std::mem::take(&mut self.held);
         locks.extend(held.into_keys());
@@ -370,6 +378,7 @@ fn bounds_bytes(bounds: &Bounds) -> u64 {
 impl Drop for Transaction {
     fn drop(&mut self) {
         let txn = &self.engine.txn;
+        debug_assert!(!self.is_handed_over || self.held.is_empty(), "locks of what is prepared stay");
         txn.window.unregister(self.since);
         if self.expiry.is_some() {
             txn.locks.expiries.remove(self.id);

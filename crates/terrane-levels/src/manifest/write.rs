@@ -108,6 +108,8 @@ impl ManifestLog for Writer {
     }
 
     fn size(&self) -> ManifestSize {
+        debug_assert!(self.snapshot_end <= self.end, "edits lie behind the snapshot");
+        debug_assert!(self.header.base <= self.link.number, "edits are numbered from the base on");
         ManifestSize {
             file: self.header.file.into(),
             snapshot_bytes: self.snapshot_end,

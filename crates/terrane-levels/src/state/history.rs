@@ -82,6 +82,7 @@ impl State {
         if marks.len() > VOID_MARKS_MAX {
             marks.pop_first();
         }
+        debug_assert!(marks.len() <= VOID_MARKS_MAX, "one mark comes at a time");
         Ok(())
     }
 }

@@ -117,6 +117,7 @@ impl<'a> Pieces<'a> {
         if self.piece_op_count == 0 {
             return Ok(());
         }
+        debug_assert!(!self.ops.is_empty(), "{} operations without bytes", self.piece_op_count);
         let mut payload = Vec::with_capacity(varint::BYTES_MAX + self.ops.len());
         varint::put(&mut payload, self.piece_op_count);
         payload.extend_from_slice(&self.ops);

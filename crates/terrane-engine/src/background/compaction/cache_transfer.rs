@@ -35,7 +35,10 @@ impl Shared {
         if self.options.experiments.incremental_replacement {
             let _ = self.replace_cached(&table.pinned().tree, result, &extents);
         }
-        extents.into_iter().map(|extent| (extent.meta.id, extent)).collect()
+        let count = extents.len();
+        let fresh: Fresh = extents.into_iter().map(|extent| (extent.meta.id, extent)).collect();
+        debug_assert_eq!(fresh.len(), count, "two extents of one result lie in one place");
+        fresh
     }
 
     /// Index blocks and filters only: every read of an extent needs them, and who comes first would wait for

@@ -204,6 +204,7 @@ impl Maintenance {
         let checked = table.sense.collation().check().and_then(|()| cursor.check_whole(table, generation));
         let flushed = checked.and_then(|()| self.end_of(table, generation));
         let flushed = flushed.inspect_err(|_| self.give_back(result))?;
+        debug_assert!(flushed <= generation.last_seq(), "what is newer than {flushed} is in memory");
         let mut ops = vec![EditOp::Flushed { table: table.id, seq: flushed }];
         ops.extend(durable);
         self.install_and_leave(table, result, ops, &Leaves::Flushed(generation))?;
@@ -254,6 +255,7 @@ impl FlushJob<'_> {
         engine.give_functions(table, control);
         control.number_values_with(engine.background.next_run.clone());
         if let Some(generation) = engine.take_generation(table) {
+            debug_assert!(generation.is_closed(), "no merge adds to what a flush writes");
             let under_way = engine.throttle.begin_flush(control, &generation, started);
             let flushed = self.bring_down(&generation);
             drop(under_way);
@@ -334,6 +336,8 @@ impl FlushJob<'_> {
             }
             match installed? {
                 Some((next, written)) => {
+                    let goes_on = next > start || !table.sense.collation().is_bytes();
+                    debug_assert!(goes_on, "a step begins behind the step before");
                     start = next;
                     left = left.saturating_sub(written);
                 }

@@ -33,8 +33,9 @@ impl Maintenance {
     /// The newest segment with numbers up to `visible` before the oldest that is `needed`.
     fn newest_unneeded(&self, visible: SeqNo, needed: Option<SegmentId>) -> Option<SegmentId> {
         let is_blind = terrane_base::planted!(TrimTooEarly) || terrane_base::planted!(TrimUnflushed);
-        self.journal
-            .complete_segments()
+        let complete = self.journal.complete_segments();
+        debug_assert!(complete.is_sorted_by(|one, next| one.id < next.id), "the oldest segment comes first");
+        complete
             .iter()
             .take_while(|segment| segment.last_seq <= visible)
             .map(|segment| segment.id)

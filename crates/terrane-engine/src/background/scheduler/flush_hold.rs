@@ -38,6 +38,7 @@ impl Scheduler {
             }
             Ok(true)
         })?;
+        debug_assert_eq!(held.len(), tables.len(), "each table is held once");
         Ok(held)
     }
 
@@ -55,7 +56,11 @@ impl Scheduler {
 
     /// Ends what [`Scheduler::hold_flushes`] began.
     pub(crate) fn resume_flushes(&self, held: &[u64]) {
-        self.change().running.retain(|running| !held.contains(&running.id));
+        let mut schedule = self.change();
+        let before = schedule.running.len();
+        schedule.running.retain(|running| !held.contains(&running.id));
+        debug_assert_eq!(before - schedule.running.len(), held.len(), "each hold ends once");
+        drop(schedule);
         self.wake();
     }
 }

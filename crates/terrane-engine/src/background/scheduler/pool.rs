@@ -76,6 +76,7 @@ impl Scheduler {
         let mut schedule = self.change();
         let paused = paused && !schedule.draining;
         schedule.paused = paused;
+        debug_assert!(!(schedule.paused && schedule.draining), "the last flush would wait for ever");
         for running in &schedule.running {
             if paused { running.control.pause() } else { running.control.resume() }
         }

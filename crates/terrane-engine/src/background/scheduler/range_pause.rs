@@ -27,6 +27,7 @@ impl Schedule {
 
     /// Whether ranges are held back, or were since `begun`, a number of [`Maintenance::begin_range`].
     pub(crate) fn was_held_since(&self, begun: u64) -> bool {
+        debug_assert!(begun <= self.ranges.ever, "a range began in a state that is still to come");
         self.holds_ranges() || self.ranges.ever != begun
     }
 
@@ -58,6 +59,7 @@ impl Maintenance {
         let mut schedule = self.background.scheduler.change();
         schedule.ranges.present += 1;
         schedule.ranges.ever += 1;
+        debug_assert!(schedule.ranges.present <= schedule.ranges.ever, "each hold is counted twice");
         for running in schedule.running.iter().filter(|running| running.is_manual) {
             running.control.cancel(CancelCause::Held);
         }

@@ -139,6 +139,7 @@ impl Backups {
 
 impl Making<'_, '_> {
     fn run(&mut self, id: u64) -> Result<BackupInfo> {
+        debug_assert!(self.made.is_empty(), "a backup is made once");
         if self.options.flush {
             self.engine.flush()?;
         }
@@ -154,6 +155,8 @@ impl Making<'_, '_> {
             self.copy_extent(*name, meta)?;
             self.reporter.done(meta.bytes.into())?;
         }
+        let progress = self.reporter.progress();
+        debug_assert_eq!(progress.objects_done, progress.objects, "the manifest names what is copied");
         if !terrane_base::planted!(NameUnsettledBackup) {
             self.backups.place.settle()?;
         }
@@ -187,6 +190,8 @@ impl Making<'_, '_> {
                 self.reporter.spend(bytes)?;
                 self.put(ObjectKind::Segment, name, source)?;
             }
+            let is_next = segments.last().is_none_or(|before: &BackupSegment| before.id < id);
+            debug_assert!(is_next, "segments are copied in the order in which they are read again");
             segments.push(BackupSegment { id, bytes, last_seq, name });
             self.reporter.done(bytes)?;
         }
@@ -199,16 +204,19 @@ impl Making<'_, '_> {
         }
         self.reporter.spend(meta.bytes.into())?;
         let bytes = read_sound(self.engine, meta)?;
+        debug_assert_eq!(bytes.len(), meta.bytes as usize, "the name is that of an extent of this length");
         self.put(ObjectKind::Extent, name, &bytes)
     }
 
     /// Whether the place has the object already, so that it need not be copied.
     fn has(&self, kind: ObjectKind, name: u128, bytes: u64) -> bool {
+        debug_assert!(kind != ObjectKind::Manifest, "no two backups have one manifest");
         let names = if kind == ObjectKind::Extent { &self.extents } else { &self.segments };
         names.contains(&name) && (!self.options.recheck || self.backups.read(kind, name, bytes).is_ok())
     }
 
     fn put(&mut self, kind: ObjectKind, name: u128, body: &[u8]) -> Result<()> {
+        debug_assert!(kind != ObjectKind::Manifest, "a backup that fails removes what it has put");
         let is_new = !self.extents.contains(&name) && !self.segments.contains(&name);
         if is_new {
             self.made.push(object_name(kind, name));

@@ -62,11 +62,13 @@ impl Backups {
     pub(super) fn ids(&self) -> Result<Vec<u64>> {
         let mut ids: Vec<u64> = self.place.list(BACKUPS)?.iter().filter_map(|name| parse_id(name)).collect();
         ids.sort_unstable();
+        debug_assert!(ids.is_sorted_by(|one, next| one < next), "a folder lists each name once: {ids:?}");
         Ok(ids)
     }
 
     /// The existing objects in the folder of this kind.
     pub(super) fn present(&self, kind: ObjectKind) -> Result<Names> {
+        debug_assert!(kind != ObjectKind::Manifest, "backups have numbers");
         let folder = if kind == ObjectKind::Extent { EXTENTS } else { SEGMENTS };
         Ok(self.place.list(folder)?.iter().filter_map(|name| parse_name(name)).collect())
     }
@@ -76,6 +78,7 @@ impl Backups {
     /// # Errors
     /// `Corrupt` if it is missing or not what was put, `Io`.
     pub(super) fn read(&self, kind: ObjectKind, name: u128, bytes: u64) -> Result<Vec<u8>> {
+        debug_assert!(kind != ObjectKind::Manifest, "the length of a manifest is not known before");
         let object = object_name(kind, name);
         let at = |error: Error| error.at(format!("{}/{object}", self.place.shown()), 0);
         let bytes_max = bytes + (HEADER_BYTES + TRAILER_BYTES) as u64;
@@ -89,6 +92,7 @@ impl Backups {
 
     /// Puts an object.
     pub(super) fn write(&self, kind: ObjectKind, name: u128, body: &[u8]) -> Result<()> {
+        debug_assert!(!body.is_empty(), "{}: an object without bytes", object_name(kind, name));
         let (header, trailer) = seal(kind, name, body);
         self.place.put(&object_name(kind, name), &[&header, body, &trailer])
     }

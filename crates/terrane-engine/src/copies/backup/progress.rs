@@ -44,6 +44,7 @@ impl<'w> ProgressReporter<'w> {
 
     /// Sets the totals.
     pub(super) fn begin(&mut self, objects: u64, bytes: u64) -> Result<()> {
+        debug_assert_eq!(self.progress.objects_done, 0, "totals are known before the first object is done");
         self.progress = BackupProgress { objects, bytes, ..BackupProgress::default() };
         self.tell()
     }
@@ -58,6 +59,8 @@ impl<'w> ProgressReporter<'w> {
     pub(super) fn done(&mut self, bytes: u64) -> Result<()> {
         self.progress.objects_done += 1;
         self.progress.bytes_done += bytes;
+        let BackupProgress { objects_done, objects, bytes_done, bytes, .. } = self.progress;
+        debug_assert!(objects_done <= objects && bytes_done <= bytes, "more is done than there is");
         self.tell()
     }
 

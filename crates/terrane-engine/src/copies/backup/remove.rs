@@ -43,6 +43,7 @@ impl Backups {
     pub fn purge(&self, keep: usize) -> Result<Removed> {
         let _lock = self.lock()?;
         let mut old = self.needed()?.whole;
+        debug_assert!(old.is_sorted(), "the oldest backups go first");
         old.truncate(old.len().saturating_sub(keep));
         self.remove(old)
     }
@@ -63,6 +64,7 @@ impl Backups {
             self.place.settle()?;
         }
         let removed = self.collect(&self.needed()?)?;
+        debug_assert!(removed.backups.is_empty(), "a collection removes objects of no backup only");
         Ok(Removed { backups, ..removed })
     }
 

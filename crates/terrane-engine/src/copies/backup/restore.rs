@@ -132,6 +132,7 @@ impl Backups {
             reporter.done(segment.bytes)?;
         }
         writer.finish(manifest.last_seq)?;
+        debug_assert_eq!(reporter.progress().bytes_done, bytes, "the database has all of the backup");
         let state = state.detached(id, &segments, manifest.last_seq);
         Manifest::write_copy(disk.clone(), dir, &state)?;
         Ok(bytes)

@@ -82,6 +82,8 @@ impl Backups {
             report.note(ObjectKind::Segment, segment.name, segment.bytes, checked)?;
             reporter.done(segment.bytes)?;
         }
+        debug_assert_eq!(reporter.progress().bytes_done, all, "every object was read");
+        debug_assert_eq!(report.objects, reporter.progress().objects, "every object is in the report");
         Ok(report)
     }
 }

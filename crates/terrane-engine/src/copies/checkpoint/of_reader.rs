@@ -25,6 +25,7 @@ impl Shared {
         state: &State,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<StoreCopy> {
+        debug_assert!(self.options.read_only, "the files of a writer's store are linked");
         let mut files = ExtentFiles::new(disk.clone(), data);
         let mut copy = StoreCopy::default();
         // A close lets the lock go: what is read behind it may be of a later state.

@@ -65,6 +65,7 @@ impl Unfinished {
     /// # Errors
     /// `Invalid` if something came to be there meanwhile; `Io`.
     pub(crate) fn finish(self) -> Result<()> {
+        debug_assert_eq!(self.dir.parent(), self.target.parent(), "a rename within one directory is atomic");
         if self.dir != self.target
             && let Err(error) = refuse_if_there(&*self.disk, &self.target)
                 .and_then(|()| self.disk.rename(&self.dir, &self.target))

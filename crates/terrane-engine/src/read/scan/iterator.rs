@@ -314,6 +314,8 @@ impl RangeIter {
             return Ok(None);
         }
         let row = (key.to_vec(), value.to_vec());
+        let is_behind = |before: &[u8]| !self.collation.is_bytes() || *before < row.0[..];
+        debug_assert!(self.ends.front_key.as_deref().is_none_or(is_behind), "a row comes twice");
         if self.back.is_some() {
             self.ends.front_key = Some(row.0.clone());
         }
@@ -339,6 +341,8 @@ impl RangeIter {
             return Ok(None);
         }
         let row = (key.to_vec(), value.to_vec());
+        let is_before = |behind: &[u8]| !self.collation.is_bytes() || row.0[..] < *behind;
+        debug_assert!(self.ends.back_key.as_deref().is_none_or(is_before), "a row comes twice");
         self.ends.back_key = Some(row.0.clone());
         Ok(Some(row))
     }

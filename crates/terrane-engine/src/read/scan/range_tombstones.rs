@@ -243,6 +243,8 @@ impl RangeTombstoneIter {
         while clear < self.newer.len() {
             match self.newer[at].word(&end)? {
                 Word::Hidden(_, further, _) => {
+                    let is_further = !self.collation.is_bytes() || further > end;
+                    debug_assert!(is_further, "a range delete ends behind the keys that it hides");
                     end = further;
                     clear = 0;
                 }

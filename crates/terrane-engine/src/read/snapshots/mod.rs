@@ -60,6 +60,7 @@ impl Shared {
                 }
                 none => none.insert(self.pins.pin(visible)).seq(),
             };
+            debug_assert!(seq >= before.seq, "a reader is renewed to an older moment");
             entry.is_expired = false;
             entry.since = Since { seq, time };
             entry.since
