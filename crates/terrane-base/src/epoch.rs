@@ -74,9 +74,17 @@ impl World {
             fn drop(&mut self) {
                 let Some(before) = self.1.take() else { return };
                 // A dropped handle passes its garbage on to the collector, and the destructors that run then
-                // may pin: a second handle of the same collector, without garbage, is in its place for that.
+                // may pin and retire: a second handle of the same collector is in its place for that.
                 let second = self.0.0.register();
-                drop(HANDLE.with(|handle| handle.replace(second)));
+                let own = HANDLE.with(|handle| handle.replace(second));
+                // The drop of the second one must run no destructor: one that pinned then would have the
+                // guard of another collector, and what it retires would be destroyed there, by any thread.
+                // A handle collects in its first pin and in each 128th, and a pin within a pin does not
+                // count. So this pin, which lasts until `own` is gone, is the only one that counts: the next
+                // one, of the drop, does not collect.
+                let pinned = pin();
+                drop(own);
+                drop(pinned);
                 drop(HANDLE.with(|handle| handle.replace(before)));
             }
         }
@@ -119,5 +127,35 @@ mod tests {
             });
         }
         assert_eq!(FREED.load(Ordering::Relaxed), 101, "the end of a world frees the rest");
+    }
+
+    /// Garbage of a world is destroyed at the end of a part of it, by the first handle or the second, and
+    /// retires more: that belongs to the world, too, however far its epoch was.
+    #[test]
+    fn what_destructors_retire_at_the_end_of_a_part_stays_in_the_world() {
+        use std::sync::Arc;
+
+        for advances in 0..4 {
+            let (world, destroyed) = (World::default(), Arc::new([AtomicU32::new(0), AtomicU32::new(0)]));
+            let counts = destroyed.clone();
+            // SAFETY: nothing is reached under an epoch but the closures of the world itself.
+            unsafe {
+                world.within(|| {
+                    pin().defer(move || {
+                        counts[0].fetch_add(1, Ordering::Relaxed);
+                        pin().defer(move || drop(counts[1].fetch_add(1, Ordering::Relaxed)));
+                    });
+                    (0..advances).for_each(|_| pin().flush());
+                });
+                // Parts that do nothing move the epoch on only where they end.
+                for _ in 0..8 {
+                    world.within(|| ());
+                }
+                assert_eq!(destroyed[0].load(Ordering::Relaxed), 1, "destroyed after {advances} advances");
+                world.within(forget_garbage);
+            }
+            let of_destructor = destroyed[1].load(Ordering::Relaxed);
+            assert_eq!(of_destructor, 1, "retired elsewhere after {advances} advances");
+        }
     }
 }
