@@ -29,16 +29,49 @@ mod imp {
     /// Passes a point.
     #[inline(always)]
     pub fn point(_point: super::Point) {}
+
+    /// Returns true on a thread of an explored program: there are none.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_explored() -> bool {
+        false
+    }
 }
 
 #[cfg(feature = "schedule")]
 mod imp {
     use std::cell::{Cell, RefCell};
+    use std::fmt;
+    use std::panic::Location;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Arc, OnceLock};
     use std::time::Duration;
 
     use super::Point;
+
+    /// Where a thread waits: the call in the program's source, so that a report of a deadlock names it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Place {
+        /// The kind of what the thread waits for.
+        pub what: &'static str,
+        /// The call.
+        pub call: &'static Location<'static>,
+    }
+
+    impl Place {
+        /// The caller of the function that calls this, if that has `#[track_caller]` too.
+        #[track_caller]
+        #[must_use]
+        pub fn of_caller(what: &'static str) -> Place {
+            Place { what, call: Location::caller() }
+        }
+    }
+
+    impl fmt::Display for Place {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "{} at {}:{}", self.what, self.call.file(), self.call.line())
+        }
+    }
 
     /// Chooses which thread of an explored program runs. One object stands for one thread.
     ///
@@ -51,12 +84,12 @@ mod imp {
         /// The thread is about to pass a point.
         fn point(&self, point: Point);
 
-        /// The thread waits for another one in a loop: others run first.
-        fn give_way(&self);
+        /// The thread waits for another one in a loop at `place`: others run first.
+        fn give_way(&self, place: Place);
 
-        /// The thread cannot go on until [`Explorer::wake`] names `on`, or until the timeout. Returns false
-        /// for the timeout.
-        fn block(&self, on: usize, timeout: Option<Duration>) -> bool;
+        /// The thread, which is at `place`, cannot go on until [`Explorer::wake`] names `on`, or until the
+        /// timeout. Returns false for the timeout.
+        fn block(&self, on: usize, timeout: Option<Duration>, place: Place) -> bool;
 
         /// Threads that are blocked on `on` can go on: all, or one of them.
         fn wake(&self, on: usize, all: bool);
@@ -85,6 +118,13 @@ mod imp {
     pub(in crate::sync) fn explorer() -> Option<Arc<dyn Explorer>> {
         // Destructors of other thread-locals may come here after this one is gone.
         EXPLORER.try_with(|current| current.borrow().clone()).ok().flatten()
+    }
+
+    /// Returns true on a thread of an explored program: what it does must follow from the choices of its
+    /// explorer, so not from an address of memory.
+    #[must_use]
+    pub fn is_explored() -> bool {
+        explorer().is_some()
     }
 
     /// Passes a point.

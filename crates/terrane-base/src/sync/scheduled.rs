@@ -17,7 +17,7 @@ pub use std::sync::Arc;
 pub use lock::{Condvar, Mutex, MutexGuard, WaitTimeoutResult, unlocked};
 pub use rw_lock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::points::explorer;
+use super::points::{Place, explorer};
 
 /// `std::thread` as far as the seam has it.
 pub mod thread {
@@ -25,30 +25,32 @@ pub mod thread {
     pub use std::thread::{ThreadId, current};
 
     /// Lets other threads run first.
+    #[track_caller]
     pub fn yield_now() {
         super::spin(u32::MAX);
     }
 }
 
 /// One turn of a spin loop that waits for another thread: an explored thread always gives way.
+#[track_caller]
 pub fn spin(turn: u32) {
     match explorer() {
-        Some(explorer) => explorer.give_way(),
+        Some(explorer) => explorer.give_way(Place::of_caller("turns of a loop")),
         None if turn < 64 => std::hint::spin_loop(),
         None => std::thread::yield_now(),
     }
 }
 
 /// Tries until it succeeds: what an explored thread does instead of blocking. `on` is the address of what it
-/// waits for.
-fn until_taken<G>(on: usize, attempt: impl Fn() -> Option<G>, wait: impl FnOnce() -> G) -> G {
+/// waits for, `place` the call that a report names.
+fn until_taken<G>(on: usize, place: Place, attempt: impl Fn() -> Option<G>, wait: impl FnOnce() -> G) -> G {
     super::points::point(super::points::Point::Lock);
     let Some(explorer) = explorer() else { return wait() };
     loop {
         if let Some(guard) = attempt() {
             return guard;
         }
-        explorer.block(on, None);
+        explorer.block(on, None, place);
     }
 }
 

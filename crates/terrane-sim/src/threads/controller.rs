@@ -29,6 +29,7 @@ use crate::trace::Trace;
 use parking_lot::{Condvar, Mutex};
 pub(crate) use seat::Seat;
 use terrane_base::Rng;
+use terrane_base::sync::points::Place;
 
 /// No point is passed for so long, by the system's clock: a thread waits where the explorer does not see it.
 const STILL: Duration = Duration::from_secs(60);
@@ -59,6 +60,8 @@ struct Member {
     doing: Doing,
     /// True if the last wait ended because of a wake-up.
     is_woken: bool,
+    /// Where it waits, or where it waited last.
+    place: Option<Place>,
     handle: Option<Thread>,
 }
 
@@ -134,6 +137,7 @@ impl Controller {
             name: name.to_owned(),
             doing: Doing::Ready,
             is_woken: false,
+            place: None,
             handle: None,
         });
         state.strategy.add_thread(id);
@@ -207,8 +211,9 @@ impl Controller {
         let mut state = state;
         state.choices += 1;
         if state.choices > CHOICES_MAX {
+            let doing = describe(&state);
             drop(state);
-            self.fail(format!("hang: no end after {CHOICES_MAX} choices"));
+            self.fail(format!("hang: no end after {CHOICES_MAX} choices: {doing}"));
         }
         self.end_early(&mut state);
         let passed = self.weight();
@@ -291,10 +296,17 @@ impl Controller {
     }
 }
 
+/// What each thread that has not ended waits for, and where.
 fn describe(state: &State) -> String {
-    let of = |member: &Member| match member.doing {
-        Doing::Blocked { on, .. } => format!("{} on {on:#x}", member.name),
-        other => format!("{} {other:?}", member.name),
+    let of = |member: &Member| {
+        let doing = match member.doing {
+            Doing::Blocked { on, .. } => format!("on {on:#x}"),
+            other => format!("{other:?}, waited last"),
+        };
+        match member.place {
+            Some(place) => format!("{} {doing} ({place})", member.name),
+            None => format!("{} {doing} (never)", member.name),
+        }
     };
     state.members.iter().filter(|member| member.doing != Doing::Ended).map(of).collect::<Vec<_>>().join(", ")
 }

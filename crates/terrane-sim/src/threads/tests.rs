@@ -62,8 +62,10 @@ fn locks_that_are_taken_in_two_orders_are_found() {
         *right.lock() += *left;
     };
     // ... and this one is not.
-    let failure = first_failure(Default::default, one, other, |_| ());
-    assert!(failure.is_some_and(|why| why.contains("deadlock")));
+    let failure = first_failure(Default::default, one, other, |_| ()).unwrap();
+    assert!(failure.contains("deadlock"), "{failure}");
+    // Both callers, by the line of this file in which they wait.
+    assert_eq!(failure.matches(&format!("(lock at {}:", file!())).count(), 2, "{failure}");
 }
 
 /// A flag that is set without the lock under which another thread decides to wait.
@@ -86,8 +88,10 @@ fn a_wake_up_that_is_lost_is_found() {
         signal.is_set.store(true, Ordering::Release);
         signal.changed.notify_all();
     };
-    let failure = first_failure(Signal::default, wait, set, |_| ());
-    assert!(failure.is_some_and(|why| why.contains("deadlock")));
+    let failure = first_failure(Signal::default, wait, set, |_| ()).unwrap();
+    assert!(failure.contains("deadlock"), "{failure}");
+    assert!(failure.contains(&format!("(condition variable at {}:", file!())), "{failure}");
+    assert!(failure.contains("(end of a thread at "), "{failure}");
     let set_locked = |signal: &Signal| {
         let _gate = signal.gate.lock();
         signal.is_set.store(true, Ordering::Release);

@@ -122,7 +122,9 @@ impl Cache {
     /// If `chunk_bytes` is 0 or no multiple of 512.
     #[must_use]
     pub fn with_memory(bytes_max: u64, bytes: u64, chunk_bytes: Option<usize>) -> Arc<Cache> {
-        let shards = (bytes_max / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX).next_power_of_two();
+        // The shard of a slot follows from its address, which an explorer of schedules does not choose.
+        let shards_max = if terrane_base::sync::points::is_explored() { 1 } else { SHARDS_MAX };
+        let shards = (bytes_max / SHARD_BYTES_MIN).clamp(1, shards_max).next_power_of_two();
         Arc::new(Cache {
             limit: AtomicU64::new(bytes),
             used: AtomicU64::new(0),

@@ -6,7 +6,10 @@ use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use super::{address, until_taken, wake};
-use crate::sync::points::{Point, explorer, point};
+use crate::sync::points::{Place, Point, explorer, point};
+
+/// The kind of a mutex in a [`Place`].
+const LOCK: &str = "lock";
 
 /// `parking_lot::Mutex` in shape.
 #[derive(Default)]
@@ -26,8 +29,10 @@ impl<T> Mutex<T> {
 
 impl<T: ?Sized> Mutex<T> {
     /// Locks.
+    #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        let guard = until_taken(address(self), || self.0.try_lock(), || self.0.lock());
+        let guard =
+            until_taken(address(self), Place::of_caller(LOCK), || self.0.try_lock(), || self.0.lock());
         MutexGuard { mutex: self, guard: ManuallyDrop::new(guard) }
     }
 
@@ -39,6 +44,7 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     /// Locks unless the time is over first.
+    #[track_caller]
     pub fn try_lock_for(&self, timeout: Duration) -> Option<MutexGuard<'_, T>> {
         point(Point::Lock);
         let Some(explorer) = explorer() else {
@@ -49,7 +55,7 @@ impl<T: ?Sized> Mutex<T> {
             if let Some(guard) = self.0.try_lock() {
                 return Some(MutexGuard { mutex: self, guard: ManuallyDrop::new(guard) });
             }
-            if !explorer.block(address(self), Some(timeout)) {
+            if !explorer.block(address(self), Some(timeout), Place::of_caller(LOCK)) {
                 return None;
             }
         }
@@ -75,16 +81,17 @@ pub struct MutexGuard<'m, T: ?Sized> {
 
 impl<'m, T: ?Sized> MutexGuard<'m, T> {
     /// Lets go of the lock while `meanwhile` is done.
+    #[track_caller]
     pub fn unlocked<R>(this: &mut Self, meanwhile: impl FnOnce() -> R) -> R {
         this.give_up();
         /// Takes the lock again, also after a panic: the guard will be dropped.
-        struct Again<'g, 'm, T: ?Sized>(&'g mut MutexGuard<'m, T>);
+        struct Again<'g, 'm, T: ?Sized>(&'g mut MutexGuard<'m, T>, Place);
         impl<T: ?Sized> Drop for Again<'_, '_, T> {
             fn drop(&mut self) {
-                self.0.take_again();
+                self.0.take_again(self.1);
             }
         }
-        let _again = Again(this);
+        let _again = Again(this, Place::of_caller(LOCK));
         meanwhile()
     }
 
@@ -98,9 +105,9 @@ impl<'m, T: ?Sized> MutexGuard<'m, T> {
         wake(address(self.mutex), true);
     }
 
-    fn take_again(&mut self) {
+    fn take_again(&mut self, place: Place) {
         let mutex: &'m Mutex<T> = self.mutex;
-        let guard = until_taken(address(mutex), || mutex.0.try_lock(), || mutex.0.lock());
+        let guard = until_taken(address(mutex), place, || mutex.0.try_lock(), || mutex.0.lock());
         self.guard = ManuallyDrop::new(guard);
     }
 }
@@ -132,6 +139,7 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
 }
 
 /// Lets go of a lock while `meanwhile` is done.
+#[track_caller]
 pub fn unlocked<T, R>(guard: &mut MutexGuard<'_, T>, meanwhile: impl FnOnce() -> R) -> R {
     MutexGuard::unlocked(guard, meanwhile)
 }
@@ -159,23 +167,27 @@ impl Condvar {
     }
 
     /// Waits until notified.
+    #[track_caller]
     pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) {
         self.block(guard, None);
     }
 
     /// Waits until notified, or until the time is over.
+    #[track_caller]
     pub fn wait_for<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, timeout: Duration) -> WaitTimeoutResult {
         WaitTimeoutResult(!self.block(guard, Some(timeout)))
     }
 
     /// Returns false if the time was over first.
+    #[track_caller]
     fn block<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, timeout: Option<Duration>) -> bool {
         // A signal that comes between the look at the condition and the wait is lost, if nothing keeps it
         // away.
         point(Point::Lock);
+        let place = Place::of_caller("condition variable");
         match (explorer(), timeout) {
             (Some(explorer), timeout) => {
-                MutexGuard::unlocked(guard, || explorer.block(address(self), timeout))
+                MutexGuard::unlocked(guard, || explorer.block(address(self), timeout, place))
             }
             (None, Some(timeout)) => !self.0.wait_for(&mut guard.guard, timeout).timed_out(),
             (None, None) => {

@@ -5,6 +5,7 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
 use super::{address, until_taken, wake};
+use crate::sync::points::Place;
 
 /// `parking_lot::RwLock` in shape.
 #[derive(Default)]
@@ -19,14 +20,26 @@ impl<T> RwLock<T> {
 
 impl<T: ?Sized> RwLock<T> {
     /// Locks beside other readers.
+    #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
-        let guard = until_taken(address(self), || self.0.try_read(), || self.0.read());
+        let guard = until_taken(
+            address(self),
+            Place::of_caller("lock to read"),
+            || self.0.try_read(),
+            || self.0.read(),
+        );
         RwLockReadGuard { on: address(self), guard: ManuallyDrop::new(guard) }
     }
 
     /// Locks alone.
+    #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
-        let guard = until_taken(address(self), || self.0.try_write(), || self.0.write());
+        let guard = until_taken(
+            address(self),
+            Place::of_caller("lock to write"),
+            || self.0.try_write(),
+            || self.0.write(),
+        );
         RwLockWriteGuard { on: address(self), guard: ManuallyDrop::new(guard) }
     }
 

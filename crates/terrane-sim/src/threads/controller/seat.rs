@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use terrane_base::sync::points::{Explorer, Point};
+use terrane_base::sync::points::{Explorer, Place, Point};
 
 use super::{Controller, Doing, bit, wake};
 
@@ -41,6 +41,7 @@ impl Seat {
     }
 
     /// Waits for the end of the thread of another seat.
+    #[track_caller]
     pub(crate) fn join(&self, other: &Seat) {
         loop {
             {
@@ -49,12 +50,13 @@ impl Seat {
                     return;
                 }
             }
-            self.block(other.end_address(), None);
+            self.block(other.end_address(), None, Place::of_caller("end of a thread"));
         }
     }
 
+    #[track_caller]
     pub(crate) fn sleep(&self, duration: Duration) {
-        self.block(SLEEP, Some(duration));
+        self.block(SLEEP, Some(duration), Place::of_caller("time"));
     }
 
     pub(crate) fn controller(&self) -> &Arc<Controller> {
@@ -85,17 +87,20 @@ impl Explorer for Seat {
         controller.choose(controller.state.lock(), self.id, false);
     }
 
-    fn give_way(&self) {
-        self.controller.choose(self.controller.state.lock(), self.id, true);
+    fn give_way(&self, place: Place) {
+        let mut state = self.controller.state.lock();
+        state.members[self.id].place = Some(place);
+        self.controller.choose(state, self.id, true);
     }
 
-    fn block(&self, on: usize, timeout: Option<Duration>) -> bool {
+    fn block(&self, on: usize, timeout: Option<Duration>, place: Place) -> bool {
         let controller = &*self.controller;
         let mut state = controller.state.lock();
         let now = controller.nanos.load(Ordering::Relaxed);
         let until = timeout.map(|timeout| now.saturating_add(timeout.as_nanos().min(u64::MAX.into()) as u64));
         state.members[self.id].doing = Doing::Blocked { on, until };
         state.members[self.id].is_woken = false;
+        state.members[self.id].place = Some(place);
         controller.waited.fetch_or(bit(on), Ordering::Relaxed);
         controller.choose(state, self.id, true);
         self.controller.state.lock().members[self.id].is_woken
