@@ -143,7 +143,7 @@ mod tests {
                 world.within(|| {
                     pin().defer(move || {
                         counts[0].fetch_add(1, Ordering::Relaxed);
-                        pin().defer(move || drop(counts[1].fetch_add(1, Ordering::Relaxed)));
+                        pin().defer(move || counts[1].fetch_add(1, Ordering::Relaxed));
                     });
                     (0..advances).for_each(|_| pin().flush());
                 });
