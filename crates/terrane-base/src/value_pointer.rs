@@ -59,31 +59,18 @@ impl ValuePointer {
     /// `Corrupt` if the bytes are cut or too long, or the value would be longer than a value may be.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<ValuePointer> {
-        let (pointer, position) = ValuePointer::decode_front(bytes)?;
-        if position.is_empty() {
-            return Ok(pointer);
-        }
-        let position = ValuePosition::decode(position).ok_or_else(|| ValuePointer::broken(bytes))?;
-        Ok(ValuePointer { position: Some(position), ..pointer })
+        ValuePointer::read(bytes).ok_or_else(|| ValuePointer::broken(bytes))
     }
 
-    /// As [`ValuePointer::decode`], for callers that mostly need no position: the pointer without it, and its
-    /// bytes, which are empty if there is none.
-    ///
-    /// # Errors
-    /// As [`ValuePointer::decode`], but for what is wrong with the position.
-    #[inline]
-    pub fn decode_front(bytes: &[u8]) -> Result<(ValuePointer, &[u8])> {
-        let front = take(bytes).and_then(|(table, rest)| {
-            let (len, rest) = take(rest)?;
-            Some((ValueTableId(table), u32::try_from(len).ok()?, rest))
-        });
-        match front {
-            Some((table, len, rest)) if len as usize <= key::VALUE_BYTES_MAX => {
-                Ok((ValuePointer { table, len, position: None }, rest))
-            }
-            _ => Err(ValuePointer::broken(bytes)),
-        }
+    /// As [`ValuePointer::decode`], for the short way of reads: `None` where the bytes are wrong.
+    #[inline(always)]
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Option<ValuePointer> {
+        let (table, rest) = take(bytes)?;
+        let (len, rest) = take(rest)?;
+        let len = u32::try_from(len).ok().filter(|len| *len as usize <= key::VALUE_BYTES_MAX)?;
+        let position = if rest.is_empty() { None } else { Some(ValuePosition::decode(rest)?) };
+        Some(ValuePointer { table: ValueTableId(table), len, position })
     }
 
     #[cold]
@@ -94,9 +81,8 @@ impl ValuePointer {
 
 impl ValuePosition {
     /// Decodes the end of a pointer, which is not empty; `None` if the bytes are cut or too long.
-    #[inline]
-    #[must_use]
-    pub fn decode(bytes: &[u8]) -> Option<ValuePosition> {
+    #[inline(always)]
+    fn decode(bytes: &[u8]) -> Option<ValuePosition> {
         let (block, rest) = take(bytes)?;
         let (entry, rest) = take(rest)?;
         let position = ValuePosition { block: u32::try_from(block).ok()?, entry: u32::try_from(entry).ok()? };
@@ -136,9 +122,7 @@ mod tests {
                 pointer.encode(&mut bytes);
                 assert!(bytes.len() <= POINTER_BYTES_MAX);
                 assert_eq!(ValuePointer::decode(&bytes).unwrap(), pointer);
-                let (front, rest) = ValuePointer::decode_front(&bytes).unwrap();
-                assert_eq!((front.table, front.len, front.position), (pointer.table, len, None));
-                assert_eq!((rest.is_empty(), ValuePosition::decode(rest)), (position.is_none(), position));
+                assert_eq!(ValuePointer::read(&bytes), Some(pointer));
                 let cut = &bytes[..bytes.len() - 1];
                 assert!(ValuePointer::decode(cut).is_err(), "cut: {pointer:?}");
                 bytes.push(0);
@@ -158,5 +142,6 @@ mod tests {
         varint::put_long(&mut bytes, 7);
         varint::put_long(&mut bytes, key::VALUE_BYTES_MAX as u64 + 1);
         assert!(ValuePointer::decode(&bytes).is_err());
+        assert_eq!(ValuePointer::read(&bytes), None);
     }
 }

@@ -1,9 +1,11 @@
 //! [`ValueCursors`]: the positions of one scan in the value tables that its rows point into.
 //!
-//! The values of one sorted group lie in key order, so a scan that comes to the next value of a group finds
-//! it one entry behind the last one: a comparison, no search. One cursor for each value table keeps that
-//! place; it reads ahead in windows as the cursor of a level does, and goes on in the next value table of its
-//! group with the state of its scan.
+//! A pointer says block and entry of its value. The values of one sorted group lie in key order, so a scan
+//! that comes to the next value of a group finds it in the block of the last one, as a rule: then nothing
+//! moves, and what costs time is the check that key and number are those of the pointer's entry. One cursor
+//! for each value table holds the block; it reads ahead in windows as the cursor of a level does, and goes on
+//! in the next value table of its group with the state of its scan. Where a pointer has no position, or the
+//! entry there is another one, the cursor steps or searches.
 //!
 //! Where a scan would have to wait for the first blocks of many value tables one after the other, its user
 //! tells the coming values first ([`ValueCursors::want`]), and [`ValueCursors::gather`] reads what they lack
@@ -11,27 +13,30 @@
 //!
 //! Invariants:
 //! 1. No epoch is held across a read of the store, nor between calls.
-//! 2. At most [`OPEN_MAX`] value tables are open. Blocks that were gathered are at most [`BATCH_READS`] and
+//! 2. At most [`OPEN_MAX`] value tables are open. Blocks that were gathered are at most `BATCH_READS` and
 //!    within a share of the windows of all scans of the cache.
 //! 3. A part that cannot be gathered is left out: the placement that needs it reports the error.
 
+mod gather;
+
+use std::ops::Range;
 use std::sync::Arc;
 
-use terrane_base::counters::{add, count};
-use terrane_base::{Cursor, Entry, Result, SeqNo, ValueTableId};
+use terrane_base::{Cursor, Entry, Result, SeqNo, ValuePointer, ValueTableId};
 
+use crate::cache::Cache;
 use crate::cache::windows::WindowShare;
-use crate::cache::{Cache, ObjectRef};
 use crate::cursor::{CursorOptions, ExtentCursor, Near};
 use crate::extent::Extent;
-use crate::load_many::{BATCH_READS, Loaded, Need, load_many};
-use crate::loader::{Loader, Part};
+use crate::loader::Loader;
+use gather::{Gathered, Want, held};
 
 /// Most value tables that a scan has open: more groups than overlap where merges do their work.
 const OPEN_MAX: usize = 32;
 
-/// Most bytes of gathered blocks, before decompression.
-const GATHERED_BYTES_MAX: u64 = 512 << 10;
+/// Value tables among which a scan alternates have numbers with other remainders by this, as a rule: a job
+/// takes numbers one after the other.
+const GUESSES: usize = 64;
 
 /// An open value table.
 #[derive(Debug)]
@@ -41,6 +46,9 @@ struct Open {
     is_crossing: bool,
     /// It was told in which value table its group goes on.
     is_told: bool,
+    /// Where the value of the last placement lies in the block, if it was taken at its position. Otherwise
+    /// the cursor is at it.
+    value: Option<Range<usize>>,
 }
 
 /// Which value table is open, and when it was used last, by the count of placements.
@@ -53,28 +61,14 @@ struct Use {
 /// How a placement ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placed {
+    /// At a value of the key, number and length that were asked for.
+    Exact,
     /// At the first entry at or after the key and number, if there is one.
-    Done,
+    Near,
     /// It would have to wait for a device, and may not.
     Waits,
     /// There is no such value table.
     Nowhere,
-}
-
-/// A value that is going to be asked for.
-#[derive(Debug)]
-struct Want {
-    extent: Arc<Extent>,
-    /// Where its key lies in `keys`.
-    key: std::ops::Range<usize>,
-}
-
-/// A gathered block.
-#[derive(Debug)]
-struct Gathered {
-    extent: Arc<Extent>,
-    at: usize,
-    block: Loaded,
 }
 
 /// Where to go in a value table.
@@ -84,8 +78,8 @@ pub struct ValuePlace<'k> {
     pub key: &'k [u8],
     /// Its sequence number.
     pub seq: SeqNo,
-    /// Where the value was written there, as the pointer says it; empty if it does not.
-    pub position: &'k [u8],
+    /// The pointer: the value table, and where the value was written there.
+    pub pointer: ValuePointer,
     /// The way in which the scan goes.
     pub backward: bool,
     /// False if the placement may not wait for a device, except for what it reads ahead.
@@ -100,6 +94,9 @@ pub struct ValueCursors {
     open: Vec<Open>,
     /// For each open value table; apart from them, because it is searched with each value.
     uses: Vec<Use>,
+    /// For each remainder of numbers of value tables by [`GUESSES`], where the one that was placed last is
+    /// open, if it still is.
+    guesses: [u8; GUESSES],
     /// Those used later were used since the scan was placed.
     since: u64,
     /// The open value table that was placed last.
@@ -120,6 +117,7 @@ impl ValueCursors {
             options,
             open: Vec::new(),
             uses: Vec::new(),
+            guesses: [0; GUESSES],
             since: 0,
             current: 0,
             placements: 0,
@@ -135,51 +133,101 @@ impl ValueCursors {
         self.since = self.placements;
     }
 
-    /// Goes to the first entry at or after a key and number in a value table; `find` finds its extent by the
-    /// number, and that of the one in which its group goes on.
+    /// Whether the block at the position of a pointer is the one in which the last value of its value table
+    /// was.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_in_block(&self, pointer: &ValuePointer) -> bool {
+        let at = usize::from(self.guesses[pointer.table.0 as usize % GUESSES]);
+        let is_open = self.uses.get(at).is_some_and(|used| used.table == pointer.table);
+        let block = self.open.get(at).filter(|_| is_open).and_then(|open| open.cursor.block_number());
+        block.is_some() && block == pointer.position.map(|written| written.block as usize)
+    }
+
+    /// Goes to the value of a pointer to an entry of this key and number, for a scan that goes forward;
+    /// `None`, without a change, if it is not at its position. Part of the caller, which runs it for each
+    /// row. Requires: [`ValueCursors::is_in_block`].
+    #[inline(always)]
+    pub fn value_in_block(&mut self, pointer: &ValuePointer, key: &[u8], seq: SeqNo) -> Option<&[u8]> {
+        let at = usize::from(self.guesses[pointer.table.0 as usize % GUESSES]);
+        let (open, used) = (self.open.get_mut(at)?, self.uses.get_mut(at)?);
+        debug_assert!(used.table == pointer.table, "the block is one of another value table");
+        let value = open.cursor.value_at(pointer.position?, (key, seq), false)?;
+        if value.len() != pointer.len as usize {
+            return None;
+        }
+        self.current = at;
+        self.placements += 1;
+        used.last = self.placements;
+        open.value = Some(value.clone());
+        open.cursor.bytes(value)
+    }
+
+    /// Goes to the value of a pointer, or to the first entry at or after its key and number in the value
+    /// table; `find` finds an extent by the number of a value table: that of the pointer, and that in which
+    /// its group goes on.
     ///
     /// # Errors
     /// `Corrupt`, naming file and offset; `Io`.
-    #[inline]
+    #[inline(never)]
     pub fn place<'e>(
         &mut self,
-        table: ValueTableId,
         place: ValuePlace<'_>,
         find: impl Fn(ValueTableId) -> Option<&'e Arc<Extent>>,
     ) -> Result<Placed> {
+        let ValuePlace { key, seq, pointer, backward, may_wait } = place;
         self.placements += 1;
-        if self.uses.get(self.current).is_none_or(|used| used.table != table) {
-            self.current = match self.uses.iter().position(|used| used.table == table) {
-                Some(at) => at,
-                None => match find(table) {
-                    Some(extent) => self.open_another(table, extent, place.backward),
-                    None => return Ok(Placed::Nowhere),
-                },
-            };
-        }
+        self.current = match self.uses.iter().position(|used| used.table == pointer.table) {
+            Some(at) => at,
+            None => match find(pointer.table) {
+                Some(extent) => self.open_another(pointer.table, extent, backward),
+                None => return Ok(Placed::Nowhere),
+            },
+        };
+        debug_assert!(self.current < OPEN_MAX, "a guess has room for every place");
+        self.guesses[pointer.table.0 as usize % GUESSES] = self.current as u8;
         let ValueCursors { open, uses, since, current, gathered, placements, .. } = self;
         let open = &mut open[*current];
         // The value that comes first after a placement of the scan is anywhere: entries behind the last one
         // would be read for nothing.
         let may_step = std::mem::replace(&mut uses[*current].last, *placements) > *since;
-        let ValuePlace { key, seq, position, backward, may_wait } = place;
-        let near = Near { key, seq, position, backward, is_crossing: open.is_crossing, may_step, may_wait };
-        if !open.cursor.go_near(near, |extent, at| held(gathered, extent, at))? {
+        let near = Near { key, seq, backward, is_crossing: open.is_crossing, may_step, may_wait };
+        let held = |extent: &Arc<Extent>, at| held(gathered, extent, at);
+        open.value = None;
+        if let Some(written) = pointer.position {
+            if !open.cursor.enter_near(written.block as usize, near, held)? {
+                return Ok(Placed::Waits);
+            }
+            let value = open.cursor.value_at(written, (key, seq), backward);
+            open.value = value.filter(|value| value.len() == pointer.len as usize);
+        }
+        if open.value.is_none() && !open.cursor.go_near(near, held)? {
             return Ok(Placed::Waits);
         }
         open.is_crossing = false;
         if !open.is_told && open.cursor.is_reading_ahead() {
             open.is_told = true;
-            open.cursor.follow(following(open.cursor.extent(), table, backward, find));
+            open.cursor.follow(following(open.cursor.extent(), pointer.table, backward, find));
         }
-        Ok(Placed::Done)
+        assert!(open.value.is_none() || open.cursor.block_number().is_some(), "a value lies in a block");
+        Ok(if open.value.is_some() { Placed::Exact } else { Placed::Near })
     }
 
-    /// The entry at the last placement, if there is one.
+    /// The value at the last placement, if there is one.
     #[inline]
     #[must_use]
+    pub fn value(&self) -> Option<&[u8]> {
+        let open = self.open.get(self.current)?;
+        match &open.value {
+            Some(value) => open.cursor.bytes(value.clone()),
+            None => Some(open.cursor.entry()?.value),
+        }
+    }
+
+    /// The entry at the last placement, if that was [`Placed::Near`] and there is one.
+    #[must_use]
     pub fn entry(&self) -> Option<Entry<'_>> {
-        self.open.get(self.current)?.cursor.entry()
+        self.open.get(self.current).filter(|open| open.value.is_none())?.cursor.entry()
     }
 
     /// The value table of the last placement.
@@ -204,14 +252,15 @@ impl ValueCursors {
         };
         let at = match passed.or_else(oldest) {
             Some(at) => {
-                self.open[at].cursor.cross_to(extent.clone());
-                (self.open[at].is_crossing, self.open[at].is_told) = (passed.is_some(), false);
+                let open = &mut self.open[at];
+                open.cursor.cross_to(extent.clone());
+                (open.is_crossing, open.is_told, open.value) = (passed.is_some(), false, None);
                 self.uses[at].table = table;
                 at
             }
             None => {
                 let cursor = ExtentCursor::new(extent.clone(), self.cache.clone(), self.options);
-                self.open.push(Open { cursor, is_crossing: false, is_told: false });
+                self.open.push(Open { cursor, is_crossing: false, is_told: false, value: None });
                 self.uses.push(Use { table, last: 0 });
                 self.open.len() - 1
             }
@@ -219,93 +268,6 @@ impl ValueCursors {
         assert!(self.open.len() == self.uses.len(), "each open value table has its use");
         assert!(self.open.len() <= OPEN_MAX, "a scan has too many value tables open");
         at
-    }
-
-    /// Forgets the values that were wanted.
-    pub fn want_none(&mut self) {
-        self.wants.clear();
-        self.keys.clear();
-    }
-
-    /// The key of the value that was wanted last.
-    #[must_use]
-    pub fn last_wanted(&self) -> Option<&[u8]> {
-        self.wants.last().map(|want| &self.keys[want.key.clone()])
-    }
-
-    /// Tells that the value of `key` in the value table `extent` will be asked for; in the place of the last
-    /// one with `instead`.
-    pub fn want(&mut self, extent: &Arc<Extent>, key: &[u8], instead: bool) {
-        if instead && let Some(last) = self.wants.pop() {
-            self.keys.truncate(last.key.start);
-        }
-        let start = self.keys.len();
-        self.keys.extend_from_slice(key);
-        self.wants.push(Want { extent: extent.clone(), key: start..self.keys.len() });
-    }
-
-    /// Reads the parts that the values that are wanted lack, in batches.
-    pub fn gather(&mut self) {
-        self.gathered.clear();
-        let keys = &self.keys;
-        // In key order within an extent, so that equal parts are neighbours.
-        self.wants.sort_by(|a, b| {
-            let order = a.extent.meta.id.cmp(&b.extent.meta.id);
-            order.then_with(|| a.extent.meta.collation.cmp(&keys[a.key.clone()], &keys[b.key.clone()]))
-        });
-        let lacks_index = |want: &&Want| self.loader(&want.extent).cached_part(&Part::Index).is_none();
-        let mut needs: Vec<_> =
-            self.wants.iter().filter(lacks_index).map(|want| (&*want.extent, Need::Index)).collect();
-        needs.dedup_by(|a, b| std::ptr::eq(a.0, b.0));
-        let mut reads = needs.len();
-        // Held until their blocks are read.
-        let indexes: Vec<_> =
-            needs.chunks(BATCH_READS).flat_map(|part| load_many(&self.cache, part)).collect();
-        let mut share = std::mem::take(&mut self.share);
-        let blocks = self.blocks_lacking(&mut share);
-        let needs: Vec<_> = blocks.iter().map(|(extent, at)| (&**extent, Need::Block(*at))).collect();
-        reads += needs.len();
-        let loaded = load_many(&self.cache, &needs);
-        drop(indexes);
-        self.share = share;
-        if reads > 0 {
-            count(|cells| {
-                add(&cells.value_batches, 1);
-                add(&cells.value_batch_reads, reads as u64);
-            });
-        }
-        let gathered = blocks.into_iter().zip(loaded);
-        self.gathered.extend(
-            gathered.filter_map(|((extent, at), block)| Some(Gathered { extent, at, block: block? })),
-        );
-        assert!(self.gathered.len() <= BATCH_READS, "a scan holds too many gathered blocks");
-    }
-
-    /// The blocks of the values that are wanted and that are not cached, as many as a scan may hold.
-    fn blocks_lacking(&self, share: &mut WindowShare) -> Vec<(Arc<Extent>, usize)> {
-        let mut blocks: Vec<(Arc<Extent>, usize)> = Vec::new();
-        let mut bytes = 0;
-        for want in &self.wants {
-            // What has left the cache again is read by the placement.
-            let Some(index) = self.loader(&want.extent).cached_part(&Part::Index) else { continue };
-            let rows = &index.index().rows;
-            let at = rows.find(&self.keys[want.key.clone()]);
-            let is_known =
-                |(extent, known): &(Arc<Extent>, usize)| Arc::ptr_eq(extent, &want.extent) && *known == at;
-            if at >= rows.len() || blocks.last().is_some_and(is_known) {
-                continue;
-            }
-            if self.loader(&want.extent).cached_block(&index, at).is_some() {
-                continue;
-            }
-            bytes += u64::from(rows.row(at).raw_len);
-            let has_room = bytes <= GATHERED_BYTES_MAX && share.grow(&self.cache, bytes);
-            if blocks.len() == BATCH_READS || (!has_room && !blocks.is_empty()) {
-                break;
-            }
-            blocks.push((want.extent.clone(), at));
-        }
-        blocks
     }
 
     fn loader<'e>(&self, extent: &'e Extent) -> Loader<'e> {
@@ -333,10 +295,4 @@ fn following<'e>(
 ) -> Option<Arc<Extent>> {
     let number = if backward { table.0.checked_sub(1)? } else { table.0.checked_add(1)? };
     find(ValueTableId(number)).filter(|next| goes_on(extent, next, backward)).cloned()
-}
-
-/// A gathered block, if it is among them.
-fn held(gathered: &[Gathered], extent: &Arc<Extent>, at: usize) -> Option<ObjectRef> {
-    let found = gathered.iter().find(|block| block.at == at && Arc::ptr_eq(&block.extent, extent))?;
-    Some(found.block.object())
 }

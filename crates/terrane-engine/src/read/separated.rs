@@ -61,10 +61,8 @@ pub(crate) fn replace_cached(
         true => Some((Moment::NEVER, &bytes[start..])),
         false => unexpired(seq_kind, &bytes[start..], now),
     };
-    let Some((expires_at, Ok(pointer))) = stored.map(|(until, stored)| (until, ValuePointer::decode(stored)))
-    else {
-        return false;
-    };
+    let pointer = stored.and_then(|(until, stored)| Some((until, ValuePointer::read(stored)?)));
+    let Some((expires_at, pointer)) = pointer else { return false };
     let Some(values) = tree.values.get(pointer.table) else { return false };
     bytes.truncate(start);
     let wanted = wanted(seq_kind.seq());

@@ -124,18 +124,6 @@ impl BlockCursor {
         self.ask_anew(block.bytes());
     }
 
-    /// [`BlockCursor::seek`] to a version that was written as entry number `entry` of its block.
-    pub fn seek_at<B: AsRef<[u8]>>(&mut self, block: &Block<B>, entry: u32, key: &[u8], seq: SeqNo) {
-        self.clear();
-        let is_there = match &block.layout {
-            Layout::TwoLayer(layout) => {
-                layout.of(block.bytes()).move_at(&mut self.pos, entry as usize, key, seq)
-            }
-            Layout::Plain(_) => false,
-        };
-        if is_there { self.ask_anew(block.bytes()) } else { self.seek(block, key, seq) }
-    }
-
     /// Goes to the last entry whose key is strictly less than `key`.
     pub fn seek_before<B: AsRef<[u8]>>(&mut self, block: &Block<B>, key: &[u8]) {
         self.seek(block, key, SeqNo::MAX);

@@ -27,6 +27,8 @@ pub use describe::describe;
 pub use plain::RESTART_INTERVAL;
 pub use two_layer::INTERVALS_MAX;
 
+use std::ops::Range;
+
 use terrane_base::{Collation, Entry, Error, RecordKind, Result, SeqKind, SeqNo, key};
 
 use cursor::with;
@@ -169,9 +171,16 @@ impl<B: AsRef<[u8]>> Block<B> {
     #[inline]
     #[must_use]
     pub fn find_at<'a>(&'a self, entry: u32, key: &'a [u8], seq: SeqNo) -> Option<Entry<'a>> {
+        let (seq_kind, value) = self.locate_at(entry, key, seq)?;
+        Some(Entry { key, seq_kind, value: self.bytes().get(value)? })
+    }
+
+    /// As [`Block::find_at`]: the kind of the version, and where its value lies in the bytes of the block.
+    #[inline]
+    #[must_use]
+    pub fn locate_at(&self, entry: u32, key: &[u8], seq: SeqNo) -> Option<(SeqKind, Range<usize>)> {
         let Layout::TwoLayer(layout) = &self.layout else { return None };
-        let (seq_kind, value) = layout.of(self.bytes()).find_at(entry as usize, key, seq)?;
-        Some(Entry { key, seq_kind, value })
+        layout.of(self.bytes()).locate_at(entry as usize, key, seq)
     }
 
     #[cold]

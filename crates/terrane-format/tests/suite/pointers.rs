@@ -3,7 +3,7 @@
 
 use terrane_base::options::BlockEncoding;
 use terrane_base::{Entry, RecordKind, SeqKind, SeqNo, ValuePointer, ValuePosition, ValueTableId};
-use terrane_format::block::{self, Block, BlockBuilder, BlockCursor, INTERVALS_MAX};
+use terrane_format::block::{self, Block, BlockBuilder, INTERVALS_MAX};
 
 type Owned = (Vec<u8>, SeqKind, Vec<u8>);
 
@@ -32,7 +32,7 @@ fn pointer(number: usize) -> Owned {
     (format!("{number:016}").into_bytes(), seq_kind, bytes)
 }
 
-/// Every version is found at whatever position it is said to be, by searches and by cursors.
+/// At a position that is said there is the version that is asked for, or nothing.
 #[test]
 fn a_position_is_a_hint() {
     let digits = |number: usize| format!("{number:016}").into_bytes();
@@ -47,7 +47,6 @@ fn a_position_is_a_hint() {
     let encodings = [BlockEncoding::Plain, BlockEncoding::TwoLayer];
     for (case, encoding) in cases.iter().flat_map(|case| encodings.map(|encoding| (case, encoding))) {
         let block = Block::decode(builder(encoding, case).finish().to_vec()).unwrap();
-        let mut cursor = BlockCursor::new();
         let is_alone = encoding == BlockEncoding::TwoLayer && case.len() == 14;
         for (at, (key, seq_kind, value)) in case.iter().enumerate() {
             let said = [at, at + 1, at.saturating_sub(1), 0, case.len() - 1, case.len(), u32::MAX as usize];
@@ -56,11 +55,51 @@ fn a_position_is_a_hint() {
                 let there = block.find_at(said, key, seq_kind.seq());
                 assert!(there.is_none() || there == expected, "{at} is said to be {said}: {there:?}");
                 assert!(there.is_some() || !is_alone || said as usize != at, "{at} is not found there");
-                cursor.seek_at(&block, said, key, seq_kind.seq());
-                assert_eq!(cursor.entry(&block), expected, "{at} is said to be {said}");
+                let located = block.locate_at(said, key, seq_kind.seq());
+                let located = located.map(|(found, value)| (found, &block.bytes()[value]));
+                let found = there.map(|entry| (entry.seq_kind, entry.value));
+                assert_eq!(located, found, "{at} is said to be {said}");
             }
         }
         assert_eq!(block.find_at(3, b"none", SeqNo::MAX), None);
+    }
+}
+
+/// The number tells nothing here: it is one for all. A key that differs in any byte of its prefix, its head
+/// or its suffix, or has a byte more or less, is another one, however long these are.
+#[test]
+fn no_other_key_is_taken_at_a_position() {
+    let lens =
+        [(0, 3), (0, 8), (0, 16), (3, 16), (8, 16), (8, 24), (9, 25), (4, 21), (20, 40), (0, 40), (12, 15)];
+    for (prefix, len) in lens {
+        let key = |number: usize| {
+            let mut key = vec![b'p'; prefix];
+            key.push(number as u8 * 17);
+            key.extend((prefix + 1..len).map(|at| (at * 31 + number * at) as u8));
+            key
+        };
+        let mut entries = values(15, key);
+        // Key and number of most entries are compared in words; the others have a shorter or a longer value.
+        for (number, (.., value)) in entries.iter_mut().enumerate() {
+            value.resize([127, 128, 300, 2000, 17_000][number % 5], number as u8);
+        }
+        let block = Block::decode(builder(BlockEncoding::TwoLayer, &entries).finish().to_vec()).unwrap();
+        for (at, (key, seq_kind, value)) in entries.iter().enumerate() {
+            let find = |key: &[u8]| {
+                let found = block.locate_at(at as u32, key, SeqNo(7));
+                found.map(|(kind, value)| (kind, block.bytes()[value].to_vec()))
+            };
+            assert_eq!(find(key), Some((*seq_kind, value.clone())), "{prefix} of {len} bytes");
+            for byte in 0..key.len() {
+                let mut other = key.clone();
+                other[byte] ^= 1;
+                assert_eq!(find(&other), None, "byte {byte} of {len} with a prefix of {prefix}");
+            }
+            assert_eq!(find(&key[..len - 1]), None, "a byte less, {prefix} of {len}");
+            assert_eq!(find(&key[1..]), None, "without the first byte, {prefix} of {len}");
+            assert_eq!(find(&[key, &b"\0"[..]].concat()), None, "a byte more, {prefix} of {len}");
+            assert_eq!(block.locate_at(at as u32, key, SeqNo(8)), None, "another number");
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Placement of a cursor near to where it is: the next version that is asked for lies one entry further, as a
-//! rule, or a few blocks.
+//! rule, or a few blocks. Where a pointer says the position of a value, the cursor only enters the block, and
+//! the value is taken from there without a position of the cursor.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
@@ -19,8 +21,6 @@ const STEPS_MAX: u32 = 4;
 pub(crate) struct Near<'k> {
     pub(crate) key: &'k [u8],
     pub(crate) seq: SeqNo,
-    /// Where it was written, as a pointer says it; empty if that is not known.
-    pub(crate) position: &'k [u8],
     /// The way in which the caller goes.
     pub(crate) backward: bool,
     /// The cursor came from the extent before this one, so that the first block in its direction is the next
@@ -54,6 +54,18 @@ impl ExtentCursor {
         near: Near<'_>,
         held: impl Fn(&Arc<Extent>, usize) -> Option<ObjectRef>,
     ) -> Result<bool> {
+        self.with_index(near, |cursor, index| {
+            cursor.position.clear();
+            cursor.search_near(index, near, &held)
+        })
+    }
+
+    /// Calls `go` with the index block; returns false if it would have to be waited for and may not.
+    fn with_index(
+        &mut self,
+        near: Near<'_>,
+        go: impl FnOnce(&mut Self, &ObjectRef) -> Result<bool>,
+    ) -> Result<bool> {
         if !near.may_wait
             && self.index.is_none()
             && loader(&self.extent, &self.cache, self.options).cached_part(&Part::Index).is_none()
@@ -61,13 +73,8 @@ impl ExtentCursor {
             return Ok(false);
         }
         self.prepared = None;
-        self.position.clear();
         let index = self.take_index()?;
-        let written = ValuePosition::decode(near.position);
-        let mut gone = self.search_near(&index, near, written, &held);
-        if written.is_some() && matches!(gone, Ok(true)) && !self.is_at(near) {
-            gone = self.search_near(&index, near, None, &held);
-        }
+        let gone = go(self, &index);
         self.index = Some(index);
         if gone.is_err() {
             self.block = None;
@@ -75,9 +82,55 @@ impl ExtentCursor {
         gone
     }
 
-    /// Whether the cursor is at the version that is asked for.
-    fn is_at(&self, near: Near<'_>) -> bool {
-        self.entry().is_some_and(|entry| entry.seq_kind.seq() == near.seq && entry.key == near.key)
+    /// Where the value of the version `seq` of `key` lies in the block that the cursor is in, if it was
+    /// written at this position and that is in this block. The cursor stays where it is in its block.
+    #[inline]
+    pub(crate) fn value_at(
+        &mut self,
+        written: ValuePosition,
+        (key, seq): (&[u8], SeqNo),
+        backward: bool,
+    ) -> Option<Range<usize>> {
+        let block = self.block.as_ref().filter(|_| self.block_index == written.block as usize)?.block();
+        let (seq_kind, value) = block.locate_at(written.entry, key, seq)?;
+        if !seq_kind.is_plain_put() {
+            return None;
+        }
+        debug_assert!(value.end <= block.bytes().len(), "a checked block has the values of its entries");
+        if !backward && value.end >= self.warm_at {
+            self.warm_next();
+        }
+        Some(value)
+    }
+
+    /// The number of the block that the cursor is in.
+    #[inline(always)]
+    pub(crate) fn block_number(&self) -> Option<usize> {
+        self.block.as_ref().map(|_| self.block_index)
+    }
+
+    /// Bytes of the block that the cursor is in.
+    #[inline(always)]
+    pub(crate) fn bytes(&self, range: Range<usize>) -> Option<&[u8]> {
+        self.block.as_ref()?.block().bytes().get(range)
+    }
+
+    /// Enters block `at`, without a position in it, if the cursor is in another one and there is such a
+    /// block. Returns false if it would have to wait and may not. As [`ExtentCursor::go_near`] otherwise.
+    #[inline(never)]
+    pub(crate) fn enter_near(
+        &mut self,
+        at: usize,
+        near: Near<'_>,
+        held: impl Fn(&Arc<Extent>, usize) -> Option<ObjectRef>,
+    ) -> Result<bool> {
+        if self.block.is_some() && self.block_index == at {
+            return Ok(true);
+        }
+        self.with_index(near, |cursor, index| match at < index.index().rows.len() {
+            true => cursor.go_to_block(index, at, near, &held),
+            false => Ok(true),
+        })
     }
 
     /// Returns true if the scan has a window of read-ahead.
@@ -111,51 +164,57 @@ impl ExtentCursor {
         &mut self,
         index: &ObjectRef,
         near: Near<'_>,
-        written: Option<ValuePosition>,
         held: &impl Fn(&Arc<Extent>, usize) -> Option<ObjectRef>,
     ) -> Result<bool> {
         let rows = &index.index().rows;
-        let written = written.filter(|written| (written.block as usize) < rows.len());
-        let mut at = match written {
-            Some(written) => written.block as usize,
-            None => {
-                count(|cells| add(&cells.index_blocks_searched, 1));
-                rows.find(near.key)
-            }
-        };
+        count(|cells| add(&cells.index_blocks_searched, 1));
+        let mut at = rows.find(near.key);
         while at < rows.len() {
-            if self.block.is_none() || self.block_index != at {
-                let is_next = match (&self.block, near.backward) {
-                    (None, _) if !near.is_crossing => false,
-                    (None, false) => at == 0,
-                    (None, true) => at + 1 == rows.len(),
-                    (Some(_), false) => at == self.block_index + 1,
-                    (Some(_), true) => at + 1 == self.block_index,
-                };
-                let cached = loader(&self.extent, &self.cache, self.options).cached_block(index, at);
-                let cached = cached.or_else(|| held(&self.extent, at));
-                if cached.is_none() && !near.may_wait && !(is_next && self.ahead.is_near_scan(near.backward))
-                {
-                    return Ok(false);
-                }
-                if is_next {
-                    self.ahead.step(near.backward)
-                } else {
-                    self.ahead.restart()
-                }
-                self.enter_block(index, at, cached)?;
+            if !self.go_to_block(index, at, near, held)? {
+                return Ok(false);
             }
             let ExtentCursor { position, block: Some(block), .. } = self else { break };
-            match written {
-                Some(written) => position.seek_at(block.block(), written.entry, near.key, near.seq),
-                None => position.seek(block.block(), near.key, near.seq),
-            }
+            position.seek(block.block(), near.key, near.seq);
             // All versions of the key in this block are newer: the next one may hold more.
             if position.is_placed() || !index.index().continues(at, near.key) {
                 break;
             }
             at += 1;
         }
+        Ok(true)
+    }
+
+    /// Makes block `at` the current one if it is not, without a position in it. Returns false if it would
+    /// have to wait and may not.
+    fn go_to_block(
+        &mut self,
+        index: &ObjectRef,
+        at: usize,
+        near: Near<'_>,
+        held: &impl Fn(&Arc<Extent>, usize) -> Option<ObjectRef>,
+    ) -> Result<bool> {
+        if self.block.is_some() && self.block_index == at {
+            return Ok(true);
+        }
+        self.position.clear();
+        let is_next = match (&self.block, near.backward) {
+            (None, _) if !near.is_crossing => false,
+            (None, false) => at == 0,
+            (None, true) => at + 1 == index.index().rows.len(),
+            (Some(_), false) => at == self.block_index + 1,
+            (Some(_), true) => at + 1 == self.block_index,
+        };
+        let cached = loader(&self.extent, &self.cache, self.options).cached_block(index, at);
+        let cached = cached.or_else(|| held(&self.extent, at));
+        if cached.is_none() && !near.may_wait && !(is_next && self.ahead.is_near_scan(near.backward)) {
+            return Ok(false);
+        }
+        if is_next {
+            self.ahead.step(near.backward)
+        } else {
+            self.ahead.restart()
+        }
+        self.enter_block(index, at, cached)?;
         Ok(true)
     }
 

@@ -59,7 +59,19 @@ impl ValueGroups {
     }
 
     /// Notes that the value of `key`, of the next row, lies in `table`.
+    #[inline]
     pub(crate) fn note(&mut self, key: &[u8], table: ValueTableId) {
+        if self.rows + 1 < ROWS && self.met.contains(&table) {
+            debug_assert!(self.goes_on, "rows that met a value table have a first key");
+            self.rows += 1;
+        } else {
+            self.note_anew(key, table);
+        }
+    }
+
+    /// [`ValueGroups::note`] where the value table is another one, or the rows end.
+    #[inline(never)]
+    fn note_anew(&mut self, key: &[u8], table: ValueTableId) {
         if !self.goes_on {
             self.first.clear();
             self.first.extend_from_slice(key);

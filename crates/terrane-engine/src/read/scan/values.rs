@@ -1,7 +1,7 @@
 //! The separated values of a scan: positions in value tables that move on with the rows.
 //!
-//! 1. The value of a row is, as a rule, the next entry of the cursor in its value table
-//!    ([`terrane_table::ValueCursors`]); it is not copied.
+//! 1. The value of a row is, as a rule, in the block of the last value of its value table, at the position
+//!    that the pointer says ([`terrane_table::ValueCursors`]); it is not copied.
 //! 2. If a block of it is not cached and no read-ahead has it, the scan looks ahead at its next rows, tells
 //!    the values that they point to, and all that these lack is read in one batch. Then the scan goes back to
 //!    its row. Looking ahead begins with [`ROWS_AHEAD_MIN`] rows behind a placement and grows with the scan.
@@ -11,10 +11,11 @@
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
-use terrane_base::{Error, Result, SeqKind, SeqNo, Stored, ValuePointer, ValueTableId};
+use terrane_base::{Entry, Error, Result, SeqKind, SeqNo, Stored, ValuePointer, ValueTableId};
 use terrane_levels::Metasnapshot;
 use terrane_table::{Cache, CursorOptions, Placed, ValueCursors, ValuePlace};
 
+use crate::read::scan::value_groups::ValueGroups;
 use crate::read::separated::{inline, nowhere, of_value, wanted};
 
 /// Rows that a scan looks ahead for values, at first and at most: a batch is as long as the queue of a
@@ -62,7 +63,7 @@ impl ScanValues {
     /// The value at the last placement.
     #[inline]
     pub(super) fn value(&self) -> Option<&[u8]> {
-        Some(self.cursors.entry()?.value)
+        self.cursors.value()
     }
 
     /// The value table of the last placement.
@@ -84,25 +85,69 @@ impl ScanValues {
         backward: bool,
         may_wait: bool,
     ) -> Result<bool> {
-        let (pointer, position) = ValuePointer::decode_front(pointer)?;
+        let pointer = match ValuePointer::read(pointer) {
+            Some(pointer) => pointer,
+            None => ValuePointer::decode(pointer)?,
+        };
         let ScanValues { tree, cursors, .. } = self;
-        let wanted = wanted(seq);
-        let place = ValuePlace { key, seq: wanted, position, backward, may_wait };
-        let find = |table| Some(&tree.values.get(table)?.extent);
-        let placed = cursors.place(pointer.table, place, find);
-        match placed.map_err(|error| of_value(error, key, seq, pointer.table))? {
-            Placed::Done => {}
+        let place = ValuePlace { key, seq: wanted(seq), pointer, backward, may_wait };
+        let placed = cursors.place(place, |table| Some(&tree.values.get(table)?.extent));
+        let is_it = match placed.map_err(|error| of_value(error, key, seq, pointer.table))? {
+            Placed::Exact => true,
+            Placed::Near => self.is_at((key, seq), pointer),
             Placed::Waits => return Ok(false),
             Placed::Nowhere => return Err(nowhere(key, seq, pointer)),
+        };
+        count(|cells| add(&cells.values_followed, 1));
+        if is_it { Ok(true) } else { Err(lost(&self.tree, key, seq, pointer)) }
+    }
+
+    /// The value of an entry of a scan going forward, which is a plain pointer, if it lies at the position
+    /// that the pointer says and need not be waited for; notes the value table in `groups`. `None` says
+    /// nothing.
+    #[inline(never)]
+    pub(super) fn value_at_position(
+        &mut self,
+        entry: Entry<'_>,
+        groups: &mut Option<Box<ValueGroups>>,
+    ) -> Option<&[u8]> {
+        debug_assert!(entry.seq_kind.is_plain_pointer(), "the bytes are those of a pointer alone");
+        let pointer = ValuePointer::read(entry.value)?;
+        let (key, seq) = (entry.key, wanted(entry.seq_kind.seq()));
+        let is_there =
+            self.cursors.is_in_block(&pointer) && self.cursors.value_in_block(&pointer, key, seq).is_some();
+        if !is_there && !self.place_now(key, seq, pointer) {
+            return None;
         }
         count(|cells| add(&cells.values_followed, 1));
-        let is_it = cursors.entry().is_some_and(|entry| {
+        if let Some(groups) = groups {
+            groups.note(key, pointer.table);
+        }
+        self.cursors.value()
+    }
+
+    /// Places at the value of a pointer, unless that would have to wait; returns whether it did.
+    /// [`ScanValues::place`] returns the error of what is wrong.
+    #[inline(never)]
+    fn place_now(&mut self, key: &[u8], seq: SeqNo, pointer: ValuePointer) -> bool {
+        let ScanValues { tree, cursors, .. } = self;
+        let place = ValuePlace { key, seq, pointer, backward: false, may_wait: false };
+        match cursors.place(place, |table| Some(&tree.values.get(table)?.extent)) {
+            Ok(Placed::Exact) => true,
+            Ok(Placed::Near) => self.is_at((key, seq), pointer),
+            _ => false,
+        }
+    }
+
+    /// Whether a placement led to the value of the pointer.
+    #[inline(never)]
+    fn is_at(&self, (key, seq): (&[u8], SeqNo), pointer: ValuePointer) -> bool {
+        let is_exact = wanted(seq) == seq;
+        self.cursors.entry().is_some_and(|entry| {
             entry.key == key
-                && (entry.seq_kind.seq() == seq || wanted != seq)
                 && entry.seq_kind.is_plain_put()
-                && (entry.value.len() == pointer.len as usize || wanted != seq)
-        });
-        if is_it { Ok(true) } else { Err(lost(tree, key, seq, pointer)) }
+                && (!is_exact || entry.seq_kind.seq() == seq && entry.value.len() == pointer.len as usize)
+        })
     }
 
     /// Begins to look ahead; returns how many rows.

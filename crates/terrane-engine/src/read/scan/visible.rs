@@ -328,19 +328,27 @@ impl<C: Cursor> Scan<C> {
 
     /// [`Scan::settle_forward`]; returns what `see` makes of the row there.
     ///
-    /// As a rule the cursor is there already: at a plain put of another key. Part of each caller, so that
-    /// what `see` returns stays in registers.
+    /// As a rule the cursor is there already: at a plain put of another key, or at a pointer to a value that
+    /// is cached. Part of each caller, so that what `see` returns stays in registers.
     #[inline(always)]
     fn settle_seen<R>(&mut self, skip: bool, see: impl FnOnce(SeenRow<'_>) -> R) -> Result<R> {
         if let Some(entry) = self.cursor.entry()
-            && entry.seq_kind.is_plain_put()
+            && (entry.seq_kind.is_plain_put() || entry.seq_kind.is_plain_pointer())
             && entry.seq_kind.seq() <= self.seq
             && !(skip && is_same(entry.key, &self.key))
             && self.bounds.below_upper(entry.key)
         {
             self.prefix = 0;
-            self.place = Place::Forward;
-            return Ok(see(Some((entry.key, entry.value))));
+            if entry.seq_kind.is_plain_put() {
+                self.place = Place::Forward;
+                return Ok(see(Some((entry.key, entry.value))));
+            }
+            if let Some(separated) = self.separated.as_mut().filter(|_| !self.leaves_values)
+                && let Some(value) = separated.value_at_position(entry, &mut self.groups)
+            {
+                self.place = Place::Followed;
+                return Ok(see(Some((entry.key, value))));
+            }
         }
         self.look_forward(skip)?;
         Ok(see(self.entry()))

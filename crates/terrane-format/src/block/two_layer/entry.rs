@@ -37,7 +37,13 @@ impl NumberCode {
     /// The number at `at`. The 8 bytes always exist, because the trailer is longer.
     #[inline]
     pub(super) fn decode(self, bytes: &[u8], at: usize) -> SeqKind {
-        let number = wire::u64_at(bytes, at).unwrap_or(0) & self.mask;
+        self.of_word(wire::u64_at(bytes, at).unwrap_or(0))
+    }
+
+    /// The number with which this word begins.
+    #[inline]
+    pub(super) fn of_word(self, word: u64) -> SeqKind {
+        let number = word & self.mask;
         let seq = self.base.wrapping_add(number >> KIND_BITS);
         SeqKind(seq << 8 | number & ((1 << KIND_BITS) - 1))
     }

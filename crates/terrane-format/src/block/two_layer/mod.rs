@@ -134,25 +134,6 @@ impl<'a> TwoLayerBlock<'a> {
         self.layout.number.decode(self.bytes, parts.number_at())
     }
 
-    /// The version `seq` of `key`, if it is the first entry of interval `interval`: as a rule an interval is
-    /// one entry where values are long.
-    #[inline]
-    pub(super) fn find_at(self, interval: usize, key: &[u8], seq: SeqNo) -> Option<(SeqKind, &'a [u8])> {
-        let parts = self.parts_at(interval, key, seq)?;
-        Some((self.number(&parts), self.bytes.get(parts.value_at..parts.end()).unwrap_or_default()))
-    }
-
-    /// Goes to the version `seq` of `key`, if it is the first entry of interval `interval`; returns whether
-    /// it did.
-    #[inline]
-    pub(super) fn move_at(self, pos: &mut EntryPos, interval: usize, key: &[u8], seq: SeqNo) -> bool {
-        let is_there = self.parts_at(interval, key, seq).is_some();
-        if is_there {
-            self.show_first(pos, interval, self.start(interval));
-        }
-        is_there
-    }
-
     /// Goes to the first entry of `interval`, which starts at `at`.
     #[inline]
     fn show_first(self, pos: &mut EntryPos, interval: usize, at: usize) {

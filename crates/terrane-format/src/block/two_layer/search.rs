@@ -14,14 +14,15 @@
 //! In this module `rest` is a key after the block's prefix.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use terrane_base::prefetch::{LINE_BYTES, prefetch_lines};
-use terrane_base::{SeqNo, key};
+use terrane_base::{SeqKind, SeqNo, key};
 
 use super::entry::Parts;
-use super::{LEAF, LEAF_BYTES, TwoLayerBlock};
+use super::{HEAD_BYTES, LEAF, LEAF_BYTES, LEAF_HEAD_BYTES, TwoLayerBlock};
 use crate::block::entry_pos::{FIRST_LINES, Intervals};
-use crate::rank;
+use crate::{rank, wire};
 
 /// Cache lines of a leaf, at any alignment.
 const LEAF_LINES: usize = LEAF_BYTES.div_ceil(LINE_BYTES);
@@ -29,6 +30,16 @@ const LEAF_LINES: usize = LEAF_BYTES.div_ceil(LINE_BYTES);
 const ENTRY_LINES: usize = 2;
 /// Cache lines that are prefetched at the entry where a walk begins: enough for some short rows.
 const WALK_LINES: usize = 8;
+
+/// Bytes from the start of an entry in which number and key lie where they are compared in words.
+const FRONT_BYTES: usize = 32;
+
+/// What a check in words has found: a number and where its value lies, another key, or nothing.
+enum Checked {
+    Value(SeqKind, Range<usize>),
+    Other,
+    Unknown,
+}
 
 /// An entry, and how its key compares to the target.
 pub(super) struct Found {
@@ -97,21 +108,90 @@ impl TwoLayerBlock<'_> {
         self.locate(key, seq, ENTRY_LINES).filter(|found| found.is_equal).map(|found| found.parts)
     }
 
-    /// The first entry of interval `interval`, if it is the version `seq` of `key`. Not in a block with
-    /// parts.
+    /// The version `seq` of `key`, if it is the first entry of interval `interval`: its number, and where its
+    /// value lies. As a rule an interval is one entry where values are long. Not in a block with parts.
     #[inline]
-    pub(super) fn parts_at(self, interval: usize, key: &[u8], seq: SeqNo) -> Option<Parts> {
+    pub(in crate::block) fn locate_at(
+        self,
+        interval: usize,
+        key: &[u8],
+        seq: SeqNo,
+    ) -> Option<(SeqKind, Range<usize>)> {
         if interval >= self.layout.interval_count || self.layout.parts.is_some() {
             return None;
         }
-        let at = self.start(interval);
+        let (leaf, lane) = (interval / LEAF, interval % LEAF);
+        let leaf = self.bytes.get(leaf * LEAF_BYTES..)?.first_chunk::<LEAF_BYTES>()?;
+        let (heads, offsets) = leaf.split_at(LEAF_HEAD_BYTES);
+        let offset = u16::from_le_bytes(*offsets.as_chunks().0.get(lane)?);
+        let at = self.layout.entries_at + usize::from(offset);
         prefetch_lines(self.bytes.as_ptr().wrapping_add(at), ENTRY_LINES);
-        let rest = key.strip_prefix(self.prefix())?;
-        let has_head = self.head(interval) == key::head_behind(key, self.layout.prefix_len);
+        let head = u64::from_le_bytes(*heads.as_chunks().0.get(lane)?);
+        let is_trusted = terrane_base::planted!(TrustPosition);
+        match self.bytes.get(at..).and_then(|rest| rest.first_chunk()).filter(|_| !is_trusted) {
+            Some(entry) => match self.first_in_words(entry, head, key) {
+                Checked::Value(found, value) if found.seq() == seq => {
+                    Some((found, at + value.start..at + value.end))
+                }
+                Checked::Unknown => self.locate_with_key(at, head, key, seq),
+                _ => None,
+            },
+            None => self.locate_with_key(at, head, key, seq),
+        }
+    }
+
+    /// The number of an entry that is the first of its interval and begins with these bytes, and where its
+    /// value lies in it, if it has the key. Key and number are compared in words: that takes a value of 128
+    /// bytes to 16 KiB, and a prefix and a suffix of at most a word each.
+    #[inline(always)]
+    fn first_in_words(self, entry: &[u8; FRONT_BYTES], head: u64, key: &[u8]) -> Checked {
+        let [len, low, high] = [entry[0], entry[1], entry[2]].map(usize::from);
+        let (prefix_len, suffix_len) = (self.layout.prefix_len, len.wrapping_sub(HEAD_BYTES));
+        if low < 0x80 || high >= 0x80 || suffix_len > HEAD_BYTES || prefix_len > HEAD_BYTES {
+            return Checked::Unknown;
+        }
+        let (Some(prefix), Some(suffix), Some(number)) = (
+            wire::u64_at(self.bytes, self.prefix_at()),
+            wire::u64_at(entry, 3),
+            wire::u64_at(entry, 3 + suffix_len),
+        ) else {
+            return Checked::Unknown;
+        };
+        let behind = key.get(prefix_len..).unwrap_or_default();
+        let (Some(first), Some(middle), Some(last)) =
+            (key.first_chunk(), behind.first_chunk(), key.last_chunk())
+        else {
+            return Checked::Other;
+        };
+        let first = (u64::from_le_bytes(*first) ^ prefix) & low_bytes(prefix_len);
+        let last = high_bytes(u64::from_le_bytes(*last), suffix_len) ^ (suffix & low_bytes(suffix_len));
+        if behind.len() != len || (first | last | (u64::from_be_bytes(*middle) ^ head)) != 0 {
+            return Checked::Other;
+        }
+        let value_at = 3 + suffix_len + self.layout.number.bytes;
+        let value_len = (low & 0x7f) | high << 7;
+        Checked::Value(self.layout.number.of_word(number), value_at..value_at + value_len)
+    }
+
+    /// [`Self::locate_at`] of the entry at `at`, of any lengths.
+    #[inline(never)]
+    fn locate_with_key(
+        self,
+        at: usize,
+        head: u64,
+        key: &[u8],
+        seq: SeqNo,
+    ) -> Option<(SeqKind, Range<usize>)> {
         let parts = Parts::first(self.bytes, at, self.layout.number)?;
-        let is_it = terrane_base::planted!(TrustPosition)
-            || has_head && is_rest(&parts, parts.suffix(self.bytes), rest);
-        (is_it && self.number(&parts).seq() == seq).then_some(parts)
+        let found = self.number(&parts);
+        let has_key = || {
+            let rest = key.strip_prefix(self.prefix());
+            rest.is_some_and(|rest| {
+                head == key::head(rest) && is_rest(&parts, parts.suffix(self.bytes), rest)
+            })
+        };
+        let is_it = found.seq() == seq && (terrane_base::planted!(TrustPosition) || has_key());
+        is_it.then(|| (found, parts.value_at..parts.end()))
     }
 
     /// As [`Self::locate`], for a walk that continues from the entry.
@@ -220,8 +300,8 @@ impl TwoLayerBlock<'_> {
         let part = self.part(interval / LEAF);
         let Some(rest) = rest.strip_prefix(part) else { return part.cmp(rest) };
         let by_head = self.head(interval).cmp(&key::head(rest));
-        by_head.then_with(|| match rest.get(super::HEAD_BYTES..) {
-            Some(tail) if parts.shared == super::HEAD_BYTES => parts.suffix(self.bytes).cmp(tail),
+        by_head.then_with(|| match rest.get(HEAD_BYTES..) {
+            Some(tail) if parts.shared == HEAD_BYTES => parts.suffix(self.bytes).cmp(tail),
             // One of the two keys ends within the head; the other has zeros there, or ends as well.
             _ => parts.key_len().cmp(&rest.len()),
         })
@@ -265,20 +345,30 @@ impl TwoLayerBlock<'_> {
     fn matched_by_first(self, interval: usize, parts: &Parts, rest: &[u8]) -> usize {
         let head = self.head(interval).to_be_bytes();
         let in_head = key::common_len(&head[..parts.shared.min(head.len())], rest);
-        match rest.get(super::HEAD_BYTES..) {
-            Some(tail) if in_head == super::HEAD_BYTES => {
-                in_head + key::common_len(parts.suffix(self.bytes), tail)
-            }
+        match rest.get(HEAD_BYTES..) {
+            Some(tail) if in_head == HEAD_BYTES => in_head + key::common_len(parts.suffix(self.bytes), tail),
             _ => in_head,
         }
     }
+}
+
+/// A word whose lowest `len` bytes are ones. Requires: `len <= 8`.
+#[inline(always)]
+fn low_bytes(len: usize) -> u64 {
+    u64::MAX.checked_shr(64 - 8 * len as u32).unwrap_or(0)
+}
+
+/// The highest `len` bytes of a word, as its lowest. Requires: `len <= 8`.
+#[inline(always)]
+fn high_bytes(word: u64, len: usize) -> u64 {
+    word.checked_shr(64 - 8 * len as u32).unwrap_or(0)
 }
 
 /// Returns true if a key with the same head as `rest` equals `rest`.
 #[inline]
 fn is_rest(parts: &Parts, suffix: &[u8], rest: &[u8]) -> bool {
     // Heads and lengths are equal: a key shorter than a head is equal, zeros included.
-    parts.key_len() == rest.len() && rest.get(super::HEAD_BYTES..).is_none_or(|tail| tail == suffix)
+    parts.key_len() == rest.len() && rest.get(HEAD_BYTES..).is_none_or(|tail| tail == suffix)
 }
 
 /// The first number in `low..high` for which `is_before` is false.
