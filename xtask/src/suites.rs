@@ -146,8 +146,7 @@ fn exploration_steps(tree: &Tree, minutes: u64) -> Vec<Step> {
 /// The steps of [`crate::test::soak`]: what [`crate::sizes`] makes smaller in [`crate::test::run`].
 #[must_use]
 pub fn soak_steps(tree: &Tree) -> Vec<Step> {
-    let simulation =
-        "test -p terrane-sim -p terrane-fuzz --test simulate --test explore --test model --test smoke";
+    let simulation = "test -p terrane-sim -p terrane-fuzz --test suite --test smoke";
     let mut steps = vec![Step::new("simulation and fuzz smoke", 240, simulation)];
     steps.append(&mut exploration_steps(tree, 240));
     steps

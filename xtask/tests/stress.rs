@@ -1,4 +1,6 @@
 //! Stress: which programs take part, what a run is, what a failure names, and that nothing outlives a run.
+//!
+//! A program of its own: a file that it writes does not run while it is open in a child of another test.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests, which run programs of their own")]
 
 use std::collections::BTreeSet;

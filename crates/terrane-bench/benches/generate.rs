@@ -18,7 +18,7 @@ fn data(hashed_keys: bool) -> Data {
     Data { keys: KEYS, key_bytes: 16, value: ValueSize::Fixed(100), entropy: 0.5, tables: 1, hashed_keys }
 }
 
-#[path = "../tests/common/run.rs"]
+#[path = "../tests/suite/common/run.rs"]
 mod common;
 
 fn run(workload: &str, distribution: Distribution) -> Run {

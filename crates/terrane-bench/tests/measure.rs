@@ -1,5 +1,5 @@
 //! The probe sees what a process does, and the description of the machine is one. Nothing here depends on
-//! time.
+//! time. A program of its own: the probe measures the whole process.
 #![allow(clippy::disallowed_methods, clippy::type_complexity, reason = "a test, on files of its own")]
 
 use std::hint::black_box;

@@ -1,4 +1,5 @@
-//! The log of slow operations and the spans of background jobs, as a subscriber of `tracing` sees them.
+//! The log of slow operations and the spans of background jobs, as a subscriber of `tracing` sees them. A
+//! program of its own: the subscriber is that of the whole process.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "suite/support/mod.rs"]

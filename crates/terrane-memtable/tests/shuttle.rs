@@ -2,6 +2,7 @@
 #![cfg(feature = "shuttle")]
 #![expect(clippy::unwrap_used, reason = "a failure fails the test")]
 
+#[path = "suite/support/mod.rs"]
 mod support;
 
 use std::sync::Arc;

@@ -38,13 +38,7 @@ const LEFT_OUT: [(&str, &[(&str, &str)]); 4] = [
     ),
     (
         "what single calls refuse or cost, or take in space at a rate that is kept",
-        &[
-            ("terrane", "limits"),
-            ("terrane", "misuse"),
-            ("terrane", "permissions"),
-            ("terrane", "promises"),
-            ("terrane", "short_scans"),
-        ],
+        &[("terrane", "limits"), ("terrane", "misuse"), ("terrane", "permissions"), ("terrane", "promises")],
     ),
     (
         "a program of its own, which runs itself as the child that is killed, and knows no names of tests",

@@ -8,7 +8,7 @@
 //!   much more or less without saying so in [`Opened::settings`].
 //!
 //! To add a peer: one file here that implements the two traits, one arm in [`open`], one name in [`NAMES`],
-//! one feature in `Cargo.toml`; the suite `tests/conformance` runs it. See `docs/benchmarks/peers.md`.
+//! one feature in `Cargo.toml`; the suite `tests/suite/conformance` runs it. See `docs/benchmarks/peers.md`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,0 +1,260 @@
+//! How many bytes segments have, how many files there are, and what a close leaves.
+#![cfg(not(feature = "shuttle"))]
+#![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::common::{DIR, Manifest, open, put, settings};
+use terrane_base::Result;
+use terrane_base::env::Env;
+use terrane_device::{Disk, MemDisk, OpenMode, PosixDisk};
+use terrane_journal::{
+    FileJournal, Journal, JournalSettings, JournalStart, SegmentRegistrar, SegmentSpec, SegmentState,
+};
+
+const KIB: u64 = 1 << 10;
+
+/// Bytes of all segment files.
+fn file_bytes(disk: &dyn Disk) -> Vec<u64> {
+    let len = |name: &String| disk.open(&Path::new(DIR).join(name), OpenMode::Read, false)?.len();
+    disk.list(Path::new(DIR)).unwrap().iter().map(|name| len(name).unwrap()).collect()
+}
+
+fn commit(journal: &dyn Journal, key: &[u8], value: &[u8]) {
+    journal.commit(&put(key, value), false, &mut |_| {}).unwrap();
+}
+
+/// Waits for the preparer.
+fn until_true(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        std::thread::yield_now();
+    }
+}
+
+/// A journal of segments up to 1 MiB on a device in memory.
+fn opened(disk: &Arc<dyn Disk>, manifest: &Arc<Manifest>) -> FileJournal {
+    open(disk, manifest, &settings(1024 * KIB)).unwrap().0
+}
+
+#[test]
+fn the_opening_makes_one_short_segment() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let journal = opened(&disk, &Arc::default());
+    assert_eq!(file_bytes(&*disk), [64 * KIB]);
+    // Up to a quarter of it no other one is made.
+    commit(&journal, b"key", &[7; 8000]);
+    assert_eq!(file_bytes(&*disk), [64 * KIB]);
+    assert_eq!(journal.memory_bytes(), 64 * KIB);
+}
+
+/// A manifest that registers no segment while `held` is locked.
+#[derive(Default)]
+struct Held {
+    manifest: Manifest,
+    asked: AtomicU64,
+    held: Mutex<()>,
+}
+
+impl SegmentRegistrar for Held {
+    fn register(&self, segment: &SegmentSpec) -> Result<()> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let _held = self.held.lock().unwrap();
+        self.manifest.register(segment)
+    }
+}
+
+/// Its pages are allocated before it is ready, and batches may be admitted meanwhile.
+#[test]
+fn a_segment_that_is_being_prepared_counts_as_memory() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    disk.create_dir(Path::new(DIR)).unwrap();
+    let (env, start, registrar) = (Env::real(), JournalStart::default(), Arc::new(Held::default()));
+    let shared = Arc::clone(&registrar) as Arc<dyn SegmentRegistrar>;
+    let settings = settings(1024 * KIB);
+    let journal = FileJournal::open(disk, Path::new(DIR), &settings, &env, shared, &start).unwrap();
+    let held = registrar.held.lock().unwrap();
+    commit(&journal, b"key", &[7; 8000]);
+    assert_eq!(journal.memory_bytes(), 64 * KIB, "a quarter is not used yet");
+    commit(&journal, b"key", &[7; 16_000]);
+    assert_eq!(journal.memory_bytes(), (64 + 128) * KIB);
+    // Segments begin short again, but this one has its length.
+    while registrar.asked.load(Ordering::Relaxed) < 2 {
+        std::thread::yield_now();
+    }
+    journal.remove_spares().unwrap();
+    assert_eq!(journal.memory_bytes(), (64 + 128) * KIB);
+    drop(held);
+    while journal.segments().len() < 2 {
+        commit(&journal, b"key", &[7; 4000]);
+    }
+    assert!(journal.memory_bytes() >= (64 + 128) * KIB);
+    journal.close().unwrap();
+    let segments: u64 = journal.segments().iter().map(|segment| segment.bytes).sum();
+    assert_eq!(journal.memory_bytes(), segments, "a closed journal prepares none");
+}
+
+/// The first commits need no directory.
+#[test]
+fn a_journal_whose_directory_is_gone_takes_commits() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk: Arc<dyn Disk> = Arc::new(PosixDisk::new());
+    let settings = settings(1024 * KIB);
+    let (env, start) = (Env::real(), JournalStart::default());
+    let registrar = Arc::new(Manifest::default());
+    let journal = FileJournal::open(disk, dir.path(), &settings, &env, registrar, &start).unwrap();
+    dir.close().unwrap();
+    commit(&journal, b"key", b"value");
+    assert_eq!(journal.visible().0, 1);
+}
+
+#[test]
+fn each_segment_has_twice_the_bytes_of_the_one_before_up_to_the_setting() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let journal = opened(&disk, &Arc::default());
+    let sizes = |journal: &FileJournal| {
+        let used = journal.segments().into_iter().filter(|segment| segment.state != SegmentState::Unused);
+        used.map(|segment| segment.bytes / KIB).collect::<Vec<_>>()
+    };
+    while journal.segments().len() < 7 {
+        commit(&journal, b"key", &[7; 4000]);
+    }
+    assert_eq!(sizes(&journal), [64, 128, 256, 512, 1024, 1024, 1024]);
+    // Behind a rest they are short again; one that is prepared already is used first.
+    journal.remove_spares().unwrap();
+    while journal.segments().len() < 10 {
+        commit(&journal, b"key", &[7; 4000]);
+    }
+    assert!(sizes(&journal)[7..].iter().any(|kib| *kib <= 128), "{:?}", sizes(&journal));
+}
+
+/// A batch that is too long for short segments makes the next ones longer at once.
+#[test]
+fn a_long_batch_ends_the_short_segments() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let journal = opened(&disk, &Arc::default());
+    commit(&journal, b"key", &[7; 300_000]);
+    let active = journal.segments().pop().unwrap();
+    assert_eq!((active.state, active.bytes), (SegmentState::Active, 1024 * KIB));
+}
+
+#[test]
+fn a_replayed_segment_counts_the_memory_that_its_records_take() {
+    let (disk, manifest): (Arc<dyn Disk>, Arc<Manifest>) = (Arc::new(MemDisk::new()), Arc::default());
+    // As long as they were made before they grew.
+    let settings = JournalSettings { first_segment_bytes: 1024 * KIB, ..settings(1024 * KIB) };
+    for round in 0..10u8 {
+        let (journal, rows) = open(&disk, &manifest, &settings).unwrap();
+        assert_eq!(rows.len(), usize::from(round));
+        assert!(journal.memory_bytes() <= 1024 * KIB + u64::from(round) * 4 * KIB);
+        commit(&journal, &[round], b"value");
+        journal.close().unwrap();
+    }
+}
+
+/// The last segment holds the mark that names the last edit of the manifest, and no record.
+#[test]
+fn a_closed_journal_can_be_trimmed_but_for_a_mark() {
+    let (memory, manifest): (_, Arc<Manifest>) = (MemDisk::new(), Arc::default());
+    let disk: Arc<dyn Disk> = Arc::new(memory.clone());
+    let journal = opened(&disk, &manifest);
+    while journal.segments().len() < 3 {
+        commit(&journal, b"key", &[7; 4000]);
+    }
+    (0..20).for_each(|_| commit(&journal, b"key", &[7; 4000]));
+    let last = journal.close().unwrap();
+    let segments = journal.complete_segments();
+    assert_eq!(segments.iter().map(|segment| segment.last_seq).max(), Some(last));
+    let upto = segments.last().unwrap().id;
+    assert_eq!(journal.trim(upto).unwrap().len(), segments.len());
+    journal.remove_spares().unwrap();
+    assert!(memory.used_bytes() <= 4 * KIB, "{} bytes, {:?}", memory.used_bytes(), file_bytes(&*disk));
+}
+
+/// Loads a journal until its segments have the full length and one is prepared, then some more.
+fn load(journal: &FileJournal, manifest: &Manifest) {
+    while journal.segments().last().is_none_or(|last| last.bytes < 1024 * KIB) {
+        commit(journal, b"key", &[7; 4000]);
+    }
+    (0..20).for_each(|_| commit(journal, b"key", &[7; 4000]));
+    until_true(|| manifest.listed.lock().unwrap().len() > journal.segments().len());
+}
+
+/// The active segment at the end, and how many segments were registered beside those that were used.
+fn closed(journal: &FileJournal, manifest: &Manifest) -> (u64, usize) {
+    journal.close().unwrap();
+    let segments = journal.segments();
+    let active = segments.iter().find(|segment| segment.state == SegmentState::Active).unwrap();
+    let used = segments.iter().filter(|segment| segment.state != SegmentState::Unused).count();
+    (active.bytes, manifest.listed.lock().unwrap().len() - used)
+}
+
+#[test]
+fn a_close_after_a_load_ends_in_a_short_segment_and_prepares_no_other() {
+    let (disk, manifest): (Arc<dyn Disk>, Arc<Manifest>) = (Arc::new(MemDisk::new()), Arc::default());
+    let journal = opened(&disk, &manifest);
+    load(&journal, &manifest);
+    assert_eq!(
+        closed(&journal, &manifest),
+        (64 * KIB, 1),
+        "the one that was prepared for the load is unused"
+    );
+    drop(journal);
+    let (_, rows) = open(&disk, &manifest, &settings(1024 * KIB)).unwrap();
+    assert!(rows.len() > 20);
+}
+
+/// A device that has no space left for a short segment has the prepared one.
+#[test]
+fn a_close_without_space_ends_in_the_prepared_segment() {
+    let (memory, manifest): (_, Arc<Manifest>) = (MemDisk::new(), Arc::default());
+    let disk: Arc<dyn Disk> = Arc::new(memory.clone());
+    let journal = opened(&disk, &manifest);
+    load(&journal, &manifest);
+    memory.set_capacity(0);
+    assert_eq!(closed(&journal, &manifest), (1024 * KIB, 0));
+    drop(journal);
+    memory.set_capacity(u64::MAX);
+    let (_, rows) = open(&disk, &manifest, &settings(1024 * KIB)).unwrap();
+    assert!(rows.len() > 20);
+}
+
+/// Also where an older segment is still needed, so that none is trimmed.
+#[test]
+fn a_prepared_segment_of_a_closed_journal_can_be_removed() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let (manifest, prepared) = (Arc::<Manifest>::default(), || disk.list(Path::new(DIR)).unwrap().len() == 2);
+    let journal = opened(&disk, &manifest);
+    (0..5).for_each(|_| commit(&journal, b"key", &[7; 8000]));
+    until_true(prepared);
+    assert!(journal.unused_segments().is_empty(), "it may still be used");
+    journal.close().unwrap();
+    let unused: Vec<_> = journal.unused_segments().iter().map(|segment| segment.id).collect();
+    assert_eq!(unused.len(), 1);
+    assert!(journal.complete_segments().is_empty());
+    manifest.listed.lock().unwrap().retain(|segment| !unused.contains(&segment.spec.id));
+    journal.remove_unused(&unused).unwrap();
+    assert_eq!(file_bytes(&*disk), [64 * KIB]);
+    assert!(journal.unused_segments().is_empty());
+    drop(journal);
+    let (_, rows) = open(&disk, &manifest, &settings(1024 * KIB)).unwrap();
+    assert_eq!(rows.len(), 5);
+}
+
+/// What a closed journal has to keep takes the space of its records.
+#[test]
+fn unused_ends_of_a_closed_journal_take_no_space() {
+    let (memory, manifest): (_, Arc<Manifest>) = (MemDisk::new(), Arc::default());
+    let disk: Arc<dyn Disk> = Arc::new(memory.clone());
+    let journal = opened(&disk, &manifest);
+    (0..5).for_each(|_| commit(&journal, b"key", &[7; 1000]));
+    journal.close().unwrap();
+    let before = memory.used_bytes();
+    journal.remove_spares().unwrap();
+    let bytes: u64 = file_bytes(&*disk).iter().sum();
+    assert!(memory.used_bytes() + bytes / 2 <= before, "{} of {before}", memory.used_bytes());
+    drop(journal);
+    let (_, rows) = open(&disk, &manifest, &settings(1024 * KIB)).unwrap();
+    assert_eq!(rows.len(), 5);
+}
