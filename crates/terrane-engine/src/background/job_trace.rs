@@ -78,7 +78,7 @@ impl Shared {
             });
             self.events.end_flush(watched.job);
         }
-        if self.slow_log.is_slow(took, self.options.slow_job_micros) {
+        if self.slow_log.is_slow(took, self.options.diagnostics.slow_job_micros) {
             tracing::warn!(
                 target: "terrane::slow",
                 operation = kind.name(),

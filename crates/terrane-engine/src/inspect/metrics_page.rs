@@ -49,7 +49,7 @@ impl Shared {
         MetricsPage {
             database: self.manifest.state().database,
             process: std::process::id(),
-            interval_ms: self.options.metrics_page_ms as u32,
+            interval_ms: self.options.diagnostics.metrics_page_ms as u32,
             written_micros: self.env.clock.wall().as_micros() as u64,
             table_count: self.catalog.len() as u32,
             reader_count: stats.readers_live as u32,

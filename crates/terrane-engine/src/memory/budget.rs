@@ -85,7 +85,7 @@ impl Budget {
         {
             return Err(Error::invalid(format!(
                 "memory_bytes={memory_bytes} is too little for a cache in chunks of {chunk_bytes} bytes: reopen the database with \
-                 it, or with block_memory=heap"
+                 it, or with experiments.block_memory=heap"
             )));
         }
         Ok(options)
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(budget.memory_bytes(), 1024 * MIB, "nothing has changed");
         let (in_chunks, now) = self::budget(Options { segment_bytes: MIB, ..Options::default() });
         let refused = in_chunks.under(64 * MIB, &now).expect_err("too few chunks").to_string();
-        assert!(refused.contains("block_memory=heap"), "{refused}");
+        assert!(refused.contains("experiments.block_memory=heap"), "{refused}");
         in_chunks.under(128 * MIB, &now).expect("enough of them");
     }
 

@@ -321,7 +321,7 @@ fn chunk_bytes(options: &Options) -> Option<u64> {
     sizes
         .find(|bytes| has_room_for_chunks(options, *bytes))
         .filter(|bytes| *bytes >= least.clamp(CHUNK_BYTES_MIN, huge))
-        .filter(|_| options.block_memory == BlockMemory::Arena)
+        .filter(|_| options.experiments.block_memory == BlockMemory::Arena)
 }
 
 impl MemoryPlan {
