@@ -215,7 +215,8 @@ fn an_experiment_is_named_with_its_prefix() {
 
 #[test]
 fn a_diagnostic_option_is_named_with_its_prefix() {
-    let list = "options! {\n    struct Diagnostics \"diagnostics.\";\n    slow_job_micros: u64 = 0, \"0\";\n}\n";
+    let list =
+        "options! {\n    struct Diagnostics \"diagnostics.\";\n    slow_job_micros: u64 = 0, \"0\";\n}\n";
     let check = |page: &str| {
         let files = [("crates/terrane-base/src/options/diagnostics.rs", list), ("docs/operations.md", page)];
         messages(names::check(&Tree::of(files)))

@@ -201,8 +201,10 @@ impl Options {
     /// option and each experiment whose value is not the default. [`Options::set`] accepts all of them.
     #[must_use]
     pub fn show(&self) -> Vec<(&'static str, String)> {
-        let diagnostics = self.diagnostics.show_listed().into_iter().zip(Diagnostics::default().show_listed());
-        let experiments = self.experiments.show_listed().into_iter().zip(Experiments::default().show_listed());
+        let diagnostics =
+            self.diagnostics.show_listed().into_iter().zip(Diagnostics::default().show_listed());
+        let experiments =
+            self.experiments.show_listed().into_iter().zip(Experiments::default().show_listed());
         let changed = diagnostics.chain(experiments).filter(|(now, default)| now != default);
         self.show_listed().into_iter().chain(changed.map(|(now, _)| now)).collect()
     }

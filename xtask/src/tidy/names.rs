@@ -59,7 +59,9 @@ fn wrong(span: &str, code: &BTreeSet<&str>, prefixed: &[BTreeSet<&str>; 2]) -> O
             Some(name) if is_name(name) && !names.contains(name) => {
                 return Some(format!("`{span}` is not {row}: it was renamed or removed"));
             }
-            None if names.contains(span) => return Some(format!("`{span}` is {row}: call it `{prefix}{span}`")),
+            None if names.contains(span) => {
+                return Some(format!("`{span}` is {row}: call it `{prefix}{span}`"));
+            }
             _ => {}
         }
     }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use terrane::{
-    Compression, Db, Diagnostics, Env, Follower, Functions, JobEnded, Kind, Listener, LiveReader, MemoryDevice, Options,
-    ReaderKind, Table, TransactionOptions,
+    Compression, Db, Diagnostics, Env, Follower, Functions, JobEnded, Kind, Listener, LiveReader,
+    MemoryDevice, Options, ReaderKind, Table, TransactionOptions,
 };
 use terrane_base::env::Clock;
 use terrane_device::PosixDisk;
