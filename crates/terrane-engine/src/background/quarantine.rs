@@ -1,4 +1,4 @@
-//! What the background leaves alone because a stored input of it is damaged.
+//! Work that the background leaves alone because a stored input of it is damaged.
 //!
 //! A compaction that meets damage would meet it again, so it is not tried again: its claim is kept until the
 //! database is opened anew, and the picker goes on with everything else. A table that is hurt in this way

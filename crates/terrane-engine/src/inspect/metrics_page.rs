@@ -1,5 +1,5 @@
-//! What a page of metrics says of the parts that every open database has: its numbers, distributions, tables
-//! and readers. Jobs are those of the background, which the caller names.
+//! Makes a page of metrics of an open database: its numbers, distributions, tables and readers. The caller
+//! names the jobs of the background.
 //!
 //! A page is made once in a second or so and is small. It takes as long with ten thousand tables as with
 //! some: what it says of all tables are sums that are kept anyway (`table/sums.rs`), and only the largest

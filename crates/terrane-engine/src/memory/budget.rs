@@ -1,7 +1,7 @@
 //! The memory ceiling and the sizes that follow from it, as they are now: both can change while the database
 //! is open.
 //!
-//! What every write looks at lies in atomics of its own; the division as a whole is behind a lock that is
+//! Numbers that every write reads are atomics; the division as a whole is behind a lock that is
 //! held for a copy only. Sizes of files stay as they were at the opening: those of segments, and of levels.
 
 use terrane_base::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! What the records of a table mean to a reader: the merge operator that folds its operands, and the clock by
-//! which they expire; and what filters hold of its keys.
+//! The meaning of a table's records to a reader: the merge operator that folds its operands, the clock by
+//! which they expire, and the prefixes that filters have of its keys.
 //!
 //! The moment of a read is that at which it meets its first record that expires: a read that meets none asks
 //! no clock. A scan and a multi-get have one moment for all of their rows, a snapshot has none: values that

@@ -1,4 +1,4 @@
-//! What the scheduler knows under its lock: what runs, what running jobs hold, what failed. A decision is
+//! The state of the scheduler under its lock: running jobs, their claims, failed work. A decision is
 //! made from a copy ([`Schedule::copy_for`]), without the lock; it holds as long as the schedule has the same
 //! number.
 
