@@ -1,12 +1,13 @@
 //! Every setting of a database once: name, type, default, range and one sentence.
 //!
 //! The list below makes the struct, the parser for `name=value`, the range check and the list that
-//! `terrane options` and the documentation print (`list.rs` has the macro). [`Experiments`] is a second list
-//! of the same kind. A path and [`Options::memory_bytes`] are enough to run well; a size of 0
-//! means "derive it from the memory budget", and [`Options::resolve`] does so.
+//! `terrane options` and the documentation print (`list.rs` has the macro). [`Diagnostics`] and
+//! [`Experiments`] are further lists of the same kind. A path and [`Options::memory_bytes`] are enough to run
+//! well; a size of 0 means "derive it from the memory budget", and [`Options::resolve`] does so.
 
 #[macro_use]
 mod list;
+mod diagnostics;
 mod experiments;
 mod in_memory;
 mod kinds;
@@ -16,6 +17,7 @@ mod stored;
 mod tables;
 mod value_compression;
 
+pub use diagnostics::Diagnostics;
 pub use experiments::Experiments;
 pub use kinds::{AdaptiveShape, Compression, IoUring, JournalMode};
 pub use pool::PoolPath;
@@ -40,7 +42,7 @@ pub trait Setting: Sized {
 /// What is said about one option in help texts and documentation.
 #[derive(Clone, Debug)]
 pub struct OptionInfo {
-    /// Name, as in `name=value`; that of an experiment begins with `experiments.`.
+    /// Name, as in `name=value`, with the prefix of its list: `diagnostics.`, `experiments.`, or none.
     pub name: &'static str,
     /// Default, as text.
     pub default: String,
@@ -53,7 +55,6 @@ pub struct OptionInfo {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const TIB: u64 = 1 << 40;
-const HOUR_MICROS: u64 = 3_600_000_000;
 /// A scan holds two windows for each sorted run, outside of caches: a part of the ceiling that several scans
 /// at once do not notice.
 const READ_AHEAD_SHARE: u64 = 64;
@@ -68,7 +69,11 @@ options! {
     /// assert_eq!(options.memory_bytes, 256 << 20);
     /// # Ok::<(), terrane_base::Error>(())
     /// ```
-    struct Options "", experiments: Experiments;
+    struct Options "",
+        /// What the database logs as slow, and how often it shares its metrics.
+        diagnostics: Diagnostics,
+        /// Settings for comparisons and tests, which are not for ordinary use.
+        experiments: Experiments;
     memory_bytes: u64 = 512 * MIB, "16 MiB to 16 TiB", |v| (16 * MIB..=16 * TIB).contains(v),
         "Ceiling for all memory the engine uses: segments, indexes, caches, filters and jobs in flight.";
     write_memory_bytes: u64 = 0, "0 (derived: half of memory_bytes) or at least 4 MiB",
@@ -87,8 +92,6 @@ options! {
         "Entries of a data block before compression.";
     block_encoding: BlockEncoding = BlockEncoding::TwoLayer, "two-layer, plain", |_| true,
         "Layout of data blocks: a search tree of two layers, or restart points; both can always be read.";
-    block_memory: BlockMemory = BlockMemory::Arena, "arena, heap", |_| true,
-        "Memory of cached blocks: chunks (of 2 MiB on huge pages if the cache has 40 MiB or more of its own, smaller ones below), or one heap allocation each.";
     filter_bits_per_key: u64 = 10, "0 (no filter) to 30", |v| *v <= 30,
         "Memory of a filter per key, in bits; 10 gives about one false positive in a hundred.";
     prefix_extractor: ExtractorName = ExtractorName::none(), "none, fixed:BYTES, capped:BYTES, until:DELIMITER, or the name of one that is given at opening", |_| true,
@@ -119,8 +122,6 @@ options! {
         "Compression of value tables, block by block; a large value is a block of its own.";
     background_threads: u64 = 0, "0 (derived: the processors, from 2 to 8) to 64", |v| *v <= 64,
         "Threads for flush and compaction; of two or more, one is reserved for flushes under heavy writes.";
-    replay_threads: u64 = 0, "0 (derived: the processors, up to 64) to 64", |v| *v <= 64,
-        "Threads that check and index the segments of the journal when the database is opened.";
     io_bytes_per_second: u64 = 0, "0 (no limit) or at least 1 MiB", |v| *v == 0 || *v >= MIB,
         "Limit of the bytes per second that flush and compaction write.";
     scrub_bytes_per_second: u64 = 0, "0 (off) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
@@ -131,8 +132,6 @@ options! {
         "Make scattered reads of extents concurrently, by io_uring, instead of one after the other.";
     read_ahead_bytes: u64 = 256 * KIB, "0 (off) or 16 KiB to 4 MiB", |v| *v == 0 || (16 * KIB..=4 * MIB).contains(v),
         "Most bytes that a scan in key order reads at once, ahead of itself, for each sorted run; a 64th of memory_bytes if that is less.";
-    background_nice: u64 = 10, "0 to 19", |v| *v <= 19,
-        "Nice value of the threads for flush and compaction: higher gives other threads more processor time.";
     journal: JournalMode = JournalMode::File, "file, off", |_| true,
         "Where commits are recorded before they are acknowledged.";
     pmem_path: PoolPath = PoolPath::none(), "none, or the path of a file", |_| true,
@@ -160,16 +159,6 @@ options! {
         "Greatest age of a snapshot, scan or transaction in milliseconds; older ones lose their pins, and their reads are refused.";
     skipped_versions_max: u64 = 0, "0 (no limit) or at least 100", |v| *v == 0 || *v >= 100,
         "Most deleted, expired or hidden versions that one seek or step of a scan may skip; more are refused.";
-    slow_read_micros: u64 = 0, "0 (off) to 3600000000", |v| *v <= HOUR_MICROS,
-        "A point read or multi_get that takes this many microseconds is logged as slow, with its time by part.";
-    slow_write_micros: u64 = 0, "0 (off) to 3600000000", |v| *v <= HOUR_MICROS,
-        "A write that takes this many microseconds is logged as slow, with its time by part.";
-    slow_scan_micros: u64 = 0, "0 (off) to 3600000000", |v| *v <= HOUR_MICROS,
-        "A seek or step of a scan that takes this many microseconds is logged as slow, with its time by part.";
-    slow_job_micros: u64 = 0, "0 (off) to 3600000000", |v| *v <= HOUR_MICROS,
-        "A background job that takes this many microseconds is logged as slow.";
-    metrics_page_ms: u64 = 1000, "0 (off) or 100 to 60000", |v| *v == 0 || (100..=60_000).contains(v),
-        "Milliseconds between two pages of metrics that an open database shares with other processes, for `terrane top`.";
     create_if_missing: bool = true, "true, false", |_| true,
         "Create the database if the directory is missing or empty.";
     beside_others: bool = false, "true, false", |_| true,
@@ -182,37 +171,46 @@ options! {
 
 #[cold]
 fn unknown_option(name: &str) -> Error {
-    let mut all = Options::describe().into_iter().chain(Experiments::describe());
+    let lists = [Options::describe(), Diagnostics::describe(), Experiments::describe()];
+    let mut all = lists.into_iter().flatten();
     let close = all.find(|info| info.name.contains(name) || name.contains(info.name));
     let hint = close.map_or_else(String::new, |info| format!("; did you mean {}?", info.name));
     Error::invalid(format!("there is no option {name}{hint}"))
 }
 
 impl Options {
-    /// Sets one option from text: an ordinary one by its name, an experiment by `experiments.NAME`. The plain
-    /// name of an experiment is accepted too: scripts and the options in a backup have it from the time when
-    /// all options were in one list.
+    /// Sets one option from text: an ordinary one by its name, others by `diagnostics.NAME` and
+    /// `experiments.NAME`. Their plain names are accepted too: scripts and the options in a backup have them
+    /// from the time when all options were in one list.
     ///
     /// # Errors
     /// `Invalid` if there is no such option or the text is not an accepted value.
     pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
+        let diagnostic = name.strip_prefix(Diagnostics::PREFIX).unwrap_or(name);
         let experiment = name.strip_prefix(Experiments::PREFIX).unwrap_or(name);
-        if !self.set_listed(name, text)? && !self.experiments.set_listed(experiment, text)? {
+        let is_set = self.set_listed(name, text)?
+            || self.diagnostics.set_listed(diagnostic, text)?
+            || self.experiments.set_listed(experiment, text)?;
+        if !is_set {
             return Err(unknown_option(name));
         }
         self.check_ranges()
     }
 
-    /// Every ordinary option with its current value as text, in the order of the list, and each experiment
-    /// whose value is not the default. [`Options::set`] accepts all of them.
+    /// Every ordinary option with its current value as text, in the order of the list, then each diagnostic
+    /// option and each experiment whose value is not the default. [`Options::set`] accepts all of them.
     #[must_use]
     pub fn show(&self) -> Vec<(&'static str, String)> {
-        let (now, default) = (self.experiments.show_listed(), Experiments::default().show_listed());
-        let changed = now.into_iter().zip(default).filter(|(now, default)| now != default);
+        let diagnostics =
+            self.diagnostics.show_listed().into_iter().zip(Diagnostics::default().show_listed());
+        let experiments =
+            self.experiments.show_listed().into_iter().zip(Experiments::default().show_listed());
+        let changed = diagnostics.chain(experiments).filter(|(now, default)| now != default);
         self.show_listed().into_iter().chain(changed.map(|(now, _)| now)).collect()
     }
 
-    /// What there is to say about every ordinary option; [`Experiments::describe`] has the others.
+    /// What there is to say about every ordinary option; [`Diagnostics::describe`] and
+    /// [`Experiments::describe`] have the others.
     #[must_use]
     pub fn describe() -> Vec<OptionInfo> {
         Options::describe_listed()
@@ -220,6 +218,7 @@ impl Options {
 
     fn check_ranges(&self) -> Result<()> {
         self.check_listed()?;
+        self.diagnostics.check_listed()?;
         self.experiments.check_listed()
     }
 
@@ -244,7 +243,7 @@ impl Options {
         derive(&mut o.segment_bytes, power_of_two_below(o.write_memory_bytes / 16).clamp(64 * KIB, 64 * MIB));
         derive(&mut o.level_base_bytes, o.global_index_bytes.saturating_mul(8) / 3);
         derive(&mut o.background_threads, processors.clamp(2, 8) as u64);
-        derive(&mut o.replay_threads, processors.clamp(1, 64) as u64);
+        derive(&mut o.experiments.replay_threads, processors.clamp(1, 64) as u64);
         o.read_ahead_bytes = o.read_ahead_bytes.min(o.memory_bytes / READ_AHEAD_SHARE);
         o.check_contradictions()?;
         Ok(o)

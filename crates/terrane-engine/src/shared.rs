@@ -1,4 +1,4 @@
-//! What all parts of an open database stand on: its doors, options, files, tables, and its observation.
+//! State that all parts of an open database share: its doors, options, files, tables, and its observation.
 //!
 //! * Devices and files: the doors, the device, the store of extents, the cache and the row cache, the
 //!   manifest, the journal.

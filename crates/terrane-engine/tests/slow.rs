@@ -133,12 +133,12 @@ fn slow_operations_are_logged_with_the_parts_of_their_time() {
 
     let never = 3_600_000_000;
     let mut options = small_options();
-    (options.slow_read_micros, options.slow_write_micros) = (never, never);
-    (options.slow_scan_micros, options.slow_job_micros) = (never, never);
+    (options.diagnostics.slow_read_micros, options.diagnostics.slow_write_micros) = (never, never);
+    (options.diagnostics.slow_scan_micros, options.diagnostics.slow_job_micros) = (never, never);
     assert_eq!(use_engine(&options), 0, "nothing is that slow");
 
-    (options.slow_read_micros, options.slow_write_micros) = (1, 1);
-    (options.slow_scan_micros, options.slow_job_micros) = (1, 1);
+    (options.diagnostics.slow_read_micros, options.diagnostics.slow_write_micros) = (1, 1);
+    (options.diagnostics.slow_scan_micros, options.diagnostics.slow_job_micros) = (1, 1);
     let told = use_engine(&options);
     let [writes, reads, scans, flushes] =
         ["write", "read", "scan", "flush"].map(|operation| keeper.of(operation));

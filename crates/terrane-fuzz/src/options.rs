@@ -1,7 +1,7 @@
 //! Targets: options as text, and keys and values as typed and shown.
 
 use terrane_base::Kind;
-use terrane_base::options::{Experiments, Options};
+use terrane_base::options::{Diagnostics, Experiments, Options};
 use terrane_cli::text::{escape, hex, parse_bytes};
 use terrane_engine::check_table_option;
 
@@ -42,11 +42,11 @@ pub fn run(bytes: &[u8]) {
 pub fn seeds() -> Vec<Seed> {
     let defaults: String =
         Options::default().show().iter().map(|(name, value)| format!("{name}={value}\n")).collect();
-    let experiments: String =
-        Experiments::describe().iter().map(|info| format!("{}={}\n", info.name, info.default)).collect();
+    let others = [Diagnostics::describe(), Experiments::describe()].concat();
+    let others: String = others.iter().map(|info| format!("{}={}\n", info.name, info.default)).collect();
     vec![
         ("defaults".into(), defaults.into_bytes()),
-        ("experiments".into(), experiments.into_bytes()),
+        ("experiments".into(), others.into_bytes()),
         (
             "units".into(),
             b"memory_bytes=64MiB\nsegment_bytes=1 m\nblock_bytes=4k\nmemory_bytes=16tib\n".into(),

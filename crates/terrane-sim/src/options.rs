@@ -94,7 +94,7 @@ pub(crate) fn random_options(numbers: &mut Rng) -> Vec<(String, String)> {
 /// Most histories have their cached blocks in chunks, as a database has by default.
 fn random_block_memory(numbers: &mut Rng) -> (String, String) {
     let memory = *numbers.pick(&["arena", "arena", "heap"]);
-    ("block_memory".to_owned(), memory.to_owned())
+    ("experiments.block_memory".to_owned(), memory.to_owned())
 }
 
 /// Every second history separates values, and moves them often.
@@ -119,7 +119,7 @@ fn random_limits(numbers: &mut Rng, options: &mut Vec<(String, String)>) {
     let wait = *numbers.pick(&[0, 0, 86_400_000]);
     options.push(("write_wait_max_ms".to_owned(), wait.to_string()));
     for name in ["slow_read_micros", "slow_write_micros", "slow_scan_micros", "slow_job_micros"] {
-        options.push((name.to_owned(), numbers.pick(&[0, 0, 0, 1, 1000]).to_string()));
+        options.push((format!("diagnostics.{name}"), numbers.pick(&[0, 0, 0, 1, 1000]).to_string()));
     }
     options.push(("skipped_versions_max".to_owned(), numbers.pick(&[0, 0, 1u64 << 40]).to_string()));
     options.push(("reader_age_max_ms".to_owned(), numbers.pick(&[0, 0, 31_536_000_000u64]).to_string()));

@@ -160,8 +160,8 @@ pub use terrane_base::key_order::{ComparatorSource, KeyOrder, KeyOrders};
 pub use terrane_base::merge_operator::{MergeOperator, MergeOperators, OperatorSource, counter};
 pub use terrane_base::metrics::{Histogram, HistogramSnapshot, Metric, MetricKind, MetricScope};
 pub use terrane_base::options::{
-    AsStored, Compression, Experiments, ExtractorName, IoUring, JournalMode, OperatorName, OptionInfo,
-    Options, OrderName, PoolPath, TimeToLive, ValueCompression,
+    AsStored, Compression, Diagnostics, Experiments, ExtractorName, IoUring, JournalMode, OperatorName,
+    OptionInfo, Options, OrderName, PoolPath, TimeToLive, ValueCompression,
 };
 pub use terrane_base::prefix_extractor::{PrefixExtractor, PrefixExtractors};
 pub use terrane_base::{

@@ -9,7 +9,7 @@ use terrane_engine::{SharedMetrics, read_metrics_page};
 
 /// The page of metrics of the database in `path` that another process, or this one, has open for writing.
 ///
-/// A writer shares a page every second ([`Options::metrics_page_ms`](crate::Options::metrics_page_ms)): all
+/// A writer shares a page every second ([`metrics_page_ms`](crate::Diagnostics::metrics_page_ms)): all
 /// metrics, the largest tables, running jobs and the oldest readers. Reading a young page takes no lock;
 /// where there is none, or an old one, the lock of the directory is tried for an instant. Rates are the
 /// differences of two pages, divided by the difference of their `open_micros`.

@@ -2,8 +2,8 @@
 //! must be in the code.
 //!
 //! A name is lower-case words joined by underscores; one that ends in two dots stands for every name that
-//! begins so. An experiment is named with its prefix, `experiments.NAME`. Design pages and logs are not
-//! checked: they name what was tried and removed.
+//! begins so. An option of a list with a prefix is named with it: `experiments.NAME`, `diagnostics.NAME`.
+//! Design pages and logs are not checked: they name what was tried and removed.
 
 use std::collections::BTreeSet;
 
@@ -26,8 +26,11 @@ const PAGES: [&str; 13] = [
     "docs/tuning.md",
 ];
 const OPTIONS: &str = "crates/terrane-base/src/options.rs";
-const EXPERIMENTS: &str = "crates/terrane-base/src/options/experiments.rs";
-const PREFIX: &str = "experiments.";
+/// The lists whose names have a prefix: the prefix, what a row is, the file.
+const PREFIXED: [(&str, &str, &str); 2] = [
+    ("diagnostics.", "a diagnostic option", "crates/terrane-base/src/options/diagnostics.rs"),
+    ("experiments.", "an experiment", "crates/terrane-base/src/options/experiments.rs"),
+];
 const TUNING: &str = "docs/tuning.md";
 
 /// Checks the names of each page, and the defaults of options.
@@ -37,12 +40,11 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     if pages.is_empty() {
         return Vec::new();
     }
-    let (code, experiments, mut findings) = (identifiers(tree), experiments(tree), Vec::new());
+    let (code, prefixed, mut findings) = (identifiers(tree), prefixed(tree), Vec::new());
     for (page, text) in pages {
         for (index, line) in text.lines().enumerate() {
             for span in line.split('`').skip(1).step_by(2) {
-                findings
-                    .extend(wrong(span, &code, &experiments).map(|why| Finding::new(page, index + 1, why)));
+                findings.extend(wrong(span, &code, &prefixed).map(|why| Finding::new(page, index + 1, why)));
             }
         }
     }
@@ -51,26 +53,29 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 /// What is wrong with the text in back quotes, if it is a name.
-fn wrong(span: &str, code: &BTreeSet<&str>, experiments: &BTreeSet<&str>) -> Option<String> {
-    match span.strip_prefix(PREFIX) {
-        Some(name) if is_name(name) && !experiments.contains(name) => {
-            Some(format!("there is no experiment `{span}`: it was renamed or removed"))
+fn wrong(span: &str, code: &BTreeSet<&str>, prefixed: &[BTreeSet<&str>; 2]) -> Option<String> {
+    for ((prefix, row, _), names) in PREFIXED.iter().zip(prefixed) {
+        match span.strip_prefix(prefix) {
+            Some(name) if is_name(name) && !names.contains(name) => {
+                return Some(format!("`{span}` is not {row}: it was renamed or removed"));
+            }
+            None if names.contains(span) => {
+                return Some(format!("`{span}` is {row}: call it `{prefix}{span}`"));
+            }
+            _ => {}
         }
-        None if experiments.contains(span) => {
-            Some(format!("`{span}` is an experiment: call it `{PREFIX}{span}`"))
-        }
-        None if is_name(span) && !is_known(code, span) => {
-            Some(format!("`{span}` is no option, metric, function or test: it was renamed or removed"))
-        }
-        _ => None,
     }
+    (is_name(span) && !is_known(code, span))
+        .then(|| format!("`{span}` is no option, metric, function or test: it was renamed or removed"))
 }
 
-/// Names of the rows of the list of experiments.
-fn experiments(tree: &Tree) -> BTreeSet<&str> {
-    let rows = tree.get(EXPERIMENTS).unwrap_or_default().lines();
-    let names = rows.filter_map(|row| Some(row.strip_prefix("    ")?.split_once(": ")?.0));
-    names.filter(|name| is_name(name)).collect()
+/// Names of the rows of the lists of [`PREFIXED`].
+fn prefixed(tree: &Tree) -> [BTreeSet<&str>; 2] {
+    PREFIXED.map(|(_, _, list)| {
+        let rows = tree.get(list).unwrap_or_default().lines();
+        let names = rows.filter_map(|row| Some(row.strip_prefix("    ")?.split_once(": ")?.0));
+        names.filter(|name| is_name(name)).collect()
+    })
 }
 
 /// Every word of the Rust files and of their paths, which name test targets.

@@ -34,6 +34,9 @@ pub const WORDS: &[(&str, &str)] = &[
     ("lets in", "the field's term: `admits`"),
     ("owes", "the field's term: `debt`"),
     ("at hand", "say where it is: `registered`, `in memory`"),
+    ("picture", "the glossary's noun: `read view` of a table, `metasnapshot` of its levels"),
+    ("patience", "the glossary's noun: `lock wait`, `write deadline`"),
+    ("/// whether", "a function: `Returns true if ..`; a field or a constant: `True if ..`"),
 ];
 
 /// Checks the counts.

@@ -210,7 +210,26 @@ fn an_experiment_is_named_with_its_prefix() {
         check("`hot_cold`\n"),
         ["docs/tuning.md:1: `hot_cold` is an experiment: call it `experiments.hot_cold`"]
     );
-    assert!(check("`experiments.hot_hot`\n")[0].contains("there is no experiment `experiments.hot_hot`"));
+    assert!(check("`experiments.hot_hot`\n")[0].contains("`experiments.hot_hot` is not an experiment"));
+}
+
+#[test]
+fn a_diagnostic_option_is_named_with_its_prefix() {
+    let list =
+        "options! {\n    struct Diagnostics \"diagnostics.\";\n    slow_job_micros: u64 = 0, \"0\";\n}\n";
+    let check = |page: &str| {
+        let files = [("crates/terrane-base/src/options/diagnostics.rs", list), ("docs/operations.md", page)];
+        messages(names::check(&Tree::of(files)))
+    };
+    assert_eq!(check("`diagnostics.slow_job_micros`\n"), Vec::<String>::new());
+    let found = check("`slow_job_micros` and `diagnostics.slow_jobs`\n");
+    assert_eq!(
+        found,
+        [
+            "docs/operations.md:1: `slow_job_micros` is a diagnostic option: call it `diagnostics.slow_job_micros`",
+            "docs/operations.md:1: `diagnostics.slow_jobs` is not a diagnostic option: it was renamed or removed",
+        ]
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! Each default is what won, or did not lose, in the comparisons of `docs/design`. A row may change or go in
 //! any version. They are not stored with a database; a backup notes those that were not at their default.
 
-use super::{OptionInfo, SearchKernel};
+use super::{BlockMemory, OptionInfo, SearchKernel};
 
 options! {
     /// Switches for comparisons and tests: [`Options::experiments`](super::Options::experiments).
@@ -67,6 +67,12 @@ options! {
         "Let flush and compaction move the values of value tables that they meet to keep value_space_max_percent.";
     value_collect_jobs: bool = true, "true, false", |_| true,
         "Collect dead values by jobs of their own where value_space_max_percent would be passed.";
+    block_memory: BlockMemory = BlockMemory::Arena, "arena, heap", |_| true,
+        "Memory of cached blocks: chunks (of 2 MiB on huge pages if the cache has 40 MiB or more of its own, smaller ones below), or one heap allocation each.";
+    replay_threads: u64 = 0, "0 (derived: the processors, up to 64) to 64", |v| *v <= 64,
+        "Threads that check and index the segments of the journal when the database is opened.";
+    background_nice: u64 = 10, "0 to 19", |v| *v <= 19,
+        "Nice value of the threads for flush and compaction: higher gives other threads more processor time.";
     operand_folding: bool = true, "true, false", |_| true,
         "Let flush and compaction fold operands of merges; off, only reads do.";
 }

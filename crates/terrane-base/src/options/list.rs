@@ -3,12 +3,12 @@
 //! A row is: name, type, default, accepted values in words, a check of them, one sentence. The rows become
 //! the fields with their documentation, the defaults, and four functions over all rows, which
 //! [`Options`](super::Options) puts together: set from text, show as text, describe, check ranges. A struct
-//! may end with a field of another such struct.
+//! may end with fields of other such structs.
 
 macro_rules! options {
     (
         $(#[$doc:meta])*
-        struct $List:ident $prefix:literal $(, $part:ident: $Part:ty)?;
+        struct $List:ident $prefix:literal $(, $(#[$part_doc:meta])* $part:ident: $Part:ty)*;
         $( $name:ident : $type:ty = $default:expr, $range:literal, $check:expr, $about:literal; )*
     ) => {
         $(#[$doc])*
@@ -21,14 +21,14 @@ macro_rules! options {
                 pub $name: $type,
             )*
             $(
-                /// Settings for comparisons and tests, which are not for ordinary use.
+                $(#[$part_doc])*
                 pub $part: $Part,
-            )?
+            )*
         }
 
         impl Default for $List {
             fn default() -> Self {
-                $List { $( $name: $default, )* $( $part: <$Part>::default(), )? }
+                $List { $( $name: $default, )* $( $part: <$Part>::default(), )* }
             }
         }
 

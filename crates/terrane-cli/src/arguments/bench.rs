@@ -151,7 +151,7 @@ pub struct RunFlags {
     /// Keys of a multi-get
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub multi_get: Option<u32>,
-    /// Point requests that a thread has at hand at once, as a server has them from its connections
+    /// Point requests that a thread receives at once, as a server receives them from its connections
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub window: Option<u32>,
     /// Synced writes that a thread has in flight at most: it begins the next before the last one is on disk

@@ -43,7 +43,7 @@ const SHRINK_RUNS: u64 = 2_000;
 /// `sim`.
 #[derive(Clone, Debug, Args)]
 pub struct Sim {
-    /// Run so many seeds
+    /// Number of seeds to run
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub seeds: u64,
     /// The first seed, or the first history
@@ -52,10 +52,10 @@ pub struct Sim {
     /// Operations of each run
     #[arg(long, value_name = "K", default_value_t = 1_000)]
     pub operations: u64,
-    /// Run seeds until so many operations are done, however many seeds that takes
+    /// Run seeds until this number of operations is done, however many seeds that takes
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "replay", "seed", "crash_points", "variants"])]
     pub until: Option<u64>,
-    /// Say at the end how often what was done, by kind, as rows of a table
+    /// Print at the end the number of operations of each kind, as rows of a table
     #[arg(long)]
     pub kinds: bool,
     /// Threads; each run needs one

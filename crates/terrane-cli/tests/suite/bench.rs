@@ -227,8 +227,8 @@ fn reading(shell: &Shell, name: &str) -> Child {
     while lines() < 2 && child.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(20));
     }
-    // Its beginning is told behind the result of the load, and then how far it is: two messages more, and it
-    // was told.
+    // A message after the result of the load says that the step begins, and the next one how far it is: two
+    // messages more.
     let mut heard = bytes_read(child.id());
     for _ in 0..2 {
         let before = heard;

@@ -5,13 +5,19 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use terrane::{Db, MetricsPage, Options};
+use terrane::{Db, Diagnostics, MetricsPage, Options};
 
 use crate::common::Shell;
 
+/// Options with a page every `metrics_page_ms`.
+fn options(metrics_page_ms: u64) -> Options {
+    let diagnostics = Diagnostics { metrics_page_ms, ..Diagnostics::default() };
+    Options { diagnostics, ..Options::default() }
+}
+
 /// Opens a database that shares a page every 100 ms.
 fn open(shell: &Shell) -> Db {
-    Db::open_with(shell.path("db"), &Options { metrics_page_ms: 100, ..Options::default() }).unwrap()
+    Db::open_with(shell.path("db"), &options(100)).unwrap()
 }
 
 /// Waits for a page that `is_right`.
@@ -95,8 +101,7 @@ fn a_writer_without_a_page_any_more_is_waited_for_until_it_has_closed() {
     let page = wait_for(&shell, |_| true).encode();
     db.close().unwrap();
     // A writer that writes no page of its own: the one of before is old soon.
-    let off = Options { metrics_page_ms: 0, ..Options::default() };
-    let db = Db::open_with(shell.path("db"), &off).unwrap();
+    let db = Db::open_with(shell.path("db"), &options(0)).unwrap();
     std::fs::write(shell.path("db/METRICS"), page).unwrap();
     let mut child =
         shell.command("top db --interval 0.1").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -131,7 +136,7 @@ fn a_signal_ends_the_command() {
 fn a_writer_that_was_killed_leaves_a_stale_page() {
     let shell = Shell::new();
     let mut writer = shell
-        .command("shell db --create -o metrics_page_ms=100")
+        .command("shell db --create -o diagnostics.metrics_page_ms=100")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -153,8 +158,7 @@ fn a_writer_that_was_killed_leaves_a_stale_page() {
 #[test]
 fn a_writer_without_pages_and_wrong_bytes_are_told() {
     let shell = Shell::new();
-    let off = Options { metrics_page_ms: 0, ..Options::default() };
-    let db = Db::open_with(shell.path("db"), &off).unwrap();
+    let db = Db::open_with(shell.path("db"), &options(0)).unwrap();
     let me = std::process::id().to_string();
     shell.fails("top db --once", 5, &[&me, "metrics_page_ms"]);
     shell.file("db/METRICS", "terrpage and more");

@@ -1,4 +1,4 @@
-//! Work for when nobody has written for a while.
+//! Work for when there were no writes for a while.
 //!
 //! * Memory: when the cache is full, what is left in memory is flushed, so that reads no longer look there
 //!   first and its memory serves them.
@@ -7,7 +7,8 @@
 //!   leave, comes back with the next writes.
 //!
 //! Only asked for where nothing else is due, and never waited for: a database that is quiescent stays so
-//! until somebody reads more than fits. Who waits until it is quiescent has the space given back at once.
+//! until readers read more than fits. For a caller that waits until it is quiescent, space is given back at
+//! once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,16 +22,16 @@ use crate::background::scheduler::Schedule;
 use crate::observe::job_kind::JobKind;
 use crate::table::Table;
 
-/// How long nobody must have written.
+/// How long there must have been no write.
 const IDLE_MIN: Duration = Duration::from_millis(1000);
 /// Less than one part in this many of the write memory is not worth a flush.
 const REMAINS_SHARE: u64 = 32;
 /// The cache is full when less than one part in this many of it is free.
 const FULL_SHARE: u64 = 8;
-/// Steps of the epoch after which what nobody sees is free.
+/// Steps of the epoch after which objects that no reader sees are free.
 const COLLECT_TURNS: u32 = 4;
 
-/// What was seen when somebody last looked.
+/// The state at the last look.
 #[derive(Debug, Default)]
 pub(crate) struct IdleWatch(Mutex<Seen>);
 
@@ -58,7 +59,7 @@ impl IdleWatch {
         }
     }
 
-    /// Space comes free though nobody writes.
+    /// Space becomes free without writes.
     pub(crate) fn reclaim_again(&self) {
         if !terrane_base::planted!(ReclaimOnce) {
             self.0.lock().has_reclaimed = false;
@@ -83,7 +84,7 @@ impl IdleWatch {
 }
 
 impl Maintenance {
-    /// What is left to do while nobody writes.
+    /// The next job of those that run while there are no writes.
     pub(crate) fn idle_work(&self, schedule: &Schedule) -> Option<Job> {
         if !schedule.is_idle() || schedule.has_failures() {
             return None;

@@ -55,7 +55,7 @@ impl Job {
         !matches!(self, Job::Adapt(..) | Job::Scrub | Job::Reclaim)
     }
 
-    /// Whether it is a compaction that somebody asked for.
+    /// Returns true if it is a compaction that a caller asked for.
     pub(crate) fn is_manual(&self) -> bool {
         matches!(self, Job::Compact(_, spec) if spec.kind == CompactionKind::Manual)
     }
@@ -113,7 +113,8 @@ impl Maintenance {
         flush.or_else(|| self.relief(schedule)).or_else(|| self.flush_for_scans(schedule))
     }
 
-    /// Giving segments back, if there are such and nobody does it or waits to try it again.
+    /// The job that gives segments back, if there are such, no worker does it, and it does not wait to be
+    /// tried again.
     pub(crate) fn next_trim(&self, schedule: &Schedule) -> Option<Job> {
         let is_held =
             schedule.is_running_anywhere(JobKind::Trim) || schedule.failures.holds((JobKind::Trim, None));
@@ -123,9 +124,9 @@ impl Maintenance {
     /// The error of jobs of one of these kinds, if they keep failing, or that of a table on which work has
     /// stopped: for a caller that waits for such work on one of `tables`, or on any where none are named, or
     /// for what is done for none. Not while it runs or is due: that may be the attempt that succeeds, or work
-    /// that an older failure says nothing about. Once a later piece than `seen` has failed, it is told all
-    /// the same: with many tables something is always tried. `schedule` is a copy: where the schedule has
-    /// changed since, the caller looks again.
+    /// that an older failure says nothing about. Once a later piece than `seen` has failed, the failure is
+    /// returned all the same: with many tables something is always tried. `schedule` is a copy: where the
+    /// schedule has changed since, the caller looks again.
     pub(crate) fn lasting_failure(
         &self,
         schedule: &Schedule,

@@ -1,4 +1,4 @@
-//! What a job does to extents, noted on its thread for whoever is told of its end.
+//! Notes of what a job does to extents, kept on its thread for the listeners that are called at its end.
 //!
 //! A job runs on one thread from beginning to end ([`crate::background::job_trace`]), and all that it makes
 //! part of a tree goes through one function; so what it did is collected there, and only while somebody
@@ -23,7 +23,7 @@ pub(crate) struct Notes {
 }
 
 thread_local! {
-    /// The notes of the job that this thread runs, if somebody wants them.
+    /// The notes of the job that this thread runs, if there is a listener.
     static NOTES: RefCell<Option<Notes>> = const { RefCell::new(None) };
 }
 

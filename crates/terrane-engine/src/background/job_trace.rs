@@ -78,7 +78,7 @@ impl Shared {
             });
             self.events.end_flush(watched.job);
         }
-        if self.slow_log.is_slow(took, self.options.slow_job_micros) {
+        if self.slow_log.is_slow(took, self.options.diagnostics.slow_job_micros) {
             tracing::warn!(
                 target: "terrane::slow",
                 operation = kind.name(),
@@ -104,7 +104,8 @@ impl Shared {
     }
 }
 
-/// Why it was cancelled, if it was. A drop may be met by what is installed before the control is told of it.
+/// The reason of its cancellation, if it was cancelled. A job may find its table dropped before its control
+/// has the reason.
 fn cancelled(work: &Job, control: &JobControl, result: &Result<()>) -> Option<CancelCause> {
     result.as_ref().err().filter(|error| error.kind() == Kind::Cancelled)?;
     let is_dropped = || work.on().is_some_and(|table| table.is_dropped());

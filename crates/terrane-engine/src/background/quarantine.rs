@@ -1,9 +1,9 @@
-//! What the background leaves alone because a stored input of it is damaged.
+//! Work that the background leaves alone because a stored input of it is damaged.
 //!
 //! A compaction that meets damage would meet it again, so it is not tried again: its claim is kept until the
 //! database is opened anew, and the picker goes on with everything else. A table that is hurt in this way
-//! flushes into overflow runs, which read nothing, so that writers go on. Whoever waits for the table's
-//! levels is told.
+//! flushes into overflow runs, which read nothing, so that writers go on. A caller that waits for the table's
+//! levels gets the error.
 
 use terrane_base::{Error, TableId};
 

@@ -12,7 +12,7 @@ use crate::observe::job_kind::{JobKind, JobKinds};
 const RETRY_MIN: Duration = Duration::from_millis(50);
 /// Longest pause after failures.
 const RETRY_MAX: Duration = Duration::from_secs(5);
-/// Failures in a row after which waiters are told.
+/// Failures in a row after which callers that wait get the error.
 const FAILURES_TO_REPORT: u32 = 3;
 
 /// A kind of work on a table, or on none.
@@ -25,7 +25,7 @@ struct Failed {
     until: Duration,
     /// The piece of work that failed last; a later piece has a higher number.
     piece: u64,
-    /// The newest piece there was when somebody asked for such work by name.
+    /// The newest piece there was when a caller asked for such work by name.
     asked: u64,
 }
 
@@ -67,7 +67,7 @@ impl Failures {
                     self.failed.get(&subject).map_or((0, 0), |failed| (failed.count, failed.asked));
                 let count = before.saturating_add(1);
                 let pause = (RETRY_MIN * 2u32.pow(count.min(16) - 1)).min(RETRY_MAX);
-                // Whoever asked meanwhile wants an attempt that begins after that.
+                // A caller that asked meanwhile wants an attempt that begins after that.
                 let until = if piece <= asked { self.now } else { self.now + pause };
                 debug_assert!(until >= self.now, "the next attempt is not in the past");
                 self.failed.insert(subject, Failed { count, error, until, piece, asked });
@@ -96,8 +96,8 @@ impl Failures {
         self.failed.contains_key(&subject)
     }
 
-    /// Somebody asks by name for work that `is_meant`: what waits to be tried again is tried at once, and so
-    /// is what fails that began before. `newest` is the number of the newest piece of work.
+    /// A caller asks by name for work that `is_meant`: work that waits to be tried again is tried at once,
+    /// and so is work that began before and fails. `newest` is the number of the newest piece of work.
     pub(crate) fn ask(&mut self, newest: u64, is_meant: impl Fn(Subject) -> bool) {
         for (subject, failed) in &mut self.failed {
             if is_meant(*subject) {
@@ -117,9 +117,9 @@ impl Failures {
         })
     }
 
-    /// Forgets what of these kinds of work could be tried again. For when none of them runs and none was
-    /// found to do: nobody wants that work any more. What failed last may have been a step behind the one
-    /// that mattered.
+    /// Forgets failed work of these kinds that could be tried again. For when no job of these kinds runs or
+    /// is due: the work is not needed any more. The last failure may be of a step behind the one that
+    /// mattered.
     pub(crate) fn forget_settled(&mut self, kinds: JobKinds) {
         let now = self.now;
         self.failed.retain(|(kind, _), failed| failed.until > now || !kinds.has(*kind));
@@ -151,7 +151,7 @@ mod tests {
         assert!(failures.holds(FLUSH), "another table was asked for");
         failures.ask(4, |subject| subject == FLUSH);
         assert!(!failures.holds(FLUSH));
-        // The fourth was under way when somebody asked.
+        // The fourth ran when the caller asked.
         fail(&mut failures, 4);
         assert!(!failures.holds(FLUSH));
         fail(&mut failures, 5);

@@ -48,7 +48,8 @@ impl Maintenance {
         };
         let subject = (work.kind(), work.table());
         let watched = self.begin_watch(&work, &control);
-        // A panic ends the job, not the worker: what the job held is released, and whoever waits is told.
+        // A panic ends the job, not the worker: what the job held is released, and callers that wait get the
+        // error.
         let run = std::panic::AssertUnwindSafe(|| {
             let run = || work.run(self, &control);
             if work.needs_memory() { self.memory.during_job(run) } else { run() }

@@ -23,10 +23,10 @@ impl Maintenance {
                 continue;
             }
             let scheduler = self.background.scheduler.clone();
-            let nice = self.options.background_nice as u8;
+            let nice = self.options.experiments.background_nice as u8;
             let body = move || {
                 if nice > 0 {
-                    // A system that refuses changes nothing but who waits for whom.
+                    // Where the system refuses, only the order of threads on the processors differs.
                     terrane_device::lower_priority(nice);
                 }
                 loop {

@@ -35,12 +35,12 @@ pub(super) struct Trail {
     group: VecDeque<ReadBatch>,
 }
 
-/// Where a number is.
+/// The place of a sequence number.
 enum Found {
     In(SegmentReader),
-    /// Nowhere any more: this is the oldest that there is.
+    /// The number is not kept any more: this is the oldest one that is.
     Gone(SeqNo),
-    /// Nowhere yet.
+    /// The number is not written yet.
     ToCome,
 }
 
@@ -63,8 +63,8 @@ impl Trail {
     }
 
     /// The next batch that ends at `limit` or before. `is_sure` says that all numbers up to there are in
-    /// segments: one that cannot be read is then damage, and not one to come. `state` tells what the manifest
-    /// knows now.
+    /// segments: a batch that cannot be read is then damage, not a batch that is still being written. `state`
+    /// is the present state of the manifest.
     ///
     /// # Errors
     /// `Gone` if the next number is not kept any more; `Corrupt`, `Io`.

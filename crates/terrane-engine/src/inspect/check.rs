@@ -18,7 +18,7 @@ use crate::shared::Shared;
 use crate::table::Table;
 
 impl Shared {
-    /// Verifies everything that is stored now; `progress` is told bytes done and bytes in all.
+    /// Verifies everything that is stored now; `progress` is called with the bytes done and the bytes in all.
     ///
     /// # Errors
     /// `Io` if the device refuses, `Cancelled` if the database closes. Damage is a finding, not an error; so

@@ -1,5 +1,4 @@
-//! The extents of a table and the segments of the journal, one by one, as somebody sees them who asks what
-//! there is.
+//! The extents of a table and the segments of the journal, one by one, as a caller sees them.
 
 use std::path::PathBuf;
 

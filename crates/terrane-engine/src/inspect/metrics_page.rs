@@ -1,5 +1,5 @@
-//! What a page of metrics says of the parts that every open database has: its numbers, distributions, tables
-//! and readers. Jobs are those of the background, which the caller names.
+//! Makes a page of metrics of an open database: its numbers, distributions, tables and readers. The caller
+//! names the jobs of the background.
 //!
 //! A page is made once in a second or so and is small. It takes as long with ten thousand tables as with
 //! some: what it says of all tables are sums that are kept anyway (`table/sums.rs`), and only the largest
@@ -49,7 +49,7 @@ impl Shared {
         MetricsPage {
             database: self.manifest.state().database,
             process: std::process::id(),
-            interval_ms: self.options.metrics_page_ms as u32,
+            interval_ms: self.options.diagnostics.metrics_page_ms as u32,
             written_micros: self.env.clock.wall().as_micros() as u64,
             table_count: self.catalog.len() as u32,
             reader_count: stats.readers_live as u32,

@@ -99,7 +99,8 @@ impl TableShape {
         1 + self.frozen + self.generations + self.runs.len() as u64 + levels
     }
 
-    /// What the tree is kept for, in words; `None` where the table was not read of late, or nobody looks.
+    /// The load that the tree is kept for, in words; `None` if the table was not read recently, or if reads
+    /// are not sampled.
     #[must_use]
     pub fn use_of_late(&self) -> Option<String> {
         let milli = Some(self.runs_per_read_milli).filter(|milli| *milli > 0)?;

@@ -117,8 +117,8 @@ fn explain_absence(disk: &dyn Disk, dir: &Path) -> Error {
 fn no_page(busy: &str, dir: &Path) -> String {
     let (holder, shown) = (busy.trim_end_matches(": close it there first"), dir.display());
     format!(
-        "{holder}, and shares no page of metrics in {shown}: its first page comes one metrics_page_ms after the opening, \
-         and a close removes the last one; or it was opened with metrics_page_ms=0 (set it to 1000), or by a version \
+        "{holder}, and shares no page of metrics in {shown}: its first page comes one diagnostics.metrics_page_ms after the opening, \
+         and a close removes the last one; or it was opened with diagnostics.metrics_page_ms=0 (set it to 1000), or by a version \
          without pages, or its pages cannot be written (metrics_page_errors counts that)"
     )
 }

@@ -171,7 +171,7 @@ impl Recovery<'_> {
 
     pub(crate) fn replay_settings(&self) -> ReplaySettings {
         ReplaySettings {
-            threads: self.options.replay_threads.max(1) as usize,
+            threads: self.options.experiments.replay_threads.max(1) as usize,
             durable_floor: self.state.durable.max(self.state.clean_close.unwrap_or_default()),
             flushed: self.tables.iter().map(|table| table.flushed_seq()).min().unwrap_or_default(),
             make_durable: !self.options.read_only,

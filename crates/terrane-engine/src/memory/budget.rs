@@ -1,7 +1,7 @@
 //! The memory ceiling and the sizes that follow from it, as they are now: both can change while the database
 //! is open.
 //!
-//! What every write looks at lies in atomics of its own; the division as a whole is behind a lock that is
+//! Numbers that every write reads are atomics; the division as a whole is behind a lock that is
 //! held for a copy only. Sizes of files stay as they were at the opening: those of segments, and of levels.
 
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
@@ -85,7 +85,7 @@ impl Budget {
         {
             return Err(Error::invalid(format!(
                 "memory_bytes={memory_bytes} is too little for a cache in chunks of {chunk_bytes} bytes: reopen the database with \
-                 it, or with block_memory=heap"
+                 it, or with experiments.block_memory=heap"
             )));
         }
         Ok(options)
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(budget.memory_bytes(), 1024 * MIB, "nothing has changed");
         let (in_chunks, now) = self::budget(Options { segment_bytes: MIB, ..Options::default() });
         let refused = in_chunks.under(64 * MIB, &now).expect_err("too few chunks").to_string();
-        assert!(refused.contains("block_memory=heap"), "{refused}");
+        assert!(refused.contains("experiments.block_memory=heap"), "{refused}");
         in_chunks.under(128 * MIB, &now).expect("enough of them");
     }
 

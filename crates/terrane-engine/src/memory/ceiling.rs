@@ -1,4 +1,4 @@
-//! What the memory arbiter looks at beyond memory itself: what writers brought, and the tables.
+//! Inputs of the memory arbiter beside memory itself: the bytes of writers, and the tables.
 
 use terrane_base::options::Options;
 use terrane_base::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! What writers use of memory: segments, the indexes over them, and what is kept of commits for transactions.
+//! The memory of writers: segments, the indexes over them, and the commits that are kept for transactions.
 //!
 //! Each part is a running sum, so the cost of a look does not depend on the number of tables.
 

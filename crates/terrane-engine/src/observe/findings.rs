@@ -1,4 +1,4 @@
-//! What a check of the stored bytes found, and what background jobs found.
+//! Findings: damage that a check of the stored bytes or a background job found.
 
 use terrane_base::Error;
 

@@ -1,4 +1,4 @@
-//! What a running database says of itself: metrics (`stats/`), listeners (`events/`), slow operations
+//! Observation of a running database: metrics (`stats/`), listeners (`events/`), slow operations
 //! (`slow_log.rs`), bytes to and from the device (`io_accounting.rs`), the page for other processes
 //! (`metrics_page.rs`); and the words for it: kinds of jobs, extents, findings. `ticker.rs`: the thread that
 //! does something once in an interval.

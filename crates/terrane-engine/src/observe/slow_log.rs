@@ -87,9 +87,9 @@ impl SlowLog {
     pub(crate) fn new(clock: Arc<dyn Clock>, options: &Options) -> SlowLog {
         SlowLog {
             clock,
-            read_micros: options.slow_read_micros,
-            write_micros: options.slow_write_micros,
-            scan_micros: options.slow_scan_micros,
+            read_micros: options.diagnostics.slow_read_micros,
+            write_micros: options.diagnostics.slow_write_micros,
+            scan_micros: options.diagnostics.slow_scan_micros,
             operations: AtomicU64::new(0),
         }
     }

@@ -1,5 +1,5 @@
-//! The engine's side of the row cache: who may look into it, who fills it, and what is forgotten when. Why no
-//! read gets an old value is in [`terrane_table::row_cache`].
+//! The engine's side of the row cache: which reads look into it, which reads fill it, and when rows are
+//! forgotten. Why no read gets an old value is in [`terrane_table::row_cache`].
 
 use std::collections::BTreeMap;
 

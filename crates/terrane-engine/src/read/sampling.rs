@@ -1,8 +1,8 @@
 //! Looking closely at some reads: how many sorted runs they search, and which extents they end in.
 //!
 //! One in [`sampling::EVERY`] reads of a thread is looked at; the others write nothing that another thread
-//! sees. What a sampled read did is told by the counters of its thread, so its way is the same as that of
-//! every other read. The samples of a table ([`TableLoad`]) tell what its tree should be good for
+//! sees. The counters of its thread say what a sampled read did, so its way is the same as that of
+//! every other read. The samples of a table ([`TableLoad`]) say what its tree should be good for
 //! (`background/compaction/read_heavy.rs`), those of an extent whether it should stay in an upper level.
 //!
 //! A job's outputs take over the heat of its inputs, each its share: what was hot stays hot under a new name.
@@ -123,8 +123,8 @@ impl Shared {
         (self.env.clock.now().as_millis() / HALF_LIFE.as_millis()) as u32
     }
 
-    /// How hot the extents of each level are now, for the picker; nothing where nobody counts, or where the
-    /// level is not too large.
+    /// How often the extents of each level are read now, for the picker; nothing where reads are not counted,
+    /// or where the level is not too large.
     pub(crate) fn heats(&self, tree: &Metasnapshot, limits: &Limits) -> Vec<Heats> {
         if !self.options.experiments.hot_cold {
             return Vec::new();

@@ -9,7 +9,7 @@ use terrane_levels::Pin;
 use crate::readers::{Origin, ReaderKind, SHARDS, Since};
 use crate::table::read_view::ReadView;
 
-/// Notes of scans for which an entry that nobody uses keeps memory.
+/// Notes of scans for which an entry keeps memory while no reader uses it.
 const NOTES_KEPT: usize = 16;
 
 /// Entries that are used again, so that a reader allocates nothing as a rule.
@@ -69,7 +69,7 @@ impl Held {
 }
 
 impl Entry {
-    fn nobody() -> Entry {
+    fn unused() -> Entry {
         Entry {
             id: 0,
             origin: Origin::here(ReaderKind::Scan),
@@ -121,7 +121,7 @@ impl Shard {
 
     pub(crate) fn enter(&mut self, since: Since, pin: Pin, origin: Origin, held: Option<Held>) -> usize {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(Entry::nobody());
+            self.entries.push(Entry::unused());
             self.entries.len() - 1
         });
         let entry = &mut self.entries[index];

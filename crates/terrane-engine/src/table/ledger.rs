@@ -1,4 +1,4 @@
-//! What a table owes to the levels: every memtable that the table ever wrote to, until a durable manifest
+//! The debt of a table to its levels: every memtable that the table ever wrote to, until a durable manifest
 //! edit says that its records are in the levels. The lock of the table's read view guards the ledger, and no
 //! read view is installed before the ledger agrees ([`Ledger::turn`]).
 //!
@@ -8,7 +8,7 @@
 //!    writer still indexes a record in it. A memtable without records may leave without a generation.
 //! 2. The records that a generation has taken in stay in a generation of the read view, until the manifest
 //!    edit is appended that says that they are in the levels.
-//! 3. A table that was dropped owes nothing.
+//! 3. A table that was dropped has no debt.
 //!
 //! The ledger does not rest on the read views: it learns of a memtable when the memtable becomes active, and
 //! knows its oldest segment. So a trim asks the ledger once more before it removes segments. No read and no

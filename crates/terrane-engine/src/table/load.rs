@@ -1,4 +1,4 @@
-//! What sampled reads of a table say about its tree.
+//! The load of a table: samples of its reads, and what they say about its tree.
 
 use terrane_base::sampling;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -55,16 +55,16 @@ pub struct Table {
     picture: EpochCell<ReadView>,
     /// Sums over the tables of its catalog.
     sums: Arc<TableSums>,
-    /// The right to change the read view, and what the table owes to the levels.
+    /// The right to change the read view, and the debt of the table to its levels.
     edit: Mutex<Ledger>,
     dropped: AtomicBool,
     /// Whether background work on it has stopped.
     pub(crate) stopped: Stopped,
     /// Number up to which every record is in the levels.
     flushed_seq: AtomicU64,
-    /// Number up to which somebody wants the records flushed.
+    /// Number up to which a caller or a trim wants the records flushed.
     flush_wanted: AtomicU64,
-    /// Number below which somebody wants the records flushed as overflow runs; 0 if nobody does.
+    /// Number below which a caller wants the records flushed as overflow runs; 0 if no caller does.
     run_wanted: AtomicU64,
     /// Set by a writer that filled the active memtable, cleared when it has been switched.
     pub(crate) full: AtomicBool,
@@ -78,7 +78,7 @@ pub struct Table {
     pub(crate) installing: Mutex<()>,
     /// Which filters reads ask.
     pub(crate) filter_use: FilterUse,
-    /// Key ranges that somebody wants compacted.
+    /// Key ranges that callers want compacted.
     requests: Mutex<Requests>,
     /// What its reads did, by samples.
     pub(crate) load: TableLoad,
@@ -194,17 +194,17 @@ impl Table {
         self.flush_wanted.fetch_max(seq.0, Ordering::AcqRel) < seq.0
     }
 
-    /// Number up to which somebody wants the records flushed.
+    /// Number up to which a caller or a trim wants the records flushed.
     pub fn flush_wanted(&self) -> SeqNo {
         SeqNo(self.flush_wanted.load(Ordering::Acquire))
     }
 
-    /// Asks that every record up to `seq` that is not yet on its way into level 1 goes into an overflow run.
+    /// Asks that every record up to `seq` that no flush merges into level 1 yet goes into an overflow run.
     pub fn want_run(&self, seq: SeqNo) {
         self.run_wanted.fetch_max(seq.0 + 1, Ordering::AcqRel);
     }
 
-    /// Whether somebody wants what begins with `first_seq` in an overflow run.
+    /// Returns true if a caller wants the memtable that begins with `first_seq` in an overflow run.
     pub fn wants_run(&self, first_seq: SeqNo) -> bool {
         // The first memtable of an opening begins with 0: a wish up to 0 is one, and no wish is none.
         first_seq.0 < self.run_wanted.load(Ordering::Acquire)
@@ -212,8 +212,8 @@ impl Table {
 
     /// Whether no record numbered up to `seq` is only in memory.
     pub fn is_flushed(&self, seq: SeqNo) -> bool {
-        // A memtable whose numbers begin at or below `seq` may have no record up to it; nobody would flush it
-        // then.
+        // A memtable whose numbers begin at or below `seq` may have no record up to it; no flush would be due
+        // for it then.
         if seq <= self.flushed_seq() && !terrane_base::planted!(FlushWaitsForNothing) {
             return true;
         }
@@ -234,7 +234,7 @@ impl Table {
         self.filter.lock().clone()
     }
 
-    /// Has compactions that begin from now on show rows to `filter`, or to nobody.
+    /// Makes compactions that begin from now on show rows to `filter`, or to no filter.
     pub fn set_compaction_filter(&self, filter: Option<Arc<dyn CompactionFilter>>) {
         *self.filter.lock() = filter;
     }
@@ -257,7 +257,7 @@ impl TableEdit<'_> {
         self.table.pinned()
     }
 
-    /// What the table owes to the levels.
+    /// The debt of the table to its levels.
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
     }

@@ -5,8 +5,8 @@
 //! there; 4. the worker takes a request out once its range needs no job.
 //!
 //! Invariants: a request is judged under the lock, so by levels that are no older than it. Only the worker
-//! that decides takes a fulfilled one out: another caller may not know of the job for it, which still runs. A
-//! request that its caller withdraws leaves at once; what its job notes later is noted nowhere.
+//! that decides takes a fulfilled one out: its job may still run, and another thread may not know of it. A
+//! request that its caller withdraws leaves at once; later notes of its job are dropped.
 
 use std::collections::VecDeque;
 
@@ -25,20 +25,20 @@ pub(super) struct Requests {
 struct Request {
     /// Names the request.
     number: u64,
-    /// What is wanted.
+    /// The range, and the work that is wanted.
     range: RangeRequest,
 }
 
-/// What became of a table's requests when they were looked at.
+/// The result of a look at the requests of a table.
 #[derive(Default)]
 pub(crate) struct Served {
-    /// What is to be done for the first that is not fulfilled, if it can be done now.
+    /// The next step of the first request that is not fulfilled, if it can be done now.
     pub(crate) job: Option<JobSpec>,
-    /// Whether that one makes a shape.
+    /// True if that request asks for a shape of the tree.
     pub(crate) makes_shape: bool,
-    /// Whether any turned out to be fulfilled.
+    /// True if a request turned out to be fulfilled.
     pub(crate) is_fulfilled: bool,
-    /// Whether any still waits.
+    /// True if a request still waits.
     pub(crate) is_waiting: bool,
 }
 

@@ -1,9 +1,9 @@
-//! What the records of a table mean to a reader: the merge operator that folds its operands, and the clock by
-//! which they expire; and what filters hold of its keys.
+//! The meaning of a table's records to a reader: the merge operator that folds its operands, the clock by
+//! which they expire, and the prefixes that filters have of its keys.
 //!
-//! The moment of a read is that at which it meets its first record that expires: who meets none asks no
-//! clock. A scan and a multi-get have one moment for all of their rows, a snapshot has none: what it sees
-//! expires like everything else.
+//! The moment of a read is that at which it meets its first record that expires: a read that meets none asks
+//! no clock. A scan and a multi-get have one moment for all of their rows, a snapshot has none: values that
+//! it sees expire like all others.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl TableSemantics {
     }
 
     /// How the table's keys are encoded; `None` where their order is that of bytes. The engine knows encoded
-    /// keys only: who hands keys in and out encodes and decodes.
+    /// keys only: its caller encodes and decodes them.
     #[must_use]
     pub fn order(&self) -> Option<&Arc<Order>> {
         self.meaning.order.as_ref()

@@ -132,7 +132,7 @@ impl TableSettings {
     /// What the records of the table `name` mean.
     ///
     /// # Errors
-    /// `Invalid` if a function that it names is not at hand, naming both and the remedy.
+    /// `Invalid` if a function that it names is not registered, naming both and the remedy.
     pub(crate) fn sense(
         &self,
         name: &str,
@@ -197,7 +197,7 @@ fn kept_options(database: &Options) -> [((&'static str, &'static str), Option<&s
     [(operator, database.merge_operator.get()), (order, database.key_order.get())]
 }
 
-/// Checks that a function which a table keeps by this option is at hand.
+/// Checks that a function which a table keeps by this option is registered.
 ///
 /// # Errors
 /// `Invalid`, naming the function.
@@ -244,7 +244,7 @@ pub(crate) struct Changed {
 /// Changes one of the options that are stored with a table.
 ///
 /// # Errors
-/// `Invalid` for an option that cannot be changed, a bad value, or a function that is not at hand.
+/// `Invalid` for an option that cannot be changed, a bad value, or a function that is not registered.
 pub(crate) fn changed_options(
     database: &Options,
     stored: &[(String, String)],
@@ -321,7 +321,7 @@ fn chunk_bytes(options: &Options) -> Option<u64> {
     sizes
         .find(|bytes| has_room_for_chunks(options, *bytes))
         .filter(|bytes| *bytes >= least.clamp(CHUNK_BYTES_MIN, huge))
-        .filter(|_| options.block_memory == BlockMemory::Arena)
+        .filter(|_| options.experiments.block_memory == BlockMemory::Arena)
 }
 
 impl MemoryPlan {

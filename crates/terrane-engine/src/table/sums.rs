@@ -1,5 +1,5 @@
-//! What all tables of a catalog hold together, as running sums, and which of them changed: nothing that asks
-//! for them looks at the tables.
+//! Running sums over all tables of a catalog, and which tables changed: a caller that needs the sums looks at
+//! no table.
 //!
 //! Bytes of the indexes in all read views: each piece of memory is added when an index takes it, and an index
 //! that is no longer in its view leaves the sum.

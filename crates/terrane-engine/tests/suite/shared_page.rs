@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use support::until;
 use terrane_base::env::{Clock, Env};
-use terrane_base::options::Options;
+use terrane_base::options::{Diagnostics, Options};
 use terrane_base::{Batch, Kind, Result, TableId};
 use terrane_device::{Call, Disk, DiskLock, Failure, Fault, FaultyDisk, MemDisk, PosixDisk};
 use terrane_engine::{
@@ -18,7 +18,8 @@ use terrane_engine::{
 };
 
 fn options(metrics_page_ms: u64) -> Options {
-    Options { memory_bytes: 16 << 20, metrics_page_ms, ..Options::default() }
+    let diagnostics = Diagnostics { metrics_page_ms, ..Diagnostics::default() };
+    Options { memory_bytes: 16 << 20, diagnostics, ..Options::default() }
 }
 
 fn open(disk: Arc<dyn Disk>, dir: &Path, options: &Options) -> Arc<Engine> {

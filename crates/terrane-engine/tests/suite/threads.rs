@@ -108,7 +108,8 @@ fn a_replay_has_the_threads_of_its_option() {
     let dead = disk.kill();
     for replay_threads in [1, 2, 4] {
         let threads = Counting::new();
-        let options = Options { replay_threads, ..small_options() };
+        let mut options = small_options();
+        options.experiments.replay_threads = replay_threads;
         let engine = threads.open(dead.kill(), &options).unwrap();
         let table = engine.catalog().all()[0].clone();
         assert_eq!(rows(&engine, &table).unwrap().len(), 200, "the rows are there");

@@ -12,26 +12,26 @@ use crate::ffi::types::{Out, put};
 /// A write batch.
 pub(crate) struct WriteBatch {
     pub(crate) layout: Layout,
-    /// The engine's records: those that its handle keeps in place of bytes, or of the bytes while they are
-    /// written.
+    /// Records of the engine: the changes that a handle keeps in place of bytes, or the bytes as records
+    /// during a write.
     pub(crate) records: terrane::Batch,
     /// States to go back to.
     save_points: Vec<SavePoint>,
-    /// Most bytes; 0 for any number. What would pass it is left out.
+    /// Most bytes; 0 for any number. A change that does not fit is left out.
     bytes_max: usize,
     /// Whether memory was reserved for bytes.
     has_reserve: bool,
     /// Whether keys have places for timestamps that are not there yet.
     pub(crate) awaits_timestamps: bool,
-    /// Whether something was added without a handle, and without a timestamp.
+    /// True if a change was added without a handle and without a timestamp.
     pub(crate) has_plain: bool,
-    /// Why it cannot be written, since a change was added that can not be.
+    /// The error of a write of this batch, if it has a change that cannot be written.
     pub(crate) refused: Option<Failure>,
     /// Bytes of timestamps in keys of the default column family.
     default_timestamp_bytes: usize,
 }
 
-/// What a batch goes back to.
+/// A state of a batch that it can go back to.
 #[derive(Clone)]
 struct SavePoint {
     bytes: usize,
@@ -85,7 +85,7 @@ impl WriteBatch {
         self.bytes_max == 0 && !self.has_reserve
     }
 
-    /// Makes changes of the records, which lie behind all that it has.
+    /// Turns the records into changes in the layout, behind those that are there.
     pub(crate) fn lay_out_records(&mut self) {
         let mut records = std::mem::take(&mut self.records);
         for record in records.records() {

@@ -65,7 +65,7 @@ impl Comparator {
 
 impl UserComparator {
     /// The same for an engine to ask, which frees nothing: what a closed database leaves behind (blocks that
-    /// wait for their epoch) must not put the user's destructor off. Requires: this one lives until nobody
+    /// wait for their epoch) must not put the user's destructor off. Requires: this one lives until no caller
     /// compares any more.
     pub(crate) fn to_ask(&self) -> UserComparator {
         let state = State::new(self.state.pointer(), None);

@@ -1,7 +1,7 @@
 //! Loggers: lines about what the background of a database does, for a function of the user, standard error,
 //! or a file.
 //!
-//! The lines are Terrane's own, and no promise: they say what a listener of the engine is told.
+//! The lines are Terrane's own, and no promise: they say what the engine reports to a listener.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::Arc;

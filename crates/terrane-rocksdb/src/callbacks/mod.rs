@@ -2,7 +2,7 @@
 //! comparators, loggers.
 //!
 //! Each object keeps the pointer that its functions are called with, and calls the destructor once, when
-//! nobody uses the object any more: options, open databases and the handle each hold it by count. Functions
+//! the object is not used any more: options, open databases and the handle each hold it by count. Functions
 //! are called from any thread, several at once, as RocksDB does.
 #![expect(unsafe_code, reason = "calls of functions that C callers gave")]
 

@@ -2,7 +2,7 @@
 //!
 //! RocksDB takes an operator at each opening and stores its name for a look only; Terrane stores with a
 //! table, once, the name of its operator. So every table has the operator of its own slot, named after it,
-//! and what is in the slot is what the column family was opened with: nothing, until somebody gives one.
+//! and the slot has the operator that the column family was opened with: none, until a caller gives one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};

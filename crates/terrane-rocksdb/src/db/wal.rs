@@ -83,7 +83,7 @@ fn as_rocksdb(database: &Database, batch: &terrane::ChangeBatch) -> Result<Optio
 }
 
 /// Whether changes of a table that is not open as a column family are left out: it was dropped, so that
-/// nobody knows any more whether its rows are versions.
+/// it is not known any more whether its rows are versions.
 ///
 /// # Errors
 /// `Not implemented` if its rows are versions: without its comparator they cannot be told.

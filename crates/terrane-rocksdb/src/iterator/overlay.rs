@@ -1,10 +1,10 @@
 //! The keys of an indexed batch over those of another iterator.
 //!
 //! Both are at the first key from the position on, in the direction of the last step: the base as an
-//! iterator, the batch as a key of its own. The smaller one (going back, the greater one) is next; of equal
-//! ones the batch's counts, folded with the base's value where it is open. A key of the batch is looked up
-//! when it is passed, so changes that are made meanwhile show once the iterator is placed, and where it has
-//! not been; one that has come to the end of the batch stays there, as in RocksDB.
+//! iterator, the batch as a key of its own. The smaller key (going back, the greater one) is next; of two
+//! equal keys the batch's counts, with its operands folded onto the base's value. A key of the batch is
+//! looked up when the iterator passes it, so later changes of the batch show after the next seek, and for
+//! keys that the iterator has not reached; at the end of the batch it stays there, as in RocksDB.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -154,7 +154,7 @@ impl Overlay {
         self.base.moved(motion)
     }
 
-    /// Leaves the position, which is at a row, in a direction.
+    /// Moves from the row at the position in a direction.
     fn pass(&mut self, forward: bool) -> Result<()> {
         let Some(key) = self.row().map(|(key, _)| key.to_vec()) else { return Ok(()) };
         let turns = forward != self.is_forward;
@@ -225,7 +225,7 @@ impl Overlay {
         }
     }
 
-    /// Takes the base out of a range that the batch deletes; whether it was in one.
+    /// Moves the base past a range that the batch deletes; returns true if it was in one.
     fn leaves_deleted(&mut self) -> Result<bool> {
         let Some((key, _)) = self.base.row() else { return Ok(false) };
         let deleted = self.changes().deleted_around(self.family, key);

@@ -3,7 +3,7 @@
 //! A program that names a codec wishes for a class of them: a fast one, or one that makes data small. Snappy,
 //! Zlib and others are not built in; programs name them for what they are like, and nothing that is stored
 //! here is read by anybody else. So they become the codec of their class. ZSTD itself is refused where the
-//! library is built without it: who names it can have it.
+//! library is built without it: a program that names it needs a library with it.
 
 use std::ffi::c_int;
 

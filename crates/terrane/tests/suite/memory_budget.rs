@@ -15,7 +15,7 @@ const CEILING: u64 = 24 * MIB / 100 * 115;
 fn open(dir: &tempfile::TempDir, memory_bytes: u64) -> Db {
     // Segments, and chunks of huge pages, of the largest ceiling would be too large for the least.
     let mut options = Options { memory_bytes, segment_bytes: MIB / 4, ..Options::default() };
-    options.set("block_memory", "heap").unwrap();
+    options.set("experiments.block_memory", "heap").unwrap();
     // A machine that is slow enough is idle now and then.
     options.set("experiments.idle_flush", "false").unwrap();
     Db::open_with(dir.path().join("data"), &options).unwrap()

@@ -6,8 +6,8 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use terrane::{
-    Compression, Db, Env, Follower, Functions, JobEnded, Kind, Listener, LiveReader, MemoryDevice, Options,
-    ReaderKind, Table, TransactionOptions,
+    Compression, Db, Diagnostics, Env, Follower, Functions, JobEnded, Kind, Listener, LiveReader,
+    MemoryDevice, Options, ReaderKind, Table, TransactionOptions,
 };
 use terrane_base::env::Clock;
 use terrane_device::PosixDisk;
@@ -312,13 +312,9 @@ fn a_view_of_a_follower_has_readers_that_expire_and_slow_reads() {
     (0..1000u32).for_each(|key| primary.put(key.to_be_bytes(), b"value").unwrap());
     let hand = Hand::new();
     let env = Env { clock: hand.clone(), ..Env::real() };
-    let options = Options {
-        memory_bytes: 16 << 20,
-        reader_age_max_ms: HOUR,
-        slow_read_micros: 1,
-        slow_scan_micros: 1,
-        ..Options::default()
-    };
+    let diagnostics = Diagnostics { slow_read_micros: 1, slow_scan_micros: 1, ..Diagnostics::default() };
+    let options =
+        Options { memory_bytes: 16 << 20, reader_age_max_ms: HOUR, diagnostics, ..Options::default() };
     let disk = Arc::new(PosixDisk::new());
     let follower =
         Follower::open(disk, dir.path().join("data"), &options, Functions::default(), env).unwrap();
@@ -364,7 +360,8 @@ impl Listener for Flushes {
 fn a_database_in_memory_has_readers_listeners_and_slow_operations() {
     let hand = Hand::new();
     let env = Env { clock: hand.clone(), ..Env::real() };
-    let options = Options { reader_age_max_ms: HOUR, slow_write_micros: 1, ..Options::in_memory() };
+    let diagnostics = Diagnostics { slow_write_micros: 1, ..Diagnostics::default() };
+    let options = Options { reader_age_max_ms: HOUR, diagnostics, ..Options::in_memory() };
     let db = Db::open_on(MemoryDevice::new(64 << 20).disk(), "/data", &options, env).unwrap();
     let heard = Arc::new(Flushes::default());
     db.add_listener(heard.clone()).unwrap();

@@ -22,10 +22,10 @@ fn options() -> Options {
         global_index_bytes: 128 << 10,
         level_base_bytes: 256 << 10,
         close_flush: false,
-        metrics_page_ms: 0,
         ..Options::default()
     };
-    for (name, value) in [("compression", "none"), ("compression_last", "none")] {
+    let set = [("compression", "none"), ("compression_last", "none"), ("diagnostics.metrics_page_ms", "0")];
+    for (name, value) in set {
         options.set(name, value).unwrap();
     }
     options

@@ -28,7 +28,7 @@ impl Shared {
     pub(crate) fn prepare_extents(&self, table: &Table, result: &JobResult) -> Fresh {
         let extents = result.written().map(|meta| Extent::new(meta.clone(), self.store.clone()));
         let extents: Vec<_> = extents.collect();
-        // A block that cannot be read is reported to whoever asks for it.
+        // A block that cannot be read is reported to the reader that asks for it.
         if self.options.experiments.warm_outputs {
             let _ = self.warm_outputs(&extents);
         }
@@ -41,8 +41,8 @@ impl Shared {
         fresh
     }
 
-    /// Index blocks and filters only: every read of an extent needs them, and who comes first would wait for
-    /// both. Without a cached index block nobody reads: a load pays nothing.
+    /// Index blocks and filters only: every read of an extent needs them, and the first reader would wait for
+    /// both. Without any cached index block there are no readers: a load pays nothing.
     fn warm_outputs(&self, extents: &[Arc<Extent>]) -> Result<()> {
         if self.cache.holds(ObjectKind::Index) == 0 {
             return Ok(());

@@ -8,7 +8,7 @@
 //! as soon as writers have brought [`STOP_BYTES`] since it began, wait for memory, or a caller asks for a
 //! flush or a pause; it costs nothing but what it read and wrote.
 //!
-//! Nobody waits for this work: a database may be quiescent and begin it later.
+//! No caller waits for this work: a database may be quiescent and begin it later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -215,7 +215,7 @@ impl Maintenance {
         }
     }
 
-    /// Stops a job that only reads gain by, for somebody who waits for what the background does.
+    /// Stops a job that only reads gain by, for a caller that waits for the background.
     pub(crate) fn give_up_adapting(&self) {
         if self.background.adapting.stop_at.swap(u64::MAX, Ordering::Relaxed) != u64::MAX {
             self.background.scheduler.cancel(JobKinds::of(&[JobKind::Adapt]), CancelCause::Unneeded);

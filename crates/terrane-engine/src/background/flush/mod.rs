@@ -64,7 +64,7 @@ impl Maintenance {
         let bytes = oldest.record_bytes() + oldest.index_bytes();
         let wanted = table.flush_wanted();
         // A trim may tell of all up to `wanted` as flushed though the generation begins below and has records
-        // above only: who asked waits for it.
+        // above only: the caller of a flush waits for it.
         let begins_below = wanted > SeqNo(0) && wanted >= oldest.first_seq();
         let is_asked =
             wanted > table.flushed_seq() || begins_below && !terrane_base::planted!(FlushWaitsForNothing);
@@ -74,7 +74,7 @@ impl Maintenance {
             || oldest.is_closed()
     }
 
-    /// What brings memory into the overflow runs that somebody asked for, if it can be done now.
+    /// The next job that writes overflow runs which a caller asked for, if one can begin now.
     pub(crate) fn next_run_wanted(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
         tables.iter().find_map(|table| {
             let picture = table.pinned();
@@ -158,8 +158,8 @@ impl Maintenance {
                 FlushPlan::Busy if schedule.quarantine.of(table.id).is_some() => Ok(true),
                 // Writers would wait as long as the job that holds level 1.
                 FlushPlan::Busy if self.write_control().is_filling() => Ok(true),
-                // Not `check`, which waits for the end of a pause: whoever ends it needs the lock that is
-                // held here.
+                // Not `check`, which waits for the end of a pause: the thread that ends it needs the lock
+                // that is held here.
                 FlushPlan::Busy if terrane_base::planted!(WaitUnderSchedule) => {
                     control.check().map(|()| table.is_dropped())
                 }

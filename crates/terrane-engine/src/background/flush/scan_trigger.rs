@@ -1,4 +1,4 @@
-//! What scans step over in memory.
+//! Flushes of versions in memory that scans step over.
 //!
 //! Versions that a range delete of their own memtable or generation hides stay there until it is flushed, and
 //! may have newer ones of the same keys among them: a scan steps over each. So a table whose scans have

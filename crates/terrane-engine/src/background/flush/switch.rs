@@ -33,7 +33,7 @@ impl Maintenance {
         self.journal.between_groups(&mut |next_seq| {
             let mut edit = table.edit();
             let mut picture = edit.picture();
-            // Records numbered below `next_seq` may still be on their way into the active memtable, so its
+            // Writers may still index records numbered below `next_seq` in the active memtable, so its
             // entry count says nothing yet; its range of numbers does. The first one begins with 0, which no
             // commit has.
             if picture.active.first_seq().max(SeqNo(1)) < next_seq {
@@ -61,7 +61,7 @@ impl Maintenance {
     }
 
     /// Turns the oldest frozen memtable into a generation of the global index. Costs nothing: the tree is the
-    /// same. Returns false if there is none or some of its records are still on their way.
+    /// same. Returns false if there is none or if some of its records are not indexed yet.
     ///
     /// # Errors
     /// `Poisoned` if records would be lost by it.

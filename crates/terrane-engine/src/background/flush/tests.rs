@@ -1,4 +1,4 @@
-//! A step of a flush in front of a level 1 that somebody holds, while the background is paused.
+//! A step of a flush that needs a level 1 which another job holds, while the background is paused.
 #![allow(clippy::disallowed_methods, reason = "a test may leave threads behind that wait for ever")]
 
 use std::path::Path;
@@ -39,7 +39,7 @@ impl Clock for Told {
         if let Some((thread, look)) = &*self.of.lock()
             && *thread == std::thread::current().id()
         {
-            // Nobody may listen any more.
+            // The receiver may be gone.
             let _ = look.send(());
         }
         self.real.now()
@@ -69,8 +69,8 @@ fn with_level_1() -> (Arc<Engine>, Arc<Table>, Arc<Told>) {
     (engine, table, clock)
 }
 
-/// Somebody holds level 1; a flush that was paused comes to the step that needs it, and looks. Whoever ends
-/// the pause, or gives level 1 up, needs the lock under which it looks.
+/// Another job holds level 1; a flush that was paused comes to the step that needs it, and looks. The thread
+/// that ends the pause, or that gives level 1 up, needs the lock under which the flush looks.
 #[test]
 fn who_ends_a_pause_needs_not_wait_for_a_flush_that_it_holds() {
     let (engine, table, clock) = with_level_1();
@@ -84,7 +84,7 @@ fn who_ends_a_pause_needs_not_wait_for_a_flush_that_it_holds() {
     let (flushing, its_table, its_control) = (engine.clone(), table.clone(), paused.clone());
     std::thread::spawn(move || {
         told.send(clock.tell_of_me()).expect("the test waits for it");
-        // Nobody listens any more where the test has failed.
+        // The receiver is gone where the test has failed.
         let _ = result.send(flushing.claim_step(&its_table, b"", 1, &its_control));
     });
     let looks = looks.recv_timeout(LIMIT).expect("the thread begins");
@@ -97,7 +97,7 @@ fn who_ends_a_pause_needs_not_wait_for_a_flush_that_it_holds() {
         resumed.send(())
     });
     let ended = resumes.recv_timeout(LIMIT);
-    assert!(ended.is_ok(), "who ends the pause waits for the lock under which the flush stands");
+    assert!(ended.is_ok(), "the thread that ends the pause waits for the lock that the flush holds");
     paused.resume();
     engine.background.scheduler.release(claim);
     let step = results.recv_timeout(LIMIT).expect("level 1 is free").expect("nothing fails");

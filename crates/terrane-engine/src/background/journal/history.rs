@@ -44,7 +44,7 @@ impl HistoryPlan {
         self.kept.iter().map(|(id, _)| *id).collect()
     }
 
-    /// The files that nobody needs once the edit is durable: number and bytes.
+    /// The files that no reader needs once the edit is durable: number and bytes.
     pub(crate) fn files(&self) -> Vec<(u32, u64)> {
         self.forgotten.iter().map(|(_, file)| *file).collect()
     }

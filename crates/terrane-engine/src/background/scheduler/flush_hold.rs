@@ -1,5 +1,5 @@
 //! Flushes that are held off while something else changes what they would build on, and failed work that is
-//! not held off any more because somebody asks for it.
+//! not held off any more because a caller asks for it.
 
 use std::sync::Arc;
 

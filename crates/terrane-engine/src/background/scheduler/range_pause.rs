@@ -1,5 +1,5 @@
-//! Compactions of ranges that are held back: who waits for one is told, what runs for them is cancelled, none
-//! begins.
+//! Compactions of ranges that are held back: none begins, those that run are cancelled, and callers that wait
+//! for one get an error.
 
 use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::CancelCause;
@@ -15,12 +15,12 @@ pub(super) struct RangeHolds {
 }
 
 impl Schedule {
-    /// Whether nobody is served who asks for the compaction of a range.
+    /// Returns true while no compaction of a range begins for a caller.
     pub(crate) fn holds_ranges(&self) -> bool {
         self.ranges.present > 0
     }
 
-    /// Whether a compaction that somebody asked for runs on this table.
+    /// Returns true if a compaction that a caller asked for runs on this table.
     fn is_manual_running(&self, table: TableId) -> bool {
         self.running.iter().any(|running| running.is_manual && running.table == Some(table))
     }
@@ -31,8 +31,8 @@ impl Schedule {
         self.holds_ranges() || self.ranges.ever != begun
     }
 
-    /// Ends who waits if ranges were held back since `begun`, once nothing that was asked for runs on this
-    /// table.
+    /// Ends the wait of a caller if ranges were held back since `begun`, once no compaction that a caller
+    /// asked for runs on this table.
     ///
     /// # Errors
     /// `Cancelled`, which is what ends them.
@@ -46,15 +46,15 @@ impl Schedule {
 }
 
 impl Maintenance {
-    /// How often compactions of ranges were ever held back: what is asked for now is told by it of later
+    /// How often compactions of ranges were held back so far: a request that begins now learns by it of later
     /// holds.
     pub(crate) fn begin_range(&self) -> u64 {
         self.background.scheduler.inspect(|schedule| schedule.ranges.ever)
     }
 
-    /// Holds compactions of ranges back: cancels those that run, and whoever waits for one is told so, with
-    /// `Cancelled`. Holds count: each is ended by one [`Maintenance::allow_range_compactions`]. What the
-    /// shape of a table asks for goes on.
+    /// Holds compactions of ranges back: cancels those that run, and callers that wait for one get
+    /// `Cancelled`. Holds count: each is ended by one [`Maintenance::allow_range_compactions`]. Compactions
+    /// that the shape of a table needs go on.
     pub fn hold_range_compactions(&self) {
         let mut schedule = self.background.scheduler.change();
         schedule.ranges.present += 1;

@@ -1,4 +1,4 @@
-//! What the scheduler knows under its lock: what runs, what running jobs hold, what failed. A decision is
+//! The state of the scheduler under its lock: running jobs, their claims, failed work. A decision is
 //! made from a copy ([`Schedule::copy_for`]), without the lock; it holds as long as the schedule has the same
 //! number.
 
@@ -22,7 +22,7 @@ pub(crate) struct Running {
     pub(crate) table: Option<TableId>,
     /// What it holds of the table's levels, if it is a compaction.
     pub(super) claim: Option<ClaimId>,
-    /// Whether somebody asked for this compaction.
+    /// True if a caller asked for this compaction.
     pub(crate) is_manual: bool,
     /// How far it has moved a cursor.
     pub(super) advance: Option<Advance>,
@@ -52,7 +52,7 @@ pub(crate) struct Schedule {
     pub(super) draining: bool,
     /// Only memory is brought into the levels any more: the database closes behind it.
     pub(super) flushes_only: bool,
-    /// Whether ranges are compacted for those who ask.
+    /// The holds on compactions of ranges that callers ask for.
     pub(super) ranges: RangeHolds,
     pub(super) closing: bool,
     /// Work that failed and has not succeeded since.
@@ -115,7 +115,8 @@ impl Schedule {
             || self.failures.holds_any(kinds, table)
     }
 
-    /// Whether some work failed and has not succeeded since. Scrubbing holds nobody up.
+    /// Returns true if some work failed and has not succeeded since. Scrubbing does not count: no caller
+    /// waits for it.
     pub(crate) fn has_failures(&self) -> bool {
         self.failures.has(JobKinds::AWAITED)
     }

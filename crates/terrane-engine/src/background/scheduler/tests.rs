@@ -1,4 +1,4 @@
-//! Tests of the schedule: who may run beside whom, and what is left of a job that failed.
+//! Tests of the schedule: which jobs may run beside each other, and what is left of a job that failed.
 
 use std::path::Path;
 use std::time::Duration;

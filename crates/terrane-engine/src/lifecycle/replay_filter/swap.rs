@@ -4,8 +4,8 @@
 //! 2. one edit: the old ones go, the new ones are listed, each with its end
 //! 3. the new files get their names, and the old ones go.
 //!
-//! A death before step 2 leaves files that the next opening removes; one before the end of step 3 leaves such
-//! that it gives their names ([`finish_swap`]).
+//! If the process dies before step 2, the next opening removes the new files. If it dies before the end of
+//! step 3, the next opening gives them their names ([`finish_swap`]).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ use crate::lifecycle::replay_filter::ReplayFilter;
 use crate::lifecycle::replay_filter::ask::Asking;
 use crate::segment_files::listed;
 
-/// Ends a swap that a death has interrupted: what the manifest lists gets its name, everything else goes.
+/// Completes a swap that was interrupted by the death of the process: files that the manifest lists get their
+/// names, all others are removed.
 ///
 /// # Errors
 /// `Io`.
@@ -44,8 +45,8 @@ pub(crate) fn finish_swap(disk: &Arc<dyn Disk>, dir: &Path, state: &State) -> Re
 }
 
 impl Recovery<'_> {
-    /// Asks `filter` for every batch that is about to be replayed; what it changes is changed in the journal,
-    /// durably. The state of the manifest behind that, if anything was changed.
+    /// Asks `filter` for every batch that is about to be replayed, and makes its changes durable in the
+    /// journal. Returns the state of the manifest after that, if anything was changed.
     ///
     /// # Errors
     /// As [`Recovery::run`]; `Corrupt` where the filter says so, `Invalid` for what it puts in the place of a
@@ -74,7 +75,7 @@ impl Recovery<'_> {
             ops.push(EditOp::AddSegment(spec));
             ops.push(EditOp::SealSegment { id: spec.id, seal });
         }
-        // What is void goes with the oldest segment, but the new ones have the same marks.
+        // Void marks go with the oldest segment, but the new segments have the same marks.
         ops.extend(self.state.void_marks.iter().map(|seq| EditOp::VoidMark { seq: *seq }));
         self.manifest.append(&Edit { ops })?;
         let state = State::clone(&self.manifest.state());
@@ -95,7 +96,7 @@ impl Recovery<'_> {
         self.disk.sync_dir(self.dir)
     }
 
-    /// The number behind those of all segment files that there are or were.
+    /// The first number above those of all segment files, present and former.
     fn next_file(&self) -> Result<u32> {
         let mut next = self.state.next.segment_file.max(1);
         for name in self.disk.list(self.dir)? {

@@ -114,7 +114,7 @@ numbers! {
     events_dropped, counter, "events", "Events that no listener heard because too many waited.";
     listener_panics, counter, "calls", "Calls of listeners that panicked.";
     ticket_panics, counter, "calls", "Callbacks of asynchronous writes that panicked.";
-    slow_operations, counter, "operations", "Operations that took longer than the options slow_read_micros, slow_write_micros, slow_scan_micros and slow_job_micros say.";
+    slow_operations, counter, "operations", "Operations that took longer than diagnostics.slow_read_micros, slow_write_micros, slow_scan_micros and slow_job_micros say.";
     background_errors, counter, "errors", "Background jobs that failed and will be tried again.";
     metrics_page_errors, counter, "pages", "Pages of metrics for other processes that could not be written.";
     scrub_extents, counter, "extents", "Extents that scrubbing verified.";

@@ -1,4 +1,4 @@
-//! What writers committed, counted by each thread in a cache line of its own: a commit writes no line that
+//! Counters of commits, of each thread in a cache line of its own: a commit writes no line that
 //! another thread writes, as a rule.
 
 use crossbeam_utils::CachePadded;

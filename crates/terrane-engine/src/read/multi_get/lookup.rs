@@ -194,7 +194,7 @@ impl Batch<'_> {
     }
 }
 
-/// Up to [`GROUP`] keys on their way.
+/// Up to [`GROUP`] keys whose lookups run side by side.
 pub(super) struct Group<'g> {
     batch: Batch<'g>,
     /// Indexes and hashes.

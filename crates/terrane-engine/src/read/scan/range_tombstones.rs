@@ -1,9 +1,9 @@
-//! What range deletes hide from a scan, source by source.
+//! Hides from a scan, source by source, the versions that range deletes cover.
 //!
 //! A source of a scan is *veiled*: it shows no version that a range delete of its own or of a newer source
 //! hides. What a newer source deletes is older here, all of it, so the source is sought past the end of the
 //! whole stretch: a scan over a deleted range costs as much as there are stretches, not as there are keys.
-//! What its own source deletes is stepped over version by version, for it may have newer ones of the same
+//! Versions that its own source deletes are stepped over one by one, for it may have newer ones of the same
 //! keys; such are in memory, which is flushed where scans pass many (`background/flush/scan_trigger.rs`), or
 //! kept for snapshots.
 //!

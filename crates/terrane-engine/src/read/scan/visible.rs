@@ -1,4 +1,4 @@
-//! What a user sees of a sorted source: for each key the newest version that a snapshot sees, deletes left
+//! The rows that a user sees of a sorted source: for each key the newest version of a snapshot, deletes left
 //! out, within bounds, in both directions.
 //!
 //! Going forward the position *is* the cursor's entry, nothing is copied but the key that must be skipped

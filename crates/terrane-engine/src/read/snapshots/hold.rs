@@ -11,7 +11,7 @@ use crate::table::Table;
 pub struct Hold {
     snapshot: Arc<Snapshot>,
     number: Option<u64>,
-    /// Whether nobody wants to know of steps, be it how old the reader is or how long they take. Kept here: a
+    /// True if a step checks neither the age of the reader nor the time that it takes. Kept here because a
     /// step is short.
     is_plain: bool,
 }

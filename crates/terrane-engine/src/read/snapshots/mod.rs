@@ -1,4 +1,4 @@
-//! Who reads at a moment of the past, for how long already, and what that keeps from being freed.
+//! The readers of moments of the past: how old each is, and what it keeps from being freed.
 //!
 //! Whatever pins a moment (a snapshot, a scan of its own, a transaction) has a slot here while it lives;
 //! scans note in the slot of their moment which read view they hold. With the option `reader_age_max_ms` a
@@ -36,7 +36,7 @@ impl Shared {
     #[inline]
     pub(crate) fn reader_time(&self, kind: ReaderKind) -> Duration {
         let is_coarse = kind == ReaderKind::Scan && self.readers.age_max().is_none();
-        // Without a background nobody ticks.
+        // Without a background there are no ticks.
         if is_coarse && !self.options.read_only && !self.is_closing() {
             return self.readers.last_tick();
         }

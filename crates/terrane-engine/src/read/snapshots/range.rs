@@ -48,7 +48,7 @@ impl Rows {
 
 impl Release for Expiring {
     fn release(&self) {
-        // Who is in the middle of a step finds out at the next one.
+        // A reader that is in the middle of a step learns of it at the next one.
         let taken = self.0.try_lock().and_then(|mut rows| rows.take());
         drop(taken);
     }

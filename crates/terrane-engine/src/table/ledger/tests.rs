@@ -108,9 +108,9 @@ fn who_owes_nothing_may_go() {
     let other = engine.create_table("other", &[]).expect("is made");
     engine.put(other.id, b"k", b"v", false).expect("commits");
     freeze(&engine, &table);
-    assert!(engine.promote(&table).expect("it owes nothing"));
+    assert!(engine.promote(&table).expect("it has no debt"));
     assert!(table.pinned().memory_is_empty());
-    // A table that is dropped owes nothing, and the next step on it is none.
+    // A table that is dropped has no debt, and the next step on it does nothing.
     engine.put(other.id, b"k", b"v", false).expect("commits");
     freeze(&engine, &other);
     engine.drop_table("other").expect("is dropped");

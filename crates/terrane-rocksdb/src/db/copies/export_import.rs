@@ -88,7 +88,7 @@ fn write_files(snapshot: &Snapshot, table: &Table, directory: &str) -> Result<Li
 
 /// Refuses a column family whose keys lie in another order than that of bytes, as they do where they have
 /// timestamps: the files are in the order of bytes, and what they lack, the kind of a version or from when on
-/// there is a history, nobody could give back.
+/// there is a history, an import could not restore.
 fn refuse_other_order(family: &str, order: &str) -> Result<()> {
     if order == "bytewise" {
         return Ok(());

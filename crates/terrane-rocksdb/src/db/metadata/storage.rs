@@ -1,5 +1,5 @@
-//! Files to copy. Data files of an open database change in place, so what is told are the files of a
-//! checkpoint that is made for it: they stay as they are until the list is destroyed.
+//! Files to copy. Data files of an open database change in place, so the list has the files of a checkpoint
+//! that is made for it: they stay as they are until the list is destroyed.
 
 use std::ffi::c_char;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Factories of indexes by name: blocks have an index of their own, so a name that RocksDB knows is kept, and
-//! no more.
+//! Factories of indexes by name. Terrane's extents have an index of their own, so a factory is only checked
+//! to be one that RocksDB knows, and kept.
 
 use std::ffi::c_char;
 

@@ -1,6 +1,5 @@
 //! Options in the words of RocksDB's files: rows of names and values, for files OPTIONS and for the file LOG.
-//! Beside the fields, which `abi.toml` lists, there are objects: those are told by their names, if they have
-//! any.
+//! Beside the fields, which `abi.toml` lists, there are objects: the file has their names, if they have any.
 
 pub(crate) mod names;
 pub(crate) mod read;

@@ -4,7 +4,7 @@
 //! keeps it while there is work and sleeps on the desk's bell otherwise. A waiting client may find the lease
 //! free and then serves the desk itself ([`Desk::help`]), including the requests of all other clients.
 //!
-//! # Who may touch what
+//! # Which thread may touch what
 //! 1. The server and the lanes belong to the holder of the lease.
 //! 2. New lanes wait in `entering` until a holder of the lease adds them.
 //!

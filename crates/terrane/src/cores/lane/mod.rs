@@ -16,7 +16,7 @@
 //! first ends every lane, by the same word, and then serves what was accepted. Later requests are *refused*:
 //! the client gets that as the answer.
 //!
-//! # Nobody sleeps for ever
+//! # No thread sleeps for ever
 //! A thread announces that it will sleep and then checks once more; a thread with work stores it first and
 //! then checks for the announcement. All four are sequentially consistent, so at least one of the two sees
 //! the other ([`bell`]).

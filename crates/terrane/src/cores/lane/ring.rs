@@ -9,7 +9,7 @@
 //!
 //! Positions count up for ever; a slot is a position modulo the number of slots.
 //!
-//! # Who may touch what
+//! # Which thread may touch what
 //! 1. A slot from `answered` up to `published` belongs to the server, every other one to the client.
 //! 2. `published` is added to by the client only, and the server sets its ENDED bit once. What the client had
 //!    added before the bit is accepted; a position published behind the bit stays the client's: it is
@@ -204,7 +204,7 @@ impl<T> Client<T> {
 impl<T> Drop for Client<T> {
     fn drop(&mut self) {
         self.publish();
-        // Release: pairs with the Acquire in `is_gone`; who sees it sees the last publication.
+        // Release: pairs with the Acquire in `is_gone`; a thread that sees it sees the last publication.
         self.shared.gone.store(true, Ordering::Release);
     }
 }

@@ -93,7 +93,7 @@ fn a_closed_generation_takes_in_nothing() {
     put(&engine, "b", 20);
     freeze(&engine, &table);
     engine.settle(&table, &control(&engine)).expect("settles");
-    assert_eq!(table.pinned().generations.len(), 1, "it has room, and nobody reads it");
+    assert_eq!(table.pinned().generations.len(), 1, "it has room, and no flush reads it");
     generation.close_to_merges();
     put(&engine, "c", 30);
     freeze(&engine, &table);
@@ -225,15 +225,15 @@ fn what_somebody_waits_for_is_flushed_though_a_trim_told_of_more() {
     let tables = [table.clone()];
     let due =
         || engine.background.scheduler.inspect(|schedule| engine.table_to_flush(&tables, schedule)).is_some();
-    assert!(!due(), "it has room, and nobody asked");
+    assert!(!due(), "it has room, and no caller asked for a flush");
     table.want_flush(engine.visible());
     table.set_flushed_seq(engine.visible());
-    assert!(due(), "who asked waits until nothing begins at or below that");
+    assert!(due(), "the caller waits until nothing begins at or below that number");
     engine.close().expect("closes");
 }
 
-/// Who asks for a flush when nothing is committed waits for all up to number 0, with which the first memtable
-/// of an opening begins. The first put may come before that memtable is frozen.
+/// A caller that asks for a flush when nothing is committed waits for all up to number 0, with which the
+/// first memtable of an opening begins. The first put may come before that memtable is frozen.
 #[test]
 fn a_flush_of_nothing_does_not_wait_for_the_first_write() {
     let (engine, table) = open();
@@ -246,7 +246,7 @@ fn a_flush_of_nothing_does_not_wait_for_the_first_write() {
     let due =
         || engine.background.scheduler.inspect(|schedule| engine.table_to_flush(&tables, schedule)).is_some();
     engine.settle(&table, &control(&engine)).expect("settles");
-    assert!(table.is_flushed(upto) || due(), "who asked waits for what nobody does");
+    assert!(table.is_flushed(upto) || due(), "the caller waits for a flush that is not due");
     engine.set_background_paused(false);
     engine.wait_for_flush(&tables, upto).expect("there is nothing to wait for");
     assert_eq!(length(&engine, &table, "a"), Some(10));
