@@ -144,6 +144,12 @@ bugs! {
     KeepHiddenReferences: "separated values: references", "extents that go and nothing takes their place, as under a range delete, leave their references", "terrane-levels suite values::a_value_table_leaves";
     DeleteTakeOvers: "objects: fencing", "the first object of a writer is deleted with what a snapshot replaced", "terrane-remote suite manifests::a_writer_that_wakes";
     ForgetLostAnswer: "objects: lost answers", "an object that a writer created without hearing of it counts as another writer's", "terrane-remote suite manifests::a_lost_answer";
+    AcknowledgeBeforeObject: "journal objects: durability", "a commit is acknowledged while its object is under way", "terrane-remote suite journals::what_was_acknowledged_is_there";
+    ForgetLostJournalAnswer: "journal objects: lost answers", "an object of the journal that a writer created without hearing of it counts as another writer's", "terrane-remote suite journals::lost_answers";
+    SkipJournalFence: "journal objects: fencing", "a take-over goes on behind the journal's last object without a fence", "terrane-remote suite journals::a_writer_that_wakes";
+    DeleteJournalFences: "journal objects: fencing", "fences of the journal are deleted with what is needed no more", "terrane-remote suite journals::objects_go";
+    TrimJournalEarly: "journal objects: trim", "an object says that none before it is needed", "terrane-remote suite journals::objects_go";
+    KeepOldSegments: "journal objects: the working copy", "an opening goes on with the segments of a directory that is not the last writer's", "terrane-remote suite journals::an_old_directory";
     IgnoreJournalId: "objects: the journal is the last writer's", "a database of objects is opened with another journal than that of its last writer", "terrane-remote suite manifests::another_journal";
     DropValueTableEarly: "separated values: references", "a value table leaves although one entry still points into it", "terrane-levels suite values::a_value_table_leaves";
     PointNowhere: "separated values: references", "an edit may point into a value table that is not there", "terrane-levels suite values::what_points_nowhere";

@@ -14,6 +14,7 @@ pub mod external;
 pub mod filter;
 mod heads;
 pub mod index;
+pub mod journal_object;
 pub mod manifest;
 pub mod metrics_page;
 pub mod pmem_region;

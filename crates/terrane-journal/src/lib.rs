@@ -7,7 +7,9 @@
 //! * `log`: writes a group of tickets as bytes of the active segment, numbered and chained.
 //! * [`RingJournal`]: all steps of a commit; connects ring, log and medium.
 //! * [`Medium`]: holds the segments and makes them durable: files ([`FileJournal`]), persistent memory
-//!   ([`pm`]) or the heap ([`NullJournal`]); a remote journal would be another medium.
+//!   ([`pm`]) or the heap ([`NullJournal`]).
+//! * [`CommitLog`]: has the bytes of the segments elsewhere, for a journal in files that outlives its machine
+//!   ([`LoggedJournal`]).
 //! * [`Excerpt`]: the content of the journal at one moment, and its copy for another database.
 //! * [`rewrite()`]: rewrites the journal with other records, for a replay filter.
 //! * [`replay()`]: reads the records back from the segments, checked; [`SegmentReader`] reads one segment,
@@ -17,13 +19,16 @@
 
 pub mod conformance;
 
+mod commit_log;
 mod delegate;
 mod excerpt;
 mod file;
 mod fork;
 mod journal;
 mod log;
+mod logged;
 mod medium;
+mod names;
 mod null;
 pub mod pm;
 mod poison;
@@ -38,10 +43,13 @@ use terrane_base::{Batch, Error, Result, SegmentId, SeqNo};
 use terrane_device::SegmentMemory;
 pub use terrane_format::segment::ChainLink;
 
+pub use commit_log::{CommitLog, complete_log};
 pub use excerpt::{Excerpt, LiveMemory, SegmentWriter, WrittenSegment};
 pub use file::FileJournal;
 pub use journal::RingJournal;
+pub use logged::LoggedJournal;
 pub use medium::{Medium, NewSegment, SealedEnd};
+pub use names::{file_name, file_number};
 pub use null::{HeapMedium, NullJournal};
 pub use poison::Poison;
 pub use reader::{ReadBatch, SegmentReader};
@@ -219,19 +227,6 @@ impl SegmentSpec {
     pub fn file_name(&self) -> String {
         file_name(self.file)
     }
-}
-
-/// Name of segment file `number` within the journal's directory.
-#[must_use]
-pub fn file_name(number: u32) -> String {
-    format!("{number:06}.seg")
-}
-
-/// The number in a segment file's name, if it is one.
-#[must_use]
-pub fn file_number(name: &str) -> Option<u32> {
-    let number = name.strip_suffix(".seg")?.parse().ok()?;
-    (file_name(number) == name).then_some(number)
 }
 
 /// Records segments in the manifest.

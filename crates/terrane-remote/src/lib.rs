@@ -10,16 +10,19 @@
 //!   garbage.
 //! * `grpc`: the service of a bucket for other machines, and its client; with the feature `grpc`.
 //! * [`manifest`]: the manifest as numbered objects, whose writers fence each other off.
+//! * [`journal`]: the journal as numbered objects, so that a commit outlives the machine.
 //! * [`deployment`]: which part lies where, said by one file; [`open`] opens the database of one.
 
 pub mod bucket;
 pub mod deployment;
 #[cfg(feature = "grpc")]
 pub mod grpc;
+pub mod journal;
 pub mod manifest;
 pub mod store;
 
 pub use bucket::{Bucket, Create, Listed, Pending};
-pub use deployment::{Deployment, JournalRead, Reading, open};
+pub use deployment::{BucketJournal, Deployment, JournalRead, Reading, open};
+pub use journal::{JournalFolder, ObjectCommitLog, ObjectJournalSettings};
 pub use manifest::ManifestFolder;
 pub use store::{BucketStore, BucketStoreSettings, Collected, Marked, Roots};

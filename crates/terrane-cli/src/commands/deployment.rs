@@ -101,9 +101,13 @@ fn say(path: &Path, journal: JournalRead) {
         JournalRead::Whole => return,
         JournalRead::HasWriter => "a writer has the journal open",
         JournalRead::Elsewhere => "the journal of the last writer is not on this machine",
+        JournalRead::Overtaken => "its writer was faster than the reading of the journal in the bucket",
+        JournalRead::Bucket => "the journal in the bucket was read",
+    };
+    let what = match journal {
+        JournalRead::Bucket => "commits that are not in the bucket yet",
+        _ => "commits that are only in the journal",
     };
     let shown = text::path(path);
-    SAID.call_once(|| {
-        eprintln!("terrane: {shown}: {why}: commits that are only in the journal are not shown")
-    });
+    SAID.call_once(|| eprintln!("terrane: {shown}: {why}: {what} are not shown"));
 }

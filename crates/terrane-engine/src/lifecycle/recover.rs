@@ -3,7 +3,8 @@
 //!
 //! 1. replay (the journal checks segments in parallel, finds the durable prefix, and hands over every record
 //!    of it)
-//! 2. make the replayed segments durable: what a process left in the page cache is kept from now on
+//! 2. make the replayed segments durable: what a process left in the page cache is kept from now on; a log
+//!    elsewhere gets what it lacks
 //! 3. one edit: how each segment ended, the next epoch 4. the journal goes on in fresh segments.
 //!
 //! A crash inside this is harmless: until the edit of step 3 is durable the next recovery starts over, after
@@ -22,8 +23,9 @@ use terrane_device::{Disk, SegmentMemory};
 use terrane_format::manifest::{self, Edit, EditOp, Seal};
 use terrane_journal::pm::PmJournal;
 use terrane_journal::{
-    FileJournal, Journal, JournalSettings, JournalStart, NullJournal, ReplaySettings, Replayed,
-    SegmentRegistrar, SegmentSpec, file_name, file_number, replay, segment_in_file,
+    CommitLog, FileJournal, Journal, JournalSettings, JournalStart, LoggedJournal, NullJournal,
+    ReplaySettings, Replayed, SegmentRegistrar, SegmentSpec, complete_log, file_name, file_number, replay,
+    segment_in_file,
 };
 use terrane_levels::{Manifest, State};
 
@@ -42,6 +44,8 @@ pub(crate) struct Recovery<'a> {
     pub(crate) disk: &'a Arc<dyn Disk>,
     /// Directory of the segments.
     pub(crate) dir: &'a Path,
+    /// The log of the journal, if it has one.
+    pub(crate) log: Option<Arc<dyn CommitLog>>,
     pub(crate) options: &'a Options,
     pub(crate) env: &'a Env,
     pub(crate) manifest: &'a Arc<Manifest>,
@@ -98,6 +102,10 @@ impl Recovery<'_> {
             let journal = Box::new(NullJournal::of_reader(&settings, &start)?);
             return Ok(Recovered { journal, void_marks: open_marks });
         }
+        if let Some(log) = self.log.as_deref().filter(|_| !is_overtaken) {
+            // Before an edit records ends that count elsewhere as well.
+            complete_log(log, &replayed.segments)?;
+        }
         self.close_epoch(&replayed, last_seq, is_overtaken, &open_marks)?;
         let start = self.start(replayed, last_seq, is_overtaken)?;
         if self.options.journal == JournalMode::Off {
@@ -109,7 +117,9 @@ impl Recovery<'_> {
         }
         let registrar = Arc::new(Registrar(self.manifest.clone()));
         let (disk, dir, env) = (self.disk.clone(), self.dir, self.env);
-        let journal: Box<dyn Journal> = if self.options.pmem_path.get().is_some() || self.disk.has_lines() {
+        let journal: Box<dyn Journal> = if let Some(log) = self.log.clone() {
+            Box::new(LoggedJournal::open((disk, log), dir, &settings, env, registrar, &start)?)
+        } else if self.options.pmem_path.get().is_some() || self.disk.has_lines() {
             // Zones are handed out without a device's work, so few are kept.
             let settings = JournalSettings { spare_files_max: PM_SPARES_MAX, ..settings };
             Box::new(PmJournal::open(disk, dir, &settings, env, registrar, &start)?)

@@ -45,7 +45,7 @@ impl Parts for OtherDirectory {
             (opened, _) => opened?.0,
         };
         let store = LocalStore::open(self.disk.clone(), &dir.join("data"), StoreSettings::default())?;
-        Ok(OpenedParts { manifest: Arc::new(manifest), store: Arc::new(store), upkeep: None })
+        Ok(OpenedParts { manifest: Arc::new(manifest), store: Arc::new(store), log: None, upkeep: None })
     }
 }
 
@@ -257,7 +257,7 @@ impl Parts for SlowUpkeep {
         };
         let upkeep: terrane_engine::Upkeep = Box::new(upkeep);
         let upkeep = Some((Duration::from_millis(1), upkeep));
-        Ok(OpenedParts { manifest: Arc::new(manifest), store: Arc::new(store), upkeep })
+        Ok(OpenedParts { manifest: Arc::new(manifest), store: Arc::new(store), log: None, upkeep })
     }
 }
 

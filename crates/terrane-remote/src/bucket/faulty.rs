@@ -62,6 +62,8 @@ struct State {
     lies: BTreeSet<Lie>,
     /// True while every call fails without effect.
     is_down: bool,
+    /// Every call from this number on fails without effect.
+    fails_from: u64,
     last_created: String,
 }
 
@@ -76,6 +78,7 @@ impl FaultyBucket {
             rng: Rng::new(0),
             lies: BTreeSet::new(),
             is_down: false,
+            fails_from: u64::MAX,
             last_created: String::new(),
         };
         FaultyBucket { inner, state: Arc::new(Mutex::new(state)) }
@@ -104,6 +107,11 @@ impl FaultyBucket {
         self.state.lock().is_down = is_down;
     }
 
+    /// Lets every call from this number on fail without effect.
+    pub fn fail_from(&self, call: u64) {
+        self.state.lock().fails_from = call;
+    }
+
     /// Breaks a promise from now on.
     pub fn lie(&self, lie: Lie) {
         self.state.lock().lies.insert(lie);
@@ -116,7 +124,7 @@ impl FaultyBucket {
         state.calls += 1;
         let random = state.one_in.is_some_and(|one_in| state.rng.one_in(one_in));
         let random = random.then(|| *state.rng.pick(&[Fault::Before, Fault::After]));
-        let down = state.is_down.then_some(Fault::Before);
+        let down = (state.is_down || call >= state.fails_from).then_some(Fault::Before);
         state.planned.remove(&call).or(down).or(random)
     }
 

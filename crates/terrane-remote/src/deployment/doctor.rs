@@ -2,6 +2,7 @@
 //! probe, which it removes; replaces no writer.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use terrane_base::env::Env;
 use terrane_base::{Error, Kind, Result};
@@ -10,9 +11,11 @@ use terrane_format::manifest::JournalMark;
 use terrane_levels::{directory, journal_place};
 
 use super::Deployment;
-use crate::bucket::{self, probe};
-use crate::manifest::JournalFit;
-use crate::{Bucket, ManifestFolder};
+use super::journal::{bucket_of, journal_in_bucket};
+use crate::bucket::{self, names, probe};
+use crate::journal::is_in_objects;
+use crate::manifest::{Found, JournalFit};
+use crate::{Bucket, JournalFolder, ManifestFolder};
 
 /// The outcome of trying one part.
 #[derive(Clone, Debug)]
@@ -42,17 +45,18 @@ impl Deployment {
                 return tried;
             }
         };
-        tried.extend(self.try_bucket(&*bucket, &env));
+        tried.extend(self.try_bucket(&*bucket, "storage", &env));
         let folder = ManifestFolder::new(bucket.clone(), &self.prefix);
         let told = folder.and_then(|folder| self.tell_manifest(&folder));
         tried.push(Tried::new("manifest", told));
         tried.push(Tried::new("data", self.tell_data(&*bucket)));
+        tried.extend(self.try_bucket_journal(&bucket, &env));
         tried
     }
 
-    fn try_bucket(&self, bucket: &dyn Bucket, env: &Env) -> Vec<Tried> {
+    fn try_bucket(&self, bucket: &dyn Bucket, part: &str, env: &Env) -> Vec<Tried> {
         match probe::outcomes(bucket, &self.prefix, &*env.random) {
-            Err(error) => vec![Tried::new("storage", Err(error))],
+            Err(error) => vec![Tried::new(part, Err(error))],
             Ok(outcomes) => outcomes
                 .into_iter()
                 .map(|(check, passed)| {
@@ -63,7 +67,7 @@ impl Deployment {
                             "not kept: a database here would lose data; use another object store",
                         ))
                     };
-                    Tried::new(format!("storage: {}", check.name()), outcome)
+                    Tried::new(format!("{part}: {}", check.name()), outcome)
                 })
                 .collect(),
         }
@@ -73,7 +77,7 @@ impl Deployment {
         let found = folder.read()?;
         let mark = journal_place::read(&PosixDisk::new(), &self.journal)?;
         let unused = JournalMark { journal: 0, before: 0, address: String::new() };
-        let fit = folder.journal_fit(found.as_ref(), mark.as_ref().unwrap_or(&unused), self.abandon)?;
+        let fit = self.fit_of_journal(folder, found.as_ref(), mark.as_ref().unwrap_or(&unused))?;
         let Some((found, state)) = found.as_ref().and_then(|found| Some((found, found.state.as_ref()?)))
         else {
             return Ok("there is no database yet: the first opening makes one".to_owned());
@@ -88,6 +92,48 @@ impl Deployment {
         Ok(format!(
             "object {number} by the writer of epoch {epoch}: {tables} tables, {extents} extents{journal}"
         ))
+    }
+
+    /// How the next opening finds the journal.
+    fn fit_of_journal(
+        &self,
+        folder: &ManifestFolder,
+        found: Option<&Found>,
+        mark: &JournalMark,
+    ) -> Result<JournalFit> {
+        let is_in_bucket = |found: &Found| found.state.is_some() && is_in_objects(found.last.journal);
+        if self.bucket_journal.is_some() && found.is_some_and(is_in_bucket) {
+            return Ok(JournalFit::Last);
+        }
+        let place = names::place(&self.url, &self.prefix);
+        folder.journal_fit(found, mark, self.abandon).map_err(|error| match found {
+            Some(found) if is_in_bucket(found) => journal_in_bucket(&place),
+            _ => error,
+        })
+    }
+
+    /// Tries the journal in a bucket, if there is one.
+    fn try_bucket_journal(&self, storage: &Arc<dyn Bucket>, env: &Env) -> Vec<Tried> {
+        let Some(journal) = &self.bucket_journal else { return Vec::new() };
+        let bucket = match bucket_of(journal, storage, env) {
+            Ok(bucket) => bucket,
+            Err(error) => return vec![Tried::new("journal in a bucket", Err(error))],
+        };
+        let mut tried =
+            if journal.url.is_some() { self.try_bucket(&*bucket, "journal", env) } else { Vec::new() };
+        let chain = JournalFolder::new(bucket, &self.prefix).and_then(|folder| folder.chain());
+        let told = chain.map(|chain| match chain.last {
+            None => "no object yet".to_owned(),
+            Some((last, _)) => format!(
+                "{} objects are needed, {} bytes, the last one {} by the writer of epoch {}",
+                chain.len(),
+                chain.bytes(),
+                last.number,
+                last.epoch
+            ),
+        });
+        tried.push(Tried::new("journal in a bucket", told));
+        tried
     }
 
     fn tell_data(&self, bucket: &dyn Bucket) -> Result<String> {

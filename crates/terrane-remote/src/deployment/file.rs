@@ -7,15 +7,15 @@ use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, OpenMode, PosixDisk};
 use toml::{Table, Value};
 
-use super::Deployment;
-use crate::BucketStoreSettings;
+use super::{BucketJournal, Deployment};
+use crate::{BucketStoreSettings, ObjectJournalSettings};
 
 /// Longest file.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// The keys of each part.
 const PARTS: [(&str, &[&str]); 3] = [
-    ("journal", &["abandon", "directory"]),
+    ("journal", &["abandon", "batch_bytes", "batch_ms", "directory", "in_bucket", "url"]),
     (
         "storage",
         &["garbage_age_s", "object_bytes", "prefix", "probe", "stage_bytes", "url", "writer_check_ms"],
@@ -25,6 +25,8 @@ const PARTS: [(&str, &[&str]); 3] = [
 
 /// Where a database lies in a bucket of which the file does not say it.
 pub(super) const PREFIX: &str = "terrane";
+/// The directory of a journal in a bucket, where the file does not say it.
+const JOURNAL_DIRECTORY: &str = "terrane-journal";
 /// How often a writer looks whether it was replaced, where the file does not say it.
 pub(super) const WRITER_CHECK_MS: u64 = 5000;
 
@@ -53,11 +55,15 @@ impl Deployment {
         for (name, keys) in PARTS.into_iter().filter(|(_, keys)| !keys.is_empty()) {
             check_names(&part(name)?, name, keys)?;
         }
-        let directory =
-            text_of(&journal, "journal", "directory")?.ok_or_else(|| missing("journal", "directory"))?;
+        let bucket_journal = bucket_journal_of(&journal)?;
+        let directory = match text_of(&journal, "journal", "directory")? {
+            Some(directory) => directory,
+            None if bucket_journal.is_some() => JOURNAL_DIRECTORY.to_owned(),
+            None => return Err(missing("journal", "directory")),
+        };
         let url = text_of(&storage, "storage", "url")?.ok_or_else(|| missing("storage", "url"))?;
         let default = BucketStoreSettings::default();
-        let number = |key, default| number_of(&storage, key).map(|found| found.unwrap_or(default));
+        let number = |key, default| number_of(&storage, "storage", key).map(|found| found.unwrap_or(default));
         let settings = BucketStoreSettings {
             object_bytes: number("object_bytes", default.object_bytes)?,
             stage_bytes: number("stage_bytes", default.stage_bytes)?,
@@ -65,7 +71,7 @@ impl Deployment {
                 "garbage_age_s",
                 default.garbage_age.as_secs(),
             )?),
-            probe: flag_of(&storage, "probe")?.unwrap_or(default.probe),
+            probe: flag_of(&storage, "storage", "probe")?.unwrap_or(default.probe),
         };
         let writer_check_ms = number("writer_check_ms", WRITER_CHECK_MS)?;
         if writer_check_ms == 0 {
@@ -79,6 +85,7 @@ impl Deployment {
         options.iter().try_for_each(|(name, value)| Options::default().set(name, value))?;
         Ok(Deployment {
             journal: beside.join(PathBuf::from(directory)),
+            bucket_journal: bucket_journal.map(|journal| journal.replaced_after(settings.garbage_age)),
             abandon,
             url,
             prefix: text_of(&storage, "storage", "prefix")?.unwrap_or_else(|| PREFIX.to_owned()),
@@ -151,9 +158,9 @@ fn text_of(table: &Table, part: &str, key: &str) -> Result<Option<String>> {
     }
 }
 
-/// A number of bytes or milliseconds of the storage.
-fn number_of(table: &Table, key: &str) -> Result<Option<u64>> {
-    let wrong = || Error::invalid(format!("key {key:?} of [storage]: expected a whole number from 0"));
+/// A number of bytes or milliseconds.
+fn number_of(table: &Table, part: &str, key: &str) -> Result<Option<u64>> {
+    let wrong = || Error::invalid(format!("key {key:?} of [{part}]: expected a whole number from 0"));
     match table.get(key) {
         None => Ok(None),
         Some(Value::Integer(number)) => u64::try_from(*number).map(Some).map_err(|_| wrong()),
@@ -161,12 +168,39 @@ fn number_of(table: &Table, key: &str) -> Result<Option<u64>> {
     }
 }
 
-fn flag_of(table: &Table, key: &str) -> Result<Option<bool>> {
+fn flag_of(table: &Table, part: &str, key: &str) -> Result<Option<bool>> {
     match table.get(key) {
         None => Ok(None),
         Some(Value::Boolean(flag)) => Ok(Some(*flag)),
-        Some(_) => Err(Error::invalid(format!("key {key:?} of [storage]: expected true or false"))),
+        Some(_) => Err(Error::invalid(format!("key {key:?} of [{part}]: expected true or false"))),
     }
+}
+
+/// The journal in a bucket, if the file says so.
+fn bucket_journal_of(journal: &Table) -> Result<Option<BucketJournal>> {
+    let url = text_of(journal, "journal", "url")?;
+    let is_in_bucket = flag_of(journal, "journal", "in_bucket")?;
+    if url.is_some() && is_in_bucket == Some(false) {
+        return Err(Error::invalid("keys \"url\" and \"in_bucket\" of [journal]: they say the opposite"));
+    }
+    let default = ObjectJournalSettings::default();
+    let batch_bytes = number_of(journal, "journal", "batch_bytes")?;
+    let batch_ms = number_of(journal, "journal", "batch_ms")?;
+    if url.is_none() && is_in_bucket != Some(true) {
+        if batch_bytes.or(batch_ms).is_some() {
+            let message = "keys \"batch_bytes\" and \"batch_ms\" of [journal] are for a journal with in_bucket \
+                           = true or a url";
+            return Err(Error::invalid(message));
+        }
+        return Ok(None);
+    }
+    let settings = ObjectJournalSettings {
+        batch_bytes: batch_bytes.unwrap_or(default.batch_bytes),
+        batch: batch_ms.map_or(default.batch, std::time::Duration::from_millis),
+        ..default
+    };
+    settings.check()?;
+    Ok(Some(BucketJournal { url, settings }))
 }
 
 /// The options of the engine, as texts.
@@ -212,6 +246,34 @@ mod tests {
         assert_eq!((found.url.as_str(), found.prefix.as_str()), ("memory:", PREFIX));
         assert_eq!(found.settings, BucketStoreSettings::default());
         assert_eq!((found.abandon, found.options.len()), (None, 0));
+    }
+
+    #[test]
+    fn a_journal_in_a_bucket_needs_no_directory() {
+        let parse = |journal: &str| {
+            let text = format!("[journal]\n{journal}\n[storage]\nurl = \"memory:\"\ngarbage_age_s = 3\n");
+            Deployment::parse(&text, Path::new("/etc"))
+        };
+        let found = parse("in_bucket = true\nbatch_bytes = 8192\nbatch_ms = 7").expect("whole");
+        assert_eq!(found.journal, Path::new("/etc/terrane-journal"));
+        let journal = found.bucket_journal.expect("in a bucket");
+        assert_eq!((journal.url, journal.settings.batch_bytes), (None, 8192));
+        let settings = journal.settings;
+        assert_eq!((settings.batch.as_millis(), settings.replaced_age.as_secs()), (7, 3));
+        let found = parse("url = \"file:///b\"\ndirectory = \"/j\"").expect("whole");
+        assert_eq!(found.journal, Path::new("/j"));
+        assert_eq!(found.bucket_journal.expect("in a bucket").url.as_deref(), Some("file:///b"));
+        assert!(parse("in_bucket = false\ndirectory = \"/j\"").expect("whole").bucket_journal.is_none());
+        for wrong in [
+            "in_bucket = false",
+            "in_bucket = false\nurl = \"memory:\"",
+            "in_bucket = 1",
+            "in_bucket = true\nbatch_bytes = 4095",
+            "in_bucket = true\nbatch_ms = 0",
+            "directory = \"j\"\nbatch_ms = 5",
+        ] {
+            assert_eq!(parse(wrong).expect_err(wrong).kind(), Kind::Invalid);
+        }
     }
 
     #[test]

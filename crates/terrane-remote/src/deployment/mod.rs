@@ -12,23 +12,31 @@
 //! memory_bytes = "1GiB"
 //! ```
 //!
-//! * `file.rs`: reads it. * `parts.rs`: opens manifest and store. * `read.rs`: opens the database for
-//!   reading, beside any writer. * `doctor.rs`: tries every part.
+//! With `in_bucket = true` or `url = "..."` under `[journal]` the journal lies in a bucket as well; its
+//! directory is a working copy then, and may be lost.
+//!
+//! * `file.rs`: reads it. * `parts.rs`: opens manifest and store. * `journal.rs`: opens a journal in a
+//!   bucket.
+//! * `read.rs`: opens the database for reading, beside any writer. * `read_objects.rs`: what it shows of a
+//!   journal in a bucket. * `doctor.rs`: tries every part.
 
 mod doctor;
 mod file;
+mod journal;
 mod parts;
 mod read;
+mod read_objects;
 
 use std::path::{Path, PathBuf};
 
 use terrane::Db;
 use terrane_base::env::Env;
-use terrane_base::options::Options;
-use terrane_base::{Functions, Result};
+use terrane_base::options::{JournalMode, Options};
+use terrane_base::{Error, Functions, Result};
 
 use crate::BucketStoreSettings;
 pub use doctor::Tried;
+pub use journal::BucketJournal;
 pub use read::{JournalRead, Reading};
 
 /// Which part of a database lies where.
@@ -36,6 +44,8 @@ pub use read::{JournalRead, Reading};
 pub struct Deployment {
     /// The directory of the journal.
     pub journal: PathBuf,
+    /// The journal in a bucket, if it lies there: the directory is a working copy.
+    pub bucket_journal: Option<BucketJournal>,
     /// The id of a journal whose commits may be given up.
     pub abandon: Option<u128>,
     /// The address of the bucket.
@@ -57,6 +67,7 @@ impl Deployment {
     pub fn new(journal: PathBuf, url: String) -> Deployment {
         Deployment {
             journal,
+            bucket_journal: None,
             abandon: None,
             url,
             prefix: file::PREFIX.to_owned(),
@@ -100,7 +111,16 @@ impl Deployment {
         env: Env,
     ) -> Result<Db> {
         let options = self.options_over(options)?;
-        let parts = parts::BucketParts::new(bucket, self);
+        let journal = match &self.bucket_journal {
+            Some(_) if options.journal == JournalMode::Off => {
+                let message =
+                    "option journal: a journal that is off does not lie in a bucket; leave one of both out";
+                return Err(Error::invalid(message));
+            }
+            Some(journal) => Some(journal::bucket_of(journal, &bucket, &env)?),
+            None => None,
+        };
+        let parts = parts::BucketParts::new(bucket, journal, self);
         Db::open_elsewhere(&self.journal, &options, env, functions, &parts)
     }
 

@@ -8,12 +8,17 @@ use std::time::Duration;
 use terrane_base::env::Clock;
 use terrane_base::{Error, Kind, Result};
 use terrane_engine::{OpenedParts, Parts, PartsRequest, Upkeep};
+use terrane_journal::CommitLog;
 use terrane_levels::Manifest;
 
 use super::Deployment;
+use super::journal::{Opening, journal_in_bucket};
 use crate::bucket::{names, probe};
-use crate::manifest::TakeOver;
-use crate::{Bucket, BucketStore, BucketStoreSettings, ManifestFolder, Roots};
+use crate::journal::is_in_objects;
+use crate::manifest::{OpenedManifest, TakeOver};
+use crate::{
+    Bucket, BucketStore, BucketStoreSettings, JournalFolder, ManifestFolder, ObjectCommitLog, Roots,
+};
 
 /// Between two passes of the collection of garbage.
 const COLLECT_EVERY: Duration = Duration::from_secs(60);
@@ -22,25 +27,40 @@ const COLLECT_EVERY: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct BucketParts {
     bucket: Arc<dyn Bucket>,
+    /// The journal's bucket, if it lies in one.
+    journal: Option<Arc<dyn Bucket>>,
     address: String,
     deployment: Deployment,
 }
 
 impl BucketParts {
-    pub(super) fn new(bucket: Arc<dyn Bucket>, deployment: &Deployment) -> BucketParts {
+    pub(super) fn new(
+        bucket: Arc<dyn Bucket>,
+        journal: Option<Arc<dyn Bucket>>,
+        deployment: &Deployment,
+    ) -> BucketParts {
         let address = names::place(bucket.url(), &deployment.prefix);
-        BucketParts { bucket, address, deployment: deployment.clone() }
+        BucketParts { bucket, journal, address, deployment: deployment.clone() }
     }
 
     /// What is done now and then while the database is open.
-    fn upkeep(&self, manifest: &Arc<Manifest>, store: &Arc<BucketStore>, clock: Arc<dyn Clock>) -> Upkeep {
+    fn upkeep(
+        manifest: &Arc<Manifest>,
+        store: &Arc<BucketStore>,
+        log: Option<&Arc<ObjectCommitLog>>,
+        clock: Arc<dyn Clock>,
+    ) -> Upkeep {
         let (roots, store) = (ManifestRoots(Arc::downgrade(manifest)), Arc::downgrade(store));
+        let log = log.map(Arc::downgrade);
         let mut next = clock.now() + COLLECT_EVERY;
         Box::new(move || {
             let Some(store) = store.upgrade().filter(|_| clock.now() >= next) else { return };
             next = clock.now() + COLLECT_EVERY;
             // Only space is at stake: the next pass goes on.
             let _ = store.collect_garbage(&roots);
+            if let Some(log) = log.as_ref().and_then(Weak::upgrade) {
+                let _ = log.collect_garbage();
+            }
         })
     }
 }
@@ -51,20 +71,63 @@ impl Parts for BucketParts {
     }
 
     fn open(&self, request: &PartsRequest<'_>) -> Result<OpenedParts> {
-        let Deployment { prefix, settings, abandon, writer_check_ms, .. } = &self.deployment;
+        let Deployment { prefix, settings, writer_check_ms, .. } = &self.deployment;
         let env = request.env;
         if settings.probe {
             // Before anything relies on it.
             probe::run(&*self.bucket, prefix, &*env.random)?;
+            if let Some(own) = self.own_journal_bucket() {
+                probe::run(&**own, prefix, &*env.random)?;
+            }
         }
-        let asked = TakeOver { abandoned: *abandon, ..TakeOver::new(request) };
-        let opened = ManifestFolder::new(self.bucket.clone(), prefix)?.take_over(&asked)?;
+        let (opened, log) = self.take_over(request)?;
         let settings = BucketStoreSettings { probe: false, ..*settings };
         let store = BucketStore::open(self.bucket.clone(), prefix, opened.epoch, settings, env.clone())?;
         let (manifest, store) = (Arc::new(opened.manifest), Arc::new(store));
-        let upkeep = self.upkeep(&manifest, &store, env.clock.clone());
+        let upkeep = Self::upkeep(&manifest, &store, log.as_ref(), env.clock.clone());
         let interval = Duration::from_millis(*writer_check_ms);
-        Ok(OpenedParts { manifest, store, upkeep: Some((interval, upkeep)) })
+        let log = log.map(|log| -> Arc<dyn CommitLog> { log });
+        Ok(OpenedParts { manifest, store, log, upkeep: Some((interval, upkeep)) })
+    }
+}
+
+impl BucketParts {
+    /// The bucket of the journal, if it is not the one of manifest and extents.
+    fn own_journal_bucket(&self) -> Option<&Arc<dyn Bucket>> {
+        let is_own = self.deployment.bucket_journal.as_ref().is_some_and(|journal| journal.url.is_some());
+        self.journal.as_ref().filter(|_| is_own)
+    }
+
+    /// Takes the manifest over, and the journal if it lies in a bucket.
+    fn take_over(
+        &self,
+        request: &PartsRequest<'_>,
+    ) -> Result<(OpenedManifest, Option<Arc<ObjectCommitLog>>)> {
+        let Deployment { prefix, abandon, bucket_journal, .. } = &self.deployment;
+        let manifests = &ManifestFolder::new(self.bucket.clone(), prefix)?;
+        let (Some(bucket), Some(journal)) = (&self.journal, bucket_journal) else {
+            let asked = TakeOver { abandoned: *abandon, ..TakeOver::new(request) };
+            let taken = manifests.take_over(&asked).map_err(|error| self.explain(manifests, error));
+            return Ok((taken?, None));
+        };
+        let opening = Opening {
+            manifests,
+            journals: JournalFolder::new(bucket.clone(), prefix)?,
+            address: &self.address,
+            deployment: &self.deployment,
+            settings: journal.settings,
+        };
+        opening.run(request).map(|(manifest, log)| (manifest, Some(log)))
+    }
+
+    /// The error of an opening with a journal in a directory, where that of the last writer lies in a bucket.
+    #[cold]
+    fn explain(&self, manifests: &ManifestFolder, error: Error) -> Error {
+        let found = if error.kind() == Kind::Invalid { manifests.read().ok().flatten() } else { None };
+        match found {
+            Some(found) if is_in_objects(found.last.journal) => journal_in_bucket(&self.address),
+            _ => error,
+        }
     }
 }
 

@@ -4,6 +4,8 @@
 //! 2. read the manifest 3. if the journal is that of the manifest's last writer, it is replayed into memory;
 //!    otherwise what only the journal has is not shown 4. open the store for reading.
 //!
+//! A journal in a bucket is read from there, whatever the directory has (`read_objects.rs`).
+//!
 //! Nothing is written, to the bucket or to the directory: no probe, no take-over, no epoch, so a writer that
 //! is at work anywhere goes on. The reader stays at the moment at which it opened. What it reads is there for
 //! the age of garbage (`garbage_age_s`) at least; what is gone behind that is the error `Gone`.
@@ -16,10 +18,11 @@ use terrane_base::options::Options;
 use terrane_base::{Error, Functions, Kind, Result};
 use terrane_device::{Disk, DiskLock, PosixDisk};
 use terrane_engine::ReadParts;
-use terrane_levels::{Manifest, directory, journal_place};
+use terrane_levels::{Manifest, State, directory, journal_place};
 
 use super::Deployment;
 use crate::bucket::names;
+use crate::journal::is_in_objects;
 use crate::manifest::{Found, without_journal};
 use crate::{Bucket, BucketStore, ManifestFolder};
 
@@ -32,6 +35,10 @@ pub enum JournalRead {
     HasWriter,
     /// Nothing of it: the directory of the journal is not here, or is not that of the last writer.
     Elsewhere,
+    /// What the bucket of the journal has: every synced commit, and unsynced ones up to some moment.
+    Bucket,
+    /// Nothing of it: it lies in a bucket, and its writer changed the manifest in every attempt to read it.
+    Overtaken,
 }
 
 /// A database that is open for reading.
@@ -76,19 +83,14 @@ impl Deployment {
         let folder = ManifestFolder::new(bucket.clone(), &self.prefix)?;
         let found = folder.read()?.ok_or_else(|| self.no_database())?;
         let state = found.state.as_ref().ok_or_else(|| self.no_database())?;
-        let needs_journal = !(state.segments.is_empty() && state.history.is_empty());
-        let (journal, lock) = match held {
-            Held::ByWriter => (JournalRead::HasWriter, None),
-            Held::Here(lock) if self.is_of(&disk, &found)? => (JournalRead::Whole, Some(lock)),
-            _ if !needs_journal => (JournalRead::Whole, None),
-            _ => (JournalRead::Elsewhere, None),
+        let shown = if is_in_objects(found.last.journal) && needs_journal(state) {
+            drop(held);
+            self.show_objects((&bucket, &env), &folder, found)?
+        } else {
+            self.show_directory(disk, held, found)?
         };
-        assert!(lock.is_none() || journal == JournalRead::Whole, "a journal that is replayed is shown");
-        let state = match &lock {
-            Some(_) => state.clone(),
-            None => state.apply(&without_journal(state))?,
-        };
-        debug_assert!(lock.is_some() || state.segments.is_empty(), "what is not here is not looked for");
+        let Shown { journal, disk, lock, found, state } = shown;
+        debug_assert!(lock.is_some() || !needs_journal(&state), "what is not here is not looked for");
         let epoch = found.last.epoch;
         let (settings, doors) = (self.settings, env.clone());
         let store = BucketStore::open_to_read(bucket.clone(), &self.prefix, (epoch, since), settings, doors)?;
@@ -98,8 +100,25 @@ impl Deployment {
             store: Arc::new(store),
             lock: terrane_base::sync::Mutex::new(lock),
         };
-        let db = Db::read_elsewhere(&self.journal, &options, env, functions, &parts)?;
+        let db = Db::read_elsewhere((disk, &self.journal), &options, env, functions, &parts)?;
         Ok(Reading { db, journal })
+    }
+
+    /// What is shown of a journal in a directory.
+    fn show_directory(&self, disk: PosixDisk, held: Held, found: Found) -> Result<Shown> {
+        let state = found.state.clone().ok_or_else(|| self.no_database())?;
+        let (journal, lock) = match held {
+            Held::ByWriter => (JournalRead::HasWriter, None),
+            Held::Here(lock) if self.is_of(&disk, &found)? => (JournalRead::Whole, Some(lock)),
+            _ if !needs_journal(&state) => (JournalRead::Whole, None),
+            _ => (JournalRead::Elsewhere, None),
+        };
+        assert!(lock.is_none() || journal == JournalRead::Whole, "a journal that is replayed is shown");
+        let state = match &lock {
+            Some(_) => state,
+            None => state.apply(&without_journal(&state))?,
+        };
+        Ok(Shown { journal, disk: Arc::new(disk), lock, found, state })
     }
 
     /// Whether the directory of the journal is that of the manifest's last writer.
@@ -109,11 +128,29 @@ impl Deployment {
     }
 
     #[cold]
-    fn no_database(&self) -> Error {
+    pub(super) fn no_database(&self) -> Error {
         let place = names::place(&self.url, &self.prefix);
         let message = format!("there is no database in {place}: correct the address, or write to make one");
         Error::new(Kind::NotFound, message)
     }
+}
+
+/// What a reader shows.
+pub(super) struct Shown {
+    pub(super) journal: JournalRead,
+    /// Where the segments lie that are replayed.
+    pub(super) disk: Arc<dyn Disk>,
+    /// Held against a writer of these segments; `None` if none is replayed.
+    pub(super) lock: Option<Box<dyn DiskLock>>,
+    /// The manifest.
+    pub(super) found: Found,
+    /// Its state, without the segments that are not replayed.
+    pub(super) state: State,
+}
+
+/// Whether commits may be in the journal only.
+fn needs_journal(state: &State) -> bool {
+    !(state.segments.is_empty() && state.history.is_empty())
 }
 
 /// The directory of the journal, as a reader finds it.

@@ -190,6 +190,14 @@ pub(super) fn step(
     Ok(Found { last: header, state, hash: object_hash(bytes), size })
 }
 
+/// The edit that forgets the history. A database that was closed in good order stays one: its journal has all
+/// up to its last commit.
+pub(crate) fn without_history(state: &State) -> Edit {
+    let kept = state.history.keys().map(|id| EditOp::ForgetSegment { id: *id });
+    let closed = state.clean_close.map(|last_seq| EditOp::CleanClose { last_seq });
+    Edit { ops: kept.chain(closed).collect() }
+}
+
 /// The edit that forgets all segments, the history's too: what only they hold is given up.
 pub(crate) fn without_journal(state: &State) -> Edit {
     let kept = state.history.keys().map(|id| EditOp::ForgetSegment { id: *id });

@@ -24,7 +24,7 @@ use terrane_format::manifest::object::object_name;
 
 use crate::bucket::{Bucket, names};
 pub use chain::Found;
-pub(crate) use chain::without_journal;
+pub(crate) use chain::{without_history, without_journal};
 pub(crate) use open::JournalFit;
 pub use open::{OpenedManifest, TakeOver};
 

@@ -16,6 +16,7 @@ use super::chain::step;
 use super::log::{ObjectLog, Outcome, drawn};
 use super::trim::Trimmer;
 use super::{Found, ManifestFolder};
+use crate::journal::is_in_objects;
 
 /// How often a take-over begins again because another writer was faster.
 const ATTEMPTS: u32 = 16;
@@ -141,7 +142,10 @@ impl ManifestFolder {
             return Ok(JournalFit::Last);
         }
         let needs_last = !(state.segments.is_empty() && state.history.is_empty());
-        if mark.before != 0 && !needs_last {
+        // Out of a bucket no journal comes back: its objects stay, and a later move would take them for its
+        // own.
+        let comes_back = is_in_objects(last) && !is_in_objects(mark.journal);
+        if comes_back || mark.before != 0 && !needs_last {
             return Err(self.other_journal(last));
         }
         if !needs_last {

@@ -41,6 +41,7 @@ fn deployment(journal: &Path) -> Deployment {
     options.push(("close_flush".to_owned(), "false".to_owned()));
     Deployment {
         journal: journal.to_owned(),
+        bucket_journal: None,
         abandon: None,
         url: "memory:".to_owned(),
         prefix: "db".to_owned(),

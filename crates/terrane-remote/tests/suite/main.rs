@@ -8,6 +8,7 @@ mod garbage;
 #[cfg(feature = "grpc")]
 mod grpc;
 mod hostile;
+mod journals;
 mod manifests;
 mod model;
 mod probes;

@@ -19,6 +19,13 @@ use crate::support::{env, every_kind, memory, refused};
 
 pub(crate) const JOURNAL: u128 = 77;
 
+/// These openings have no directory of a journal to bring up to date.
+fn no_segments() -> (&'static dyn terrane_device::Disk, &'static std::path::Path) {
+    static DISK: std::sync::LazyLock<terrane_device::PosixDisk> =
+        std::sync::LazyLock::new(terrane_device::PosixDisk::new);
+    (&*DISK, std::path::Path::new("none"))
+}
+
 /// A take-over by a writer with this journal; `change` changes what it asks.
 fn take_over_with(
     bucket: &Arc<dyn Bucket>,
@@ -26,7 +33,13 @@ fn take_over_with(
     change: impl FnOnce(&mut TakeOver<'_>),
 ) -> Result<OpenedManifest> {
     let (env, mark) = (Env::real(), JournalMark { journal, before: 0, address: String::new() });
-    let request = PartsRequest { env: &env, journal: &mark, new: Some(Vec::new()), must_be_new: false };
+    let request = PartsRequest {
+        env: &env,
+        journal: &mark,
+        segments: no_segments(),
+        new: Some(Vec::new()),
+        must_be_new: false,
+    };
     let mut asked = TakeOver::new(&request);
     change(&mut asked);
     ManifestFolder::new(bucket.clone(), "db")?.take_over(&asked)
@@ -64,8 +77,13 @@ fn objects_are_a_medium_of_the_manifest() {
             move |settings: ManifestSettings| {
                 let (env, mark) =
                     (Env::real(), JournalMark { journal: 1, before: 0, address: String::new() });
-                let request =
-                    PartsRequest { env: &env, journal: &mark, new: Some(Vec::new()), must_be_new: false };
+                let request = PartsRequest {
+                    env: &env,
+                    journal: &mark,
+                    segments: no_segments(),
+                    new: Some(Vec::new()),
+                    must_be_new: false,
+                };
                 let asked = TakeOver { settings, ..TakeOver::new(&request) };
                 let opened = ManifestFolder::new(bucket.clone(), &prefix)?.take_over(&asked)?;
                 Ok((opened.manifest, opened.state))
@@ -220,17 +238,28 @@ fn another_journal_than_the_last_writers_is_refused_unless_that_is_abandoned() {
     let bucket: Arc<dyn Bucket> = memory(&clock);
     drop(take_over(&bucket).expect("the first"));
     // Nothing is in its journal yet.
-    let first = take_over_with(&bucket, 78, |_| ()).expect("there is nothing to lose").manifest;
+    let first = take_over_with(&bucket, 79, |_| ()).expect("there is nothing to lose").manifest;
     let spec = SegmentSpec { id: SegmentId(1), file: 1, bytes: 64 << 10 };
     first.append(&Edit { ops: vec![EditOp::AddSegment(spec)] }).expect("the writer");
-    let text = refused(take_over_with(&bucket, 79, |_| ()), Kind::Invalid);
-    assert!(text.contains(&format!("{:032x}", 78)), "the error names the journal: {text}");
+    let text = refused(take_over_with(&bucket, 81, |_| ()), Kind::Invalid);
+    assert!(text.contains(&format!("{:032x}", 79)), "the error names the journal: {text}");
     first.check_writer().expect("a refused opening replaces no writer");
-    refused(take_over_with(&bucket, 79, |asked| asked.abandoned = Some(77)), Kind::Invalid);
-    let third = take_over_with(&bucket, 79, |asked| asked.abandoned = Some(78)).expect("abandoned by name");
+    refused(take_over_with(&bucket, 81, |asked| asked.abandoned = Some(77)), Kind::Invalid);
+    let third = take_over_with(&bucket, 81, |asked| asked.abandoned = Some(79)).expect("abandoned by name");
     assert!(third.state.segments.is_empty(), "what only the journal had is given up");
     drop(third);
-    take_over_with(&bucket, 79, |_| ()).expect("its own journal now");
+    take_over_with(&bucket, 81, |_| ()).expect("its own journal now");
+}
+
+#[test]
+fn no_journal_comes_back_out_of_a_bucket() {
+    let (_, clock) = env();
+    let bucket: Arc<dyn Bucket> = memory(&clock);
+    // An even id is that of a journal in objects.
+    drop(take_over_with(&bucket, 80, |_| ()).expect("the first"));
+    refused(take_over_with(&bucket, 81, |_| ()), Kind::Invalid);
+    refused(take_over_with(&bucket, 81, |asked| asked.abandoned = Some(80)), Kind::Invalid);
+    take_over_with(&bucket, 82, |_| ()).expect("from one in objects to another");
 }
 
 #[test]
@@ -240,7 +269,13 @@ fn a_directory_that_was_used_with_another_database_is_refused_even_where_no_jour
     let first = take_over(&bucket).expect("it lists no segment").manifest;
     let take = |before: u128, abandoned: Option<u128>| {
         let (env, mark) = (Env::real(), JournalMark { journal: 91, before, address: String::new() });
-        let request = PartsRequest { env: &env, journal: &mark, new: Some(Vec::new()), must_be_new: false };
+        let request = PartsRequest {
+            env: &env,
+            journal: &mark,
+            segments: no_segments(),
+            new: Some(Vec::new()),
+            must_be_new: false,
+        };
         let folder = ManifestFolder::new(bucket.clone(), "db")?;
         folder.take_over(&TakeOver { abandoned, ..TakeOver::new(&request) }).map(drop)
     };
@@ -317,7 +352,13 @@ fn no_database_is_made_or_replaced_unasked() {
     let (env, mark) = (Env::real(), JournalMark { journal: 1, before: 0, address: String::new() });
     let folder = ManifestFolder::new(bucket, "db").expect("a prefix");
     let take = |new: bool, must_be_new: bool| {
-        let request = PartsRequest { env: &env, journal: &mark, new: new.then(Vec::new), must_be_new };
+        let request = PartsRequest {
+            env: &env,
+            journal: &mark,
+            segments: no_segments(),
+            new: new.then(Vec::new),
+            must_be_new,
+        };
         folder.take_over(&TakeOver::new(&request)).map(drop)
     };
     refused(take(false, false), Kind::NotFound);

@@ -26,6 +26,7 @@ impl Place {
     fn deployment(&self, journal: &str) -> Deployment {
         Deployment {
             journal: self.root.path().join(journal),
+            bucket_journal: None,
             abandon: None,
             url: "memory:".to_owned(),
             prefix: "db".to_owned(),

@@ -99,21 +99,21 @@ impl Db {
         Ok(Db::from_engine(engine))
     }
 
-    /// Opens such a database for reading. `terrane-remote` calls this.
+    /// Opens such a database for reading, with its journal in a directory of a device. `terrane-remote` calls
+    /// this.
     ///
     /// # Errors
     /// As [`Db::open_with`].
     #[doc(hidden)]
     pub fn read_elsewhere(
-        dir: impl AsRef<Path>,
+        (disk, dir): (Arc<dyn Disk>, &Path),
         options: &Options,
         env: Env,
         functions: impl Into<Functions>,
         parts: &terrane_engine::ReadParts,
     ) -> Result<Db> {
-        let disk = Arc::new(PosixDisk::new());
         let functions = with_own(functions);
-        let engine = Engine::read_elsewhere_on(disk, dir.as_ref(), options, env, functions, parts)?;
+        let engine = Engine::read_elsewhere_on(disk, dir, options, env, functions, parts)?;
         Ok(Db::from_engine(engine))
     }
 }

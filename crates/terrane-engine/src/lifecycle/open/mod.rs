@@ -26,7 +26,7 @@ use terrane_base::{Error, Functions, Kind, Result, SeqNo, TableId};
 use terrane_compaction::RateLimiter;
 use terrane_device::{Disk, DiskLock};
 use terrane_format::manifest::{Edit, EditOp};
-use terrane_journal::Journal;
+use terrane_journal::{CommitLog, Journal};
 use terrane_levels::directory::{self, Contents, JOURNAL, LOCK, Others};
 use terrane_levels::{Manifest, Pins, State};
 use terrane_storage::Store;
@@ -112,7 +112,7 @@ impl Engine {
     ) -> Result<(Arc<Engine>, Option<Watch>)> {
         let following = way.following();
         let flows = Flows::new(&env.clock);
-        let Opened { manifest, state, lock, elsewhere } = match way {
+        let Opened { manifest, state, lock, elsewhere, log } = match way {
             Way::Elsewhere(parts) => open_elsewhere((&disk, dir), &options, &env, &functions, parts)?,
             Way::Reading(parts) => read_elsewhere(parts, &functions)?,
             _ => open_manifest(&flows.manifest(&disk), dir, &options, &env, &functions)?,
@@ -126,7 +126,7 @@ impl Engine {
         let tables = open_tables(&state, &options, &store, &functions, (&env, &sums), &known)?;
         let counters = Counters::default();
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
-        let recovered = recover_journal(doors, dir, &options, found, (&tables, &counters), way)?;
+        let recovered = recover_journal(doors, (dir, log), &options, found, (&tables, &counters), way)?;
         if !options.read_only {
             attached.begin_epoch(manifest.state().epoch)?;
         }
@@ -218,6 +218,8 @@ struct Opened {
     lock: Option<Box<dyn DiskLock>>,
     /// The store, if it does not lie in the directory, and the upkeep of it.
     elsewhere: Option<Elsewhere>,
+    /// The log of the journal, if it has one.
+    log: Option<Arc<dyn CommitLog>>,
 }
 
 /// Locks the directory and makes or reads the manifest.
@@ -234,7 +236,7 @@ fn open_manifest(
         let lock = if is_locked { disk.lock_shared(&dir.join(LOCK))? } else { None };
         let (manifest, _) = Manifest::open_read_only(disk.clone(), dir)?;
         let state = manifest.set_orders(&functions.orders)?;
-        return Ok(Opened { manifest: Arc::new(manifest), state, lock, elsewhere: None });
+        return Ok(Opened { manifest: Arc::new(manifest), state, lock, elsewhere: None, log: None });
     }
     let others = if options.beside_others { Others::Stay } else { Others::Refused };
     let before = directory::inspect(&**disk, dir, others)?;
@@ -259,7 +261,7 @@ fn open_manifest(
     };
     let state = manifest.set_orders(&functions.orders)?;
     let state = forget_dropped(&manifest, state)?;
-    Ok(Opened { manifest: Arc::new(manifest), state, lock: Some(lock), elsewhere: None })
+    Ok(Opened { manifest: Arc::new(manifest), state, lock: Some(lock), elsewhere: None, log: None })
 }
 
 /// Takes the lock of the database. A command that only asks whether there is a writer (`terrane top`) holds
@@ -281,7 +283,7 @@ fn lock_for_writing(disk: &dyn Disk, dir: &Path, env: &Env) -> Result<Box<dyn Di
 /// Replays what the journal of the database in `dir` holds into the tables.
 fn recover_journal(
     (disk, env): (&Arc<dyn Disk>, &Env),
-    dir: &Path,
+    (dir, log): (&Path, Option<Arc<dyn CommitLog>>),
     options: &Options,
     (manifest, state): (&Arc<Manifest>, &State),
     (tables, counters): (&[Arc<Table>], &Counters),
@@ -294,7 +296,7 @@ fn recover_journal(
     } else if !state.segments.is_empty() || !matches!(way, Way::Reading(_)) {
         refuse_unfinished(&**disk, dir, state, if follows { Kind::Busy } else { Kind::Invalid })?;
     }
-    let recovery = Recovery { disk, dir, options, env, manifest, state, tables, counters, follows };
+    let recovery = Recovery { disk, dir, log, options, env, manifest, state, tables, counters, follows };
     if matches!(way, Way::Reading(_)) && state.segments.is_empty() {
         return recovery.without_journal();
     }

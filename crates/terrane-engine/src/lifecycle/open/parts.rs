@@ -1,4 +1,5 @@
 //! Opening a database whose manifest and extents do not lie in its directory, which has the journal only.
+//! Of a journal that has a log elsewhere the directory is a working copy: the parts bring it up to date.
 //!
 //! 1. the directory is locked and its journal gets a new id 2. the parts are opened: the manifest takes over
 //!    under that id, after which no writer before appends 3. the new id is confirmed in the directory.
@@ -16,6 +17,7 @@ use terrane_base::sync::Mutex;
 use terrane_base::{Error, Functions, Result};
 use terrane_device::{Disk, DiskLock};
 use terrane_format::manifest::{JournalMark, TableOptions};
+use terrane_journal::CommitLog;
 use terrane_levels::{Manifest, journal_place};
 use terrane_storage::Store;
 
@@ -45,6 +47,8 @@ pub struct PartsRequest<'a> {
     /// The journal: the manifest of a database that exists names it by its present id or the one before, or
     /// lists no segment; from now on by the present one.
     pub journal: &'a JournalMark,
+    /// Where the segments lie.
+    pub segments: (&'a dyn Disk, &'a Path),
     /// The options of the default table of a new database; `None` if none may be made.
     pub new: Option<TableOptions>,
     /// Refuses a database that exists.
@@ -57,6 +61,8 @@ pub struct OpenedParts {
     pub manifest: Arc<Manifest>,
     /// The store, before its restore.
     pub store: Arc<dyn Store>,
+    /// The log of the journal, if it has one; the directory has all of its bytes that the manifest lists.
+    pub log: Option<Arc<dyn CommitLog>>,
     /// How often the writer looks whether another one has taken over, and what it does as often until it
     /// finds one, on another thread: upkeep that takes long does not delay the look.
     pub upkeep: Option<(Duration, Upkeep)>,
@@ -117,7 +123,7 @@ pub(super) fn read_elsewhere(parts: &ReadParts, functions: &Functions) -> Result
     let has_segments = !(state.segments.is_empty() && state.history.is_empty());
     assert!(lock.is_some() || !has_segments, "a journal that is replayed is held against a writer");
     let elsewhere = Some((parts.store.clone(), None));
-    Ok(Opened { manifest: parts.manifest.clone(), state, lock, elsewhere })
+    Ok(Opened { manifest: parts.manifest.clone(), state, lock, elsewhere, log: None })
 }
 
 /// Steps 1 to 3 of the head.
@@ -136,26 +142,26 @@ pub(super) fn open_elsewhere(
     journal_place::check(&**disk, dir)?;
     let mark = renewed(journal_place::read(&**disk, dir)?, env, parts.address());
     journal_place::write(&**disk, dir, &mark)?;
-    disk.create_dir(&dir.join(terrane_levels::directory::JOURNAL))?;
+    let segments = &dir.join(terrane_levels::directory::JOURNAL);
+    disk.create_dir(segments)?;
     let new = options.create_if_missing.then(|| stored_options(options, &[], functions));
-    let request = PartsRequest { env, journal: &mark, new, must_be_new: options.error_if_exists };
-    let OpenedParts { manifest, store, upkeep } = parts.open(&request)?;
-    journal_place::write(&**disk, dir, &JournalMark { before: mark.journal, ..mark })?;
+    let (segments, must_be_new) = ((&**disk, &**segments), options.error_if_exists);
+    let request = PartsRequest { env, journal: &mark, segments, new, must_be_new };
+    let OpenedParts { manifest, store, log, upkeep } = parts.open(&request)?;
+    let address = parts.address().to_owned();
+    journal_place::write(&**disk, dir, &JournalMark { before: mark.journal, address, ..mark })?;
     let state = manifest.set_orders(&functions.orders)?;
     let state = forget_dropped(&manifest, state)?;
-    Ok(Opened { manifest, state, lock: Some(lock), elsewhere: Some((store, upkeep)) })
+    Ok(Opened { manifest, state, lock: Some(lock), elsewhere: Some((store, upkeep)), log })
 }
 
 /// The mark with which this opening begins. The id of an opening that was not confirmed is used again: the
-/// manifest may have it, or the one before.
+/// manifest may have it, or the one before. The address stays the one before until the opening is confirmed.
 fn renewed(mark: Option<JournalMark>, env: &Env, address: &str) -> JournalMark {
-    let address = address.to_owned();
     let drawn = || u128::from(env.random.next_u64()) << 64 | u128::from(env.random.next_u64()) | 1;
     match mark {
-        None => JournalMark { journal: drawn(), before: 0, address },
-        Some(mark) if mark.before == mark.journal => {
-            JournalMark { journal: drawn(), before: mark.journal, address }
-        }
-        Some(mark) => JournalMark { address, ..mark },
+        None => JournalMark { journal: drawn(), before: 0, address: address.to_owned() },
+        Some(mark) if mark.before == mark.journal => JournalMark { journal: drawn(), ..mark },
+        Some(mark) => mark,
     }
 }

@@ -1,0 +1,217 @@
+//! Which objects are the journal, and their reading: each must follow the one before.
+//!
+//! The size of an object shows that it is a fence. The object of the greatest number that is not void says
+//! from which number on objects are needed, and up to which all were there: one that is missing below that
+//! was lost. One that is missing above ends the journal. What has a greater number was under way beside it
+//! when its writer died, and was not acknowledged.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use terrane_base::{Error, Kind, Result};
+use terrane_format::journal_object::{
+    FENCE_SPAN, JOURNAL_HEADER_BYTES, JOURNAL_PAYLOAD_BYTES_MAX, JournalObject, JournalRange, decode_payload,
+};
+use terrane_format::manifest::object::{object_hash, parse_object_name};
+
+use super::JournalFolder;
+use crate::bucket::{Listed, names};
+
+/// Objects that are read at once.
+const READ_AT_ONCE: usize = 8;
+/// Readings until what is missing counts as lost: a writer may delete what is needed no more.
+const READINGS: u32 = 4;
+
+/// The objects of a journal that are needed.
+#[derive(Clone, Debug, Default)]
+pub struct JournalChain {
+    /// Numbers and bytes, ascending.
+    pub(super) objects: Vec<(u64, u64)>,
+    /// The number behind the last one.
+    pub(super) next: u64,
+    /// Objects below this number are needed no more.
+    pub(super) first: u64,
+    /// The last object and the hash of its bytes; `None` if there is none.
+    pub last: Option<(JournalObject, u128)>,
+}
+
+impl JournalChain {
+    /// How many objects are needed.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there is no object.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// Their bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.objects.iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+/// Takes the bytes of a range, from the object with this header.
+type TakeRange<'a> = &'a mut dyn FnMut(&JournalObject, JournalRange, &[u8]) -> Result<()>;
+
+/// A fence, by its size.
+pub(super) fn is_fence(bytes: u64) -> bool {
+    bytes <= JOURNAL_HEADER_BYTES as u64
+}
+
+impl JournalFolder {
+    /// Finds the objects that are needed, and reads the last one.
+    ///
+    /// # Errors
+    /// `Corrupt`, naming the object, if one is missing or damaged; `Invalid` if a later version wrote one;
+    /// `Io`, `Busy`.
+    pub fn chain(&self) -> Result<JournalChain> {
+        let mut reading = 0;
+        loop {
+            reading += 1;
+            match self.chain_once() {
+                Err(error) if error.kind() == Kind::NotFound && reading < READINGS => {}
+                Err(error) if error.kind() == Kind::NotFound => {
+                    let message = "an object of the journal was there, and is not: restore the bucket";
+                    return Err(error.context(message).with_kind(Kind::Corrupt));
+                }
+                found => return found,
+            }
+        }
+    }
+
+    fn chain_once(&self) -> Result<JournalChain> {
+        let sizes: BTreeMap<u64, u64> =
+            self.list()?.into_iter().map(|(number, object)| (number, object.bytes)).collect();
+        let Some(&greatest) = sizes.keys().next_back() else {
+            return Ok(JournalChain { next: 1, first: 1, ..JournalChain::default() });
+        };
+        let fence = sizes.iter().rev().find(|(_, bytes)| is_fence(**bytes)).map(|(number, _)| *number);
+        let fence = fence.ok_or_else(|| {
+            self.at(greatest, Error::corrupt("the journal has no fence, with which each writer begins"))
+        })?;
+        let is_void = (fence + 1..fence.saturating_add(FENCE_SPAN)).contains(&greatest);
+        let told = self.front(if is_void { fence } else { greatest })?;
+        let (objects, next) = self.walk(&sizes, &told)?;
+        let Some(&(last, bytes)) = objects.last() else {
+            let message = format!("the journal begins with object {}, which is missing", told.first);
+            return Err(Error::new(Kind::NotFound, message));
+        };
+        let whole = self.fetch(&[(last, bytes)])?.remove(0);
+        let (header, _) = JournalObject::decode(last, &whole).map_err(|error| self.at(last, error))?;
+        let first = told.first;
+        Ok(JournalChain { objects, next, first, last: Some((header, object_hash(&whole))) })
+    }
+
+    /// The objects from the first that is needed on, and the number behind them.
+    fn walk(&self, sizes: &BTreeMap<u64, u64>, told: &JournalObject) -> Result<(Vec<(u64, u64)>, u64)> {
+        let (mut objects, mut number) = (Vec::new(), told.first);
+        while let Some(&bytes) = sizes.get(&number) {
+            objects.push((number, bytes));
+            number = number.saturating_add(if is_fence(bytes) { FENCE_SPAN } else { 1 });
+        }
+        if number <= told.confirmed {
+            let place = names::place(self.bucket.url(), &self.name(number));
+            return Err(Error::new(Kind::NotFound, format!("{place} is missing in the journal")));
+        }
+        debug_assert!(objects.is_sorted(), "numbers only rise");
+        Ok((objects, number))
+    }
+
+    /// The objects by number.
+    pub(super) fn list(&self) -> Result<BTreeMap<u64, Listed>> {
+        let number_of =
+            |name: &str| name.strip_prefix(&self.folder)?.strip_prefix('/').and_then(parse_object_name);
+        let listed = self.bucket.list(&self.folder, None)?;
+        listed
+            .into_iter()
+            .map(|object| match number_of(&object.name).filter(|number| *number < u64::MAX / 2) {
+                Some(number) => Ok((number, object)),
+                None => {
+                    let message =
+                        "an object that is none of a journal: the prefix is another program's, or remove it";
+                    Err(Error::corrupt(message).at(names::place(self.bucket.url(), &object.name), 0))
+                }
+            })
+            .collect()
+    }
+
+    /// The header of an object.
+    pub(super) fn front(&self, number: u64) -> Result<JournalObject> {
+        let front = self.front_bytes(number)?;
+        let header = JournalObject::decode_front(&front).map_err(|error| self.at(number, error))?;
+        if header.number != number {
+            let message = format!("journal object {} under the name of {number}", header.number);
+            return Err(self.at(number, Error::corrupt(message)));
+        }
+        Ok(header)
+    }
+
+    /// The bytes of an object's header.
+    pub(super) fn front_bytes(&self, number: u64) -> Result<Bytes> {
+        self.bucket.get_range(&self.name(number), 0..JOURNAL_HEADER_BYTES as u64)
+    }
+
+    /// Reads whole objects, all at once.
+    fn fetch(&self, wanted: &[(u64, u64)]) -> Result<Vec<Bytes>> {
+        let begun: Vec<_> = wanted
+            .iter()
+            .map(|(number, bytes)| {
+                if *bytes > JOURNAL_PAYLOAD_BYTES_MAX + JOURNAL_HEADER_BYTES as u64 {
+                    let message = format!("journal object of {bytes} bytes: no writer makes one so long");
+                    return Err(self.at(*number, Error::corrupt(message)));
+                }
+                let whole = std::iter::once(0..*bytes).collect();
+                Ok(self.bucket.begin_get_ranges(&self.name(*number), whole))
+            })
+            .collect::<Result<_>>()?;
+        begun.into_iter().map(|read| Ok(read.wait()?.pop().unwrap_or_default())).collect()
+    }
+
+    /// Reads the objects of a chain in order, and gives each range of bytes to `take`, with the number of its
+    /// object.
+    ///
+    /// # Errors
+    /// `Corrupt`, naming the object, if one is damaged, missing or follows another; `Invalid` if a later
+    /// version wrote one; any error of `take`; `Io`, `Busy`.
+    pub(super) fn read(&self, chain: &JournalChain, take: TakeRange<'_>) -> Result<()> {
+        let mut before: Option<(JournalObject, u128)> = None;
+        for wanted in chain.objects.chunks(READ_AT_ONCE) {
+            let read = self.fetch(wanted).map_err(|error| match error.kind() {
+                // The fence is there: no writer deletes what it has not replaced long ago.
+                Kind::NotFound => error
+                    .context("an object of the journal was there, and is not: restore the bucket")
+                    .with_kind(Kind::Corrupt),
+                _ => error,
+            })?;
+            for ((number, _), bytes) in wanted.iter().zip(&read) {
+                let read = Self::take_object(*number, bytes, before.as_ref(), take);
+                before = Some(read.map_err(|error| self.at(*number, error))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks an object behind the one before, and gives its ranges to `take`.
+    fn take_object(
+        number: u64,
+        bytes: &Bytes,
+        before: Option<&(JournalObject, u128)>,
+        take: TakeRange<'_>,
+    ) -> Result<(JournalObject, u128)> {
+        let (header, payload) = JournalObject::decode(number, bytes)?;
+        if let Some((before, hash)) = before {
+            header.check_follows(before, *hash)?;
+        }
+        if !payload.is_empty() {
+            for (range, bytes) in decode_payload(payload)? {
+                take(&header, range, bytes)?;
+            }
+        }
+        Ok((header, object_hash(bytes)))
+    }
+}
