@@ -120,7 +120,7 @@ fn find(table: &Table, all: bool) -> Result<Found, Failure> {
     let mut found = Found { keys: Sizes::NONE, values: Sizes::NONE, is_exact: true };
     let mut meter = Meter::new("sizes", Unit::Rows);
     let stop = stop_on_signals()?;
-    // Each place up to the next one; the first one begins with the first row, the last one ends with the last.
+    // Each place up to the next one; the first begins with the first row, the last ends with the last.
     for at in 0..=starts.len() {
         let from = at.checked_sub(1).map_or(Bound::Unbounded, |at| Bound::Included(starts[at].as_slice()));
         let to = starts.get(at).map_or(Bound::Unbounded, |key| Bound::Excluded(key.as_slice()));

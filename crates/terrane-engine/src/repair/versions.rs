@@ -1,8 +1,8 @@
 //! The versions of one key, from all extents that have some: each of them once.
 //!
 //! An extent and the one that a job made of it may both be there still. So a number may come twice, and an
-//! operand alone and folded with others into one: the span in front of an operand says which numbers it stands
-//! for.
+//! operand alone and folded with others into one: the span in front of an operand says which numbers it
+//! stands for.
 
 use std::cmp::Reverse;
 

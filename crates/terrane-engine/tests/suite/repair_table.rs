@@ -1,4 +1,4 @@
-//! The rows that damage of each kind of file takes, after a repair: as a table, with what it may take at most.
+//! The rows that damage of each kind of file takes, after a repair: as a table, with what it may take.
 //!
 //! `cargo test -p terrane-engine --test suite repair_table -- --nocapture` prints the table;
 //! `TERRANE_REPAIR_PLACES` is the number of bytes that are flipped in each part.
@@ -36,7 +36,7 @@ fn database() -> (MemDisk, Rows) {
     let engine = open(disk.clone(), &options()).unwrap();
     let table = engine.catalog().require("default").unwrap();
     let put = |round: u64, number: u64| {
-        let len = if number % 2 == 0 { 40 } else { 300 };
+        let len = if number.is_multiple_of(2) { 40 } else { 300 };
         let value: Vec<u8> = (0..len).map(|at| (at * 7 + number * 31 + round * 101) as u8).collect();
         engine.put(TableId::DEFAULT, format!("key{number:04}").as_bytes(), &value, false).unwrap();
     };

@@ -123,8 +123,8 @@ fn a_segment_of_another_database_is_left_out() {
     }
 }
 
-/// The id that `CURRENT` has makes groups readable whose segment has no front, also where the damage is in the
-/// number of the segment itself.
+/// The id that `CURRENT` has makes groups readable whose segment has no front, also where the damage is in
+/// the number of the segment itself.
 #[test]
 fn without_a_manifest_a_segment_without_its_front_is_read() {
     for damaged_at in [16, 61] {
