@@ -61,6 +61,12 @@ pub struct Stats {
     /// Only the metrics of this table
     #[arg(long)]
     pub table: Option<String>,
+    /// Sizes of the table's keys and values instead, in powers of two, from a sample of 10,000 rows
+    #[arg(long, requires = "table", conflicts_with = "follow")]
+    pub sizes: bool,
+    /// Sizes of all rows, which reads the whole table
+    #[arg(long, requires = "sizes")]
+    pub all: bool,
     /// Show it again each second, also beside a process that writes, until a signal
     #[arg(long)]
     pub follow: bool,

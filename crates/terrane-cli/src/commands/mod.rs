@@ -32,6 +32,7 @@ mod serve;
 mod shape;
 mod shell;
 mod sim;
+mod sizes;
 mod stats;
 mod store;
 mod tables;

@@ -5,7 +5,7 @@ use std::io::Write;
 use serde_json::{Map, Value, json};
 use terrane::{Db, MetricValue, Sample, Statistics};
 
-use super::follow;
+use super::{follow, sizes};
 use crate::arguments::{Engine, Stats};
 use crate::exit::Failure;
 
@@ -19,7 +19,10 @@ pub(super) fn show(db: &Db, command: &Stats, out: &mut dyn Write) -> Result<(), 
         return Ok(out.write_all(statistics.to_prometheus().as_bytes())?);
     }
     if let Some(name) = &command.table {
-        db.table(name)?;
+        let table = db.table(name)?;
+        if command.sizes {
+            return sizes::show(&table, command.all, command.json, out);
+        }
         let missing =
             || terrane::Error::new(terrane::Kind::NotFound, format!("table {name:?} has no metrics"));
         let table = statistics.table(name).ok_or_else(missing)?;

@@ -109,6 +109,35 @@ fn shape_stats_check_compact() {
 }
 
 #[test]
+fn stats_counts_the_sizes_of_keys_and_values() {
+    let shell = Shell::new();
+    let row = |n: usize| format!("{{\"key\":\"k{n:06}\",\"value\":\"{}\"}}\n", "v".repeat(n % 4 * 100));
+    shell.file("rows.jsonl", (0..12_000).map(row).collect::<String>());
+    shell.ok("import db rows.jsonl");
+    let sizes = |flags: &str| -> serde_json::Value {
+        serde_json::from_str(&shell.ok(&format!("stats db --table default --sizes --json {flags}"))).unwrap()
+    };
+    let all = sizes("--all");
+    assert_eq!((all["rows"].as_u64(), all["exact"].as_bool()), (Some(12_000), Some(true)), "{all}");
+    let buckets = |of: &str| all[of]["buckets"].as_array().unwrap().clone();
+    assert_eq!(buckets("keys"), [serde_json::json!({ "from": 4, "to": 7, "rows": 12_000 })], "{all}");
+    let counted: Vec<_> = buckets("values")
+        .iter()
+        .map(|bucket| (bucket["from"].as_u64().unwrap(), bucket["rows"].as_u64().unwrap()))
+        .filter(|(_, rows)| *rows > 0)
+        .collect();
+    assert_eq!(counted, [(0, 3_000), (64, 3_000), (128, 3_000), (256, 3_000)], "{all}");
+    assert_eq!((all["values"]["min"].as_u64(), all["values"]["max"].as_u64()), (Some(0), Some(300)));
+    let sample = sizes("");
+    let rows = sample["rows"].as_u64().unwrap();
+    assert!((9_000..11_000).contains(&rows) && sample["exact"] == false, "{sample}");
+    let shown = shell.ok("stats db --table default --sizes --all");
+    assert!(shown.starts_with("table default: 12,000 rows, all of them\nkeys of 7 to 7 bytes"), "{shown}");
+    shell.fails("stats db --table none --sizes", 1, &["none"]);
+    assert_eq!(shell.run("stats db --sizes").status.code(), Some(2), "the sizes of which table?");
+}
+
+#[test]
 fn check_names_a_changed_byte() {
     let shell = Shell::new();
     shell.file("p.jsonl", people(2000));

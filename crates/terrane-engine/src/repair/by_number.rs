@@ -3,7 +3,7 @@
 //!
 //! All extents of a table lie in rows, within which none overlaps another (`found.rs`). One pass goes over
 //! all rows in the order of the keys:
-//! 1. it takes all versions of the least key, newest first, each number once;
+//! 1. it takes all versions of the least key, newest first, each number once (`versions.rs`);
 //! 2. leaves out those that a range delete of any extent hides;
 //! 3. writes the newest one, or the operands down to the first version that is none.
 //!
@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use terrane_base::{Collation, Entry, Error, RecordKind, Result, SeqKind, SeqNo, TableId};
+use terrane_base::{Collation, Entry, Error, RecordKind, Result, SeqNo, TableId};
 use terrane_format::block::{Block, BlockCursor};
 use terrane_format::range_deletes::Fragments;
 use terrane_levels::directory::DATA;
@@ -22,6 +22,7 @@ use terrane_storage::{LocalStore, Store, StoreSettings};
 use terrane_table::{Extent, ExtentScanner};
 
 use crate::repair::found::{Found, rows_of};
+use crate::repair::versions::{Version, newest_once};
 use crate::repair::{Loss, Repair};
 
 /// Reads each block by itself: its neighbours may be damaged.
@@ -82,21 +83,6 @@ struct Open {
     block: Block,
     cursor: BlockCursor,
     is_listed: bool,
-}
-
-/// A version of the least key.
-struct Version {
-    seq_kind: SeqKind,
-    value: Vec<u8>,
-    is_listed: bool,
-    /// Other pointers of the same number: a job has moved the value, and the extent before it is there still.
-    others: Vec<Vec<u8>>,
-}
-
-impl Version {
-    fn is_operand(&self) -> bool {
-        self.seq_kind.is_merge()
-    }
 }
 
 impl Repair<'_> {
@@ -191,18 +177,7 @@ impl Repair<'_> {
         (hidden, is_near_hole): (Option<SeqNo>, bool),
         wanted: &Wanted<'_>,
     ) -> Result<()> {
-        // Newest first; of one number a value before an operand, which was folded into it, and before a
-        // pointer to it.
-        let rank =
-            |version: &Version| (version.is_operand(), version.seq_kind.is_pointer(), !version.is_listed);
-        versions.sort_by(|a, b| b.seq_kind.seq().cmp(&a.seq_kind.seq()).then(rank(a).cmp(&rank(b))));
-        versions.dedup_by(|next, kept| {
-            let is_same = next.seq_kind.seq() == kept.seq_kind.seq();
-            if is_same && kept.seq_kind.is_pointer() && next.seq_kind.is_pointer() {
-                kept.others.push(std::mem::take(&mut next.value));
-            }
-            is_same
-        });
+        let counts_twice = newest_once(&mut versions);
         if terrane_base::planted!(OldVersionWins) {
             versions.reverse();
         }
@@ -216,7 +191,8 @@ impl Repair<'_> {
         versions.truncate(operands + 1);
         if wanted.is_first {
             self.report.entries += 1;
-            let is_uncertain = is_near_hole || versions.iter().any(|version| !version.is_listed);
+            let is_unlisted = versions.iter().any(|version| !version.is_listed);
+            let is_uncertain = is_near_hole || is_unlisted || counts_twice;
             self.report.uncertain += u64::from(is_uncertain);
         }
         // There is nothing in the new database that it would delete.

@@ -1,6 +1,7 @@
 //! The journal of a damaged database: groups whose checksums hold, also behind damaged ones.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,6 +14,11 @@ use terrane_levels::State;
 use terrane_levels::directory::JOURNAL;
 
 use crate::repair::Repair;
+
+/// Where the front of a segment has its id.
+const ID_AT: usize = 16;
+/// Ids that are tried for a segment whose front is damaged.
+const IDS_TRIED_MAX: usize = 64;
 
 /// A segment to read.
 struct Source {
@@ -70,6 +76,13 @@ pub(super) fn proves_more_edits(
     Ok(false)
 }
 
+/// The salt that most segments have; the least one of several.
+fn most_common(salts: impl Iterator<Item = u32>) -> Option<u32> {
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    salts.for_each(|salt| *counts.entry(salt).or_default() += 1);
+    counts.into_iter().max_by_key(|(salt, count)| (*count, Reverse(*salt))).map(|(salt, _)| salt)
+}
+
 impl Repair<'_> {
     /// Copies every record that is not in the levels, in order.
     pub(super) fn copy_journal(&mut self, state: &State) -> Result<()> {
@@ -96,19 +109,7 @@ impl Repair<'_> {
             sources.push(Source { id, path, end: segment.seal.map(|seal| seal.end_offset), bytes });
         }
         let next = if self.is_by_number { SegmentId(0) } else { state.next.segment };
-        let listed: BTreeSet<SegmentId> = sources.iter().map(|source| source.id).collect();
-        for name in self.names(&dir)?.into_iter().filter(|name| file_number(name).is_some()) {
-            let path = dir.join(&name);
-            match segment_in_file(&**self.disk, &path) {
-                Ok(Some(header)) if header.id >= next && !listed.contains(&header.id) => {
-                    // Without a manifest any whole header says what makes the groups of the database its own.
-                    self.salt = self.salt.or(header.salt);
-                    sources.push(Source { id: header.id, path, end: None, bytes: 0 });
-                }
-                Ok(_) => {}
-                Err(error) => self.report.lose(None, error),
-            }
-        }
+        self.add_unlisted(&dir, next, &mut sources)?;
         sources.sort_by_key(|source| source.id);
         debug_assert!(sources.is_sorted_by_key(|source| source.id), "segments are copied in their order");
         if self.is_by_number {
@@ -118,6 +119,60 @@ impl Repair<'_> {
             sources.drain(..gap.map_or(0, |at| at + 1));
         }
         Ok(sources)
+    }
+
+    /// Adds the segments from `next` on that no manifest lists, but those of other databases.
+    fn add_unlisted(&mut self, dir: &Path, next: SegmentId, sources: &mut Vec<Source>) -> Result<()> {
+        let listed: BTreeSet<SegmentId> = sources.iter().map(|source| source.id).collect();
+        let (mut unlisted, mut headless) = (Vec::new(), Vec::new());
+        for name in self.names(dir)?.into_iter().filter(|name| file_number(name).is_some()) {
+            let path = dir.join(&name);
+            match segment_in_file(&**self.disk, &path) {
+                Ok(Some(header)) if header.id >= next && !listed.contains(&header.id) => {
+                    unlisted.push((header, path));
+                }
+                Ok(None) if self.is_by_number => headless.push(path),
+                Ok(_) => {}
+                Err(error) => self.report.lose(None, error),
+            }
+        }
+        // Where nothing else says what makes segments those of the database, most of them do.
+        self.salt = self.salt.or_else(|| most_common(unlisted.iter().filter_map(|(header, _)| header.salt)));
+        for (header, path) in unlisted {
+            if header.salt.is_some() && header.salt != self.salt {
+                let what = format!("segment {} is one of another database: it is left out", header.id);
+                self.report.doubt(Error::corrupt(what).at(path.display().to_string(), 0));
+                continue;
+            }
+            sources.push(Source { id: header.id, path, end: None, bytes: 0 });
+        }
+        headless.retain(|path| sources.iter().all(|source| source.path != *path));
+        debug_assert!(
+            headless.is_empty() || self.is_by_number,
+            "a manifest that is whole lists its segments"
+        );
+        for path in headless {
+            let known: BTreeSet<SegmentId> = sources.iter().map(|source| source.id).collect();
+            sources.extend(self.headless(path, &known));
+        }
+        Ok(())
+    }
+
+    /// The segment in a file whose front is damaged and that no manifest lists: its groups hold for no other
+    /// id. That is the one in the damaged front, or one that is missing between and beside the known ones.
+    fn headless(&self, path: PathBuf, known: &BTreeSet<SegmentId>) -> Option<Source> {
+        // What cannot be read has been reported, or has no group.
+        let mapped = SegmentBytes::open(&**self.disk, &path, u64::MAX).ok()?;
+        let bytes = mapped.bytes();
+        let written = bytes.get(ID_AT..)?.first_chunk().map(|id| SegmentId(u64::from_le_bytes(*id)))?;
+        let (first, last) = (known.first().map_or(1, |id| id.0), known.last().map_or(1, |id| id.0));
+        let beside = first.saturating_sub(1).max(1)..=last.saturating_add(1);
+        let missing = beside.map(SegmentId).take(IDS_TRIED_MAX);
+        let salt = self.salt.and_then(|salt| lost_salt(bytes, salt));
+        let mut ids = std::iter::once(written).chain(missing).filter(|id| !known.contains(id));
+        let id = ids.find(|id| Groups::anywhere(bytes, *id, salt).is_some())?;
+        debug_assert!(!known.contains(&id), "segment {id} would be copied twice");
+        Some(Source { id, path, end: None, bytes: 0 })
     }
 
     /// The names in the directory of segments; none if it is lost.

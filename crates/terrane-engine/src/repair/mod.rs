@@ -11,8 +11,7 @@
 //! Values that were separated from their keys are read from their value tables (`values.rs`), and segments in
 //! persistent memory from their pool (`pool.rs`).
 //!
-//! The damaged database is only read. Unreadable data is a [`Loss`], by table and key range where these are
-//! known. Rows in such a range that come from deeper levels may be outdated: they count as uncertain.
+//! The damaged database is only read. Unreadable data is a [`Loss`]; older rows in its range are uncertain.
 
 mod by_number;
 mod found;
@@ -24,6 +23,7 @@ mod prepared;
 mod reached;
 mod report;
 mod values;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use support::{DIR, get, open, rows, small_options};
 use terrane_base::Kind;
 use terrane_base::options::Options;
-use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk, OpenMode};
+use terrane_device::{
+    Call, Disk, Failure, Fault, FaultyDisk, Flow, FlowCounts, MemDisk, MeteredDisk, OpenMode,
+};
 use terrane_engine::{Engine, Table};
 
 const KIB: u64 = 1 << 10;
@@ -65,6 +67,36 @@ fn a_closed_database_takes_less_than_twice_its_data() {
         let engine = open(disk, &Options::default()).unwrap();
         assert_eq!(rows(&engine, &default_table(&engine)).unwrap().len() as u64, count);
     }
+}
+
+/// The device calls of an opening, and those of a get after it.
+fn calls_of(disk: &MemDisk, options: &Options) -> [FlowCounts; 2] {
+    let flow = Arc::new(Flow::default());
+    let engine = open(MeteredDisk::new(Arc::new(disk.clone()), flow.clone()), options).unwrap();
+    let opened = flow.counts();
+    let value = get(&engine, &default_table(&engine), b"key00000500").unwrap();
+    assert_eq!(value.as_deref(), Some(&noise(500)[..]));
+    let both = flow.counts();
+    engine.close().unwrap();
+    let got = FlowCounts {
+        reads: both.reads - opened.reads,
+        bytes_read: both.bytes_read - opened.bytes_read,
+        ..both
+    };
+    println!("read_only={}: opening {opened:?}, get {got:?}", options.read_only);
+    [opened, got]
+}
+
+/// What `terrane get` costs the device, and any other opening of a small database.
+#[test]
+fn an_opening_and_a_get_cost_few_device_calls() {
+    let disk = closed_with(1_000);
+    let [opened, got] = calls_of(&disk, &Options { read_only: true, ..Options::default() });
+    assert!(opened.reads <= 6 && opened.bytes_read <= 96 * KIB, "{opened:?}");
+    assert_eq!((opened.writes, opened.syncs), (0, 0), "{opened:?}");
+    assert!((1..=3).contains(&got.reads) && got.bytes_read <= 64 * KIB, "index, filter and a block: {got:?}");
+    let [opened, _] = calls_of(&disk, &Options::default());
+    assert!(opened.reads <= 6 && opened.writes <= 12 && opened.syncs <= 12, "{opened:?}");
 }
 
 /// Opens, says how many records were replayed, and checks that all rows are there.

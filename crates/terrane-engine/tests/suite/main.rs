@@ -25,6 +25,8 @@ mod pacing;
 mod power;
 mod power_pm;
 mod repair;
+mod repair_table;
+mod repair_unlisted;
 mod replay_filter;
 mod rest;
 mod rot;

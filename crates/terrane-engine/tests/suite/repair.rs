@@ -82,7 +82,7 @@ fn database() -> (MemDisk, Rows, Past) {
     (dead, found, past)
 }
 
-fn repaired(disk: &MemDisk, place: &str) -> (RepairReport, Rows) {
+pub(crate) fn repaired(disk: &MemDisk, place: &str) -> (RepairReport, Rows) {
     let (source, target) = (Path::new(DIR), Path::new(TARGET));
     let door: Arc<dyn Disk> = Arc::new(disk.clone());
     let report = repair_on(&door, source, target, &small_options(), Env::real())
@@ -143,7 +143,7 @@ fn judge(disk: &MemDisk, expected: &Rows, past: &Past, place: &str) -> bool {
     report.losses.is_empty() && report.doubts.is_empty()
 }
 
-fn files(disk: &MemDisk) -> Vec<PathBuf> {
+pub(crate) fn files(disk: &MemDisk) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for dir in ["", "journal", "data"] {
         let dir = Path::new(DIR).join(dir);
@@ -153,7 +153,7 @@ fn files(disk: &MemDisk) -> Vec<PathBuf> {
     files
 }
 
-fn contents(disk: &MemDisk, path: &Path) -> Vec<u8> {
+pub(crate) fn contents(disk: &MemDisk, path: &Path) -> Vec<u8> {
     let file = disk.open(path, OpenMode::Read, false).unwrap();
     let mut bytes = vec![0; file.len().unwrap() as usize];
     file.read_at(0, &mut bytes).unwrap();
@@ -288,7 +288,7 @@ fn has_every_row(disk: &MemDisk, expected: &Rows, past: &Past, place: &str) -> R
     report
 }
 
-fn manifest_of(disk: &MemDisk) -> PathBuf {
+pub(crate) fn manifest_of(disk: &MemDisk) -> PathBuf {
     let is_manifest = |path: &PathBuf| path.to_string_lossy().contains("MANIFEST");
     files(disk).into_iter().find(is_manifest).unwrap()
 }

@@ -31,7 +31,7 @@ pub struct Remains {
     /// Tables and segments. Without extents. Not a state that the database ever had: what lost records said
     /// is missing.
     pub state: State,
-    /// Whether the manifest was found and the id of its database could be read: `state` has it then.
+    /// Whether the id of the database could be read, in the manifest or in `CURRENT`: `state` has it then.
     pub has_id: bool,
     /// Tables that were dropped.
     pub dropped: BTreeSet<TableId>,
@@ -48,8 +48,9 @@ pub enum LastKnown {
     Removed(Arc<ExtentMeta>),
 }
 
-/// The remains of the first of these manifest files that has a sound record.
-pub(super) fn read(disk: &dyn Disk, dir: &Path, numbers: &[u32]) -> Remains {
+/// The remains of the first of these manifest files that has a sound record. `named`: the id of the database,
+/// as `CURRENT` says.
+pub(super) fn read(disk: &dyn Disk, dir: &Path, numbers: &[u32], named: Option<DatabaseId>) -> Remains {
     let mut remains = Remains::none();
     for number in numbers {
         remains = Remains::none();
@@ -58,6 +59,11 @@ pub(super) fn read(disk: &dyn Disk, dir: &Path, numbers: &[u32]) -> Remains {
             break;
         }
     }
+    if let Some(named) = named.filter(|_| !remains.has_id) {
+        remains.state.database = named;
+        remains.has_id = true;
+    }
+    debug_assert!(remains.has_id || remains.state.database == DatabaseId(0), "an id that was read is known");
     remains
 }
 

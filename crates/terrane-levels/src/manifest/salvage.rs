@@ -39,8 +39,10 @@ pub fn salvage(disk: &dyn Disk, dir: &Path) -> Result<Salvaged> {
     let mut errors = Vec::new();
     let mut numbers: Vec<u32> = disk.list(dir)?.iter().filter_map(|name| parse_file_name(name)).collect();
     numbers.sort_unstable_by(|a, b| b.cmp(a));
+    let mut named = None;
     match directory::read_current(disk, dir) {
         Ok(current) => {
+            named = Some(current.database);
             numbers.retain(|number| *number != current.file);
             numbers.insert(0, current.file);
         }
@@ -56,7 +58,7 @@ pub fn salvage(disk: &dyn Disk, dir: &Path) -> Result<Salvaged> {
             }
         };
         let is_last = matches!(ended, Ended::Sound) && Some(*number) == newest;
-        let remains = (!is_last).then(|| remains::read(disk, dir, &numbers));
+        let remains = (!is_last).then(|| remains::read(disk, dir, &numbers, named));
         let mut doubt = None;
         match ended {
             Ended::Sound => {}
@@ -65,7 +67,7 @@ pub fn salvage(disk: &dyn Disk, dir: &Path) -> Result<Salvaged> {
         }
         return Ok(Salvaged { state: Some(state), errors, doubt, edit_number, remains });
     }
-    let remains = Some(remains::read(disk, dir, &numbers));
+    let remains = Some(remains::read(disk, dir, &numbers, named));
     Ok(Salvaged { state: None, errors, doubt: None, edit_number: 0, remains })
 }
 

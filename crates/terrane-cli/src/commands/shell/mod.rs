@@ -243,6 +243,8 @@ impl Shell {
                     database: self.path.clone(),
                     json: false,
                     prometheus: false,
+                    sizes: false,
+                    all: false,
                     follow: false,
                 };
                 stats::show(self.db(), &command, out)?;
