@@ -11,4 +11,5 @@ mod pointers;
 mod probe_many;
 mod row_cache;
 mod support;
+mod value_cursors;
 mod writer;
