@@ -65,10 +65,23 @@ pub(crate) fn use_block(block: &Block) {
         let before = cursor.entry(block).is_none_or(|entry| entry.key < key);
         assert!(!is_ordered || before, "a seek before a key ends before it");
     }
+    locate_each(block, &forward);
     if is_ordered {
         for (key, seq_kind, value) in forward.iter().take(LOOKUPS_MAX) {
             let found = block.find(key, seq_kind.seq()).expect("every entry is found");
             assert_eq!((found.seq_kind, found.value), (*seq_kind, value.as_slice()));
+        }
+    }
+}
+
+/// Looks for entries at their positions and at others: there is that version, or nothing.
+fn locate_each(block: &Block, rows: &[Row]) {
+    for (at, (key, seq_kind, _)) in rows.iter().enumerate().take(LOOKUPS_MAX) {
+        for said in [at, at + 1, at.saturating_sub(1), rows.len(), at << 20] {
+            let Some((found, value)) = block.locate_at(said as u32, key, seq_kind.seq()) else { continue };
+            let value = block.bytes().get(value).expect("a value lies in its block");
+            let is_there = rows.iter().any(|row| (&row.0, row.1, &*row.2) == (key, found, value));
+            assert!(is_there, "entry {said} is none of the block");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Many misses at once: the parts that several lookups lack are read in batches and published.
 //!
 //! Steps: 1. find parts that were cached meanwhile, 2. read the others, with up to [`BATCH_READS`] reads and
-//! [`BATCH_BYTES`] in flight, 3. check, decode and publish each.
+//! [`BATCH_BYTES`] in flight, neighbours in one read, 3. check, decode and publish each.
 //!
 //! Invariants:
 //! 1. No epoch is held across a read of the store.
@@ -10,7 +10,8 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Entry, SeqNo};
+use terrane_base::counters::{add, count};
+use terrane_base::{Entry, SeqNo, ValuePosition};
 use terrane_storage::ReadRequest;
 
 use crate::cache::{Cache, ObjectRef};
@@ -59,6 +60,14 @@ impl Extent {
         (at < index.rows.len()).then_some(Need::Block(at))
     }
 
+    /// As [`Extent::block_need`], of the value that was written at a position.
+    #[must_use]
+    pub fn value_need(&self, position: ValuePosition) -> Option<Need> {
+        let epoch = swip::enter();
+        let blocks = self.index.swip.load(&epoch)?.index().rows.len();
+        (position.block < blocks as u32).then_some(Need::Block(position.block as usize))
+    }
+
     /// The newest version of `key` with a number up to `seq` in a data block of the extent that was loaded
     /// for [`Need::Block`]. Counts a hit as a search of the extent; `hash` tells whether its filter was
     /// checked.
@@ -81,7 +90,8 @@ impl Extent {
 
 /// Loads parts of extents. All results are held at once, so ask for about [`BATCH_READS`] parts. The i-th
 /// result belongs to `needs[i]`; `None` if it could not be loaded. Equal needs next to each other are read
-/// once.
+/// once, and parts that lie one behind the other in an extent, if they are next to each other here, in one
+/// read.
 #[must_use]
 pub fn load_many(cache: &Arc<Cache>, needs: &[(&Extent, Need)]) -> Vec<Option<Loaded>> {
     let mut loaded: Vec<Option<Loaded>> = vec![None; needs.len()];
@@ -125,7 +135,14 @@ struct Want<'e> {
     loader: Loader<'e>,
     part: Part,
     offset: u32,
-    bytes: Vec<u8>,
+    len: u32,
+}
+
+impl Want<'_> {
+    /// Whether the part of `next` follows this one in the same extent.
+    fn is_before(&self, next: &Want<'_>) -> bool {
+        std::ptr::eq(self.loader.extent, next.loader.extent) && self.offset + self.len == next.offset
+    }
 }
 
 #[derive(Default)]
@@ -138,7 +155,7 @@ impl<'e> Batch<'e> {
     fn add(&mut self, at: usize, loader: Loader<'e>, part: Part) {
         let Ok((offset, len)) = loader.range(&part) else { return };
         self.bytes += len as usize;
-        self.wants.push(Want { at, loader, part, offset, bytes: vec![0; len as usize] });
+        self.wants.push(Want { at, loader, part, offset, len });
     }
 
     fn is_full(&self) -> bool {
@@ -147,12 +164,12 @@ impl<'e> Batch<'e> {
 
     /// Reads the batch and empties it.
     fn read(&mut self, loaded: &mut [Option<Loaded>]) {
-        let mut wants = &mut self.wants[..];
+        let mut wants = &self.wants[..];
         while let Some(first) = wants.first() {
             // The extents of a database are in one store; extents of several stores are several batches.
             let store = &first.loader.extent.store;
             let same = wants.iter().take_while(|want| Arc::ptr_eq(&want.loader.extent.store, store)).count();
-            let (mine, others) = wants.split_at_mut(same);
+            let (mine, others) = wants.split_at(same);
             read_each(mine, loaded);
             wants = others;
         }
@@ -161,20 +178,40 @@ impl<'e> Batch<'e> {
     }
 }
 
-/// Reads, decodes and publishes parts of one store.
-fn read_each(wants: &mut [Want<'_>], loaded: &mut [Option<Loaded>]) {
+/// Reads, decodes and publishes parts of one store: each run of neighbours in one read.
+fn read_each(wants: &[Want<'_>], loaded: &mut [Option<Loaded>]) {
     assert!(!wants.is_empty(), "a batch of reads has a first one");
     let store = wants[0].loader.extent.store.clone();
-    let request = |want| {
-        let Want { loader, offset, bytes, .. }: &mut Want<'_> = want;
-        ReadRequest::new(loader.extent.meta.id, *offset, &mut bytes[..])
+    let runs: Vec<&[Want<'_>]> = wants.chunk_by(Want::is_before).collect();
+    let run_bytes = |run: &&[Want<'_>]| vec![0; run.iter().map(|want| want.len as usize).sum()];
+    let mut buffers: Vec<Vec<u8>> = runs.iter().map(run_bytes).collect();
+    let request = |(run, bytes): (&&[Want<'_>], _)| {
+        ReadRequest::new(run[0].loader.extent.meta.id, run[0].offset, bytes)
     };
-    let mut reads: Vec<_> = wants.iter_mut().map(request).collect();
+    let mut reads: Vec<_> =
+        runs.iter().zip(buffers.iter_mut().map(|bytes| &mut bytes[..])).map(request).collect();
     store.read_batch(&mut reads);
     let is_read: Vec<bool> = reads.iter().map(|read| read.result.is_ok()).collect();
-    for (want, _) in wants.iter_mut().zip(is_read).filter(|(_, is_read)| *is_read) {
-        debug_assert!(loaded[want.at].is_none(), "a part is read once");
-        let bytes = std::mem::take(&mut want.bytes);
-        loaded[want.at] = want.loader.adopt(&want.part, bytes).ok().map(Loaded);
+    count(|cells| add(&cells.device_reads, runs.len() as u64));
+    for ((run, bytes), _) in runs.iter().zip(buffers).zip(is_read).filter(|(_, is_read)| *is_read) {
+        adopt_run(run, bytes, loaded);
     }
+}
+
+/// Decodes and publishes parts that were read together, whose bytes these are.
+fn adopt_run(run: &[Want<'_>], bytes: Vec<u8>, loaded: &mut [Option<Loaded>]) {
+    let adopt = |want: &Want<'_>, bytes| want.loader.adopt(&want.part, bytes).ok().map(Loaded);
+    if let [want] = run {
+        debug_assert!(loaded[want.at].is_none(), "a part is read once");
+        loaded[want.at] = adopt(want, bytes);
+        return;
+    }
+    let mut rest = &bytes[..];
+    for want in run {
+        let (part, behind) = rest.split_at(want.len as usize);
+        debug_assert!(loaded[want.at].is_none(), "a part is read once");
+        loaded[want.at] = adopt(want, part.to_vec());
+        rest = behind;
+    }
+    assert!(rest.is_empty(), "a run of parts was read beyond its last part");
 }

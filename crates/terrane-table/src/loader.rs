@@ -95,7 +95,7 @@ impl Loader<'_> {
         let (offset, len) = self.range(part)?;
         // Room is made before the read, so that the object has a place.
         let charge = self.reserve(part);
-        count_miss(u64::from(len), part);
+        count_miss(1, u64::from(len), part);
         let mut bytes = if matches!(part, Part::Block { .. }) { buffers::take() } else { Vec::new() };
         bytes.resize(len as usize, 0);
         self.extent.store.read(self.extent.meta.id, offset, &mut bytes)?;
@@ -121,14 +121,14 @@ impl Loader<'_> {
         Ok((offset, len))
     }
 
-    /// Checks, decodes and publishes a part whose bytes were read elsewhere.
+    /// Checks, decodes and publishes a part whose bytes were read elsewhere, where that read was counted.
     pub(crate) fn adopt(&self, part: &Part, bytes: Vec<u8>) -> Result<ObjectRef> {
         debug_assert!(
             self.range(part).is_ok_and(|(_, len)| len as usize == bytes.len()),
             "bytes of another part"
         );
         let charge = self.reserve(part);
-        count_miss(bytes.len() as u64, part);
+        count_miss(0, bytes.len() as u64, part);
         self.finish(part, bytes, charge)
     }
 
@@ -233,11 +233,11 @@ impl Loader<'_> {
     }
 }
 
-/// Counts a miss that reads `bytes` from the store.
-fn count_miss(bytes: u64, part: &Part) {
+/// Counts a miss that reads `bytes` from the store, in so many reads.
+fn count_miss(reads: u64, bytes: u64, part: &Part) {
     count(|cells| {
         add(&cells.blocks_missed, 1);
-        add(&cells.device_reads, 1);
+        add(&cells.device_reads, reads);
         add(&cells.device_bytes_read, bytes);
         add(&cells.blocks_decoded, u64::from(matches!(part, Part::Block { .. })));
     });

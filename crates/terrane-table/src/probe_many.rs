@@ -18,7 +18,7 @@
 //! Nothing is written but reference bits that are clear; nothing waits for a device.
 
 use terrane_base::prefetch::prefetch;
-use terrane_base::{Entry, SeqNo};
+use terrane_base::{Entry, SeqNo, ValuePosition};
 
 use crate::cache::{Index, Object, SwipSlot};
 use crate::extent::{Extent, count_refusal, count_search};
@@ -36,6 +36,8 @@ pub struct Lookup<'g> {
     pub hash: Option<u64>,
     /// The greatest number of a version that it may find.
     seq_max: SeqNo,
+    /// Where that version was written.
+    position: Option<ValuePosition>,
     state: State<'g>,
 }
 
@@ -69,7 +71,7 @@ impl<'g> Lookup<'g> {
     #[must_use]
     pub fn new(extent: &'g Extent, key: &'g [u8], hash: Option<u64>) -> Self {
         prefetch(std::ptr::from_ref(extent));
-        Lookup { extent, key, hash, seq_max: SeqNo::MAX, state: State::Begun }
+        Lookup { extent, key, hash, seq_max: SeqNo::MAX, position: None, state: State::Begun }
     }
 
     /// The lookup of a version with a number up to `seq` only.
@@ -77,6 +79,14 @@ impl<'g> Lookup<'g> {
     #[must_use]
     pub fn up_to(self, seq: SeqNo) -> Self {
         Lookup { seq_max: seq, ..self }
+    }
+
+    /// The lookup of a version that was written at a position, if that is known: no search of the index
+    /// block. [`Answer::Absent`] says only that it is not in the block there.
+    #[inline]
+    #[must_use]
+    pub fn written_at(self, position: Option<ValuePosition>) -> Self {
+        Lookup { position, ..self }
     }
 
     /// The result of [`probe_many`].
@@ -118,7 +128,9 @@ pub fn probe_many<'g>(epoch: &'g Epoch, lookups: &mut [Lookup<'g>], seq: SeqNo) 
         }
     }
     for lookup in lookups.iter() {
-        if let State::Block(_, _, object) = lookup.state {
+        if let State::Block(_, _, object) = lookup.state
+            && lookup.position.is_none()
+        {
             object.block().prefetch_entry(lookup.key);
         }
     }
@@ -173,7 +185,10 @@ fn search_index<'g>(lookup: &Lookup<'g>) -> State<'g> {
     let State::IndexObject(object) = lookup.state else { return lookup.state };
     object.touch();
     let index = object.index();
-    let at = index.rows.find(lookup.key);
+    let at = match lookup.position {
+        None => index.rows.find(lookup.key),
+        Some(position) => position.block as usize,
+    };
     match index.slots.get(at) {
         Some(slot) => {
             prefetch(std::ptr::from_ref(slot));
@@ -210,7 +225,9 @@ fn search_block<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>, seq: SeqNo) -> State<
     let answer = loop {
         object.touch();
         blocks += 1;
-        if let Some(entry) = object.block().find(lookup.key, seq) {
+        let there =
+            lookup.position.and_then(|written| object.block().find_at(written.entry, lookup.key, seq));
+        if let Some(entry) = there.or_else(|| object.block().find(lookup.key, seq)) {
             break Answer::Found(entry);
         }
         at += 1;

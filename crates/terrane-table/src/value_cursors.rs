@@ -29,7 +29,7 @@ use crate::cache::windows::WindowShare;
 use crate::cursor::{CursorOptions, ExtentCursor, Near};
 use crate::extent::Extent;
 use crate::loader::Loader;
-use gather::{Gathered, Want, held};
+use gather::{Gathered, Wants, held};
 
 /// Most value tables that a scan has open: more groups than overlap where merges do their work.
 const OPEN_MAX: usize = 32;
@@ -102,8 +102,7 @@ pub struct ValueCursors {
     /// The open value table that was placed last.
     current: usize,
     placements: u64,
-    wants: Vec<Want>,
-    keys: Vec<u8>,
+    wants: Wants,
     gathered: Vec<Gathered>,
     share: WindowShare,
 }
@@ -121,8 +120,7 @@ impl ValueCursors {
             since: 0,
             current: 0,
             placements: 0,
-            wants: Vec::new(),
-            keys: Vec::new(),
+            wants: Wants::default(),
             gathered: Vec::new(),
             share: WindowShare::default(),
         }

@@ -2,8 +2,9 @@
 //! are cached, and `gets` or `scans` is all that reads them. Variables of the environment: `KEYS` and `VALUE`
 //! say how many rows and how many bytes each value has, `SEPARATE` from how many bytes on they are separated
 //! (0: not at all), `ROUNDS` how often a third of the rows is overwritten, `GETS` and `SCANS` how many there
-//! are, `ROWS` how many rows a scan has, `MEMORY_MIB` how much memory the database may use. Keys are 16
-//! hexadecimal digits that look random.
+//! are, `ROWS` how many rows a scan has, `MEMORY_MIB` how much memory the database may use: less than the rows
+//! take, and the program tells what reads of the store they need. `MEND=0` leaves out the jobs that scans
+//! cause. Keys are 16 hexadecimal digits that look random.
 
 use terrane::{Db, Durability, MemoryDevice, Options, Result, Table, TableOptions};
 
@@ -70,9 +71,28 @@ fn scans(table: &Table, keys: u64, count: u64, rows: u64) -> Result<u64> {
     Ok(bytes)
 }
 
+/// Does `reads` and prints what its reads on this thread asked of the store, in all and for each of `rows`.
+fn told(name: &str, rows: u64, reads: impl FnOnce() -> Result<u64>) -> Result<()> {
+    let before = terrane::read_counters();
+    let bytes = reads()?;
+    let read = terrane::read_counters() - before;
+    let each = |count: u64| count as f64 / rows.max(1) as f64;
+    println!(
+        "{name}: {rows} rows of {bytes} bytes, {} values followed; for each {:.3} reads of the store of {:.0} bytes; {} \
+         batches of {} parts",
+        read.values_followed,
+        each(read.device_reads),
+        each(read.device_bytes_read),
+        read.value_batches,
+        read.value_batch_reads,
+    );
+    Ok(())
+}
+
 pub(crate) fn main() -> Result<()> {
     let (keys, rounds, len) = (number("KEYS", 300), number("ROUNDS", 1), number("VALUE", 1024));
-    let options = Options { memory_bytes: number("MEMORY_MIB", 64) << 20, ..Options::default() };
+    let mut options = Options { memory_bytes: number("MEMORY_MIB", 64) << 20, ..Options::default() };
+    options.experiments.scan_triggered_value_merge = number("MEND", 1) != 0;
     let db = MemoryDevice::new(4 << 30).open("/values", &options)?;
     let own = TableOptions::new().set("value_separation_bytes", &number("SEPARATE", 512).to_string())?;
     let table = db.create_table("rows", &own)?;
@@ -82,14 +102,9 @@ pub(crate) fn main() -> Result<()> {
     for row in 0..keys {
         assert!(table.get_into(key(row), &mut value)?, "row {row} is missing");
     }
-    let before = terrane::read_counters();
-    let (reads, short) = (number("GETS", 100), number("SCANS", 10));
-    let got = gets(&table, keys, reads, &mut value)?;
-    let scanned = scans(&table, keys, short, number("ROWS", 20))?;
-    let read = terrane::read_counters() - before;
-    println!(
-        "{count} rows; {reads} gets of {got} bytes, {short} scans of {scanned} bytes; {} values followed, {} blocks read",
-        read.values_followed, read.blocks_missed
-    );
+    println!("{count} rows");
+    let (reads, short, rows) = (number("GETS", 100), number("SCANS", 10), number("ROWS", 20));
+    told("gets", reads, || gets(&table, keys, reads, &mut value))?;
+    told("scans", short * rows, || scans(&table, keys, short, rows))?;
     db.close()
 }

@@ -175,12 +175,20 @@ impl<B: AsRef<[u8]>> Block<B> {
         Some(Entry { key, seq_kind, value: self.bytes().get(value)? })
     }
 
-    /// As [`Block::find_at`]: the kind of the version, and where its value lies in the bytes of the block.
+    /// As [`Block::find_at`]: the kind of the version, and where its value lies in the bytes of the block,
+    /// whatever they are.
     #[inline]
     #[must_use]
     pub fn locate_at(&self, entry: u32, key: &[u8], seq: SeqNo) -> Option<(SeqKind, Range<usize>)> {
-        let Layout::TwoLayer(layout) = &self.layout else { return None };
-        layout.of(self.bytes()).locate_at(entry as usize, key, seq)
+        let located = match &self.layout {
+            Layout::Plain(plain) => plain.of(self.bytes()).locate_at(entry as usize, key, seq),
+            Layout::TwoLayer(layout) => layout.of(self.bytes()).locate_at(entry as usize, key, seq),
+        };
+        debug_assert!(
+            located.as_ref().is_none_or(|(_, value)| value.end <= self.bytes().len()),
+            "a value that is located lies in the block"
+        );
+        located
     }
 
     #[cold]

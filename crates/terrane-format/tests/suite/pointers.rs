@@ -3,7 +3,7 @@
 
 use terrane_base::options::BlockEncoding;
 use terrane_base::{Entry, RecordKind, SeqKind, SeqNo, ValuePointer, ValuePosition, ValueTableId};
-use terrane_format::block::{self, Block, BlockBuilder, INTERVALS_MAX};
+use terrane_format::block::{self, Block, BlockBuilder, BlockCursor, INTERVALS_MAX};
 
 type Owned = (Vec<u8>, SeqKind, Vec<u8>);
 
@@ -47,7 +47,8 @@ fn a_position_is_a_hint() {
     let encodings = [BlockEncoding::Plain, BlockEncoding::TwoLayer];
     for (case, encoding) in cases.iter().flat_map(|case| encodings.map(|encoding| (case, encoding))) {
         let block = Block::decode(builder(encoding, case).finish().to_vec()).unwrap();
-        let is_alone = encoding == BlockEncoding::TwoLayer && case.len() == 14;
+        // In a two-layer block only the first entry of an interval has a position.
+        let is_alone = encoding == BlockEncoding::Plain || case.len() == 14;
         for (at, (key, seq_kind, value)) in case.iter().enumerate() {
             let said = [at, at + 1, at.saturating_sub(1), 0, case.len() - 1, case.len(), u32::MAX as usize];
             for said in said.map(|said| said as u32) {
@@ -101,6 +102,52 @@ fn no_other_key_is_taken_at_a_position() {
             assert_eq!(block.locate_at(at as u32, key, SeqNo(8)), None, "another number");
         }
     }
+}
+
+/// A block with any other byte is refused, or has at each position a version that it has, whole, or none.
+#[test]
+fn positions_in_damaged_blocks_lead_to_nothing_else() {
+    let key = |number: usize| format!("{:09}/{}", number * 7, "x".repeat(number % 3 * 4)).into_bytes();
+    for encoding in [BlockEncoding::Plain, BlockEncoding::TwoLayer] {
+        let mut entries = values(18, key);
+        entries.iter_mut().for_each(|(key, _, value)| value.resize(100 + 3 * key.len(), 0x80));
+        let whole = builder(encoding, &entries).finish().to_vec();
+        let mut decoded = 0;
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] = bytes[at].wrapping_add([1, 0x7f, 0x80, 0xff][at % 4]);
+            let Ok(block) = Block::decode(bytes) else { continue };
+            decoded += 1;
+            let rows = rows(&block);
+            for said in 0..rows.len() + 1 {
+                for (key, seq_kind, _) in entries.iter().chain(rows.get(said)) {
+                    let Some((found, value)) = block.locate_at(said as u32, key, seq_kind.seq()) else {
+                        continue;
+                    };
+                    let value = block.bytes().get(value).expect("a value lies in its block");
+                    let is_there = rows.iter().any(|row| (&row.0, row.1, &*row.2) == (key, found, value));
+                    assert!(is_there, "byte {at}: entry {said} is none of the block");
+                }
+            }
+        }
+        assert!(
+            decoded > 0 && decoded < whole.len(),
+            "some damage is in values, {decoded} of {}",
+            whole.len()
+        );
+    }
+}
+
+/// The entries of a block.
+fn rows(block: &Block) -> Vec<Owned> {
+    let mut cursor = BlockCursor::new();
+    cursor.seek_first(block);
+    let mut rows = Vec::new();
+    while let Some(entry) = cursor.entry(block) {
+        rows.push((entry.key.to_vec(), entry.seq_kind, entry.value.to_vec()));
+        cursor.next(block);
+    }
+    rows
 }
 
 #[test]

@@ -96,7 +96,10 @@ impl ExtentCursor {
         if !seq_kind.is_plain_put() {
             return None;
         }
-        debug_assert!(value.end <= block.bytes().len(), "a checked block has the values of its entries");
+        debug_assert!(
+            value.end <= block.bytes().len(),
+            "what is located lies in the block, whatever its bytes"
+        );
         if !backward && value.end >= self.warm_at {
             self.warm_next();
         }

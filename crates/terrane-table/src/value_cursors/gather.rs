@@ -1,8 +1,13 @@
 //! Values that a scan tells before it asks for them, and the parts of value tables that they lack, read in
 //! batches.
+//!
+//! Values are told in the order of the rows, and their blocks are taken in that order as long as there is room
+//! for them, so that what does not fit is what the scan comes to last. They are read in the order of value
+//! tables and places, neighbours in one read.
 
 use std::sync::Arc;
 
+use terrane_base::ValuePointer;
 use terrane_base::counters::{add, count};
 
 use super::ValueCursors;
@@ -15,12 +20,22 @@ use crate::loader::Part;
 /// Most bytes of gathered blocks, before decompression.
 const GATHERED_BYTES_MAX: u64 = 512 << 10;
 
-/// A value that is going to be asked for.
+/// A block with values that are going to be asked for.
 #[derive(Debug)]
 pub(super) struct Want {
     extent: Arc<Extent>,
-    /// Where its key lies in `keys`.
-    key: std::ops::Range<usize>,
+    place: WantPlace,
+    /// Bytes that it takes, as far as that is known.
+    bytes: u64,
+}
+
+/// Where a block is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum WantPlace {
+    /// Its number, as a pointer says it.
+    Block(u32),
+    /// Where the index block says that this key is.
+    Key(Vec<u8>),
 }
 
 /// A gathered block.
@@ -31,42 +46,89 @@ pub(super) struct Gathered {
     block: Loaded,
 }
 
+/// What a scan has told.
+#[derive(Debug, Default)]
+pub(super) struct Wants {
+    blocks: Vec<Want>,
+    bytes: u64,
+    /// The key of the value that was told last, and how many blocks were wanted before it.
+    last: Option<(Vec<u8>, usize)>,
+}
+
+impl Wants {
+    fn cut(&mut self, len: usize) {
+        self.blocks.drain(len..).for_each(|want| self.bytes -= want.bytes);
+        debug_assert!(self.blocks.len() == len, "blocks that were told last go");
+    }
+
+    fn push(&mut self, want: Want) {
+        self.bytes += want.bytes;
+        self.blocks.push(want);
+    }
+
+    fn has(&self, extent: &Arc<Extent>, place: &WantPlace) -> bool {
+        self.blocks.iter().rev().any(|want| Arc::ptr_eq(&want.extent, extent) && want.place == *place)
+    }
+
+    fn has_room(&self) -> bool {
+        self.blocks.len() < BATCH_READS && self.bytes < GATHERED_BYTES_MAX
+    }
+}
+
 impl ValueCursors {
     /// Forgets the values that were wanted.
     pub fn want_none(&mut self) {
-        self.wants.clear();
-        self.keys.clear();
+        self.wants.cut(0);
+        self.wants.last = None;
     }
 
     /// The key of the value that was wanted last.
     #[must_use]
     pub fn last_wanted(&self) -> Option<&[u8]> {
-        self.wants.last().map(|want| &self.keys[want.key.clone()])
+        self.wants.last.as_ref().map(|(key, _)| &**key)
     }
 
-    /// Tells that the value of `key` in the value table `extent` will be asked for; in the place of the last
-    /// one with `instead`.
-    pub fn want(&mut self, extent: &Arc<Extent>, key: &[u8], instead: bool) {
-        if instead && let Some(last) = self.wants.pop() {
-            self.keys.truncate(last.key.start);
+    /// Tells that the value that `pointer`, of `key`, leads to in the value table `extent` will be asked for;
+    /// in the place of the last one with `instead`. Returns false if there is no room for another block.
+    pub fn want(&mut self, extent: &Arc<Extent>, key: &[u8], pointer: ValuePointer, instead: bool) -> bool {
+        let last = self.wants.last.take();
+        if instead && let Some((_, before)) = &last {
+            self.wants.cut(*before);
         }
-        let start = self.keys.len();
-        self.keys.extend_from_slice(key);
-        self.wants.push(Want { extent: extent.clone(), key: start..self.keys.len() });
+        let mut last_key = last.map_or_else(Vec::new, |(key, _)| key);
+        last_key.clear();
+        last_key.extend_from_slice(key);
+        self.wants.last = Some((last_key, self.wants.blocks.len()));
+        let place =
+            pointer.position.map_or_else(|| WantPlace::Key(key.to_vec()), |at| WantPlace::Block(at.block));
+        if !self.is_in_block(&pointer) && !self.wants.has(extent, &place) {
+            self.want_block(extent, place, u64::from(pointer.len));
+        }
+        self.wants.has_room()
     }
 
-    /// Reads the parts that the values that are wanted lack, in batches.
+    /// Adds a block with a value of so many bytes, unless it is cached.
+    fn want_block(&mut self, extent: &Arc<Extent>, place: WantPlace, value_bytes: u64) {
+        let loader = self.loader(extent);
+        let mut bytes = value_bytes;
+        if let Some(index) = loader.cached_part(&Part::Index)
+            && let Some(at) = block_of(&index, &place)
+        {
+            if loader.cached_block(&index, at).is_some() {
+                return;
+            }
+            bytes = u64::from(index.index().rows.row(at).raw_len);
+        }
+        self.wants.push(Want { extent: extent.clone(), place, bytes });
+    }
+
+    /// Reads the blocks that are wanted, in batches.
     pub fn gather(&mut self) {
         self.gathered.clear();
-        let keys = &self.keys;
-        // In key order within an extent, so that equal parts are neighbours.
-        self.wants.sort_by(|a, b| {
-            let order = a.extent.meta.id.cmp(&b.extent.meta.id);
-            order.then_with(|| a.extent.meta.collation.cmp(&keys[a.key.clone()], &keys[b.key.clone()]))
-        });
         let lacks_index = |want: &&Want| self.loader(&want.extent).cached_part(&Part::Index).is_none();
         let mut needs: Vec<_> =
-            self.wants.iter().filter(lacks_index).map(|want| (&*want.extent, Need::Index)).collect();
+            self.wants.blocks.iter().filter(lacks_index).map(|want| (&*want.extent, Need::Index)).collect();
+        needs.sort_by_key(|(extent, _)| extent.meta.id);
         needs.dedup_by(|a, b| std::ptr::eq(a.0, b.0));
         let mut reads = needs.len();
         // Held until their blocks are read.
@@ -92,32 +154,42 @@ impl ValueCursors {
         assert!(self.gathered.len() <= BATCH_READS, "a scan holds too many gathered blocks");
     }
 
-    /// The blocks of the values that are wanted and that are not cached, as many as a scan may hold.
+    /// The blocks that are wanted and not cached, as many of the first as a scan may hold, in the order of
+    /// extents and places.
     fn blocks_lacking(&self, share: &mut WindowShare) -> Vec<(Arc<Extent>, usize)> {
         let mut blocks: Vec<(Arc<Extent>, usize)> = Vec::new();
         let mut bytes = 0;
-        for want in &self.wants {
+        for want in &self.wants.blocks {
             // What has left the cache again is read by the placement.
             let Some(index) = self.loader(&want.extent).cached_part(&Part::Index) else { continue };
-            let rows = &index.index().rows;
-            let at = rows.find(&self.keys[want.key.clone()]);
+            let Some(at) = block_of(&index, &want.place) else { continue };
             let is_known =
                 |(extent, known): &(Arc<Extent>, usize)| Arc::ptr_eq(extent, &want.extent) && *known == at;
-            if at >= rows.len() || blocks.last().is_some_and(is_known) {
+            if blocks.iter().rev().any(is_known)
+                || self.loader(&want.extent).cached_block(&index, at).is_some()
+            {
                 continue;
             }
-            if self.loader(&want.extent).cached_block(&index, at).is_some() {
-                continue;
-            }
-            bytes += u64::from(rows.row(at).raw_len);
+            bytes += u64::from(index.index().rows.row(at).raw_len);
             let has_room = bytes <= GATHERED_BYTES_MAX && share.grow(&self.cache, bytes);
             if blocks.len() == BATCH_READS || (!has_room && !blocks.is_empty()) {
                 break;
             }
             blocks.push((want.extent.clone(), at));
         }
+        blocks.sort_by_key(|(extent, at)| (extent.meta.id, *at));
         blocks
     }
+}
+
+/// The number of a block, if the index block has it.
+fn block_of(index: &ObjectRef, place: &WantPlace) -> Option<usize> {
+    let rows = &index.index().rows;
+    let at = match place {
+        WantPlace::Block(at) => *at as usize,
+        WantPlace::Key(key) => rows.find(key),
+    };
+    (at < rows.len()).then_some(at)
 }
 
 /// A gathered block, if it is among them.

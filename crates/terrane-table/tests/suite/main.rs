@@ -12,4 +12,5 @@ mod probe_many;
 mod row_cache;
 mod support;
 mod swip;
+mod value_cursors;
 mod writer;

@@ -2,8 +2,8 @@
 //!
 //! 1. In a group, under its epoch: the value tables of all pointers are searched as the sorted runs are
 //!    ([`probe_many`]), and what is found is not copied before the other values are. 2. Behind the epoch:
-//!    what values lack is sorted by value table and key and read in batches, index blocks before data
-//!    blocks. A value whose block did not come is read by itself, which ends in any case and has the error
+//!    what values lack is sorted by value table and key, which is the order of positions, and read in batches,
+//!    index blocks before data blocks, each block once and neighbours in one read. A value whose block did not come is read by itself, which ends in any case and has the error
 //!    that says why.
 
 use terrane_base::counters::{add, count};
@@ -79,7 +79,7 @@ impl<'g> Group<'g> {
             match tree.values.get(pointed.pointer.table) {
                 Some(values) => {
                     let lookup = Lookup::new(&values.extent, self.key(at), None);
-                    lookups.push(lookup.up_to(pointed.wanted()));
+                    lookups.push(lookup.up_to(pointed.wanted()).written_at(pointed.pointer.position));
                     asked.push((at, pointed));
                 }
                 // The way of a single read tells what is wrong.
@@ -137,9 +137,11 @@ impl Batch<'_> {
         let mut asked = Vec::with_capacity(part.len());
         let mut needs = Vec::with_capacity(part.len());
         for (number, (value, extent)) in part.iter().zip(extents).enumerate() {
-            if let Some((extent, need)) =
-                extent.and_then(|extent| Some((extent, extent.block_need(self.keys[value.at])?)))
-            {
+            let need = |extent: &Extent| match value.pointed.pointer.position {
+                Some(position) => extent.value_need(position),
+                None => extent.block_need(self.keys[value.at]),
+            };
+            if let Some((extent, need)) = extent.and_then(|extent| Some((extent, need(extent)?))) {
                 asked.push(number);
                 needs.push((extent, need));
             }

