@@ -10,7 +10,8 @@
 //!   such an order. [`functions`]: all of these, as a program passes them; [`callback`]: how
 //!   they are called.
 //! * [`batch`]: the atomic unit of a commit. [`batch_index`]: what a batch does to each key; [`key_ranges`]:
-//!   the ranges that it deletes. [`cursor`]: the trait that every sorted source offers.
+//!   the ranges that it deletes; [`overlay`]: rows under the changes of a batch. [`cursor`]: the trait that
+//!   every sorted source offers.
 //! * [`options`]: every setting once. [`mod@env`]: clock, randomness and threads.
 //! * [`epoch`]: when replaced objects are freed. [`counters`]: counters of a thread's reads. [`sampling`]:
 //!   which operations are measured. [`metrics`]: metrics and histograms. [`timing`]: where the time of an
@@ -42,6 +43,7 @@ pub mod merge_operator;
 pub mod metrics;
 pub mod options;
 pub mod ordered_map;
+pub mod overlay;
 pub mod planted;
 pub mod prefetch;
 pub mod prefix_extractor;
@@ -69,6 +71,7 @@ pub use key_order::{KeyOrder, KeyOrders};
 pub use key_ranges::KeyRanges;
 pub use merge_operator::{MergeOperator, MergeOperators};
 pub use ordered_map::OrderedMap;
+pub use overlay::Overlay;
 pub use prefix_extractor::{PrefixExtractor, PrefixExtractors};
 pub use rng::Rng;
 pub use sequence::{RecordKind, SeqKind, SeqNo};

@@ -9,15 +9,11 @@ mod savepoints;
 
 use std::collections::BTreeMap;
 
-use terrane_base::batch_index::Keys;
 use terrane_base::record::Record;
 use terrane_base::{BatchIndex, RecordKind, Result, SeqNo, TableId};
 
 use crate::batch::Mark;
 use crate::{Batch, Db, Durability, Table};
-
-/// Keys that a batch changes, with what it does to them.
-pub(crate) type Changes<'b> = Option<Keys<'b>>;
 
 /// A batch of changes that can be read as if it had been written: each read searches the batch first, and
 /// then a snapshot or the latest state. Nothing is written before [`IndexedBatch::write`].

@@ -1,195 +1,123 @@
-//! Rows of a batch over rows of the database, merged from both ends.
+//! Rows of a batch over rows of the database, from both ends.
 //!
-//! Each end has one row of the database and one change ahead. If both have the same key, the change wins, or
-//! is folded with the row; a delete hides the row. Ranges that the batch deletes are not read at all. The
-//! ends share the two sources, so a source that one end has exhausted may still be ahead at the other: the
-//! sources never return a row twice, and an end whose source is empty takes over what the other end has
-//! ahead.
+//! Each end is an [`Overlay`] of its own that goes in one direction: forward from the front, backward from
+//! the back. The one at the back is made once it is asked for. From then on each end notes the last key that
+//! it gave, and no end goes beyond that of the other.
 
-use std::cmp::Ordering;
-use std::collections::VecDeque;
+mod rows;
+
 use std::iter::FusedIterator;
+use std::ops::Bound;
 
-use terrane_base::batch_index::History;
+use terrane_base::overlay::{Direction, Overlay};
 use terrane_base::{Error, Result};
-use terrane_engine::{Bounds, PinnedRange, ScanId};
+use terrane_engine::{Bounds, ScanId};
 
 use crate::iter::decoded;
 use crate::snapshot::Pin;
 use crate::transaction::Transaction;
-use crate::transaction::indexed::{Changes, IndexedBatch};
+use crate::transaction::indexed::IndexedBatch;
+use crate::transaction::iter::rows::{OwnChanges, Rows};
 use crate::{Row, Table};
 
-/// A change in the iterator: the key and what the batch does to it.
-type Changed<'b> = (&'b Vec<u8>, &'b History);
-
-/// The rows of several ranges, with stored keys, in order, from both ends.
-struct Parts {
-    table: Table,
-    pin: Pin,
-    /// Those that neither end has begun.
-    left: VecDeque<Bounds>,
-    front: Option<PinnedRange>,
-    back: Option<PinnedRange>,
-    /// Whether rows have empty values, and separated ones are not read.
-    leaves_values: bool,
+/// One end of an iterator.
+struct End<'b> {
+    rows: Overlay<Rows<'b>, OwnChanges<'b>>,
+    direction: Direction,
+    is_placed: bool,
+    /// The last key that it gave, while there are two ends.
+    last: Option<Vec<u8>>,
 }
 
-impl Parts {
-    fn open(&self, bounds: Bounds) -> PinnedRange {
-        let mut rows = self.table.encoded_iter_at(bounds, self.pin.clone());
-        rows.leave_values(self.leaves_values);
-        rows
+impl<'b> End<'b> {
+    fn new(rows: Rows<'b>, direction: Direction, table: &Table) -> Self {
+        let (changes, order) = (rows.changes(), table.inner.sense.collation().clone());
+        End { rows: Overlay::new(rows, changes, order), direction, is_placed: false, last: None }
     }
 
-    /// The value of a row, also if values are left. None if it has expired meanwhile.
-    fn value_of(&self, (key, value): Row) -> Result<Option<Vec<u8>>> {
-        if !self.leaves_values {
-            return Ok(Some(value));
+    /// Whether it has given a key, or one behind it.
+    fn has_given(&self, key: &[u8], table: &Table) -> bool {
+        let collation = table.inner.sense.collation();
+        self.last.as_deref().is_some_and(|last| match self.direction {
+            Direction::Forward => collation.le(key, last),
+            Direction::Backward => collation.le(last, key),
+        })
+    }
+
+    /// Its next row.
+    #[inline]
+    fn next(&mut self) -> Result<Option<Row>> {
+        if self.is_placed {
+            return self.rows.take_next(self.direction);
         }
-        debug_assert!(value.is_empty(), "a row whose value was left has none");
-        let mut value = Vec::new();
-        let mode = self.table.mode(Some(self.pin.seq()));
-        let is_there = self.table.engine.get(&self.table.inner, &key, mode, &mut value)?;
-        self.pin.check().map(|()| is_there.then_some(value))
+        self.is_placed = true;
+        self.rows.place(self.direction, Bound::Unbounded)?;
+        Ok(self.rows.take())
     }
-
-    fn next(&mut self) -> Option<Result<Row>> {
-        loop {
-            if let Some(row) = self.front.as_mut().and_then(Iterator::next) {
-                return Some(row);
-            }
-            match self.left.pop_front() {
-                Some(bounds) => self.front = Some(self.open(bounds)),
-                None => return self.back.as_mut()?.next(),
-            }
-        }
-    }
-
-    fn next_back(&mut self) -> Option<Result<Row>> {
-        loop {
-            if let Some(row) = self.back.as_mut().and_then(DoubleEndedIterator::next_back) {
-                return Some(row);
-            }
-            match self.left.pop_back() {
-                Some(bounds) => self.back = Some(self.open(bounds)),
-                None => return self.front.as_mut()?.next_back(),
-            }
-        }
-    }
-}
-
-/// The next row and the next change at one end.
-#[derive(Default)]
-struct Ahead<'b> {
-    row: Option<Row>,
-    change: Option<Changed<'b>>,
 }
 
 /// The rows of a range under the changes of a batch, in key order, from both ends. After an error it ends.
 pub struct BatchIter<'b> {
     /// None where there is nothing but an error.
-    rows: Option<Parts>,
+    front: Option<End<'b>>,
+    back: Option<End<'b>>,
     failed: Option<Error>,
     table: Table,
-    changes: Changes<'b>,
-    batch: &'b IndexedBatch,
-    front: Ahead<'b>,
-    back: Ahead<'b>,
     is_finished: bool,
 }
 
 impl<'b> BatchIter<'b> {
     /// The rows within encoded bounds, as a pin sees them, under the batch, or an error alone.
     pub(crate) fn new(batch: &'b IndexedBatch, table: &Table, bounds: Result<Bounds>, pin: Pin) -> Self {
-        let (rows, changes, failed) = match bounds {
+        let (front, failed) = match bounds {
             Ok(bounds) => {
-                let changes = batch.changes(table, &bounds);
-                let left = batch.rest_of(table, bounds).into();
-                let rows =
-                    Parts { table: table.clone(), pin, left, front: None, back: None, leaves_values: false };
-                (Some(rows), changes, None)
+                let rows = Rows::new(batch, table.clone(), bounds, pin);
+                (Some(End::new(rows, Direction::Forward, table)), None)
             }
-            Err(error) => (None, None, Some(error)),
+            Err(error) => (None, Some(error)),
         };
-        BatchIter {
-            rows,
-            failed,
-            table: table.clone(),
-            changes,
-            batch,
-            front: Ahead::default(),
-            back: Ahead::default(),
-            is_finished: false,
-        }
+        BatchIter { front, back: None, failed, table: table.clone(), is_finished: false }
     }
 
-    fn fill_front(&mut self) -> Result<()> {
-        if self.front.row.is_none() {
-            let next = self.rows.as_mut().and_then(Parts::next).transpose()?;
-            self.front.row = next.or_else(|| self.back.row.take());
-        }
-        if self.front.change.is_none() {
-            let next = self.changes.as_mut().and_then(Iterator::next);
-            self.front.change = next.or_else(|| self.back.change.take());
-        }
-        Ok(())
+    /// Makes the end at the back, unless there is one: the front notes where it is.
+    fn open_back(&mut self) {
+        let Some(front) = self.front.as_mut().filter(|_| self.back.is_none()) else { return };
+        debug_assert!(front.last.is_none(), "an end notes its last key only beside another one");
+        front.last = front.rows.key().map(|key| key.into_owned());
+        self.back = Some(End::new(front.rows.base().again(), Direction::Backward, &self.table));
     }
 
-    fn fill_back(&mut self) -> Result<()> {
-        if self.back.row.is_none() {
-            let next = self.rows.as_mut().and_then(Parts::next_back).transpose()?;
-            self.back.row = next.or_else(|| self.front.row.take());
-        }
-        if self.back.change.is_none() {
-            let next = self.changes.as_mut().and_then(DoubleEndedIterator::next_back);
-            self.back.change = next.or_else(|| self.front.change.take());
-        }
-        Ok(())
-    }
-
-    fn advance(&mut self, forward: bool) -> Result<Option<Row>> {
-        loop {
-            if forward {
-                self.fill_front()?
-            } else {
-                self.fill_back()?
+    #[inline]
+    fn advance(&mut self, direction: Direction) -> Result<Option<Row>> {
+        let (end, other) = match direction {
+            Direction::Forward => (&mut self.front, &self.back),
+            Direction::Backward => {
+                self.open_back();
+                (&mut self.back, &self.front)
             }
-            let collation = self.table.inner.sense.collation();
-            let end = if forward { &mut self.front } else { &mut self.back };
-            let order = match (&end.row, &end.change) {
-                // Without the comparator it is unknown whether this is the end.
-                (None, None) => return collation.check().map(|()| None),
-                (Some(_), None) => return Ok(end.row.take()),
-                (None, Some(_)) => Ordering::Greater,
-                (Some((row, _)), Some((change, _))) if forward => collation.cmp(row, change),
-                (Some((row, _)), Some((change, _))) => collation.cmp(change, row),
-            };
-            if order == Ordering::Less {
-                return Ok(end.row.take());
+        };
+        let Some(end) = end else { return Ok(None) };
+        let Some(row) = end.next()? else {
+            // Without the comparator it is unknown whether this is the end.
+            return self.table.inner.sense.collation().check().map(|()| None);
+        };
+        if let Some(other) = other {
+            if other.has_given(&row.0, &self.table) {
+                return Ok(None);
             }
-            let row = if order == Ordering::Equal { end.row.take() } else { None };
-            let Some((key, history)) = end.change.take() else { return Ok(None) };
-            let below = match (row, &self.rows) {
-                (Some(row), Some(rows)) if self.batch.change_reaches_down(&self.table, (key, history)) => {
-                    rows.value_of(row)?
-                }
-                _ => None,
-            };
-            if let Some(value) = self.batch.resolve_change(&self.table, (key, history), below)? {
-                return Ok(Some((key.to_vec(), value)));
-            }
+            end.last = Some(row.0.clone());
         }
+        Ok(Some(row))
     }
 
     /// The next row with its stored key.
-    fn encoded_step(&mut self, forward: bool) -> Option<Result<Row>> {
+    fn encoded_step(&mut self, direction: Direction) -> Option<Result<Row>> {
         if self.is_finished {
             return None;
         }
         let row = match self.failed.take() {
             Some(error) => Some(Err(error)),
-            None => self.advance(forward).transpose(),
+            None => self.advance(direction).transpose(),
         };
         self.is_finished = !matches!(row, Some(Ok(_)));
         row
@@ -199,11 +127,8 @@ impl<'b> BatchIter<'b> {
 impl<'b> BatchIter<'b> {
     /// The next rows have empty values if they come from the database.
     fn leave_values(&mut self) {
-        if let Some(rows) = &mut self.rows {
-            rows.leaves_values = true;
-            for rows in rows.front.iter_mut().chain(&mut rows.back) {
-                rows.leave_values(true);
-            }
+        for end in self.front.iter_mut().chain(&mut self.back) {
+            end.rows.base_mut().leave_values();
         }
     }
 
@@ -248,8 +173,8 @@ impl BatchIter<'_> {
         row
     }
 
-    fn step(&mut self, forward: bool) -> Option<Result<Row>> {
-        let row = self.encoded_step(forward)?;
+    fn step(&mut self, direction: Direction) -> Option<Result<Row>> {
+        let row = self.encoded_step(direction)?;
         Some(self.decoded(row))
     }
 }
@@ -258,13 +183,13 @@ impl Iterator for BatchIter<'_> {
     type Item = Result<Row>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.step(true)
+        self.step(Direction::Forward)
     }
 }
 
 impl DoubleEndedIterator for BatchIter<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.step(false)
+        self.step(Direction::Backward)
     }
 }
 
@@ -317,8 +242,9 @@ impl<'t> TransactionIter<'t> {
 }
 
 impl TransactionIter<'_> {
-    fn step(&mut self, end: usize) -> Option<Result<Row>> {
-        let row = self.rows.encoded_step(end == 0);
+    fn step(&mut self, direction: Direction) -> Option<Result<Row>> {
+        let row = self.rows.encoded_step(direction);
+        let end = usize::from(direction == Direction::Backward);
         match &row {
             Some(Ok((key, _))) if self.scan.is_some() => self.seen[end] = Some(key.clone()),
             Some(_) => {}
@@ -333,13 +259,13 @@ impl Iterator for TransactionIter<'_> {
     type Item = Result<Row>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.step(0)
+        self.step(Direction::Forward)
     }
 }
 
 impl DoubleEndedIterator for TransactionIter<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.step(1)
+        self.step(Direction::Backward)
     }
 }
 

@@ -293,6 +293,12 @@ impl RangeIter {
         &self.picture
     }
 
+    /// The key at the position of one end.
+    pub(crate) fn last_key(&self, of_front: bool) -> Option<&[u8]> {
+        let end = if of_front { Some(&self.front) } else { self.back.as_ref() };
+        end.and_then(TableScan::key)
+    }
+
     /// Sets whether the next rows have empty values: then separated ones are left where they are.
     pub fn leave_values(&mut self, leaves_values: bool) {
         self.leaves_values = leaves_values;

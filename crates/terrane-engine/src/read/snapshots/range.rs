@@ -84,6 +84,16 @@ impl PinnedRange {
         }
     }
 
+    /// The key of the last row that one end gave: of the front, or of the back. None if it gave none.
+    #[must_use]
+    pub fn last_key(&self, of_front: bool) -> Option<Vec<u8>> {
+        let key = |rows: &RangeIter| rows.last_key(of_front).map(<[u8]>::to_vec);
+        match &self.rows {
+            Rows::Own(rows) => key(rows),
+            Rows::Expiring(expiring) => expiring.0.lock().as_ref().and_then(key),
+        }
+    }
+
     #[inline]
     fn step(&mut self, step: impl FnOnce(&mut RangeIter) -> Option<Result<Row>>) -> Option<Result<Row>> {
         match &mut self.rows {

@@ -1,13 +1,11 @@
 //! Reads through a batch: its own changes, folded over the database's values if there are operands.
 
-use std::ops::Bound;
-
-use terrane_base::batch_index::{History, Step, Steps};
+use terrane_base::batch_index::{Step, Steps};
 use terrane_base::chain::Chain;
 use terrane_base::{BatchIndex, RecordKind, Result, SeqKind, SeqNo};
 use terrane_engine::Bounds;
 
-use super::{Changes, IndexedBatch, record_at};
+use super::{IndexedBatch, record_at};
 use crate::transaction::deleted;
 use crate::transaction::iter::BatchIter;
 use crate::{KeyBounds, Snapshot, Table, Value};
@@ -40,7 +38,7 @@ impl IndexedBatch {
     }
 
     /// The index of a table, if the batch changes it.
-    fn index_of(&self, table: &Table) -> Option<&BatchIndex> {
+    pub(crate) fn index_of(&self, table: &Table) -> Option<&BatchIndex> {
         self.index.get(&table.id()).filter(|_| self.batch.is_of(table))
     }
 
@@ -96,22 +94,22 @@ impl IndexedBatch {
         Ok(chain.fold(operator, key, &mut value)?.then_some(value))
     }
 
-    /// Whether the changes of a key say nothing without what is below them.
-    pub(crate) fn change_reaches_down(&self, table: &Table, (key, history): (&[u8], &History)) -> bool {
-        self.index_of(table).is_none_or(|index| self.reach_down(&index.steps_of(key, history)))
-    }
-
-    /// [`IndexedBatch::resolve`] of a key that [`IndexedBatch::changes`] gave.
-    pub(crate) fn resolve_change(
+    /// [`IndexedBatch::resolve`] over what `below` finds, which is only asked if it counts.
+    pub(crate) fn resolve_over(
         &self,
         table: &Table,
-        (key, history): (&[u8], &History),
-        below: Option<Vec<u8>>,
+        key: &[u8],
+        own: Steps<'_>,
+        below: impl FnOnce() -> Result<Option<Vec<u8>>>,
     ) -> Result<Option<Vec<u8>>> {
-        match self.index_of(table) {
-            Some(index) => self.resolve(table, key, index.steps_of(key, history), below),
-            None => Ok(below),
+        // What nearly every change is.
+        match own.clone().next().map(|newest| self.version(newest)) {
+            Some((RecordKind::Put, value)) => return Ok(Some(value.to_vec())),
+            Some((RecordKind::Delete | RecordKind::SingleDelete, _)) => return Ok(None),
+            _ => {}
         }
+        let below = if self.reach_down(&own) { below()? } else { None };
+        self.resolve(table, key, own, below)
     }
 
     /// The value of `key` as it will be once the batch is written to the latest state.
@@ -204,12 +202,6 @@ impl IndexedBatch {
     pub fn range_at(&self, snapshot: &Snapshot, table: &Table, range: impl KeyBounds) -> BatchIter<'_> {
         let bounds = table.refuse_pin(&snapshot.pin).and(table.bounds(range.lower(), range.upper()));
         BatchIter::new(self, table, bounds, snapshot.pin.clone())
-    }
-
-    /// The batch's own changes within encoded bounds.
-    pub(crate) fn changes(&self, table: &Table, bounds: &Bounds) -> Changes<'_> {
-        let as_slice = |bound| Bound::as_ref(bound).map(Vec::as_slice);
-        Some(self.index_of(table)?.range(as_slice(&bounds.lower), as_slice(&bounds.upper)))
     }
 
     /// The parts of encoded bounds that the batch does not delete, in order.
