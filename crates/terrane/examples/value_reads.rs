@@ -2,9 +2,9 @@
 //! are cached, and `gets` or `scans` is all that reads them. Variables of the environment: `KEYS` and `VALUE`
 //! say how many rows and how many bytes each value has, `SEPARATE` from how many bytes on they are separated
 //! (0: not at all), `ROUNDS` how often a third of the rows is overwritten, `GETS` and `SCANS` how many there
-//! are, `ROWS` how many rows a scan has, `MEMORY_MIB` how much memory the database may use: less than the rows
-//! take, and the program tells what reads of the store they need. `MEND=0` leaves out the jobs that scans
-//! cause. Keys are 16 hexadecimal digits that look random.
+//! are, `ROWS` how many rows a scan has, `MEMORY_MIB` how much memory the database may use: less than the
+//! rows take, and the program tells what reads of the store they need. `MEND=0` leaves out the jobs that
+//! scans cause. Keys are 16 hexadecimal digits that look random.
 
 use terrane::{Db, Durability, MemoryDevice, Options, Result, Table, TableOptions};
 

@@ -1,9 +1,9 @@
 //! Values that a scan tells before it asks for them, and the parts of value tables that they lack, read in
 //! batches.
 //!
-//! Values are told in the order of the rows, and their blocks are taken in that order as long as there is room
-//! for them, so that what does not fit is what the scan comes to last. They are read in the order of value
-//! tables and places, neighbours in one read.
+//! A scan tells values in the order of its rows, and their blocks are taken in that order as long as there is
+//! room, so that what does not fit is what the scan comes to last. They are read in the order of value tables
+//! and places, neighbours in one read.
 
 use std::sync::Arc;
 

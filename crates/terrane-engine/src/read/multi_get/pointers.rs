@@ -2,9 +2,9 @@
 //!
 //! 1. In a group, under its epoch: the value tables of all pointers are searched as the sorted runs are
 //!    ([`probe_many`]), and what is found is not copied before the other values are. 2. Behind the epoch:
-//!    what values lack is sorted by value table and key, which is the order of positions, and read in batches,
-//!    index blocks before data blocks, each block once and neighbours in one read. A value whose block did not come is read by itself, which ends in any case and has the error
-//!    that says why.
+//!    what values lack is sorted by value table and key, which is the order of positions, and read in
+//!    batches, index blocks before data blocks, each block once and neighbours in one read. A value whose
+//!    block did not come is read by itself, which ends in any case and has the error that says why.
 
 use terrane_base::counters::{add, count};
 use terrane_base::stored::put_prefix;
