@@ -2,7 +2,8 @@
 //! journal of files with a sync for each group beside it (XS and XP, as far as the journal goes).
 //!
 //! `cargo bench -p terrane-journal --bench pm -- SECTION` prints tables; SECTION is `n7`, `n8`, `n12` or
-//! `all`. Without `--bench`, every subject runs once with little.
+//! `all`. `n12 SUBJECT` replays on one medium only, for a profile of it. Without `--bench`, every subject
+//! runs once with little.
 #![allow(missing_docs, clippy::unwrap_used, reason = "a benchmark")]
 
 mod listed;
@@ -231,11 +232,11 @@ fn replay_rate(bed: &Bed, subject: &str, threads: usize) -> f64 {
     replayed.bytes as f64 / (clock.now() - begin).as_secs_f64() / 1e6
 }
 
-fn restart(bytes: u64, sizes: &[u64]) {
+fn restart(bytes: u64, sizes: &[u64], only: Option<&str>) {
     const THREADS: [usize; 3] = [1, 2, 4];
     for value in [VALUE_BYTES, 500] {
         head(&format!("N12: replay over threads, MB/s, values of {value} B; no index is built"), &THREADS);
-        for subject in REPLAYED {
+        for subject in REPLAYED.into_iter().filter(|subject| only.is_none_or(|only| only == *subject)) {
             for size in sizes {
                 let bed = bed(subject, bytes, 1 << 20);
                 let batch = batch_of(100, value);
@@ -258,11 +259,14 @@ fn restart(bytes: u64, sizes: &[u64]) {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let is_measured = arguments.iter().any(|argument| argument == "--bench");
-    let section = arguments.iter().find(|argument| !argument.starts_with('-')).map_or("all", String::as_str);
+    let mut named = arguments.iter().filter(|argument| !argument.starts_with('-')).map(String::as_str);
+    let (section, only) = (named.next().unwrap_or("all"), named.next());
     let (bytes, time) = match is_measured {
         true => (256 << 20, Duration::from_millis(100)),
         false => (8 << 20, Duration::from_millis(1)),
     };
+    let is_known = only.is_none_or(|only| section == "n12" && REPLAYED.contains(&only));
+    assert!(is_known, "a subject is one of {REPLAYED:?}, behind n12");
     let is_asked = |name: &str| [name, "all"].contains(&section);
     assert!(["all", "n7", "n8", "n12"].contains(&section), "there is no section {section}");
     if is_asked("n7") {
@@ -272,6 +276,6 @@ fn main() {
         threads(bytes, time);
     }
     if is_asked("n12") {
-        restart(bytes, if is_measured { &[32 << 20, 192 << 20] } else { &[1 << 20] });
+        restart(bytes, if is_measured { &[32 << 20, 192 << 20] } else { &[1 << 20] }, only);
     }
 }

@@ -89,18 +89,32 @@ impl Words {
 
     pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
         check_range(self.len(), offset, bytes.len() as u64)?;
-        let mut at = offset;
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let begin = (at % WORD_BYTES) as usize;
-            let len = (WORD_BYTES as usize - begin).min(rest.len());
+        // Whole words in the middle, in a loop without a copy of unknown length, which would be a call for
+        // each word; what is around them by parts.
+        let head = (offset.next_multiple_of(WORD_BYTES) - offset).min(bytes.len() as u64) as usize;
+        let (head, rest) = bytes.split_at_mut(head);
+        self.read_part(offset, head);
+        let mut at = offset + head.len() as u64;
+        let mut whole = rest.chunks_exact_mut(WORD_BYTES as usize);
+        for to in &mut whole {
             // Relaxed: the caller has loaded what orders the bytes.
-            let word = self.word(at - begin as u64).load(Ordering::Relaxed).to_ne_bytes();
-            let (part, next) = rest.split_at_mut(len);
-            part.copy_from_slice(&word[begin..begin + len]);
-            (rest, at) = (next, at + len as u64);
+            to.copy_from_slice(&self.word(at).load(Ordering::Relaxed).to_ne_bytes());
+            at += WORD_BYTES;
         }
+        self.read_part(at, whole.into_remainder());
         Ok(())
+    }
+
+    /// Reads a part of one word, whose range was checked.
+    fn read_part(&self, offset: u64, bytes: &mut [u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let begin = (offset % WORD_BYTES) as usize;
+        debug_assert!(begin + bytes.len() <= WORD_BYTES as usize, "the part is of one word");
+        // Relaxed: as in `read`.
+        let word = self.word(offset - begin as u64).load(Ordering::Relaxed).to_ne_bytes();
+        bytes.copy_from_slice(&word[begin..begin + bytes.len()]);
     }
 
     pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {

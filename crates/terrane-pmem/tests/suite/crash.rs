@@ -1,4 +1,6 @@
 //! Every step of the allocator, cut at every store and fence, with the images that may be left.
+//!
+//! `TERRANE_PM_SEQUENCES` says how many random sequences there are.
 
 use std::sync::{Arc, Mutex};
 
@@ -68,7 +70,9 @@ fn old_bytes_of_a_chunk_never_count() {
 
 #[test]
 fn random_operations_survive_cuts_anywhere() {
-    let sequences = u64::from(ProptestConfig::default().cases);
+    let asked = std::env::var("TERRANE_PM_SEQUENCES").ok();
+    let asked = asked.map(|text| text.parse().expect("TERRANE_PM_SEQUENCES is a number"));
+    let sequences: u64 = asked.unwrap_or_else(|| ProptestConfig::default().cases.into());
     let (mut images, mut cuts_of_recovery) = (0, 0);
     for sequence in 0..sequences {
         let mut rng = Rng::part(23, sequence);
