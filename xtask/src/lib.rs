@@ -7,7 +7,8 @@
 //!   whose cases follow from seeds.
 //! * [`licences`]: of everything in `Cargo.lock`. [`tools`]: what needs more than a stable toolchain.
 //! * [`planted`]: the mutation suite. [`schedules`]: the whole engine under chosen schedules. [`stress`]:
-//!   tests in loops beside each other, delayed at random.
+//!   tests in loops beside each other, delayed at random. [`busy`]: all tests again and again on a busy
+//!   machine. [`rng`]: the generator of tests, benchmarks and tools.
 //! * [`programs`]: test programs that cargo builds. [`child`]: one of them as a process. [`outcome`]: what it
 //!   prints.
 //! * [`abi`]: what is made of the table of RocksDB's C interface.
@@ -16,6 +17,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads the tree and times the suites; no part of the engine")]
 
 pub mod abi;
+pub mod busy;
 pub mod child;
 pub mod golden;
 pub mod imports;
@@ -26,6 +28,8 @@ pub mod outcome;
 pub mod planted;
 pub mod programs;
 pub mod report;
+#[path = "../../crates/terrane-base/src/rng.rs"]
+pub mod rng;
 pub mod runner;
 pub mod schedules;
 pub mod sizes;

@@ -16,6 +16,9 @@ usage: cargo xtask COMMAND
   test [--only STEP]  every test: unit, integration and doc tests, schedule exploration, a few planted
                   bugs, benches once each; programs run beside each other, and a table closes it;
                   --only takes the steps with STEP in their title
+  busy-tests [--repeat N] [--only PROGRAM]  the programs of `test` without benches, N times (10), beside
+                  four busy processes for each processor; a table of the failures closes it; --only
+                  takes the programs with PROGRAM in their name
   soak            simulation, fuzz smoke and explorations at full sizes; `test` does a part, both from
                   the commit's seed or TERRANE_EXPLORE_SEED
   cases [NUMBER]  the property tests on NUMBER other cases each (5000), from a seed that it prints;
@@ -55,6 +58,10 @@ fn main() -> ExitCode {
         ["test"] => xtask::test::run(root, None),
         ["soak"] => xtask::test::soak(root),
         ["test", "--only", title] => xtask::test::run(root, Some(title)),
+        ["busy-tests", rest @ ..] => match xtask::busy::Request::of(rest) {
+            Some(request) => xtask::busy::run(root, &request),
+            None => return usage(),
+        },
         ["cases"] => xtask::suites::cases(root, 5000),
         ["cases", number] => match number.parse() {
             Ok(number) => xtask::suites::cases(root, number),

@@ -6,11 +6,12 @@ use std::time::Duration;
 use crate::outcome::Counts;
 
 /// What `cargo xtask test` leaves to other commands, and why.
-const ELSEWHERE: [(&str, &str); 8] = [
+const ELSEWHERE: [(&str, &str); 9] = [
     ("cargo xtask ci-parts", "format, lints, house rules, documentation: `.ci/run` does both"),
     ("cargo xtask soak", "simulation and explorations at full sizes; a part ran"),
     ("cargo xtask planted", "all planted bugs: half an hour; a sample ran"),
     ("cargo xtask schedules, stress, cases", "more schedules, seeds and cases: as long as one likes"),
+    ("cargo xtask busy-tests", "these programs ten times on a busy machine: hours"),
     ("cargo xtask fuzz", "libFuzzer needs a nightly toolchain; a smoke test of each target ran"),
     ("cargo xtask miri, sanitize", "need a nightly toolchain"),
     ("cargo xtask deny", "needs cargo-deny"),

@@ -57,28 +57,13 @@ pub fn soak(root: &Path) -> Result<(), String> {
 
 fn run_steps(root: &Path, steps: &[Step], sizes: Sizes) -> Result<(), String> {
     let start = Instant::now();
-    println!("xtask: explorations begin at the seed {0}; {1}={0} repeats them", sizes.seed(), sizes::SEED);
-    let is_over = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        let hooked = signal_hook::flag::register(signal, is_over.clone());
-        hooked.map_err(|why| format!("signals cannot be heard: {why}"))?;
-    }
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let variables = variables(root, processors)?;
-    let (mut rows, mut jobs) = (Vec::new(), Vec::new());
-    for (number, step) in steps.iter().enumerate() {
-        let (row, mut of_step) = build(root, number, step, (&variables, sizes), &is_over)?;
-        rows.push(row);
-        jobs.append(&mut of_step);
-    }
-    runner::longest_first(&mut jobs);
-    // Programs also wait: for devices, for each other's processes, for times.
-    let at_once = processors + processors / 2;
+    let is_over = until_signal()?;
+    let (rows, jobs) = prepare(root, steps, sizes, &is_over)?;
+    let at_once = at_once();
     println!("xtask: {} programs, {at_once} beside each other", jobs.len());
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let all = jobs.len();
     let mut ended = 0;
-    let done = runner::run(jobs, at_once, &target.join("tests"), &is_over, |done| {
+    let done = runner::run(jobs, at_once, &output_folder(root), &is_over, |done| {
         ended += 1;
         tell(done, ended, all);
     })?;
@@ -89,6 +74,50 @@ fn run_steps(root: &Path, steps: &[Step], sizes: Sizes) -> Result<(), String> {
     let failed: Vec<&Done> = done.iter().filter(|done| done.outcome != Outcome::Passed).collect();
     failed.iter().for_each(|done| println!("{}", failure(done)));
     if failed.is_empty() { Ok(()) } else { Err(format!("{} of {all} programs failed", failed.len())) }
+}
+
+/// Becomes true with the first signal that ends the command.
+pub(crate) fn until_signal() -> Result<Arc<AtomicBool>, String> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        let hooked = signal_hook::flag::register(signal, is_over.clone());
+        hooked.map_err(|why| format!("signals cannot be heard: {why}"))?;
+    }
+    Ok(is_over)
+}
+
+pub(crate) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Programs that run beside each other. They also wait: for devices, for each other's processes, for times.
+pub(crate) fn at_once() -> usize {
+    processors() + processors() / 2
+}
+
+/// Where the output of programs goes.
+pub(crate) fn output_folder(root: &Path) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    target.join("tests")
+}
+
+/// Builds what all steps run: a row of the table for each step, and the jobs, the longest first.
+pub(crate) fn prepare(
+    root: &Path,
+    steps: &[Step],
+    sizes: Sizes,
+    is_over: &AtomicBool,
+) -> Result<(Vec<Row>, Vec<Job>), String> {
+    println!("xtask: explorations begin at the seed {0}; {1}={0} repeats them", sizes.seed(), sizes::SEED);
+    let variables = variables(root, processors())?;
+    let (mut rows, mut jobs) = (Vec::new(), Vec::new());
+    for (number, step) in steps.iter().enumerate() {
+        let (row, mut of_step) = build(root, number, step, (&variables, sizes), is_over)?;
+        rows.push(row);
+        jobs.append(&mut of_step);
+    }
+    runner::longest_first(&mut jobs);
+    Ok((rows, jobs))
 }
 
 /// Builds what a step runs.

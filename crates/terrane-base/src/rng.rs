@@ -2,7 +2,8 @@
 //! splittable pseudorandom number generators, OOPSLA 2014).
 //!
 //! A seed gives the same numbers in every run and on every machine: saved scripts and corpora depend on that.
-//! The engine itself draws numbers through the door [`crate::env::Random`].
+//! The engine itself draws numbers through the door `env::Random`. `xtask` compiles this file, not the crate:
+//! it must work where the crates do not compile.
 
 /// The state grows by this with each number.
 pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::select::{Target, Value};
+use crate::rng::Rng;
 
 /// Threads of a test program, one number drawn for each run: one test has the processor for itself, or
 /// several share it.
@@ -90,12 +91,10 @@ impl Plan {
     /// A plan that follows from `seed`. Without delays threads are delayed by nothing but each other.
     #[must_use]
     pub fn new(programs: Vec<Program>, seed: u64, has_delays: bool) -> Plan {
-        let mut numbers = Numbers(seed);
+        let mut rng = Rng::new(seed);
         let mut order: Vec<usize> = (0..programs.len()).collect();
-        for last in (1..order.len()).rev() {
-            order.swap(last, numbers.below(last as u64 + 1) as usize);
-        }
-        let first_part = |program: &Program| numbers.below(program.parts.len().max(1) as u64);
+        rng.shuffle(&mut order);
+        let first_part = |program: &Program| rng.below(program.parts.len().max(1) as u64);
         let first_parts = programs.iter().map(first_part).collect();
         Plan { programs, order, first_parts, seed, has_delays }
     }
@@ -115,13 +114,13 @@ impl Plan {
         let (round, turn) = (number / self.order.len() as u64, number % self.order.len() as u64);
         let at = self.order[turn as usize];
         let program = &self.programs[at];
-        let mut numbers = Numbers(self.seed ^ Numbers(number).next());
+        let mut rng = Rng::new(self.seed ^ Rng::new(number).next_u64());
         let mut variables = vec![
             ("PROPTEST_CASES", program.target.cases().to_string()),
-            ("PROPTEST_RNG_SEED", numbers.next().to_string()),
+            ("PROPTEST_RNG_SEED", rng.next_u64().to_string()),
         ];
-        let test_threads = TEST_THREADS[numbers.below(TEST_THREADS.len() as u64) as usize];
-        let delays = numbers.next();
+        let test_threads = *rng.pick(&TEST_THREADS);
+        let delays = rng.next_u64();
         if self.has_delays {
             variables.push(("TERRANE_DELAYS", delays.to_string()));
         }
@@ -129,7 +128,7 @@ impl Plan {
             let value = match value {
                 Value::Fixed(value) => *value,
                 // Tests count on from a seed, some times a hundred.
-                Value::Drawn => numbers.below(1 << 48),
+                Value::Drawn => rng.below(1 << 48),
             };
             variables.push((name, value.to_string()));
         }
@@ -204,21 +203,4 @@ fn quoted(path: &Path) -> String {
 fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=".contains(c);
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014).
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
 }
