@@ -1,7 +1,7 @@
 //! The service of a bucket.
 //!
 //! A call passes, in this order:
-//! * `connections.rs`: a limit of connections, and of the time until the first call of one that is not refused.
+//! * `connections.rs`: a limit of connections, and of the time until the first call that is not refused.
 //! * `gate.rs`: token, version of the protocol and identity of the bucket, before a message is read.
 //! * `service.rs`: the calls. The bucket's blocking calls run on threads of their own; `limits.rs` bounds how
 //!   many calls there are, and how many bytes of objects they hold. `sending.rs`: answers that end in time.
