@@ -13,7 +13,7 @@ use terrane_remote::Listed;
 use terrane_remote::bucket::{Bucket, Create, MemoryBucket, Pending};
 use terrane_remote::grpc::{Server, ServerSettings, Token};
 
-use super::{LONG, connect_with, start};
+use super::{LONG, connect_with, patient, start};
 use crate::support::{connect, env, memory, refused, serve};
 
 #[test]
@@ -36,7 +36,8 @@ fn a_connection_on_which_no_token_was_shown_ends() {
         settings.limits.first_call_time_max = Duration::from_millis(20);
         settings.token = Some(Token::new("the-right-one").expect("plain"));
     });
-    let without = connect_with(&server, None);
+    // On a busy machine a connection may end before its call comes: it is tried again.
+    let without = patient(connect_with(&server, None));
     refused(without.get("db/a", 9), Kind::Invalid);
     let is_open = || !server.metrics_text().contains("terrane_service_connections 0\n");
     for _ in 0..LONG.as_millis() {
@@ -46,7 +47,7 @@ fn a_connection_on_which_no_token_was_shown_ends() {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(!is_open(), "it keeps others from theirs");
-    let with = connect_with(&server, Some("the-right-one"));
+    let with = patient(connect_with(&server, Some("the-right-one")));
     with.create("db/a", b"x").expect("created");
     assert!(is_open(), "this one may stay");
 }
@@ -128,7 +129,7 @@ fn a_long_tail_is_read_once_where_there_is_room_for_it() {
 fn an_answer_has_the_time_that_its_call_has_left() {
     let (env, clock) = env();
     let limit = Duration::from_secs(300);
-    for (took, kind) in [(limit - Duration::from_secs(1), None), (limit, Some(Kind::Io))] {
+    for (took, kind) in [(limit / 2, None), (limit, Some(Kind::Io))] {
         let slow = Gated { list_time: Some((clock.clone(), took)), ..Gated::new() };
         let mut settings = ServerSettings::new(([127, 0, 0, 1], 0).into());
         settings.limits.call_time_max = limit;
