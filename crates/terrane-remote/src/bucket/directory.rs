@@ -70,6 +70,7 @@ impl DirectoryBucket {
 
     /// Makes the entry of the root durable, and those of what was made above it: `new` directories in all.
     fn sync_above(&self, new: usize) -> Result<()> {
+        assert!(self.root.is_absolute(), "every directory above it is in its path");
         for (at, above) in self.root.ancestors().skip(1).take(new.max(1)).enumerate() {
             let synced = File::open(above).and_then(|opened| (self.sync)(&opened, above));
             match synced {

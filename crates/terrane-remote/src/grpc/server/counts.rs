@@ -197,6 +197,7 @@ impl Call {
 
     /// What is left of its time.
     pub(super) fn time_left(&self) -> Duration {
+        debug_assert!(!self.is_ended, "an answer is sent before its call ends");
         let took = self.shared.env.clock.now().saturating_sub(self.start);
         self.shared.limits.call_time_max.saturating_sub(took)
     }
