@@ -51,14 +51,36 @@ impl DirectoryBucket {
     /// # Errors
     /// `Invalid` if the file system has no room for names or denies access; `Io`.
     pub fn open(root: &Path, env: Env) -> Result<Self> {
+        DirectoryBucket::open_with(root, env, |opened, _| opened.sync_all())
+    }
+
+    fn open_with(root: &Path, env: Env, sync: fn(&File, &Path) -> io::Result<()>) -> Result<Self> {
+        let is_new = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+        let new = root.ancestors().take_while(is_new).count();
         let partial = root.join(PARTIAL);
         fs::create_dir_all(&partial).map_err(|why| failed("make the directory", &partial, why))?;
         let root = root.canonicalize().map_err(|why| failed("find", root, why))?;
         let url = format!("file://{}", root.display());
         let (synced, failed) = Default::default();
-        let bucket = DirectoryBucket { root, url, env, synced, failed, sync: |opened, _| opened.sync_all() };
+        let bucket = DirectoryBucket { root, url, env, synced, failed, sync };
+        bucket.sync_above(new)?;
         bucket.remove_old_partials()?;
         Ok(bucket)
+    }
+
+    /// Makes the entry of the root durable, and those of what was made above it: `new` directories in all.
+    fn sync_above(&self, new: usize) -> Result<()> {
+        assert!(self.root.is_absolute(), "every directory above it is in its path");
+        for (at, above) in self.root.ancestors().skip(1).take(new.max(1)).enumerate() {
+            let synced = File::open(above).and_then(|opened| (self.sync)(&opened, above));
+            match synced {
+                // One that was there before may lie on a device that does not sync, or be another user's; one
+                // whose maker died before its sync is synced here if that is possible.
+                Err(why) if at < new => return Err(failed("sync the directory", above, why)),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn remove_old_partials(&self) -> Result<()> {
@@ -308,6 +330,30 @@ mod tests {
         bucket.create("other/1", b"a").expect("another directory");
         let again = DirectoryBucket::open(root.path(), Env::real()).expect("opens");
         assert_eq!(again.create("db/1", b"a").expect("synced"), Create::AlreadyExists);
+    }
+
+    thread_local! {
+        static SYNCED: std::cell::RefCell<Vec<PathBuf>> = const { std::cell::RefCell::new(Vec::new()) };
+    }
+
+    fn noting(opened: &File, directory: &Path) -> io::Result<()> {
+        SYNCED.with_borrow_mut(|synced| synced.push(directory.to_owned()));
+        opened.sync_all()
+    }
+
+    #[test]
+    fn the_directory_of_a_new_bucket_is_durable_before_an_object_is_acknowledged() {
+        let within = tempfile::tempdir().expect("a temporary directory");
+        let top = within.path().canonicalize().expect("it is there");
+        let root = top.join("a/b");
+        DirectoryBucket::open_with(&root, Env::real(), noting).expect("opens");
+        assert_eq!(SYNCED.take(), [top.join("a"), top], "the directories that have a new entry");
+        // The process that made it may have died before its sync.
+        DirectoryBucket::open_with(&root, Env::real(), noting).expect("opens");
+        assert_eq!(SYNCED.take(), [root.parent().expect("it has one")]);
+        let failing = |_: &File, _: &Path| Err(io::ErrorKind::StorageFull.into());
+        DirectoryBucket::open_with(&root, Env::real(), failing).expect("it was there before");
+        DirectoryBucket::open_with(&root.join("c"), Env::real(), failing).expect_err("it is not durable");
     }
 
     #[test]

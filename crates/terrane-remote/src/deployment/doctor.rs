@@ -138,7 +138,7 @@ impl Deployment {
 
     fn tell_data(&self, bucket: &dyn Bucket) -> Result<String> {
         let listed = bucket.list(&format!("{}/data", self.prefix), None)?;
-        let bytes: u64 = listed.iter().map(|object| object.bytes).sum();
+        let bytes = listed.iter().fold(0u64, |all, object| all.saturating_add(object.bytes));
         Ok(format!("{} objects, {bytes} bytes", listed.len()))
     }
 }

@@ -8,6 +8,7 @@ use terrane_device::{Disk, OpenMode, PosixDisk};
 use toml::{Table, Value};
 
 use super::{BucketJournal, Deployment};
+use crate::bucket::names;
 use crate::{BucketStoreSettings, ObjectJournalSettings};
 
 /// Longest file.
@@ -83,12 +84,16 @@ impl Deployment {
         let options = options_of(&part("options")?)?;
         // An option that is unknown is said now, not at the first opening.
         options.iter().try_for_each(|(name, value)| Options::default().set(name, value))?;
+        // Said now, with the file, and not at the first opening.
+        settings.check()?;
+        let prefix = text_of(&storage, "storage", "prefix")?.unwrap_or_else(|| PREFIX.to_owned());
+        names::check(&prefix).map_err(|error| error.context("key \"prefix\" of [storage]"))?;
         Ok(Deployment {
             journal: beside.join(PathBuf::from(directory)),
             bucket_journal: bucket_journal.map(|journal| journal.replaced_after(settings.garbage_age)),
             abandon,
             url,
-            prefix: text_of(&storage, "storage", "prefix")?.unwrap_or_else(|| PREFIX.to_owned()),
+            prefix,
             settings,
             writer_check_ms,
             options,
@@ -215,7 +220,7 @@ fn options_of(table: &Table) -> Result<Vec<(String, String)>> {
 }
 
 fn journal_id(text: &str) -> Result<u128> {
-    let is_whole = text.len() == 32;
+    let is_whole = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     u128::from_str_radix(text, 16).ok().filter(|_| is_whole).ok_or_else(|| {
         let message = "key \"abandon\" of [journal]: expected the 32 digits that the refused opening named";
         Error::new(Kind::Invalid, message)
@@ -279,14 +284,17 @@ mod tests {
     #[test]
     fn what_is_said_counts() {
         let text = "[journal]\ndirectory = \"/j\"\nabandon = \"0123456789abcdef0123456789abcdef\"\n\
-                    [storage]\nurl = \"file:///b\"\nprefix = \"p\"\nprobe = false\nstage_bytes = 5\n\
-                    object_bytes = 4\ngarbage_age_s = 3\nwriter_check_ms = 2\n\
+                    [storage]\nurl = \"file:///b\"\nprefix = \"p\"\nprobe = false\nstage_bytes = 5000000\n\
+                    object_bytes = 2000000\ngarbage_age_s = 3\nwriter_check_ms = 2\n\
                     [options]\nmemory_bytes = \"64MiB\"\nclose_flush = false\n";
         let found = Deployment::parse(text, Path::new("/etc")).expect("whole");
         assert_eq!(found.journal, Path::new("/j"));
         assert_eq!(found.abandon, Some(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef));
         let settings = found.settings;
-        assert_eq!((settings.object_bytes, settings.stage_bytes, settings.probe), (4, 5, false));
+        assert_eq!(
+            (settings.object_bytes, settings.stage_bytes, settings.probe),
+            (2_000_000, 5_000_000, false)
+        );
         assert_eq!((settings.garbage_age.as_secs(), found.writer_check_ms), (3, 2));
         assert_eq!(found.options.len(), 2);
     }
@@ -301,6 +309,10 @@ mod tests {
             ("[storage]\nurl = \"memory:\"\n", "\"directory\" of [journal] is missing"),
             ("journal = 3\n", "[journal]"),
             ("[journal\n", "TOML"),
+            (
+                "[journal]\ndirectory = \"a\"\nabandon = \"+123456789abcdef0123456789abcdef\"\n[storage]\nurl = \"b\"\n",
+                "\"abandon\"",
+            ),
         ];
         for (text, expected) in names {
             let found = refused(text);
@@ -310,6 +322,9 @@ mod tests {
             ("probe = 1", "\"probe\""),
             ("writer_check_ms = 0", "\"writer_check_ms\""),
             ("stage_bytes = -1", "\"stage_bytes\""),
+            ("stage_bytes = 5", "stage_bytes=5"),
+            ("object_bytes = 4", "object_bytes=4"),
+            ("prefix = \"a//b\"", "\"prefix\" of [storage]"),
             ("stage_bytes = \"1\"", "\"stage_bytes\""),
             ("[options]\nmemory_byte = 3", "memory_bytes"),
             ("[options]\nmemory_bytes = [3]", "memory_bytes"),

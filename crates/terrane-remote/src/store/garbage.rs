@@ -57,8 +57,13 @@ impl Marked {
     /// Their bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.objects.iter().map(|(_, bytes)| bytes).sum()
+        bytes_of(&self.objects)
     }
+}
+
+/// Their bytes, as the bucket lists them: it may say anything.
+fn bytes_of(objects: &[(DataName, u64)]) -> u64 {
+    objects.iter().fold(0, |all, (_, bytes)| all.saturating_add(*bytes))
 }
 
 /// The outcome of [`BucketStore::collect_garbage`].
@@ -155,8 +160,7 @@ impl BucketStore {
             self.state.write().deleted(&names);
         }
         self.bucket.delete(std::slice::from_ref(&list.name))?;
-        let bytes = garbage.iter().map(|(_, bytes)| bytes).sum();
-        Ok(Collected::Deleted { objects: garbage.len(), bytes })
+        Ok(Collected::Deleted { objects: garbage.len(), bytes: bytes_of(&garbage) })
     }
 
     /// The data objects of this epoch and older ones, with their bytes.

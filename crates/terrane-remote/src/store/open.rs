@@ -41,7 +41,8 @@ impl Default for BucketStoreSettings {
 }
 
 impl BucketStoreSettings {
-    fn check(&self) -> Result<()> {
+    /// Refuses what is impossible.
+    pub(crate) fn check(&self) -> Result<()> {
         if !(1 << 20..=1 << 30).contains(&self.object_bytes) {
             let bytes = self.object_bytes;
             return Err(Error::invalid(format!("object_bytes={bytes}: 1 MiB to 1 GiB are possible")));

@@ -1,25 +1,8 @@
 /* Options of calls that have no effect: each is named once in the log, at its first use, and strict mode refuses the call. */
 #define _POSIX_C_SOURCE 200112L
-#include "check.h"
+#include "logged.h"
 
 #define NO_EFFECT " has no effect: "
-#define REFUSED "Not implemented: Not supported in strict mode"
-
-static char lines[1 << 16];
-
-static void told(void* state, unsigned level, char* line, size_t len) {
-  (void)state;
-  (void)level;
-  CHECK(strlen(lines) + len + 2 < sizeof lines);
-  strncat(lines, line, len);
-  strcat(lines, "\n");
-}
-
-static int times(const char* part) {
-  int count = 0;
-  for (const char* at = strstr(lines, part); at != NULL; at = strstr(at + 1, part)) count++;
-  return count;
-}
 
 static unsigned char leave_out(void* state, const char* name, size_t len) {
   (void)state, (void)name, (void)len;

@@ -1,4 +1,4 @@
-//! Connections of clients: so many, and none without a call.
+//! Connections of clients: so many, and none without a call that the gate let pass.
 
 use std::future::Future;
 use std::io;
@@ -34,7 +34,7 @@ impl Peer {
         self.address
     }
 
-    /// Notes a call, with which the connection may stay.
+    /// Notes a call that was not refused, with which the connection may stay.
     pub(super) fn called(&self) {
         // Relaxed: only the time of the flag matters, and nothing is read behind it.
         self.has_called.store(true, Ordering::Relaxed);
@@ -66,7 +66,7 @@ pub(super) fn incoming(
     })
 }
 
-/// A connection, which ends if its first call does not come in time.
+/// A connection, which ends if its first call that is not refused does not come in time.
 pub(super) struct Connection {
     stream: TcpStream,
     peer: Peer,

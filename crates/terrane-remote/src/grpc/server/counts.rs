@@ -195,6 +195,13 @@ impl Call {
         Arc::clone(&self.permit)
     }
 
+    /// What is left of its time.
+    pub(super) fn time_left(&self) -> Duration {
+        debug_assert!(!self.is_ended, "an answer is sent before its call ends");
+        let took = self.shared.env.clock.now().saturating_sub(self.start);
+        self.shared.limits.call_time_max.saturating_sub(took)
+    }
+
     /// Ends the call.
     pub(super) fn end<T>(mut self, outcome: Result<T, Status>) -> Result<T, Status> {
         match &outcome {

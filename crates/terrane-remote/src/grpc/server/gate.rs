@@ -1,6 +1,7 @@
 //! Whether a call may begin, by its headers, before a message is read; and to which service it goes.
 //!
-//! The health service is open to all: what looks at it is often a load balancer without a token.
+//! The health service is open to all: what looks at it is often a load balancer without a token. Where the
+//! server wants a token, a connection on which none was shown ends all the same: see `connections.rs`.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -130,14 +131,16 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Answer {
-        if let Some(peer) = request.extensions().get::<Peer>() {
+        let path = request.uri().path();
+        let is_health = path.starts_with(HEALTH);
+        let checked = if is_health { Ok(()) } else { self.rules.check(path, request.headers()) };
+        // A client that has not shown the token keeps no connection from those that have it.
+        let may_stay = checked.is_ok() && (!is_health || self.rules.token.is_none());
+        if let Some(peer) = request.extensions().get::<Peer>().filter(|_| may_stay) {
             peer.called();
         }
-        let path = request.uri().path();
-        if path.starts_with(HEALTH) {
-            return Box::pin(self.health.call(request));
-        }
-        match self.rules.check(path, request.headers()) {
+        match checked {
+            Ok(()) if is_health => Box::pin(self.health.call(request)),
             Ok(()) => Box::pin(self.storage.call(request)),
             Err(status) => Box::pin(std::future::ready(Ok(status.into_http()))),
         }

@@ -14,6 +14,11 @@ use crate::grpc::wire;
 
 /// Bytes are counted in units, because a semaphore counts to 2^32.
 const UNIT_BYTES: u64 = 4096;
+/// Most bytes that a limit may say.
+const LIMIT_BYTES_MAX: u64 = 1 << 40;
+/// Least and most bytes that may be under way on one connection.
+const WINDOW_BYTES_MIN: u64 = 64 << 10;
+const WINDOW_BYTES_MAX: u64 = 16 << 20;
 /// Most lists at once: a list is read whole, and may be long.
 const LISTS_MAX: usize = 2;
 
@@ -31,7 +36,7 @@ pub struct Limits {
     pub connections_max: usize,
     /// Longest call. Default 300 s; a client may allow less.
     pub call_time_max: Duration,
-    /// How long a connection may be without its first call. Default 10 s.
+    /// How long a connection may be without a call that is not refused. Default 10 s.
     pub first_call_time_max: Duration,
     /// Most threads for calls of the bucket, which block. Default 32.
     pub threads: usize,
@@ -59,6 +64,10 @@ impl Limits {
                 "a limit of the service that is 0 or above 2^20: nothing could be served",
             ));
         }
+        if self.bytes_in_flight_max > LIMIT_BYTES_MAX {
+            let bytes = self.bytes_in_flight_max;
+            return Err(Error::invalid(format!("{bytes} bytes in flight: at most {LIMIT_BYTES_MAX} can be")));
+        }
         if self.bytes_in_flight_max < self.object_bytes_max || self.bytes_in_flight_max < wire::READ_BYTES_MAX
         {
             let message = format!(
@@ -70,6 +79,15 @@ impl Limits {
             return Err(Error::invalid(message));
         }
         Ok(())
+    }
+
+    /// Bytes that clients may send on one connection before they are read. All connections together hold no
+    /// more than the calls do, unless there are so many that each would stand still.
+    pub(super) fn connection_window(&self) -> u32 {
+        let share = self.bytes_in_flight_max / self.connections_max as u64;
+        let window = share.clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX);
+        debug_assert!(window <= share.max(WINDOW_BYTES_MIN), "no more than its share");
+        u32::try_from(window).unwrap_or(u32::MAX)
     }
 }
 
@@ -89,7 +107,8 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(settings: &ServerSettings, env: Env) -> Shared {
         let limits = settings.limits;
-        let units = u32::try_from(limits.bytes_in_flight_max / UNIT_BYTES).unwrap_or(u32::MAX).min(1 << 28);
+        // Rounded up as a call's bytes are: an object of all bytes in flight has room.
+        let units = units(limits.bytes_in_flight_max);
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits));
         assert!(units > 0, "the limits were checked: a read fits");
         Shared {
@@ -121,12 +140,24 @@ impl Shared {
 
     /// Room for so many bytes of objects; waits for it.
     pub(super) async fn room(&self, bytes: u64) -> Result<OwnedSemaphorePermit, Status> {
-        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).min(self.units);
+        let units = units(bytes).min(self.units);
         debug_assert!(
             bytes > self.limits.bytes_in_flight_max || u64::from(units) * UNIT_BYTES >= bytes,
             "room for all"
         );
         permit(Arc::clone(&self.bytes).acquire_many_owned(units).await)
+    }
+
+    /// Room for so many bytes of objects, if there is now.
+    pub(super) fn room_now(&self, bytes: u64) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.bytes).try_acquire_many_owned(units(bytes).min(self.units)).ok()
+    }
+
+    /// Gives back what of the room is not needed for so many bytes.
+    pub(super) fn shrink(&self, room: &mut OwnedSemaphorePermit, bytes: u64) {
+        let spare = room.num_permits().saturating_sub(units(bytes) as usize);
+        drop(room.split(spare));
+        debug_assert!(room.num_permits() <= self.units as usize, "no more than there is");
     }
 
     /// Room for a list; waits for it.
@@ -143,6 +174,47 @@ impl Shared {
     }
 }
 
+fn units(bytes: u64) -> u32 {
+    u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX)
+}
+
 fn permit<E>(permit: Result<OwnedSemaphorePermit, E>) -> Result<OwnedSemaphorePermit, Status> {
     permit.map_err(|_| wire::refusal(Code::Unavailable, Kind::Busy, "the server is ending"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(bytes: u64) -> Limits {
+        Limits { object_bytes_max: bytes, bytes_in_flight_max: bytes, ..Limits::default() }
+    }
+
+    #[test]
+    fn an_object_of_all_bytes_in_flight_has_room() {
+        for bytes in [wire::READ_BYTES_MAX, wire::READ_BYTES_MAX + 1, LIMIT_BYTES_MAX] {
+            limits(bytes).check().expect("possible");
+            let settings =
+                ServerSettings { limits: limits(bytes), ..ServerSettings::new(([127, 0, 0, 1], 0).into()) };
+            let shared = Shared::new(&settings, Env::real());
+            let mut room = shared.room_now(bytes).expect("nothing is under way");
+            assert!(room.num_permits() as u64 * UNIT_BYTES >= bytes, "room for every byte of {bytes}");
+            assert!(shared.room_now(1).is_none(), "and for no more");
+            shared.shrink(&mut room, 1);
+            assert_eq!(room.num_permits(), 1);
+            drop(shared.room_now(bytes - UNIT_BYTES).expect("what was not needed is free"));
+        }
+        for bytes in [LIMIT_BYTES_MAX + 1, u64::MAX] {
+            limits(bytes).check().expect_err("more than can be counted");
+        }
+    }
+
+    #[test]
+    fn what_is_not_read_yet_is_bounded_for_all_connections() {
+        for (connections_max, window) in [(1, WINDOW_BYTES_MAX), (256, 2 << 20), (1 << 20, WINDOW_BYTES_MIN)]
+        {
+            let limits = Limits { connections_max, ..Limits::default() };
+            assert_eq!(u64::from(limits.connection_window()), window, "{connections_max} connections");
+        }
+    }
 }

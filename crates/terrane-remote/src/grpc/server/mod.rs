@@ -1,7 +1,7 @@
 //! The service of a bucket.
 //!
 //! A call passes, in this order:
-//! * `connections.rs`: a limit of connections, and of the time until the first call of one.
+//! * `connections.rs`: a limit of connections, and of the time until the first call that is not refused.
 //! * `gate.rs`: token, version of the protocol and identity of the bucket, before a message is read.
 //! * `service.rs`: the calls. The bucket's blocking calls run on threads of their own; `limits.rs` bounds how
 //!   many calls there are, and how many bytes of objects they hold. `sending.rs`: answers that end in time.
@@ -44,9 +44,8 @@ pub use limits::Limits;
 const THREADS: usize = 2;
 /// A connection is tried after so long without a byte, and given up if no answer comes within the same time.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
-/// Bytes that may be under way to us in one call, and in one connection.
+/// Bytes that may be under way to us in one call.
 const STREAM_WINDOW: u32 = 4 << 20;
-const CONNECTION_WINDOW: u32 = 16 << 20;
 /// Most bytes of the headers of a call.
 const HEADER_BYTES_MAX: u32 = 16 << 10;
 
@@ -210,11 +209,12 @@ fn tokio_listener(listener: TcpListener) -> Result<tokio::net::TcpListener> {
 fn transport(settings: &ServerSettings) -> Result<tonic::transport::Server> {
     let limits = &settings.limits;
     let streams = u32::try_from(limits.calls_max).unwrap_or(u32::MAX).min(1024);
+    let window = limits.connection_window();
     let transport = tonic::transport::Server::builder()
         .timeout(limits.call_time_max)
         .max_concurrent_streams(streams)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_stream_window_size(STREAM_WINDOW.min(window))
+        .initial_connection_window_size(window)
         .http2_keepalive_interval(Some(KEEP_ALIVE))
         .http2_keepalive_timeout(Some(KEEP_ALIVE))
         .http2_max_header_list_size(HEADER_BYTES_MAX);

@@ -3,7 +3,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::{Stream, stream};
 use terrane_base::sync::Mutex;
@@ -32,15 +31,18 @@ impl<I, H> Drop for Timed<I, H> {
     }
 }
 
-/// Sends messages, and holds `held` until the last one was sent, the client left, or `limit` has passed.
-pub(super) fn send<T, I, H>(call: Call, messages: I, held: H, limit: Duration) -> Messages<T>
+/// Sends messages, and holds `held` until the last one was sent, the client left, or the time of the call has
+/// passed.
+pub(super) fn send<T, I, H>(call: Call, messages: I, held: H) -> Messages<T>
 where
     T: Send + 'static,
     I: Iterator<Item = T> + Send + 'static,
     H: Send + 'static,
 {
-    debug_assert!(!limit.is_zero(), "an answer has time");
-    let rest = Arc::new(Mutex::new(Some(Rest { messages, call, _held: held })));
+    let limit = call.time_left();
+    // Without time left nothing is sent.
+    let rest = (!limit.is_zero()).then_some(Rest { messages, call, _held: held });
+    let rest = Arc::new(Mutex::new(rest));
     let timed = Arc::clone(&rest);
     let timer = tokio::spawn(async move {
         tokio::time::sleep(limit).await;

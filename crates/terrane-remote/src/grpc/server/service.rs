@@ -24,7 +24,7 @@ use crate::grpc::wire::{
     self, IDENTITY_BYTES, NAMES_MAX, PART_BYTES, PART_BYTES_MAX, RANGES_MAX, READ_BYTES_MAX,
 };
 
-/// Bytes that are read of a tail before its length is known.
+/// Bytes that are read of a tail before its length is known, where there is no room for more.
 const TAIL_BYTES_FIRST: u64 = 1 << 20;
 
 pub(super) struct Service {
@@ -114,7 +114,8 @@ impl Service {
         self.on_bucket(permit, read).await
     }
 
-    /// The last bytes of an object. How many there are is unknown, so room for few is taken first.
+    /// The last bytes of an object. How many there are is unknown: if there is no room for as many as may be,
+    /// room for few is waited for, and a longer tail is read again as soon as there is room for it.
     async fn tail(
         &self,
         call: &Call,
@@ -122,17 +123,23 @@ impl Service {
         bytes_max: u64,
     ) -> Result<(Vec<Bytes>, OwnedSemaphorePermit), Status> {
         let limit = self.shared.limits.object_bytes_max;
-        let asked = bytes_max.min(TAIL_BYTES_FIRST);
-        let (bytes, room) = self.tail_within(call, name.clone(), asked).await?;
-        if (bytes.len() as u64) < asked || asked == bytes_max {
-            return Ok((vec![bytes], room));
-        }
-        drop((bytes, room));
         // One byte more shows an object of which a part would be taken for the whole.
-        let (bytes, room) = self.tail_within(call, name, bytes_max.min(limit + 1)).await?;
+        let most = bytes_max.min(limit + 1);
+        let few = most.min(TAIL_BYTES_FIRST);
+        let (asked, room) = match self.shared.room_now(most) {
+            Some(room) => (most, room),
+            None => (few, self.shared.room(few).await?),
+        };
+        let (mut bytes, mut room) = self.tail_within(call, name.clone(), asked, room).await?;
+        if bytes.len() as u64 == asked && asked < most {
+            drop((bytes, room));
+            room = self.shared.room(most).await?;
+            (bytes, room) = self.tail_within(call, name, most, room).await?;
+        }
         if bytes.len() as u64 > limit {
             return Err(invalid(format!("the object has more than the {limit} bytes that the server reads")));
         }
+        self.shared.shrink(&mut room, bytes.len() as u64);
         Ok((vec![bytes], room))
     }
 
@@ -141,8 +148,8 @@ impl Service {
         call: &Call,
         name: String,
         bytes_max: u64,
+        room: OwnedSemaphorePermit,
     ) -> Result<(Bytes, OwnedSemaphorePermit), Status> {
-        let room = self.shared.room(bytes_max).await?;
         let read = move |bucket: &dyn Bucket| {
             let tail = bucket.get_tail(&name, bytes_max)?;
             debug_assert!(tail.len() as u64 <= bytes_max, "no more than there is room for");
@@ -241,7 +248,7 @@ impl Storage for Service {
         let empty = (all == 0).then(|| wire::read_part(Bytes::new(), 0));
         let parts = bytes.into_iter().flat_map(|bytes| wire::pieces(bytes, PART_BYTES));
         let parts = parts.map(move |piece| wire::read_part(piece, all)).chain(empty);
-        Ok(Response::new(send(call, parts, room, self.shared.limits.call_time_max)))
+        Ok(Response::new(send(call, parts, room)))
     }
 
     type ListStream = Messages<ListPage>;
@@ -249,7 +256,7 @@ impl Storage for Service {
     async fn list(&self, request: Request<ListRequest>) -> Result<Response<Messages<ListPage>>, Status> {
         let mut call = self.shared.begin(Operation::List, &request)?;
         match self.list_within(&mut call, request.into_inner()).await {
-            Ok((pages, room)) => Ok(Response::new(send(call, pages, room, self.shared.limits.call_time_max))),
+            Ok((pages, room)) => Ok(Response::new(send(call, pages, room))),
             Err(status) => call.end(Err(status)),
         }
     }

@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use terrane_base::env::{Clock, SleepClock};
 use terrane_base::{Kind, Result};
 use terrane_remote::Listed;
 use terrane_remote::bucket::{Bucket, Create, MemoryBucket, Pending};
-use terrane_remote::grpc::Server;
+use terrane_remote::grpc::{Server, ServerSettings, Token};
 
-use super::{LONG, start};
+use super::{LONG, connect_with, patient, start};
 use crate::support::{connect, env, memory, refused, serve};
 
 #[test]
@@ -29,12 +30,37 @@ fn a_connection_beyond_the_limit_is_closed() {
     assert_eq!(first.get("db/a", 9).expect("it has its connection"), "x");
 }
 
+#[test]
+fn a_connection_on_which_no_token_was_shown_ends() {
+    let server = start(memory(&env().1), |settings| {
+        settings.limits.first_call_time_max = Duration::from_millis(20);
+        settings.token = Some(Token::new("the-right-one").expect("plain"));
+    });
+    // On a busy machine a connection may end before its call comes: it is tried again.
+    let without = patient(connect_with(&server, None));
+    refused(without.get("db/a", 9), Kind::Invalid);
+    let is_open = || !server.metrics_text().contains("terrane_service_connections 0\n");
+    for _ in 0..LONG.as_millis() {
+        if !is_open() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(!is_open(), "it keeps others from theirs");
+    let with = patient(connect_with(&server, Some("the-right-one")));
+    with.create("db/a", b"x").expect("created");
+    assert!(is_open(), "this one may stay");
+}
+
 /// A bucket whose creations wait until a test lets them go on.
 #[derive(Debug)]
 struct Gated {
     inner: Arc<MemoryBucket>,
     gate: Arc<Mutex<()>>,
     begun: Arc<AtomicUsize>,
+    tails: Arc<AtomicUsize>,
+    /// How long a list takes.
+    list_time: Option<(Arc<SleepClock>, Duration)>,
 }
 
 impl Bucket for Gated {
@@ -55,10 +81,14 @@ impl Bucket for Gated {
     }
 
     fn get_tail(&self, name: &str, bytes_max: u64) -> Result<Bytes> {
+        self.tails.fetch_add(1, Ordering::SeqCst);
         self.inner.get_tail(name, bytes_max)
     }
 
     fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>> {
+        if let Some((clock, time)) = &self.list_time {
+            clock.sleep(*time);
+        }
         self.inner.list(folder, after)
     }
 
@@ -69,7 +99,8 @@ impl Bucket for Gated {
 
 impl Gated {
     fn new() -> Gated {
-        Gated { inner: memory(&env().1), gate: Arc::default(), begun: Arc::default() }
+        let (gate, begun, tails) = Default::default();
+        Gated { inner: memory(&env().1), gate, begun, tails, list_time: None }
     }
 
     /// Waits until so many creations have begun.
@@ -77,6 +108,34 @@ impl Gated {
         while begun.load(Ordering::SeqCst) < count {
             std::thread::yield_now();
         }
+    }
+}
+
+#[test]
+fn a_long_tail_is_read_once_where_there_is_room_for_it() {
+    let gated = Gated::new();
+    let tails = Arc::clone(&gated.tails);
+    let long = vec![7; (2 << 20) + 1];
+    gated.inner.create("db/a", &long).expect("created");
+    let server = serve(Arc::new(gated));
+    let bucket = connect(server.address());
+    let before = tails.load(Ordering::SeqCst);
+    assert!(bucket.get("db/a", 4 << 20).expect("reads") == long);
+    assert_eq!(tails.load(Ordering::SeqCst) - before, 1, "one read of the bucket");
+    assert!(server.metrics_text().contains("terrane_service_bytes_in_flight 0"), "the room was given back");
+}
+
+#[test]
+fn an_answer_has_the_time_that_its_call_has_left() {
+    let (env, clock) = env();
+    let limit = Duration::from_secs(300);
+    for (took, kind) in [(limit / 2, None), (limit, Some(Kind::Io))] {
+        let slow = Gated { list_time: Some((clock.clone(), took)), ..Gated::new() };
+        let mut settings = ServerSettings::new(([127, 0, 0, 1], 0).into());
+        settings.limits.call_time_max = limit;
+        let server = Server::start(Arc::new(slow), &settings, &env).expect("starts");
+        let listed = connect(server.address()).list("db", None);
+        assert_eq!(listed.err().map(|error| error.kind()), kind, "a list of {took:?}");
     }
 }
 
