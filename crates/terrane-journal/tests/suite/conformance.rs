@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Manifest, open, settings};
+use crate::common::{DIR, Manifest, open, settings};
 use terrane_base::{Batch, Error, Kind, Result, SegmentId, TableId};
 use terrane_device::{Disk, MemDisk, PosixDisk};
 use terrane_journal::{CommitLog, Journal, JournalStart, LoggedJournal, NullJournal, conformance};
@@ -93,10 +93,10 @@ impl CommitLog for MemoryLog {
 
 fn logged(log: &Arc<MemoryLog>) -> LoggedJournal {
     let (disk, log): (Arc<dyn Disk>, Arc<dyn CommitLog>) = (Arc::new(MemDisk::new()), log.clone());
-    disk.create_dir(Path::new(common::DIR)).unwrap();
+    disk.create_dir(Path::new(DIR)).unwrap();
     let (env, registrar, start) =
         (terrane_base::env::Env::real(), Arc::new(Manifest::default()), JournalStart::default());
-    let dir = Path::new(common::DIR);
+    let dir = Path::new(DIR);
     LoggedJournal::open((disk, log), dir, &settings(16 << 10), &env, registrar, &start).unwrap()
 }
 
