@@ -50,7 +50,7 @@ fn allowed(tree: &Tree) -> Result<Vec<String>, String> {
     Ok(list.iter().filter_map(|licence| licence.as_str().map(str::to_owned)).collect())
 }
 
-/// Whether an SPDX expression (or the older `A/B`) can be met by allowed licences alone.
+/// Returns true if an SPDX expression (or the older `A/B`) can be met by allowed licences alone.
 #[must_use]
 pub fn is_allowed(expression: &str, allowed: &[String]) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");

@@ -78,7 +78,7 @@ fn parse(path: &str, text: &str) -> Result<Package, String> {
     })
 }
 
-/// Whether a dependency is there only with a feature.
+/// Returns true if a dependency is there only with a feature.
 fn is_optional(dependency: &toml::Value) -> bool {
     dependency.get("optional").and_then(toml::Value::as_bool).unwrap_or(false)
 }

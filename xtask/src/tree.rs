@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// A picture of the repository's text files.
+/// The text files of the repository.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
     files: BTreeMap<String, String>,
@@ -52,7 +52,7 @@ impl Tree {
         self.files().filter(|(path, _)| path.ends_with(".rs"))
     }
 
-    /// Whether a file, or a directory that holds a text file, has this path.
+    /// Returns true if a file, or a directory that holds a text file, has this path.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');

@@ -36,7 +36,7 @@ impl History {
         self.earlier.push(std::mem::replace(&mut self.last, step));
     }
 
-    /// Whether the batch changes the key after every range delete that holds it.
+    /// Returns true if the batch changes the key after every range delete that holds it.
     fn is_live(&self) -> bool {
         self.last != Step::RangeDelete
     }
@@ -72,7 +72,7 @@ impl<O: Compare> BatchIndex<O> {
         self.live_keys
     }
 
-    /// Whether no record is noted.
+    /// Returns true if no record is noted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.added.is_empty()
@@ -194,7 +194,7 @@ pub type Keys<'i, O = Collation> = ordered_map::Range<'i, History, Vec<u8>, O>;
 pub struct Steps<'i> {
     last: Option<Step>,
     earlier: &'i [Step],
-    /// Whether a range that holds the key is deleted, by a step that has not come yet.
+    /// True if a range that holds the key is deleted, by a step that has not come yet.
     is_in_deleted: bool,
 }
 

@@ -68,9 +68,9 @@ pub trait Stepper: Send + Sync + Debug {
     /// Takes over a background loop. A step never waits for another loop but through [`Stepper::pass`].
     fn add(&self, name: &str, step: Box<dyn FnMut() -> Step + Send>);
 
-    /// Stands for waiting up to `patience`: runs one step of some loop, or lets that much time pass if none
+    /// Stands for waiting up to `wait_max`: runs one step of some loop, or lets that much time pass if none
     /// has anything to do. The caller holds no lock that a step may take.
-    fn pass(&self, patience: Duration);
+    fn pass(&self, wait_max: Duration);
 }
 
 /// The doors of one database. Cheap to clone.

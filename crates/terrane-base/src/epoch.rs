@@ -132,7 +132,7 @@ mod tests {
     /// Garbage of a world is destroyed at the end of a part of it, by the first handle or the second, and
     /// retires more: that belongs to the world, too, however far its epoch was.
     #[test]
-    fn what_destructors_retire_at_the_end_of_a_part_stays_in_the_world() {
+    fn objects_that_destructors_retire_at_the_end_stay_in_the_world() {
         use std::sync::Arc;
 
         for advances in 0..4 {

@@ -72,13 +72,13 @@ impl<O: Compare> KeyRanges<O> {
         self.0.order().compare(key, end).is_lt().then_some((start, end))
     }
 
-    /// Whether `key` lies in one of them.
+    /// Returns true if `key` lies in one of them.
     #[must_use]
     pub fn holds(&self, key: &[u8]) -> bool {
         self.around(key).is_some()
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

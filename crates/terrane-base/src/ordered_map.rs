@@ -18,7 +18,7 @@ pub trait Compare: Clone {
     /// How two keys relate; keys that are equal have the same bytes.
     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering;
 
-    /// Whether keys are compared as bytes.
+    /// Returns true if keys are compared as bytes.
     fn is_bytes(&self) -> bool;
 }
 
@@ -77,7 +77,7 @@ impl<V, K: Borrow<[u8]> + Ord, O: Compare> OrderedMap<V, K, O> {
         }
     }
 
-    /// Whether it has no key.
+    /// Returns true if it has no key.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -183,7 +183,7 @@ impl<V, K: Borrow<[u8]> + Ord, O: Compare> OrderedMap<V, K, O> {
     }
 }
 
-/// Whether no key can lie between two bounds.
+/// Returns true if no key can lie between two bounds.
 pub fn is_empty(order: &impl Compare, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
     match (lower, upper) {
         (Bound::Included(lower), Bound::Included(upper)) => order.compare(upper, lower).is_lt(),
@@ -196,7 +196,7 @@ pub fn is_empty(order: &impl Compare, lower: Bound<&[u8]>, upper: Bound<&[u8]>) 
     }
 }
 
-/// Whether a key lies within bounds.
+/// Returns true if a key lies within bounds.
 pub fn is_within(order: &impl Compare, key: &[u8], lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
     let is_above = match lower {
         Bound::Included(lower) => order.compare(key, lower).is_ge(),

@@ -35,7 +35,7 @@ bugs! {
     SkipJournalSync: "invariant 1", "a synced commit is not synced", "terrane-journal suite crash::lives_and_deaths";
     GoOnAfterFailedSync: "invariant 1", "commits go on after a failed sync of the journal", "terrane-journal suite faults::a_failed_sync_poisons";
     SkipSegmentDirectorySync: "invariant 1", "the directory entry of a new segment is not made durable", "terrane-engine suite power::a_cut_at_any_call";
-    SkipSettleSync: "recovery: make replayed segments durable", "what replay found in the page cache is not synced", "terrane-journal suite crash::recovery_can_be_repeated";
+    SkipReplaySync: "recovery: make replayed segments durable", "what replay found in the page cache is not synced", "terrane-journal suite crash::recovery_can_be_repeated";
     IgnoreBatchChecksum: "recovery: check groups", "a wrong checksum of a batch is accepted", "terrane-format suite segment::every_bit_flip";
     IgnoreGroupChecksum: "recovery: check groups", "a wrong checksum of a group header is accepted", "terrane-format suite segment::bytes_of_another_segment";
     ReplayPastGap: "invariant 2", "replay goes on behind a gap in the numbers", "terrane-format suite segment::a_gap_or_repetition";
@@ -59,7 +59,7 @@ bugs! {
     SkipUploadWait: "invariant 6", "a sync of extents in a bucket does not wait for their upload", "terrane-remote suite faults::a_failed_call_loses_nothing";
     TrustExistingObject: "conditional creation", "an object that exists after a lost answer is taken for the own one", "terrane-remote suite retries::a_lost_answer";
     IgnoreTableChecksum: "invariant 6", "a wrong checksum of a data object's table is accepted", "terrane-remote suite hostile::every_damaged_byte";
-    CollectNamedObjects: "invariant 6", "garbage is collected without asking what the manifest names", "terrane-remote suite garbage::what_a_manifest_names";
+    CollectNamedObjects: "invariant 6", "garbage is collected without asking what the manifest names", "terrane-remote suite garbage::an_object_that_a_manifest_names";
     ReuseDataNumbers: "fencing", "a writer of data objects begins with number 1 again", "terrane-remote suite writers::a_replaced_writer";
     InstallWithoutEdit: "invariant 6", "a job's result is installed without a manifest edit", "terrane-engine suite power::a_cut_at_any_call";
     FreeNamedSlots: "invariant 6", "slots go back while a metasnapshot names the extent", "terrane-table cache limits::an_obsolete_extent";
@@ -113,8 +113,8 @@ bugs! {
     ForgetFallbackSync: "persistent memory: what is acknowledged", "a synced group in persistent memory is acknowledged though the ordinary file before it is not synced", "terrane-journal suite pm::room::a_synced_group_behind_a_file";
     GrantToNoFile: "persistent memory: what is granted", "the zone of a segment is granted to an owner that is not its file", "terrane-journal suite pm::crash::every_commit_survives";
     ReuseMappedZone: "invariant 3", "the zone of a trimmed segment goes back while a reader maps it", "terrane-journal suite pm::room::a_mapped_zone";
-    AcceptOldManifest: "persistent memory: whose pool", "a pool that was used after the last epoch of the manifest is accepted", "terrane-journal suite pm::pool::what_cannot_be";
-    AcceptForeignPool: "persistent memory: whose pool", "the pool of another database is accepted", "terrane-journal suite pm::pool::what_cannot_be";
+    AcceptOldManifest: "persistent memory: whose pool", "a pool that was used after the last epoch of the manifest is accepted", "terrane-journal suite pm::pool::a_file_that_cannot_be";
+    AcceptForeignPool: "persistent memory: whose pool", "the pool of another database is accepted", "terrane-journal suite pm::pool::a_file_that_cannot_be";
     PassOverUnclearZones: "repair: segments in persistent memory", "a repair does not look for segments where owner words are damaged", "terrane-journal suite pm::pool::damaged_words";
     IgnoreBlockChecksum: "bytes are not trusted", "a wrong checksum of a data block is accepted", "terrane-table suite hostile::damage_at_every_byte";
     IgnorePartChecksum: "bytes are not trusted", "a wrong checksum of an index, a filter or a footer is accepted", "terrane-table suite hostile::damage_at_every_byte";
@@ -152,7 +152,7 @@ bugs! {
     KeepOldSegments: "journal objects: the working copy", "an opening goes on with the segments of a directory that is not the last writer's", "terrane-remote suite journals::an_old_directory";
     IgnoreJournalId: "objects: the journal is the last writer's", "a database of objects is opened with another journal than that of its last writer", "terrane-remote suite manifests::another_journal";
     DropValueTableEarly: "separated values: references", "a value table leaves although one entry still points into it", "terrane-levels suite values::a_value_table_leaves";
-    PointNowhere: "separated values: references", "an edit may point into a value table that is not there", "terrane-levels suite values::what_points_nowhere";
+    PointNowhere: "separated values: references", "an edit may point into a value table that is not there", "terrane-levels suite values::a_pointer_to_nothing";
     ReuseValueTableNumber: "separated values: numbers", "an opening does not go on behind the numbers of value tables", "terrane suite separated::numbers_of_value_tables";
     KeepOldPointer: "separated values: pointers", "a merge moves a value and keeps the pointer to where it was", "terrane-compaction suite model::jobs_side_by_side";
     SkipValueTableSync: "invariant 6", "the last value table of a job is written behind the sync, so an edit may name what is lost with the power", "terrane-engine suite power::a_cut_at_any_call";
@@ -161,7 +161,7 @@ bugs! {
     CollectTooYoung: "separated values: which are collected", "the age of a value table does not count where values are collected", "terrane-compaction suite values::twenty_times";
     ForgetValueDebt: "separated values: which are collected", "values above the ceiling of space do not slow the writers of the table", "terrane-compaction terrane_compaction values_above_the_ceiling";
     RunsHideNothing: "separated values: which are collected", "overflow runs wait until they are many, however many values they hide", "terrane-compaction suite values::values_that_runs_hide";
-    MendNothing: "separated values: scan-triggered merge", "a job leaves the values of a marked range where they are", "terrane-compaction suite values::what_scans_marked";
+    MendNothing: "separated values: scan-triggered merge", "a job leaves the values of a marked range where they are", "terrane-compaction suite values::only_the_ranges_that_scans_marked";
     SeparateForgetsExpiry: "separated values: time to live", "a value that is separated no longer expires", "terrane suite time_to_live::separated_values";
     FoldOntoPointer: "separated values: merges", "an operand is folded onto a pointer instead of its value", "terrane suite separated::a_database_with";
     FilterSeesPointer: "separated values: compaction filters", "a compaction filter is shown a pointer instead of its value", "terrane suite filters::a_filter_is_shown_separated";
@@ -171,7 +171,7 @@ bugs! {
     UnlimitedCache: "invariant 8", "the cache takes memory beyond its limit", "terrane-table cache limits::the_limit_holds";
     UnlimitedWriteMemory: "invariant 8", "batches are admitted beyond the write memory", "terrane suite ceiling::large_batches_at_once";
     TakeShortReads: "reads in batches", "a read of a batch that came back short is taken as whole", "terrane-device suite batch::a_batch_reads";
-    KeepOldPicture: "renewed scans", "a refreshed cursor keeps the sorted runs that it had", "terrane suite cursors::a_refreshed_cursor";
+    KeepOldView: "renewed scans", "a refreshed cursor keeps the sorted runs that it had", "terrane suite cursors::a_refreshed_cursor";
     LendTooMuch: "invariant 8", "the cache is lent memory that is not free", "terrane suite ceiling::memory_moves";
     ImpurePicker: "invariant 9", "a picker answers differently when asked again", "terrane-compaction suite scripts::scripts_print";
     StayReadHeavy: "invariant 9", "a tree that was mostly read is never kept for writes again", "terrane-compaction suite scripts::scripts_print";
@@ -226,7 +226,7 @@ bugs! {
     PayForNothing: "writes that do not wait", "a write that is refused for memory is charged all the same", "terrane-engine terrane_engine a_write_refused_for_memory";
     BelieveForgotten: "ingest: readers of changes", "a mark in a segment that was given up counts as extents that came in", "terrane-engine suite announced::void_marks_of";
     WriteThoughHeldBack: "writes that do not wait", "a write whose deadline has passed is admitted", "terrane-engine suite deadlines::a_write_that_would_wait_for_memory_is_refused_and_not_written";
-    DoneBeforeSync: "invariant 1", "the ticket of an asynchronous write is done before the sync", "terrane-engine suite async_writes::what_survives_a_loss_of_power";
+    DoneBeforeSync: "invariant 1", "the ticket of an asynchronous write is done before the sync", "terrane-engine suite async_writes::a_loss_of_power_leaves";
     HideFailedSync: "asynchronous writes: a failed sync reaches each ticket", "tickets get no error of the sync that failed for them", "terrane-journal suite tickets::a_failed_persist_step";
     LeaveTicketsAtClose: "asynchronous writes: close completes tickets", "a close does not wait for the tickets in flight", "terrane-journal suite tickets::a_close_completes_every_ticket";
     KeepFirstWaker: "asynchronous writes: no lost wake-up", "a ticket that is polled again wakes the waker of its first poll", "terrane-journal suite tickets::a_polled_ticket_wakes";
@@ -235,7 +235,7 @@ bugs! {
     SlowAllTables: "pacing: the throttle is per table", "writers of a table are slowed for the debt of another table", "terrane-engine suite pacing::the_throttle_is_per_table";
     KeepPaceOfFlush: "pacing: a flush that has ended", "writers keep to the pace of a flush that has ended", "terrane-engine suite pacing::a_flush_that_has_ended";
     FreeWhileHeld: "checkpoint: shared files", "slots are reused while a checkpoint is made of them", "terrane-storage suite copy::slots_freed_during_a_copy_are_not_reused";
-    NameUnsettledBackup: "backup: the manifest comes last", "a backup has its manifest before its objects are durable", "terrane-engine suite backup::a_cut_at_any_call";
+    NameUnsyncedBackup: "backup: the manifest comes last", "a backup has its manifest before its objects are durable", "terrane-engine suite backup::a_cut_at_any_call";
     CollectSharedObjects: "backup: shared objects", "removing a backup removes what others need", "terrane-engine suite backup::shared_objects_are_copied_once_and_kept_while_a_backup_needs_them";
     BelieveBackupObject: "backup: every object is checked", "a restore believes objects whose checksum is wrong", "terrane-engine suite backup::refused::no_flipped_byte";
     BackUpFreedSlots: "backup of a view: no wrong bytes", "a backup of a view takes in what lies in the slots of an extent that the writer has freed", "terrane-engine suite backup::views::a_view_makes_a_backup";

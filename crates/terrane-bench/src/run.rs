@@ -26,7 +26,7 @@ mod scratch;
 
 /// Where and how a plan is run.
 #[derive(Debug)]
-pub struct Place {
+pub struct RunSettings {
     /// Directory for the databases. They lie in a new directory below it, which is removed after the run;
     /// whatever else is there is left alone.
     pub directory: PathBuf,
@@ -57,7 +57,12 @@ pub trait Watcher {
 /// `Plan` if the disk is too small for it, an engine does not open or a trace cannot be read: nothing was
 /// run; `Io` if files or children fail. What engines do wrong is in the report. An interruption ends the run
 /// with a partial report, not with an error.
-pub fn run(plan: &Plan, place: &Place, interrupted: &AtomicBool, watcher: &dyn Watcher) -> Result<RunReport> {
+pub fn run(
+    plan: &Plan,
+    place: &RunSettings,
+    interrupted: &AtomicBool,
+    watcher: &dyn Watcher,
+) -> Result<RunReport> {
     let scratch = Scratch::new(&place.directory, place.keep)?;
     check_disk(plan, &place.directory)?;
     let clock = Env::real().clock;
@@ -164,7 +169,7 @@ impl At {
 }
 
 struct Session<'p> {
-    place: &'p Place,
+    place: &'p RunSettings,
     interrupted: &'p AtomicBool,
     watcher: &'p dyn Watcher,
     sink: Option<Sink>,

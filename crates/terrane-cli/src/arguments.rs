@@ -188,7 +188,7 @@ pub enum Command {
 
 /// Which table of which database.
 #[derive(Clone, Debug, Args)]
-pub struct Place {
+pub struct TableArgs {
     /// Directory of the database, or deployment file
     pub database: PathBuf,
     /// Table
@@ -226,7 +226,7 @@ pub struct Range {
 pub struct Scan {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
+    pub place: TableArgs,
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
     pub range: Range,
@@ -252,7 +252,7 @@ pub struct Scan {
 pub struct Estimate {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
+    pub place: TableArgs,
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
     pub range: Range,
@@ -266,7 +266,7 @@ pub struct Estimate {
 pub struct Count {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
+    pub place: TableArgs,
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
     pub range: Range,

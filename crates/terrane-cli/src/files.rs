@@ -81,26 +81,26 @@ pub fn kind(path: &Path) -> io::Result<Option<Occupied>> {
     }
 }
 
-/// Whether `path` is a file, and so no directory of a database.
+/// Returns true if `path` is a file, and so no directory of a database.
 #[must_use]
 pub fn is_file(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Whether there is something at `path` that is neither a file nor a directory, such as a device.
+/// Returns true if there is something at `path` that is neither a file nor a directory, such as a device.
 #[must_use]
 pub fn is_neither(path: &Path) -> bool {
     path.metadata().is_ok_and(|data| !data.is_file() && !data.is_dir())
 }
 
-/// Whether two paths lead to one directory that is there.
+/// Returns true if two paths lead to one directory that is there.
 #[must_use]
 pub fn is_same(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Whether this process may not write into `directory`, which is there: by its rights, or because its file
-/// system is mounted read-only.
+/// Returns true if this process may not write into `directory`, which is there: by its rights, or because its
+/// file system is mounted read-only.
 #[must_use]
 pub fn is_read_only(directory: &Path) -> bool {
     use rustix::io::Errno;
@@ -108,7 +108,8 @@ pub fn is_read_only(directory: &Path) -> bool {
     matches!(access, Err(Errno::ROFS | Errno::ACCESS | Errno::PERM))
 }
 
-/// Whether this process was started to ignore a signal, as `nohup` does. False where the kernel does not say.
+/// Returns true if this process was started to ignore a signal, as `nohup` does. False where the kernel does
+/// not say.
 #[must_use]
 pub fn is_signal_ignored(signal: i32) -> bool {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return false };

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_resume_skips_counts_for_no_rate() {
+    fn rows_that_a_resume_skips_count_for_no_rate() {
         let fresh = Sample { done: 500 << 20, ..sample() };
         assert!(fresh.line(200).contains("  0 B/s  "), "{}", fresh.line(200));
     }

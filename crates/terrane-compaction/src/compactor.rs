@@ -119,9 +119,9 @@ impl LocalCompactor {
         merge::run(spec, self.place(control), Some(memory), None)
     }
 
-    fn place<'a>(&'a self, control: &'a JobControl) -> merge::Place<'a> {
+    fn place<'a>(&'a self, control: &'a JobControl) -> merge::MergeEnv<'a> {
         let (extents, store) = (&*self.extents, &*self.store);
-        merge::Place { extents, store, control }
+        merge::MergeEnv { extents, store, control }
     }
 }
 

@@ -59,7 +59,7 @@ const ENTRIES_PER_CHECK: usize = 256;
 
 /// Where a merge runs.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct MergeEnv<'a> {
     pub(crate) extents: &'a dyn ExtentSource,
     pub(crate) store: &'a dyn Store,
     pub(crate) control: &'a JobControl,
@@ -79,7 +79,7 @@ pub(crate) struct Memory<'c, C> {
 /// Runs a job. Without `memory`, a cursor of any type does for `C`; without `publish` it is done in one part.
 pub(crate) fn run<C: Cursor>(
     spec: &JobSpec,
-    place: Place<'_>,
+    place: MergeEnv<'_>,
     memory: Option<Memory<'_, C>>,
     mut publish: Option<&mut Publish<'_>>,
 ) -> Result<JobResult> {
@@ -101,7 +101,7 @@ pub(crate) fn run<C: Cursor>(
 
 struct Merge<'a, 'c, C> {
     spec: &'a JobSpec,
-    place: Place<'a>,
+    place: MergeEnv<'a>,
     sources: Vec<Source<'a, 'c, C>>,
     order: Order,
     sink: Sink<'a>,
@@ -115,7 +115,11 @@ struct Merge<'a, 'c, C> {
 }
 
 impl<'a, C: Cursor> Merge<'a, '_, C> {
-    fn new<'c>(spec: &'a JobSpec, place: Place<'a>, memory: Option<Memory<'c, C>>) -> Result<Merge<'a, 'c, C>>
+    fn new<'c>(
+        spec: &'a JobSpec,
+        place: MergeEnv<'a>,
+        memory: Option<Memory<'c, C>>,
+    ) -> Result<Merge<'a, 'c, C>>
     where
         'a: 'c,
     {
@@ -137,8 +141,9 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         Ok(Merge { spec, place, sources, order, sink, step_bytes, next_look: 0, part_end, replaced: 0 })
     }
 
-    /// Whether a step of a flush ends here: every begun extent of L1 is done, and either enough was written,
-    /// or memory has no more entries and the open output does not need a neighbour to fill an extent.
+    /// Returns true if a step of a flush ends here: every begun extent of L1 is done, and either enough was
+    /// written, or memory has no more entries and the open output does not need a neighbour to fill an
+    /// extent.
     fn ends_step(&self, winner: usize) -> bool {
         let Some(Source::Memory(memory)) = self.sources.first() else { return false };
         if !self.sink.ranges.is_empty() {

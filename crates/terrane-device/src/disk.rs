@@ -139,14 +139,14 @@ pub trait Disk: Send + Sync + Debug {
         None
     }
 
-    /// Whether the files of segments that are made here have [`File::lines`] while there is room: a journal
-    /// makes each group durable by flushes and a fence then.
+    /// Returns true if the files of segments that are made here have [`File::lines`] while there is room: a
+    /// journal makes each group durable by flushes and a fence then.
     fn has_lines(&self) -> bool {
         false
     }
 
-    /// Whether other processes can read what is written to it, as it is now. Elsewhere what is only for them
-    /// is not written.
+    /// Returns true if other processes can read what is written to it, as it is now. Elsewhere what is only
+    /// for them is not written.
     fn is_public(&self) -> bool {
         false
     }

@@ -86,8 +86,8 @@ pub(crate) fn lock_now(fd: impl AsFd, operation: FlockOperation) -> rustix::io::
     }
 }
 
-/// Whether those that have the lock share it: then they are readers. Takes a share for a moment, which a
-/// writer that is opening retries.
+/// Returns true if those that have the lock share it: then they are readers. Takes a share for a moment,
+/// which a writer that is opening retries.
 fn is_shared(fd: impl AsFd) -> bool {
     let shares = lock_now(&fd, FlockOperation::NonBlockingLockShared).is_ok();
     if shares {

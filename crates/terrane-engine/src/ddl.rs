@@ -78,7 +78,7 @@ impl Maintenance {
     ) -> Result<Arc<Table>> {
         let options = stored_options(&self.options, overrides, &self.functions);
         let settings = TableSettings::new(&self.options, &options)?;
-        let sense = settings.sense(name, &self.functions, &self.env.clock)?;
+        let semantics = settings.semantics(name, &self.functions, &self.env.clock)?;
         let id = self.manifest.state().next.table;
         let create = EditOp::CreateTable { id, name: name.to_owned(), options };
         // No record of the table has a lower number than the next one now.
@@ -91,7 +91,8 @@ impl Maintenance {
         self.append_edit(vec![create, EditOp::Flushed { table: id, seq: flushed }])?;
         let tree = Arc::new(Metasnapshot::new());
         let numbers = (flushed, first_seq);
-        let table = Table::new((id, name.to_owned()), settings, sense, tree, numbers, self.catalog.sums());
+        let table =
+            Table::new((id, name.to_owned()), settings, semantics, tree, numbers, self.catalog.sums());
         change.insert(table.clone());
         if name != HIDDEN_NAME {
             self.events.tell(|| Event::TableCreated(name.to_owned()));
@@ -119,8 +120,8 @@ impl Maintenance {
             return Ok(());
         }
         self.append_edit(vec![EditOp::SetOptions { id: table.id, options }])?;
-        table.sense.set_time_to_live(settings.time_to_live);
-        table.sense.set_extractor(extractor);
+        table.semantics.set_time_to_live(settings.time_to_live);
+        table.semantics.set_extractor(extractor);
         *table.settings.write() = Arc::new(settings);
         // Jobs that were within the old limits may be due now.
         table.note_changed();
@@ -184,11 +185,11 @@ impl Maintenance {
 fn take_sources(table: &Table) -> Result<Arc<Metasnapshot>> {
     debug_assert!(table.is_dropped(), "table {:?} would lose its rows", table.name);
     let mut edit = table.edit();
-    let mut picture = edit.picture();
-    let tree = std::mem::take(&mut picture.tree);
-    picture.active = Memtable::new(SeqNo::MAX);
-    picture.frozen.clear();
-    picture.generations.clear();
-    edit.replace(picture, &Leaves::Dropped)?;
+    let mut view = edit.view();
+    let tree = std::mem::take(&mut view.tree);
+    view.active = Memtable::new(SeqNo::MAX);
+    view.frozen.clear();
+    view.generations.clear();
+    edit.replace(view, &Leaves::Dropped)?;
     Ok(tree)
 }

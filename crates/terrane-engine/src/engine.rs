@@ -118,8 +118,8 @@ impl Engine {
         self.txn.set_write_bytes(options.write_memory_bytes);
         self.memory.set_ceiling(&options);
         for table in self.catalog.all() {
-            let picture = table.pinned();
-            if picture.active.record_bytes() + picture.active.index_bytes() >= self.memory.memtable_limit() {
+            let view = table.pinned();
+            if view.active.record_bytes() + view.active.index_bytes() >= self.memory.memtable_limit() {
                 self.note_full(&table);
             }
         }

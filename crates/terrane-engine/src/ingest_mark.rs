@@ -139,7 +139,7 @@ pub(crate) fn tables_of<'r>(record: &Record<'r>) -> impl Iterator<Item = TableId
     ids.as_chunks::<ID_BYTES>().0.iter().map(|id| TableId(u32::from_le_bytes(*id)))
 }
 
-/// Whether a batch of these records is a mark: it has no other.
+/// Returns true if a batch of these records is a mark: it has no other.
 pub(crate) fn is_mark(records: &[u8]) -> bool {
     Record::decode(records).is_ok_and(|(record, _)| tables_of(&record).next().is_some())
 }

@@ -28,7 +28,7 @@ impl Drop for Working {
     }
 }
 
-/// Whether this thread is one of the background of the engine with this number.
+/// Returns true if this thread is one of the background of the engine with this number.
 pub(crate) fn works_for(instance: u64) -> bool {
     WORKS_FOR.get() == instance
 }

@@ -258,7 +258,7 @@ impl Shared {
     /// How the keys of a table are ordered; as bytes, if there is no such table.
     pub(crate) fn collation_of(&self, id: TableId) -> Collation {
         let table = self.catalog.get(id, &terrane_base::epoch::pin()).cloned();
-        table.map_or(Collation::BYTES, |table| table.sense.collation().clone())
+        table.map_or(Collation::BYTES, |table| table.semantics.collation().clone())
     }
 
     /// Control for one piece of background work.
@@ -268,10 +268,12 @@ impl Shared {
 
     /// Gives a job the functions of its table: what folds operands, and what extracts prefixes.
     pub(crate) fn give_functions(&self, table: &Table, control: &JobControl) {
-        if let Some(extractor) = table.sense.extractor() {
+        if let Some(extractor) = table.semantics.extractor() {
             control.filter_prefixes(extractor);
         }
-        if let Some(operator) = table.sense.operator().filter(|_| self.options.experiments.operand_folding) {
+        if let Some(operator) =
+            table.semantics.operator().filter(|_| self.options.experiments.operand_folding)
+        {
             control.fold_with(operator.clone());
         }
     }
@@ -283,7 +285,7 @@ impl Shared {
     }
 
     /// Counts what a job did with operands, with what had expired, and with separated values.
-    pub(crate) fn count_settled(&self, work: &Work) {
+    pub(crate) fn count_work(&self, work: &Work) {
         add(&self.counters.operands_folded, work.operands_folded);
         add(&self.counters.folds_failed, work.folds_failed);
         add(&self.counters.values_separated, work.values_separated);

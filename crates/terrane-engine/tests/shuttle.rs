@@ -79,10 +79,10 @@ fn surroundings() -> Surroundings {
 }
 
 /// A wait that ends after so many readings of the clock; a waiter reads it each time it wakes up.
-fn patience(around: &Surroundings, readings: u64) -> LockWait<'_> {
+fn lock_wait(around: &Surroundings, readings: u64) -> LockWait<'_> {
     let Surroundings { env, closing } = around;
     LockWait { env, until: env.clock.now() + Duration::from_secs(readings), closing, finds_deadlocks: true }
 }
 
-/// Patience that does not end.
+/// A lock wait that does not end.
 const ENDLESS: u64 = 1 << 40;

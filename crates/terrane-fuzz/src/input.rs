@@ -5,7 +5,7 @@
 pub struct Input<'a>(pub &'a [u8]);
 
 impl<'a> Input<'a> {
-    /// Whether nothing is left.
+    /// Returns true if nothing is left.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.0.is_empty()

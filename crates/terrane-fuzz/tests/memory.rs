@@ -69,7 +69,7 @@ fn bound(name: &str, len: usize) -> usize {
         "extent" | "index" => 1024 * KIB + 600 * len,
         // The state, written again and read again.
         "edit" | "manifest" => 256 * KIB + 300 * len,
-        // The books of a data file are of one size, however long its name is.
+        // The accounting of a data file has one size, however long its name is.
         "store" => 512 * KIB,
         // A restore makes a data file, on a device in memory, and a segment.
         "backup" => 10 * 1024 * KIB + 300 * len,

@@ -156,7 +156,7 @@ pub fn replay(
     let pieces: Vec<_> =
         used.iter().flat_map(|scan| scan.pieces.iter().map(|piece| (*scan, piece))).collect();
     run_tasks(spawn, settings.threads, &pieces, &|(scan, piece)| index::index(scan, piece, sink))?;
-    if settings.make_durable && !terrane_base::planted!(SkipSettleSync) {
+    if settings.make_durable && !terrane_base::planted!(SkipReplaySync) {
         let durable = durable_through(&scans, settings);
         for scan in used.iter().filter(|scan| scan.listed.seal.is_none()) {
             scan.make_durable(durable)?;

@@ -316,12 +316,12 @@ impl Tickets {
         }
     }
 
-    /// Waits until `cell` is done, or `patience` is over.
-    fn wait_for(&self, cell: &Cell, patience: Duration) {
+    /// Waits until `cell` is done, or `wait_max` is over.
+    fn wait_for(&self, cell: &Cell, wait_max: Duration) {
         if !self.has_thread {
             return self.wait(cell);
         }
-        let deadline = self.clock.now().saturating_add(patience);
+        let deadline = self.clock.now().saturating_add(wait_max);
         let mut state = self.state.lock();
         while !cell.is_done() {
             let left = deadline.saturating_sub(self.clock.now());

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_is_held_until_it_is_dropped() {
+    fn an_index_that_left_is_held_until_it_is_dropped() {
         let sum = Arc::new(IndexMemory::default());
         let [one, two] = [5, 7].map(|bytes| {
             let account = Account::new(Some(sum.clone()));

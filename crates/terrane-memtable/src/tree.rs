@@ -157,7 +157,7 @@ impl Tree {
 }
 
 /// A node and the byte of one of its slots.
-type Place<'t> = (Node<'t>, u8);
+type NodeSlot<'t> = (Node<'t>, u8);
 
 /// Handles a key that ends at `node`.
 fn end_here<'t>(lane: &mut LaneGuard<'t>, node: Node<'t>, entry: &'t VersionEntry) -> Option<Pushed<'t>> {
@@ -169,7 +169,7 @@ fn end_here<'t>(lane: &mut LaneGuard<'t>, node: Node<'t>, entry: &'t VersionEntr
 #[inline]
 fn push_version<'t>(
     lane: &mut LaneGuard<'t>,
-    (node, byte): Place<'t>,
+    (node, byte): NodeSlot<'t>,
     entry: &'t VersionEntry,
 ) -> Option<Pushed<'t>> {
     let _locked = node.lock()?;
@@ -198,8 +198,8 @@ fn put_version<'t>(lane: &mut LaneGuard<'t>, slot: &'t Slot, entry: &'t VersionE
 #[inline]
 fn add_leaf<'t>(
     lane: &mut LaneGuard<'t>,
-    parent: Option<Place<'t>>,
-    (node, byte): Place<'t>,
+    parent: Option<NodeSlot<'t>>,
+    (node, byte): NodeSlot<'t>,
     entry: &'t VersionEntry,
 ) -> Option<Pushed<'t>> {
     if !node.is_full() {
@@ -219,8 +219,8 @@ fn add_leaf<'t>(
 #[cold]
 fn grow<'t>(
     lane: &mut LaneGuard<'t>,
-    (parent, parent_byte): Place<'t>,
-    (node, byte): Place<'t>,
+    (parent, parent_byte): NodeSlot<'t>,
+    (node, byte): NodeSlot<'t>,
     entry: &'t VersionEntry,
 ) -> Option<Pushed<'t>> {
     let _parent_locked = parent.lock()?;
@@ -241,7 +241,7 @@ fn grow<'t>(
 /// key cannot have changed, only its newest version.
 fn split_leaf<'t>(
     lane: &mut LaneGuard<'t>,
-    (node, byte): Place<'t>,
+    (node, byte): NodeSlot<'t>,
     other: &[u8],
     rest: &'t [u8],
     entry: &'t VersionEntry,
@@ -262,7 +262,7 @@ fn split_leaf<'t>(
 #[cold]
 fn split_prefix<'t>(
     lane: &mut LaneGuard<'t>,
-    (node, byte): Place<'t>,
+    (node, byte): NodeSlot<'t>,
     child: Node<'t>,
     common: usize,
     rest: &'t [u8],

@@ -73,7 +73,7 @@ fn threads_that_allocate_get_different_memory() {
 }
 
 #[test]
-fn what_one_thread_frees_another_one_gets() {
+fn space_that_one_thread_frees_goes_to_another_one() {
     explore(60, || {
         race(
             |world| {

@@ -84,43 +84,44 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
         sync_one_in: *numbers.pick(&[2, 10, 60, 1_000]),
         has_journal,
     };
-    let mut draft = Draft { numbers, habit, tables: vec!["default".to_owned()], stamp: 0, ops: Vec::new() };
+    let mut builder =
+        HistoryBuilder { numbers, habit, tables: vec!["default".to_owned()], stamp: 0, ops: Vec::new() };
     let mut operands = Rng::part(seed, 9);
     let mut bulk = Rng::part(seed, 10);
     let mut grouped = Rng::part(seed, 11);
     let mut kept = Rng::part(seed, 12);
     let mut in_flight = Rng::part(seed, 14);
-    while (draft.ops.len() as u64) < operations {
-        draft.add_op();
+    while (builder.ops.len() as u64) < operations {
+        builder.add_op();
         // If edits are lost silently, no commit of the journal shows that they existed.
         if climate != Climate::Rot && bulk.one_in(30) {
-            let op = crate::bulk::draw(&mut bulk, &draft.tables);
-            draft.ops.push(op);
+            let op = crate::bulk::draw(&mut bulk, &builder.tables);
+            builder.ops.push(op);
         }
         if operands.one_in(8) {
-            let op = crate::operand_ops::draw(&mut operands, &draft.tables);
-            draft.ops.push(op);
+            let op = crate::operand_ops::draw(&mut operands, &builder.tables);
+            builder.ops.push(op);
         }
         if grouped.one_in(16) {
-            let op = crate::transactions::draw(&mut grouped, &draft.tables);
-            draft.ops.push(op);
+            let op = crate::transactions::draw(&mut grouped, &builder.tables);
+            builder.ops.push(op);
         }
         if in_flight.one_in(14) {
-            let op = crate::tickets::draw(&mut in_flight, &draft.tables, draft.habit.keys);
-            draft.ops.push(op);
+            let op = crate::tickets::draw(&mut in_flight, &builder.tables, builder.habit.keys);
+            builder.ops.push(op);
         }
         if kept.one_in(200) {
-            draft.ops.push(draw_copy(&mut kept));
+            builder.ops.push(draw_copy(&mut kept));
         }
     }
-    draft.ops.extend([
+    builder.ops.extend([
         Op::Resume,
         Op::Heal,
         Op::Room { bytes: u64::MAX },
         Op::Reopen { options: 0 },
         Op::Check,
     ]);
-    Script { seed, options, ops: draft.ops }
+    Script { seed, options, ops: builder.ops }
 }
 
 /// Operations that copy the database, or restore a copy.
@@ -134,7 +135,7 @@ fn draw_copy(numbers: &mut Rng) -> Op {
     }
 }
 
-struct Draft {
+struct HistoryBuilder {
     numbers: Rng,
     habit: Habit,
     /// Tables that exist if everything went well.
@@ -143,7 +144,7 @@ struct Draft {
     ops: Vec<Op>,
 }
 
-impl Draft {
+impl HistoryBuilder {
     fn add_op(&mut self) {
         // Faults wait for a call of their kind, and many never meet one: where they are the theme there are
         // more of them.

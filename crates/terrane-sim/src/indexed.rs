@@ -13,7 +13,7 @@ use crate::run::Runner;
 use crate::transactions::STEPS_MAX;
 
 /// A batch, and what the model makes of it.
-struct Draft<'r> {
+struct BatchBuilder<'r> {
     runner: &'r Runner,
     numbers: Rng,
     tables: Vec<Table>,
@@ -26,7 +26,7 @@ impl Runner {
     /// Makes an indexed batch, reads it and writes it.
     pub(crate) fn index(&self, tables: &[String], seed: u64) {
         let Some(tables) = self.tables_of(tables) else { return };
-        let mut draft = Draft {
+        let mut builder = BatchBuilder {
             runner: self,
             numbers: Rng::new(seed),
             tables,
@@ -36,8 +36,8 @@ impl Runner {
         };
         // All its reads are compared with one moment.
         self.is_transacting.set(true);
-        match draft.fill() {
-            Ok(()) if !self.disk().has_crashed() && self.failure.borrow().is_none() => draft.write(),
+        match builder.fill() {
+            Ok(()) if !self.disk().has_crashed() && self.failure.borrow().is_none() => builder.write(),
             Ok(()) => {}
             Err(error) => self.met("indexed batch", &error),
         }
@@ -45,7 +45,7 @@ impl Runner {
     }
 }
 
-impl Draft<'_> {
+impl BatchBuilder<'_> {
     fn table(&mut self) -> Table {
         self.numbers.pick(&self.tables).clone()
     }

@@ -9,7 +9,7 @@ use terrane::{IndexedBatch, Result, Table, Transaction};
 use crate::model::{Change, Model, Row};
 
 /// A key of a table.
-pub(crate) type Place = (String, Vec<u8>);
+pub(crate) type RowKey = (String, Vec<u8>);
 
 /// The effect of the changes on one key.
 #[derive(Clone, Debug)]
@@ -23,11 +23,11 @@ enum Own {
 /// Changes that are not committed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overlay {
-    rows: BTreeMap<Place, Own>,
+    rows: BTreeMap<RowKey, Own>,
     /// Keys that are written one by one, those that a range delete hides later as well.
-    pub(crate) written: BTreeSet<Place>,
+    pub(crate) written: BTreeSet<RowKey>,
     /// Keys of ranges that are deleted.
-    pub(crate) deleted: BTreeSet<Place>,
+    pub(crate) deleted: BTreeSet<RowKey>,
 }
 
 impl Overlay {
@@ -37,7 +37,7 @@ impl Overlay {
     }
 
     /// Returns true if what is under it counts for a key.
-    pub(crate) fn is_open(&self, place: &Place) -> bool {
+    pub(crate) fn is_open(&self, place: &RowKey) -> bool {
         !matches!(self.rows.get(place), Some(Own::Set(_)))
     }
 
@@ -66,13 +66,13 @@ impl Overlay {
         }
     }
 
-    fn set(&mut self, place: Place, value: Option<Vec<u8>>) {
+    fn set(&mut self, place: RowKey, value: Option<Vec<u8>>) {
         self.written.insert(place.clone());
         self.rows.insert(place, Own::Set(value));
     }
 
     /// The value of a key over that of a moment.
-    pub(crate) fn get(&self, model: &Model, place: &Place, at: u64) -> Option<Vec<u8>> {
+    pub(crate) fn get(&self, model: &Model, place: &RowKey, at: u64) -> Option<Vec<u8>> {
         let below = || model.get(&place.0, &place.1, at).map(<[u8]>::to_vec);
         match self.rows.get(place) {
             None => below(),
@@ -105,7 +105,7 @@ impl Overlay {
 
     /// The changes of a commit at this moment.
     pub(crate) fn changes(&self, model: &Model) -> Vec<Change> {
-        let change = |place: &Place| (place.0.clone(), place.1.clone(), self.get(model, place, model.now()));
+        let change = |place: &RowKey| (place.0.clone(), place.1.clone(), self.get(model, place, model.now()));
         self.rows.keys().map(change).collect()
     }
 }

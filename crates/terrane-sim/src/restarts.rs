@@ -203,7 +203,7 @@ impl Runner {
                 }
                 self.life.borrow_mut().captured = None;
                 *self.db.borrow_mut() = Some(db);
-                self.settle(allowed);
+                self.find_moment(allowed);
             }
             Err(error) if self.may_fail(&error) => self.open_without_faults(allowed, &error),
             Err(error) => self.fail(format!("open: {error} ({:?})", error.kind())),
@@ -224,7 +224,7 @@ impl Runner {
     }
 
     /// Finds out which moment the database holds, and goes on from there.
-    pub(crate) fn settle(&self, allowed: &Allowed) {
+    pub(crate) fn find_moment(&self, allowed: &Allowed) {
         let verdict = judge(&self.db(), &self.model.borrow(), allowed);
         let found = match verdict {
             Ok(found) => found,
@@ -240,7 +240,7 @@ impl Runner {
                 self.met("after open", &error);
                 if self.failure.borrow().is_none() {
                     self.disk().heal();
-                    self.settle(allowed);
+                    self.find_moment(allowed);
                 }
                 return;
             }

@@ -18,7 +18,7 @@ use terrane::{Concurrency, Error, Isolation, Kind, Table, Transaction, Transacti
 use terrane_base::Rng;
 
 use crate::op::Op;
-use crate::overlay::{Overlay, Place};
+use crate::overlay::{Overlay, RowKey};
 use crate::run::Runner;
 use crate::script::parse;
 
@@ -85,13 +85,13 @@ struct RunningTransaction<'r> {
     /// Changes as they were at each savepoint.
     saved: Vec<Overlay>,
     /// Keys that must be as they were at a moment.
-    reads: BTreeMap<Place, u64>,
+    reads: BTreeMap<RowKey, u64>,
     /// Some of them were read for update.
     has_claims: bool,
     /// Keys that it has locked.
-    locked: BTreeSet<Place>,
+    locked: BTreeSet<RowKey>,
     /// Places in ranges that it deletes, into which no other writer may write.
-    range_locked: BTreeSet<Place>,
+    range_locked: BTreeSet<RowKey>,
     /// Ranges that must be as they were.
     scans: Vec<Seen>,
 }
@@ -215,7 +215,7 @@ impl RunningTransaction<'_> {
         self.options.isolation != Isolation::ReadCommitted
     }
 
-    fn changed_since(&self, place: &Place, moment: u64) -> bool {
+    fn changed_since(&self, place: &RowKey, moment: u64) -> bool {
         self.runner.model.borrow().changed_since(&place.0, &place.1, moment)
     }
 
@@ -238,7 +238,7 @@ impl RunningTransaction<'_> {
 
     /// Why a lock must be refused: another writer changed the key after the transaction's snapshot, or may
     /// take its locks.
-    fn lock(&mut self, place: &Place) -> Option<Kind> {
+    fn lock(&mut self, place: &RowKey) -> Option<Kind> {
         if !self.is_pessimistic() {
             self.begin();
             return None;
@@ -264,7 +264,7 @@ impl RunningTransaction<'_> {
             // A read-only transaction is of the moment that it read.
             return false;
         }
-        let is_changed = |place: &Place| self.changed_since(place, self.moment);
+        let is_changed = |place: &RowKey| self.changed_since(place, self.moment);
         let reads = self.reads.iter().any(|(place, since)| self.changed_since(place, *since));
         let writes = self.has_moment()
             && !self.is_pessimistic()

@@ -227,7 +227,7 @@ impl Stepper for World {
 
     /// # Panics
     /// If the engine waits for ever: nothing to do for minutes, or one operation that never ends.
-    fn pass(&self, patience: Duration) {
+    fn pass(&self, wait_max: Duration) {
         let passes = self.passes.fetch_add(1, Ordering::Relaxed);
         assert!(passes < PASSES_MAX, "hang: an operation waited {passes} times and is not done");
         if self.step() {
@@ -236,6 +236,6 @@ impl Stepper for World {
         }
         let idle = self.idle.fetch_add(1, Ordering::Relaxed);
         assert!(idle < IDLE_MAX, "hang: a thread waits, and no thread had work {idle} times");
-        self.advance(patience.as_nanos() as u64);
+        self.advance(wait_max.as_nanos() as u64);
     }
 }

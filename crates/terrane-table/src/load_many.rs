@@ -139,7 +139,7 @@ struct Want<'e> {
 }
 
 impl Want<'_> {
-    /// Whether the part of `next` follows this one in the same extent.
+    /// Returns true if the part of `next` follows this one in the same extent.
     fn is_before(&self, next: &Want<'_>) -> bool {
         std::ptr::eq(self.loader.extent, next.loader.extent) && self.offset + self.len == next.offset
     }

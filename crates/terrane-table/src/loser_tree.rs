@@ -10,7 +10,7 @@ use terrane_base::verify;
 
 /// Decides matches between sources.
 pub trait Contest {
-    /// Whether source `a` goes before source `b`; `a != b`. Never a draw.
+    /// Returns true if source `a` goes before source `b`; `a != b`. Never a draw.
     fn beats(&mut self, a: usize, b: usize) -> bool;
 }
 

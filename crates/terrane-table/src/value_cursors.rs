@@ -131,8 +131,8 @@ impl ValueCursors {
         self.since = self.placements;
     }
 
-    /// Whether the block at the position of a pointer is the one in which the last value of its value table
-    /// was.
+    /// Returns true if the block at the position of a pointer is the one in which the last value of its value
+    /// table was.
     #[inline(always)]
     #[must_use]
     pub fn is_in_block(&self, pointer: &ValuePointer) -> bool {
@@ -273,7 +273,7 @@ impl ValueCursors {
     }
 }
 
-/// Whether a sorted group may go on from one value table to another, by their keys.
+/// Returns true if a sorted group may go on from one value table to another, by their keys.
 fn goes_on(from: &Extent, to: &Extent, backward: bool) -> bool {
     let (from, to) = (&from.meta, &to.meta);
     match backward {

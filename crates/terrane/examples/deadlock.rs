@@ -1,4 +1,4 @@
-//! Locks of transactions: two that wait for each other, the cycle in the error, and patience that ends.
+//! Locks of transactions: two that wait for each other, the cycle in the error, and a timeout.
 
 #![allow(clippy::disallowed_methods, reason = "a program of a user starts threads as it likes")]
 
@@ -40,8 +40,8 @@ pub(crate) fn main() -> Result<()> {
     // There is no cycle, but the holder does not release its lock either.
     let mut holder = db.transaction(&options)?;
     holder.put(db.default_table(), "left", "held")?;
-    let impatient = TransactionOptions { lock_timeout: Duration::ZERO, ..options };
-    let mut waiter = db.transaction(&impatient)?;
+    let without_wait = TransactionOptions { lock_timeout: Duration::ZERO, ..options };
+    let mut waiter = db.transaction(&without_wait)?;
     let error = waiter.put(db.default_table(), "left", "wanted").expect_err("the holder has it");
     println!("{error}");
     assert_eq!(error.kind(), Kind::TimedOut);

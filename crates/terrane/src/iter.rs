@@ -37,7 +37,7 @@ pub struct Iter {
     /// The error that ends it.
     failed: Option<Error>,
     order: Option<Arc<Order>>,
-    /// Whether all rows have empty values.
+    /// True if all rows have empty values.
     is_valueless: bool,
 }
 

@@ -13,9 +13,9 @@ use crate::snapshot::{self, Pin};
 use crate::{Cursor, Iter, Table, Value, Values};
 
 impl Table {
-    /// Whether its keys can be compared. Not so where the comparator that it was made with is not registered
-    /// and any order was accepted at opening ([`crate::KeyOrders::with_any`]): what is read of its rows means
-    /// nothing then.
+    /// Returns true if its keys can be compared. Not so where the comparator that it was made with is not
+    /// registered and any order was accepted at opening ([`crate::KeyOrders::with_any`]): what is read of its
+    /// rows means nothing then.
     ///
     /// ```
     /// # let db = terrane::Db::open_in_memory()?;
@@ -24,7 +24,7 @@ impl Table {
     /// ```
     #[must_use]
     pub fn is_ordered(&self) -> bool {
-        !self.inner.sense.collation().is_missing()
+        !self.inner.semantics.collation().is_missing()
     }
 
     /// Calls `go` with `key` as the table keeps it.
@@ -60,7 +60,7 @@ impl Table {
     }
 
     fn compare_bytes(&self, left: &[u8], right: &[u8]) -> Result<Ordering> {
-        let collation = self.inner.sense.collation();
+        let collation = self.inner.semantics.collation();
         self.encoding(left, |left| self.encoding(right, |right| Ok(collation.cmp(left, right))))
     }
 
@@ -144,7 +144,7 @@ impl Table {
             Ok(if matches!(bound, Bound::Included(_)) { Bound::Included(key) } else { Bound::Excluded(key) })
         };
         let (lower, upper) = (own(lower)?, own(upper)?);
-        Ok(Bounds { lower, upper, collation: self.inner.sense.collation().clone() })
+        Ok(Bounds { lower, upper, collation: self.inner.semantics.collation().clone() })
     }
 
     /// The keys that begin with `prefix` as bounds of encoded ones.

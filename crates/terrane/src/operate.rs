@@ -141,7 +141,7 @@ impl Db {
         self.write_with_deadline(batch, durability, Duration::ZERO)
     }
 
-    /// As [`Db::write`], but delayed for at most `patience`. Refuses at once a write that cannot be admitted
+    /// As [`Db::write`], but delayed for at most `wait_max`. Refuses at once a write that cannot be admitted
     /// by then. It bounds how long the engine delays the writer; a durable write also takes as long as the
     /// device.
     ///
@@ -149,8 +149,8 @@ impl Db {
     /// # let db = terrane::Db::open_in_memory()?;
     /// let mut batch = terrane::Batch::new();
     /// batch.put(db.default_table(), "k", "v")?;
-    /// let patience = std::time::Duration::from_millis(100);
-    /// db.write_with_deadline(&batch, terrane::Durability::Synced, patience)?;
+    /// let wait_max = std::time::Duration::from_millis(100);
+    /// db.write_with_deadline(&batch, terrane::Durability::Synced, wait_max)?;
     /// # Ok::<(), terrane::Error>(())
     /// ```
     ///
@@ -161,9 +161,9 @@ impl Db {
         &self,
         batch: &Batch,
         durability: Durability,
-        patience: Duration,
+        wait_max: Duration,
     ) -> Result<SeqNo> {
         batch.check(self.engine())?;
-        self.engine().write_within(&batch.records, durability.is_synced(), patience)
+        self.engine().write_within(&batch.records, durability.is_synced(), wait_max)
     }
 }

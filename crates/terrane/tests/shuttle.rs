@@ -183,7 +183,7 @@ fn a_desk_without_an_owner_is_served_by_waiting_clients() {
 }
 
 #[test]
-fn what_is_accepted_before_a_close_is_answered() {
+fn a_request_that_is_accepted_before_a_close_is_answered() {
     explore(|| {
         let desk = desk(false);
         let owner = thread::spawn({

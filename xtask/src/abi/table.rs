@@ -100,9 +100,9 @@ pub struct Object {
     pub c: String,
     /// Its Rust type.
     pub rust: String,
-    /// Whether the Rust type is written by hand.
+    /// True if the Rust type is written by hand.
     pub is_own: bool,
-    /// Whether it has values that are only read, instead of fields.
+    /// True if it has values that are only read, instead of fields.
     pub has_values: bool,
 }
 

@@ -128,7 +128,7 @@ pub struct Target {
     pub package: String,
     /// Name of the file in `tests` or `tests/suite`; none for the tests within the library.
     pub test: Option<String>,
-    /// Whether it is a module of `tests/suite`.
+    /// True if it is a module of `tests/suite`.
     pub is_in_suite: bool,
 }
 
@@ -157,7 +157,7 @@ impl Target {
         self.setting().map_or(CASES, |setting| setting.cases)
     }
 
-    /// Whether each run does one of its tests only.
+    /// Returns true if each run does one of its tests only.
     #[must_use]
     pub fn is_in_parts(&self) -> bool {
         self.setting().is_some_and(|setting| setting.is_in_parts)

@@ -32,13 +32,13 @@ pub struct Settings {
     pub only: Option<String>,
     /// What all choices follow from; none is one that the clock gives.
     pub seed: Option<u64>,
-    /// Whether failures end it.
+    /// True if failures end it.
     pub keeps_going: bool,
     /// The most time of one run.
     pub limit: Duration,
-    /// Whether threads are delayed at random.
+    /// True if threads are delayed at random.
     pub has_delays: bool,
-    /// Whether programs are named only.
+    /// True if programs are named only.
     pub lists: bool,
 }
 

@@ -171,7 +171,7 @@ fn rows(tree: &Tree, path: &str, first: &str, last: &str, is_row: fn(&str) -> bo
     inside.take_while(|line| last.is_empty() || *line != last).filter(|line| is_row(line)).count() as u64
 }
 
-/// Whether a line of the table of options begins one: a name and its type, at the first indentation.
+/// Returns true if a line of the table of options begins one: a name and its type, at the first indentation.
 fn is_option(line: &str) -> bool {
     let name = line.strip_prefix("    ").and_then(|line| line.split_once(": ")).map_or("", |(name, _)| name);
     !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')

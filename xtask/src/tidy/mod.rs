@@ -136,8 +136,8 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
     }
 }
 
-/// Whether a path is product code: what runs for users, neither test nor bench nor tool. A `conformance.rs`
-/// is a test suite that lies in `src` so that every implementer of a trait can run it.
+/// Returns true if a path is product code: what runs for users, neither test nor bench nor tool. A
+/// `conformance.rs` is a test suite that lies in `src` so that every implementer of a trait can run it.
 #[must_use]
 pub fn is_product(path: &str) -> bool {
     let inside = path.starts_with("crates/") && path.contains("/src/") && path.ends_with(".rs");

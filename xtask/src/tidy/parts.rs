@@ -63,7 +63,7 @@ fn part_of(path: &str) -> &str {
     inside.split('/').next().unwrap_or(inside).trim_end_matches(".rs")
 }
 
-/// Whether `to` lies above `file`, or beside it.
+/// Returns true if `to` lies above `file`, or beside it.
 fn is_up(file: &File<'_>, to: &str, layers: &Layers) -> bool {
     to != file.part && layers.get(to).zip(layers.get(file.part)).is_some_and(|(to, own)| to >= own)
 }

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 type Loop = (String, Box<dyn FnMut() -> Step + Send>);
 
 /// Takes background loops as steps and starts no thread. A caller that waits runs one step of each loop; if
-/// none did anything, the clock moves on by its patience.
+/// none did anything, the clock moves on by that wait.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -69,11 +69,11 @@ impl Stepper for SteppedSpawn {
         self.loops.lock().push((name.to_owned(), step));
     }
 
-    fn pass(&self, patience: Duration) {
+    fn pass(&self, wait_max: Duration) {
         if !self.run(|_| true) {
             let before = self.clock.now();
-            self.clock.sleep(patience);
-            assert!(self.clock.now() >= before + patience, "the clock stands: a caller would wait for ever");
+            self.clock.sleep(wait_max);
+            assert!(self.clock.now() >= before + wait_max, "the clock stands: a caller would wait for ever");
         }
     }
 }

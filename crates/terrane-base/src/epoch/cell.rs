@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shared_lives_longer_than_the_cell() {
+    fn a_shared_value_outlives_the_cell() {
         let (gone, number) = numbers();
         let cell = EpochCell::new(number(1));
         let (first, again) = (cell.share(&pin()), cell.share(&pin()));

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_is_parsed_and_levels_have_limits() {
+    fn a_shown_codec_is_parsed_and_levels_have_limits() {
         let given = ["table", "none", "lz4", "zstd", "zstd:1", "zstd:22"];
         for text in given {
             let parsed = ValueCompression::parse(text).unwrap();

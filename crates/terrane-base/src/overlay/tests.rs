@@ -90,7 +90,7 @@ impl Base for Rows {
     }
 }
 
-/// Whether a key lies at a bound or behind it, in a direction.
+/// Returns true if a key lies at a bound or behind it, in a direction.
 fn reaches(order: Order, direction: Direction, key: &[u8], from: Bound<&[u8]>) -> bool {
     let relation = |from| match direction {
         Direction::Forward => order.compare(key, from),

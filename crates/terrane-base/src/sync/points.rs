@@ -51,23 +51,23 @@ mod imp {
 
     /// Where a thread waits: the call in the program's source, so that a report of a deadlock names it.
     #[derive(Clone, Copy, Debug)]
-    pub struct Place {
+    pub struct CallSite {
         /// The kind of what the thread waits for.
         pub what: &'static str,
         /// The call.
         pub call: &'static Location<'static>,
     }
 
-    impl Place {
+    impl CallSite {
         /// The caller of the function that calls this, if that has `#[track_caller]` too.
         #[track_caller]
         #[must_use]
-        pub fn of_caller(what: &'static str) -> Place {
-            Place { what, call: Location::caller() }
+        pub fn of_caller(what: &'static str) -> CallSite {
+            CallSite { what, call: Location::caller() }
         }
     }
 
-    impl fmt::Display for Place {
+    impl fmt::Display for CallSite {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             write!(f, "{} at {}:{}", self.what, self.call.file(), self.call.line())
         }
@@ -85,11 +85,11 @@ mod imp {
         fn point(&self, point: Point);
 
         /// The thread waits for another one in a loop at `place`: others run first.
-        fn give_way(&self, place: Place);
+        fn give_way(&self, place: CallSite);
 
         /// The thread, which is at `place`, cannot go on until [`Explorer::wake`] names `on`, or until the
         /// timeout. Returns false for the timeout.
-        fn block(&self, on: usize, timeout: Option<Duration>, place: Place) -> bool;
+        fn block(&self, on: usize, timeout: Option<Duration>, place: CallSite) -> bool;
 
         /// Threads that are blocked on `on` can go on: all, or one of them.
         fn wake(&self, on: usize, all: bool);

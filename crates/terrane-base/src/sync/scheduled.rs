@@ -17,7 +17,7 @@ pub use std::sync::Arc;
 pub use lock::{Condvar, Mutex, MutexGuard, WaitTimeoutResult, unlocked};
 pub use rw_lock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::points::{Place, explorer};
+use super::points::{CallSite, explorer};
 
 /// `std::thread` as far as the seam has it.
 pub mod thread {
@@ -35,7 +35,7 @@ pub mod thread {
 #[track_caller]
 pub fn spin(turn: u32) {
     match explorer() {
-        Some(explorer) => explorer.give_way(Place::of_caller("turns of a loop")),
+        Some(explorer) => explorer.give_way(CallSite::of_caller("turns of a loop")),
         None if turn < 64 => std::hint::spin_loop(),
         None => std::thread::yield_now(),
     }
@@ -43,7 +43,12 @@ pub fn spin(turn: u32) {
 
 /// Tries until it succeeds: what an explored thread does instead of blocking. `on` is the address of what it
 /// waits for, `place` the call that a report names.
-fn until_taken<G>(on: usize, place: Place, attempt: impl Fn() -> Option<G>, wait: impl FnOnce() -> G) -> G {
+fn until_taken<G>(
+    on: usize,
+    place: CallSite,
+    attempt: impl Fn() -> Option<G>,
+    wait: impl FnOnce() -> G,
+) -> G {
     super::points::point(super::points::Point::Lock);
     let Some(explorer) = explorer() else { return wait() };
     loop {

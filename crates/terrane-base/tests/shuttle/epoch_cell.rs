@@ -89,7 +89,7 @@ fn read(shared: &Shared) {
 
 /// Finds a replaced value that is freed at once, and a count that is given up twice.
 #[test]
-fn what_a_reader_sees_outlives_its_replacement() {
+fn a_value_that_a_reader_sees_outlives_its_replacement() {
     explore(|| {
         let shared = Shared::new();
         let readers = [(); 2].map(|()| {

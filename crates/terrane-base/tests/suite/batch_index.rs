@@ -72,7 +72,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..60)
 }
 
-/// Whether a range delete in this order holds a key.
+/// Returns true if a range delete in this order holds a key.
 fn holds(order: &Collation, (start, end): (u8, u8), at: u8) -> bool {
     !order.cmp(&key(at), &key(start)).is_lt() && order.cmp(&key(at), &key(end)).is_lt()
 }

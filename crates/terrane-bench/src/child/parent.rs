@@ -96,8 +96,8 @@ pub fn run(
     }
 }
 
-/// Whether the run is interrupted. A signal to the whole group often ends the child before this process has
-/// taken its own: then that is waited for.
+/// Returns true if the run is interrupted. A signal to the whole group often ends the child before this
+/// process has taken its own: then that is waited for.
 fn is_interrupted(status: ExitStatus, interrupted: &AtomicBool) -> bool {
     let was_asked = status.signal().is_some_and(|signal| REQUESTS.contains(&signal));
     let clock = Env::real().clock;

@@ -146,7 +146,7 @@ impl<'r> Worker<'r> {
             if self.takes(&operation, from) {
                 left -= 1;
                 if self.window.len() >= self.manner.window {
-                    last = self.settle()?;
+                    last = self.perform_window()?;
                 }
                 continue;
             }
@@ -156,7 +156,7 @@ impl<'r> Worker<'r> {
                 continue;
             }
             if !self.window.is_empty() {
-                self.settle()?;
+                self.perform_window()?;
             }
             let kind = operation.kind();
             self.perform(&operation)?;
@@ -170,7 +170,7 @@ impl<'r> Worker<'r> {
             self.commit(batch_from)?;
         }
         if !self.window.is_empty() {
-            self.settle()?;
+            self.perform_window()?;
         }
         while !self.in_flight.is_empty() {
             self.finish_writes(true)?;

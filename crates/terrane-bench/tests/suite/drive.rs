@@ -11,17 +11,17 @@ use terrane_bench::engine::{self, Engine, EngineOptions, Session, Visit, Write};
 use terrane_bench::plan::file::parse;
 use terrane_bench::plan::{Plan, Run, Step};
 
-struct Patient;
+struct NeverInterrupts;
 
-impl Observer for Patient {
+impl Observer for NeverInterrupts {
     fn progress(&self, _operations: u64, _elapsed: Duration, _total: Option<u64>) -> bool {
         true
     }
 }
 
-struct Impatient;
+struct InterruptsAtOnce;
 
-impl Observer for Impatient {
+impl Observer for InterruptsAtOnce {
     fn progress(&self, _operations: u64, _elapsed: Duration, _total: Option<u64>) -> bool {
         false
     }
@@ -88,11 +88,11 @@ fn every_workload_does_what_it_was_asked_and_reads_back_what_was_written() {
     let mut driver = Driver::new(&plan.scenarios[0].data, 5);
     let mut measured = BTreeMap::new();
     for run in runs(&plan) {
-        let mut result = driver.run(&*engine, &run, &Patient).unwrap();
+        let mut result = driver.run(&*engine, &run, &NeverInterrupts).unwrap();
         // Where the machine stands still for that long, the thread beside comes too late for a short run.
         for _ in 0..20 {
             if run.workload == "readwhilewriting" && result.background_operations == 0 {
-                result = driver.run(&*engine, &run, &Patient).unwrap();
+                result = driver.run(&*engine, &run, &NeverInterrupts).unwrap();
             }
         }
         measured.insert(run.name.clone(), result);
@@ -122,7 +122,7 @@ fn every_workload_does_what_it_was_asked_and_reads_back_what_was_written() {
 
 /// The numbers of the keys that were read, in the order in which they were first read.
 fn keys_read(engine: &dyn Engine, driver: &mut Driver, run: &Run) -> u64 {
-    driver.run(engine, run, &Patient).unwrap().bytes_read
+    driver.run(engine, run, &NeverInterrupts).unwrap().bytes_read
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn two_equal_steps_make_different_choices() {
     let (_directory, engine) = open("terrane");
     let mut driver = Driver::new(&plan.scenarios[0].data, 5);
     let runs = runs(&plan);
-    driver.run(&*engine, &runs[0], &Patient).unwrap();
+    driver.run(&*engine, &runs[0], &NeverInterrupts).unwrap();
     // Values are of random length: other keys give another sum.
     let first = keys_read(&*engine, &mut driver, &runs[1]);
     assert_ne!(first, keys_read(&*engine, &mut driver, &runs[2]));
@@ -150,9 +150,9 @@ fn random_deletes_leave_as_many_keys_as_expected() {
     let (_directory, engine) = open("terrane");
     let mut driver = Driver::new(&plan.scenarios[0].data, 5);
     let runs = runs(&plan);
-    driver.run(&*engine, &runs[0], &Patient).unwrap();
-    driver.run(&*engine, &runs[1], &Patient).unwrap();
-    let found = driver.run(&*engine, &runs[2], &Patient).unwrap().found;
+    driver.run(&*engine, &runs[0], &NeverInterrupts).unwrap();
+    driver.run(&*engine, &runs[1], &NeverInterrupts).unwrap();
+    let found = driver.run(&*engine, &runs[2], &NeverInterrupts).unwrap().found;
     // 1/e of the keys are never drawn: 1,839 of 5,000.
     assert!((1700..2000).contains(&found), "{found}");
     engine.close().unwrap();
@@ -166,8 +166,8 @@ fn a_multi_get_over_several_tables_finds_its_keys() {
     let engine = engine::open("terrane", &EngineOptions { tables: 8, ..options(directory.path()) }).unwrap();
     let mut driver = Driver::new(&plan.scenarios[0].data, 5);
     let runs = runs(&plan);
-    driver.run(&*engine, &runs[0], &Patient).unwrap();
-    let measured = driver.run(&*engine, &runs[1], &Patient).unwrap();
+    driver.run(&*engine, &runs[0], &NeverInterrupts).unwrap();
+    let measured = driver.run(&*engine, &runs[1], &NeverInterrupts).unwrap();
     assert_eq!((measured.operations, measured.found), (640, 640), "a key is an operation");
     engine.close().unwrap();
 }
@@ -186,7 +186,7 @@ fn requests_of_a_window_are_counted_one_by_one() {
         let mut driver = Driver::new(&plan.scenarios[0].data, 5);
         for (number, mut run) in runs(&plan).into_iter().enumerate() {
             run.window = if number == 0 { 1 } else { 32 };
-            let measured = driver.run(&*engine, &run, &Patient).unwrap();
+            let measured = driver.run(&*engine, &run, &NeverInterrupts).unwrap();
             assert_eq!(measured.operations, [5000, 650, 650, 70][number], "{mode:?}");
             assert_eq!(measured.latency.count, measured.operations, "each has a latency");
             assert!(number != 1 || measured.found == 650);
@@ -206,7 +206,7 @@ fn writes_in_flight_are_counted_one_by_one() {
         // A load is not synced: it has nothing in flight.
         run.in_flight = 64;
         let before = engine.counters();
-        let measured = driver.run(&*engine, &run, &Patient).unwrap();
+        let measured = driver.run(&*engine, &run, &NeverInterrupts).unwrap();
         assert_eq!(measured.operations, [5000, 650, 650, 70][number]);
         assert_eq!(measured.latency.count, measured.operations, "each has a latency");
         let syncs = engine.counters().since(&before).log_syncs.unwrap();
@@ -216,7 +216,7 @@ fn writes_in_flight_are_counted_one_by_one() {
     let (_directory, engine) = open("null");
     let mut run = runs(&plan).swap_remove(1);
     run.in_flight = 2;
-    let refused = Driver::new(&plan.scenarios[0].data, 5).run(&*engine, &run, &Patient).unwrap_err();
+    let refused = Driver::new(&plan.scenarios[0].data, 5).run(&*engine, &run, &NeverInterrupts).unwrap_err();
     assert!(matches!(refused, Error::Unsupported { .. }), "nothing stands in for them: {refused:?}");
 }
 
@@ -226,15 +226,15 @@ fn time_ends_a_run_and_an_observer_interrupts_it() {
     let (_directory, engine) = open("null");
     let mut driver = Driver::new(&plan.scenarios[0].data, 1);
     let runs = runs(&plan);
-    driver.run(&*engine, &runs[0], &Patient).unwrap();
+    driver.run(&*engine, &runs[0], &NeverInterrupts).unwrap();
     // Where the machine stands still for that long, the worker comes too late.
     let is_used = (0..20).any(|_| {
-        let measured = driver.run(&*engine, &runs[1], &Patient).unwrap();
+        let measured = driver.run(&*engine, &runs[1], &NeverInterrupts).unwrap();
         assert!(measured.seconds >= 0.25);
         measured.operations > 0
     });
     assert!(is_used);
-    assert_eq!(driver.run(&*engine, &runs[1], &Impatient).unwrap_err(), Error::Interrupted);
+    assert_eq!(driver.run(&*engine, &runs[1], &InterruptsAtOnce).unwrap_err(), Error::Interrupted);
 }
 
 /// An engine whose reads take 20 ms each.
@@ -296,9 +296,9 @@ fn open_loop_counts_waiting_as_latency() {
     let slow = Slow { reads: AtomicU64::new(0) };
     let mut driver = Driver::new(&plan.scenarios[0].data, 1);
     let runs = runs(&plan);
-    driver.run(&slow, &runs[0], &Patient).unwrap();
-    let closed = driver.run(&slow, &runs[1], &Patient).unwrap();
-    let open = driver.run(&slow, &runs[2], &Patient).unwrap();
+    driver.run(&slow, &runs[0], &NeverInterrupts).unwrap();
+    let closed = driver.run(&slow, &runs[1], &NeverInterrupts).unwrap();
+    let open = driver.run(&slow, &runs[2], &NeverInterrupts).unwrap();
     assert_eq!(slow.reads.load(Ordering::Relaxed), 40);
     // The last of 20 arrivals, one per millisecond, waits for 19 reads of at least 20 ms each.
     assert!(open.latency.max >= 350_000_000, "{:?}", open.latency);
@@ -317,7 +317,7 @@ fn verification_finds_a_value_that_was_never_written() {
     let slow = Slow { reads: AtomicU64::new(0) };
     let mut driver = Driver::new(&plan.scenarios[0].data, 1);
     let runs = runs(&plan);
-    driver.run(&slow, &runs[0], &Patient).unwrap();
-    let error = driver.run(&slow, &runs[1], &Patient).unwrap_err();
+    driver.run(&slow, &runs[0], &NeverInterrupts).unwrap();
+    let error = driver.run(&slow, &runs[1], &NeverInterrupts).unwrap_err();
     assert!(error.to_string().contains("5 of 5 values read were not what was written"), "{error}");
 }

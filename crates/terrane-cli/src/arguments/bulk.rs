@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Consent, Place, Range};
+use super::{Consent, Range, TableArgs};
 
 pub(super) const INGEST_HELP: &str = "\
 Example:
@@ -19,7 +19,7 @@ data files of the database by another name, so nothing is copied; no program may
 pub struct Ingest {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
+    pub place: TableArgs,
     /// The files; of one table, so they must not overlap
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -39,7 +39,7 @@ pub struct Ingest {
 pub struct DropExtents {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
+    pub place: TableArgs,
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
     pub range: Range,

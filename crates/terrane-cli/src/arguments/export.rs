@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Place, Range};
+use super::{Range, TableArgs};
 
 pub(super) const HELP: &str = "\
 Examples:
@@ -28,7 +28,7 @@ are not exported. The file gets its name when it is complete.
 pub struct Export {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
+    pub place: TableArgs,
     /// The file, which must not exist; - is standard output
     #[arg(default_value = "-")]
     pub output: String,

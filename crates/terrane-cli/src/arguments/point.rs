@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Consent, Place};
+use super::{Consent, TableArgs};
 use crate::text::Format;
 
 /// `get`.
@@ -10,7 +10,7 @@ use crate::text::Format;
 pub struct Get {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
+    pub place: TableArgs,
     /// The key
     pub key: String,
     /// How the value is printed
@@ -26,7 +26,7 @@ pub struct Get {
 pub struct Put {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
+    pub place: TableArgs,
     /// The key
     pub key: String,
     /// The value; - reads it from standard input as it is
@@ -44,7 +44,7 @@ pub struct Put {
 pub struct Merge {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
+    pub place: TableArgs,
     /// The key
     pub key: String,
     /// The operand
@@ -63,7 +63,7 @@ pub struct Merge {
 pub struct Delete {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
+    pub place: TableArgs,
     /// The key
     pub key: String,
     /// Return when it survives the loss of power
@@ -76,7 +76,7 @@ pub struct Delete {
 pub struct DeleteRange {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
+    pub place: TableArgs,
     /// First key of the range
     pub from: String,
     /// First key after the range

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Consent, Place, Range};
+use super::{Consent, Range, TableArgs};
 
 /// `tables`.
 #[derive(Clone, Debug, Args)]
@@ -96,7 +96,7 @@ pub struct Repair {
 pub struct Compact {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
-    pub place: Place,
+    pub place: TableArgs,
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
     pub range: Range,

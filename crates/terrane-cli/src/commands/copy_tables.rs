@@ -11,7 +11,7 @@ use super::position;
 use super::rows::Rows;
 use super::store::{Access, close, open, table_as};
 use crate::arguments::export::Copy;
-use crate::arguments::{Engine, Place};
+use crate::arguments::{Engine, TableArgs};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::progress::{Meter, Unit};
@@ -40,7 +40,7 @@ pub(super) fn run(engine: &Engine, command: &Copy, out: &mut dyn Write) -> Resul
     let (mut all, mut tables) = (0, 0);
     for name in names {
         let into = command.into.as_ref().unwrap_or(&name);
-        let place = Place { database: command.source.clone(), table: name.clone() };
+        let place = TableArgs { database: command.source.clone(), table: name.clone() };
         let mut rows = Rows::open(engine, &place, &command.range, false)?;
         let table = table_as(&target, into, &rows.table.kept_options())?;
         all = load(&target, &table, &mut rows, &mut meter, all)?;

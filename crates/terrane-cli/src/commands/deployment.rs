@@ -53,7 +53,7 @@ pub(super) fn target(path: &Path) -> Result<Target, Failure> {
     Ok(Target::Directory)
 }
 
-/// Whether the argument of a command is a deployment file.
+/// Returns true if the argument of a command is a deployment file.
 pub(super) fn is_deployment(path: &Path) -> bool {
     files::is_file(path)
 }

@@ -12,7 +12,7 @@ use super::functions::LeftOut;
 use super::position;
 use super::rows::Rows;
 use crate::arguments::export::{Export, Format};
-use crate::arguments::{Engine, Place};
+use crate::arguments::{Engine, TableArgs};
 use crate::exit::{Code, Failure};
 use crate::files::{self, File};
 use crate::import::rows::{CSV_HEAD, TSV_HEAD};
@@ -171,7 +171,7 @@ fn write_all_tables(
     sink.left_out = left_out;
     let mut all = 0;
     for name in names {
-        let place = Place { database: command.place.database.clone(), table: name.clone() };
+        let place = TableArgs { database: command.place.database.clone(), table: name.clone() };
         let mut rows = Rows::open(engine, &place, &command.range, false)?;
         let options: serde_json::Map<_, _> =
             rows.table.kept_options().into_iter().map(|(name, value)| (name, value.into())).collect();

@@ -79,7 +79,7 @@ pub(super) fn check_named(option: &str, value: &str) -> Result<(), Failure> {
     }
 }
 
-/// Whether the command has the order of a table's keys.
+/// Returns true if the command has the order of a table's keys.
 fn has_order(table: &Table) -> bool {
     KeyOrders::new().has(table.key_order())
 }

@@ -41,7 +41,7 @@ pub(super) struct Importer<'d> {
     batch_bytes_max: u64,
     sync: Durability,
     skip_bad: bool,
-    /// Whether keys are looked up, so that those that are replaced are counted.
+    /// True if keys are looked up, so that those that are replaced are counted.
     counts_replaced: bool,
     acks: Option<(String, File)>,
     stop: Arc<AtomicBool>,
@@ -52,7 +52,7 @@ pub(super) struct Importer<'d> {
     read: Arc<AtomicU64>,
     name: String,
     is_pipe: bool,
-    /// Whether the same command goes on after a stop.
+    /// True if the same command goes on after a stop.
     goes_on: bool,
 }
 

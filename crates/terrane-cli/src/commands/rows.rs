@@ -11,7 +11,7 @@ use terrane::{Iter, Kind, Row, Table};
 
 use super::functions;
 use super::store::{Access, bounds, check_range, end, open_table, start};
-use crate::arguments::{Engine, Place, Range};
+use crate::arguments::{Engine, Range, TableArgs};
 use crate::exit::{Code, Failure};
 use crate::signals::stop_on_signals;
 use crate::text::key_argument;
@@ -22,7 +22,7 @@ const RETRIES_MAX: u32 = 20;
 /// Rows of a range of a table.
 pub(super) struct Rows<'a> {
     engine: &'a Engine,
-    place: &'a Place,
+    place: &'a TableArgs,
     /// Kept open with its rows.
     pub(super) table: Table,
     pub(super) db: terrane::Db,
@@ -43,7 +43,7 @@ impl<'a> Rows<'a> {
     /// Opens the database and the range.
     pub(super) fn open(
         engine: &'a Engine,
-        place: &'a Place,
+        place: &'a TableArgs,
         range: &Range,
         is_reverse: bool,
     ) -> Result<Rows<'a>, Failure> {

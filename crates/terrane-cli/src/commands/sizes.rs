@@ -93,7 +93,7 @@ impl Sizes {
 struct Found {
     keys: Sizes,
     values: Sizes,
-    /// Whether these are all rows.
+    /// True if these are all rows.
     is_exact: bool,
 }
 

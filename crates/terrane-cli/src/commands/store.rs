@@ -6,7 +6,7 @@ use terrane::{Batch, Db, Durability, Kind, Options, Table, TableOptions};
 
 use super::deployment::{self, Target};
 use super::functions;
-use crate::arguments::{Engine, Place, Range};
+use crate::arguments::{Engine, Range, TableArgs};
 use crate::exit::{Code, Failure};
 use crate::text::{self, key_argument};
 
@@ -113,7 +113,7 @@ pub(super) fn close(engine: &Engine, db: Db) -> Result<(), Failure> {
 }
 
 /// Opens a database and one of its tables.
-pub(super) fn open_table(engine: &Engine, place: &Place, access: Access) -> Result<(Db, Table), Failure> {
+pub(super) fn open_table(engine: &Engine, place: &TableArgs, access: Access) -> Result<(Db, Table), Failure> {
     let db = open(engine, &place.database, access)?;
     let table = db.table(&place.table)?;
     functions::check_order(&table)?;

@@ -274,7 +274,7 @@ fn an_interruption_ends_a_child_that_says_nothing() {
         directory: shell.path("d"),
     };
     let pid = shell.path("pid");
-    // More on standard error than a pipe holds, then silence far beyond the patience of anyone.
+    // More on standard error than a pipe holds, then silence for longer than any reader waits.
     let script =
         format!("read job; yes error | head -c 300000 >&2; echo $$ > {}; exec sleep 100000", pid.display());
     let launcher = Launcher { program: "/bin/sh".into(), arguments: vec!["-c".to_owned(), script] };

@@ -80,7 +80,7 @@ fn tables_tell_their_sizes_and_options() {
 }
 
 #[test]
-fn what_a_stopped_repair_left_is_named_with_the_remedy() {
+fn the_remains_of_a_stopped_repair_are_named_with_the_remedy() {
     let shell = Shell::new();
     shell.ok("put db k v");
     std::fs::create_dir(shell.path("half")).unwrap();
@@ -238,7 +238,7 @@ fn every_command_with_long_work_shows_how_far_it_is() {
 
 /// What a command prints for people it prints for programs as well: an object in each line.
 #[test]
-fn what_is_shown_is_shown_as_json() {
+fn every_list_is_shown_as_json_too() {
     let shell = Shell::new();
     shell.file("p.jsonl", people(50));
     shell.ok("import db p.jsonl --key id");

@@ -244,7 +244,7 @@ fn a_signal_stops_a_copy_which_then_goes_on() {
 }
 
 #[test]
-fn what_cannot_be_copied_is_refused_with_the_reason() {
+fn a_copy_that_is_impossible_is_refused_with_the_reason() {
     let (shell, library) = (Shell::new(), ours());
     native_source(&shell, 3);
     shell.fails(&import("new", "missing", &library), 1, &["missing", "No such file"]);

@@ -86,7 +86,7 @@ fn reading_beside_a_writer_takes_nothing_over_and_says_what_it_does_not_show() {
 }
 
 #[test]
-fn what_is_no_deployment_and_what_takes_none_is_refused_by_name() {
+fn a_wrong_deployment_and_a_command_without_deployments_are_refused_by_name() {
     let shell = deployed();
     shell.ok("put app.toml k v");
     shell.fails("get missing.toml k", 1, &["no deployment file missing.toml", "doctor --help"]);

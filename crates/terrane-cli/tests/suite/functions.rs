@@ -37,7 +37,7 @@ fn make(path: &Path, has_orders: bool) {
 }
 
 #[test]
-fn what_unknown_functions_leave_is_read() {
+fn rows_that_need_no_unknown_function_are_read() {
     let shell = Shell::new();
     make(&shell.path("db"), true);
     assert_eq!(shell.ok("get db k"), "v");
@@ -89,7 +89,7 @@ fn an_export_and_a_copy_say_what_they_leave_out() {
 }
 
 #[test]
-fn what_unknown_functions_made_is_written_beside_and_outlives_a_repair() {
+fn rows_of_unknown_functions_are_written_beside_and_outlive_a_repair() {
     let shell = Shell::new();
     make(&shell.path("db"), false);
     shell.ok("put db k w");

@@ -64,7 +64,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(32)))]
 
     #[test]
-    fn what_is_exported_comes_back(rows in proptest::collection::btree_map(bytes(), bytes(), 1..40)) {
+    fn exported_rows_come_back(rows in proptest::collection::btree_map(bytes(), bytes(), 1..40)) {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         let shown = |name: &str| path(name).display().to_string();

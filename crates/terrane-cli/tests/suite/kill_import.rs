@@ -108,7 +108,7 @@ impl Cycle {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_after_every_kill() {
+fn acknowledged_rows_are_there_after_every_kill() {
     let dir = tempfile::tempdir().unwrap();
     let mut cycle = Cycle {
         input: dir.path().join("input.jsonl"),

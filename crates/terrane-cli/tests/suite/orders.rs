@@ -63,7 +63,7 @@ impl KeyOrder for Inverted {
 }
 
 #[test]
-fn what_missing_functions_order_is_checked_whole() {
+fn a_table_whose_order_is_missing_is_checked_whole() {
     let shell = Shell::new();
     let orders = KeyOrders::new().with(Arc::new(Inverted)).unwrap();
     let functions = Functions { orders, ..Functions::default() };
@@ -79,7 +79,7 @@ fn what_missing_functions_order_is_checked_whole() {
 }
 
 #[test]
-fn what_a_missing_comparator_orders_is_checked_but_for_its_order_and_left_out_of_a_repair() {
+fn a_table_without_its_comparator_is_checked_but_for_its_order_and_not_repaired() {
     let shell = Shell::new();
     make_ordered(&shell.path("db"));
     let told = "not checked: table \"lengths\": the order of its keys, \"test.length\"";

@@ -60,7 +60,7 @@ fn a_bucket_is_served_until_a_signal() {
 }
 
 #[test]
-fn what_cannot_be_served_is_named() {
+fn a_serve_that_is_impossible_says_the_reason() {
     let shell = Shell::new();
     shell.file("empty", "\n");
     let serve = "serve storage --directory bucket --listen 127.0.0.1:0";

@@ -47,7 +47,7 @@ fn ended(mut child: Child, mut said: impl Read + Send, mut told: impl Read) -> (
 }
 
 #[test]
-fn what_prints_rows_stops_between_two() {
+fn a_command_that_prints_rows_stops_between_two() {
     let shell = filled();
     for line in ["scan db", "export db -", "changes db"] {
         let mut child = spawn(shell.command(line));
@@ -175,7 +175,7 @@ fn a_shell_stops_also_when_its_terminal_is_closed() {
 }
 
 #[test]
-fn what_is_started_to_outlive_its_terminal_does() {
+fn a_command_started_with_nohup_outlives_its_terminal() {
     let shell = Shell::new();
     shell.ok("put db a 1");
     let mut command = Command::new("sh");

@@ -46,7 +46,7 @@ fn numbers_for_people() {
 
 proptest! {
     #[test]
-    fn what_is_printed_can_be_typed(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+    fn printed_bytes_can_be_typed(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
         let mut text = String::new();
         escape(&bytes, &mut text);
         prop_assert!(!text.contains(['\t', '\n', '\r']), "{}", text);
@@ -54,7 +54,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_typed_never_panics(typed in "(0x|\\\\x?|[0-9a-f]|.){0,12}") {
+    fn no_typed_text_panics(typed in "(0x|\\\\x?|[0-9a-f]|.){0,12}") {
         let _ = parse_bytes(&typed);
     }
 }

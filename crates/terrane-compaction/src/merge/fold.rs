@@ -189,9 +189,9 @@ impl Sink<'_> {
         self.folding.waiting = Waiting::Nothing;
         debug_assert!(!self.folding.chain.operands().is_empty(), "operands wait");
         let chain = std::mem::take(&mut self.folding.chain);
-        let settled = self.give_out(&chain, is_bottom);
+        let given = self.give_out(&chain, is_bottom);
         self.folding.chain = chain;
-        settled
+        given
     }
 
     fn give_out(&mut self, chain: &Chain, is_bottom: bool) -> Result<()> {

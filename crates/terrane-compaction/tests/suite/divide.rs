@@ -65,7 +65,7 @@ fn a_wide_range_delete_is_cut_on_its_way_down() {
     world.finish_job(1);
     world.finish_job(0);
     world.puts_off = false;
-    let done = world.settle();
+    let done = world.compact_until_done();
     assert!(done.iter().all(|result| result.work.bytes_written < 8 * SLOT_BYTES as u64));
     let left: Vec<Vec<u8>> = world.rows(Place::Level(1)).into_iter().map(|row| row.key).collect();
     let deeper = world.rows(Place::Level(2)).into_iter().map(|row| row.key);
@@ -98,11 +98,11 @@ fn a_snapshot_that_sees_what_is_deleted_keeps_it() {
     world.puts_off = true;
     assert!(world.pick().is_none(), "nothing would come free");
     world.puts_off = false;
-    world.settle();
+    world.compact_until_done();
     let kept = world.rows(Place::Level(1)).len() + world.rows(Place::Level(2)).len();
     assert_eq!(kept, KEYS);
     world.snapshots.clear();
-    world.settle();
+    world.compact_until_done();
     let kept = world.rows(Place::Level(1)).len() + world.rows(Place::Level(2)).len();
     assert_eq!(kept, 2 * LEFT);
 }

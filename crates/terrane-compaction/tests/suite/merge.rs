@@ -156,7 +156,7 @@ fn a_snapshot_keeps_what_it_sees_until_it_is_gone() {
     world.check_content();
     assert_eq!(world.pick().map(|spec| spec.kind), None, "nothing to clean while it lives");
     world.snapshots.clear();
-    let results = world.settle();
+    let results = world.compact_until_done();
     assert!(results.iter().all(|result| result.target == Place::Level(2)) && !results.is_empty());
     assert!(world.extents().is_empty(), "everything was deleted");
     world.check_content();
@@ -269,7 +269,7 @@ fn a_dump_keeps_every_delete() {
     let result = world.dump(&rows);
     assert_eq!(result.work.entries_out, 2000);
     world.check_content();
-    world.settle();
+    world.compact_until_done();
     world.check_content();
     assert!(world.extents().is_empty());
 }
@@ -305,7 +305,7 @@ fn small_neighbours_are_gathered_without_decoding() {
     let result = world.run(&spec);
     assert_eq!(result.added.len(), 1);
     assert!(result.work.blocks_copied > 0, "{:?}", result.work);
-    assert!(world.settle().is_empty() || world.extents().len() == 1);
+    assert!(world.compact_until_done().is_empty() || world.extents().len() == 1);
     world.check_content();
 }
 

@@ -152,7 +152,7 @@ fn run(seed: u64, steps: usize) {
         run.world.check_content();
     }
     run.world.puts_off = false;
-    run.world.settle();
+    run.world.compact_until_done();
     run.world.check_content();
     assert!(run.world.metasnapshot.runs.is_empty(), "nothing overflows in the end");
     // Without snapshots a rewrite of everything leaves one version of each key and no delete.
@@ -187,7 +187,7 @@ fn run_with_pending_jobs(seed: u64) -> usize {
         run.world.finish_job(0);
     }
     run.world.puts_off = false;
-    run.world.settle();
+    run.world.compact_until_done();
     run.world.check_content();
     pending_max
 }

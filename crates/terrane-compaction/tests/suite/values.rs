@@ -133,7 +133,7 @@ fn jobs_of_their_own_keep_the_ceiling_where_no_other_job_collects() {
     let mut collections = 0;
     for round in 0..100 {
         world.flush(&puts((0..FLUSHED).map(|_| rng.below(KEYS)), &mut seq));
-        collections += world.settle().len();
+        collections += world.compact_until_done().len();
         assert_eq!(bytes_above(&world), 0, "round {round}");
     }
     assert!(collections > 5, "{collections} jobs");
@@ -166,14 +166,14 @@ fn tables_of(world: &World, from: u64, to: u64) -> BTreeSet<ValueTableId> {
 }
 
 #[test]
-fn what_scans_marked_is_written_anew_and_nothing_else() {
+fn only_the_ranges_that_scans_marked_are_written_anew() {
     let mut world = world();
     world.limits.value_groups_max = 4;
     let mut seq = 0;
     for group in 0..15u64 {
         world.flush(&puts((group..KEYS).step_by(15), &mut seq));
     }
-    world.settle();
+    world.compact_until_done();
     let before = tables_of(&world, 1500, KEYS);
     assert!(tables_of(&world, 100, 400).len() > 10, "groups over all keys");
     world.scanned = vec![KeyRange::closed(key(100).as_bytes(), key(400).as_bytes())];

@@ -131,7 +131,7 @@ impl Mapped {
         Ok(Mapped { words: Words::new(region), file, path: path.to_owned(), is_dax, mode, flushed, failed })
     }
 
-    /// Whether the file system gives access to persistent memory: the mapping has `MAP_SYNC`.
+    /// Returns true if the file system gives access to persistent memory: the mapping has `MAP_SYNC`.
     #[must_use]
     pub fn is_dax(&self) -> bool {
         self.is_dax

@@ -39,14 +39,14 @@ pub(crate) struct IdleWatch(Mutex<Seen>);
 struct Seen {
     bytes_written: u64,
     since: Option<Duration>,
-    /// Whether space was given back since.
+    /// True if space was given back since.
     has_reclaimed: bool,
     /// Less than this is left of any table, since when nothing was written.
     remains_below: Option<u64>,
 }
 
 impl IdleWatch {
-    /// Whether nothing was written for [`IDLE_MIN`], as far as looks at `bytes_written` can tell.
+    /// Returns true if nothing was written for [`IDLE_MIN`], as far as looks at `bytes_written` can tell.
     fn is_idle(&self, bytes_written: u64, now: Duration) -> bool {
         let mut seen = self.0.lock();
         match seen.since {
@@ -66,7 +66,7 @@ impl IdleWatch {
         }
     }
 
-    /// Whether less than `bytes` is left of any table, as far as [`Self::note_remains`] tells.
+    /// Returns true if less than `bytes` is left of any table, as far as [`Self::note_remains`] tells.
     fn has_less_than(&self, bytes: u64) -> bool {
         self.0.lock().remains_below.is_some_and(|below| below <= bytes)
     }
@@ -116,10 +116,10 @@ impl Maintenance {
             return None;
         }
         let remains = |table: &Arc<Table>| {
-            let picture = table.pinned();
+            let view = table.pinned();
             let in_generations: u64 =
-                picture.generations.iter().map(|one| one.record_bytes() + one.index_bytes()).sum();
-            picture.active.record_bytes() + picture.active.index_bytes() + in_generations
+                view.generations.iter().map(|one| one.record_bytes() + one.index_bytes()).sum();
+            view.active.record_bytes() + view.active.index_bytes() + in_generations
         };
         let least = self.memory.budget().write_bytes() / REMAINS_SHARE;
         if self.background.idle_watch.has_less_than(least) {

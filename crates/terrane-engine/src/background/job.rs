@@ -49,8 +49,8 @@ impl Job {
         self.on().map(|table| table.id)
     }
 
-    /// Whether space is free behind it that was not before. What only reads gain by says so itself, once none
-    /// is left.
+    /// Returns true if space is free behind it that was not before. What only reads gain by says so itself,
+    /// once none is left.
     pub(crate) fn leaves_space(&self) -> bool {
         !matches!(self, Job::Adapt(..) | Job::Scrub | Job::Reclaim)
     }
@@ -60,7 +60,7 @@ impl Job {
         matches!(self, Job::Compact(_, spec) if spec.kind == CompactionKind::Manual)
     }
 
-    /// Whether it takes memory for what it reads and writes.
+    /// Returns true if it takes memory for what it reads and writes.
     pub(crate) fn needs_memory(&self) -> bool {
         !matches!(self, Job::Freeze(_) | Job::Trim | Job::Reclaim)
     }
@@ -153,7 +153,7 @@ impl Maintenance {
         (!goes_on).then_some(oldest)
     }
 
-    /// Whether a job of one of these kinds, of which those on memory are some, is to be begun.
+    /// Returns true if a job of one of these kinds, of which those on memory are some, is to be begun.
     fn is_due(&self, schedule: &Schedule, kinds: JobKinds) -> bool {
         let merges = kinds.has(JobKind::Compact);
         if schedule.is_paused() {

@@ -135,7 +135,7 @@ fn levels(work: &Job) -> Option<(u8, u8)> {
     Some((from, level_number(spec.target)))
 }
 
-/// Whether it is a flush or a compaction.
+/// Returns true if it is a flush or a compaction.
 fn is_job(work: &Job) -> bool {
     matches!(work, Job::Flush(_) | Job::Compact(..) | Job::Adapt(..))
 }

@@ -78,7 +78,7 @@ impl Maintenance {
         }
     }
 
-    /// Whether a table has damage that the background leaves alone.
+    /// Returns true if a table has damage that the background leaves alone.
     pub(crate) fn is_hurt(&self, table: TableId) -> bool {
         self.background.scheduler.inspect(|schedule| schedule.quarantine.of(table).is_some())
     }

@@ -133,8 +133,9 @@ impl Maintenance {
         });
     }
 
-    /// Whether a flush of all tables writes little: few bytes as such, and a bounded multiple of the records
-    /// with what it rewrites of level 1. The more segments a replay would open, the more it may write.
+    /// Returns true if a flush of all tables writes little: few bytes as such, and a bounded multiple of the
+    /// records with what it rewrites of level 1. The more segments a replay would open, the more it may
+    /// write.
     fn is_flush_cheap(&self) -> bool {
         let (mut records, mut written) = (0, 0);
         for table in self.catalog.all() {

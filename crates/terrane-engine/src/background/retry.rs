@@ -75,23 +75,23 @@ impl Failures {
         }
     }
 
-    /// Whether this work waits to be tried again.
+    /// Returns true if this work waits to be tried again.
     pub(crate) fn holds(&self, subject: Subject) -> bool {
         self.failed.get(&subject).is_some_and(|failed| failed.until > self.now)
     }
 
-    /// Whether work of any of these kinds on this table waits to be tried again.
+    /// Returns true if work of any of these kinds on this table waits to be tried again.
     pub(crate) fn holds_any(&self, kinds: JobKinds, table: TableId) -> bool {
         let is_meant = |(kind, on): &Subject| kinds.has(*kind) && *on == Some(table);
         self.failed.iter().any(|(subject, failed)| is_meant(subject) && failed.until > self.now)
     }
 
-    /// Whether any of these kinds of work failed and has not succeeded since.
+    /// Returns true if any of these kinds of work failed and has not succeeded since.
     pub(crate) fn has(&self, kinds: JobKinds) -> bool {
         self.failed.keys().any(|(kind, _)| kinds.has(*kind))
     }
 
-    /// Whether this work failed and has not succeeded since.
+    /// Returns true if this work failed and has not succeeded since.
     pub(crate) fn is_failing(&self, subject: Subject) -> bool {
         self.failed.contains_key(&subject)
     }
@@ -120,7 +120,7 @@ impl Failures {
     /// Forgets failed work of these kinds that could be tried again. For when no job of these kinds runs or
     /// is due: the work is not needed any more. The last failure may be of a step behind the one that
     /// mattered.
-    pub(crate) fn forget_settled(&mut self, kinds: JobKinds) {
+    pub(crate) fn forget_obsolete(&mut self, kinds: JobKinds) {
         let now = self.now;
         self.failed.retain(|(kind, _), failed| failed.until > now || !kinds.has(*kind));
     }

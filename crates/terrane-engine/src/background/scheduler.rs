@@ -131,7 +131,7 @@ impl Maintenance {
                 let claim = schedule.claims.take(spec.claim());
                 // The claims are those of the copy. A comparator of a caller may contradict itself; its job
                 // then ends with the error of that.
-                let is_trusted = table.sense.collation().is_bytes();
+                let is_trusted = table.semantics.collation().is_bytes();
                 assert!(claim.is_some() || !is_trusted, "a picker chose what a job holds: {spec:?}");
                 (claim, schedule.cursors.advance(spec))
             }
@@ -161,7 +161,7 @@ impl Maintenance {
             return work;
         }
         if work.is_none() && schedule.is_idle() {
-            schedule.failures.forget_settled(JobKinds::AWAITED);
+            schedule.failures.forget_obsolete(JobKinds::AWAITED);
         }
         let work = work.or_else(|| self.idle_work(schedule));
         work.or_else(|| self.next_adaptive(schedule, adaptation)).or_else(|| self.next_scrub(schedule))
@@ -179,8 +179,8 @@ impl Maintenance {
             .or_else(|| self.next_trim(schedule))
     }
 
-    /// Whether nothing runs, nothing wants to, and nothing waits to be tried again. `schedule` is a copy, and
-    /// is so still.
+    /// Returns true if nothing runs, nothing wants to, and nothing waits to be tried again. `schedule` is a
+    /// copy, and is so still.
     pub(crate) fn has_nothing_to_do(&self, schedule: &Schedule) -> bool {
         schedule.is_idle()
             && !schedule.has_failures()
@@ -188,7 +188,7 @@ impl Maintenance {
             && self.background.scheduler.is_unchanged(schedule)
     }
 
-    /// Whether no job can be expected to free memory: as [`Maintenance::has_nothing_to_do`], but for
+    /// Returns true if no job can be expected to free memory: as [`Maintenance::has_nothing_to_do`], but for
     /// compactions that keep failing. `schedule` is a copy, and is so still.
     pub(crate) fn frees_no_memory(&self, schedule: &Schedule) -> bool {
         let is_failing = |kind: JobKind, table: Option<TableId>| {

@@ -35,7 +35,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Whether `truth` is possible.
+    /// Returns true if `truth` is possible.
     #[must_use]
     pub fn admits(&self, truth: u64) -> bool {
         self.value.abs_diff(truth) <= self.error
@@ -80,13 +80,13 @@ impl Shared {
         if bounds.is_empty() {
             return Ok(estimate);
         }
-        let picture = table.pinned();
-        let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
-        for memtable in memtables.chain(picture.generations.iter().map(|generation| generation.index())) {
+        let view = table.pinned();
+        let memtables = std::iter::once(&view.active).chain(&view.frozen);
+        for memtable in memtables.chain(view.generations.iter().map(|generation| generation.index())) {
             estimate.add_memory(memtable, bounds);
         }
-        for (_, level) in picture.tree.places() {
-            self.add_level(&mut estimate, (&picture.tree.values, level), bounds)?;
+        for (_, level) in view.tree.places() {
+            self.add_level(&mut estimate, (&view.tree.values, level), bounds)?;
         }
         Ok(estimate)
     }
@@ -165,7 +165,7 @@ impl Bounds {
         (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice))
     }
 
-    /// Whether no key can lie within.
+    /// Returns true if no key can lie within.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match (&self.lower, &self.upper) {

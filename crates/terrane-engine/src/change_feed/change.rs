@@ -201,7 +201,7 @@ pub(crate) fn change_of<'b>(
 }
 
 impl TableName {
-    /// Whether readers of changes see the table.
+    /// Returns true if readers of changes see the table.
     fn shows(&self) -> bool {
         !matches!(self, TableName::Hidden) || terrane_base::planted!(TellPrepared)
     }

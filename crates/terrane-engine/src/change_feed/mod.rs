@@ -130,7 +130,7 @@ impl Shared {
         match self.catalog.get(id, &epoch::pin()) {
             None => TableName::Dropped,
             Some(table) if table.name.starts_with(HIDDEN_PREFIX) => TableName::Hidden,
-            Some(table) => TableName::Known(table.name.as_str().into(), table.sense.order().cloned()),
+            Some(table) => TableName::Known(table.name.as_str().into(), table.semantics.order().cloned()),
         }
     }
 }

@@ -98,8 +98,8 @@ impl Trail {
         }
     }
 
-    /// Whether the segment of the last batch is still listed in `state`: what became of the marks in it is
-    /// known only then.
+    /// Returns true if the segment of the last batch is still listed in `state`: what became of the marks in
+    /// it is known only then.
     pub(super) fn is_listed(&self, state: &State) -> bool {
         let listed = |id| state.segments.contains_key(&id) || state.history.contains_key(&id);
         self.reader.as_ref().is_some_and(|reader| listed(reader.id()))

@@ -65,7 +65,7 @@ impl Shared {
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         report.tables += 1;
-        if table.sense.collation().is_missing() {
+        if table.semantics.collation().is_missing() {
             report.unordered.push(table.name.clone());
         }
         let mut found = Vec::new();
@@ -91,7 +91,7 @@ impl Shared {
                 break;
             }
         }
-        if let Err(failed) = table.sense.collation().check() {
+        if let Err(failed) = table.semantics.collation().check() {
             // Keys that seem to lie wrongly follow from that; whatever else was found does not.
             found.retain(|error| !error.is_of_order());
             found.push(failed);

@@ -42,9 +42,9 @@ pub struct SegmentEntry {
     pub first_seq: SeqNo,
     /// Number of its last record, or of the record before it if it holds none.
     pub last_seq: SeqNo,
-    /// Whether it is history: kept for readers of changes, and needed for nothing else.
+    /// True if it is history: kept for readers of changes, and needed for nothing else.
     pub is_history: bool,
-    /// Whether commits are appended to it now.
+    /// True if commits are appended to it now.
     pub is_active: bool,
 }
 
@@ -54,8 +54,8 @@ impl Shared {
     /// table keeps them.
     #[must_use]
     pub fn extents(&self, table: &Table) -> Vec<ExtentInfo> {
-        let picture = table.pinned();
-        let places = picture.tree.places();
+        let view = table.pinned();
+        let places = view.tree.places();
         let extents = places.flat_map(|(place, level)| level.iter().map(move |extent| (place, extent)));
         let info = extents.map(|(place, extent)| {
             let (file, offset) = self.store.place(extent.meta.id, 0);

@@ -69,7 +69,7 @@ pub struct TableShape {
     pub values: ValuesShape,
     /// Number up to which every record is in the levels.
     pub flushed_seq: SeqNo,
-    /// Whether the tree is kept for reads: see the option `adaptive_shape`.
+    /// True if the tree is kept for reads: see the option `adaptive_shape`.
     pub is_read_heavy: bool,
     /// Sorted runs that a point read looked into of late, in thousandths, by samples; 0 if there were none.
     pub runs_per_read_milli: u64,
@@ -174,22 +174,22 @@ impl Shared {
 }
 
 fn table_shape(table: &Table) -> TableShape {
-    let picture = table.pinned();
+    let view = table.pinned();
     TableShape {
         name: table.name.clone(),
-        memtable_entries: picture.active.entry_count(),
-        memtable_bytes: picture.active.record_bytes(),
-        frozen: picture.frozen.len() as u64,
-        frozen_entries: picture.frozen.iter().map(|memtable| memtable.entry_count()).sum(),
-        frozen_bytes: picture.frozen.iter().map(|memtable| memtable.record_bytes()).sum(),
-        generations: picture.generations.len() as u64,
-        generation_entries: picture.generations.iter().map(|generation| generation.entry_count()).sum(),
-        generation_bytes: picture.generations.iter().map(|generation| generation.record_bytes()).sum(),
-        index_bytes: picture.index_bytes(),
-        range_deletes: picture.range_deletes(),
-        runs: picture.tree.runs.iter().map(|run| level_shape(&run.level)).collect(),
-        levels: picture.tree.levels.iter().map(|level| level_shape(level)).collect(),
-        values: values_shape(table, &picture.tree),
+        memtable_entries: view.active.entry_count(),
+        memtable_bytes: view.active.record_bytes(),
+        frozen: view.frozen.len() as u64,
+        frozen_entries: view.frozen.iter().map(|memtable| memtable.entry_count()).sum(),
+        frozen_bytes: view.frozen.iter().map(|memtable| memtable.record_bytes()).sum(),
+        generations: view.generations.len() as u64,
+        generation_entries: view.generations.iter().map(|generation| generation.entry_count()).sum(),
+        generation_bytes: view.generations.iter().map(|generation| generation.record_bytes()).sum(),
+        index_bytes: view.index_bytes(),
+        range_deletes: view.range_deletes(),
+        runs: view.tree.runs.iter().map(|run| level_shape(&run.level)).collect(),
+        levels: view.tree.levels.iter().map(|level| level_shape(level)).collect(),
+        values: values_shape(table, &view.tree),
         flushed_seq: table.flushed_seq(),
         // Relaxed: each for itself.
         is_read_heavy: table.load.is_read_heavy.load(Ordering::Relaxed),
@@ -198,11 +198,11 @@ fn table_shape(table: &Table) -> TableShape {
 }
 
 fn dead_bytes(table: &Table) -> u64 {
-    let picture = table.pinned();
-    let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+    let view = table.pinned();
+    let memtables = std::iter::once(&view.active).chain(&view.frozen);
     memtables
         .flat_map(|memtable| memtable.segments())
-        .chain(picture.generations.iter().flat_map(|generation| generation.segments()))
+        .chain(view.generations.iter().flat_map(|generation| generation.segments()))
         .map(|segment| segment.dead_bytes)
         .sum()
 }

@@ -139,7 +139,7 @@ impl Engine {
     }
 }
 
-/// Whether the error may come of what the primary did meanwhile.
+/// Returns true if the error may come of what the primary did meanwhile.
 fn may_pass(disk: &Arc<dyn Disk>, dir: &Path, error: &Error) -> bool {
     let is_possible = matches!(error.kind(), Kind::Corrupt | Kind::Gone | Kind::Busy | Kind::NotFound);
     is_possible && disk.exists(&dir.join(terrane_levels::directory::CURRENT)).unwrap_or(true)

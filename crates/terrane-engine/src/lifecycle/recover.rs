@@ -228,7 +228,7 @@ impl Recovery<'_> {
             return;
         }
         let guard = terrane_base::epoch::pin();
-        index::insert(&table.picture(&guard).active, segment, offset, seq);
+        index::insert(&table.view(&guard).active, segment, offset, seq);
         add(&self.counters.records_recovered, 1);
     }
 

@@ -32,8 +32,8 @@ impl<'l> Held<'l> {
     }
 
     /// Takes one more lock.
-    pub(crate) fn acquire(&mut self, key: &LockKey, mode: LockMode, patience: &LockWait<'_>) -> Waited {
-        self.locks.acquire(self.owner, key, mode, patience)?;
+    pub(crate) fn acquire(&mut self, key: &LockKey, mode: LockMode, lock_wait: &LockWait<'_>) -> Waited {
+        self.locks.acquire(self.owner, key, mode, lock_wait)?;
         self.keys.push(key.clone());
         Ok(())
     }
@@ -156,10 +156,10 @@ impl Transactions {
         let passed = Passed(&self.watch);
         let (writes, deletes) = (keys_of(batch), deletes_of(batch, |table| shared.collation_of(table)));
         let target = LockTarget { keys: writes.clone(), ranges: deletes.clone(), is_exclusive: false };
-        let (locks, patience) =
+        let (locks, lock_wait) =
             self.lock_plain((shared, throttle), &target, wait.locks_until, wait.ingest_until)?;
         let footprint = Footprint { writes, deletes, ..Footprint::default() };
-        let flight = self.enter_window(shared, &footprint, false, &patience)?;
+        let flight = self.enter_window(shared, &footprint, false, &lock_wait)?;
         Ok(PlainGate::Watched { flight, _locks: locks, _passed: passed })
     }
 
@@ -174,14 +174,14 @@ impl Transactions {
         let owner = self.new_owner();
         // The option bounds the wait for ingests, but not the wait for locks.
         let mut ingest_by = ingest_by;
-        let mut patience = shared.patience(LOCK_TIMEOUT);
+        let mut lock_wait = shared.lock_wait(LOCK_TIMEOUT);
         loop {
-            let lock_end = until.unwrap_or(patience.until);
-            patience.until = ingest_by.map_or(lock_end, |ingest_by| ingest_by.min(lock_end));
-            let (refusal, key) = match self.try_lock_plain(owner, target, &patience) {
+            let lock_end = until.unwrap_or(lock_wait.until);
+            lock_wait.until = ingest_by.map_or(lock_end, |ingest_by| ingest_by.min(lock_end));
+            let (refusal, key) = match self.try_lock_plain(owner, target, &lock_wait) {
                 Ok(locks) => {
-                    patience.until = lock_end;
-                    return Ok((locks, patience));
+                    lock_wait.until = lock_end;
+                    return Ok((locks, lock_wait));
                 }
                 Err(refused) => refused,
             };
@@ -189,10 +189,10 @@ impl Transactions {
             match refusal {
                 Refusal::Ingest if is_late => return Err(kept_out((shared, throttle), &key)),
                 // Nothing makes an ingest end sooner: it lasts as long as the device needs.
-                Refusal::Ingest if until.is_none() => patience = shared.patience(LOCK_TIMEOUT),
+                Refusal::Ingest if until.is_none() => lock_wait = shared.lock_wait(LOCK_TIMEOUT),
                 Refusal::TimedOut(_) if is_late && shared.env.clock.now() < lock_end => {
                     ingest_by = None;
-                    patience.until = lock_end;
+                    lock_wait.until = lock_end;
                 }
                 refusal => return Err(shared.refused(refusal, Some(&key))),
             }
@@ -205,17 +205,17 @@ impl Transactions {
         &self,
         owner: Owner,
         target: &LockTarget,
-        patience: &LockWait<'_>,
+        lock_wait: &LockWait<'_>,
     ) -> std::result::Result<PlainLocks<'_>, (Refusal, LockKey)> {
         let mut held = Held::new(&self.locks, owner);
         if !target.ranges.is_empty() {
-            let range_lock = self.locks.lock_ranges(owner, target, patience);
+            let range_lock = self.locks.lock_ranges(owner, target, lock_wait);
             let named =
                 |refusal| (refusal, target.ranges.first().map_or_else(|| target.first(), KeyRange::first));
             return range_lock.map_err(named).map(|range_lock| (held, Some(range_lock)));
         }
         for key in target.keys.iter() {
-            held.acquire(key, LockMode::Exclusive, patience).map_err(|refusal| (refusal, key.clone()))?;
+            held.acquire(key, LockMode::Exclusive, lock_wait).map_err(|refusal| (refusal, key.clone()))?;
         }
         Ok((held, None))
     }
@@ -226,10 +226,10 @@ impl Transactions {
         shared: &Shared,
         footprint: &Footprint,
         prepares: bool,
-        patience: &LockWait<'_>,
+        lock_wait: &LockWait<'_>,
     ) -> Result<InFlight<'_>> {
         let window = &self.window;
-        let entered = window.enter(footprint, prepares, patience);
+        let entered = window.enter(footprint, prepares, lock_wait);
         let id = entered.map_err(|refusal| shared.refused(refusal, None))?;
         Ok(InFlight { window, id: Some(id) })
     }
@@ -248,7 +248,7 @@ impl Transactions {
 
 impl Shared {
     /// A wait that ends after `timeout`.
-    pub(crate) fn patience(&self, timeout: Duration) -> LockWait<'_> {
+    pub(crate) fn lock_wait(&self, timeout: Duration) -> LockWait<'_> {
         LockWait {
             env: &self.env,
             until: self.env.clock.now().saturating_add(timeout),

@@ -23,7 +23,7 @@ pub(crate) struct Span(KeyRange);
 impl Span {
     pub(crate) fn new(table: &Table, (first, last): (&[u8], &[u8])) -> Span {
         let (lower, upper) = (Bound::Included(first.to_vec()), Bound::Included(last.to_vec()));
-        let bounds = Bounds { lower, upper, collation: table.sense.collation().clone() };
+        let bounds = Bounds { lower, upper, collation: table.semantics.collation().clone() };
         Span(KeyRange { table: table.id, bounds })
     }
 }
@@ -75,13 +75,13 @@ impl Transactions {
         timeout: Duration,
     ) -> Result<SpanLock<'e>> {
         let ranges: Arc<[KeyRange]> = spans.iter().map(|Span(range)| range.clone()).collect();
-        let patience = shared.patience(timeout);
+        let lock_wait = shared.lock_wait(timeout);
         let target = LockTarget { ranges: ranges.clone(), is_exclusive: true, ..LockTarget::default() };
-        let range_lock = self.locks.lock_ranges(self.new_owner(), &target, &patience);
+        let range_lock = self.locks.lock_ranges(self.new_owner(), &target, &lock_wait);
         let range_lock = range_lock
             .map_err(|refusal| shared.refused(refusal, ranges.first().map(KeyRange::first).as_ref()))?;
         let footprint = Footprint { deletes: ranges, ..Footprint::default() };
-        let flight = self.enter_window(shared, &footprint, false, &patience)?;
+        let flight = self.enter_window(shared, &footprint, false, &lock_wait)?;
         Ok(SpanLock { spans, flight, _range_lock: range_lock })
     }
 }

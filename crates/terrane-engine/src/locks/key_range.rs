@@ -10,7 +10,7 @@ use crate::locks::lock_table::LockKey;
 use crate::read::scan::Bounds;
 
 /// A key in the order of keys: by table, then key.
-pub(crate) type Place = (TableId, Arc<[u8]>);
+pub(crate) type TableKey = (TableId, Arc<[u8]>);
 
 /// Keys of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,13 +22,13 @@ pub(crate) struct KeyRange {
 }
 
 impl KeyRange {
-    /// Whether the range holds the key.
+    /// Returns true if the range holds the key.
     pub(crate) fn holds(&self, key: &LockKey) -> bool {
         key.table == self.table && self.bounds.above_lower(&key.key) && self.bounds.below_upper(&key.key)
     }
 
-    /// Whether every key of the other range is in this one. Works for ranges with the ends of range deletes;
-    /// for others it returns false.
+    /// Returns true if every key of the other range is in this one. Works for ranges with the ends of range
+    /// deletes; for others it returns false.
     pub(crate) fn covers(&self, other: &KeyRange) -> bool {
         let collation = self.ordered_as(other);
         match (&self.bounds.lower, &self.bounds.upper, &other.bounds.lower, &other.bounds.upper) {
@@ -47,7 +47,7 @@ impl KeyRange {
         }
     }
 
-    /// Whether a key may be in both ranges.
+    /// Returns true if a key may be in both ranges.
     pub(crate) fn meets(&self, other: &KeyRange) -> bool {
         let collation = self.ordered_as(other);
         let begins_before_end = |one: &KeyRange, other: &KeyRange| match &other.bounds.upper {
@@ -71,8 +71,8 @@ impl KeyRange {
     }
 
     /// The range as bounds of a map of places, which is one by bytes; `None` if nothing can be in it.
-    pub(crate) fn in_map(&self) -> Option<(Bound<Place>, Bound<Place>)> {
-        let place = |key: &[u8]| -> Place { (self.table, key.into()) };
+    pub(crate) fn in_map(&self) -> Option<(Bound<TableKey>, Bound<TableKey>)> {
+        let place = |key: &[u8]| -> TableKey { (self.table, key.into()) };
         let lower = match &self.bounds.lower {
             Bound::Included(key) => Bound::Included(place(key)),
             Bound::Excluded(key) => Bound::Excluded(place(key)),

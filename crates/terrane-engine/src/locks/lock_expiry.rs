@@ -32,7 +32,7 @@ pub(crate) struct Expiry {
 }
 
 impl Expiry {
-    /// Whether its locks may be taken: it is late, and its commit has not begun.
+    /// Returns true if its locks may be taken: it is late, and its commit has not begun.
     fn gives_up(&self, now: Duration) -> bool {
         let mut stage = self.stage.lock();
         if *stage == Stage::Running && now >= self.at {
@@ -41,13 +41,13 @@ impl Expiry {
         *stage == Stage::Lost
     }
 
-    /// Whether it is too late to commit.
+    /// Returns true if it is too late to commit.
     pub(crate) fn is_over(&self, now: Duration) -> bool {
         let stage = *self.stage.lock();
         stage == Stage::Lost || stage == Stage::Running && now >= self.at
     }
 
-    /// Whether another owner may have taken one of its locks.
+    /// Returns true if another owner may have taken one of its locks.
     pub(crate) fn is_lost(&self) -> bool {
         *self.stage.lock() == Stage::Lost
     }
@@ -97,7 +97,7 @@ impl LockExpiries {
         assert!(gone.is_some() && count > 0, "the locks of owner {owner} do not expire");
     }
 
-    /// Whether a lock of this one may be taken.
+    /// Returns true if a lock of this one may be taken.
     pub(crate) fn gives_up(&self, owner: Owner, now: Duration) -> bool {
         if self.count.load(Ordering::Relaxed) == 0 {
             return false;

@@ -108,12 +108,12 @@ pub(crate) struct LockTarget {
 }
 
 impl LockTarget {
-    /// Whether the key is covered.
+    /// Returns true if the key is covered.
     pub(crate) fn holds(&self, key: &LockKey) -> bool {
         self.deletes(key) || self.keys.binary_search(key).is_ok()
     }
 
-    /// Whether the key lies in one of the ranges.
+    /// Returns true if the key lies in one of the ranges.
     pub(crate) fn deletes(&self, key: &LockKey) -> bool {
         self.ranges.iter().any(|range| range.holds(key))
     }
@@ -124,7 +124,7 @@ impl LockTarget {
         self.keys.first().cloned().or_else(range).expect("a range lock covers something")
     }
 
-    /// Whether a single key of one is covered by the other, or ranges meet of which one is exclusive.
+    /// Returns true if a single key of one is covered by the other, or ranges meet of which one is exclusive.
     fn excludes(&self, other: &LockTarget) -> bool {
         let meet = || self.ranges.iter().any(|range| other.ranges.iter().any(|other| range.meets(other)));
         if (self.is_exclusive || other.is_exclusive) && meet() {
@@ -224,7 +224,7 @@ impl RangeLocks {
         self.changed.notify_all();
     }
 
-    /// Whether a range lock of another owner covers `key`.
+    /// Returns true if a range lock of another owner covers `key`.
     #[inline]
     pub(super) fn blocks(&self, owner: Owner, key: &LockKey) -> bool {
         self.count.load(Ordering::Relaxed) > 0 && self.blocker_of(owner, key).is_some()
@@ -247,11 +247,11 @@ impl RangeLocks {
         owner: Owner,
         key: &LockKey,
         seen: &Blocker,
-        patience: &LockWait<'_>,
+        lock_wait: &LockWait<'_>,
     ) -> Waited {
         let mut state = self.state.lock();
         while Self::find(&state, owner, key).as_ref() == Some(seen) {
-            let waited = patience.wait(&self.changed, &mut state);
+            let waited = lock_wait.wait(&self.changed, &mut state);
             waited.map_err(|refusal| refusal.naming_blocker(seen))?;
         }
         Ok(())
@@ -271,14 +271,14 @@ impl RangeLocks {
     }
 
     /// Waits until `blocker` may have gone since `seen`.
-    pub(super) fn wait_for(&self, blocker: &Blocker, seen: ChangeCounts, patience: &LockWait<'_>) -> Waited {
+    pub(super) fn wait_for(&self, blocker: &Blocker, seen: ChangeCounts, lock_wait: &LockWait<'_>) -> Waited {
         let mut state = self.state.lock();
         let is_unchanged = |now: ChangeCounts| match blocker {
             Blocker::Holders(_) => now.releases == seen.releases,
             Blocker::RangeLock { .. } => now.entry_changes == seen.entry_changes,
         };
         while is_unchanged(state.changes) {
-            let waited = patience.wait(&self.changed, &mut state);
+            let waited = lock_wait.wait(&self.changed, &mut state);
             waited.map_err(|refusal| refusal.naming_blocker(blocker))?;
         }
         Ok(())
@@ -329,8 +329,7 @@ mod tests {
     #[test]
     fn a_range_lock_excludes_other_owners() {
         let (env, closing) = (Env::real(), AtomicBool::new(false));
-        let impatient =
-            LockWait { env: &env, until: Duration::ZERO, closing: &closing, finds_deadlocks: true };
+        let no_wait = LockWait { env: &env, until: Duration::ZERO, closing: &closing, finds_deadlocks: true };
         let key = |text: &str| LockKey::new(TableId(1), text.as_bytes());
         let bounds = Bounds {
             lower: Bound::Included(b"b".to_vec()),
@@ -342,35 +341,35 @@ mod tests {
         let table = LockTable::new();
         let exclusive = LockMode::Exclusive;
 
-        table.acquire(1, &key("c"), exclusive, &impatient).unwrap();
-        let refused = table.lock_ranges(2, &ranges, &impatient).map(drop);
+        table.acquire(1, &key("c"), exclusive, &no_wait).unwrap();
+        let refused = table.lock_ranges(2, &ranges, &no_wait).map(drop);
         assert_eq!(refused, Err(Refusal::TimedOut(vec![1])), "owner 1 holds a key there");
-        table.acquire(1, &key("b"), exclusive, &impatient).unwrap();
+        table.acquire(1, &key("b"), exclusive, &no_wait).unwrap();
         table.release(1, &[key("b"), key("c")]);
 
-        let range_lock = table.lock_ranges(2, &ranges, &impatient).unwrap();
-        assert_eq!(table.acquire(1, &key("c"), exclusive, &impatient), Err(Refusal::TimedOut(vec![2])));
-        table.acquire(1, &key("d"), exclusive, &impatient).unwrap();
-        table.acquire(2, &key("c"), exclusive, &impatient).unwrap();
+        let range_lock = table.lock_ranges(2, &ranges, &no_wait).unwrap();
+        assert_eq!(table.acquire(1, &key("c"), exclusive, &no_wait), Err(Refusal::TimedOut(vec![2])));
+        table.acquire(1, &key("d"), exclusive, &no_wait).unwrap();
+        table.acquire(2, &key("c"), exclusive, &no_wait).unwrap();
         table.release(2, &[key("c")]);
-        let second = table.lock_ranges(3, &ranges, &impatient).unwrap();
+        let second = table.lock_ranges(3, &ranges, &no_wait).unwrap();
         drop(range_lock);
-        assert_eq!(table.acquire(1, &key("c"), exclusive, &impatient), Err(Refusal::TimedOut(vec![3])));
+        assert_eq!(table.acquire(1, &key("c"), exclusive, &no_wait), Err(Refusal::TimedOut(vec![3])));
         drop(second);
-        table.acquire(1, &key("c"), exclusive, &impatient).unwrap();
+        table.acquire(1, &key("c"), exclusive, &no_wait).unwrap();
         table.release(1, &[key("c")]);
 
         let exclusive_range = LockTarget { is_exclusive: true, ..ranges.clone() };
-        let range_lock = table.lock_ranges(4, &exclusive_range, &impatient).unwrap();
-        let refused = table.lock_ranges(5, &ranges, &impatient).map(drop);
+        let range_lock = table.lock_ranges(4, &exclusive_range, &no_wait).unwrap();
+        let refused = table.lock_ranges(5, &ranges, &no_wait).map(drop);
         assert_eq!(refused, Err(Refusal::Ingest), "one of them is exclusive");
-        assert_eq!(table.acquire(1, &key("c"), exclusive, &impatient), Err(Refusal::Ingest));
+        assert_eq!(table.acquire(1, &key("c"), exclusive, &no_wait), Err(Refusal::Ingest));
         drop(range_lock);
         let replaced = LockTarget { keys: [key("c")].into(), ..ranges.clone() };
-        let range_lock = table.lock_ranges(4, &replaced, &impatient).unwrap();
-        let refused = table.lock_ranges(5, &replaced, &impatient).map(drop);
+        let range_lock = table.lock_ranges(4, &replaced, &no_wait).unwrap();
+        let refused = table.lock_ranges(5, &replaced, &no_wait).map(drop);
         assert_eq!(refused, Err(Refusal::TimedOut(vec![4])), "both have the same key");
         drop(range_lock);
-        drop(table.lock_ranges(5, &replaced, &impatient).unwrap());
+        drop(table.lock_ranges(5, &replaced, &no_wait).unwrap());
     }
 }

@@ -52,12 +52,12 @@ pub(crate) struct MemoryArbiter {
     budget: Budget,
     cache: Arc<Cache>,
     writers: WriterMemory,
-    /// Whether writers do with less memory while reads miss the cache.
+    /// True if writers do with less memory while reads miss the cache.
     yields: bool,
     division: Mutex<Division>,
     /// The part of their memory that writers use, in 256ths.
     write_share: AtomicU64,
-    /// Whether a tick evicts now.
+    /// True if a tick evicts now.
     is_evicting: AtomicBool,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Counted {
 pub(crate) struct Balance {
     /// Segments, the indexes over them, and the conflict window.
     pub(crate) write_bytes: u64,
-    /// Whether writers and the cache together hold so much that writers wait.
+    /// True if writers and the cache together hold so much that writers wait.
     pub(crate) is_over: bool,
 }
 
@@ -189,14 +189,14 @@ impl MemoryArbiter {
         self.evict_step();
     }
 
-    /// Whether the cache gave up enough since the last trim for another one. Of several
+    /// Returns true if the cache gave up enough since the last trim for another one. Of several
     /// callers one gets `true`.
     pub(crate) fn takes_trim(&self) -> bool {
         self.divide(0, |_| Occasion::Trim).shares.trim
     }
 
-    /// Whether `reserved` bytes of batches find room beside what writers and the cache hold; the cache makes
-    /// some.
+    /// Returns true if `reserved` bytes of batches find room beside what writers and the cache hold; the
+    /// cache makes some.
     pub(crate) fn has_room_for(&self, reserved: u64) -> bool {
         let divided = self.divide(0, |_| Occasion::Ask);
         self.evict_step();

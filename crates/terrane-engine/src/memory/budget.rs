@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_to_the_engine_follows_and_what_was_asked_for_stays() {
+    fn derived_sizes_follow_the_ceiling_and_given_sizes_stay() {
         let asked = Options {
             memory_bytes: 256 * MIB,
             memtable_bytes: 30 * MIB,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_is_refused_by_name() {
+    fn a_contradiction_is_refused_by_name() {
         let (budget, now) = self::budget(Options { memory_bytes: 1024 * MIB, ..Options::default() });
         let refused = |bytes: u64| budget.under(bytes, &now).expect_err("too little").to_string();
         assert!(refused(MIB).contains("memory_bytes"));

@@ -92,7 +92,7 @@ pub(super) struct State {
     calm: Duration,
     /// The most that the cache held since the last trim.
     cache_peak: u64,
-    /// Whether a job has ended since the last trim.
+    /// True if a job has ended since the last trim.
     job_ended: bool,
 }
 
@@ -133,7 +133,7 @@ pub(super) enum Occasion {
     Background,
     /// A job begins or ends, or what was lent is back.
     Job {
-        /// Whether the cache has evicted what was lent.
+        /// True if the cache has evicted what was lent.
         is_returned: bool,
     },
     /// The background after work: trims.
@@ -170,7 +170,7 @@ pub(super) struct Shares {
     pub(super) cache_limit: u64,
     /// What writers and the cache may hold together now.
     pub(super) together: u64,
-    /// Whether freed memory goes back to the system.
+    /// True if freed memory goes back to the system.
     pub(super) trim: bool,
     /// The lease, the share of writers, and what the next tick needs.
     pub(super) state: State,

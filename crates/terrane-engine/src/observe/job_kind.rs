@@ -72,7 +72,7 @@ impl JobKinds {
         JobKinds(bits)
     }
 
-    /// Whether `kind` is one of them.
+    /// Returns true if `kind` is one of them.
     pub(crate) const fn has(self, kind: JobKind) -> bool {
         self.0 & 1 << kind as u16 != 0
     }

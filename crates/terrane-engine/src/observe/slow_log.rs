@@ -99,7 +99,7 @@ impl SlowLog {
         self.operations.load(Ordering::Relaxed)
     }
 
-    /// Whether steps of scans are watched.
+    /// Returns true if steps of scans are watched.
     #[inline]
     pub(crate) fn watches_scans(&self) -> bool {
         self.scan_micros > 0
@@ -180,7 +180,7 @@ impl SlowLog {
         (done, self.clock.now().saturating_sub(start), timing)
     }
 
-    /// Whether an operation that took so long is slow; counts it.
+    /// Returns true if an operation that took so long is slow; counts it.
     pub(crate) fn is_slow(&self, took: Duration, threshold_micros: u64) -> bool {
         let is_slow = threshold_micros > 0 && micros(took) >= threshold_micros;
         if is_slow {

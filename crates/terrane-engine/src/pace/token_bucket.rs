@@ -24,7 +24,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(10);
 pub(crate) const QUANTUM_BYTES: u64 = 64 * 1024;
 /// Most that writers earn by working between two payments, in bytes.
 const EARNED_BYTES_MAX: f64 = 2.0 * QUANTUM_BYTES as f64;
-/// Longest time that one impatient batch is paid by: those behind it wait for a rate that is soon another
+/// Longest time that one batch is paid by: those behind it wait for a rate that is soon another
 /// one.
 const PRICE_MAX: Duration = Duration::from_secs(1);
 /// Stands for a rate without a limit.

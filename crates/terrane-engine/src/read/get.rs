@@ -30,9 +30,9 @@ use crate::table::semantics::ReadClock;
 pub struct ReadMode {
     /// A snapshot's number; `None` for what is visible when the read begins.
     pub at: Option<SeqNo>,
-    /// Whether the filters of extents are asked before their blocks.
+    /// True if the filters of extents are asked before their blocks.
     pub filters: bool,
-    /// Whether the value is wanted. A read that asks only whether there is one goes to no separated value,
+    /// True if the value is wanted. A read that asks only whether there is one goes to no separated value,
     /// and what it appends means nothing.
     pub values: bool,
 }
@@ -102,33 +102,33 @@ impl Shared {
         let hash = key_hash(key);
         let asking = self.asking(table, mode, hash);
         let rows = self.rows_of(mode);
-        let (start, now) = (value.len(), ReadClock::new(&table.sense));
+        let (start, now) = (value.len(), ReadClock::new(&table.semantics));
         let mut runs;
         let (tree, reading, run) = {
             let epoch = terrane_table::enter();
-            let picture = table.picture(epoch.guard());
+            let view = table.view(epoch.guard());
             let seq = mode.at.unwrap_or_else(|| self.journal.visible());
             let reading = Reading { key, hash, seq, asking, filter_use: &table.filter_use };
-            if let Some(kind) = get_from_memory(picture, &reading, value) {
+            if let Some(kind) = get_from_memory(view, &reading, value) {
                 if !kind.is_wrapped() {
                     return Ok(!kind.is_delete());
                 }
                 // An operand may be newer than extents that came in beneath it, which this read view lacks.
-                if mode.at.is_none() && !std::ptr::eq(picture, table.picture(epoch.guard())) {
+                if mode.at.is_none() && !std::ptr::eq(view, table.view(epoch.guard())) {
                     drop(epoch);
                     value.truncate(start);
                     return self.get_unsampled(table, key, mode, value);
                 }
-                let picture = picture.clone();
+                let view = view.clone();
                 drop(epoch);
-                let sources = Sources { memory: Some(&picture), tree: &picture.tree };
+                let sources = Sources { memory: Some(&view), tree: &view.tree };
                 return self.end_read(sources, &reading, Some(kind), &now, (value, start));
             }
-            runs = memory_runs(picture);
+            runs = memory_runs(view);
             let mut kind = rows.get(&epoch, table.id, &reading, value);
             let walk = match kind {
                 Some(_) => Walk::Done(kind),
-                None => get_cached(&epoch, &picture.tree, 0, &reading, value, &mut runs),
+                None => get_cached(&epoch, &view.tree, 0, &reading, value, &mut runs),
             };
             match walk {
                 Walk::Done(found) => {
@@ -141,16 +141,16 @@ impl Shared {
                         if !mode.values {
                             return leads_to_value(pointer, &value[start..], &now);
                         }
-                        if replace_cached(&epoch, &picture.tree, (key, pointer), &now, (value, start)) {
+                        if replace_cached(&epoch, &view.tree, (key, pointer), &now, (value, start)) {
                             return Ok(true);
                         }
                     }
-                    let tree = picture.tree.clone();
+                    let tree = view.tree.clone();
                     drop(epoch);
                     let sources = Sources { memory: None, tree: &tree };
                     return self.end_read(sources, &reading, kind, &now, (value, start));
                 }
-                Walk::Missing(run, _) => (picture.tree.clone(), reading, run),
+                Walk::Missing(run, _) => (view.tree.clone(), reading, run),
             }
         };
         count_read(runs);
@@ -173,11 +173,11 @@ impl Shared {
         mode: ReadMode,
     ) -> (&'g ReadView, SeqNo) {
         loop {
-            let picture = table.picture(guard);
+            let view = table.view(guard);
             let seq = mode.at.unwrap_or_else(|| self.journal.visible());
             // What is visible was in a read view before: if it was in none but a later one, there is one.
-            if mode.at.is_some() || std::ptr::eq(picture, table.picture(guard)) {
-                return (picture, seq);
+            if mode.at.is_some() || std::ptr::eq(view, table.view(guard)) {
+                return (view, seq);
             }
         }
     }
@@ -185,18 +185,18 @@ impl Shared {
     /// A read from a read view that the caller keeps.
     pub(crate) fn get_from(
         &self,
-        picture: &ReadView,
+        view: &ReadView,
         reading: &Reading<'_>,
         now: &ReadClock<'_>,
         value: &mut Vec<u8>,
     ) -> Result<bool> {
         let start = value.len();
-        let mut kind = get_from_memory(picture, reading, value);
+        let mut kind = get_from_memory(view, reading, value);
         if kind.is_none() {
-            count_read(memory_runs(picture));
-            kind = self.get_from_store(&picture.tree, 0, reading, value)?;
+            count_read(memory_runs(view));
+            kind = self.get_from_store(&view.tree, 0, reading, value)?;
         }
-        let sources = Sources { memory: Some(picture), tree: &picture.tree };
+        let sources = Sources { memory: Some(view), tree: &view.tree };
         self.end_read(sources, reading, kind, now, (value, start))
     }
 
@@ -240,14 +240,14 @@ impl Shared {
     }
 }
 
-/// Whether a version that was looked for is there and has a value.
+/// Returns true if a version that was looked for is there and has a value.
 #[inline]
 pub(crate) fn has_value(kind: Option<SeqKind>) -> bool {
     kind.is_some_and(|kind| !kind.is_delete())
 }
 
-/// Whether a source ends a read with nothing: its newest version, if any, is older than a range delete over
-/// the key there.
+/// Returns true if a source ends a read with nothing: its newest version, if any, is older than a range
+/// delete over the key there.
 #[inline]
 pub(crate) fn is_hidden(found: Option<SeqKind>, hidden: Option<SeqNo>) -> bool {
     match (found, hidden) {
@@ -319,21 +319,21 @@ pub(crate) fn get_cached(
 
 /// The newest version in the memory tier; its bytes are appended. Counts the read where it ends here.
 #[inline]
-fn get_from_memory(picture: &ReadView, reading: &Reading<'_>, value: &mut Vec<u8>) -> Option<SeqKind> {
+fn get_from_memory(view: &ReadView, reading: &Reading<'_>, value: &mut Vec<u8>) -> Option<SeqKind> {
     // Apart from the others, so that the shortest read counts with constants.
-    if let Some(found) = get_from_memtable(&picture.active, reading, value) {
+    if let Some(found) = get_from_memtable(&view.active, reading, value) {
         count_read(1);
         return Some(found);
     }
-    for (index, memtable) in picture.frozen.iter().enumerate() {
+    for (index, memtable) in view.frozen.iter().enumerate() {
         if let Some(found) = get_from_memtable(memtable, reading, value) {
             count_read(2 + index as u64);
             return Some(found);
         }
     }
-    for (index, generation) in picture.generations.iter().enumerate() {
+    for (index, generation) in view.generations.iter().enumerate() {
         if let Some(found) = get_from_memtable(generation.index(), reading, value) {
-            count_read((2 + picture.frozen.len() + index) as u64);
+            count_read((2 + view.frozen.len() + index) as u64);
             return Some(found);
         }
     }
@@ -359,8 +359,8 @@ fn get_from_memtable(memtable: &Memtable, reading: &Reading<'_>, value: &mut Vec
 
 /// Sorted runs in memory that a read has looked into when it goes on to the levels.
 #[inline]
-fn memory_runs(picture: &ReadView) -> u64 {
-    (1 + picture.frozen.len() + picture.generations.len()) as u64
+fn memory_runs(view: &ReadView) -> u64 {
+    (1 + view.frozen.len() + view.generations.len()) as u64
 }
 
 /// Counts a point read and the sorted runs it looked into.

@@ -88,7 +88,7 @@ impl Shared {
         let mut chain = Chain::new();
         self.collect(sources, reading, now, &mut chain)?;
         count_folded(&chain);
-        chain.fold(now.sense().operator().map(|operator| &**operator), reading.key, value)
+        chain.fold(now.semantics().operator().map(|operator| &**operator), reading.key, value)
     }
 
     fn collect(
@@ -98,11 +98,9 @@ impl Shared {
         now: &ReadClock<'_>,
         chain: &mut Chain,
     ) -> Result<()> {
-        if let Some(picture) = sources.memory {
-            let memtables =
-                std::iter::once(&*picture.active).chain(picture.frozen.iter().map(|frozen| &**frozen));
-            let memtables =
-                memtables.chain(picture.generations.iter().map(|generation| &**generation.index()));
+        if let Some(view) = sources.memory {
+            let memtables = std::iter::once(&*view.active).chain(view.frozen.iter().map(|frozen| &**frozen));
+            let memtables = memtables.chain(view.generations.iter().map(|generation| &**generation.index()));
             for memtable in memtables {
                 let hidden = memtable.hidden(reading.key, reading.seq);
                 let versions = memtable.versions(reading.key, reading.hash, reading.seq);

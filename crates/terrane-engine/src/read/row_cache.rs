@@ -74,7 +74,7 @@ impl Shared {
     /// view.
     pub(crate) fn forget_rows_within<'m>(&self, table: &Table, metas: impl Iterator<Item = &'m ExtentMeta>) {
         let Some(rows) = &self.rows else { return };
-        if !table.sense.collation().is_bytes() {
+        if !table.semantics.collation().is_bytes() {
             // Rows are found by the bytes of their keys, which do not show whether a key lies within the
             // range.
             rows.raise_stamp();
@@ -100,7 +100,7 @@ impl Shared {
 }
 
 impl Rows<'_> {
-    /// Whether there is no row cache for this read.
+    /// Returns true if there is no row cache for this read.
     #[inline]
     pub(crate) fn is_off(&self) -> bool {
         self.cache.is_none()

@@ -60,13 +60,13 @@ impl Done {
 }
 
 impl Shared {
-    /// Whether the read that begins now is to be looked at.
+    /// Returns true if the read that begins now is to be looked at.
     #[inline]
     pub(crate) fn samples_now(&self) -> bool {
         self.samples() && sampling::is_due()
     }
 
-    /// Whether anybody wants to know.
+    /// Returns true if anybody wants to know.
     pub(crate) fn samples(&self) -> bool {
         let options = &self.options;
         !options.read_only && (options.experiments.hot_cold || options.adaptive_shape != AdaptiveShape::Off)
@@ -90,17 +90,17 @@ impl Shared {
         // Which of several keys searched which extents is not known; one is as good a sample as many.
         if let ([key], true) = (keys, self.options.experiments.hot_cold && done.extents > 0) {
             let epoch = terrane_table::enter();
-            self.warm(&table.picture(epoch.guard()).tree, key, mode, done.extents);
+            self.warm(&table.view(epoch.guard()).tree, key, mode, done.extents);
         }
         answer
     }
 
-    /// Counts the placing of a scan over `picture`, if it is one of those that are looked at.
-    pub(crate) fn sample_scan(&self, table: &Table, picture: &ReadView, memory_runs: u32) {
+    /// Counts the placing of a scan over `view`, if it is one of those that are looked at.
+    pub(crate) fn sample_scan(&self, table: &Table, view: &ReadView, memory_runs: u32) {
         if !self.samples_now() {
             return;
         }
-        let levels = picture.tree.places().filter(|(_, level)| !level.is_empty()).count();
+        let levels = view.tree.places().filter(|(_, level)| !level.is_empty()).count();
         let runs = u64::from(memory_runs) + levels as u64;
         table.load.seeks.fetch_add(sampling::EVERY, Ordering::Relaxed);
         table.load.seek_runs.fetch_add(runs * sampling::EVERY, Ordering::Relaxed);

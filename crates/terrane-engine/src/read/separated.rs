@@ -33,7 +33,7 @@ pub(crate) fn inline(
     Ok(seq_kind.inlined())
 }
 
-/// Whether a pointer, whose bytes are as stored, leads to a value: it has not expired.
+/// Returns true if a pointer, whose bytes are as stored, leads to a value: it has not expired.
 ///
 /// # Errors
 /// `Corrupt` if the bytes are no pointer.

@@ -37,7 +37,7 @@ pub(crate) struct Entry {
 pub(crate) struct Held {
     pub(crate) number: u64,
     pub(crate) table: TableId,
-    pub(crate) picture: Weak<ReadView>,
+    pub(crate) view: Weak<ReadView>,
     release: Option<Weak<dyn Release>>,
 }
 
@@ -62,9 +62,9 @@ impl Expired {
 }
 
 impl Held {
-    /// A scan of a table that reads from `picture`.
-    pub(crate) fn new(table: TableId, picture: &Arc<ReadView>, release: Option<Weak<dyn Release>>) -> Held {
-        Held { number: 0, table, picture: Arc::downgrade(picture), release }
+    /// A scan of a table that reads from `view`.
+    pub(crate) fn new(table: TableId, view: &Arc<ReadView>, release: Option<Weak<dyn Release>>) -> Held {
+        Held { number: 0, table, view: Arc::downgrade(view), release }
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) struct Wanted<'k> {
     pub(super) end: Option<&'k [u8]>,
     /// Only of keys whose newest version has a greater number.
     pub(super) above: SeqNo,
-    /// Whether losses are reported and copied rows are counted: not if the same is copied once more.
+    /// True if losses are reported and copied rows are counted: not if the same is copied once more.
     pub(super) is_first: bool,
 }
 
@@ -278,7 +278,7 @@ impl<'r> RowCursor<'r> {
         fragments.covering(key).and_then(|over| over.newest(SeqNo::MAX))
     }
 
-    /// Whether a block that may have had `key` could not be read. Keys come in ascending order.
+    /// Returns true if a block that may have had `key` could not be read. Keys come in ascending order.
     fn misses(&mut self, key: &[u8], collation: &Collation) -> bool {
         while self.holes.front().is_some_and(|(_, last)| collation.lt(last, key)) {
             self.holes.pop_front();

@@ -30,7 +30,7 @@ const MAGIC_FRONT: &[u8] = b"TERRANE";
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) meta: ExtentMeta,
-    /// Whether the remains of the manifest have it.
+    /// True if the remains of the manifest have it.
     pub(super) is_listed: bool,
 }
 
@@ -163,7 +163,8 @@ impl Repair<'_> {
     }
 }
 
-/// Whether the state names an extent that is not there: an edit that removed it is lost, or it is damaged.
+/// Returns true if the state names an extent that is not there: an edit that removed it is lost, or it is
+/// damaged.
 pub(super) fn names_what_is_gone(disk: &dyn Disk, source: &Path, state: &State) -> Result<bool> {
     let mut open: Option<(u32, Option<Arc<dyn File>>)> = None;
     let files: BTreeMap<u32, PathBuf> = match data_files(disk, &source.join(DATA)) {

@@ -38,7 +38,7 @@ fn listed_file(disk: &dyn Disk, dir: &Path, file: u32) -> Result<PathBuf> {
     Ok(if is_pending { pending } else { named })
 }
 
-/// Whether the file is there and does not say that it is another segment's.
+/// Returns true if the file is there and does not say that it is another segment's.
 fn is_of(disk: &dyn Disk, path: &Path, id: SegmentId) -> bool {
     match segment_in_file(disk, path) {
         Ok(header) => header.is_none_or(|header| header.id == id),
@@ -46,8 +46,8 @@ fn is_of(disk: &dyn Disk, path: &Path, id: SegmentId) -> bool {
     }
 }
 
-/// Whether the journal knows of edits that the manifest, which ends without its mark, does not have: `state`
-/// is out of date then. Such a segment was removed, was added, or tells of a later edit.
+/// Returns true if the journal knows of edits that the manifest, which ends without its mark, does not have:
+/// `state` is out of date then. Such a segment was removed, was added, or tells of a later edit.
 pub(super) fn proves_more_edits(
     disk: &Arc<dyn Disk>,
     source: &Path,
@@ -303,7 +303,7 @@ impl Repair<'_> {
         self.write_batch()
     }
 
-    /// Whether a record is not in the levels and its table was not dropped.
+    /// Returns true if a record is not in the levels and its table was not dropped.
     fn is_wanted(&self, state: &State, record: &Record<'_>, seq: SeqNo) -> bool {
         let table = record.table;
         if table == TableId::NONE || self.unordered.contains(&table) || self.dropped.contains(&table) {

@@ -291,7 +291,7 @@ struct Copying<'h> {
     target: TableId,
     /// 0 is the newest place of the table.
     place: usize,
-    /// Whether more than the newest version may count.
+    /// True if more than the newest version may count.
     folds: bool,
     /// Holes of newer places.
     newer: &'h [&'h Hole],

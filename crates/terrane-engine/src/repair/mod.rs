@@ -71,7 +71,7 @@ struct Repair<'a> {
     gone_below: TableId,
     /// Extents by table, if the levels are not known.
     found: BTreeMap<TableId, Arc<Vec<Vec<Member>>>>,
-    /// Whether edits of the manifest are lost: it does not tell what there is.
+    /// True if edits of the manifest are lost: it does not tell what there is.
     is_by_number: bool,
     /// What makes the groups of the database's segments its own, if that is known.
     salt: Option<u32>,
@@ -226,8 +226,8 @@ fn check_remains(disk: &Arc<dyn Disk>, source: &Path) -> Result<()> {
     Err(Error::new(Kind::NotFound, message))
 }
 
-/// Whether edits of a manifest that is not proven to be whole are lost: always if it is damaged, and if
-/// something proves it where it only lacks its end mark.
+/// Returns true if edits of a manifest that is not proven to be whole are lost: always if it is damaged, and
+/// if something proves it where it only lacks its end mark.
 fn may_lack_edits(
     disk: &Arc<dyn Disk>,
     source: &Path,
@@ -336,7 +336,7 @@ impl Repair<'_> {
         self.target.set_table_note(&*self.target.catalog.require(DEFAULT_NAME)?, note)
     }
 
-    /// Whether a table of the old database was dropped there, or is left out.
+    /// Returns true if a table of the old database was dropped there, or is left out.
     fn is_gone(&self, old: TableId) -> bool {
         self.unordered.contains(&old)
             || self.dropped.contains(&old)

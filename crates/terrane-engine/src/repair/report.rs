@@ -82,7 +82,7 @@ impl RepairReport {
         }
     }
 
-    /// Whether one more fits into the lists.
+    /// Returns true if one more fits into the lists.
     fn may_name(&mut self, error: &Error, bytes: usize) -> bool {
         let file = error.place().map_or(0, |place| place.file.len());
         let named = self.named_bytes + size_of::<Loss>() + error.message().len() + file + bytes;
@@ -93,7 +93,7 @@ impl RepairReport {
         fits
     }
 
-    /// Whether everything was brought over, as far as that can be told.
+    /// Returns true if everything was brought over, as far as that can be told.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.losses.is_empty() && self.losses_left_out == 0

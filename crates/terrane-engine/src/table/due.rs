@@ -10,7 +10,7 @@
 //! * moving: has a full memtable, a frozen memtable or a generation.
 //! * asked: has requests for compactions that wait.
 //! * levels: its levels, its options or its requests changed, or it was opened, and no picker has found since
-//!   that it has no job, whatever else runs ([`DueTables::settle`]).
+//!   that it has no job, whatever else runs ([`DueTables::note_no_job`]).
 //! * in turn: a picker found no job, but time, snapshots or heat may bring one without a change.
 //! * scanned: its scans have stepped over many hidden versions that no flush has forgotten.
 //! * used: was read or written since the last look at the loads.
@@ -90,7 +90,7 @@ impl InMemory {
 
 /// How a table whose levels have no job may come to have one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Settled {
+pub(crate) enum NoJob {
     /// By a change of the table only.
     UntilChanged,
     /// By what is no change of the table, too.
@@ -166,7 +166,7 @@ impl DueTables {
     }
 
     /// Notes that a table's levels have no job, as they were when the table was found with `stamp`.
-    pub(crate) fn settle(&self, table: TableId, stamp: Option<Stamp>, how: Settled) {
+    pub(crate) fn note_no_job(&self, table: TableId, stamp: Option<Stamp>, how: NoJob) {
         let mut sets = self.0.lock();
         let is_as_found = match stamp {
             Some(Stamp(found)) => sets.levels.get(&table) == Some(&found),
@@ -179,8 +179,8 @@ impl DueTables {
             sets.levels.remove(&table);
         }
         match how {
-            Settled::UntilChanged => sets.in_turn.remove(&table),
-            Settled::ForNow => sets.in_turn.insert(table),
+            NoJob::UntilChanged => sets.in_turn.remove(&table),
+            NoJob::ForNow => sets.in_turn.insert(table),
         };
     }
 
@@ -210,7 +210,7 @@ impl DueTables {
         levels.remove(&table);
     }
 
-    /// Whether background work on some table has stopped.
+    /// Returns true if background work on some table has stopped.
     pub(crate) fn has_stopped(&self) -> bool {
         !self.0.lock().stopped.is_empty()
     }
@@ -220,7 +220,7 @@ impl DueTables {
         self.0.lock().filled.first().map(|(segment, _)| *segment)
     }
 
-    /// Whether another table than this one may have records numbered up to `seq` in memory.
+    /// Returns true if another table than this one may have records numbered up to `seq` in memory.
     pub(crate) fn others_are_behind(&self, table: TableId, seq: SeqNo) -> bool {
         let sets = self.0.lock();
         let mut others = sets.behind.iter().filter(|(_, other)| *other != table);
@@ -232,7 +232,7 @@ impl DueTables {
         std::mem::take(&mut self.0.lock().used)
     }
 
-    /// Whether a look at the levels finds this table sooner or later.
+    /// Returns true if a look at the levels finds this table sooner or later.
     fn finds_levels(&self, table: TableId) -> bool {
         let sets = self.0.lock();
         sets.levels.contains_key(&table) || sets.in_turn.contains(&table)
@@ -348,7 +348,7 @@ impl Catalog {
         sets.levels.keys().copied().chain(sets.in_turn_next()).collect()
     }
 
-    /// Whether a look at the levels finds this table sooner or later.
+    /// Returns true if a look at the levels finds this table sooner or later.
     pub(crate) fn finds_levels(&self, table: &Table) -> bool {
         self.due().finds_levels(table.id)
     }

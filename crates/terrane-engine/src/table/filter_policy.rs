@@ -43,7 +43,7 @@ struct Counts {
 pub(crate) struct Asking {
     /// Bit n: those of level n + 1. The last bit: those of overflow runs and of deeper levels.
     asked: u32,
-    /// Whether the answers are counted.
+    /// True if the answers are counted.
     pub(crate) counts: bool,
 }
 
@@ -53,7 +53,7 @@ impl Asking {
     /// None.
     pub(crate) const NONE: Asking = Asking { asked: 0, counts: false };
 
-    /// Whether the filters of a level are asked; the first level is 0, `None` is an overflow run.
+    /// Returns true if the filters of a level are asked; the first level is 0, `None` is an overflow run.
     #[inline]
     pub(crate) fn asks(self, level: Option<usize>) -> bool {
         let bit = level.filter(|level| *level < LEVELS).unwrap_or(31);

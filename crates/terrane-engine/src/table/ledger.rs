@@ -134,7 +134,7 @@ impl Ledger {
         }
     }
 
-    /// Whether there are records that are not in the levels.
+    /// Returns true if there are records that are not in the levels.
     pub(crate) fn has_records(&self) -> bool {
         self.owed.iter().any(|owed| owed.oldest_segment().is_some())
     }
@@ -221,7 +221,7 @@ impl Owed {
         match is_taken_in() {
             true => Ok(Fate::TakenIn(memtable.oldest_segment())),
             false if memtable.is_empty() => Ok(Fate::Gone),
-            false => Err("although no generation of the new picture has taken them in"),
+            false => Err("although no generation of the new view has taken them in"),
         }
     }
 }

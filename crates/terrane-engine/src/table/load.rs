@@ -7,13 +7,13 @@ use terrane_compaction::Counted;
 /// What is counted of a table's reads, since the database was opened; and what was made of it, for displays.
 #[derive(Debug, Default)]
 pub(crate) struct TableLoad {
-    /// Whether the table is listed for the next look.
+    /// True if the table is listed for the next look.
     is_listed: AtomicBool,
     pub(crate) reads: AtomicU64,
     pub(crate) read_runs: AtomicU64,
     pub(crate) seeks: AtomicU64,
     pub(crate) seek_runs: AtomicU64,
-    /// Whether the tree is kept for reads.
+    /// True if the tree is kept for reads.
     pub(crate) is_read_heavy: AtomicBool,
     /// Sorted runs per read of late, in thousandths.
     pub(crate) runs_per_read_milli: AtomicU64,
@@ -33,7 +33,7 @@ impl TableLoad {
         }
     }
 
-    /// Whether the table was not listed yet; it is from now on. To be called behind the counts.
+    /// Returns true if the table was not listed yet; it is from now on. To be called behind the counts.
     #[inline]
     pub(crate) fn enter_list(&self) -> bool {
         // AcqRel, as below: of two exchanges the later one sees what was counted before the earlier one.

@@ -51,8 +51,8 @@ pub struct Table {
     /// Options in force for this table; they can change.
     pub(crate) settings: RwLock<Arc<TableSettings>>,
     /// What its records mean.
-    pub sense: Arc<TableSemantics>,
-    picture: EpochCell<ReadView>,
+    pub semantics: Arc<TableSemantics>,
+    view: EpochCell<ReadView>,
     /// Sums over the tables of its catalog.
     sums: Arc<TableSums>,
     /// The right to change the read view, and the debt of the table to its levels.
@@ -103,20 +103,20 @@ impl Table {
     pub(crate) fn new(
         (id, name): (TableId, String),
         settings: TableSettings,
-        sense: Arc<TableSemantics>,
+        semantics: Arc<TableSemantics>,
         tree: Arc<Metasnapshot>,
         (flushed, first_seq): (SeqNo, SeqNo),
         sums: &Arc<TableSums>,
     ) -> Arc<Table> {
-        let active = sums.new_memtable(first_seq, settings.memtable_filter, sense.collation());
+        let active = sums.new_memtable(first_seq, settings.memtable_filter, semantics.collation());
         let ledger = Ledger::new(&active);
-        let picture = ReadView { active, frozen: Vec::new(), generations: Vec::new(), tree };
+        let view = ReadView { active, frozen: Vec::new(), generations: Vec::new(), tree };
         Arc::new(Table {
             id,
             name,
             settings: RwLock::new(Arc::new(settings)),
-            sense,
-            picture: EpochCell::new(picture),
+            semantics,
+            view: EpochCell::new(view),
             sums: sums.clone(),
             edit: Mutex::new(ledger),
             dropped: AtomicBool::new(false),
@@ -149,24 +149,24 @@ impl Table {
 
     /// An empty memtable for records from `first_seq` on.
     pub(crate) fn new_memtable(&self, first_seq: SeqNo) -> Arc<Memtable> {
-        self.sums.new_memtable(first_seq, self.settings().memtable_filter, self.sense.collation())
+        self.sums.new_memtable(first_seq, self.settings().memtable_filter, self.semantics.collation())
     }
 
     /// The current read view, alive while `guard` is.
     #[inline]
-    pub fn picture<'g>(&'g self, guard: &'g Guard) -> &'g ReadView {
-        self.picture.load(guard)
+    pub fn view<'g>(&'g self, guard: &'g Guard) -> &'g ReadView {
+        self.view.load(guard)
     }
 
     /// The current read view's parts, kept alive by the copy. For work that outlasts an epoch.
     pub fn pinned(&self) -> ReadView {
-        self.picture(&terrane_base::epoch::pin()).clone()
+        self.view(&terrane_base::epoch::pin()).clone()
     }
 
     /// The current read view for a scan, which keeps what it reads.
     #[inline]
     pub(crate) fn shared(&self, guard: &Guard) -> Arc<ReadView> {
-        self.picture.share(guard)
+        self.view.share(guard)
     }
 
     /// Takes the right to change the read view. Never hold it across I/O.
@@ -174,7 +174,7 @@ impl Table {
         TableEdit { table: self, ledger: self.edit.lock() }
     }
 
-    /// Whether the table was dropped while this handle lived.
+    /// Returns true if the table was dropped while this handle lived.
     pub fn is_dropped(&self) -> bool {
         self.dropped.load(Ordering::Acquire)
     }
@@ -210,7 +210,7 @@ impl Table {
         first_seq.0 < self.run_wanted.load(Ordering::Acquire)
     }
 
-    /// Whether no record numbered up to `seq` is only in memory.
+    /// Returns true if no record numbered up to `seq` is only in memory.
     pub fn is_flushed(&self, seq: SeqNo) -> bool {
         // A memtable whose numbers begin at or below `seq` may have no record up to it; no flush would be due
         // for it then.
@@ -218,13 +218,13 @@ impl Table {
             return true;
         }
         let guard = terrane_base::epoch::pin();
-        let picture = self.picture(&guard);
-        picture.active.first_seq() > seq
-            && picture.frozen.iter().all(|memtable| memtable.first_seq() > seq)
-            && picture.generations.iter().all(|generation| generation.first_seq() > seq)
+        let view = self.view(&guard);
+        view.active.first_seq() > seq
+            && view.frozen.iter().all(|memtable| memtable.first_seq() > seq)
+            && view.generations.iter().all(|generation| generation.first_seq() > seq)
     }
 
-    /// Whether the active memtable waits to be switched.
+    /// Returns true if the active memtable waits to be switched.
     pub fn is_full(&self) -> bool {
         self.full.load(Ordering::Acquire)
     }
@@ -253,7 +253,7 @@ pub struct TableEdit<'t> {
 
 impl TableEdit<'_> {
     /// The current read view; it cannot change while the edit lives.
-    pub fn picture(&self) -> ReadView {
+    pub fn view(&self) -> ReadView {
         self.table.pinned()
     }
 
@@ -288,7 +288,7 @@ impl TableEdit<'_> {
         self.ledger.turn(&next, leaves)?;
         // Both are kept: what leaves the sums has left the view.
         let (before, after) = (self.table.pinned(), next.clone());
-        self.table.picture.replace(next);
+        self.table.view.replace(next);
         self.table.follow_view(&before, &after);
         self.table.note_due(|due, id| due.note_unflushed(id, || self.ledger.has_records()));
         if !Arc::ptr_eq(&before.tree, &after.tree) {

@@ -64,7 +64,7 @@ impl ReadView {
         self.frozen.iter().find(|memtable| seq >= memtable.first_seq())
     }
 
-    /// Whether any source has range deletes.
+    /// Returns true if any source has range deletes.
     pub fn is_ranged(&self) -> bool {
         let mut memory = std::iter::once(&self.active).chain(&self.frozen);
         memory.any(|memtable| memtable.range_deletes().is_some())
@@ -134,7 +134,7 @@ impl ReadView {
         memtables.chain(self.generations.iter().map(|generation| generation.first_seq())).min()
     }
 
-    /// Whether this and `other` have the very same parts.
+    /// Returns true if this and `other` have the very same parts.
     pub fn is_same(&self, other: &ReadView) -> bool {
         fn are_same<T>(left: &[Arc<T>], right: &[Arc<T>]) -> bool {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| Arc::ptr_eq(left, right))
@@ -145,7 +145,7 @@ impl ReadView {
             && are_same(&self.generations, &other.generations)
     }
 
-    /// Whether every record of the table is in the levels.
+    /// Returns true if every record of the table is in the levels.
     pub fn memory_is_empty(&self) -> bool {
         self.active.entry_count() == 0 && self.frozen.is_empty() && self.generations.is_empty()
     }

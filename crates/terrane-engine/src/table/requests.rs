@@ -121,7 +121,7 @@ impl Table {
         }
     }
 
-    /// Whether the request with this number was served.
+    /// Returns true if the request with this number was served.
     pub(crate) fn is_compacted(&self, number: u64) -> bool {
         self.requests.lock().waiting.iter().all(|request| request.number != number)
     }

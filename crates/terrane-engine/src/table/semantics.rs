@@ -84,7 +84,7 @@ pub(crate) struct Meaning {
 }
 
 impl TableSemantics {
-    /// The sense of a table with these functions and this time to live.
+    /// The semantics of a table with these functions and this time to live.
     pub(crate) fn new(
         meaning: Meaning,
         extractor: Option<Arc<Extractor>>,
@@ -176,7 +176,7 @@ impl TableSemantics {
 
 /// The moment of one read, found out when it is needed.
 pub(crate) struct ReadClock<'s> {
-    sense: &'s TableSemantics,
+    semantics: &'s TableSemantics,
     at: Cell<Option<Moment>>,
 }
 
@@ -192,17 +192,17 @@ pub(crate) enum Shown<'a> {
 }
 
 impl<'s> ReadClock<'s> {
-    pub(crate) fn new(sense: &'s TableSemantics) -> Self {
-        ReadClock { sense, at: Cell::new(None) }
+    pub(crate) fn new(semantics: &'s TableSemantics) -> Self {
+        ReadClock { semantics, at: Cell::new(None) }
     }
 
-    pub(crate) fn sense(&self) -> &'s TableSemantics {
-        self.sense
+    pub(crate) fn semantics(&self) -> &'s TableSemantics {
+        self.semantics
     }
 
     /// The moment of the read.
     pub(crate) fn get(&self) -> Moment {
-        let at = self.at.get().unwrap_or_else(|| self.sense.now());
+        let at = self.at.get().unwrap_or_else(|| self.semantics.now());
         self.at.set(Some(at));
         at
     }

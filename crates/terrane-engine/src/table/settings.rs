@@ -76,13 +76,13 @@ pub struct TableSettings {
     pub level_base_bytes: u64,
     /// Overflow runs beyond which writers are slowed.
     pub overflow_runs_max: u64,
-    /// Whether memtables have a filter.
+    /// True if memtables have a filter.
     pub memtable_filter: bool,
     /// What folds operands of merges.
     pub merge_operator: OperatorName,
     /// How keys are ordered.
     pub key_order: OrderName,
-    /// Whether they were stored as ordered by a comparator.
+    /// True if they were stored as ordered by a comparator.
     pub is_by_comparator: bool,
     /// How long what is written lives, at first.
     pub time_to_live: TimeToLive,
@@ -133,7 +133,7 @@ impl TableSettings {
     ///
     /// # Errors
     /// `Invalid` if a function that it names is not registered, naming both and the remedy.
-    pub(crate) fn sense(
+    pub(crate) fn semantics(
         &self,
         name: &str,
         functions: &Functions,
@@ -296,7 +296,7 @@ pub(crate) struct MemoryPlan {
     pub(crate) slack_bytes: u64,
     /// Of the memory of jobs, what the cache may have while none runs.
     pub(crate) lent_bytes: u64,
-    /// Whether memory that writers and jobs do not use is lent to the cache.
+    /// True if memory that writers and jobs do not use is lent to the cache.
     pub(crate) adaptive: bool,
     /// Chunks that the cache's objects lie in; `None`: on the heap.
     pub(crate) chunk_bytes: Option<usize>,
@@ -307,7 +307,7 @@ fn cache_bytes(options: &Options) -> u64 {
     options.memory_bytes - options.write_memory_bytes - options.memory_bytes / JOB_SHARE
 }
 
-/// Whether the cache has enough of its own for chunks of so many bytes.
+/// Returns true if the cache has enough of its own for chunks of so many bytes.
 pub(crate) fn has_room_for_chunks(options: &Options, chunk_bytes: u64) -> bool {
     cache_bytes(options) >= CHUNKS_MIN * chunk_bytes
 }
@@ -359,15 +359,15 @@ impl MemoryPlan {
 
 /// Checks that what orders a table is what it was made with: a comparator, or functions that encode and
 /// decode.
-pub(crate) fn check_kind_of_order(table: &terrane_levels::Table, sense: &TableSemantics) -> Result<()> {
-    if *sense.collation() == table.collation {
+pub(crate) fn check_kind_of_order(table: &terrane_levels::Table, semantics: &TableSemantics) -> Result<()> {
+    if *semantics.collation() == table.collation {
         return Ok(());
     }
-    let [was, is] = [&table.collation, sense.collation()].map(|collation| match collation.is_bytes() {
+    let [was, is] = [&table.collation, semantics.collation()].map(|collation| match collation.is_bytes() {
         true => "functions that encode and decode keys",
         false => "a comparator",
     });
-    let order = sense.order().map_or("", |order| order.name());
+    let order = semantics.order().map_or("", |order| order.name());
     Err(Error::invalid(format!(
         "table {:?}: its key order {order:?} was {was} when it was made, and {is} is given at opening under that name",
         table.name

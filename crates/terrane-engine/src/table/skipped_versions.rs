@@ -35,7 +35,7 @@ impl SkippedVersions {
         self.listed_in.get_or_init(|| (sums.clone(), table));
     }
 
-    /// Whether they are so many that a flush may be worth it.
+    /// Returns true if they are so many that a flush may be worth it.
     pub(crate) fn are_many(&self) -> bool {
         self.count.load(Ordering::Relaxed) >= VERSIONS_MIN
     }
@@ -45,7 +45,7 @@ impl SkippedVersions {
         self.count.store(0, Ordering::Relaxed);
     }
 
-    /// Whether a flush of `records` is worth what scans have stepped over.
+    /// Returns true if a flush of `records` is worth what scans have stepped over.
     pub(crate) fn outweighs(&self, records: impl FnOnce() -> u64) -> bool {
         let passed = self.count.load(Ordering::Relaxed);
         passed >= VERSIONS_MIN && passed / TIMES_MIN >= records()

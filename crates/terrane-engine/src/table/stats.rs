@@ -13,22 +13,22 @@ impl Table {
     /// What there is to say of the table now.
     #[must_use]
     pub fn stats(&self) -> TableStats {
-        let picture = self.pinned();
+        let view = self.pinned();
         let mut stats = self.counters.snapshot();
-        let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
-        stats.table_memory_bytes = picture.memory_bytes();
+        let memtables = std::iter::once(&view.active).chain(&view.frozen);
+        stats.table_memory_bytes = view.memory_bytes();
         stats.table_memory_entries = memtables.map(|memtable| memtable.entry_count()).sum::<u64>()
-            + picture.generations.iter().map(|generation| generation.entry_count()).sum::<u64>();
-        stats.table_versions_skipped_max = self.sense.skips().most.load(Ordering::Relaxed);
+            + view.generations.iter().map(|generation| generation.entry_count()).sum::<u64>();
+        stats.table_versions_skipped_max = self.semantics.skips().most.load(Ordering::Relaxed);
         stats.table_backlog_permille = self.pressure.backlog_permille();
         stats.table_write_rate = self.pressure.rate().map_or(0, |rate| rate as u64);
-        stats.table_overflow_runs = picture.tree.runs.len() as u64;
-        stats.table_levels = picture.tree.levels.iter().filter(|level| !level.is_empty()).count() as u64;
-        stats.table_sorted_runs = (1 + picture.frozen.len() + picture.generations.len()) as u64
+        stats.table_overflow_runs = view.tree.runs.len() as u64;
+        stats.table_levels = view.tree.levels.iter().filter(|level| !level.is_empty()).count() as u64;
+        stats.table_sorted_runs = (1 + view.frozen.len() + view.generations.len()) as u64
             + stats.table_overflow_runs
             + stats.table_levels;
-        stats.table_range_deletes = picture.range_deletes();
-        for (_, level) in picture.tree.places() {
+        stats.table_range_deletes = view.range_deletes();
+        for (_, level) in view.tree.places() {
             let totals = level.totals();
             stats.table_extents += level.len() as u64;
             stats.table_stored_bytes += totals.bytes;
@@ -36,8 +36,8 @@ impl Table {
             stats.table_deletes += totals.deletes;
             stats.table_range_deletes += totals.range_deletes;
         }
-        self.add_values(&picture.tree, &mut stats);
-        stats.table_space_permille = whole_space_permille(&shape_of(self, &picture.tree, &[]));
+        self.add_values(&view.tree, &mut stats);
+        stats.table_space_permille = whole_space_permille(&shape_of(self, &view.tree, &[]));
         stats
     }
 

@@ -56,7 +56,7 @@ impl Table {
         error
     }
 
-    /// Whether background work on the table has stopped.
+    /// Returns true if background work on the table has stopped.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.0.get().is_some()
     }

@@ -194,7 +194,7 @@ pub(crate) struct TablePart {
 
 #[derive(Debug, Default)]
 struct Noted {
-    /// Whether the table is in its catalog, and so in the sums.
+    /// True if the table is in its catalog, and so in the sums.
     is_listed: bool,
     amounts: Amounts,
     in_memory: InMemory,
@@ -296,7 +296,7 @@ impl Table {
         let mut noted = self.part.noted.lock();
         let has_grown = {
             let guard = terrane_base::epoch::pin();
-            let active = &self.picture(&guard).active;
+            let active = &self.view(&guard).active;
             self.has_grown(active.record_bytes())
         };
         // Another writer may have noted it.
@@ -312,7 +312,7 @@ impl Table {
             return;
         }
         let guard = terrane_base::epoch::pin();
-        let view = self.picture(&guard);
+        let view = self.view(&guard);
         // Both before the amounts are taken: growth after that is noted by its writer.
         let record_bytes = view.active.record_bytes();
         let grain = record_bytes.clamp(RECORD_GRAIN_BYTES_MIN, RECORD_GRAIN_BYTES);
@@ -340,7 +340,7 @@ impl Table {
     fn recounted(&self) -> Option<Amounts> {
         let noted = self.part.noted.lock();
         let guard = terrane_base::epoch::pin();
-        let view = self.picture(&guard);
+        let view = self.view(&guard);
         let now = Amounts::of(view);
         // Records come with an index, which grows by chunks. A writer with a number from before a freeze may
         // still add to the frozen memtable behind the last note.

@@ -20,8 +20,8 @@ pub(crate) struct TombstoneHint {
 }
 
 impl TombstoneHint {
-    /// Whether `shape`, which is that of `tree`, may have range deletes over much data. Requires: the last
-    /// snapshot of the shape is what is visible now.
+    /// Returns true if `shape`, which is that of `tree`, may have range deletes over much data. Requires: the
+    /// last snapshot of the shape is what is visible now.
     pub(crate) fn may_be_wide(
         &mut self,
         shape: &TableShape<'_>,

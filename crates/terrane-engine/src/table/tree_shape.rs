@@ -18,6 +18,6 @@ pub(crate) fn shape_of<'t>(table: &Table, tree: &'t Metasnapshot, snapshots: &'t
         heats: Vec::new(),
         scanned: table.scan_marks.ranges(),
         may_be_wide: true,
-        collation: table.sense.collation().clone(),
+        collation: table.semantics.collation().clone(),
     }
 }

@@ -79,7 +79,7 @@ impl<'e> WriteControl<'e> {
 
     fn admit_on_credit(self, batch: &Batch, deadline: Deadline) -> Result<WritePermit<'e>> {
         let Some(mut permit) = self.charge_by(batch, deadline.at) else {
-            return Err(self.throttle.held_back(deadline.patience, "the background has to catch up"));
+            return Err(self.throttle.held_back(deadline.wait_max, "the background has to catch up"));
         };
         if !needs_room(self.throttle, batch) {
             return Ok(permit);
@@ -90,7 +90,7 @@ impl<'e> WriteControl<'e> {
                 Ok(permit)
             }
             Err(error) if error.kind() == Kind::Busy => {
-                Err(self.throttle.held_back(deadline.patience, error.message()))
+                Err(self.throttle.held_back(deadline.wait_max, error.message()))
             }
             Err(error) => Err(error),
             Ok(bytes) => {
@@ -141,9 +141,9 @@ impl<'e> WriteControl<'e> {
 impl Throttle {
     /// The error of a write that was held back until its deadline.
     #[cold]
-    pub(crate) fn held_back(&self, patience: Duration, why: &str) -> Error {
+    pub(crate) fn held_back(&self, wait_max: Duration, why: &str) -> Error {
         let message = format!(
-            "{why}: the write was not admitted within {patience:?} and nothing is written; try again later (pressure {:.2})",
+            "{why}: the write was not admitted within {wait_max:?} and nothing is written; try again later (pressure {:.2})",
             self.debt()
         );
         Error::new(Kind::Busy, message)

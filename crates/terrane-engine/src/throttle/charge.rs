@@ -175,7 +175,7 @@ impl Charge {
     }
 }
 
-/// Whether a table with `bytes` in memory has so little that it is not charged for memory.
+/// Returns true if a table with `bytes` in memory has so little that it is not charged for memory.
 fn is_light(bytes: u64, all: &Amounts) -> bool {
     bytes.saturating_mul(all.filled_tables * LIGHT_SHARE) <= all.filled_bytes
 }

@@ -204,7 +204,7 @@ impl<'e> WriteControl<'e> {
     /// Looks how far the levels of one table are.
     fn refresh_backlog(&self, table: &Table, now: Duration) {
         self.throttle.table_debts.note(table.id, || {
-            let runs = table.picture(&terrane_base::epoch::pin()).tree.runs.len() as u64;
+            let runs = table.view(&terrane_base::epoch::pin()).tree.runs.len() as u64;
             let limits = &table.settings().limits;
             table.pressure.look(now, limits.automatic && runs >= limits.overflow_runs_trigger);
             let backlog = self.backlog_of(table);
@@ -213,7 +213,7 @@ impl<'e> WriteControl<'e> {
     }
 
     fn backlog_of(&self, table: &Table) -> f64 {
-        let tree = table.picture(&terrane_base::epoch::pin()).tree.clone();
+        let tree = table.view(&terrane_base::epoch::pin()).tree.clone();
         let settings = table.settings();
         let limits = &settings.limits;
         if !limits.automatic {

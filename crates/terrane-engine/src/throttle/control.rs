@@ -19,8 +19,8 @@ pub(crate) trait Relief {
     /// The number of the newest piece of work.
     fn newest_piece(&self) -> u64;
 
-    /// Whether no job runs, is due or waits to be tried again, but for compactions that keep failing: those
-    /// free no memory.
+    /// Returns true if no job runs, is due or waits to be tried again, but for compactions that keep failing:
+    /// those free no memory.
     fn frees_nothing(&self) -> bool;
 
     /// Why memory does not come back: the error of such work that lasts, or failed later than `seen`.

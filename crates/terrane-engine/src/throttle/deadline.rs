@@ -14,7 +14,7 @@ pub(crate) struct Deadline {
     /// The moment of the clock.
     pub(crate) at: Duration,
     /// The wait that was allowed, for the error.
-    pub(crate) patience: Duration,
+    pub(crate) wait_max: Duration,
 }
 
 /// How long one write may be held back, and by what.
@@ -33,7 +33,7 @@ impl WriteWait {
     /// Waits as the options say.
     #[inline]
     pub(crate) fn by_options(shared: &Shared) -> WriteWait {
-        let admission = shared.write_wait_max().map(|patience| shared.deadline_after(patience));
+        let admission = shared.write_wait_max().map(|wait_max| shared.deadline_after(wait_max));
         WriteWait { admission, locks_until: None, ingest_until: admission.map(|deadline| deadline.at) }
     }
 
@@ -42,11 +42,11 @@ impl WriteWait {
         WriteWait { locks_until: Some(Duration::ZERO), ..WriteWait::by_options(shared) }
     }
 
-    /// Waits for `patience` in all, and for admission and ingests no longer than the options say either.
-    pub(crate) fn within(shared: &Shared, patience: Duration) -> WriteWait {
+    /// Waits for `wait_max` in all, and for admission and ingests no longer than the options say either.
+    pub(crate) fn within(shared: &Shared, wait_max: Duration) -> WriteWait {
         let by_options = WriteWait::by_options(shared);
-        let own = shared.deadline_after(patience);
-        let admission = by_options.admission.filter(|longest| longest.patience < patience).unwrap_or(own);
+        let own = shared.deadline_after(wait_max);
+        let admission = by_options.admission.filter(|longest| longest.wait_max < wait_max).unwrap_or(own);
         WriteWait { admission: Some(admission), locks_until: Some(own.at), ..by_options }
     }
 }
@@ -64,8 +64,8 @@ impl Shared {
         WriteWait::by_options(self).admission
     }
 
-    fn deadline_after(&self, patience: Duration) -> Deadline {
-        Deadline { at: self.env.clock.now().saturating_add(patience), patience }
+    fn deadline_after(&self, wait_max: Duration) -> Deadline {
+        Deadline { at: self.env.clock.now().saturating_add(wait_max), wait_max }
     }
 }
 

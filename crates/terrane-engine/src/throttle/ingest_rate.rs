@@ -40,8 +40,8 @@ struct Seen {
 }
 
 impl IngestRate {
-    /// Whether `memtable_bytes` will have come soon if writers go on as they do. `bytes` are all that ever
-    /// came.
+    /// Returns true if `memtable_bytes` will have come soon if writers go on as they do. `bytes` are all that
+    /// ever came.
     fn is_strong(&self, now: Duration, bytes: u64, memtable_bytes: u64) -> bool {
         let mut seen = self.seen.lock();
         let took = now.saturating_sub(seen.at);
@@ -55,7 +55,7 @@ impl IngestRate {
         seen.is_strong && self.waiters.load(Ordering::Relaxed) == 0
     }
 
-    /// Whether writing was heavy a moment ago, and no caller waits until nothing is left to do.
+    /// Returns true if writing was heavy a moment ago, and no caller waits until nothing is left to do.
     fn was_strong(&self, now: Duration) -> bool {
         let strong_at = self.seen.lock().strong_at;
         let is_recent = strong_at.is_some_and(|at| now.saturating_sub(at) < PAUSE);
@@ -78,7 +78,7 @@ impl IngestRate {
 }
 
 impl WriteControl<'_> {
-    /// Whether the next memtable will be full soon.
+    /// Returns true if the next memtable will be full soon.
     pub(crate) fn is_filling(&self) -> bool {
         let bytes = self.written.bytes();
         self.throttle.ingest_rate.is_strong(
@@ -88,8 +88,8 @@ impl WriteControl<'_> {
         )
     }
 
-    /// Whether what is not due is put off, because the next memtable will be full soon, or would if writers
-    /// had not just paused.
+    /// Returns true if what is not due is put off, because the next memtable will be full soon, or would if
+    /// writers had not just paused.
     pub(crate) fn puts_off(&self) -> bool {
         self.options.experiments.defer_merges
             && (self.is_filling() || self.throttle.ingest_rate.was_strong(self.env.clock.now()))

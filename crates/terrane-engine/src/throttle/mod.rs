@@ -88,8 +88,8 @@ pub(crate) struct Throttle {
 }
 
 impl Throttle {
-    /// Whether a batch that ends at this place of the journal completes a quantum of bytes: its writer
-    /// computes the debt anew.
+    /// Returns true if a batch that ends at this place of the journal completes a quantum of bytes: its
+    /// writer computes the debt anew.
     #[inline]
     pub(crate) fn is_look_due(&self, end: JournalPlace) -> bool {
         // Relaxed: one writer takes the turn, and what it looks at is read anew.
@@ -112,7 +112,7 @@ impl Throttle {
         self.pressure.debt()
     }
 
-    /// Whether any writer is slowed.
+    /// Returns true if any writer is slowed.
     #[inline]
     fn is_slowing(&self) -> bool {
         self.pressure.is_slowing()

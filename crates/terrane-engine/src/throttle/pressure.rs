@@ -27,7 +27,7 @@ pub(super) struct Pressure {
     debt: AtomicU64,
     /// Memory debt, scaled by 2^16; written by the background, read by every writer.
     memory_debt: AtomicU64,
-    /// Whether any rate is limited.
+    /// True if any rate is limited.
     is_slowing: AtomicBool,
     /// The token bucket of writers whose tables are charged for memory.
     pub(super) memory: TokenBucket,
@@ -119,7 +119,7 @@ impl Pressure {
         self.paused_for_memory_micros.load(Ordering::Relaxed)
     }
 
-    /// Whether any writer is slowed.
+    /// Returns true if any writer is slowed.
     #[inline]
     pub(super) fn is_slowing(&self) -> bool {
         self.is_slowing.load(Ordering::Relaxed)

@@ -14,7 +14,7 @@ use crate::throttle::debt::DEBT_QUANTUM_BYTES;
 /// stops waiting.
 const IDLE_MAX: Duration = Duration::from_millis(500);
 
-/// Whether room is reserved for a batch before it comes.
+/// Returns true if room is reserved for a batch before it comes.
 #[inline]
 pub(super) fn needs_room(throttle: &Throttle, batch: &Batch) -> bool {
     batch.bytes().len() as u64 > DEBT_QUANTUM_BYTES || throttle.debt() >= 1.0

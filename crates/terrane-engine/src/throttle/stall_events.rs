@@ -18,7 +18,7 @@ const CALM: Duration = Duration::from_secs(1);
 /// Whether writers are being held back.
 #[derive(Debug, Default)]
 pub(crate) struct StallEvents {
-    /// Whether there is one: all that is looked at while there is none.
+    /// True if there is one: all that is looked at while there is none.
     is_on: AtomicBool,
     now: Mutex<Option<Stall>>,
 }

@@ -179,7 +179,7 @@ fn one_merge_that_took_for_ever_does_not_stop_writers() {
 
 /// A background that merges the runs there are, then works elsewhere for as long, and writers that always
 /// want more: the rate in windows of 100 ms, after a while.
-fn settle(merge_rate: f64) -> Vec<f64> {
+fn steady_rates(merge_rate: f64) -> Vec<f64> {
     const GENERATION: f64 = 16e6;
     const TRIGGER: f64 = 4.0;
     const STEP: Duration = Duration::from_millis(1);
@@ -218,7 +218,7 @@ fn settle(merge_rate: f64) -> Vec<f64> {
 #[test]
 fn no_window_is_below_half_of_the_median() {
     for merge_rate in [20e6, 30e6, 60e6, 120e6] {
-        let mut windows = settle(merge_rate);
+        let mut windows = steady_rates(merge_rate);
         windows.sort_by(f64::total_cmp);
         let (lowest, median) = (windows[0], windows[windows.len() / 2]);
         assert!(lowest >= median / 2.0, "merges {merge_rate}: lowest {lowest}, median {median}");

@@ -57,10 +57,10 @@ pub struct TransactionOptions {
     pub keys_max: u64,
     /// Most bytes of changes, and of keys that are kept for the commit; by default 256 MiB.
     pub bytes_max: u64,
-    /// Whether a wait that closes a cycle of waiters is refused at once; by default it is. Without it such a
+    /// True if a wait that closes a cycle of waiters is refused at once; by default it is. Without it such a
     /// wait ends as any other, after `lock_timeout`.
     pub finds_deadlocks: bool,
-    /// Whether it sees the moment of its beginning in any case. By default it does not: as long as it has
+    /// True if it sees the moment of its beginning in any case. By default it does not: as long as it has
     /// read nothing, its snapshot moves on with its first lock, so a transaction that waited for a lock does
     /// not fail because of what the holder wrote.
     pub keeps_snapshot: bool,

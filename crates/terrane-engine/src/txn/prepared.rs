@@ -68,8 +68,8 @@ impl Transaction {
         let engine = self.engine().clone();
         let (locks, flight) = self.in_time(|| {
             let (held, range_lock, footprint) = self.lock_for_commit(batch)?;
-            let patience = engine.patience(self.options().lock_timeout);
-            let flight = engine.txn.enter_window(&engine, &footprint, true, &patience)?;
+            let lock_wait = engine.lock_wait(self.options().lock_timeout);
+            let flight = engine.txn.enter_window(&engine, &footprint, true, &lock_wait)?;
             self.validate(&footprint)?;
             let record = self.stored(&footprint, batch)?;
             engine.put(table.id, name.as_bytes(), &record, true)?;
@@ -191,7 +191,7 @@ impl WritePath {
 
     /// Enters the commit of a prepared transaction into the window, behind running commits.
     fn resume(&self, waiting: &Waiting) -> Result<()> {
-        let resumed = self.txn.window.resume(waiting.flight, &self.patience(RESUME_TIMEOUT));
+        let resumed = self.txn.window.resume(waiting.flight, &self.lock_wait(RESUME_TIMEOUT));
         resumed.map_err(|refusal| self.refused(refusal, None))
     }
 
@@ -219,14 +219,14 @@ impl WritePath {
         if new.is_empty() {
             return Ok((held, None));
         }
-        let patience = self.patience(LOCK_TIMEOUT);
+        let lock_wait = self.lock_wait(LOCK_TIMEOUT);
         for key in new.iter() {
-            let taken = held.acquire(key, LockMode::Exclusive, &patience);
+            let taken = held.acquire(key, LockMode::Exclusive, &lock_wait);
             taken.map_err(|refusal| self.refused(refusal, Some(key)))?;
         }
         let footprint = Footprint { writes: new, ..Footprint::default() };
         debug_assert!(footprint.writes.is_sorted(), "a footprint has its keys in order");
-        let flight = self.txn.enter_window(self, &footprint, false, &patience)?;
+        let flight = self.txn.enter_window(self, &footprint, false, &lock_wait)?;
         Ok((held, Some(flight)))
     }
 
@@ -336,7 +336,7 @@ impl WritePath {
         let footprint = Footprint { writes: writes.clone(), deletes: deletes.clone(), ranges };
         self.txn.watch.begin();
         let owner = self.txn.new_owner();
-        let patience = self.patience(Duration::ZERO);
+        let lock_wait = self.lock_wait(Duration::ZERO);
         let exclude = || Error::corrupt("two prepared transactions have locks that exclude each other");
         let mut held = Held::new(&self.txn.locks, owner);
         let claims = stored.claims.iter().map(|claim| {
@@ -348,14 +348,14 @@ impl WritePath {
             if terrane_base::planted!(ForgetPreparedLocks) {
                 break;
             }
-            let taken = held.acquire(&key, mode, &patience);
+            let taken = held.acquire(&key, mode, &lock_wait);
             taken.map_err(|_| exclude())?;
         }
         if !deletes.is_empty() && !terrane_base::planted!(ForgetPreparedLocks) {
             let target = LockTarget { ranges: deletes, ..LockTarget::default() };
-            self.txn.locks.lock_ranges(owner, &target, &patience).map_err(|_| exclude())?.keep();
+            self.txn.locks.lock_ranges(owner, &target, &lock_wait).map_err(|_| exclude())?.keep();
         }
-        let entered: Result<InFlight<'_>> = self.txn.enter_window(self, &footprint, true, &patience);
+        let entered: Result<InFlight<'_>> = self.txn.enter_window(self, &footprint, true, &lock_wait);
         let flight = entered.map_err(|error| error.with_kind(Kind::Corrupt))?.keep();
         Ok(Waiting { owner, locks: held.keep(), flight })
     }

@@ -52,7 +52,7 @@ pub struct Transaction {
     snapshot: Option<Arc<Snapshot>>,
     /// Registered with the window, which keeps the commits above it.
     since: SeqNo,
-    /// Whether anything was read or locked.
+    /// True if anything was read or locked.
     has_begun: bool,
     /// Ranges that it deletes; it holds a range lock on each.
     locked_ranges: Vec<KeyRange>,
@@ -69,7 +69,7 @@ pub struct Transaction {
     kept_bytes: u64,
     /// Its timeout, if it has one.
     expiry: Option<Arc<Expiry>>,
-    /// Whether locks and watch belong to a prepared transaction now.
+    /// True if locks and watch belong to a prepared transaction now.
     is_handed_over: bool,
 }
 
@@ -213,7 +213,7 @@ impl Transaction {
         let range = KeyRange { table, bounds: Bounds { lower, upper, collation } };
         let target = LockTarget { ranges: [range.clone()].into(), ..LockTarget::default() };
         let engine = self.engine.clone();
-        let range_lock = engine.txn.locks.lock_ranges(self.id, &target, &self.patience(&engine));
+        let range_lock = engine.txn.locks.lock_ranges(self.id, &target, &self.lock_wait(&engine));
         range_lock.map_err(|refusal| engine.refused(refusal, Some(&range.first())))?.keep();
         self.kept_bytes += bounds_bytes(&range.bounds);
         self.begin_with_lock();
@@ -310,7 +310,7 @@ impl Transaction {
         let permit = engine.write_control().admit(batch, engine.admission_deadline())?;
         probe.note_admitted();
         let (held, range_lock, footprint) = self.lock_for_commit(batch)?;
-        let flight = engine.txn.enter_window(engine, &footprint, false, &self.patience(engine))?;
+        let flight = engine.txn.enter_window(engine, &footprint, false, &self.lock_wait(engine))?;
         self.validate(&footprint)?;
         let committed = engine.commit_batch(batch, sync)?;
         debug_assert!(committed.seq > self.since, "a commit comes behind what its transaction has read");
@@ -327,7 +327,7 @@ impl Transaction {
     fn commit_reads(&self, sync: bool) -> Result<SeqNo> {
         let engine = &*self.engine;
         let (held, range_lock, footprint) = self.lock_for_commit(&Batch::new())?;
-        let flight = engine.txn.enter_window(engine, &footprint, false, &self.patience(engine))?;
+        let flight = engine.txn.enter_window(engine, &footprint, false, &self.lock_wait(engine))?;
         self.validate(&footprint)?;
         let seq = engine.visible();
         debug_assert!(seq >= self.since, "what is visible stays visible");

@@ -48,15 +48,15 @@ impl WritePath {
         self.write_waiting(batch, sync, &WriteWait::without_locks(self))
     }
 
-    /// As [`WritePath::write`], but held back until `patience` is over at most; with none, not at all. Bounds
+    /// As [`WritePath::write`], but held back until `wait_max` is over at most; with none, not at all. Bounds
     /// how long pacing, memory and locks hold the batch back together, of which the first two have no more
     /// than `write_wait_max_ms` either; a sync takes as long as the device.
     ///
     /// # Errors
     /// `Busy` if that was not enough, `TimedOut` if a transaction kept a lock of one of its keys until then:
     /// nothing is written. Otherwise as [`WritePath::write`].
-    pub fn write_within(&self, batch: &Batch, sync: bool, patience: Duration) -> Result<SeqNo> {
-        self.write_waiting(batch, sync, &WriteWait::within(self, patience))
+    pub fn write_within(&self, batch: &Batch, sync: bool, wait_max: Duration) -> Result<SeqNo> {
+        self.write_waiting(batch, sync, &WriteWait::within(self, wait_max))
     }
 
     /// Commits a batch that belongs to no transaction, held back for as long as `wait` says.
@@ -126,7 +126,7 @@ impl WritePath {
                     self.note_written(before, std::mem::take(&mut is_unnoted), &guard);
                 }
                 last = Some(table);
-                let view = table.picture(&guard);
+                let view = table.view(&guard);
                 match view.memtable_for(seq) {
                     Some(memtable) if header.kind == RecordKind::RangeDelete => {
                         ranges.push(table, memtable, placed.offset + at, seq);
@@ -147,7 +147,7 @@ impl WritePath {
         }
         if !ranges.is_empty() {
             ranges.insert(placed.segment, |table, memtable| {
-                let is_unnoted = is_to_note(memtable, table.picture(&guard), placed.segment.id);
+                let is_unnoted = is_to_note(memtable, table.view(&guard), placed.segment.id);
                 self.note_written(table, is_unnoted, &guard);
             });
         }
@@ -158,7 +158,7 @@ impl WritePath {
         if is_unnoted {
             table.note_part();
         }
-        let active = &table.picture(guard).active;
+        let active = &table.view(guard).active;
         let record_bytes = active.record_bytes();
         table.note_growth(record_bytes);
         if record_bytes + active.index_bytes() >= self.memory.memtable_limit() {
@@ -167,7 +167,7 @@ impl WritePath {
     }
 }
 
-/// Whether the table is to be noted for records of this segment that its `memtable` got.
+/// Returns true if the table is to be noted for records of this segment that its `memtable` got.
 #[inline]
 fn is_to_note(memtable: &Memtable, view: &ReadView, segment: SegmentId) -> bool {
     let is_noted = memtable.is_noted(segment) || terrane_base::planted!(MissFirstRecord);

@@ -11,7 +11,7 @@ use crate::locks::conflict_window::{ConflictWindow, Footprint};
 use crate::locks::key_range::KeyRange;
 use crate::locks::lock_table::{LockMode, LockTable, Owner};
 use crate::read::scan::Bounds;
-use crate::{ENDLESS, explore, key, patience, surroundings};
+use crate::{ENDLESS, explore, key, lock_wait, surroundings};
 
 /// Commits in the order of their numbers, which begin at 1: the keys that each wrote.
 #[derive(Default)]
@@ -87,10 +87,10 @@ impl World {
         wanted.extend(plan.writes.iter().map(|&name| (name, LockMode::Exclusive)));
         wanted.sort_unstable();
         for &(name, mode) in &wanted {
-            self.locks.acquire(owner, &key(name), mode, &patience(&around, ENDLESS)).unwrap();
+            self.locks.acquire(owner, &key(name), mode, &lock_wait(&around, ENDLESS)).unwrap();
         }
         let footprint = footprint(plan);
-        let flight = self.window.enter(&footprint, plan.prepares, &patience(&around, ENDLESS)).unwrap();
+        let flight = self.window.enter(&footprint, plan.prepares, &lock_wait(&around, ENDLESS)).unwrap();
         let is_valid = since.is_none_or(|since| {
             let mut look = self.window.look();
             let keys = plan.reads.iter().chain(plan.writes);
@@ -100,7 +100,7 @@ impl World {
         let seq = is_valid.then(|| {
             thread::yield_now();
             if plan.prepares {
-                self.window.resume(flight, &patience(&around, ENDLESS)).unwrap();
+                self.window.resume(flight, &lock_wait(&around, ENDLESS)).unwrap();
             }
             self.journal.commit(plan.writes, |commits| {
                 if let Some(since) = since.filter(|_| !plan.prepares) {

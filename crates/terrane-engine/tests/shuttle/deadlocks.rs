@@ -7,7 +7,7 @@ use shuttle::thread;
 
 use crate::locks::lock_table::{LockMode, LockTable, Owner, Refusal};
 use crate::locks::wait_graph::Edge;
-use crate::{ENDLESS, explore, key, patience, surroundings};
+use crate::{ENDLESS, explore, key, lock_wait, surroundings};
 
 const KEYS: usize = 3;
 
@@ -51,7 +51,7 @@ fn take(
     let around = surroundings();
     let (mut held, mut done) = (Vec::new(), Ok(()));
     for &(name, mode) in wanted {
-        done = table.acquire(owner, &key(name as u8), mode, &patience(&around, readings));
+        done = table.acquire(owner, &key(name as u8), mode, &lock_wait(&around, readings));
         if done.is_err() {
             break;
         }
@@ -135,7 +135,7 @@ fn of_two_upgrades_one_is_refused() {
             thread::spawn(move || {
                 let around = surroundings();
                 let taken = plan.iter().try_for_each(|(name, mode)| {
-                    table.acquire(owner, &key(*name as u8), *mode, &patience(&around, ENDLESS))
+                    table.acquire(owner, &key(*name as u8), *mode, &lock_wait(&around, ENDLESS))
                 });
                 table.release(owner, [&key(0)]);
                 taken
@@ -160,8 +160,8 @@ fn an_owner_that_times_out_blocks_no_other_owner() {
             vec![(1, Exclusive)],
         ];
         let ends = run(&plans, &[ENDLESS, 1, ENDLESS, 2]);
-        for patient in [0, 2] {
-            assert_eq!(ends[patient], Ok(()));
+        for waiter in [0, 2] {
+            assert_eq!(ends[waiter], Ok(()));
         }
         for hasty in [1, 3] {
             assert!(matches!(ends[hasty], Ok(()) | Err(Refusal::TimedOut(_))), "{ends:?}");

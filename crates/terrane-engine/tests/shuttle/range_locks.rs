@@ -12,7 +12,7 @@ use crate::locks::key_range::KeyRange;
 use crate::locks::lock_table::{LockMode, LockTable, Owner, Refusal};
 use crate::locks::range_locks::LockTarget;
 use crate::read::scan::Bounds;
-use crate::{ENDLESS, explore, key, patience, surroundings};
+use crate::{ENDLESS, explore, key, lock_wait, surroundings};
 
 /// From b to d, and the key.
 fn target(name: u8) -> LockTarget {
@@ -37,7 +37,7 @@ fn batches_with_ranges_and_owners_of_keys_pass_each_other() {
             threads.push(thread::spawn(move || {
                 let around = surroundings();
                 let _range_lock =
-                    table.lock_ranges(owner as Owner, &target(b'c'), &patience(&around, ENDLESS)).unwrap();
+                    table.lock_ranges(owner as Owner, &target(b'c'), &lock_wait(&around, ENDLESS)).unwrap();
                 assert_eq!(within.fetch_add(1, Ordering::Relaxed), 0, "both have the same key");
                 thread::yield_now();
                 within.fetch_sub(1, Ordering::Relaxed);
@@ -48,7 +48,7 @@ fn batches_with_ranges_and_owners_of_keys_pass_each_other() {
             let around = surroundings();
             let keys = [key(b'a'), key(b'c'), key(b'd')];
             for key in &keys {
-                table.acquire(3, key, LockMode::Exclusive, &patience(&around, ENDLESS)).unwrap();
+                table.acquire(3, key, LockMode::Exclusive, &lock_wait(&around, ENDLESS)).unwrap();
             }
             assert_eq!(within.fetch_add(1, Ordering::Relaxed), 0, "a range lock covers a locked key");
             thread::yield_now();
@@ -70,7 +70,7 @@ fn a_deadlock_through_a_range_lock_is_found() {
             thread::spawn(move || {
                 let (around, keys) = (surroundings(), [key(b'x'), key(b'c')]);
                 let taken = keys.iter().try_for_each(|key| {
-                    table.acquire(1, key, LockMode::Exclusive, &patience(&around, ENDLESS))
+                    table.acquire(1, key, LockMode::Exclusive, &lock_wait(&around, ENDLESS))
                 });
                 table.release(1, &keys);
                 taken
@@ -81,10 +81,10 @@ fn a_deadlock_through_a_range_lock_is_found() {
             thread::spawn(move || {
                 let (around, only) = (surroundings(), LockTarget { keys: Arc::default(), ..target(b'c') });
                 let locked = table
-                    .lock_ranges(2, &only, &patience(&around, ENDLESS))
+                    .lock_ranges(2, &only, &lock_wait(&around, ENDLESS))
                     .map(|range_lock| range_lock.keep());
                 let taken = locked.and_then(|()| {
-                    table.acquire(2, &key(b'x'), LockMode::Exclusive, &patience(&around, ENDLESS))
+                    table.acquire(2, &key(b'x'), LockMode::Exclusive, &lock_wait(&around, ENDLESS))
                 });
                 table.release(2, &[key(b'x')]);
                 table.release_ranges(2);
@@ -97,6 +97,6 @@ fn a_deadlock_through_a_range_lock_is_found() {
             assert!(matches!(refused, Refusal::Deadlock(edges) if edges.len() == 2), "{refused:?}");
         }
         // Nothing is left behind.
-        table.acquire(3, &key(b'c'), LockMode::Exclusive, &patience(&surroundings(), 0)).unwrap();
+        table.acquire(3, &key(b'c'), LockMode::Exclusive, &lock_wait(&surroundings(), 0)).unwrap();
     });
 }

@@ -274,7 +274,7 @@ fn writers_wait_for_an_ingest() {
     disk.look_after(1, Box::new(move |_| u64::from(event.send(true).is_ok() && gone.recv() == Ok(true))));
     let loading = engine.clone();
     let loader = std::thread::spawn(move || {
-        // By this clock it has no patience for a writer that holds a lock and has no turn.
+        // By this clock it does not wait for a writer that holds a lock and has no turn.
         let is_told =
             |loaded: &Result<Ingested>| !loaded.as_ref().is_err_and(|error| error.kind() == Kind::TimedOut);
         let loaded = (0..100).map(|_| load(&loading)).find(is_told);

@@ -60,7 +60,7 @@ fn a_thousand_writes_of_one_thread_share_a_sync() {
 }
 
 #[test]
-fn what_survives_a_loss_of_power_is_a_prefix_with_every_acknowledged_write() {
+fn a_loss_of_power_leaves_a_prefix_with_every_acknowledged_write() {
     for seed in 0..20 {
         let disk = MemDisk::new();
         let engine = open_stepped(&disk);

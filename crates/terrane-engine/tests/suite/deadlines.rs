@@ -29,7 +29,7 @@ fn a_write_that_would_wait_for_memory_is_refused_and_not_written() {
     engine.set_background_paused(true);
     let mut refused = None;
     for number in 0..10_000 {
-        // The allowed rate is not zero before memory is full: a little patience is enough until then.
+        // The allowed rate is not zero before memory is full: a short wait is enough until then.
         match engine.write_within(&batch(number), false, Duration::from_millis(number % 2 * 500)) {
             Ok(_) => {
                 assert!(is_there(&engine, number));
@@ -47,8 +47,8 @@ fn a_write_that_would_wait_for_memory_is_refused_and_not_written() {
     }
     let number = refused.expect("memory is full at last");
     let before = engine.visible();
-    for patience in [0, 5, 50] {
-        let refused = engine.write_within(&batch(number), false, Duration::from_millis(patience));
+    for wait_max in [0, 5, 50] {
+        let refused = engine.write_within(&batch(number), false, Duration::from_millis(wait_max));
         assert_eq!(refused.unwrap_err().kind(), Kind::Busy);
     }
     assert_eq!(engine.visible(), before);

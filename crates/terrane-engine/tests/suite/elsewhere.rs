@@ -60,15 +60,15 @@ fn get(engine: &Engine, key: &[u8]) -> Option<Vec<u8>> {
     support::get(engine, &table, key).unwrap()
 }
 
-struct Place {
+struct Fixture {
     disk: MemDisk,
     parts: OtherDirectory,
 }
 
-impl Place {
-    fn new() -> Place {
+impl Fixture {
+    fn new() -> Fixture {
         let disk = MemDisk::new();
-        Place { parts: Place::parts(&disk), disk }
+        Fixture { parts: Fixture::parts(&disk), disk }
     }
 
     fn parts(disk: &MemDisk) -> OtherDirectory {
@@ -92,15 +92,15 @@ impl Place {
     }
 
     /// The place as another process finds it after this one was killed.
-    fn killed(&self) -> Place {
+    fn killed(&self) -> Fixture {
         let disk = self.disk.kill();
-        Place { parts: Place::parts(&disk), disk }
+        Fixture { parts: Fixture::parts(&disk), disk }
     }
 }
 
 #[test]
-fn what_was_written_is_there_after_a_close_and_after_a_kill() {
-    let place = Place::new();
+fn written_rows_are_there_after_a_close_and_after_a_kill() {
+    let place = Fixture::new();
     let engine = place.open();
     put(&engine, b"flushed", b"1");
     engine.flush().unwrap();
@@ -124,8 +124,8 @@ fn what_was_written_is_there_after_a_close_and_after_a_kill() {
 }
 
 #[test]
-fn what_needs_all_in_one_directory_is_refused_by_name() {
-    let place = Place::new();
+fn an_operation_that_needs_all_in_one_directory_is_refused_by_name() {
+    let place = Fixture::new();
     let engine = place.open();
     put(&engine, b"k", b"v");
     let refused = engine.checkpoint(Path::new("/copy")).unwrap_err();
@@ -156,7 +156,7 @@ fn what_needs_all_in_one_directory_is_refused_by_name() {
 
 #[test]
 fn a_directory_with_something_else_is_no_place_for_the_journal() {
-    let place = Place::new();
+    let place = Fixture::new();
     let engine = support::open(place.disk.clone(), &small_options()).unwrap();
     engine.close().unwrap();
     let refused = place.open_with(&small_options()).err().expect("a database is there");
@@ -165,14 +165,14 @@ fn a_directory_with_something_else_is_no_place_for_the_journal() {
 }
 
 /// The ids of the journal as the directory has them.
-fn ids(place: &Place) -> (u128, u128) {
+fn ids(place: &Fixture) -> (u128, u128) {
     let mark = journal_place::read(&place.disk, Path::new(DIR)).unwrap().unwrap();
     (mark.journal, mark.before)
 }
 
 #[test]
 fn each_opening_gives_the_journal_an_id_and_a_failed_one_forgets_none() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.open().close().unwrap();
     let (first, confirmed) = ids(&place);
     assert_eq!(first, confirmed, "the opening came to its end");

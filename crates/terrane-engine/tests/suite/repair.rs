@@ -94,7 +94,7 @@ pub(crate) fn repaired(disk: &MemDisk, place: &str) -> (RepairReport, Rows) {
     (report, found)
 }
 
-/// Whether a loss or a doubt that was reported may be about this row.
+/// Returns true if a loss or a doubt that was reported may be about this row.
 fn is_lost(report: &RepairReport, past: &Past, table: &str, key: &[u8]) -> bool {
     let is_late = past.late.contains(&(table.to_owned(), key.to_owned()));
     let is_of_journal = |error: &Error| error.place().is_some_and(|place| place.file.contains("/journal"));

@@ -139,7 +139,7 @@ impl ExtentMeta {
         }
     }
 
-    /// Whether its pointers may have positions.
+    /// Returns true if its pointers may have positions.
     fn has_positions(&self) -> bool {
         Form::of_version(self.format_version & !NUMBERED).is_some_and(|form| form.has_positions)
     }

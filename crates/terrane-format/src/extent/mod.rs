@@ -153,7 +153,7 @@ pub struct Footer {
     pub expiry: Option<Expiry>,
     /// The references to value tables; empty if there are none.
     pub references: Handle,
-    /// Whether the pointers may have positions; false if there are none.
+    /// True if the pointers may have positions; false if there are none.
     pub has_positions: bool,
     /// What a value table is, if it is one.
     pub value_table: Option<ValueSection>,

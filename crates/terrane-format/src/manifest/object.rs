@@ -47,7 +47,7 @@ impl ObjectTag {
         }
     }
 
-    /// Whether it is the first object of a writer.
+    /// Returns true if it is the first object of a writer.
     #[must_use]
     pub fn is_take_over(self) -> bool {
         matches!(self, ObjectTag::TakeOver | ObjectTag::TakeOverWithoutJournal)

@@ -69,7 +69,7 @@ pub struct MetricsPage {
 pub struct PageMetric {
     /// Its name, as in `docs/metrics.md`.
     pub name: String,
-    /// Whether it only grows while the database is open.
+    /// True if it only grows while the database is open.
     pub is_counter: bool,
     /// What it says.
     pub value: u64,
@@ -146,7 +146,7 @@ pub struct PageReader {
     pub extent_bytes: u64,
     /// Bytes in memory that only it keeps.
     pub memory_bytes: u64,
-    /// Whether it is older than the database allows: its reads fail.
+    /// True if it is older than the database allows: its reads fail.
     pub is_expired: bool,
 }
 

@@ -95,7 +95,7 @@ mod tests {
 
     /// A leader that waited for the sync of a flush may find its bytes synced.
     #[test]
-    fn what_is_synced_is_not_synced_again() {
+    fn a_synced_segment_is_not_synced_again() {
         let disk = FaultyDisk::new(Arc::new(MemDisk::new()));
         disk.create_dir(Path::new("dir")).expect("a directory");
         let (shared, settings, start) =

@@ -43,7 +43,7 @@ pub struct PoolSettings {
     pub epoch: u64,
     /// Number of the region if it is made: a random one.
     pub region_id: u128,
-    /// Whether a missing file is made.
+    /// True if a missing file is made.
     pub may_create: bool,
 }
 

@@ -25,7 +25,7 @@ const COMPARE_BYTES: u64 = 64 << 10;
 
 /// Where the bytes of a file are.
 #[derive(Clone)]
-enum Place {
+enum Backing {
     /// It was created and has no space yet.
     Nowhere,
     Zone(Zone),
@@ -40,7 +40,7 @@ pub(super) struct Held<R: PmRegion> {
     /// Numbers of all zones that are held, named or not.
     pub(super) numbers: Arc<Mutex<BTreeSet<u32>>>,
     pub(super) number: u32,
-    place: Mutex<Place>,
+    place: Mutex<Backing>,
     is_removed: AtomicBool,
     /// Of a region without memory: what is mapped.
     copy: Mutex<Option<Arc<Region>>>,
@@ -56,21 +56,21 @@ impl<R: PmRegion> Held<R> {
         debug_assert!(zone.is_none_or(|zone| zone.owner() == Owner(number)), "the owner names the file");
         let is_new = numbers.lock().insert(number);
         assert!(is_new, "file {number} has two zones: an opening would find two of one owner");
-        let place = Mutex::new(zone.map_or(Place::Nowhere, Place::Zone));
+        let place = Mutex::new(zone.map_or(Backing::Nowhere, Backing::Zone));
         Held { halloc, numbers, number, place, is_removed: AtomicBool::new(false), copy: Mutex::new(None) }
     }
 
     /// The zone, if it has one.
     pub(super) fn zone(&self) -> Option<Zone> {
         match &*self.place.lock() {
-            Place::Zone(zone) => Some(*zone),
+            Backing::Zone(zone) => Some(*zone),
             _ => None,
         }
     }
 
     /// True if it became an ordinary file.
     pub(super) fn is_file(&self) -> bool {
-        matches!(&*self.place.lock(), Place::File(_))
+        matches!(&*self.place.lock(), Backing::File(_))
     }
 
     /// The file has no name any more.
@@ -126,7 +126,7 @@ impl<R: PmRegion + 'static> ZoneFile<R> {
         error.at(self.path.display().to_string(), 0)
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> Backing {
         self.held.place.lock().clone()
     }
 
@@ -148,7 +148,7 @@ impl<R: PmRegion + 'static> ZoneFile<R> {
     }
 
     /// Grants a zone, or makes an ordinary file where that is allowed.
-    fn grant(&self, bytes: u64) -> Result<Place> {
+    fn grant(&self, bytes: u64) -> Result<Backing> {
         let halloc = &self.held.halloc;
         assert!(bytes > 0, "a segment has a header, so its file is not empty");
         let chunks = u16::try_from(bytes.div_ceil(halloc.chunk_bytes())).map_err(|_| {
@@ -159,7 +159,7 @@ impl<R: PmRegion + 'static> ZoneFile<R> {
         })?;
         let is_wrong = terrane_base::planted!(GrantToNoFile);
         match halloc.grant(chunks, Owner(self.held.number + u32::from(is_wrong))) {
-            Ok(zone) => Ok(Place::Zone(zone)),
+            Ok(zone) => Ok(Backing::Zone(zone)),
             Err(error) if error.kind() == Kind::Full => {
                 let Some(base) = &self.fallback else {
                     let what = format!(
@@ -176,7 +176,7 @@ impl<R: PmRegion + 'static> ZoneFile<R> {
                     let _ = base.remove(&self.path);
                     return Err(error);
                 }
-                Ok(Place::File(file))
+                Ok(Backing::File(file))
             }
             Err(error) => Err(self.named(error)),
         }
@@ -246,9 +246,9 @@ impl<R: PmRegion + 'static> File for ZoneFile<R> {
 
     fn len(&self) -> Result<u64> {
         match self.place() {
-            Place::Nowhere => Ok(0),
-            Place::Zone(zone) => Ok(zone.bytes()),
-            Place::File(file) => file.len(),
+            Backing::Nowhere => Ok(0),
+            Backing::Zone(zone) => Ok(zone.bytes()),
+            Backing::File(file) => file.len(),
         }
     }
 
@@ -258,22 +258,22 @@ impl<R: PmRegion + 'static> File for ZoneFile<R> {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         match self.place() {
-            Place::Nowhere => Err(self.no_space()),
-            Place::Zone(zone) => {
+            Backing::Nowhere => Err(self.no_space()),
+            Backing::Zone(zone) => {
                 let at = self.range(&zone, offset, buf.len() as u64)?;
                 // A poisoned line is an error here, named by the file of the region.
                 self.region().read_checked(at, buf).map_err(|error| {
                     error.context(format!("segment {} in persistent memory", self.path.display()))
                 })
             }
-            Place::File(file) => file.read_at(offset, buf),
+            Backing::File(file) => file.read_at(offset, buf),
         }
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         match self.place() {
-            Place::Nowhere => Err(self.no_space()),
-            Place::Zone(zone) => {
+            Backing::Nowhere => Err(self.no_space()),
+            Backing::Zone(zone) => {
                 let at = self.range(&zone, offset, bytes.len() as u64)?;
                 if let Some(copy) = self.held.copy.lock().clone() {
                     // SAFETY: within the zone; by the rules of `File` no other thread writes the range.
@@ -281,25 +281,25 @@ impl<R: PmRegion + 'static> File for ZoneFile<R> {
                 }
                 self.region().write(at, bytes)
             }
-            Place::File(file) => file.write_at(offset, bytes),
+            Backing::File(file) => file.write_at(offset, bytes),
         }
     }
 
     fn sync(&self) -> Result<()> {
         match self.place() {
             // Nothing to lose: a file without a zone is gone after the process.
-            Place::Nowhere => Ok(()),
-            Place::Zone(zone) => {
+            Backing::Nowhere => Ok(()),
+            Backing::Zone(zone) => {
                 self.flush_range(&zone, 0, zone.bytes())?;
                 self.region().fence()
             }
-            Place::File(file) => file.sync(),
+            Backing::File(file) => file.sync(),
         }
     }
 
     fn set_len(&self, len: u64) -> Result<()> {
         match self.place() {
-            Place::File(file) => file.set_len(len),
+            Backing::File(file) => file.set_len(len),
             _ if self.len()? == len => Ok(()),
             _ => {
                 Err(self
@@ -312,48 +312,48 @@ impl<R: PmRegion + 'static> File for ZoneFile<R> {
         let end = offset.saturating_add(len);
         let mut place = self.held.place.lock();
         match &*place {
-            Place::Nowhere => {
+            Backing::Nowhere => {
                 let granted = self.grant(end)?;
                 debug_assert!(
-                    !matches!(&granted, Place::Zone(zone) if zone.bytes() < end),
+                    !matches!(&granted, Backing::Zone(zone) if zone.bytes() < end),
                     "a zone has room for what was asked"
                 );
                 *place = granted;
             }
-            Place::Zone(zone) if end <= zone.bytes() => {}
-            Place::Zone(zone) => {
+            Backing::Zone(zone) if end <= zone.bytes() => {}
+            Backing::Zone(zone) => {
                 let message = format!("a zone of {} bytes does not grow to {end}", zone.bytes());
                 return Err(self.named(Error::invalid(message)));
             }
-            Place::File(file) => return file.allocate(offset, len),
+            Backing::File(file) => return file.allocate(offset, len),
         }
         Ok(())
     }
 
     fn punch(&self, offset: u64, len: u64) -> Result<()> {
         match self.place() {
-            Place::File(file) => file.punch(offset, len),
+            Backing::File(file) => file.punch(offset, len),
             // A zone keeps its chunks.
             _ => Ok(()),
         }
     }
 
     fn prefetch(&self, offset: u64, len: u64) {
-        if let Place::File(file) = self.place() {
+        if let Backing::File(file) = self.place() {
             file.prefetch(offset, len);
         }
     }
 
     fn map(&self, len: usize, writable: bool) -> Result<Region> {
         match self.place() {
-            Place::Nowhere => Err(self.no_space()),
-            Place::Zone(zone) => {
+            Backing::Nowhere => Err(self.no_space()),
+            Backing::Zone(zone) => {
                 self.range(&zone, 0, len as u64)?;
                 let memory = self.memory(&zone, len)?;
                 assert!(memory.len() == len, "a mapping has the bytes that were asked for");
                 Ok(memory)
             }
-            Place::File(file) => file.map(len, writable),
+            Backing::File(file) => file.map(len, writable),
         }
     }
 

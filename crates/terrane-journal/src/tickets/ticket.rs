@@ -118,7 +118,7 @@ impl Ticket {
         self.cell.outcome().expect("every ticket is done before its database is gone")
     }
 
-    /// Waits for the outcome for about `patience` at most; `None` if it is not known by then.
+    /// Waits for the outcome for about `wait_max` at most; `None` if it is not known by then.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -135,11 +135,11 @@ impl Ticket {
     /// }
     /// # assert_eq!(log_slow_sync(&Ticket::done(SeqNo(7))).unwrap(), SeqNo(7));
     /// ```
-    pub fn wait_for(&self, patience: Duration) -> Option<Result<SeqNo>> {
+    pub fn wait_for(&self, wait_max: Duration) -> Option<Result<SeqNo>> {
         if !self.is_done()
             && let Some(tickets) = self.tickets.upgrade()
         {
-            tickets.wait_for(&self.cell, patience);
+            tickets.wait_for(&self.cell, wait_max);
         }
         self.cell.outcome()
     }

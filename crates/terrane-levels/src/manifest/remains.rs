@@ -31,7 +31,7 @@ pub struct Remains {
     /// Tables and segments. Without extents. Not a state that the database ever had: what lost records said
     /// is missing.
     pub state: State,
-    /// Whether the id of the database could be read, in the manifest or in `CURRENT`: `state` has it then.
+    /// True if the id of the database could be read, in the manifest or in `CURRENT`: `state` has it then.
     pub has_id: bool,
     /// Tables that were dropped.
     pub dropped: BTreeSet<TableId>,

@@ -26,7 +26,7 @@ impl Tables {
         self.0.get(id)
     }
 
-    /// Whether there is a table with this number.
+    /// Returns true if there is a table with this number.
     #[must_use]
     pub fn contains_key(&self, id: &TableId) -> bool {
         self.0.contains_key(id)
@@ -43,7 +43,7 @@ impl Tables {
         self.0.size()
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -76,7 +76,7 @@ fn a_value_table_leaves_with_the_last_entry_that_points_into_it() {
 }
 
 #[test]
-fn what_points_nowhere_is_refused() {
+fn a_pointer_to_nothing_is_refused() {
     let snapshot = Metasnapshot::<Extents>::new();
     let tried = [
         vec![add(LEVEL, &pointing(0, &[(7, 1)]))],

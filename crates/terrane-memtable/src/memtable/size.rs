@@ -19,7 +19,7 @@ impl Memtable {
         self.tree.arena().entry_count()
     }
 
-    /// Whether nothing is indexed.
+    /// Returns true if nothing is indexed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entry_count() == 0
@@ -48,8 +48,8 @@ impl Memtable {
         parts + size_of::<Self>() as u64
     }
 
-    /// Whether the owner has noted that the memtable has records in a segment that is this one or older. Once
-    /// true it stays so.
+    /// Returns true if the owner has noted that the memtable has records in a segment that is this one or
+    /// older. Once true it stays so.
     #[must_use]
     #[inline]
     pub fn is_noted(&self, segment: SegmentId) -> bool {

@@ -91,11 +91,11 @@ impl Shadow {
     pub(super) fn fence(&mut self, thread: ThreadId) {
         for (line, upto) in self.flushes.remove(&thread).unwrap_or_default() {
             let line = self.lines.get_mut(&line).expect("a flushed line has stores");
-            line.settle(|store| store.number <= upto && (!store.is_stream || store.thread == thread));
+            line.make_durable(|store| store.number <= upto && (!store.is_stream || store.thread == thread));
         }
         for line in self.streams.remove(&thread).unwrap_or_default() {
             let line = self.lines.get_mut(&line).expect("a streamed line has stores");
-            line.settle(|store| store.is_stream && store.thread == thread);
+            line.make_durable(|store| store.is_stream && store.thread == thread);
         }
     }
 
@@ -132,17 +132,17 @@ impl Shadow {
 impl Line {
     /// Makes the stores durable that `is_covered` names, and with each the earlier ones to its word, which it
     /// replaced.
-    fn settle(&mut self, is_covered: impl Fn(&Store) -> bool) {
+    fn make_durable(&mut self, is_covered: impl Fn(&Store) -> bool) {
         for index in 0..LINE_WORDS {
             let last = self.stores.iter().rposition(|store| store.index == index && is_covered(store));
             let Some(last) = last.map(|at| self.stores[at].number) else { continue };
             let mut word = self.durable[index];
             self.stores.retain(|store| {
-                let is_settled = store.index == index && store.number <= last;
-                if is_settled {
+                let is_durable = store.index == index && store.number <= last;
+                if is_durable {
                     word = store.word;
                 }
-                !is_settled
+                !is_durable
             });
             self.durable[index] = word;
         }

@@ -108,7 +108,7 @@ fn an_opening_may_be_cut_anywhere() {
 
 /// After an opening everything that is free can be handed out, and nothing twice.
 #[test]
-fn what_an_opening_frees_can_be_used() {
+fn space_that_an_opening_frees_can_be_used() {
     for sequence in 0..20 {
         let mut rng = Rng::part(29, sequence);
         let world = small();

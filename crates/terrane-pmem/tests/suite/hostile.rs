@@ -104,7 +104,7 @@ fn salvage(image: &[u8], rng: &mut Rng) {
 }
 
 #[test]
-fn what_is_sound_is_salvaged() {
+fn sound_parts_are_salvaged() {
     let (image, words) = image();
     let salvaged = |image: &[u8]| Halloc::salvage(Volatile::with_content(image), CHUNK_BYTES).unwrap().1;
     let whole = salvaged(&image);

@@ -98,7 +98,7 @@ fn a_fence_is_for_its_own_thread() {
     let elsewhere = |step: &(dyn Fn() + Sync)| {
         std::thread::scope(|scope| scope.spawn(step).join().unwrap());
     };
-    // Another thread's fence settles neither this thread's flush nor its stream.
+    // Another thread's fence makes neither this thread's flush nor its stream durable.
     region.store(0, 1).unwrap();
     region.flush(0, 8).unwrap();
     region.stream(64, &2u64.to_le_bytes()).unwrap();

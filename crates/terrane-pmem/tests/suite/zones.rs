@@ -24,7 +24,7 @@ fn zones_are_adjacent_chunks_and_run_out() {
 }
 
 #[test]
-fn what_was_freed_or_assigned_cannot_be_freed_again() {
+fn a_zone_that_was_freed_or_assigned_cannot_be_freed_again() {
     let halloc = small();
     let zone = halloc.grant(2, Owner(1)).unwrap();
     let assigned = halloc.assign(zone, Owner(2)).unwrap();

@@ -35,7 +35,7 @@ pub use memory::MemoryBucket;
 pub(crate) use open::is_absent;
 pub use open::open;
 pub use pending::Pending;
-pub use retry::{Patience, RetryingBucket};
+pub use retry::{RetryLimits, RetryingBucket};
 
 /// The outcome of [`Bucket::create`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use terrane_base::env::Env;
 use terrane_base::{Error, Result};
 use terrane_device::{Disk, PosixDisk};
 
-use super::{Bucket, DirectoryBucket, MemoryBucket, Patience, RetryingBucket};
+use super::{Bucket, DirectoryBucket, MemoryBucket, RetryLimits, RetryingBucket};
 
 /// Opens the bucket of an address, with repeated requests:
 /// * `s3://NAME`, with the feature `s3`; see there for the variables of the environment;
@@ -30,11 +30,11 @@ pub fn open(url: &str, env: &Env) -> Result<Arc<dyn Bucket>> {
             return Err(Error::invalid(message));
         }
     };
-    Ok(Arc::new(RetryingBucket::new(inner, Patience::default(), env.clone())))
+    Ok(Arc::new(RetryingBucket::new(inner, RetryLimits::default(), env.clone())))
 }
 
-/// Whether the address is that of a directory which does not exist: opening would make it, and a reader makes
-/// nothing.
+/// Returns true if the address is that of a directory which does not exist: opening would make it, and a
+/// reader makes nothing.
 pub(crate) fn is_absent(url: &str) -> bool {
     let rest = url.strip_prefix("file:").and_then(|rest| directory(url, rest).ok());
     let exists = |path: &Path| PosixDisk::new().exists(path).unwrap_or(true);

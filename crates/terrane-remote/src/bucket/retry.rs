@@ -22,7 +22,7 @@ const ATTEMPTS_MIN: u32 = 4;
 
 /// How long a request is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct RetryLimits {
     /// The pause before the second attempt; each further one is twice as long, up to `pause_max`.
     pub pause_min: Duration,
     /// The longest pause.
@@ -31,10 +31,10 @@ pub struct Patience {
     pub deadline: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryLimits {
     /// 50 ms, 2 s, and one minute in all.
     fn default() -> Self {
-        Patience {
+        RetryLimits {
             pause_min: Duration::from_millis(50),
             pause_max: Duration::from_secs(2),
             deadline: Duration::from_secs(60),
@@ -49,15 +49,15 @@ impl Default for Patience {
 #[derive(Clone, Debug)]
 pub struct RetryingBucket {
     inner: Arc<dyn Bucket>,
-    patience: Patience,
+    limits: RetryLimits,
     env: Env,
 }
 
 impl RetryingBucket {
     /// Repeats the requests of `inner`.
     #[must_use]
-    pub fn new(inner: Arc<dyn Bucket>, patience: Patience, env: Env) -> Self {
-        RetryingBucket { inner, patience, env }
+    pub fn new(inner: Arc<dyn Bucket>, limits: RetryLimits, env: Env) -> Self {
+        RetryingBucket { inner, limits, env }
     }
 
     /// Repeats an attempt, of which the first was made at `start`, until it succeeds, fails for good or takes
@@ -70,18 +70,18 @@ impl RetryingBucket {
         first: Result<T>,
         mut attempt: impl FnMut() -> Result<T>,
     ) -> Result<T> {
-        let (mut result, mut pause, mut attempts) = (first, self.patience.pause_min, 1u32);
+        let (mut result, mut pause, mut attempts) = (first, self.limits.pause_min, 1u32);
         loop {
             let error = match result {
                 Err(error) if matches!(error.kind(), Kind::Io | Kind::Busy) => error,
                 ended => return ended,
             };
-            let is_late = self.env.clock.now().saturating_sub(start) + pause > self.patience.deadline;
+            let is_late = self.env.clock.now().saturating_sub(start) + pause > self.limits.deadline;
             if is_late && attempts >= ATTEMPTS_MIN {
                 return Err(self.give_up(what, name, attempts, error));
             }
             self.env.clock.sleep(self.jittered(pause));
-            pause = (pause * 2).min(self.patience.pause_max);
+            pause = (pause * 2).min(self.limits.pause_max);
             attempts += 1;
             result = attempt();
         }
@@ -96,7 +96,7 @@ impl RetryingBucket {
     #[cold]
     fn give_up(&self, what: &str, name: &str, attempts: u32, error: Error) -> Error {
         let place = names::place(self.inner.url(), name);
-        let seconds = self.patience.deadline.as_secs();
+        let seconds = self.limits.deadline.as_secs();
         let message = format!(
             "cannot {what} {place}: {attempts} attempts in {seconds} s failed; see whether the object \
              store can be reached and has no trouble"

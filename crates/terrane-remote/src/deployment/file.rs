@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_has_a_default() {
+    fn a_key_that_is_left_out_has_a_default() {
         let found = Deployment::parse(WHOLE, Path::new("/etc")).expect("whole");
         assert_eq!(found.journal, Path::new("/etc/wal"));
         assert_eq!((found.url.as_str(), found.prefix.as_str()), ("memory:", PREFIX));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_counts() {
+    fn a_key_that_is_given_counts() {
         let text = "[journal]\ndirectory = \"/j\"\nabandon = \"0123456789abcdef0123456789abcdef\"\n\
                     [storage]\nurl = \"file:///b\"\nprefix = \"p\"\nprobe = false\nstage_bytes = 5000000\n\
                     object_bytes = 2000000\ngarbage_age_s = 3\nwriter_check_ms = 2\n\
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_wrong_or_missing_is_named() {
+    fn an_unknown_wrong_or_missing_key_is_named() {
         let names = [
             ("[jurnal]\ndirectory = \"a\"\n", "did you mean \"journal\"?"),
             ("[journal]\ndirectoy = \"a\"\n", "did you mean \"directory\"?"),

@@ -175,18 +175,18 @@ impl Opening<'_> {
     }
 }
 
-/// Whether the last writer appended to the manifest, or took it over only. It creates its fence before it
-/// appends to the manifest of a database that has a segment.
+/// Returns true if the last writer appended to the manifest, or took it over only. It creates its fence
+/// before it appends to the manifest of a database that has a segment.
 pub(super) fn has_written(found: &Found) -> bool {
     !matches!(found.last.tag, ObjectTag::TakeOver | ObjectTag::TakeOverWithoutJournal)
 }
 
-/// Whether the journal's last object may be that of the manifest's last writer.
+/// Returns true if the journal's last object may be that of the manifest's last writer.
 pub(super) fn has_fence(found: &Found, last: &JournalObject) -> bool {
     !has_written(found) || last.epoch >= found.last.epoch
 }
 
-/// Whether the directory with this mark is that of the writer that named this id.
+/// Returns true if the directory with this mark is that of the writer that named this id.
 pub(super) fn is_of(mark: &JournalMark, journal: u128) -> bool {
     [mark.journal, mark.before].contains(&(journal | 1))
 }

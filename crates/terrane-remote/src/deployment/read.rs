@@ -121,7 +121,7 @@ impl Deployment {
         Ok(Shown { journal, disk: Arc::new(disk), lock, found, state })
     }
 
-    /// Whether the directory of the journal is that of the manifest's last writer.
+    /// Returns true if the directory of the journal is that of the manifest's last writer.
     fn is_of(&self, disk: &dyn Disk, found: &Found) -> Result<bool> {
         let mark = journal_place::read(disk, &self.journal)?;
         Ok(mark.is_some_and(|mark| [mark.journal, mark.before].contains(&found.last.journal)))
@@ -148,7 +148,7 @@ pub(super) struct Shown {
     pub(super) state: State,
 }
 
-/// Whether commits may be in the journal only.
+/// Returns true if commits may be in the journal only.
 fn needs_journal(state: &State) -> bool {
     !(state.segments.is_empty() && state.history.is_empty())
 }

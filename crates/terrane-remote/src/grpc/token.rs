@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused() {
+    fn a_text_that_is_no_token_is_refused() {
         for text in ["", " \n", "two words", "ä", &"x".repeat(TOKEN_BYTES_MAX + 1)] {
             Token::new(text).expect_err(text);
         }

@@ -42,7 +42,7 @@ impl JournalChain {
         self.objects.len()
     }
 
-    /// Whether there is no object.
+    /// Returns true if there is no object.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()

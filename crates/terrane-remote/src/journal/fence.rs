@@ -39,9 +39,9 @@ pub struct TakeJournal {
     pub database: DatabaseId,
     /// The epoch that the manifest gave the writer, and no other.
     pub epoch: u64,
-    /// Whether the manifest lists a segment.
+    /// True if the manifest lists a segment.
     pub has_segments: bool,
-    /// Whether the journal of the writer before lay in objects. If not, it is being moved from a directory.
+    /// True if the journal of the writer before lay in objects. If not, it is being moved from a directory.
     pub was_in_objects: bool,
 }
 

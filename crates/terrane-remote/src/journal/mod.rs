@@ -44,7 +44,7 @@ pub(crate) fn in_objects(journal: u128) -> u128 {
     journal & !1
 }
 
-/// Whether a journal with this id lies in objects.
+/// Returns true if a journal with this id lies in objects.
 pub(crate) fn is_in_objects(journal: u128) -> bool {
     journal & 1 == 0
 }

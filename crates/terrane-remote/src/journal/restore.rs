@@ -93,7 +93,7 @@ impl Target {
     }
 }
 
-/// Whether a directory has files of segments.
+/// Returns true if a directory has files of segments.
 ///
 /// # Errors
 /// `Io`.

@@ -35,7 +35,7 @@ use terrane_storage::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreUsa
 
 use crate::bucket::{Bucket, names as object_names};
 use names::Folders;
-use state::{Phase, Place, State};
+use state::{Location, Phase, State};
 
 pub use garbage::{Collected, Marked, Roots};
 pub use open::BucketStoreSettings;
@@ -220,7 +220,7 @@ impl Store for BucketStore {
     fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {
         let state = self.state.read();
         let (part, base) = match state.extent(id).map(|extent| &extent.place) {
-            Some(Place::Stored { part, offset, .. }) => (*part, *offset),
+            Some(Location::Stored { part, offset, .. }) => (*part, *offset),
             _ => (0, 0),
         };
         let epoch = state.groups.get(&id.file).map_or(self.epoch, |group| group.epoch);

@@ -24,7 +24,7 @@ pub struct BucketStoreSettings {
     /// Age, by the clock of the object store, from which a list of garbage may be deleted: longer than any
     /// pause of a writer, and than any read of a process that does not pin what it reads.
     pub garbage_age: Duration,
-    /// Whether the promises of the object store are checked at opening.
+    /// True if the promises of the object store are checked at opening.
     pub probe: bool,
 }
 

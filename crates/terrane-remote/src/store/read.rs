@@ -12,7 +12,7 @@ use terrane_device::{PendingRead, ReadBytes};
 use terrane_storage::ReadRequest;
 
 use super::names::DataName;
-use super::state::Place;
+use super::state::Location;
 use super::table::{Row, TABLE_BYTES_MAX, Table};
 use super::{BucketStore, object_names};
 use crate::bucket::Pending;
@@ -74,14 +74,14 @@ impl BucketStore {
         let unknown = |what: &str| Error::corrupt(format!("extent {id}: {what}")).at(self.folder(), 0);
         let extent = state.extent(id).ok_or_else(|| unknown("there is none"))?;
         Ok(match &extent.place {
-            Place::Reserved(_) => return Err(unknown("it was not written yet")),
-            Place::Staged(bytes) | Place::Uploading { bytes, .. } => Some(Found::Staged(bytes.clone())),
-            Place::Stored { part, offset, row } => {
+            Location::Reserved(_) => return Err(unknown("it was not written yet")),
+            Location::Staged(bytes) | Location::Uploading { bytes, .. } => Some(Found::Staged(bytes.clone())),
+            Location::Stored { part, offset, row } => {
                 let epoch = state.groups[&id.file].epoch;
                 let name = DataName { epoch, number: id.file, part: *part };
                 Some(Found::InObject { name, start: *offset, row: *row })
             }
-            Place::Listed => None,
+            Location::Listed => None,
         })
     }
 

@@ -11,7 +11,7 @@ use super::table::{FILE_SLOTS, Row, Table};
 
 /// Where the bytes of an extent are.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(super) enum Location {
     /// Nowhere: this many bytes of the stage are reserved for them.
     Reserved(u64),
     /// In the stage.
@@ -27,7 +27,7 @@ pub(super) enum Place {
 #[derive(Clone, Debug)]
 pub(super) struct Extent {
     pub(super) slots: u32,
-    pub(super) place: Place,
+    pub(super) place: Location,
     /// True if an object has bytes of it, so that its slots are dead once it is freed.
     is_in_object: bool,
 }
@@ -59,11 +59,11 @@ impl Group {
     }
 
     fn is_written(&self) -> bool {
-        !self.extents.values().any(|extent| matches!(extent.place, Place::Reserved(_)))
+        !self.extents.values().any(|extent| matches!(extent.place, Location::Reserved(_)))
     }
 
     fn has_staged(&self) -> bool {
-        self.extents.values().any(|extent| matches!(extent.place, Place::Staged(_)))
+        self.extents.values().any(|extent| matches!(extent.place, Location::Staged(_)))
     }
 }
 
@@ -159,7 +159,7 @@ impl State {
         for (number, extents) in taken {
             let group = self.groups.get_mut(&number).expect("checked above");
             let whole = |(slot, slots): (u32, u32)| {
-                (slot, Extent { slots, place: Place::Listed, is_in_object: true })
+                (slot, Extent { slots, place: Location::Listed, is_in_object: true })
             };
             group.extents = extents.into_iter().map(whole).collect();
             self.live_slots += group.extents.values().map(|extent| u64::from(extent.slots)).sum::<u64>();
@@ -186,7 +186,7 @@ impl State {
         let slot = group.next_slot;
         group.next_slot += slots;
         group.bytes += bytes;
-        group.extents.insert(slot, Extent { slots, place: Place::Reserved(bytes), is_in_object: false });
+        group.extents.insert(slot, Extent { slots, place: Location::Reserved(bytes), is_in_object: false });
         self.staged_bytes += bytes;
         self.live_slots += u64::from(slots);
         Ok(ExtentId { file: number, slot })
@@ -236,13 +236,13 @@ impl State {
             return Err(Error::invalid(message));
         };
         let before = match &extent.place {
-            Place::Reserved(bytes) => *bytes,
-            Place::Staged(bytes) => bytes.len() as u64,
+            Location::Reserved(bytes) => *bytes,
+            Location::Staged(bytes) => bytes.len() as u64,
             // These are counted by their upload, or not at all.
-            Place::Uploading { .. } | Place::Stored { .. } | Place::Listed => 0,
+            Location::Uploading { .. } | Location::Stored { .. } | Location::Listed => 0,
         };
         self.staged_bytes = self.staged_bytes - before + bytes.len() as u64;
-        extent.place = Place::Staged(bytes);
+        extent.place = Location::Staged(bytes);
         self.staging.insert(id.file);
         Ok(())
     }
@@ -274,12 +274,12 @@ impl State {
         (group.next_part, group.uploading) = (part + 1, group.uploading + 1);
         let mut extents = Vec::new();
         for (slot, extent) in &mut group.extents {
-            if let Place::Staged(bytes) = &extent.place {
+            if let Location::Staged(bytes) = &extent.place {
                 let bytes = bytes.clone();
                 extents.push((*slot, extent.slots, bytes.clone()));
                 self.staged_bytes -= bytes.len() as u64;
                 self.uploading_bytes += bytes.len() as u64;
-                extent.place = Place::Uploading { bytes, part };
+                extent.place = Location::Uploading { bytes, part };
                 extent.is_in_object = true;
             }
         }
@@ -298,9 +298,9 @@ impl State {
         for (offset, row) in &table.0 {
             self.uploading_bytes -= u64::from(row.len);
             if let Some(extent) = group.extents.get_mut(&row.slot)
-                && matches!(extent.place, Place::Uploading { part, .. } if part == name.part)
+                && matches!(extent.place, Location::Uploading { part, .. } if part == name.part)
             {
-                extent.place = Place::Stored { part: name.part, offset: *offset, row: *row };
+                extent.place = Location::Stored { part: name.part, offset: *offset, row: *row };
             }
         }
     }
@@ -312,9 +312,9 @@ impl State {
         for (slot, extent) in &mut group.extents {
             let find = |(part, table): &(u32, Table)| {
                 let found = table.0.iter().find(|(_, row)| row.slot == *slot && row.slots == extent.slots)?;
-                Some(Place::Stored { part: *part, offset: found.0, row: found.1 })
+                Some(Location::Stored { part: *part, offset: found.0, row: found.1 })
             };
-            if matches!(extent.place, Place::Listed)
+            if matches!(extent.place, Location::Listed)
                 && let Some(place) = tables.iter().find_map(find)
             {
                 extent.place = place;
@@ -339,8 +339,8 @@ impl State {
         let group = self.groups.get_mut(&id.file).expect("the extent was found");
         let extent = group.extents.remove(&id.slot).expect("the extent was found");
         self.staged_bytes -= match &extent.place {
-            Place::Reserved(bytes) => *bytes,
-            Place::Staged(bytes) => bytes.len() as u64,
+            Location::Reserved(bytes) => *bytes,
+            Location::Staged(bytes) => bytes.len() as u64,
             _ => 0,
         };
         self.live_slots -= u64::from(extent.slots);

@@ -51,18 +51,18 @@ fn deployment(journal: &Path) -> Deployment {
     }
 }
 
-pub(crate) struct Place {
+pub(crate) struct Fixture {
     root: TempDir,
     bucket: Arc<dyn Bucket>,
 }
 
-impl Place {
-    pub(crate) fn new(bucket: Arc<dyn Bucket>) -> Place {
-        Place { root: tempfile::tempdir().expect("a temporary directory"), bucket }
+impl Fixture {
+    pub(crate) fn new(bucket: Arc<dyn Bucket>) -> Fixture {
+        Fixture { root: tempfile::tempdir().expect("a temporary directory"), bucket }
     }
 
-    fn memory() -> Place {
-        Place::new(Arc::new(MemoryBucket::new(Env::real().clock)))
+    fn memory() -> Fixture {
+        Fixture::new(Arc::new(MemoryBucket::new(Env::real().clock)))
     }
 
     fn journal(&self, name: &str) -> PathBuf {
@@ -132,10 +132,10 @@ pub(crate) fn check(db: &Db, range: std::ops::Range<u32>, salt: u32) {
 }
 
 #[test]
-fn what_was_written_survives_flush_compaction_close_and_kill() {
+fn written_rows_survive_flush_compaction_close_and_kill() {
     let root = tempfile::tempdir().expect("a temporary directory");
     let files = DirectoryBucket::open(root.path(), Env::real()).expect("opens");
-    for place in [Place::memory(), Place::new(Arc::new(files))] {
+    for place in [Fixture::memory(), Fixture::new(Arc::new(files))] {
         let db = place.open("a");
         put(&db, 0..200, 1);
         db.flush().expect("flushes");
@@ -169,7 +169,7 @@ fn what_was_written_survives_flush_compaction_close_and_kill() {
 
 #[test]
 fn a_writer_that_was_replaced_stops_and_damages_nothing() {
-    let place = Place::memory();
+    let place = Fixture::memory();
     let first = place.open_as(&Deployment { writer_check_ms: 5, ..deployment(&place.journal("a")) });
     let first = first.expect("opens");
     put(&first, 0..300, 1);
@@ -205,7 +205,7 @@ fn a_writer_that_was_replaced_stops_and_damages_nothing() {
 
 #[test]
 fn a_lost_journal_is_given_up_by_its_name_only() {
-    let place = Place::memory();
+    let place = Fixture::memory();
     let db = place.open("a");
     put(&db, 0..200, 1);
     db.flush().expect("flushes");
@@ -228,7 +228,7 @@ fn a_lost_journal_is_given_up_by_its_name_only() {
 
 #[test]
 fn a_journal_makes_no_second_database() {
-    let place = Place::memory();
+    let place = Fixture::memory();
     let right = deployment(&place.journal("a"));
     let db = place.open_as(&right).expect("opens");
     put(&db, 0..20, 1);
@@ -248,7 +248,7 @@ fn faults_of_the_bucket_are_tried_again_and_lose_nothing() {
     for seed in 0..2 {
         let (env, clock) = env();
         let faulty = FaultyBucket::new(crate::support::memory(&clock));
-        let place = Place::new(retrying(Arc::new(faulty.clone()), &env));
+        let place = Fixture::new(retrying(Arc::new(faulty.clone()), &env));
         faulty.fail_at_random(5, seed);
         for turn in 0..2 {
             let db = place.open("a");
@@ -269,7 +269,7 @@ fn faults_of_the_bucket_are_tried_again_and_lose_nothing() {
 fn a_bucket_that_is_gone_fails_flushes_and_loses_no_commit() {
     let (_, clock) = env();
     let faulty = FaultyBucket::new(crate::support::memory(&clock));
-    let place = Place::new(Arc::new(faulty.clone()));
+    let place = Fixture::new(Arc::new(faulty.clone()));
     let db = place.open("a");
     put(&db, 0..100, 1);
     db.flush().expect("flushes");
@@ -290,7 +290,7 @@ fn a_bucket_that_is_gone_fails_flushes_and_loses_no_commit() {
 
 #[test]
 fn a_backup_copies_and_a_checkpoint_is_refused() {
-    let place = Place::memory();
+    let place = Fixture::memory();
     let db = place.open("a");
     put(&db, 0..300, 1);
     db.flush().expect("flushes");
@@ -309,7 +309,7 @@ fn a_backup_copies_and_a_checkpoint_is_refused() {
 
 #[test]
 fn every_part_is_tried_in_words() {
-    let place = Place::memory();
+    let place = Fixture::memory();
     let bucket = place.root.path().join("bucket");
     std::fs::create_dir(&bucket).expect("new");
     let url = format!("file://{}", bucket.display());

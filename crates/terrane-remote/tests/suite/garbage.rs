@@ -128,7 +128,7 @@ fn garbage_goes_in_two_passes_when_it_is_old() {
 }
 
 #[test]
-fn what_a_manifest_names_or_a_job_writes_stays() {
+fn an_object_that_a_manifest_names_or_a_job_writes_stays() {
     let world = world();
     let manifest = world.manifest();
     // A reader pins a manifest with what was freed since.

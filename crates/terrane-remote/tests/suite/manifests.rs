@@ -327,7 +327,7 @@ fn damage_is_reported_with_its_object_and_is_never_the_end() {
 }
 
 #[test]
-fn what_is_missing_exchanged_or_foreign_is_reported() {
+fn a_missing_exchanged_or_foreign_edit_is_reported() {
     let (memory, last) = some_objects();
     let bucket: Arc<dyn Bucket> = memory.clone();
     let bytes = memory.get(&name(last - 1), 1 << 20).expect("there");

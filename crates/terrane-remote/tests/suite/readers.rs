@@ -12,15 +12,15 @@ use terrane_remote::{Bucket, BucketStoreSettings, Deployment, JournalRead, Readi
 
 use crate::support::{env, names, refused};
 
-struct Place {
+struct Fixture {
     root: TempDir,
     bucket: Arc<MemoryBucket>,
 }
 
-impl Place {
-    fn new() -> Place {
+impl Fixture {
+    fn new() -> Fixture {
         let bucket = Arc::new(MemoryBucket::new(Env::real().clock));
-        Place { root: tempfile::tempdir().expect("a temporary directory"), bucket }
+        Fixture { root: tempfile::tempdir().expect("a temporary directory"), bucket }
     }
 
     fn deployment(&self, journal: &str) -> Deployment {
@@ -70,7 +70,7 @@ fn check(reading: &Reading, journal: JournalRead, flushed: &str, in_journal: Opt
 
 #[test]
 fn a_reader_changes_nothing_and_shows_the_journal_where_no_writer_has_it() {
-    let place = Place::new();
+    let place = Fixture::new();
     let text = refused(place.read("j", Env::real()), Kind::NotFound);
     assert!(text.contains("no database"), "{text}");
     assert!(names(&*place.bucket, "db").is_empty(), "a reader makes nothing");
@@ -111,7 +111,7 @@ fn a_reader_changes_nothing_and_shows_the_journal_where_no_writer_has_it() {
 
 #[test]
 fn an_object_that_is_gone_is_damage_first_and_later_the_work_of_a_writer() {
-    let place = Place::new();
+    let place = Fixture::new();
     let db = place.write();
     db.put("flushed", "1").expect("put");
     db.flush().expect("flushes");

@@ -92,7 +92,7 @@ fn a_full_object_is_uploaded_before_the_sync() {
 }
 
 #[test]
-fn what_is_written_late_or_again_is_a_further_part() {
+fn an_extent_written_late_or_again_is_in_a_further_part() {
     let bucket = memory(&env().1);
     let store = open(bucket.clone(), 1).expect("opens");
     let (early, late) = (put(&store, 1000, 1).expect("put"), store.allocate_for(1, 5000).expect("allocated"));

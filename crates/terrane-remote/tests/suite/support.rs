@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use terrane_base::env::{Clock, Env, SleepClock};
 use terrane_base::{ExtentId, Kind, Result, Rng};
-use terrane_remote::bucket::{Bucket, ClientBucket, DirectoryBucket, MemoryBucket, Patience, RetryingBucket};
+use terrane_remote::bucket::{
+    Bucket, ClientBucket, DirectoryBucket, MemoryBucket, RetryLimits, RetryingBucket,
+};
 #[cfg(feature = "grpc")]
 use terrane_remote::grpc::{GrpcBucket, GrpcBucketSettings, Server, ServerSettings};
 use terrane_remote::{BucketStore, BucketStoreSettings};
@@ -25,8 +27,8 @@ pub(crate) fn memory(clock: &Arc<SleepClock>) -> Arc<MemoryBucket> {
 
 pub(crate) fn retrying(inner: Arc<dyn Bucket>, env: &Env) -> Arc<RetryingBucket> {
     let pause = Duration::from_millis(10);
-    let patience = Patience { pause_min: pause, pause_max: 4 * pause, deadline: 100 * pause };
-    Arc::new(RetryingBucket::new(inner, patience, env.clone()))
+    let limits = RetryLimits { pause_min: pause, pause_max: 4 * pause, deadline: 100 * pause };
+    Arc::new(RetryingBucket::new(inner, limits, env.clone()))
 }
 
 /// The name of a kind, a bucket, and what must live as long.

@@ -18,9 +18,9 @@ use crate::options::read_write::WriteOptions;
 /// See the [module](self).
 pub(crate) struct BatchHandle {
     batch: WriteBatch,
-    /// Whether changes are records of the engine, as far as there are any.
+    /// True if changes are records of the engine, as far as there are any.
     keeps_records: bool,
-    /// Whether it may keep records once it is cleared.
+    /// True if it may keep records once it is cleared.
     may_keep_records: bool,
 }
 

@@ -19,9 +19,9 @@ pub(crate) struct WriteBatch {
     save_points: Vec<SavePoint>,
     /// Most bytes; 0 for any number. A change that does not fit is left out.
     bytes_max: usize,
-    /// Whether memory was reserved for bytes.
+    /// True if memory was reserved for bytes.
     has_reserve: bool,
-    /// Whether keys have places for timestamps that are not there yet.
+    /// True if keys have places for timestamps that are not there yet.
     pub(crate) awaits_timestamps: bool,
     /// True if a change was added without a handle and without a timestamp.
     pub(crate) has_plain: bool,
@@ -80,7 +80,8 @@ impl WriteBatch {
         batch
     }
 
-    /// Whether its changes may be kept as records of the engine: memory and limits are those of the bytes.
+    /// Returns true if its changes may be kept as records of the engine: memory and limits are those of the
+    /// bytes.
     pub(crate) fn may_keep_records(&self) -> bool {
         self.bytes_max == 0 && !self.has_reserve
     }

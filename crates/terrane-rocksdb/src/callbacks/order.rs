@@ -36,7 +36,7 @@ impl Order {
         }
     }
 
-    /// Whether the other one is the same: comparators are, that have one name.
+    /// Returns true if the other one is the same: comparators are, that have one name.
     #[inline]
     pub(crate) fn is(&self, other: &Order) -> bool {
         match (&self.0, &other.0) {

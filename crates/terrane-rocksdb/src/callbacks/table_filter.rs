@@ -35,7 +35,7 @@ impl TableFilter {
         filter.is_some().then(|| TableFilter { state, filter })
     }
 
-    /// Whether iterators show what is in an extent of a column family.
+    /// Returns true if iterators show what is in an extent of a column family.
     pub(crate) fn shows(&self, extent: &ExtentSummary, owner: Owner<'_>) -> bool {
         let Some(filter) = self.filter else { return true };
         let properties = TableProperties::of(extent, owner);

@@ -210,7 +210,7 @@ impl terrane::Listener for DatabaseListener {
     }
 }
 
-/// Whether a table is the engine's own, of which users know nothing.
+/// Returns true if a table is the engine's own, of which users know nothing.
 fn is_own(table: &str) -> bool {
     table.starts_with("terrane:")
 }

@@ -76,7 +76,7 @@ pub(crate) struct Family {
     pub(crate) order: Order,
     /// Its versions, if its keys have timestamps.
     pub(crate) history: Option<Arc<History>>,
-    /// Whether puts and deletes of a batch may be kept as records: keys and values lie there as they are
+    /// True if puts and deletes of a batch may be kept as records: keys and values lie there as they are
     /// given.
     pub(crate) takes_records: bool,
     pub(crate) asked: Asked,

@@ -12,7 +12,7 @@ use crate::options::ignored::{IgnoredInCalls, is_strict, lines_of, refuse_calls}
 /// The notices of one database: each option is named once.
 #[derive(Default)]
 pub(crate) struct Notices {
-    /// Whether such options are refused, as the environment said at the opening.
+    /// True if such options are refused, as the environment said at the opening.
     is_strict: bool,
     /// The options that were named, as a set.
     named: AtomicU64,

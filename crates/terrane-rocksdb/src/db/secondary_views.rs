@@ -107,7 +107,7 @@ impl Sight<'_> {
 }
 
 impl Family {
-    /// Whether it is seen as it was when its primary was caught up with.
+    /// Returns true if it is seen as it was when its primary was caught up with.
     #[inline]
     pub(crate) fn is_followed(&self) -> bool {
         self.views.is_some()

@@ -82,8 +82,8 @@ fn as_rocksdb(database: &Database, batch: &terrane::ChangeBatch) -> Result<Optio
     }))
 }
 
-/// Whether changes of a table that is not open as a column family are left out: it was dropped, so that
-/// it is not known any more whether its rows are versions.
+/// Returns true if changes of a table that is not open as a column family are left out: it was dropped, so
+/// that it is not known any more whether its rows are versions.
 ///
 /// # Errors
 /// `Not implemented` if its rows are versions: without its comparator they cannot be told.

@@ -91,7 +91,8 @@ impl From<Error> for Failure {
     }
 }
 
-/// Whether a call of the device failed: then a kind such as `NotFound` is about a file, and about no table.
+/// Returns true if a call of the device failed: then a kind such as `NotFound` is about a file, and about no
+/// table.
 pub(crate) fn is_of_device(error: &Error) -> bool {
     std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
 }

@@ -17,7 +17,7 @@ const OLD: &str = ".old.";
 
 /// Where lines go, and how much is kept.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct LogLocation {
     directory: PathBuf,
     name: String,
     limits: Limits,
@@ -39,14 +39,14 @@ impl Limits {
     pub(crate) const NONE: Limits = Limits { bytes_max: 0, age_max: Duration::ZERO, kept: 1 };
 }
 
-impl Place {
+impl LogLocation {
     /// For the database at `path`. In another directory than its own the name of the file tells whose it is.
-    pub(crate) fn new(path: &Path, directory: Option<&Path>, limits: Limits) -> Place {
+    pub(crate) fn new(path: &Path, directory: Option<&Path>, limits: Limits) -> LogLocation {
         let (directory, name) = match directory {
             None => (path, NAME.to_owned()),
             Some(directory) => (directory, format!("{}_{NAME}", of_path(path))),
         };
-        Place { directory: directory.to_owned(), name, limits }
+        LogLocation { directory: directory.to_owned(), name, limits }
     }
 
     fn path(&self) -> PathBuf {
@@ -58,7 +58,7 @@ impl Place {
         stamp.is_some_and(|stamp| !stamp.is_empty() && stamp.bytes().all(|digit| digit.is_ascii_digit()))
     }
 
-    /// Whether a file of this name is one of its files.
+    /// Returns true if a file of this name is one of its files.
     fn has(&self, name: &str) -> bool {
         name == self.name || self.is_old(name)
     }
@@ -103,9 +103,9 @@ impl Place {
     }
 }
 
-/// Whether a file in the directory of a database is its LOG, or an old one.
+/// Returns true if a file in the directory of a database is its LOG, or an old one.
 pub(crate) fn is_one(name: &str) -> bool {
-    Place { directory: PathBuf::new(), name: NAME.to_owned(), limits: Limits::NONE }.has(name)
+    LogLocation { directory: PathBuf::new(), name: NAME.to_owned(), limits: Limits::NONE }.has(name)
 }
 
 /// A path as a part of a name: what is no letter, digit, dot or dash is an underscore.
@@ -119,7 +119,7 @@ fn of_path(path: &Path) -> String {
 /// An open file LOG.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    place: Place,
+    place: LogLocation,
     open: Mutex<Open>,
 }
 
@@ -134,7 +134,7 @@ struct Open {
 
 impl Lines {
     /// Begins a file; one that is there is put aside.
-    pub(crate) fn begin(place: Place) -> Result<Lines> {
+    pub(crate) fn begin(place: LogLocation) -> Result<Lines> {
         let file = place.begin().map_err(|why| failed("beginning", &place.path(), &why))?;
         let open = Open { file, bytes: 0, begun: wall(), head: Vec::new() };
         Ok(Lines { place, open: Mutex::new(open) })
@@ -157,7 +157,7 @@ impl Lines {
     }
 }
 
-impl Place {
+impl LogLocation {
     fn begin(&self) -> std::io::Result<File> {
         fs::create_dir_all(&self.directory)?;
         self.put_aside(wall())?;
@@ -180,7 +180,7 @@ impl Open {
     }
 
     /// Goes on in another file; where none can be made, in the same one.
-    fn go_on(&mut self, place: &Place) {
+    fn go_on(&mut self, place: &LogLocation) {
         let Ok(file) = place.begin() else { return };
         (self.file, self.bytes, self.begun) = (file, 0, wall());
         for line in self.head.clone() {
@@ -246,21 +246,23 @@ mod tests {
         let directory = tempfile::tempdir().expect("temporary directory");
         fs::write(directory.path().join("LOG.old.mine"), "foreign").expect("written");
         for round in 0..4 {
-            let place = Place::new(directory.path(), None, Limits { kept: 3, ..Limits::NONE });
+            let place = LogLocation::new(directory.path(), None, Limits { kept: 3, ..Limits::NONE });
             Lines::begin(place).expect("begun").add(&format!("round {round}"));
         }
         let names = names(directory.path());
         assert_eq!(names.iter().filter(|name| *name != "LOG.old.mine").count(), 3, "{names:?}");
         let present = fs::read_to_string(directory.path().join("LOG")).expect("there");
         assert!(present.contains("round 3") && !present.contains("round 2"), "{present}");
-        Place::new(directory.path(), None, Limits { kept: 3, ..Limits::NONE }).remove().expect("removed");
+        LogLocation::new(directory.path(), None, Limits { kept: 3, ..Limits::NONE })
+            .remove()
+            .expect("removed");
         assert_eq!(self::names(directory.path()), ["LOG.old.mine"]);
     }
 
     #[test]
-    fn what_gets_too_long_goes_on_in_another_file_with_the_same_head() {
+    fn a_log_that_gets_too_long_goes_on_in_another_file_with_the_same_head() {
         let directory = tempfile::tempdir().expect("temporary directory");
-        let lines = Lines::begin(Place::new(
+        let lines = Lines::begin(LogLocation::new(
             directory.path(),
             None,
             Limits { bytes_max: 200, kept: 100, ..Limits::NONE },
@@ -279,7 +281,7 @@ mod tests {
     #[test]
     fn in_another_directory_the_name_tells_whose_it_is() {
         let directory = tempfile::tempdir().expect("temporary directory");
-        let place = Place::new(Path::new("/data/a b/db"), Some(directory.path()), Limits::NONE);
+        let place = LogLocation::new(Path::new("/data/a b/db"), Some(directory.path()), Limits::NONE);
         Lines::begin(place).expect("begun").add("line");
         assert_eq!(names(directory.path()), ["data_a_b_db_LOG"]);
     }

@@ -29,12 +29,12 @@ const MANIFESTS_OF_BACKUPS: &str = "backups";
 /// Backups in the directory of a database.
 const BACKUPS: &str = "backup_engine";
 
-/// Whether something is at `path`.
+/// Returns true if something is at `path`.
 pub(crate) fn is_there(path: &Path) -> bool {
     path.exists()
 }
 
-/// Whether a database is in the directory `path`.
+/// Returns true if a database is in the directory `path`.
 pub(crate) fn is_database(path: &Path) -> bool {
     path.join("CURRENT").exists()
 }
@@ -60,7 +60,7 @@ pub(crate) fn backup_place(path: &Path) -> Result<PathBuf> {
     Ok(beside)
 }
 
-/// Whether backups lie in the directory `path` itself: a manifest of one, by its name.
+/// Returns true if backups lie in the directory `path` itself: a manifest of one, by its name.
 fn has_backups(path: &Path) -> Result<bool> {
     let directory = path.join(MANIFESTS_OF_BACKUPS);
     let mut entries = match fs::read_dir(&directory) {
@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_beside_a_path_is_not_in_it() {
+    fn a_file_beside_a_path_is_not_in_it() {
         for path in ["a/b", "a/b/", "a/b//"] {
             assert_eq!(beside(Path::new(path), ".x"), Path::new("a/b.x"));
         }

@@ -17,7 +17,7 @@ const KEPT: usize = 2;
 /// Longest file that is read.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// Whether a file of this name is one of them, or the beginning of one.
+/// Returns true if a file of this name is one of them, or the beginning of one.
 pub(crate) fn is_one(name: &str) -> bool {
     number(name.strip_suffix(UNFINISHED).unwrap_or(name)).is_some()
 }

@@ -37,7 +37,7 @@ pub(crate) struct Iter {
     /// The row that is shown: callers ask for it several times between two motions.
     shown: Shown,
     failure: Option<Failure>,
-    /// Whether nothing is asked for but rows: neither a prefix, nor what is written later, nor counts.
+    /// True if nothing is asked for but rows: neither a prefix, nor what is written later, nor counts.
     is_plain: bool,
     is_tailing: bool,
     prefix: Option<WithinPrefix>,

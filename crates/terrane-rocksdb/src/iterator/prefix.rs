@@ -12,7 +12,7 @@ pub(crate) struct WithinPrefix {
 }
 
 impl WithinPrefix {
-    /// Whether the row of a key may be shown.
+    /// Returns true if the row of a key may be shown.
     pub(crate) fn shows(&self, key: &[u8]) -> bool {
         match &self.current {
             None => true,

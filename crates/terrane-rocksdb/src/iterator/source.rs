@@ -65,7 +65,7 @@ impl Source {
         }
     }
 
-    /// Whether a refresh would show nothing new. Over a batch it is not known.
+    /// Returns true if a refresh would show nothing new. Over a batch it is not known.
     pub(crate) fn is_current(&self) -> bool {
         match self {
             Source::Nothing => true,

@@ -51,12 +51,12 @@ fn rate(limiter: Option<&RateLimiter>, limit: u64) -> u64 {
 pub(crate) struct CreateBackupOptions {
     pub(crate) fields: CreateBackupOptionsFields,
     pub(crate) progress: ProgressListener,
-    /// Whether there is a function that would leave files out.
+    /// True if there is a function that would leave files out.
     pub(crate) excludes_files: bool,
 }
 
 impl CreateBackupOptions {
-    /// Whether the setter without a field, of which there is one, was called.
+    /// Returns true if the setter without a field, of which there is one, was called.
     pub(crate) fn is_noted(&self, function: &str) -> bool {
         debug_assert!(function.ends_with("exclude_files_callback"), "{function} has no note");
         self.excludes_files

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_codec_is_refused_by_its_number() {
+    fn a_number_of_no_codec_is_refused() {
         let options = Options { codec_of_levels: vec![0, 77, 0], ..Options::default() };
         let refused = codecs(&options).expect_err("77 is none");
         assert!(refused.text().contains("77"), "{}", refused.text());

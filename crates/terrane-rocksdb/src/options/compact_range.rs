@@ -18,14 +18,14 @@ impl Changed for CompactRangeOptions {}
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CompactFilesOptions {
     pub(crate) fields: CompactFilesOptionsFields,
-    /// Whether there is a flag by which the caller would stop the compaction.
+    /// True if there is a flag by which the caller would stop the compaction.
     pub(crate) has_flag: bool,
 }
 
 impl Changed for CompactFilesOptions {}
 
 impl CompactFilesOptions {
-    /// Whether the setter without a field, of which there is one, was called.
+    /// Returns true if the setter without a field, of which there is one, was called.
     pub(crate) fn is_noted(&self, function: &str) -> bool {
         debug_assert!(function.ends_with("set_canceled"), "{function} has no note");
         self.has_flag

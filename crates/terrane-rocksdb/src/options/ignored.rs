@@ -84,7 +84,7 @@ pub(crate) fn note(options: Option<&mut Options>, function: &'static str, is_set
 }
 
 impl Options {
-    /// Whether [`note`] was called for this setter.
+    /// Returns true if [`note`] was called for this setter.
     pub(crate) fn is_noted(&self, function: &str) -> bool {
         self.objects.noted.contains(function)
     }
@@ -134,7 +134,7 @@ pub(crate) fn refuse_options_if_strict<O: IgnoredInCalls>(options: &O) -> Result
     if is_strict() { refuse_calls(options.ignored()) } else { Ok(()) }
 }
 
-/// Whether strict mode is on.
+/// Returns true if strict mode is on.
 pub(crate) fn is_strict() -> bool {
     is_strict_by(std::env::var_os(STRICT).as_deref())
 }

@@ -30,7 +30,7 @@ pub(crate) struct ObjectOptions {
     offpeak: CString,
     /// Collectors of properties of tables as RocksDB shows them: they are kept, and none is asked.
     pub(crate) collectors: Vec<String>,
-    /// Whether files have checksums as wholes.
+    /// True if files have checksums as wholes.
     pub(crate) has_file_checksums: bool,
     /// Setters that were called and have no effect: see [`crate::options::ignored`].
     pub(crate) noted: BTreeSet<&'static str>,

@@ -38,13 +38,14 @@ impl ReadOptions {
         self.ignored
     }
 
-    /// Whether a read is another one than of the present state, or something is to be said of its options.
+    /// Returns true if a read is another one than of the present state, or something is to be said of its
+    /// options.
     #[inline]
     pub(crate) fn is_special(&self) -> bool {
         self.is_of_the_past() || self.kept_ignored() != 0
     }
 
-    /// Whether another state is asked for than the present one.
+    /// Returns true if another state is asked for than the present one.
     pub(crate) fn is_of_the_past(&self) -> bool {
         self.snapshot.is_some() || self.timestamp.is_some()
     }

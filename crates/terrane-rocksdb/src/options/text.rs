@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_option_is_refused_by_name() {
+    fn an_unknown_option_is_refused_by_name() {
         for (text, named) in [
             ("no_such_option=1", "no_such_option"),
             ("block_based_table_factory={cache=1}", "cache"),

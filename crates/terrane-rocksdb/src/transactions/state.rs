@@ -38,7 +38,7 @@ pub(crate) struct State {
     pub(crate) found_as: Option<String>,
     /// How many bytes of its batch are prepared.
     pub(crate) prepared_bytes: usize,
-    /// Whether the name is kept from others for it.
+    /// True if the name is kept from others for it.
     pub(crate) holds_name: bool,
     pub(crate) snapshot: Option<Arc<Snapshot>>,
     pub(crate) mode: Mode,

@@ -36,7 +36,7 @@ static void db_put(rocksdb_transactiondb_t* db, const char* key,
   } while (0)
 
 /* A database whose transactions, and writes beside them, do not wait. */
-static rocksdb_transactiondb_t* open_impatient(const char* path) {
+static rocksdb_transactiondb_t* open_without_wait(const char* path) {
   rocksdb_options_t* options = rocksdb_options_create();
   rocksdb_options_set_create_if_missing(options, 1);
   rocksdb_transactiondb_options_t* settings =
@@ -562,7 +562,7 @@ int main(int argc, char** argv) {
   writes = rocksdb_writeoptions_create();
   plain = rocksdb_transaction_options_create();
   char* path = path_in(argv[1], "db");
-  rocksdb_transactiondb_t* db = open_impatient(path);
+  rocksdb_transactiondb_t* db = open_without_wait(path);
   locks(db);
   for_update(db);
   snapshots(db);

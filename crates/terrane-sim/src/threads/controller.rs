@@ -29,7 +29,7 @@ use crate::trace::Trace;
 use parking_lot::{Condvar, Mutex};
 pub(crate) use seat::Seat;
 use terrane_base::Rng;
-use terrane_base::sync::points::Place;
+use terrane_base::sync::points::CallSite;
 
 /// No point is passed for so long, by the system's clock: a thread waits where the explorer does not see it.
 const STILL: Duration = Duration::from_secs(60);
@@ -61,7 +61,7 @@ struct Member {
     /// True if the last wait ended because of a wake-up.
     is_woken: bool,
     /// Where it waits, or where it waited last.
-    place: Option<Place>,
+    place: Option<CallSite>,
     handle: Option<Thread>,
 }
 

@@ -9,7 +9,7 @@ use terrane_base::env::Clock as _;
 use super::{EXPIRES_AFTER, RunningTransaction, Step, random_options};
 use crate::draft::{draw_edit, draw_key, draw_value};
 use crate::op::{KEYS_MAX, MERGED, Op, key};
-use crate::overlay::{Edit, Edits as _, Place, What};
+use crate::overlay::{Edit, Edits as _, RowKey, What};
 
 impl RunningTransaction<'_> {
     fn table(&mut self) -> Table {
@@ -28,7 +28,7 @@ impl RunningTransaction<'_> {
     }
 
     /// Notes that a key was claimed, and tells why that must be refused.
-    fn claim(&mut self, place: &Place) -> Option<Kind> {
+    fn claim(&mut self, place: &RowKey) -> Option<Kind> {
         let refusal = self.lock(place);
         if !self.is_pessimistic() {
             let since = self.at();
@@ -80,7 +80,7 @@ impl RunningTransaction<'_> {
             (_, Some(key)) => self.lock(&(edit.table.clone(), key.clone())),
             (What::DeleteRange { keys, .. }, _) if self.is_pessimistic() => {
                 self.begin_with_lock();
-                let places: Vec<Place> = keys.iter().map(|key| (edit.table.clone(), key.clone())).collect();
+                let places: Vec<RowKey> = keys.iter().map(|key| (edit.table.clone(), key.clone())).collect();
                 // With the range lock the engine checks whether any key of the range was changed; keys that
                 // were locked before cannot have changed.
                 let is_stale =

@@ -53,7 +53,7 @@ fn dead_values_above_the_ceiling_slow_writers_until_they_are_collected() {
         let key = format!("key-{number:06}");
         engine.put(TableId::DEFAULT, key.as_bytes(), &[number as u8; VALUE_BYTES], false).unwrap();
     };
-    let settle = || {
+    let flush_and_step = || {
         world.begin_operation();
         engine.flush().unwrap();
         world.step(STEPS_MAX);
@@ -67,20 +67,20 @@ fn dead_values_above_the_ceiling_slow_writers_until_they_are_collected() {
     (0..KEYS).for_each(&put);
     for _ in 0..ROUNDS {
         (0..KEYS / 4).for_each(|_| put(rng.below(KEYS)));
-        settle();
+        flush_and_step();
     }
     let stats = table.stats();
     assert!(stats.table_value_space_permille > 3400, "dead values stay: {stats:?}");
     assert_eq!((stats.table_backlog_permille, held_back()), (0, 0), "there is no ceiling: {stats:?}");
 
-    settle();
+    flush_and_step();
     world.begin_operation();
     engine.set_table_option(&table, "value_space_max_percent", "125").unwrap();
     let stats = table.stats();
     assert!(stats.table_backlog_permille > 0, "far above the ceiling: {stats:?}");
     assert!(held_back() > 0, "writers do not wait for the space of dead values: {:?}", table.stats());
 
-    settle();
+    flush_and_step();
     let stats = table.stats();
     assert!(stats.table_value_space_permille <= 1250, "collected: {stats:?}");
     assert_eq!((stats.table_backlog_permille, held_back()), (0, 0), "nothing is owed: {stats:?}");

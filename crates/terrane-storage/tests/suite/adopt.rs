@@ -1,4 +1,4 @@
-//! Files that come from outside: linked, sealed while they have their first name, and books that are right.
+//! Files that come from outside: linked, sealed while they have their first name, and right accounting.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
 use std::path::Path;

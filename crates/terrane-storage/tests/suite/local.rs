@@ -154,7 +154,7 @@ fn after_a_failed_sync_writes_are_refused_and_reads_go_on() {
 }
 
 #[test]
-fn a_failed_call_leaves_the_books_right() {
+fn a_failed_call_leaves_the_accounting_right() {
     for call in [Call::Create, Call::Allocate, Call::Write, Call::Remove, Call::SetLen, Call::Punch] {
         let disk = FaultyDisk::new(Arc::new(disk()));
         let store = open(&disk);

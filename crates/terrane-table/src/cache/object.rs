@@ -216,7 +216,7 @@ impl Object {
 
     /// Accepts children from now on. Called only before the object is published.
     pub(super) fn attach(&self) {
-        debug_assert!(!self.has_tenants(), "an object that is published has no children yet");
+        debug_assert!(!self.has_children(), "an object that is published has no children yet");
         self.children.store(0, Ordering::Relaxed);
     }
 
@@ -255,7 +255,7 @@ impl Object {
         self.children.load(Ordering::Relaxed) & DETACHED == 0
     }
 
-    pub(super) fn has_tenants(&self) -> bool {
+    pub(super) fn has_children(&self) -> bool {
         self.children.load(Ordering::Relaxed) & !DETACHED > 0
     }
 }

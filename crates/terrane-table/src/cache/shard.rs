@@ -212,7 +212,7 @@ impl Shard {
             // slot in an index block is retired through the epoch, which we are in.
             let slot: &'e SwipSlot = unsafe { self.entries[index as usize].slot.as_ref() };
             let object = slot.swip.load(epoch).expect("invariant 1: an entry's swip is not null");
-            if object.has_tenants() || object.take_referenced() || !object.detach() {
+            if object.has_children() || object.take_referenced() || !object.detach() {
                 self.unlink(index);
                 self.push(index, QueueId::Main);
                 continue;

@@ -26,7 +26,7 @@ pub(crate) struct Near<'k> {
     /// The cursor came from the extent before this one, so that the first block in its direction is the next
     /// one.
     pub(crate) is_crossing: bool,
-    /// Whether the version may be one of the next few entries.
+    /// True if the version may be one of the next few entries.
     pub(crate) may_step: bool,
     /// False if the placement may not wait for a device, except for what a scan reads ahead.
     pub(crate) may_wait: bool,

@@ -43,7 +43,7 @@ impl Data {
     }
 
     /// Gives epochs and moves time until the cache holds at most `limit`.
-    fn settle(&self, limit: u64) {
+    fn shrink_to(&self, limit: u64) {
         let is_free = || {
             self.cache.shrink_some(u64::MAX);
             self.cache.usage().used_bytes <= limit
@@ -69,7 +69,7 @@ fn memory_is_chunks_and_all_of_it_comes_back() {
     data.rows.iter().for_each(|row| data.read(row));
     assert_eq!(data.misses(), misses, "all of it is cached");
     data.extents.clear();
-    data.settle(0);
+    data.shrink_to(0);
     assert_eq!(data.cache.usage().live_bytes, 0);
     assert_eq!(Arc::strong_count(&data.cache), 1, "no object is left");
 }
@@ -83,7 +83,7 @@ fn a_lower_limit_empties_chunks_without_losing_what_fits() {
     let full = data.cache.usage();
     let limit = full.used_bytes / 2;
     data.cache.set_limit(limit);
-    data.settle(limit);
+    data.shrink_to(limit);
     let half = data.cache.usage();
     assert!(half.used_bytes <= limit && half.live_bytes >= limit * 8 / 10, "{half:?}");
     let cached: usize = data.extents.iter().map(|extent| extent.cached_blocks()).sum();
@@ -119,7 +119,7 @@ fn objects_that_cursors_hold_are_not_moved() {
     }
     cursors.clear();
     data.cache.set_limit(0);
-    data.settle(0);
+    data.shrink_to(0);
 }
 
 /// Threads read at random while the limit goes up and down under them.
@@ -155,7 +155,7 @@ fn the_limit_holds_while_objects_move() {
     let data_kind = data.cache.usage().kinds[ObjectKind::Data as usize];
     assert!(data_kind.evictions > 0 && data_kind.bypasses < data_kind.misses, "{data_kind:?}");
     data.cache.set_limit(1 << 20);
-    data.settle(1 << 20);
+    data.shrink_to(1 << 20);
 }
 
 /// A cache in use stays full: gaps cost little, and a lone reader finds room for everything.

@@ -71,7 +71,7 @@ impl Batch {
         }
         let Some((key, value)) = rows.next() else { return Ok(()) };
         self.put_bytes(table, key.as_ref(), value.as_ref())?;
-        let (id, until) = (table.id(), table.inner.sense.expiry_of_put());
+        let (id, until) = (table.id(), table.inner.semantics.expiry_of_put());
         rows.try_for_each(|(key, value)| match until {
             Moment::NEVER => self.records.put(id, key.as_ref(), value.as_ref()),
             until => self.records.put_until(id, key.as_ref(), value.as_ref(), until),
@@ -127,7 +127,7 @@ impl Batch {
 
     fn delete_range_bytes(&mut self, table: &Table, start: &[u8], end: &[u8]) -> Result<()> {
         table.encoding(start, |start| {
-            let collation = table.inner.sense.collation();
+            let collation = table.inner.semantics.collation();
             table.encoding(end, |end| {
                 self.change(table, |records, id| records.delete_range_ordered(id, start, end, collation))
             })

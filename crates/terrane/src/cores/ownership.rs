@@ -19,7 +19,7 @@ pub(super) struct Home {
     pub(super) core: usize,
 }
 
-struct Place {
+struct PartitionedTable {
     /// Without its order: cores get encoded keys.
     table: Table,
     order: Option<Arc<Order>>,
@@ -30,7 +30,7 @@ struct Place {
 
 /// See the head of the file.
 pub(super) struct Ownership {
-    places: Vec<Place>,
+    places: Vec<PartitionedTable>,
     /// 1 + place, by number of the table; 0 for a table that was not named.
     by_id: Vec<u32>,
     partitions: usize,
@@ -54,7 +54,7 @@ impl Ownership {
         if !Arc::ptr_eq(&table.engine, db.engine()) {
             return Err(Error::invalid(format!("table {name:?} is of another database")));
         }
-        let collation = table.inner.sense.collation();
+        let collation = table.inner.semantics.collation();
         if !splits.is_sorted_by(|left, right| collation.lt(left, right)) {
             return Err(Error::invalid(format!("the splits of table {name:?} do not ascend")));
         }
@@ -67,7 +67,7 @@ impl Ownership {
         }
         let first_partition = self.partitions;
         self.partitions += splits.len() + 1;
-        self.places.push(Place { table, order, splits, first_partition });
+        self.places.push(PartitionedTable { table, order, splits, first_partition });
         self.by_id[id] = self.places.len() as u32;
         Ok(())
     }
@@ -96,8 +96,8 @@ impl Ownership {
     #[inline]
     fn home_of(&self, table: TableId, key: &[u8]) -> Option<Home> {
         let place = self.by_id.get(table.0 as usize)?.checked_sub(1)?;
-        let Place { splits, first_partition, table, .. } = &self.places[place as usize];
-        let is_up_to = |split: &Vec<u8>| table.inner.sense.collation().le(split, key);
+        let PartitionedTable { splits, first_partition, table, .. } = &self.places[place as usize];
+        let is_up_to = |split: &Vec<u8>| table.inner.semantics.collation().le(split, key);
         let above = if splits.is_empty() { 0 } else { splits.partition_point(is_up_to) };
         let partition = first_partition + above;
         Some(Home { place, partition, core: partition % self.cores })
@@ -133,8 +133,8 @@ impl Ownership {
         if record.kind != RecordKind::RangeDelete {
             return home.partition;
         }
-        let Place { splits, first_partition, table, .. } = &self.places[home.place as usize];
-        let is_before = |split: &Vec<u8>| table.inner.sense.collation().lt(split, record.value);
+        let PartitionedTable { splits, first_partition, table, .. } = &self.places[home.place as usize];
+        let is_before = |split: &Vec<u8>| table.inner.semantics.collation().lt(split, record.value);
         first_partition + splits.partition_point(is_before)
     }
 }

@@ -51,7 +51,7 @@ pub struct Table {
 
 impl Table {
     pub(crate) fn new(engine: Arc<Engine>, inner: Arc<terrane_engine::Table>) -> Table {
-        let order = inner.sense.order().cloned();
+        let order = inner.semantics.order().cloned();
         Table { engine, inner, order, filters: true }
     }
 

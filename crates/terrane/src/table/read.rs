@@ -117,7 +117,7 @@ impl Table {
         ReadMode { at, filters: self.filters, values: true }
     }
 
-    /// Whether there is a value, without reading it if it is separated.
+    /// Returns true if there is a value, without reading it if it is separated.
     pub(crate) fn contains_at(&self, key: &[u8], at: Option<SeqNo>) -> Result<bool> {
         self.refuse_if_dropped()?;
         let mode = ReadMode { values: false, ..self.mode(at) };

@@ -227,7 +227,7 @@ impl Table {
     /// Adds a put of an encoded key that expires by the table's time to live.
     #[inline]
     pub(crate) fn add_put(&self, records: &mut terrane_base::Batch, key: &[u8], value: &[u8]) -> Result<()> {
-        match self.inner.sense.expiry_of_put() {
+        match self.inner.semantics.expiry_of_put() {
             Moment::NEVER => records.put(self.id(), key, value),
             until => records.put_until(self.id(), key, value, until),
         }
@@ -245,12 +245,12 @@ impl Table {
             error.context(format!("operand of {} bytes for table {:?}", operand.len(), self.name()))
         };
         self.require_operator()?.check_operand(operand).map_err(wrong)?;
-        records.merge(self.id(), key, operand, self.inner.sense.expiry_of_operand())
+        records.merge(self.id(), key, operand, self.inner.semantics.expiry_of_operand())
     }
 
     /// The merge operator.
     pub(crate) fn require_operator(&self) -> Result<&Arc<dyn MergeOperator>> {
-        self.inner.sense.operator().ok_or_else(|| {
+        self.inner.semantics.operator().ok_or_else(|| {
             Error::invalid(format!(
                 "table {:?} has no merge operator: create one with the option merge_operator",
                 self.name()
@@ -262,7 +262,7 @@ impl Table {
     pub(crate) fn moment_in(&self, ttl: Duration) -> Result<Moment> {
         match ttl.as_millis() {
             0 => Err(Error::invalid("a time to live of less than a millisecond: delete the key instead")),
-            millis => Ok(self.inner.sense.ahead(u64::try_from(millis).unwrap_or(u64::MAX))),
+            millis => Ok(self.inner.semantics.ahead(u64::try_from(millis).unwrap_or(u64::MAX))),
         }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn rest_of(deleted: &KeyRanges, bounds: Bounds) -> Vec<Bounds> {
     rest
 }
 
-/// Whether no key can lie there.
+/// Returns true if no key can lie there.
 fn is_empty(bounds: &Bounds) -> bool {
     let as_slice = |bound| Bound::as_ref(bound).map(Vec::as_slice);
     ordered_map::is_empty(&bounds.collation, as_slice(&bounds.lower), as_slice(&bounds.upper))

@@ -65,7 +65,7 @@ impl IndexedBatch {
         add(&mut self.batch)?;
         let record = record_at(&self.batch, at);
         let index = self.index.entry(table.id());
-        let index = index.or_insert_with(|| BatchIndex::new(table.inner.sense.collation()));
+        let index = index.or_insert_with(|| BatchIndex::new(table.inner.semantics.collation()));
         match record.kind {
             RecordKind::RangeDelete => index.note_range_delete(record.key, record.value),
             _ => index.note(record.key, at),

@@ -31,13 +31,13 @@ struct End<'b> {
 
 impl<'b> End<'b> {
     fn new(rows: Rows<'b>, direction: Direction, table: &Table) -> Self {
-        let (changes, order) = (rows.changes(), table.inner.sense.collation().clone());
+        let (changes, order) = (rows.changes(), table.inner.semantics.collation().clone());
         End { rows: Overlay::new(rows, changes, order), direction, is_placed: false, last: None }
     }
 
-    /// Whether it has given a key, or one behind it.
+    /// Returns true if it has given a key, or one behind it.
     fn has_given(&self, key: &[u8], table: &Table) -> bool {
-        let collation = table.inner.sense.collation();
+        let collation = table.inner.semantics.collation();
         self.last.as_deref().is_some_and(|last| match self.direction {
             Direction::Forward => collation.le(key, last),
             Direction::Backward => collation.le(last, key),
@@ -99,7 +99,7 @@ impl<'b> BatchIter<'b> {
         let Some(end) = end else { return Ok(None) };
         let Some(row) = end.next()? else {
             // Without the comparator it is unknown whether this is the end.
-            return self.table.inner.sense.collation().check().map(|()| None);
+            return self.table.inner.semantics.collation().check().map(|()| None);
         };
         if let Some(other) = other {
             if other.has_given(&row.0, &self.table) {

@@ -219,7 +219,7 @@ impl Transaction {
         self.check_limits(&core, start.len() + end.len() + 1)?;
         table.encoding(start, |start| {
             table.encoding(end, |end| {
-                terrane_base::key::check_range_ordered(start, end, table.inner.sense.collation())?;
+                terrane_base::key::check_range_ordered(start, end, table.inner.semantics.collation())?;
                 core.before_delete_range(table.id(), start, end)
             })
         })

@@ -34,7 +34,7 @@ fn a_session_reads_its_own_writes() {
         let cores = builder.table(&tables[0]).ranges(&tables[1], &splits).build().unwrap();
         let mut script = Script::new(&db, &cores, &tables, slots as u64);
         script.run(4000);
-        script.settle();
+        script.collect_answers();
         script.compare();
     }
 }
@@ -150,7 +150,7 @@ fn hot_partitions_are_read_by_every_core() {
     script.run(6000);
     assert!(cores.is_spread(&tables[0], b"").unwrap());
     script.run(6000);
-    script.settle();
+    script.collect_answers();
     script.compare();
     let before = served(&cores, 12_000);
     let mut session = cores.session().unwrap();

@@ -236,18 +236,18 @@ proptest! {
     }
 }
 
-struct Place {
+struct Fixture {
     _dir: tempfile::TempDir,
     path: PathBuf,
     db: Db,
 }
 
-impl Place {
-    fn new() -> Place {
+impl Fixture {
+    fn new() -> Fixture {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().to_owned();
         let db = Db::open_with(path.join("data"), &options("two-layer")).unwrap();
-        Place { _dir: dir, path, db }
+        Fixture { _dir: dir, path, db }
     }
 
     fn file(&self, name: &str, numbers: std::ops::Range<u16>, mark: u8) -> PathBuf {
@@ -260,7 +260,7 @@ impl Place {
 
 #[test]
 fn a_file_is_linked_and_its_space_is_given_back() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (db, table) = (&place.db, place.db.default_table());
     let file = place.file("a", 0..KEYS, b'a');
     let ingested = db.ingest(&[(table, &file)], IngestOptions::default()).unwrap();
@@ -287,7 +287,7 @@ fn a_file_is_linked_and_its_space_is_given_back() {
 
 #[test]
 fn many_files_are_ingested_into_many_tables_atomically() {
-    let place = Place::new();
+    let place = Fixture::new();
     let db = &place.db;
     let (one, other) = (db.default_table(), &db.create_table("other", &TableOptions::new()).unwrap());
     db.put(key(5), b"older").unwrap();
@@ -331,7 +331,7 @@ fn rows_that_are_cached_are_forgotten() {
 
 #[test]
 fn copies_and_repairs_have_it() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (db, table) = (&place.db, place.db.default_table());
     table.put(key(1), b"older").unwrap();
     let file = place.file("a", 0..KEYS, b'a');

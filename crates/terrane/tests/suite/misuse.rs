@@ -229,7 +229,7 @@ fn a_prepared_transaction_that_is_never_resolved() {
     for _ in 0..2 {
         assert_eq!(db.prepared(), ["forgotten"]);
         assert_eq!(db.stats().transactions_prepared, 1);
-        // Its keys stay closed: to transactions after their patience, to plain writes after a second.
+        // Its keys stay closed: to transactions after their timeout, to plain writes after a second.
         for concurrency in [Concurrency::Optimistic, Concurrency::Pessimistic] {
             let options = TransactionOptions {
                 concurrency,

@@ -62,7 +62,7 @@ fn segment_files(data: &Path) -> usize {
 
 /// With fences by instructions, and with fences that write to the device.
 #[test]
-fn what_is_in_a_pool_comes_back() {
+fn rows_in_a_pool_come_back() {
     for is_buffered in [true, false] {
         let dir = tempfile::tempdir().unwrap();
         let (data, pool) = (dir.path().join("data"), dir.path().join("pool"));
@@ -92,7 +92,7 @@ fn what_is_in_a_pool_comes_back() {
 
 /// What reads segments beside the opening: changes, history, a check by a reader, a checkpoint in files.
 #[test]
-fn what_reads_segments_reads_them_in_a_pool() {
+fn every_reader_of_segments_reads_them_in_a_pool() {
     let dir = tempfile::tempdir().unwrap();
     let (data, pool) = (dir.path().join("data"), dir.path().join("pool"));
     let mut kept = options(&pool, true);

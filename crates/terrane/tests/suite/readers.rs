@@ -80,7 +80,7 @@ impl World {
     }
 
     /// Moves everything into the levels, without versions that no reader sees.
-    fn settle(&self) {
+    fn move_to_levels(&self) {
         self.db.flush().unwrap();
         self.db.compact_range(self.table(), ..).unwrap();
     }
@@ -114,7 +114,7 @@ fn until(clock: &dyn Clock, what: &str, is_so: impl Fn() -> bool) {
 fn readers_are_listed_with_what_they_keep() {
     let world = World::with(Options::default());
     world.fill(b"old");
-    world.settle();
+    world.move_to_levels();
     let line = line!() + 1;
     let snapshot = world.db.snapshot_labelled("report");
     world.pass(HOUR);
@@ -134,7 +134,7 @@ fn readers_are_listed_with_what_they_keep() {
     // scan, so it holds no extent.
     world.fill(b"new");
     let stored = world.db.shape().tables[0].levels.iter().map(|level| level.bytes).sum::<u64>();
-    world.settle();
+    world.move_to_levels();
     let held = world.reader(ReaderKind::Scan);
     assert_eq!((held.extent_bytes, held.records_since), (stored, 1000));
     assert_eq!(world.reader(ReaderKind::Snapshot).extent_bytes, 0);
@@ -168,7 +168,7 @@ fn a_reader_that_is_too_old_is_refused() {
     let world = World::new();
     let key = 7u32.to_be_bytes();
     world.fill(b"old");
-    world.settle();
+    world.move_to_levels();
     let snapshot = world.db.snapshot_labelled("report");
     let transaction = world.db.transaction(&TransactionOptions::default()).unwrap();
     let (mut iter, mut of_snapshot) = (world.table().iter(), snapshot.iter(world.table()));
@@ -182,7 +182,7 @@ fn a_reader_that_is_too_old_is_refused() {
     world.pass(HOUR / 2);
     world.until_expired(4);
     // Nothing keeps the old versions any more.
-    world.settle();
+    world.move_to_levels();
 
     let error = snapshot.get(world.table(), key).unwrap_err();
     assert_eq!(error.kind(), Kind::TooOld);
@@ -216,11 +216,11 @@ fn a_forgotten_scan_holds_nothing_once_it_is_too_old() {
     let world =
         World::with(Options { reader_age_max_ms: HOUR, compression, compression_last, ..Options::default() });
     world.fill(&[7; 1000]);
-    world.settle();
+    world.move_to_levels();
     let mut iter = world.table().iter();
     assert!(iter.next().is_some());
     world.table().delete_range([0], [255]).unwrap();
-    world.settle();
+    world.move_to_levels();
     let held = world.reader(ReaderKind::Scan).extent_bytes;
     assert!(held > 500_000, "{held}");
     let before = world.db.stats().store_live_bytes;
@@ -242,7 +242,7 @@ fn without_the_option_readers_may_be_of_any_age() {
     let (snapshot, mut iter) = (world.db.snapshot(), world.table().iter());
     world.pass(24 * 365 * HOUR);
     world.fill(b"new");
-    world.settle();
+    world.move_to_levels();
     assert_eq!(snapshot.get(world.table(), 0u32.to_be_bytes()).unwrap().as_deref(), Some(&b"old"[..]));
     assert!(iter.all(|row| row.unwrap().1 == b"old"));
     assert_eq!(world.db.stats().readers_expired, 0);
@@ -301,7 +301,7 @@ fn many_short_readers_of_many_threads_come_and_go() {
     assert!(world.db.live_readers().is_empty());
     assert_eq!(world.db.stats().readers_live, 0);
     // Nothing is pinned: what is hidden goes.
-    world.settle();
+    world.move_to_levels();
     assert_eq!(world.db.shape().tables[0].levels.iter().map(|level| level.entries).sum::<u64>(), 1000);
 }
 

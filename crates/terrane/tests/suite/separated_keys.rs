@@ -61,7 +61,7 @@ fn walk(cursor: &mut KeyCursor, backward: bool) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_asks_for_keys_goes_to_no_value() {
+fn a_read_of_keys_goes_to_no_value() {
     let dir = tempfile::tempdir().unwrap();
     let (db, keys) = cold(&dir.path().join("db"));
     let table = db.default_table();

@@ -27,7 +27,7 @@ mod support;
 
 use std::time::Duration;
 
-use support::{MODES, impatient, open};
+use support::{MODES, open, without_wait};
 use terrane::{Batch, Concurrency, Db, Durability, Isolation, Kind, Options, TransactionOptions};
 
 fn pessimistic(lock_timeout: Duration) -> TransactionOptions {
@@ -143,7 +143,7 @@ fn range_deletes_conflict_with_what_was_read_or_written() {
             db.put(key, b"1").unwrap();
         }
     };
-    let serializable = impatient(Concurrency::Optimistic, Isolation::Serializable);
+    let serializable = without_wait(Concurrency::Optimistic, Isolation::Serializable);
     let steps: [fn(&mut terrane::Transaction, &terrane::Table); 3] = [
         |running, table| drop(running.get(table, b"c").unwrap()),
         |running, table| running.put(table, b"c", b"2").unwrap(),
@@ -190,9 +190,9 @@ fn a_delete_of_a_range_waits_for_locks_in_it() {
 fn batches_that_replace_a_range_wait_for_each_other() {
     let (_dir, db) = open();
     let table = db.default_table();
-    // As long as it lives all writes take locks; the longest patience that there can be is none too long.
-    let patient = TransactionOptions { lock_timeout: Duration::MAX, ..TransactionOptions::default() };
-    let mut running = db.transaction(&patient).unwrap();
+    // As long as it lives all writes take locks; the longest timeout that there is is not too long.
+    let long_wait = TransactionOptions { lock_timeout: Duration::MAX, ..TransactionOptions::default() };
+    let mut running = db.transaction(&long_wait).unwrap();
     running.put(table, b"zz", b"").unwrap();
     std::thread::scope(|scope| {
         for thread in 0..4u8 {
@@ -288,7 +288,7 @@ fn limits_and_misuse_have_their_answers() {
     let table = db.default_table();
     for mode in MODES {
         let options =
-            TransactionOptions { keys_max: 2, bytes_max: 1 << 10, ..impatient(mode, Isolation::Snapshot) };
+            TransactionOptions { keys_max: 2, bytes_max: 1 << 10, ..without_wait(mode, Isolation::Snapshot) };
         let mut small = db.transaction(&options).unwrap();
         small.put(table, b"1", b"v").unwrap();
         assert_eq!(small.put(table, b"2", [0; 2 << 10]).unwrap_err().kind(), Kind::Full);
@@ -320,7 +320,7 @@ fn transactions_read_their_own_writes_and_take_them_back() {
         let (_dir, db) = open();
         let table = db.default_table();
         db.put(b"a", b"0").unwrap();
-        let mut transaction = db.transaction(&impatient(mode, Isolation::Serializable)).unwrap();
+        let mut transaction = db.transaction(&without_wait(mode, Isolation::Serializable)).unwrap();
         transaction.put(table, b"b", b"1").unwrap();
         transaction.set_savepoint();
         transaction.delete(table, b"a").unwrap();

@@ -147,7 +147,7 @@ fn sizes_count_separated_values() {
 }
 
 #[test]
-fn what_shows_a_table_shows_its_dead_values() {
+fn a_list_of_a_table_shows_its_dead_values() {
     let db = Db::open_in_memory_with(&small()).unwrap();
     let options = TableOptions::new().value_separation_bytes(200).value_space_max_percent(150);
     let table = db.create_table("t", &options).unwrap();

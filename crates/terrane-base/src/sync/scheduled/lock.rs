@@ -6,9 +6,9 @@ use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use super::{address, until_taken, wake};
-use crate::sync::points::{Place, Point, explorer, point};
+use crate::sync::points::{CallSite, Point, explorer, point};
 
-/// The kind of a mutex in a [`Place`].
+/// The kind of a mutex in a [`CallSite`].
 const LOCK: &str = "lock";
 
 /// `parking_lot::Mutex` in shape.
@@ -32,7 +32,7 @@ impl<T: ?Sized> Mutex<T> {
     #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         let guard =
-            until_taken(address(self), Place::of_caller(LOCK), || self.0.try_lock(), || self.0.lock());
+            until_taken(address(self), CallSite::of_caller(LOCK), || self.0.try_lock(), || self.0.lock());
         MutexGuard { mutex: self, guard: ManuallyDrop::new(guard) }
     }
 
@@ -55,7 +55,7 @@ impl<T: ?Sized> Mutex<T> {
             if let Some(guard) = self.0.try_lock() {
                 return Some(MutexGuard { mutex: self, guard: ManuallyDrop::new(guard) });
             }
-            if !explorer.block(address(self), Some(timeout), Place::of_caller(LOCK)) {
+            if !explorer.block(address(self), Some(timeout), CallSite::of_caller(LOCK)) {
                 return None;
             }
         }
@@ -85,13 +85,13 @@ impl<'m, T: ?Sized> MutexGuard<'m, T> {
     pub fn unlocked<R>(this: &mut Self, meanwhile: impl FnOnce() -> R) -> R {
         this.give_up();
         /// Takes the lock again, also after a panic: the guard will be dropped.
-        struct Again<'g, 'm, T: ?Sized>(&'g mut MutexGuard<'m, T>, Place);
+        struct Again<'g, 'm, T: ?Sized>(&'g mut MutexGuard<'m, T>, CallSite);
         impl<T: ?Sized> Drop for Again<'_, '_, T> {
             fn drop(&mut self) {
                 self.0.take_again(self.1);
             }
         }
-        let _again = Again(this, Place::of_caller(LOCK));
+        let _again = Again(this, CallSite::of_caller(LOCK));
         meanwhile()
     }
 
@@ -105,7 +105,7 @@ impl<'m, T: ?Sized> MutexGuard<'m, T> {
         wake(address(self.mutex), true);
     }
 
-    fn take_again(&mut self, place: Place) {
+    fn take_again(&mut self, place: CallSite) {
         let mutex: &'m Mutex<T> = self.mutex;
         let guard = until_taken(address(mutex), place, || mutex.0.try_lock(), || mutex.0.lock());
         self.guard = ManuallyDrop::new(guard);
@@ -184,7 +184,7 @@ impl Condvar {
         // A signal that comes between the look at the condition and the wait is lost, if nothing keeps it
         // away.
         point(Point::Lock);
-        let place = Place::of_caller("condition variable");
+        let place = CallSite::of_caller("condition variable");
         match (explorer(), timeout) {
             (Some(explorer), timeout) => {
                 MutexGuard::unlocked(guard, || explorer.block(address(self), timeout, place))

@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
 use super::{address, until_taken, wake};
-use crate::sync::points::Place;
+use crate::sync::points::CallSite;
 
 /// `parking_lot::RwLock` in shape.
 #[derive(Default)]
@@ -24,7 +24,7 @@ impl<T: ?Sized> RwLock<T> {
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         let guard = until_taken(
             address(self),
-            Place::of_caller("lock to read"),
+            CallSite::of_caller("lock to read"),
             || self.0.try_read(),
             || self.0.read(),
         );
@@ -36,7 +36,7 @@ impl<T: ?Sized> RwLock<T> {
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         let guard = until_taken(
             address(self),
-            Place::of_caller("lock to write"),
+            CallSite::of_caller("lock to write"),
             || self.0.try_write(),
             || self.0.write(),
         );

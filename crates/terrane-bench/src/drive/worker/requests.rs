@@ -34,7 +34,7 @@ impl Worker<'_> {
     }
 
     /// Does what is in the window.
-    pub(super) fn settle(&mut self) -> Result<Duration> {
+    pub(super) fn perform_window(&mut self) -> Result<Duration> {
         let Worker { shared, session, manner, keys, values, recorder, window, .. } = self;
         let checker = Checker { keys, values, verify: manner.verify };
         let (mut found, mut bytes, mut wrong) = (0, 0, 0);

@@ -38,16 +38,16 @@ pub struct Comparison {
     /// What both have, in the order of the first.
     pub rows: Vec<Row>,
     /// What only the first has.
-    pub only_a: Vec<Place>,
+    pub only_a: Vec<StepKey>,
     /// What only the second has.
-    pub only_b: Vec<Place>,
+    pub only_b: Vec<StepKey>,
     /// What the first measured and the second did not, with the reason.
-    pub missing: Vec<(Place, String)>,
+    pub missing: Vec<(StepKey, String)>,
 }
 
 /// A step of an engine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct StepKey {
     /// Name of the scenario.
     pub scenario: String,
     /// Position of the step in the scenario.
@@ -62,7 +62,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Which.
-    pub place: Place,
+    pub place: StepKey,
     /// True if the figures are seconds instead of operations per second.
     pub timed: bool,
     /// Median figure in the first run, over the pairs.
@@ -158,12 +158,12 @@ pub fn compare(a: &RunReport, b: &RunReport, bound: f64) -> Comparison {
 }
 
 /// Cells of each place by their repetition.
-type Places<'r> = BTreeMap<Place, BTreeMap<u32, &'r Cell>>;
+type Places<'r> = BTreeMap<StepKey, BTreeMap<u32, &'r Cell>>;
 
 fn places(report: &RunReport) -> Places<'_> {
     let mut places = Places::new();
     for cell in &report.cells {
-        let place = Place {
+        let place = StepKey {
             scenario: cell.scenario.clone(),
             index: cell.index,
             step: cell.step.clone(),
@@ -175,7 +175,7 @@ fn places(report: &RunReport) -> Places<'_> {
 }
 
 /// `None` if no repetition is in both with a figure above zero.
-fn row(place: &Place, a: &BTreeMap<u32, &Cell>, b: &BTreeMap<u32, &Cell>, bound: f64) -> Option<Row> {
+fn row(place: &StepKey, a: &BTreeMap<u32, &Cell>, b: &BTreeMap<u32, &Cell>, bound: f64) -> Option<Row> {
     let pairs: Vec<(&Cell, &Cell)> =
         a.iter().filter_map(|(repetition, cell)| Some((*cell, *b.get(repetition)?))).collect();
     let timed = pairs.iter().all(|(a, b)| a.operations == 0 && b.operations == 0);
@@ -207,7 +207,7 @@ fn told(pairs: &[(&Cell, &Cell)], metric: &Metric) -> Option<f64> {
 /// What the second run, of which these are the `cells`, lacks at a place that the first measured: `None` if
 /// nothing.
 fn why_missing(
-    place: &Place,
+    place: &StepKey,
     first: &BTreeMap<u32, &Cell>,
     cells: Option<&BTreeMap<u32, &Cell>>,
     second: &RunReport,

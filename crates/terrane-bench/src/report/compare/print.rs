@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Comparison, PAIRS_MIN, Place, Row, Verdict};
+use super::{Comparison, PAIRS_MIN, Row, StepKey, Verdict};
 use crate::report::metric::{self, NONE};
 use crate::report::text::{Colour, Columns, Text, clean, cut, wrap};
 
@@ -20,7 +20,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StepKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} / {} / {}", clean(&self.scenario), clean(&self.step), clean(&self.engine))
     }

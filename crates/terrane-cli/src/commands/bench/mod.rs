@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use terrane_bench::child::parent::Launcher;
 use terrane_bench::report::model::{Failed, RunReport};
 use terrane_bench::report::{compare, html, jsonl, table};
-use terrane_bench::run::{self, Place};
+use terrane_bench::run::{self, RunSettings};
 use terrane_bench::{engine, files, generate};
 
 use crate::arguments::Engine;
@@ -49,7 +49,7 @@ fn run_plan(engine: &Engine, flags: &RunFlags, out: &mut dyn Write) -> Result<()
     }
     let plan = plan::plan(engine, flags)?;
     let stop = stop_on_signals()?;
-    let place = Place {
+    let place = RunSettings {
         directory: flags.dir.clone(),
         results: flags.json.clone(),
         keep: flags.keep,

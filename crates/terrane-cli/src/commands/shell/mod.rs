@@ -123,7 +123,7 @@ struct Shell {
     path: PathBuf,
     /// With the open database.
     engine: Engine,
-    /// Whether the database is only read.
+    /// True if the database is only read.
     is_view: bool,
     table: String,
     has_timing: bool,

@@ -25,7 +25,7 @@ impl Keys {
         Some(Keys { before })
     }
 
-    /// Whether `q` was typed, or the input ended.
+    /// Returns true if `q` was typed, or the input ended.
     pub(super) fn is_end_asked(&mut self) -> bool {
         let input = io::stdin();
         loop {

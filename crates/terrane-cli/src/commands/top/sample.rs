@@ -18,7 +18,7 @@ pub(super) struct Latency {
     pub(super) name: String,
     /// How many ended between the two pages.
     pub(super) count: u64,
-    /// Whether the quantiles are those since the opening.
+    /// True if the quantiles are those since the opening.
     pub(super) is_total: bool,
     pub(super) p50: u64,
     pub(super) p99: u64,

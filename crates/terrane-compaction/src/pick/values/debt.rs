@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_job_collects_is_no_debt() {
+    fn dead_bytes_that_no_job_collects_are_no_debt() {
         let of = |change: fn(&mut Limits)| debt(100, 1000, change);
         assert_eq!(of(|_| {}), 4000);
         assert_eq!(of(|limits| limits.automatic = false), 0);

@@ -247,7 +247,7 @@ impl World {
     }
 
     /// Picks and runs until nothing is picked.
-    pub(crate) fn settle(&mut self) -> Vec<JobResult> {
+    pub(crate) fn compact_until_done(&mut self) -> Vec<JobResult> {
         let mut results = Vec::new();
         while let Some(spec) = self.pick() {
             results.push(self.run(&spec));

@@ -57,7 +57,7 @@ impl Maintenance {
             Err(Error::new(Kind::Cancelled, format!("table {:?} was dropped", table.name)))
         } else {
             // What was merged by a comparator that failed may be out of order.
-            table.refuse_if_stopped().and_then(|()| table.sense.collation().check())
+            table.refuse_if_stopped().and_then(|()| table.semantics.collation().check())
         };
         refused.inspect_err(|_| self.give_back(result))?;
         let appended = if ops.is_empty() || terrane_base::planted!(InstallWithoutEdit) {
@@ -103,21 +103,21 @@ impl Maintenance {
         leaves: &Leaves<'_>,
     ) -> Result<Vec<Arc<Extent>>> {
         let mut edit = table.edit();
-        let mut picture = edit.picture();
+        let mut view = edit.view();
         let mut freed: Vec<Arc<Extent>> =
-            result.freed().map(|removed| find(&picture.tree, result, removed.id)).collect::<Result<_>>()?;
-        let (tree, emptied) = picture.tree.apply_listing(changes(&picture.tree, result, fresh)?)?;
-        picture.tree = Arc::new(tree);
+            result.freed().map(|removed| find(&view.tree, result, removed.id)).collect::<Result<_>>()?;
+        let (tree, emptied) = view.tree.apply_listing(changes(&view.tree, result, fresh)?)?;
+        view.tree = Arc::new(tree);
         debug_assert!(freed.len() == result.freed().count(), "each extent that goes is freed once");
         freed.extend(emptied);
         if let Leaves::Flushed(generation) = leaves {
-            picture.generations.retain(|kept| !std::ptr::eq(&**kept, *generation));
+            view.generations.retain(|kept| !std::ptr::eq(&**kept, *generation));
         }
         // A caller's comparator may break its promise; a walk over many extents for each job would take long.
         let is_checked =
-            table.sense.collation().is_bytes() && picture.tree.totals().extents <= CHECKED_EXTENTS;
-        verify!(!is_checked || picture.tree.check().is_ok(), "extents of the new tree overlap");
-        edit.replace_behind_edit(picture, leaves)?;
+            table.semantics.collation().is_bytes() && view.tree.totals().extents <= CHECKED_EXTENTS;
+        verify!(!is_checked || view.tree.check().is_ok(), "extents of the new tree overlap");
+        edit.replace_behind_edit(view, leaves)?;
         Ok(freed)
     }
 }

@@ -20,7 +20,7 @@ use crate::background::scheduler::Schedule;
 use crate::observe::job_kind::JobKind;
 use crate::observe::stats::add;
 use crate::table::Table;
-use crate::table::due::{Depth, Settled, Stamp};
+use crate::table::due::{Depth, NoJob, Stamp};
 use crate::table::tree_shape::shape_of;
 
 /// A table whose levels may have a job, and its levels at the look.
@@ -95,7 +95,7 @@ impl Maintenance {
         // Another look would find a job beside less, behind a pause or a request, or with more time.
         let is_restricted = schedule.is_paused() || served.is_waiting || puts_off && limits.automatic;
         if found.is_none() && !is_restricted && schedule.claims.is_idle(table.id) {
-            self.settle_levels(candidate, snapshots);
+            self.note_no_level_job(candidate, snapshots);
         }
         found
     }
@@ -110,13 +110,13 @@ impl Maintenance {
         let mut shape = shape_of(table, tree, snapshots);
         shape.heats = self.heats(tree, &table.settings().limits);
         if self.expires(tree) {
-            shape.now = table.sense.now();
+            shape.now = table.semantics.now();
         }
         shape
     }
 
     /// Notes that the levels of a table have no job, whatever runs.
-    fn settle_levels(&self, candidate: &Candidate, snapshots: &[SeqNo]) {
+    fn note_no_level_job(&self, candidate: &Candidate, snapshots: &[SeqNo]) {
         let tree = &candidate.tree;
         let has_deletes = tree.places().any(|(_, level)| {
             let totals = level.totals();
@@ -125,18 +125,18 @@ impl Maintenance {
         // The last snapshot is what is visible now; others may keep what deletes hide.
         let is_kept = has_deletes && snapshots.len() > 1;
         let is_for_now = is_kept || self.expires(tree) || self.options.experiments.hot_cold;
-        let how = if is_for_now { Settled::ForNow } else { Settled::UntilChanged };
-        self.catalog.sums().due().settle(candidate.table.id, candidate.stamp, how);
+        let how = if is_for_now { NoJob::ForNow } else { NoJob::UntilChanged };
+        self.catalog.sums().due().note_no_job(candidate.table.id, candidate.stamp, how);
     }
 
-    /// Whether rows of these levels expire, and compactions take them out.
+    /// Returns true if rows of these levels expire, and compactions take them out.
     fn expires(&self, tree: &Metasnapshot) -> bool {
         self.options.experiments.expiry_compaction
             && tree.levels.iter().any(|level| level.totals().expiring > 0)
     }
 
-    /// Whether each table whose levels have a job is among those that a look finds. Goes through all tables.
-    /// Requires: no work runs in the background.
+    /// Returns true if each table whose levels have a job is among those that a look finds. Goes through all
+    /// tables. Requires: no work runs in the background.
     pub(crate) fn finds_all_levels(&self) -> bool {
         let snapshots = self.pins.list(|| self.journal.visible());
         let tables = self.catalog.all();
@@ -213,7 +213,7 @@ impl CompactionJob<'_> {
 
     fn count(&self, work: &Work) {
         let Self { engine, table, spec, .. } = *self;
-        engine.count_settled(work);
+        engine.count_work(work);
         if work.entries_filtered > 0 {
             // What was newest in the levels is so no more, and rows of it may be cached.
             engine.forget_rows_within(table, spec.inputs.iter().flat_map(|input| &input.extents));

@@ -43,15 +43,15 @@ pub(crate) struct Adaptation {
     moving: BTreeSet<TableId>,
     /// Time of the last look.
     looked: Option<Duration>,
-    /// Whether a step was taken since the last time that none was left.
+    /// True if a step was taken since the last time that none was left.
     has_worked: bool,
-    /// Whether the step that was found last asks for a flush.
+    /// True if the step that was found last asks for a flush.
     asks_flush: bool,
 }
 
 impl Adaptation {
-    /// Whether the step that was found since the last call asks for a flush. Counted when the step is taken:
-    /// a decision may be void, and made again.
+    /// Returns true if the step that was found since the last call asks for a flush. Counted when the step is
+    /// taken: a decision may be void, and made again.
     pub(crate) fn takes_asked_flush(&mut self) -> bool {
         std::mem::take(&mut self.asks_flush)
     }
@@ -162,7 +162,7 @@ impl Maintenance {
             return step;
         }
         // What failed is not wanted any more.
-        schedule.failures.forget_settled(JobKinds::of(&[JobKind::Adapt]));
+        schedule.failures.forget_obsolete(JobKinds::of(&[JobKind::Adapt]));
         if std::mem::take(&mut adaptation.has_worked) {
             self.background.idle_watch.reclaim_again();
         }
@@ -170,26 +170,26 @@ impl Maintenance {
     }
 
     fn step_for(&self, table: &Arc<Table>, load: &Load, schedule: &Schedule) -> Option<Job> {
-        let picture = table.pinned();
+        let view = table.pinned();
         let snapshots = self.pins.list(|| self.journal.visible());
-        let shape = shape_of(table, &picture.tree, &snapshots);
-        let memory = memory_tier(&picture, self.memory.budget().generation_bytes());
+        let shape = shape_of(table, &view.tree, &snapshots);
+        let memory = memory_tier(&view, self.memory.budget().generation_bytes());
         let policy = self.options.adaptive_shape;
         let limits = &table.settings().limits;
         match pick_fewer_runs(&shape, memory, limits, &schedule.claims, load, policy)? {
             Fewer::Merge(spec) => Some(Job::Adapt(table.clone(), *spec)),
-            Fewer::Flush => self.flush_for_reads(table, &picture, schedule),
+            Fewer::Flush => self.flush_for_reads(table, &view, schedule),
         }
     }
 
     /// Asks for the flush of what is in memory; returns its first step, if that can be done now.
-    fn flush_for_reads(&self, table: &Arc<Table>, picture: &ReadView, schedule: &Schedule) -> Option<Job> {
+    fn flush_for_reads(&self, table: &Arc<Table>, view: &ReadView, schedule: &Schedule) -> Option<Job> {
         let is_held = schedule.holds_any(JobKinds::TO_LEVELS, table.id);
-        if is_held || (picture.active.is_empty() && picture.generations.is_empty()) {
+        if is_held || (view.active.is_empty() && view.generations.is_empty()) {
             return None;
         }
         table.want_flush(self.journal.visible());
-        if picture.active.is_empty() {
+        if view.active.is_empty() {
             return Some(Job::Flush(table.clone()));
         }
         Some(Job::Freeze(table.clone()))
@@ -256,11 +256,11 @@ impl CompactionJob<'_> {
 /// What was counted of a table so far. Records count as written while they are in memory: a flush takes some
 /// off, and the look after it sees no writes.
 fn counted(table: &Table) -> Counted {
-    let picture = table.pinned();
-    let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+    let view = table.pinned();
+    let memtables = std::iter::once(&view.active).chain(&view.frozen);
     let (records, bytes) = memtables
         .map(|memtable| (memtable.entry_count(), memtable.record_bytes()))
-        .chain(picture.generations.iter().map(|index| (index.entry_count(), index.record_bytes())))
+        .chain(view.generations.iter().map(|index| (index.entry_count(), index.record_bytes())))
         .fold((0, 0), |(records, sum), (count, bytes)| (records + count, sum + bytes));
     Counted { records, bytes, ..table.load.counted() }
 }
@@ -271,10 +271,10 @@ fn counted_from_now(table: &Table) -> Counted {
     counted(table)
 }
 
-fn memory_tier(picture: &ReadView, flush_bytes: u64) -> MemoryTier {
-    let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+fn memory_tier(view: &ReadView, flush_bytes: u64) -> MemoryTier {
+    let memtables = std::iter::once(&view.active).chain(&view.frozen);
     let memtables = memtables.map(|memtable| memtable.record_bytes());
-    let all = memtables.chain(picture.generations.iter().map(|index| index.record_bytes()));
+    let all = memtables.chain(view.generations.iter().map(|index| index.record_bytes()));
     let filled: Vec<u64> = all.filter(|bytes| *bytes > 0).collect();
     MemoryTier { runs: filled.len() as u64, bytes: filled.iter().sum(), flush_bytes }
 }

@@ -30,35 +30,35 @@ const SPINS_MAX: u32 = 10_000;
 const SETTLE_NAP: Duration = Duration::from_millis(1);
 
 impl Maintenance {
-    /// Whether frozen memtables wait to become, or to be merged into, a generation.
+    /// Returns true if frozen memtables wait to become, or to be merged into, a generation.
     pub(crate) fn wants_settle(&self, table: &Table) -> bool {
         let guard = terrane_base::epoch::pin();
-        !table.picture(&guard).frozen.is_empty()
+        !table.view(&guard).frozen.is_empty()
     }
 
     /// Promotes or merges every frozen memtable, oldest first.
     pub(crate) fn settle(&self, table: &Table, control: &JobControl) -> Result<()> {
         loop {
-            let picture = table.pinned();
-            if picture.frozen.is_empty() {
+            let view = table.pinned();
+            if view.frozen.is_empty() {
                 return Ok(());
             }
-            self.wait_until_indexed(&picture, control)?;
+            self.wait_until_indexed(&view, control)?;
             let _no_flush_begins = table.merging.lock();
             self.settle_oldest(table, &table.pinned(), control)?;
         }
     }
 
-    /// Promotes or merges the oldest frozen memtable of `picture`, if all its records are indexed. Requires:
-    /// `Table::merging` is held. `picture` may be out of date: a flush may end and install another one
+    /// Promotes or merges the oldest frozen memtable of `view`, if all its records are indexed. Requires:
+    /// `Table::merging` is held. `view` may be out of date: a flush may end and install another one
     /// meanwhile.
-    fn settle_oldest(&self, table: &Table, picture: &ReadView, control: &JobControl) -> Result<()> {
-        let Some(oldest) = picture.frozen.last() else { return Ok(()) };
-        if self.journal.visible().0 + 1 < successor(picture).0 {
+    fn settle_oldest(&self, table: &Table, view: &ReadView, control: &JobControl) -> Result<()> {
+        let Some(oldest) = view.frozen.last() else { return Ok(()) };
+        if self.journal.visible().0 + 1 < successor(view).0 {
             return Ok(());
         }
         self.forget_rows(table, oldest);
-        match self.generation_with_room(table, picture, oldest) {
+        match self.generation_with_room(table, view, oldest) {
             Some(generation) => self.merge_oldest(table, oldest, generation, control),
             None => self.promote(table).map(drop),
         }
@@ -69,9 +69,9 @@ impl Maintenance {
     ///
     /// # Errors
     /// `Poisoned` if one of them failed: its numbers will never be visible. `Cancelled`.
-    fn wait_until_indexed(&self, picture: &ReadView, control: &JobControl) -> Result<()> {
+    fn wait_until_indexed(&self, view: &ReadView, control: &JobControl) -> Result<()> {
         let mut turn = 0;
-        while self.journal.visible().0 + 1 < successor(picture).0 {
+        while self.journal.visible().0 + 1 < successor(view).0 {
             self.journal.check()?;
             control.check()?;
             if turn < SPINS_MAX {
@@ -88,10 +88,10 @@ impl Maintenance {
     fn generation_with_room<'p>(
         &self,
         table: &Table,
-        picture: &'p ReadView,
+        view: &'p ReadView,
         oldest: &Memtable,
     ) -> Option<&'p Arc<GlobalIndex>> {
-        let newest = picture.generations.first()?;
+        let newest = view.generations.first()?;
         let bytes =
             newest.record_bytes() + newest.index_bytes() + oldest.record_bytes() + oldest.index_bytes();
         let is_open = !newest.is_closed()
@@ -133,7 +133,7 @@ impl Maintenance {
         // high.
         let visible = self.journal.visible();
         let mut edit = table.edit();
-        let mut next = edit.picture();
+        let mut next = edit.view();
         let is_oldest = next.frozen.last().is_some_and(|oldest| Arc::ptr_eq(oldest, merged));
         let is_there = is_oldest && has_generation(&next, generation);
         if !is_there && !terrane_base::planted!(MergeIntoFlushedGeneration) {
@@ -141,7 +141,7 @@ impl Maintenance {
                 return Ok(());
             }
             let what = format!(
-                "commits from {} on were merged into a generation that is not in the picture",
+                "commits from {} on were merged into a generation that is not in the view",
                 merged.first_seq()
             );
             return Err(table.stop(what, Left::Nothing));
@@ -151,8 +151,8 @@ impl Maintenance {
     }
 }
 
-fn has_generation(picture: &ReadView, generation: &Arc<GlobalIndex>) -> bool {
-    picture.generations.iter().any(|one| Arc::ptr_eq(one, generation))
+fn has_generation(view: &ReadView, generation: &Arc<GlobalIndex>) -> bool {
+    view.generations.iter().any(|one| Arc::ptr_eq(one, generation))
 }
 
 #[cfg(test)]

@@ -56,11 +56,11 @@ impl Maintenance {
             .cloned()
     }
 
-    /// Whether the oldest generation is full, superseded, asked for, or begun.
+    /// Returns true if the oldest generation is full, superseded, asked for, or begun.
     fn wants_flush(&self, table: &Table) -> bool {
         let guard = terrane_base::epoch::pin();
-        let picture = table.picture(&guard);
-        let Some(oldest) = picture.generations.last() else { return false };
+        let view = table.view(&guard);
+        let Some(oldest) = view.generations.last() else { return false };
         let bytes = oldest.record_bytes() + oldest.index_bytes();
         let wanted = table.flush_wanted();
         // A trim may tell of all up to `wanted` as flushed though the generation begins below and has records
@@ -68,7 +68,7 @@ impl Maintenance {
         let begins_below = wanted > SeqNo(0) && wanted >= oldest.first_seq();
         let is_asked =
             wanted > table.flushed_seq() || begins_below && !terrane_base::planted!(FlushWaitsForNothing);
-        picture.generations.len() > 1
+        view.generations.len() > 1
             || bytes + self.memory.memtable_limit() > self.memory.generation_limit()
             || is_asked
             || oldest.is_closed()
@@ -77,13 +77,13 @@ impl Maintenance {
     /// The next job that writes overflow runs which a caller asked for, if one can begin now.
     pub(crate) fn next_run_wanted(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
         tables.iter().find_map(|table| {
-            let picture = table.pinned();
+            let view = table.pinned();
             let is_wanted = |first_seq: Option<SeqNo>| first_seq.is_some_and(|first| table.wants_run(first));
-            let settles = is_wanted(picture.frozen.last().map(|memtable| memtable.first_seq()));
+            let settles = is_wanted(view.frozen.last().map(|memtable| memtable.first_seq()));
             if settles && !schedule.is_held(JobKind::Settle, table.id) {
                 return Some(Job::Settle(table.clone()));
             }
-            let flushes = is_wanted(picture.generations.last().map(|generation| generation.first_seq()));
+            let flushes = is_wanted(view.generations.last().map(|generation| generation.first_seq()));
             let is_free = !schedule.is_held(JobKind::Flush, table.id)
                 && !schedule.is_running(JobKind::Settle, table.id);
             (flushes && is_free).then(|| Job::Flush(table.clone()))
@@ -97,11 +97,11 @@ impl Maintenance {
         oldest.inspect(|generation| generation.close_to_merges())
     }
 
-    /// Whether the generation is written as an overflow run instead of being merged with level 1. While there
-    /// are overflow runs, which hold older versions, a newer generation must not go below them. Otherwise it
-    /// depends on whether writers had to wait since the last flush, or will have filled the next generation
-    /// soon: a merge with a level much larger than the generation brings memory back slowly, a run quickly;
-    /// several runs are then merged with the level at once.
+    /// Returns true if the generation is written as an overflow run instead of being merged with level 1.
+    /// While there are overflow runs, which hold older versions, a newer generation must not go below them.
+    /// Otherwise it depends on whether writers had to wait since the last flush, or will have filled the next
+    /// generation soon: a merge with a level much larger than the generation brings memory back slowly, a run
+    /// quickly; several runs are then merged with the level at once.
     fn must_overflow(&self, table: &Table, generation: &GlobalIndex) -> bool {
         let tree = table.pinned().tree;
         let sizes: Vec<u64> = tree.levels.iter().map(|level| level.totals().bytes).collect();
@@ -118,9 +118,9 @@ impl Maintenance {
             || (is_large && (had_to_wait || self.write_control().puts_off()))
     }
 
-    /// Whether another table has records up to `seq` in memory only. If none has, a run that holds everything
-    /// up to `seq` may be installed before the journal is durable that far: whatever a loss of power leaves,
-    /// the records that are kept are those up to a number.
+    /// Returns true if another table has records up to `seq` in memory only. If none has, a run that holds
+    /// everything up to `seq` may be installed before the journal is durable that far: whatever a loss of
+    /// power leaves, the records that are kept are those up to a number.
     fn others_are_behind(&self, table: &Table, seq: SeqNo) -> bool {
         self.catalog.sums().due().others_are_behind(table.id, seq)
     }
@@ -180,7 +180,7 @@ impl Maintenance {
     ) -> Result<Option<(Vec<u8>, u64)>> {
         add(&self.counters.flush_steps, 1);
         self.count_flushed(table, step.work.bytes_written);
-        self.count_settled(&step.work);
+        self.count_work(&step.work);
         add(&self.counters.bytes_reused, step.work.bytes_relinked + step.work.bytes_copied);
         match &step.next {
             Some(next) => {
@@ -201,7 +201,8 @@ impl Maintenance {
         durable: Option<EditOp>,
     ) -> Result<()> {
         // A comparator that failed has the cursor end anywhere, and says so itself.
-        let checked = table.sense.collation().check().and_then(|()| cursor.check_whole(table, generation));
+        let checked =
+            table.semantics.collation().check().and_then(|()| cursor.check_whole(table, generation));
         let flushed = checked.and_then(|()| self.end_of(table, generation));
         let flushed = flushed.inspect_err(|_| self.give_back(result))?;
         debug_assert!(flushed <= generation.last_seq(), "what is newer than {flushed} is in memory");
@@ -220,20 +221,20 @@ impl Maintenance {
     /// `Cancelled` if the table was dropped.
     fn end_of(&self, table: &Table, generation: &Arc<GlobalIndex>) -> Result<SeqNo> {
         let mut edit = table.edit();
-        let mut picture = edit.picture();
+        let mut view = edit.view();
         if table.is_dropped() {
             return Err(Error::new(Kind::Cancelled, format!("table {:?} was dropped", table.name)));
         }
-        if !picture.generations.last().is_some_and(|oldest| Arc::ptr_eq(oldest, generation)) {
+        if !view.generations.last().is_some_and(|oldest| Arc::ptr_eq(oldest, generation)) {
             let what = format!("commits from {} on left memory before their flush", generation.first_seq());
             return Err(table.stop(what, Left::Nothing));
         }
-        let flushed = flushed_through(&picture, generation);
+        let flushed = flushed_through(&view, generation);
         let checked = edit.ledger().check_flushed(generation, flushed);
         checked.map_err(|error| table.stop(error.message(), Left::Nothing))?;
         if terrane_base::planted!(ForgetGenerationBeforeEdit) {
-            picture.generations.pop();
-            edit.replace(picture, &Leaves::Nothing)?;
+            view.generations.pop();
+            edit.replace(view, &Leaves::Nothing)?;
         }
         Ok(flushed)
     }
@@ -301,7 +302,7 @@ impl FlushJob<'_> {
         let durable = is_behind.then(|| engine.durable_edit(generation.last_seq())).transpose()?;
         add(&engine.counters.overflow_runs_written, 1);
         engine.count_flushed(table, result.work.bytes_written);
-        engine.count_settled(&result.work);
+        engine.count_work(&result.work);
         engine.finish_flush(table, generation, &cursor, &result, durable)?;
         dump.end(result.work.bytes_written);
         Ok(())
@@ -336,7 +337,7 @@ impl FlushJob<'_> {
             }
             match installed? {
                 Some((next, written)) => {
-                    let goes_on = next > start || !table.sense.collation().is_bytes();
+                    let goes_on = next > start || !table.semantics.collation().is_bytes();
                     debug_assert!(goes_on, "a step begins behind the step before");
                     start = next;
                     left = left.saturating_sub(written);
@@ -359,10 +360,10 @@ fn level_bytes_of(table: &Table, tree: &Metasnapshot, generation: &GlobalIndex) 
 
 /// The number up to which the table's records are in the levels once `generation`, the oldest, is. A merge
 /// that was cancelled leaves some records of a memtable in it, newer than others that only the memtable has.
-fn flushed_through(picture: &ReadView, generation: &GlobalIndex) -> SeqNo {
-    let newer = picture.generations.iter().rev().nth(1).map(|newer| newer.first_seq());
-    let frozen = picture.frozen.last().map(|memtable| memtable.first_seq());
-    let next = [newer, frozen].into_iter().flatten().min().unwrap_or(picture.active.first_seq());
+fn flushed_through(view: &ReadView, generation: &GlobalIndex) -> SeqNo {
+    let newer = view.generations.iter().rev().nth(1).map(|newer| newer.first_seq());
+    let frozen = view.frozen.last().map(|memtable| memtable.first_seq());
+    let next = [newer, frozen].into_iter().flatten().min().unwrap_or(view.active.first_seq());
     generation.last_seq().min(SeqNo(next.0.saturating_sub(1)))
 }
 

@@ -32,8 +32,8 @@ impl Shared {
 }
 
 /// Records in memory.
-fn records(picture: &ReadView) -> u64 {
-    let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
-    let generations = picture.generations.iter().map(|generation| generation.entry_count());
+fn records(view: &ReadView) -> u64 {
+    let memtables = std::iter::once(&view.active).chain(&view.frozen);
+    let generations = view.generations.iter().map(|generation| generation.entry_count());
     memtables.map(|memtable| memtable.entry_count()).chain(generations).sum()
 }

@@ -32,14 +32,14 @@ impl Maintenance {
         let mut frozen = Ok(None);
         self.journal.between_groups(&mut |next_seq| {
             let mut edit = table.edit();
-            let mut picture = edit.picture();
+            let mut view = edit.view();
             // Writers may still index records numbered below `next_seq` in the active memtable, so its
             // entry count says nothing yet; its range of numbers does. The first one begins with 0, which no
             // commit has.
-            if picture.active.first_seq().max(SeqNo(1)) < next_seq {
-                let old = std::mem::replace(&mut picture.active, table.new_memtable(next_seq));
-                picture.frozen.insert(0, old.clone());
-                frozen = edit.replace(picture, &Leaves::Nothing).map(|()| Some(old));
+            if view.active.first_seq().max(SeqNo(1)) < next_seq {
+                let old = std::mem::replace(&mut view.active, table.new_memtable(next_seq));
+                view.frozen.insert(0, old.clone());
+                frozen = edit.replace(view, &Leaves::Nothing).map(|()| Some(old));
             }
         });
         let frozen = frozen?;
@@ -69,20 +69,20 @@ impl Maintenance {
         // Taken before the read view, it may only be too low.
         let visible = self.journal.visible();
         let mut edit = table.edit();
-        let mut picture = edit.picture();
-        if picture.frozen.is_empty() || successor(&picture).0 > visible.0 + 1 {
+        let mut view = edit.view();
+        if view.frozen.is_empty() || successor(&view).0 > visible.0 + 1 {
             return Ok(false);
         }
-        let oldest = picture.frozen.pop().expect("some are frozen");
+        let oldest = view.frozen.pop().expect("some are frozen");
         if oldest.entry_count() > 0 {
-            picture.generations.insert(0, Arc::new(GlobalIndex::from_frozen(oldest)));
+            view.generations.insert(0, Arc::new(GlobalIndex::from_frozen(oldest)));
         }
-        edit.replace(picture, &Leaves::Settled { visible })?;
+        edit.replace(view, &Leaves::Settled { visible })?;
         Ok(true)
     }
 }
 
 /// First number that the memtable after the oldest frozen one takes.
-pub(crate) fn successor(picture: &ReadView) -> SeqNo {
-    picture.frozen.iter().rev().nth(1).unwrap_or(&picture.active).first_seq()
+pub(crate) fn successor(view: &ReadView) -> SeqNo {
+    view.frozen.iter().rev().nth(1).unwrap_or(&view.active).first_seq()
 }

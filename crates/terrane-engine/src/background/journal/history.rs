@@ -34,7 +34,7 @@ impl HistoryPlan {
         forget.chain(self.kept.iter().map(|&(id, kept)| EditOp::KeepSegment { id, kept })).collect()
     }
 
-    /// Whether the segment becomes history.
+    /// Returns true if the segment becomes history.
     pub(crate) fn keeps(&self, id: SegmentId) -> bool {
         self.kept.iter().any(|(kept, _)| *kept == id)
     }
@@ -98,7 +98,7 @@ impl Shared {
 
     /// Brings history in order when the database was opened: the rule, and that it ends where the live
     /// segments begin.
-    pub(crate) fn settle_history(&self) -> Result<()> {
+    pub(crate) fn reconcile_history(&self) -> Result<()> {
         let _one_at_a_time = self.trimming.lock();
         let state = self.manifest.state();
         let rule = rule_of(&self.options, state.history_rule)?;
@@ -148,7 +148,7 @@ impl Shared {
         Ok(header.map(|header| SeqNo(header.previous.last_seq.0 + 1)))
     }
 
-    /// Whether something of history is too old.
+    /// Returns true if something of history is too old.
     pub(crate) fn is_history_due(&self) -> bool {
         let state = self.manifest.state();
         let oldest = state.history.values().next();

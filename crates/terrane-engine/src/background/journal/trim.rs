@@ -14,7 +14,7 @@ const HELD_SHARE: u64 = 8;
 const HELD_FACTOR: u64 = 4;
 
 impl Maintenance {
-    /// Whether there are segments that nothing needs.
+    /// Returns true if there are segments that nothing needs.
     pub(crate) fn is_trim_due(&self) -> bool {
         self.trimmable().is_some()
     }
@@ -43,8 +43,8 @@ impl Maintenance {
             .last()
     }
 
-    /// Whether few records in memory keep many bytes of segments: a table that hardly any commit writes to
-    /// holds back all that came after its oldest record.
+    /// Returns true if few records in memory keep many bytes of segments: a table that hardly any commit
+    /// writes to holds back all that came after its oldest record.
     pub(crate) fn is_journal_too_long(&self) -> bool {
         let held: u64 = self.journal.complete_segments().iter().map(|segment| segment.bytes).sum();
         let filled = self.catalog.sums().now().filled_bytes;

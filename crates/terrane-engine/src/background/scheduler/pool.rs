@@ -61,7 +61,7 @@ impl Scheduler {
         self.schedule.lock().copy_for(tables)
     }
 
-    /// Whether the schedule is as it was when it was copied.
+    /// Returns true if the schedule is as it was when it was copied.
     pub(crate) fn is_unchanged(&self, copy: &Schedule) -> bool {
         self.schedule.lock().version == copy.version
     }

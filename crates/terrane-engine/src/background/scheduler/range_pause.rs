@@ -25,7 +25,7 @@ impl Schedule {
         self.running.iter().any(|running| running.is_manual && running.table == Some(table))
     }
 
-    /// Whether ranges are held back, or were since `begun`, a number of [`Maintenance::begin_range`].
+    /// Returns true if ranges are held back, or were since `begun`, a number of [`Maintenance::begin_range`].
     pub(crate) fn was_held_since(&self, begun: u64) -> bool {
         debug_assert!(begun <= self.ranges.ever, "a range began in a state that is still to come");
         self.holds_ranges() || self.ranges.ever != begun
@@ -73,7 +73,7 @@ impl Maintenance {
         schedule.ranges.present = schedule.ranges.present.saturating_sub(1);
     }
 
-    /// Whether compactions of ranges are held back.
+    /// Returns true if compactions of ranges are held back.
     #[must_use]
     pub fn holds_range_compactions(&self) -> bool {
         self.background.scheduler.inspect(Schedule::holds_ranges)

@@ -35,7 +35,7 @@ pub(crate) struct Running {
 pub(crate) struct Schedule {
     /// The number of the last change: what was decided from a copy with the same number holds now.
     pub(super) version: u64,
-    /// Whether this is the copy of the worker that decides: a job that is found begins, if nothing has
+    /// True if this is the copy of the worker that decides: a job that is found begins, if nothing has
     /// changed. No other job begins meanwhile, so that it has the claims of all jobs that run. With any other
     /// copy a caller only asks.
     pub(crate) decides: bool,
@@ -99,17 +99,17 @@ impl Schedule {
         }
     }
 
-    /// Whether a job of this kind runs on this table.
+    /// Returns true if a job of this kind runs on this table.
     pub(crate) fn is_running(&self, kind: JobKind, table: TableId) -> bool {
         self.running.iter().any(|running| running.kind == kind && running.table == Some(table))
     }
 
-    /// Whether a job of this kind runs on this table, or failed on it and waits to be tried again.
+    /// Returns true if a job of this kind runs on this table, or failed on it and waits to be tried again.
     pub(crate) fn is_held(&self, kind: JobKind, table: TableId) -> bool {
         self.is_running(kind, table) || self.failures.holds((kind, Some(table)))
     }
 
-    /// Whether [`Schedule::is_held`] of any of these kinds.
+    /// Returns true if [`Schedule::is_held`] of any of these kinds.
     pub(crate) fn holds_any(&self, kinds: JobKinds, table: TableId) -> bool {
         self.running.iter().any(|running| kinds.has(running.kind) && running.table == Some(table))
             || self.failures.holds_any(kinds, table)
@@ -121,28 +121,28 @@ impl Schedule {
         self.failures.has(JobKinds::AWAITED)
     }
 
-    /// Whether scrubbing runs, or failed and waits to be tried again.
+    /// Returns true if scrubbing runs, or failed and waits to be tried again.
     pub(crate) fn is_scrub_held(&self) -> bool {
         self.is_running_anywhere(JobKind::Scrub) || self.failures.holds((JobKind::Scrub, None))
     }
 
-    /// Whether nothing runs but scrubbing, which never ends.
+    /// Returns true if nothing runs but scrubbing, which never ends.
     pub(crate) fn is_idle(&self) -> bool {
         self.runs_only(|_| false)
     }
 
-    /// Whether nothing runs but scrubbing and what `is_meant`.
+    /// Returns true if nothing runs but scrubbing and what `is_meant`.
     pub(super) fn runs_only(&self, is_meant: impl Fn(&Running) -> bool) -> bool {
         self.running.iter().all(|running| running.kind == JobKind::Scrub || is_meant(running))
     }
 
-    /// Whether work is not given out.
+    /// Returns true if work is not given out.
     pub(crate) fn is_paused(&self) -> bool {
         self.paused
     }
 
-    /// Whether some work stands still because it was paused on the way. What has no block left to stop at
-    /// goes on to its end.
+    /// Returns true if some work stands still because it was paused on the way. What has no block left to
+    /// stop at goes on to its end.
     pub(crate) fn holds_paused_work(&self) -> bool {
         self.running.iter().any(|running| running.control.is_held())
     }
@@ -152,19 +152,20 @@ impl Schedule {
         self.next_id
     }
 
-    /// Whether a further compaction leaves one of so many workers free. The only worker has to do everything.
+    /// Returns true if a further compaction leaves one of so many workers free. The only worker has to do
+    /// everything.
     pub(super) fn leaves_a_worker(&self, workers: u64) -> bool {
         let is_merging = |running: &&Running| JobKinds::MERGES.has(running.kind);
         let compacting = self.running.iter().filter(is_merging).count() as u64;
         compacting == 0 || compacting + 1 < workers
     }
 
-    /// Whether a job of this kind runs on any table.
+    /// Returns true if a job of this kind runs on any table.
     pub(crate) fn is_running_anywhere(&self, kind: JobKind) -> bool {
         self.runs_any(JobKinds::of(&[kind]))
     }
 
-    /// Whether a job of any of these kinds runs.
+    /// Returns true if a job of any of these kinds runs.
     pub(crate) fn runs_any(&self, kinds: JobKinds) -> bool {
         self.running.iter().any(|running| kinds.has(running.kind))
     }

@@ -72,7 +72,7 @@ impl WritePath {
             }
         }
         drop(opened);
-        ingested.seq = self.settle_in(&arrivals, options.lock_timeout)?;
+        ingested.seq = self.publish_or_give_back(&arrivals, options.lock_timeout)?;
         add(&self.counters.files_ingested, files.len() as u64);
         if options.remove {
             // The ingest is committed: an error would say that it is not.
@@ -201,9 +201,9 @@ fn check_purpose(file: &ExternalFile, table: &Table) -> Result<()> {
     };
     let contents = file.contents();
     let found = contents.option(COMPARATOR).or_else(|| contents.option(KEY_ORDER)).unwrap_or(BYTEWISE);
-    let order = table.sense.order().map_or(BYTEWISE, |order| order.name());
+    let order = table.semantics.order().map_or(BYTEWISE, |order| order.name());
     let is_comparator = contents.option(COMPARATOR).is_some();
-    if found != order || is_comparator == table.sense.collation().is_bytes() {
+    if found != order || is_comparator == table.semantics.collation().is_bytes() {
         return refuse(KEY_ORDER, found, order);
     }
     let settings = table.settings();

@@ -53,8 +53,8 @@ impl Loader {
             value_table: None,
             may_point: false,
         })?
-        .ordered(table.sense.collation());
-        if let Some(extractor) = table.sense.extractor() {
+        .ordered(table.semantics.collation());
+        if let Some(extractor) = table.semantics.extractor() {
             writer.filter_prefixes(extractor);
         }
         Ok(Loader {
@@ -75,7 +75,7 @@ impl Loader {
     /// `Invalid` if the key does not come after the last one, is beyond the limits, or one commit cannot name
     /// more extents; `Full`, `Poisoned`, `Io`.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        match self.arrival.table.sense.expiry_of_put() {
+        match self.arrival.table.semantics.expiry_of_put() {
             Moment::NEVER => self.add(key, RecordKind::Put, value),
             until => {
                 key::check_value(value)?;
@@ -93,7 +93,7 @@ impl Loader {
     fn add(&mut self, key: &[u8], kind: RecordKind, value: &[u8]) -> Result<()> {
         key::check_key(key)?;
         if let Some(last) = &mut self.last_key {
-            if self.arrival.table.sense.collation().le(key, last) {
+            if self.arrival.table.semantics.collation().le(key, last) {
                 return Err(Error::invalid(format!(
                     "key {} does not come after {}: a bulk load is sorted, each key once; what is not is for write batches",
                     dump::text(key),
@@ -146,7 +146,7 @@ impl Loader {
         }
         self.is_finished = true;
         let timeout = IngestOptions::default().lock_timeout;
-        ingested.seq = self.engine.settle_in(std::slice::from_ref(&self.arrival), timeout)?;
+        ingested.seq = self.engine.publish_or_give_back(std::slice::from_ref(&self.arrival), timeout)?;
         Ok(ingested)
     }
 }

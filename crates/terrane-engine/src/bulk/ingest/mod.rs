@@ -71,7 +71,7 @@ impl Arrival {
 
     /// Their first key and their last one. Requires: there is one.
     fn bounds(&self) -> (&[u8], &[u8]) {
-        let collation = self.table.sense.collation();
+        let collation = self.table.semantics.collation();
         let parts = [bounds_of(&self.deletes), bounds_of(&self.extents)].into_iter().flatten();
         let hull = |(first, last), (other_first, other_last)| {
             (collation.min(first, other_first), collation.max(last, other_last))
@@ -87,7 +87,7 @@ fn bounds_of(extents: &[ExtentMeta]) -> Option<(&[u8], &[u8])> {
 
 impl WritePath {
     /// Makes what has arrived part of its tables, or gives it back to the store.
-    fn settle_in(&self, arrivals: &[Arrival], lock_timeout: Duration) -> Result<SeqNo> {
+    fn publish_or_give_back(&self, arrivals: &[Arrival], lock_timeout: Duration) -> Result<SeqNo> {
         let refused = arrivals.iter().try_for_each(|arrival| arrival.table.refuse_if_stopped());
         refused.inspect_err(|_| self.give_arrivals_back(arrivals))?;
         let published = self.store.sync().and_then(|()| self.publish(arrivals, lock_timeout));

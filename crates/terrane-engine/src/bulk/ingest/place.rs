@@ -37,7 +37,7 @@ enum Relation {
 }
 
 impl Relation {
-    /// Whether extents may go to `place` if they meet some in `met`.
+    /// Returns true if extents may go to `place` if they meet some in `met`.
     fn allows(self, place: Place, met: Place) -> bool {
         match (self, place, met) {
             (Relation::Apart, place, met) => place != met,
@@ -54,7 +54,7 @@ impl Relation {
 /// Extents that have their places already.
 #[derive(Default)]
 struct Layers<'a> {
-    /// Whether extents of this ingest may overlap.
+    /// True if extents of this ingest may overlap.
     is_layered: bool,
     taken: Vec<Layer<'a>>,
     claims: Vec<ClaimId>,
@@ -120,7 +120,7 @@ impl Maintenance {
         if let Some(level) = (1..=free).rev().find(|level| allows(Place::Level(*level))) {
             let holds = vec![(
                 Place::Level(level),
-                ClaimRange::closed(first, last).ordered(arrival.table.sense.collation()),
+                ClaimRange::closed(first, last).ordered(arrival.table.semantics.collation()),
             )];
             if let Some(claim) = schedule.claims.take(Claim { table, holds, leaves: Vec::new() }) {
                 layers.claims.push(claim);
@@ -143,7 +143,7 @@ impl Layers<'_> {
         if !self.is_layered {
             return Vec::new();
         }
-        let collation = arrival.table.sense.collation();
+        let collation = arrival.table.semantics.collation();
         let overlapping = self.taken.iter().filter(|layer| {
             layer.table == arrival.table.id
                 && collation.le(layer.first, last)

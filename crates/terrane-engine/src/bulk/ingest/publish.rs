@@ -205,22 +205,22 @@ impl WritePath {
 /// Extents enter the read view of a table, behind their edit.
 fn add_extents(table: &Table, changes: Vec<Change>) -> Result<()> {
     let mut edit = table.edit();
-    let picture = edit.picture();
-    let tree = Arc::new(picture.tree.apply(changes)?);
-    edit.replace_behind_edit(ReadView { tree, ..picture }, &Leaves::Nothing)
+    let view = edit.view();
+    let tree = Arc::new(view.tree.apply(changes)?);
+    edit.replace_behind_edit(ReadView { tree, ..view }, &Leaves::Nothing)
 }
 
 impl Arrival {
-    /// Whether memory has a key, or a range delete, within.
+    /// Returns true if memory has a key, or a range delete, within.
     fn is_over_memory(&self) -> bool {
         if terrane_base::planted!(IngestOverMemory) {
             return false;
         }
         let (first, last) = self.bounds();
-        let picture = self.table.pinned();
-        let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+        let view = self.table.pinned();
+        let memtables = std::iter::once(&view.active).chain(&view.frozen);
         memtables
-            .chain(picture.generations.iter().map(|generation| generation.index()))
+            .chain(view.generations.iter().map(|generation| generation.index()))
             .any(|memtable| memtable.touches(first, last))
     }
 }

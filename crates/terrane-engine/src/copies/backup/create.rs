@@ -157,7 +157,7 @@ impl Making<'_, '_> {
         }
         let progress = self.reporter.progress();
         debug_assert_eq!(progress.objects_done, progress.objects, "the manifest names what is copied");
-        if !terrane_base::planted!(NameUnsettledBackup) {
+        if !terrane_base::planted!(NameUnsyncedBackup) {
             self.backups.place.settle()?;
         }
         let manifest = BackupManifest {
@@ -208,7 +208,7 @@ impl Making<'_, '_> {
         self.put(ObjectKind::Extent, name, &bytes)
     }
 
-    /// Whether the place has the object already, so that it need not be copied.
+    /// Returns true if the place has the object already, so that it need not be copied.
     fn has(&self, kind: ObjectKind, name: u128, bytes: u64) -> bool {
         debug_assert!(kind != ObjectKind::Manifest, "no two backups have one manifest");
         let names = if kind == ObjectKind::Extent { &self.extents } else { &self.segments };

@@ -33,7 +33,7 @@ pub(super) struct Needed {
     pub(super) damaged: Option<(u64, Error)>,
 }
 
-/// Whether the error means damaged bytes.
+/// Returns true if the error means damaged bytes.
 pub(super) fn is_damage(error: &Error) -> bool {
     matches!(error.kind(), Kind::Corrupt | Kind::Invalid)
 }

@@ -92,8 +92,8 @@ impl Engine {
             None => functions.orders.renewed(),
         };
         let start = env.clock.now();
-        let settled = settle(options, &env, &functions)?;
-        let (engine, upkeep) = Engine::assemble(disk, dir, (options, settled), env, functions, way)?;
+        let resolved = resolve_options(options, &env, &functions)?;
+        let (engine, upkeep) = Engine::assemble(disk, dir, (options, resolved), env, functions, way)?;
         engine.begin(start)?;
         if let Some((interval, upkeep)) = upkeep {
             engine.watch_writer(interval, upkeep)?;
@@ -101,7 +101,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Steps 2 to 7, and the journal. Takes the options as they were given and settled.
+    /// Steps 2 to 7, and the journal. Takes the options as they were given and resolved.
     fn assemble(
         disk: Arc<dyn Disk>,
         dir: &Path,
@@ -130,7 +130,7 @@ impl Engine {
         if !options.read_only {
             attached.begin_epoch(manifest.state().epoch)?;
         }
-        tables.iter().try_for_each(|table| table.sense.collation().check())?;
+        tables.iter().try_for_each(|table| table.semantics.collation().check())?;
         let txn = Transactions::new(options.write_memory_bytes);
         let journal: Arc<dyn Journal> = Arc::from(recovered.journal);
         let window_bytes = txn.window_bytes_shared();
@@ -189,15 +189,14 @@ impl Engine {
         if self.options.read_only {
             return Ok(());
         }
-        self.settle_history()?;
+        self.reconcile_history()?;
         let workers_keep: MaintenanceRef = self.clone();
         self.start_workers(&workers_keep)?;
         drop(workers_keep);
         self.share_metrics();
         for table in self.catalog.all() {
-            let picture = table.pinned();
-            if picture.active.record_bytes() + picture.active.index_bytes()
-                >= self.memory.budget().memtable_bytes()
+            let view = table.pinned();
+            if view.active.record_bytes() + view.active.index_bytes() >= self.memory.budget().memtable_bytes()
             {
                 self.note_full(&table);
             }
@@ -308,7 +307,7 @@ fn recover_journal(
 }
 
 /// The options as they hold from now on: what is left to the engine is chosen.
-fn settle(options: &Options, env: &Env, functions: &Functions) -> Result<Options> {
+fn resolve_options(options: &Options, env: &Env, functions: &Functions) -> Result<Options> {
     // Before a database is made with it.
     options.merge_operator.get().map(|name| functions.operators.find(name)).transpose()?;
     options.key_order.get().map(|name| functions.orders.find(name)).transpose()?;
@@ -363,8 +362,8 @@ fn open_tables(
         if table.id == TableId::DEFAULT {
             check_default(options, &table.options)?;
         }
-        let sense = settings.sense(&table.name, functions, &env.clock)?;
-        check_kind_of_order(table, &sense)?;
+        let semantics = settings.semantics(&table.name, functions, &env.clock)?;
+        check_kind_of_order(table, &semantics)?;
         let tree = table.extents.try_map(|meta| {
             let same = known.get(&meta.id).filter(|extent| extent.meta == **meta);
             Ok(same.cloned().unwrap_or_else(|| Extent::new(meta.as_ref().clone(), store.clone())))
@@ -372,7 +371,7 @@ fn open_tables(
         // The memtable takes every replayed number; those in the levels are left out by the recovery.
         let first_seq = SeqNo(0);
         let (name, tree) = (table.name.clone(), Arc::new(tree));
-        Ok(Table::new((table.id, name), settings, sense, tree, (table.flushed, first_seq), sums))
+        Ok(Table::new((table.id, name), settings, semantics, tree, (table.flushed, first_seq), sums))
     })
     .collect()
 }

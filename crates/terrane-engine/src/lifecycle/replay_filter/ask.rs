@@ -39,7 +39,7 @@ impl<'a> Asking<'a> {
         self.table(id).filter(|table| !is_own(table))
     }
 
-    /// Whether the batch has a record that is not in the levels of its table. A commit of a prepared
+    /// Returns true if the batch has a record that is not in the levels of its table. A commit of a prepared
     /// transaction is judged by what it changed, not by the record that ends its being prepared: that must
     /// hold as long as the changes do.
     fn is_replayed(&self, batch: &FoundBatch<'_>, records: &[Record<'_>]) -> bool {
@@ -124,16 +124,16 @@ impl<'a> Asking<'a> {
                 record.table.0
             ))
         })?;
-        let order = table.sense.order().map(|order| &**order);
+        let order = table.semantics.order().map(|order| &**order);
         let of_table = |error: Error| error.context(format!("table {:?}", table.name));
         let key = encoded(order, record.key).map_err(of_table)?;
         if record.kind == RecordKind::RangeDelete {
             let end = encoded(order, record.value).map_err(of_table)?;
-            key::check_range_ordered(&key, &end, table.sense.collation()).map_err(of_table)?;
+            key::check_range_ordered(&key, &end, table.semantics.collation()).map_err(of_table)?;
             return made.push(Record { key: &key, value: &end, ..*record });
         }
         if matches!(record.kind, RecordKind::Merge | RecordKind::MergeUntil)
-            && table.sense.operator().is_none()
+            && table.semantics.operator().is_none()
         {
             return Err(of_table(Error::invalid("a merge, and the table has no merge operator")));
         }
@@ -189,7 +189,7 @@ impl BatchFilter for Asking<'_> {
     }
 }
 
-/// Whether a table is the engine's own.
+/// Returns true if a table is the engine's own.
 fn is_own(table: &Table) -> bool {
     table.name.starts_with(HIDDEN_PREFIX)
 }
@@ -219,7 +219,7 @@ type UsersKey = (Vec<u8>, Option<Vec<u8>>);
 
 fn decoded(table: &Table, record: &Record<'_>) -> Result<UsersKey> {
     let is_range = record.kind == RecordKind::RangeDelete;
-    let Some(order) = table.sense.order() else {
+    let Some(order) = table.semantics.order() else {
         return Ok((record.key.to_vec(), is_range.then(|| record.value.to_vec())));
     };
     let end = is_range.then(|| order.decode(record.value)).transpose()?;

@@ -211,7 +211,7 @@ impl ReplayedChanges {
         self.0.record_count() as usize
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

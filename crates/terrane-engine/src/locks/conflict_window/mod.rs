@@ -26,7 +26,7 @@ use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::sync::{Condvar, Mutex, MutexGuard};
 use terrane_base::{SeqNo, TableId, verify};
 
-use crate::locks::key_range::{KeyRange, Place};
+use crate::locks::key_range::{KeyRange, TableKey};
 use crate::locks::lock_table::{LockKey, LockWait, Refusal};
 use crate::locks::window_keys::WindowKeys;
 use accounting::{bytes_of, bytes_of_ranges, remove_if};
@@ -83,7 +83,7 @@ struct Inner {
     deleted: BTreeMap<SeqNo, Arc<[KeyRange]>>,
     /// Commits as they left, oldest first.
     order: VecDeque<(SeqNo, Arc<[LockKey]>)>,
-    sorted: BTreeMap<Place, SeqNo>,
+    sorted: BTreeMap<TableKey, SeqNo>,
     /// Commits at the front of `order` whose keys are in `sorted`.
     sorted_commits: usize,
     /// Tables that a comparator orders, once a range of them was looked up: their keys in its order.
@@ -110,9 +110,9 @@ pub(crate) struct ConflictWindow {
 }
 
 impl Inner {
-    /// Whether a commit with this footprint must wait for one that is in flight. Which of the two gets the
-    /// lower number is open until it has left, but a commit that is not prepared precedes a transaction that
-    /// prepares now.
+    /// Returns true if a commit with this footprint must wait for one that is in flight. Which of the two
+    /// gets the lower number is open until it has left, but a commit that is not prepared precedes a
+    /// transaction that prepares now.
     fn must_wait(&self, own: Option<u64>, footprint: &Footprint, prepares: bool) -> bool {
         self.in_flight.iter().filter(|flight| Some(flight.number) != own).any(|flight| {
             let other = &flight.footprint;
@@ -324,11 +324,11 @@ impl ConflictWindow {
         &self,
         footprint: &Footprint,
         prepares: bool,
-        patience: &LockWait<'_>,
+        lock_wait: &LockWait<'_>,
     ) -> Result<FlightId, Refusal> {
         let mut inner = self.inner.lock();
         while inner.must_wait(None, footprint, prepares) {
-            patience.wait(&self.left, &mut inner)?;
+            lock_wait.wait(&self.left, &mut inner)?;
         }
         inner.next_flight += 1;
         let number = inner.next_flight;
@@ -337,12 +337,12 @@ impl ConflictWindow {
     }
 
     /// Lets a prepared flight commit now.
-    pub(crate) fn resume(&self, id: FlightId, patience: &LockWait<'_>) -> Result<(), Refusal> {
+    pub(crate) fn resume(&self, id: FlightId, lock_wait: &LockWait<'_>) -> Result<(), Refusal> {
         let mut inner = self.inner.lock();
         let own = inner.in_flight.iter().find(|flight| flight.number == id.0);
         let footprint = own.expect("a flight is there until it leaves").footprint.clone();
         while inner.must_wait(Some(id.0), &footprint, false) {
-            patience.wait(&self.left, &mut inner)?;
+            lock_wait.wait(&self.left, &mut inner)?;
         }
         self.set_prepared(&mut inner, id, false);
         Ok(())

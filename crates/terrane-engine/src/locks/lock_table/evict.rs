@@ -4,18 +4,18 @@ use crate::locks::lock_table::{Lock, LockTable, LockWait, Owner};
 
 impl LockTable {
     /// Takes a lock from holders whose time is over; whether there were any.
-    pub(super) fn evict(&self, lock: &mut Lock, owner: Owner, patience: &LockWait<'_>) -> bool {
+    pub(super) fn evict(&self, lock: &mut Lock, owner: Owner, wait: &LockWait<'_>) -> bool {
         let before = lock.holders.len();
         if before > 0 {
-            let now = || patience.env.clock.now();
+            let now = || wait.env.clock.now();
             lock.holders.retain(|(holder, _)| *holder == owner || !self.expiries.gives_up(*holder, now()));
         }
         lock.holders.len() < before
     }
 
     /// Takes all locks from those of some owners whose time is over; whether there were any.
-    pub(super) fn evict_all(&self, owners: &[Owner], patience: &LockWait<'_>) -> bool {
-        let now = patience.env.clock.now();
+    pub(super) fn evict_all(&self, owners: &[Owner], wait: &LockWait<'_>) -> bool {
+        let now = wait.env.clock.now();
         let over: Vec<Owner> =
             owners.iter().copied().filter(|owner| self.expiries.gives_up(*owner, now)).collect();
         for shard in self.shards.iter().filter(|_| !over.is_empty()) {

@@ -4,7 +4,7 @@
 //! 1. Look: the lock is granted at once if no holder excludes it and its queue is empty.
 //! 2. Queue: behind all others, or, for an owner that holds it shared and wants it alone, in front of them.
 //! 3. Search the wait graph ([`crate::locks::wait_graph`]); a waiter that would close a cycle is refused.
-//! 4. Wait: until granted, out of patience, or the database closes.
+//! 4. Wait: until granted, the lock wait ends, or the database closes.
 //!
 //! A *range lock* ([`crate::locks::range_locks`]) keeps a range of keys free of other holders while it is
 //! deleted: before step 1 an owner waits until no other owner's range lock covers the key.
@@ -77,7 +77,7 @@ pub(crate) struct LockWait<'e> {
     pub(crate) until: Duration,
     /// Set when the database closes, which ends every wait.
     pub(crate) closing: &'e AtomicBool,
-    /// Whether a wait that closes a cycle is refused.
+    /// True if a wait that closes a cycle is refused.
     pub(crate) finds_deadlocks: bool,
 }
 
@@ -86,9 +86,9 @@ pub(crate) struct LockWait<'e> {
 pub(crate) enum Refusal {
     /// These wait for each other.
     Deadlock(Vec<Edge>),
-    /// Patience ended while these were in front.
+    /// The wait ended while these were in front.
     TimedOut(Vec<Owner>),
-    /// Patience ended while extents came in there.
+    /// The wait ended while an ingest had the keys.
     Ingest,
     /// The database closes.
     Closing,
@@ -98,7 +98,7 @@ pub(crate) enum Refusal {
 pub(crate) type Waited = Result<(), Refusal>;
 
 impl LockWait<'_> {
-    /// Sleeps on `changed` for a while; tells why there is no patience left.
+    /// Sleeps on `changed` for a while; says why the wait is over.
     pub(crate) fn wait<T>(&self, changed: &Condvar, guard: &mut MutexGuard<'_, T>) -> Waited {
         if self.closing.load(Ordering::Relaxed) {
             return Err(Refusal::Closing);
@@ -140,7 +140,7 @@ impl Lock {
         self.holders.iter().any(|&(holder, held)| holder == owner && held >= mode)
     }
 
-    /// Whether no holder excludes the request; the queue is not looked at.
+    /// Returns true if no holder excludes the request; the queue is not looked at.
     fn has_room(&self, owner: Owner, mode: LockMode) -> bool {
         let others = self.holders.iter().filter(|(holder, _)| *holder != owner);
         others.clone().all(|&(_, held)| !exclude(held, mode)) || terrane_base::planted!(GrantToAll)
@@ -243,22 +243,16 @@ impl LockTable {
     }
 
     /// Has `owner` hold the lock of `key` in `mode` at least. An owner that holds it keeps what it has.
-    pub(crate) fn acquire(
-        &self,
-        owner: Owner,
-        key: &LockKey,
-        mode: LockMode,
-        patience: &LockWait<'_>,
-    ) -> Waited {
+    pub(crate) fn acquire(&self, owner: Owner, key: &LockKey, mode: LockMode, wait: &LockWait<'_>) -> Waited {
         let shard = self.shard(key);
         let mut locks = shard.locks.lock();
         while self.range_locks.blocks(owner, key) && !terrane_base::planted!(IgnoreRangeLock) {
             drop(locks);
-            self.wait_for_range_lock(owner, key, patience)?;
+            self.wait_for_range_lock(owner, key, wait)?;
             locks = shard.locks.lock();
         }
         let lock = locks.entry(key.clone()).or_default();
-        if self.evict(lock, owner, patience) {
+        if self.evict(lock, owner, wait) {
             lock.grant_waiting(&mut self.waits.lock());
             shard.changed.notify_all();
         }
@@ -267,21 +261,21 @@ impl LockTable {
         }
         let place = lock.place_of(owner).expect("what is not granted is in the queue");
         let blockers = lock.blockers(place);
-        let cycle = self.waits.lock().add(owner, key.clone(), blockers, patience.finds_deadlocks);
+        let cycle = self.waits.lock().add(owner, key.clone(), blockers, wait.finds_deadlocks);
         if let Some(cycle) = cycle {
             self.withdraw(shard, &mut locks, key, owner);
             return Err(Refusal::Deadlock(cycle));
         }
         loop {
             let lock = locks.get_mut(key).expect("a waiter keeps the lock in the map");
-            if self.evict(lock, owner, patience) {
+            if self.evict(lock, owner, wait) {
                 lock.grant_waiting(&mut self.waits.lock());
                 shard.changed.notify_all();
             }
             if lock.place_of(owner).is_none() {
                 return Ok(());
             }
-            if let Err(refusal) = patience.wait(&shard.changed, &mut locks) {
+            if let Err(refusal) = wait.wait(&shard.changed, &mut locks) {
                 // It may have come while the guard was given up.
                 let lock = locks.get(key).expect("a waiter keeps the lock in the map");
                 let Some(place) = lock.place_of(owner) else { return Ok(()) };
@@ -294,17 +288,17 @@ impl LockTable {
 
     /// Waits until no range lock keeps `owner` from `key`, or the one that does has changed.
     #[cold]
-    fn wait_for_range_lock(&self, owner: Owner, key: &LockKey, patience: &LockWait<'_>) -> Waited {
+    fn wait_for_range_lock(&self, owner: Owner, key: &LockKey, wait: &LockWait<'_>) -> Waited {
         let Some(blocker) = self.range_locks.blocker_of(owner, key) else { return Ok(()) };
-        self.add_to_graph(owner, key.clone(), &blocker, patience)?;
-        let waited = self.range_locks.wait_while_blocked(owner, key, &blocker, patience);
+        self.add_to_graph(owner, key.clone(), &blocker, wait)?;
+        let waited = self.range_locks.wait_while_blocked(owner, key, &blocker, wait);
         self.waits.lock().remove(owner);
         waited
     }
 
     /// Adds the wait of `owner` for a blocker to the wait graph, unless that closes a cycle.
-    fn add_to_graph(&self, owner: Owner, key: LockKey, blocker: &Blocker, patience: &LockWait<'_>) -> Waited {
-        match self.waits.lock().add(owner, key, blocker.owners(), patience.finds_deadlocks) {
+    fn add_to_graph(&self, owner: Owner, key: LockKey, blocker: &Blocker, wait: &LockWait<'_>) -> Waited {
+        match self.waits.lock().add(owner, key, blocker.owners(), wait.finds_deadlocks) {
             Some(cycle) => Err(Refusal::Deadlock(cycle)),
             None => Ok(()),
         }
@@ -328,7 +322,7 @@ impl LockTable {
         &self,
         owner: Owner,
         target: &LockTarget,
-        patience: &LockWait<'_>,
+        wait: &LockWait<'_>,
     ) -> Result<RangeLock<'_>, Refusal> {
         let _waiter = self.range_locks.register_waiter();
         loop {
@@ -340,15 +334,15 @@ impl LockTable {
                         range_lock.grant();
                         return Ok(range_lock);
                     }
-                    if self.evict_all(&holders, patience) {
+                    if self.evict_all(&holders, wait) {
                         continue;
                     }
                     Blocker::Holders(holders)
                 }
                 Err(blocker) => blocker,
             };
-            self.add_to_graph(owner, target.first(), &blocker, patience)?;
-            let waited = self.range_locks.wait_for(&blocker, seen, patience);
+            self.add_to_graph(owner, target.first(), &blocker, wait)?;
+            let waited = self.range_locks.wait_for(&blocker, seen, wait);
             self.waits.lock().remove(owner);
             waited?;
         }

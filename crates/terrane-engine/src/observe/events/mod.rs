@@ -218,7 +218,7 @@ impl Event {
 /// The queue of events, and the listeners.
 #[derive(Default)]
 pub(crate) struct Events {
-    /// Whether there is a listener: the only check of an event if there is none.
+    /// True if there is a listener: the only check of an event if there is none.
     is_heard: AtomicBool,
     queue: Mutex<Queue>,
     changed: Condvar,
@@ -263,7 +263,7 @@ impl Events {
         self.changed.notify_all();
     }
 
-    /// Whether there is a listener.
+    /// Returns true if there is a listener.
     pub(crate) fn are_heard(&self) -> bool {
         // Relaxed: as in `tell`.
         self.is_heard.load(Ordering::Relaxed)
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_and_what_is_left_out_counts() {
+    fn waiting_events_are_bounded_and_dropped_ones_are_counted() {
         let (events, names) = (Events::default(), Arc::new(Names::default()));
         events.tell(|| panic!("there is no listener"));
         events.queue.lock().listeners.push(names.clone());

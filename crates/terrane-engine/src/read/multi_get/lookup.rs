@@ -99,38 +99,38 @@ impl Shared {
         values: &mut Values,
     ) -> Result<()> {
         let mut rest = Rest::default();
-        let (rows, now) = (self.rows_of(mode), ReadClock::new(&table.sense));
+        let (rows, now) = (self.rows_of(mode), ReadClock::new(&table.semantics));
         let batch = |seq| Batch { shared: self, table, keys, mode, rows, seq, now: &now };
-        let (picture, seq) = if distinct.len() <= EPOCH_KEYS {
+        let (view, seq) = if distinct.len() <= EPOCH_KEYS {
             let epoch = enter();
-            let (picture, seq) = self.present(table, epoch.guard(), mode);
-            batch(seq).answer(&epoch, picture, distinct, values, &mut rest);
+            let (view, seq) = self.present(table, epoch.guard(), mode);
+            batch(seq).answer(&epoch, view, distinct, values, &mut rest);
             if rest.is_empty() {
                 return Ok(());
             }
-            (picture.clone(), seq)
+            (view.clone(), seq)
         } else {
             // The number is of this read view: a later one may lack what the number sees.
-            let (picture, seq) = self.pinned_present(table, mode);
+            let (view, seq) = self.pinned_present(table, mode);
             for part in distinct.chunks(EPOCH_KEYS) {
-                batch(seq).answer(&enter(), &picture, part, values, &mut rest);
+                batch(seq).answer(&enter(), &view, part, values, &mut rest);
             }
-            (picture, seq)
+            (view, seq)
         };
         let batch = batch(seq);
         for (at, hash) in rest.chains {
-            let sources = Sources { memory: Some(&picture), tree: &picture.tree };
+            let sources = Sources { memory: Some(&view), tree: &view.tree };
             values.set_by(at, |value| {
                 self.resolve_versions(sources, &batch.reading(keys[at], hash), &now, value)
             })?;
         }
-        batch.fetch(&picture.tree, values, rest.missing, rest.values)
+        batch.fetch(&view.tree, values, rest.missing, rest.values)
     }
 
     fn pinned_present(&self, table: &Table, mode: ReadMode) -> (ReadView, SeqNo) {
         let guard = terrane_base::epoch::pin();
-        let (picture, seq) = self.present(table, &guard, mode);
-        (picture.clone(), seq)
+        let (view, seq) = self.present(table, &guard, mode);
+        (view.clone(), seq)
     }
 
     /// One key after the other, in key order: what the steps side by side are measured against.
@@ -142,14 +142,14 @@ impl Shared {
         distinct: &[(usize, u64)],
         values: &mut Values,
     ) -> Result<()> {
-        let (rows, now) = (self.rows_of(mode), ReadClock::new(&table.sense));
-        let (picture, seq) = self.pinned_present(table, mode);
+        let (rows, now) = (self.rows_of(mode), ReadClock::new(&table.semantics));
+        let (view, seq) = self.pinned_present(table, mode);
         let batch = Batch { shared: self, table, keys, mode, rows, seq, now: &now };
         let mut order = distinct.to_vec();
         order.sort_unstable_by_key(|&(index, _)| keys[index]);
         order.into_iter().try_for_each(|(index, hash)| {
             let reading = batch.reading(keys[index], hash);
-            values.set_by(index, |value| self.get_from(&picture, &reading, &now, value))
+            values.set_by(index, |value| self.get_from(&view, &reading, &now, value))
         })
     }
 }
@@ -171,18 +171,18 @@ impl Batch<'_> {
     fn answer(
         &self,
         epoch: &Epoch,
-        picture: &ReadView,
+        view: &ReadView,
         keys: &[(usize, u64)],
         values: &mut Values,
         rest: &mut Rest,
     ) {
         let mut lookups = Vec::with_capacity(GROUP);
         for part in keys.chunks(GROUP) {
-            let mut group = Group::new(*self, picture, part);
-            group.ask_memory(picture);
+            let mut group = Group::new(*self, view, part);
+            group.ask_memory(view);
             group.ask_rows(epoch, values);
-            group.ask_runs(epoch, &picture.tree, &mut lookups, &mut rest.missing);
-            group.ask_values(epoch, &picture.tree, &mut lookups, rest);
+            group.ask_runs(epoch, &view.tree, &mut lookups, &mut rest.missing);
+            group.ask_values(epoch, &view.tree, &mut lookups, rest);
             group.copy(values);
             rest.chains.extend(group.chains.iter().map(|at| group.keys[at]));
         }
@@ -210,7 +210,7 @@ pub(super) struct Group<'g> {
 }
 
 impl<'g> Group<'g> {
-    fn new(batch: Batch<'g>, picture: &ReadView, keys: &'g [(usize, u64)]) -> Self {
+    fn new(batch: Batch<'g>, view: &ReadView, keys: &'g [(usize, u64)]) -> Self {
         let mut group = Group {
             batch,
             keys,
@@ -223,15 +223,14 @@ impl<'g> Group<'g> {
         };
         for (at, &(_, hash)) in keys.iter().enumerate() {
             group.asking[at] = batch.shared.asking(batch.table, batch.mode, hash);
-            picture.active.prefetch(hash);
+            view.active.prefetch(hash);
         }
         group
     }
 
-    fn ask_memory(&mut self, picture: &'g ReadView) {
-        let memtables =
-            std::iter::once(&*picture.active).chain(picture.frozen.iter().map(|memtable| &**memtable));
-        for memtable in memtables.chain(picture.generations.iter().map(|generation| &**generation.index())) {
+    fn ask_memory(&mut self, view: &'g ReadView) {
+        let memtables = std::iter::once(&*view.active).chain(view.frozen.iter().map(|memtable| &**memtable));
+        for memtable in memtables.chain(view.generations.iter().map(|generation| &**generation.index())) {
             self.runs += self.open.len as u64;
             self.ask_memtable(memtable);
         }

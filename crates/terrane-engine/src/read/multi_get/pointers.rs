@@ -51,7 +51,7 @@ impl Pointed {
         wanted(self.kind.seq())
     }
 
-    /// Whether an entry that was found at [`Pointed::wanted`] is what the pointer leads to.
+    /// Returns true if an entry that was found at [`Pointed::wanted`] is what the pointer leads to.
     fn leads_to(&self, entry: &Entry<'_>) -> bool {
         let is_exact = self.wanted() == self.kind.seq();
         entry.seq_kind.is_plain_put()

@@ -70,7 +70,7 @@ impl Values {
         self.spans.len()
     }
 
-    /// Whether no key was asked for.
+    /// Returns true if no key was asked for.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()

@@ -42,7 +42,7 @@ impl Bounds {
         Bounds { lower: Bound::Included(prefix.to_vec()), upper, collation: Collation::BYTES }
     }
 
-    /// Whether every key within the bounds begins with `prefix`.
+    /// Returns true if every key within the bounds begins with `prefix`.
     pub(crate) fn are_within(&self, prefix: &[u8]) -> bool {
         if !self.collation.is_bytes() {
             return false;
@@ -56,14 +56,14 @@ impl Bounds {
             })
     }
 
-    /// Whether `key` is at or above the lower bound.
+    /// Returns true if `key` is at or above the lower bound.
     #[inline]
     #[must_use]
     pub fn above_lower(&self, key: &[u8]) -> bool {
         self.collation.is_above(key, self.lower.as_ref().map(Vec::as_slice))
     }
 
-    /// Whether `key` is at or below the upper bound.
+    /// Returns true if `key` is at or below the upper bound.
     #[inline]
     #[must_use]
     pub fn below_upper(&self, key: &[u8]) -> bool {

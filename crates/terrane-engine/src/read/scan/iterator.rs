@@ -101,20 +101,20 @@ impl Shared {
     #[must_use]
     pub fn range(&self, table: &Table, bounds: Bounds, seq: SeqNo) -> RangeIter {
         // Both ends read the same read view; the second end is opened only if it is used.
-        let picture = table.shared(&terrane_base::epoch::pin());
-        let shown = shown_memory(&picture, seq);
-        self.sample_scan(table, &picture, shown.count_ones());
-        let kept = picture.clone();
-        let (sense, scope) = (table.sense.clone(), scope_of(table, &bounds));
+        let view = table.shared(&terrane_base::epoch::pin());
+        let shown = shown_memory(&view, seq);
+        self.sample_scan(table, &view, shown.count_ones());
+        let kept = view.clone();
+        let (semantics, scope) = (table.semantics.clone(), scope_of(table, &bounds));
         let passed = table.passed.clone();
-        let groups = ValueGroups::of(table, &picture.tree);
+        let groups = ValueGroups::of(table, &view.tree);
         let (cache, read_ahead_bytes) = (self.cache.clone(), self.options.read_ahead_bytes);
         let open = move || {
             let opener = Opener { cache: &cache, read_ahead_bytes };
-            let sources = opener.sources(&picture, &passed, shown, seq, scope.as_ref());
-            let sources = MergeCursor::new(sources).ordered(sense.collation());
-            let separated = ScanValues::of(&picture.tree, &cache, read_ahead_bytes);
-            let mut scan = Scan::new(sources, seq, bounds.clone(), sense.clone()).following(separated);
+            let sources = opener.sources(&view, &passed, shown, seq, scope.as_ref());
+            let sources = MergeCursor::new(sources).ordered(semantics.collation());
+            let separated = ScanValues::of(&view.tree, &cache, read_ahead_bytes);
+            let mut scan = Scan::new(sources, seq, bounds.clone(), semantics.clone()).following(separated);
             scan.count_groups(groups.clone());
             scan
         };
@@ -122,8 +122,8 @@ impl Shared {
             front: open(),
             back: None,
             open_back: Box::new(open),
-            picture: kept,
-            collation: table.sense.collation().clone(),
+            view: kept,
+            collation: table.semantics.collation().clone(),
             ends: Ends::default(),
             leaves_values: false,
         }
@@ -148,32 +148,32 @@ impl Opener<'_> {
     /// Those on disk stay within `scope`, if there is one.
     fn sources(
         &self,
-        picture: &ReadView,
+        view: &ReadView,
         passed: &Arc<SkippedVersions>,
         shown: u64,
         seq: SeqNo,
         scope: Option<&Arc<Scope>>,
     ) -> Vec<Source> {
-        if picture.is_ranged() {
-            return self.veiled_sources(picture, passed, shown, seq, scope);
+        if view.is_ranged() {
+            return self.veiled_sources(view, passed, shown, seq, scope);
         }
         let is_shown = |at: usize| at >= MASKED || shown & (1 << at) != 0;
-        let memtables = std::iter::once(&picture.active).chain(&picture.frozen).enumerate();
+        let memtables = std::iter::once(&view.active).chain(&view.frozen).enumerate();
         let memtables = memtables.filter(|(at, _)| is_shown(*at)).map(|(_, memtable)| memtable.cursor());
-        let generations = picture.generations.iter().enumerate();
-        let before = 1 + picture.frozen.len();
+        let generations = view.generations.iter().enumerate();
+        let before = 1 + view.frozen.len();
         let generations = generations.filter(move |(at, _)| is_shown(before + *at));
         let generations = generations.map(|(_, generation)| generation.cursor());
-        let levels = picture.tree.places().filter(|(_, level)| !level.is_empty());
-        let read_ahead_bytes = self.share_of_read_ahead(picture);
+        let levels = view.tree.places().filter(|(_, level)| !level.is_empty());
+        let read_ahead_bytes = self.share_of_read_ahead(view);
         let levels = levels.map(|(_, level)| self.level_cursor(level, read_ahead_bytes, scope));
         memtables.chain(generations).map(Source::Memory).chain(levels.map(Source::Level)).collect()
     }
 
     /// The largest window of each sorted run of a read view. With hundreds of overflow runs they share what
     /// few may have.
-    fn share_of_read_ahead(&self, picture: &ReadView) -> u32 {
-        let runs = (picture.tree.runs.len() + picture.tree.levels.len()) as u64;
+    fn share_of_read_ahead(&self, view: &ReadView) -> u32 {
+        let runs = (view.tree.runs.len() + view.tree.levels.len()) as u64;
         let asked = self.read_ahead_bytes;
         let share = asked * READ_AHEAD_RUNS / runs.max(READ_AHEAD_RUNS);
         // At most 4 MiB by its range.
@@ -198,21 +198,21 @@ impl Opener<'_> {
     #[cold]
     fn veiled_sources(
         &self,
-        picture: &ReadView,
+        view: &ReadView,
         passed: &Arc<SkippedVersions>,
         shown: u64,
         seq: SeqNo,
         scope: Option<&Arc<Scope>>,
     ) -> Vec<Source> {
         let is_shown = |at: usize| at >= MASKED || shown & (1 << at) != 0;
-        let memory = std::iter::once(&picture.active).chain(&picture.frozen);
-        let memory = memory.chain(picture.generations.iter().map(|generation| generation.index()));
+        let memory = std::iter::once(&view.active).chain(&view.frozen);
+        let memory = memory.chain(view.generations.iter().map(|generation| generation.index()));
         let memory = memory
             .enumerate()
             .filter(|(at, _)| is_shown(*at))
             .map(|(_, memtable)| (Source::Memory(memtable.cursor()), Ranges::of_memory(memtable, seq)));
-        let levels = picture.tree.places().filter(|(_, level)| !level.is_empty());
-        let read_ahead_bytes = self.share_of_read_ahead(picture);
+        let levels = view.tree.places().filter(|(_, level)| !level.is_empty());
+        let read_ahead_bytes = self.share_of_read_ahead(view);
         let levels = levels.map(|(_, level)| {
             let cursor = self.level_cursor(level, read_ahead_bytes, scope);
             (Source::Level(cursor), Ranges::of_level(level, seq, self.cache))
@@ -222,13 +222,8 @@ impl Opener<'_> {
             if newer.is_empty() && own.is_none() {
                 return source;
             }
-            let veiled = RangeTombstoneIter::new(
-                source,
-                newer.clone(),
-                own.clone(),
-                passed,
-                picture.active.collation(),
-            );
+            let veiled =
+                RangeTombstoneIter::new(source, newer.clone(), own.clone(), passed, view.active.collation());
             newer.extend(own);
             Source::RangeTombstoneIter(Box::new(veiled))
         };
@@ -238,11 +233,11 @@ impl Opener<'_> {
 
 /// What a scan within `bounds` is confined to, if all keys within them have one prefix that filters may know.
 fn scope_of(table: &Table, bounds: &Bounds) -> Option<Arc<Scope>> {
-    if !table.sense.collation().is_bytes() {
+    if !table.semantics.collation().is_bytes() {
         // Keys with one prefix lie anywhere.
         return None;
     }
-    let extractor = table.sense.extractor()?;
+    let extractor = table.semantics.extractor()?;
     let (Bound::Included(start) | Bound::Excluded(start)) = &bounds.lower else { return None };
     let prefix = extractor.prefix_over(start).filter(|prefix| bounds.are_within(prefix))?;
     Some(Arc::new(Scope::new(&extractor, prefix)))
@@ -253,10 +248,10 @@ const MASKED: usize = 64;
 
 /// Which memtables and generations may hold a record up to `seq`, as bits in the order of the sources.
 /// Requires: `seq` was visible before the call, so that everything up to it has been indexed and counted.
-fn shown_memory(picture: &ReadView, seq: SeqNo) -> u64 {
-    let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+fn shown_memory(view: &ReadView, seq: SeqNo) -> u64 {
+    let memtables = std::iter::once(&view.active).chain(&view.frozen);
     let memtables = memtables.map(|memtable| memtable.first_seq() <= seq && !memtable.is_empty());
-    let generations = picture.generations.iter().map(|generation| !generation.is_empty());
+    let generations = view.generations.iter().map(|generation| !generation.is_empty());
     let shown = memtables.chain(generations).take(MASKED).enumerate();
     shown.fold(0, |mask, (at, is_shown)| mask | u64::from(is_shown) << at)
 }
@@ -268,10 +263,10 @@ pub struct RangeIter {
     front: TableScan,
     back: Option<TableScan>,
     open_back: Box<dyn Fn() -> TableScan + Send>,
-    picture: Arc<ReadView>,
+    view: Arc<ReadView>,
     collation: Collation,
     ends: Ends,
-    /// Whether rows have empty values, and separated ones are left where they are.
+    /// True if rows have empty values, and separated ones are left where they are.
     leaves_values: bool,
 }
 
@@ -289,8 +284,8 @@ pub type Row = (Vec<u8>, Vec<u8>);
 
 impl RangeIter {
     /// What its sources are taken from.
-    pub(crate) fn picture(&self) -> &Arc<ReadView> {
-        &self.picture
+    pub(crate) fn view(&self) -> &Arc<ReadView> {
+        &self.view
     }
 
     /// The key at the position of one end.

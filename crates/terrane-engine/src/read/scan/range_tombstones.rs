@@ -125,7 +125,7 @@ impl Region {
     }
 
     /// The region, once it is narrowed no more.
-    fn settled(mut self) -> Region {
+    fn with_heads(mut self) -> Region {
         if self.collation.is_bytes() {
             self.heads = (head(&self.from), self.to.as_deref().map_or(u64::MAX, head));
         }
@@ -183,19 +183,19 @@ impl RangeTombstoneIter {
     }
 
     /// Moves on to the first entry from here on that is not hidden.
-    fn settle(&mut self, backward: bool) -> Result<()> {
+    fn skip_hidden(&mut self, backward: bool) -> Result<()> {
         let mut skipped = 0;
-        let settled = self.settle_counting(backward, &mut skipped);
+        let done = self.skip_hidden_counting(backward, &mut skipped);
         if skipped > 0 {
             count(|cells| add(&cells.versions_skipped, skipped));
             if let Some(passed) = &self.passed {
                 passed.add(skipped);
             }
         }
-        settled
+        done
     }
 
-    fn settle_counting(&mut self, backward: bool, skipped: &mut u64) -> Result<()> {
+    fn skip_hidden_counting(&mut self, backward: bool, skipped: &mut u64) -> Result<()> {
         loop {
             match self.step()? {
                 Step::Show => return Ok(()),
@@ -232,7 +232,7 @@ impl RangeTombstoneIter {
             None => {}
         }
         let is_hidden = seq < region.hidden_below;
-        self.region = Some(region.settled());
+        self.region = Some(region.with_heads());
         Ok(if is_hidden { Step::Pass } else { Step::Show })
     }
 
@@ -266,7 +266,7 @@ impl Cursor for RangeTombstoneIter {
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         self.inner.seek(key, seq)?;
-        self.settle(false)
+        self.skip_hidden(false)
     }
 
     fn prepare_seek(&mut self, key: &[u8]) {
@@ -277,36 +277,36 @@ impl Cursor for RangeTombstoneIter {
         if !self.inner.begin_seek(key, seq)? {
             return Ok(false);
         }
-        self.settle(false).map(|()| true)
+        self.skip_hidden(false).map(|()| true)
     }
 
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         self.inner.seek_before(key)?;
-        self.settle(true)
+        self.skip_hidden(true)
     }
 
     fn seek_first(&mut self) -> Result<()> {
         self.inner.seek_first()?;
-        self.settle(false)
+        self.skip_hidden(false)
     }
 
     fn seek_last(&mut self) -> Result<()> {
         self.inner.seek_last()?;
-        self.settle(true)
+        self.skip_hidden(true)
     }
 
     fn next(&mut self) -> Result<()> {
         self.inner.next()?;
-        self.settle(false)
+        self.skip_hidden(false)
     }
 
     fn next_key(&mut self) -> Result<()> {
         self.inner.next_key()?;
-        self.settle(false)
+        self.skip_hidden(false)
     }
 
     fn prev(&mut self) -> Result<()> {
         self.inner.prev()?;
-        self.settle(true)
+        self.skip_hidden(true)
     }
 }

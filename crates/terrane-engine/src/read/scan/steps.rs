@@ -3,8 +3,8 @@
 use terrane_base::counters::{add, count};
 use terrane_base::{Cursor, Result, SeqNo};
 
-/// Whether two keys are equal. Neighbours in key order differ near their ends, if they have the same length
-/// at all.
+/// Returns true if two keys are equal. Neighbours in key order differ near their ends, if they have the same
+/// length at all.
 #[inline]
 pub(super) fn is_same(left: &[u8], right: &[u8]) -> bool {
     match (left.last_chunk::<8>(), right.last_chunk::<8>()) {

@@ -27,7 +27,7 @@ pub(crate) struct ValueGroups {
     rows: usize,
     /// The first key of the rows, and of those before among which there were too many.
     first: Vec<u8>,
-    /// Whether `first` is set.
+    /// True if `first` is set.
     goes_on: bool,
     /// The key at which they became too many.
     crowded: Option<Vec<u8>>,
@@ -42,7 +42,7 @@ impl ValueGroups {
         let limits = &table.settings().limits;
         let limit =
             Some(limits.value_groups_max).filter(|_| limits.scan_triggered_values && limits.automatic);
-        limit.map(|limit| Box::new(Self::new(&table.scan_marks, table.sense.collation(), limit)))
+        limit.map(|limit| Box::new(Self::new(&table.scan_marks, table.semantics.collation(), limit)))
     }
 
     fn new(marks: &Arc<ScanMarks>, collation: &Collation, limit: usize) -> Self {

@@ -147,7 +147,7 @@ impl ScanValues {
         }
     }
 
-    /// Whether a placement led to the value of the pointer.
+    /// Returns true if a placement led to the value of the pointer.
     #[inline(never)]
     fn is_at(&self, (key, seq): (&[u8], SeqNo), pointer: ValuePointer) -> bool {
         let is_exact = wanted(seq) == seq;
@@ -168,7 +168,7 @@ impl ScanValues {
         rows
     }
 
-    /// Whether the value of this key was told last.
+    /// Returns true if the value of this key was told last.
     pub(super) fn has_told(&self, key: &[u8]) -> bool {
         self.cursors.last_wanted() == Some(key)
     }

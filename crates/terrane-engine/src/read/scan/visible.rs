@@ -34,7 +34,7 @@ use crate::table::semantics::TableSemantics;
 const STEPS_BEFORE_SEEK: u32 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// No position.
     Nowhere,
     /// The current key and value are the cursor's entry.
@@ -59,7 +59,7 @@ pub struct Scan<C> {
     cursor: C,
     seq: SeqNo,
     bounds: Bounds,
-    place: Place,
+    position: Position,
     key: Vec<u8>,
     value: Vec<u8>,
     /// Bytes in front of the value of the cursor's entry.
@@ -67,7 +67,7 @@ pub struct Scan<C> {
     meaning: Meaning,
     /// What pointers are followed with; `None` where there are none.
     separated: Option<ScanValues>,
-    /// Whether separated values are left where they are until they are asked for.
+    /// True if separated values are left where they are until they are asked for.
     leaves_values: bool,
     /// Counts the value tables that it meets; `None` where nothing counts them.
     groups: Option<Box<ValueGroups>>,
@@ -79,14 +79,14 @@ type SeenRow<'r> = Option<(&'r [u8], &'r [u8])>;
 /// What the records mean to the scan.
 #[derive(Debug)]
 struct Meaning {
-    sense: Arc<TableSemantics>,
+    semantics: Arc<TableSemantics>,
     now: Option<Moment>,
     chain: Chain,
 }
 
 impl Meaning {
     fn now(&mut self) -> Moment {
-        *self.now.get_or_insert_with(|| self.sense.now())
+        *self.now.get_or_insert_with(|| self.semantics.now())
     }
 
     /// Bytes in front of the value of a version that is no operand; `None` if it is a delete, or has expired.
@@ -106,13 +106,13 @@ impl Meaning {
 
 impl<C: Cursor> Scan<C> {
     /// A scan of `cursor` at `seq` within `bounds`; without a position until it is placed.
-    pub fn new(cursor: C, seq: SeqNo, bounds: Bounds, sense: Arc<TableSemantics>) -> Self {
-        let meaning = Meaning { sense, now: None, chain: Chain::new() };
+    pub fn new(cursor: C, seq: SeqNo, bounds: Bounds, semantics: Arc<TableSemantics>) -> Self {
+        let meaning = Meaning { semantics, now: None, chain: Chain::new() };
         Scan {
             cursor,
             seq,
             bounds,
-            place: Place::Nowhere,
+            position: Position::Nowhere,
             key: Vec::new(),
             value: Vec::new(),
             prefix: 0,
@@ -149,7 +149,7 @@ impl<C: Cursor> Scan<C> {
 
     /// Forgets the position.
     pub fn leave_position(&mut self) {
-        self.place = Place::Nowhere;
+        self.position = Position::Nowhere;
         self.leave_groups();
     }
 
@@ -170,27 +170,28 @@ impl<C: Cursor> Scan<C> {
     /// The key at the position.
     #[inline]
     pub fn key(&self) -> Option<&[u8]> {
-        match self.place {
-            Place::Nowhere => None,
-            Place::Forward | Place::Followed | Place::Pointed => Some(self.cursor.entry()?.key),
-            Place::Folded | Place::Backward | Place::BackwardFollowed | Place::BackwardPointed(_) => {
-                Some(&self.key)
-            }
+        match self.position {
+            Position::Nowhere => None,
+            Position::Forward | Position::Followed | Position::Pointed => Some(self.cursor.entry()?.key),
+            Position::Folded
+            | Position::Backward
+            | Position::BackwardFollowed
+            | Position::BackwardPointed(_) => Some(&self.key),
         }
     }
 
     /// The key and value at the position; `None` also where the value was left ([`Scan::leave_values`]).
     #[inline]
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
-        match self.place {
-            Place::Nowhere | Place::Pointed | Place::BackwardPointed(_) => None,
-            Place::Forward => {
+        match self.position {
+            Position::Nowhere | Position::Pointed | Position::BackwardPointed(_) => None,
+            Position::Forward => {
                 let entry = self.cursor.entry()?;
                 Some((entry.key, entry.value.get(self.prefix..)?))
             }
-            Place::Followed => Some((self.cursor.entry()?.key, self.separated.as_ref()?.value()?)),
-            Place::Folded | Place::Backward => Some((&self.key, &self.value)),
-            Place::BackwardFollowed => Some((&self.key, self.separated.as_ref()?.value()?)),
+            Position::Followed => Some((self.cursor.entry()?.key, self.separated.as_ref()?.value()?)),
+            Position::Folded | Position::Backward => Some((&self.key, &self.value)),
+            Position::BackwardFollowed => Some((&self.key, self.separated.as_ref()?.value()?)),
         }
     }
 
@@ -205,7 +206,7 @@ impl<C: Cursor> Scan<C> {
             Bound::Included(key) => self.cursor.seek(key, SeqNo::MAX)?,
             Bound::Excluded(key) => seek_past(&mut self.cursor, key)?,
         }
-        self.settle_forward(false)
+        self.find_forward(false)
     }
 
     /// Goes to the last key within the bounds.
@@ -219,7 +220,7 @@ impl<C: Cursor> Scan<C> {
             Bound::Excluded(key) => self.cursor.seek_before(key)?,
             Bound::Included(key) => seek_to_last_version(&mut self.cursor, key)?,
         }
-        self.settle_backward()
+        self.find_backward()
     }
 
     /// Goes to the first key at or after `key` within the bounds.
@@ -242,7 +243,7 @@ impl<C: Cursor> Scan<C> {
         }
         self.begin_seek();
         self.cursor.seek(key, self.seq)?;
-        self.settle_seen(false, see)
+        self.find_seen(false, see)
     }
 
     /// Goes to the last key at or before `key` within the bounds.
@@ -255,7 +256,7 @@ impl<C: Cursor> Scan<C> {
         }
         self.begin_seek();
         seek_to_last_version(&mut self.cursor, key)?;
-        self.settle_backward()
+        self.find_backward()
     }
 
     /// Goes to the next key. Requires: there is a position.
@@ -273,21 +274,21 @@ impl<C: Cursor> Scan<C> {
     /// `Io` or `Corrupt` from a source.
     #[inline]
     pub fn next_seen<R>(&mut self, see: impl FnOnce(SeenRow<'_>) -> R) -> Result<R> {
-        match self.place {
-            Place::Nowhere => return Ok(see(None)),
-            Place::Forward | Place::Followed | Place::Pointed => {
+        match self.position {
+            Position::Nowhere => return Ok(see(None)),
+            Position::Forward | Position::Followed | Position::Pointed => {
                 let entry = self.cursor.entry().expect("a forward position is the cursor's entry");
                 self.key.clear();
                 self.key.extend_from_slice(entry.key);
                 self.cursor.next_key()?;
             }
-            Place::Folded => {}
-            Place::Backward | Place::BackwardFollowed | Place::BackwardPointed(_) => {
+            Position::Folded => {}
+            Position::Backward | Position::BackwardFollowed | Position::BackwardPointed(_) => {
                 seek_past(&mut self.cursor, &self.key)?;
             }
         }
         count(|cells| add(&cells.rows_stepped, 1));
-        self.settle_seen(true, see)
+        self.find_seen(true, see)
     }
 
     /// Goes to the previous key. Requires: there is a position.
@@ -295,19 +296,19 @@ impl<C: Cursor> Scan<C> {
     /// # Errors
     /// `Io` or `Corrupt` from a source.
     pub fn prev(&mut self) -> Result<()> {
-        match self.place {
-            Place::Nowhere => return Ok(()),
-            Place::Forward | Place::Followed | Place::Pointed => {
+        match self.position {
+            Position::Nowhere => return Ok(()),
+            Position::Forward | Position::Followed | Position::Pointed => {
                 let entry = self.cursor.entry().expect("a forward position is the cursor's entry");
                 self.key.clear();
                 self.key.extend_from_slice(entry.key);
                 self.cursor.seek_before(&self.key)?;
             }
-            Place::Folded => self.cursor.seek_before(&self.key)?,
-            Place::Backward | Place::BackwardFollowed | Place::BackwardPointed(_) => {}
+            Position::Folded => self.cursor.seek_before(&self.key)?,
+            Position::Backward | Position::BackwardFollowed | Position::BackwardPointed(_) => {}
         }
         count(|cells| add(&cells.rows_stepped, 1));
-        self.settle_backward()
+        self.find_backward()
     }
 
     fn begin_seek(&mut self) {
@@ -322,16 +323,16 @@ impl<C: Cursor> Scan<C> {
     /// over.
     ///
     #[inline]
-    fn settle_forward(&mut self, skip: bool) -> Result<()> {
-        self.settle_seen(skip, |_| ())
+    fn find_forward(&mut self, skip: bool) -> Result<()> {
+        self.find_seen(skip, |_| ())
     }
 
-    /// [`Scan::settle_forward`]; returns what `see` makes of the row there.
+    /// [`Scan::find_forward`]; returns what `see` makes of the row there.
     ///
     /// As a rule the cursor is there already: at a plain put of another key, or at a pointer to a value that
     /// is cached. Part of each caller, so that what `see` returns stays in registers.
     #[inline(always)]
-    fn settle_seen<R>(&mut self, skip: bool, see: impl FnOnce(SeenRow<'_>) -> R) -> Result<R> {
+    fn find_seen<R>(&mut self, skip: bool, see: impl FnOnce(SeenRow<'_>) -> R) -> Result<R> {
         if let Some(entry) = self.cursor.entry()
             && (entry.seq_kind.is_plain_put() || entry.seq_kind.is_plain_pointer())
             && entry.seq_kind.seq() <= self.seq
@@ -340,13 +341,13 @@ impl<C: Cursor> Scan<C> {
         {
             self.prefix = 0;
             if entry.seq_kind.is_plain_put() {
-                self.place = Place::Forward;
+                self.position = Position::Forward;
                 return Ok(see(Some((entry.key, entry.value))));
             }
             if let Some(separated) = self.separated.as_mut().filter(|_| !self.leaves_values)
                 && let Some(value) = separated.value_at_position(entry, &mut self.groups)
             {
-                self.place = Place::Followed;
+                self.position = Position::Followed;
                 return Ok(see(Some((entry.key, value))));
             }
         }

@@ -49,7 +49,7 @@ impl Hold {
         &self.snapshot
     }
 
-    /// Whether steps of the scan need neither [`Snapshot::check`] nor
+    /// Returns true if steps of the scan need neither [`Snapshot::check`] nor
     /// [`Shared::watched_scan`](crate::Shared::watched_scan).
     #[inline]
     #[must_use]
@@ -73,7 +73,7 @@ impl Hold {
 
     /// Notes anew what the scan holds.
     pub fn note(&mut self, table: &Table, scan: &RenewableScan) {
-        let held = Held::new(table.id, scan.picture(), None);
+        let held = Held::new(table.id, scan.view(), None);
         let before = self.number;
         let snapshot = &self.snapshot;
         let number = snapshot.shared().readers.with(snapshot.slot(), |entry| {

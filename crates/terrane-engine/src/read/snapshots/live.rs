@@ -36,7 +36,7 @@ pub struct LiveReader {
     /// Bytes of records and their indexes that its scans hold in memory though they are in the levels by now.
     /// Exact for what they refer to; segments come back whole, so it may be up to a segment more.
     pub memory_bytes: u64,
-    /// Whether it is older than the option `reader_age_max_ms` allows: its reads fail.
+    /// True if it is older than the option `reader_age_max_ms` allows: its reads fail.
     pub is_expired: bool,
 }
 
@@ -56,21 +56,21 @@ impl Copy {
             origin: entry.origin.clone(),
             since: entry.since,
             is_expired: entry.is_expired,
-            held: entry.held.iter().map(|held| (held.table, held.picture.upgrade())).collect(),
+            held: entry.held.iter().map(|held| (held.table, held.view.upgrade())).collect(),
         }
     }
 
     fn show(self, catalog: &Catalog, now: Duration, visible: SeqNo) -> LiveReader {
         let guard = terrane_base::epoch::pin();
         let find = |id: &TableId| catalog.get(*id, &guard);
-        let pictures = || self.held.iter().filter_map(|(table, picture)| Some((table, picture.as_ref()?)));
+        let views = || self.held.iter().filter_map(|(table, view)| Some((table, view.as_ref()?)));
         LiveReader {
             age: now.saturating_sub(self.since.time),
             seq: self.since.seq,
             records_since: visible.0.saturating_sub(self.since.seq.0),
             tables: self.held.iter().filter_map(|(table, _)| Some(find(table)?.name.clone())).collect(),
-            extent_bytes: pictures().map(|(_, picture)| obsolete_bytes(picture)).sum(),
-            memory_bytes: pictures().map(|(table, picture)| flushed_bytes(find(table), picture)).sum(),
+            extent_bytes: views().map(|(_, view)| obsolete_bytes(view)).sum(),
+            memory_bytes: views().map(|(table, view)| flushed_bytes(find(table), view)).sum(),
             id: self.id,
             is_expired: self.is_expired,
             origin: self.origin,
@@ -79,20 +79,20 @@ impl Copy {
 }
 
 /// Stored bytes of the extents of a read view that its table does not need any more.
-fn obsolete_bytes(picture: &ReadView) -> u64 {
-    let extents = picture.tree.extents().map(|(_, extent)| extent);
+fn obsolete_bytes(view: &ReadView) -> u64 {
+    let extents = view.tree.extents().map(|(_, extent)| extent);
     extents.filter(|extent| extent.is_obsolete()).map(|extent| u64::from(extent.meta.bytes)).sum()
 }
 
 /// Bytes of what a read view has in memory and its table, if it is still there, has not.
-fn flushed_bytes(table: Option<&Arc<Table>>, picture: &ReadView) -> u64 {
+fn flushed_bytes(table: Option<&Arc<Table>>, view: &ReadView) -> u64 {
     let now = table.map_or_else(ReadView::nothing, |table| table.pinned());
     let memtables = || std::iter::once(&now.active).chain(&now.frozen);
-    let held = std::iter::once(&picture.active).chain(&picture.frozen);
+    let held = std::iter::once(&view.active).chain(&view.frozen);
     let held = held.filter(|held| !memtables().any(|memtable| Arc::ptr_eq(held, memtable)));
     let memtable_bytes: u64 = held.map(|held| held.record_bytes() + held.index_bytes()).sum();
     let is_there = |held: &&Arc<_>| now.generations.iter().any(|one| Arc::ptr_eq(held, one));
-    let held = picture.generations.iter().filter(|held| !is_there(held));
+    let held = view.generations.iter().filter(|held| !is_there(held));
     memtable_bytes + held.map(|held| held.record_bytes() + held.index_bytes()).sum::<u64>()
 }
 

@@ -36,13 +36,13 @@ impl Rows {
     /// The rows of a scan of `table`, and what it holds.
     fn new(shared: &Shared, table: &Table, own: RangeIter) -> (Rows, Held) {
         if shared.readers.age_max().is_none() {
-            let held = Held::new(table.id, own.picture(), None);
+            let held = Held::new(table.id, own.view(), None);
             return (Rows::Own(own), held);
         }
-        let picture = own.picture().clone();
+        let view = own.view().clone();
         let expiring = Arc::new(Expiring(Mutex::new(Some(own))));
         let weak: Weak<dyn Release> = Arc::downgrade(&expiring) as Weak<dyn Release>;
-        (Rows::Expiring(expiring), Held::new(table.id, &picture, Some(weak)))
+        (Rows::Expiring(expiring), Held::new(table.id, &view, Some(weak)))
     }
 }
 

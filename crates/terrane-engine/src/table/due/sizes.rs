@@ -49,7 +49,7 @@ impl DueTables {
         sets.by_total.insert((new.total, Reverse(table)));
     }
 
-    /// Whether the table is listed with these sizes.
+    /// Returns true if the table is listed with these sizes.
     pub(crate) fn has_size(&self, table: TableId, sizes: Sizes) -> bool {
         let sets = self.0.lock();
         let is_in_memory = sizes.in_memory == 0 || sets.by_size.contains(&(sizes.in_memory, table));

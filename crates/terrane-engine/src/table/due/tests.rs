@@ -15,10 +15,10 @@ fn a_table_that_changed_during_a_look_is_found_again() {
     let first = found(&due, Depth::Some);
     assert_eq!(first.len(), 1);
     due.note_levels(TABLE);
-    due.settle(TABLE, first[0].1, Settled::UntilChanged);
+    due.note_no_job(TABLE, first[0].1, NoJob::UntilChanged);
     let second = found(&due, Depth::Some);
     assert_eq!(second.len(), 1, "the look was at an older state");
-    due.settle(TABLE, second[0].1, Settled::UntilChanged);
+    due.note_no_job(TABLE, second[0].1, NoJob::UntilChanged);
     assert_eq!(found(&due, Depth::All), []);
     due.note_levels(TABLE);
     assert_eq!(found(&due, Depth::Some).len(), 1);
@@ -30,7 +30,7 @@ fn tables_in_turn_are_all_found() {
     let count = 5 * TABLES_PER_LOOK / 2;
     (0..count as u32).for_each(|id| due.note_levels(TableId(id)));
     for (id, stamp) in found(&due, Depth::Some) {
-        due.settle(id, stamp, Settled::ForNow);
+        due.note_no_job(id, stamp, NoJob::ForNow);
     }
     assert_eq!(found(&due, Depth::All).len(), count);
     let mut seen: Vec<_> = (0..3).flat_map(|_| found(&due, Depth::Some)).map(|(id, _)| id).collect();
@@ -38,7 +38,7 @@ fn tables_in_turn_are_all_found() {
     seen.sort_unstable();
     seen.dedup();
     assert_eq!(seen.len(), count, "each within three looks");
-    due.settle(seen[0], None, Settled::UntilChanged);
+    due.note_no_job(seen[0], None, NoJob::UntilChanged);
     assert_eq!(found(&due, Depth::All).len(), count - 1);
 }
 
@@ -51,8 +51,8 @@ fn a_table_that_was_dropped_comes_back_into_no_set() {
     let looked = found(&due, Depth::Asked);
     assert_eq!(looked.len(), 1);
     due.forget(TABLE);
-    due.settle(TABLE, looked[0].1, Settled::ForNow);
-    due.settle(TABLE, None, Settled::ForNow);
+    due.note_no_job(TABLE, looked[0].1, NoJob::ForNow);
+    due.note_no_job(TABLE, None, NoJob::ForNow);
     assert_eq!(found(&due, Depth::All), []);
     assert_eq!(found(&due, Depth::Asked), []);
 }

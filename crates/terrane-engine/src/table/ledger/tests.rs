@@ -23,14 +23,14 @@ fn filled() -> (Arc<Engine>, Arc<Table>) {
 fn refuses(table: &Table, leaves: &Leaves<'_>, why: &str, change: impl FnOnce(&mut ReadView)) {
     let before = table.pinned();
     let mut edit = table.edit();
-    let mut next = edit.picture();
+    let mut next = edit.view();
     change(&mut next);
     let error = edit.replace(next, leaves).expect_err("it would lose records");
     assert_eq!(error.kind(), Kind::Poisoned);
     assert!(error.to_string().contains(why), "{error}");
     assert!(error.to_string().contains("reopen"), "{error}");
     drop(edit);
-    assert!(table.pinned().is_same(&before), "the picture stays");
+    assert!(table.pinned().is_same(&before), "the view stays");
     // And so does the ledger.
     table.edit().replace(before, &Leaves::Nothing).expect("nothing has changed");
 }
@@ -91,8 +91,8 @@ fn a_generation_does_not_leave_before_its_edit() {
 #[test]
 fn the_flushed_number_lies_below_all_that_stays() {
     let (engine, table) = filled();
-    let picture = table.pinned();
-    let (generation, frozen) = (&picture.generations[0], picture.frozen[1].first_seq());
+    let view = table.pinned();
+    let (generation, frozen) = (&view.generations[0], view.frozen[1].first_seq());
     let edit = table.edit();
     edit.ledger().check_flushed(generation, SeqNo(frozen.0 - 1)).expect("all stays above");
     let error = edit.ledger().check_flushed(generation, frozen).expect_err("it is in memory only");

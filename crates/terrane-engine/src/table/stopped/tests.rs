@@ -111,7 +111,7 @@ fn assert_reopens(disk: &MemDisk, engine: &Engine) {
 
 /// As a run, and by ranges.
 #[test]
-fn an_edit_that_the_picture_refused_is_appended_once() {
+fn an_edit_that_the_view_refused_is_appended_once() {
     for is_run in [true, false] {
         let disk = MemDisk::new();
         let (engine, table) = filled(&disk);
@@ -151,7 +151,7 @@ fn an_edit_that_the_picture_refused_is_appended_once() {
 
 /// Extents that come in.
 #[test]
-fn a_load_that_the_picture_refused_is_there_after_the_next_opening() {
+fn a_load_that_the_view_refused_is_there_after_the_next_opening() {
     let disk = MemDisk::new();
     let (engine, table) = filled(&disk);
     let mut load = engine.begin_load(&table).expect("nothing has stopped");
@@ -189,7 +189,7 @@ fn without_a_journal_closing_ends_and_flushes_the_other_tables() {
 
 /// On the way into a generation, and at the end of a flush.
 #[test]
-fn what_was_refused_before_its_edit_is_not_tried_again() {
+fn a_step_that_was_refused_before_its_edit_is_not_tried_again() {
     for is_flush in [false, true] {
         let disk = MemDisk::new();
         let (engine, table) = filled(&disk);

@@ -168,7 +168,7 @@ fn no_write_is_held_back_for_longer_than_the_option_says() {
         let mut batch = Batch::new();
         batch.put(TableId::DEFAULT, &number.to_be_bytes(), &[7; 4000]).expect("fits");
         let start = clock.now();
-        // Patience of one's own does not go beyond it.
+        // A wait that the caller gives does not go beyond it.
         let written = match number % 3 {
             0 => engine.write_within(&batch, false, Duration::from_secs(10)),
             1 => engine.write_within(&batch, false, Duration::from_millis(1)),
@@ -202,7 +202,7 @@ fn a_write_waits_for_an_ingest_as_long_as_the_option_allows() {
     assert_eq!((error.kind(), clock.now()), (Kind::Busy, LONGEST), "{error}");
     assert!(error.to_string().contains("an ingest holds the key"), "{error}");
     assert_eq!(engine.visible(), SeqNo(0), "nothing is written");
-    // Patience of one's own does not go beyond it, and ends before it if it is shorter.
+    // A wait that the caller gives does not go beyond it, and ends before it if it is shorter.
     let start = clock.now();
     let error =
         engine.write_within(&batch(), false, Duration::from_secs(10)).expect_err("an ingest holds the key");

@@ -14,7 +14,7 @@ use crate::locks::range_locks::{LockTarget, RangeLock};
 use crate::txn::transaction::Transaction;
 
 impl Transaction {
-    /// Whether it has taken longer than it may.
+    /// Returns true if it has taken longer than it may.
     #[must_use]
     pub fn has_expired(&self) -> bool {
         self.expiry.as_ref().is_some_and(|expiry| expiry.is_over(self.engine.env.clock.now()))
@@ -62,8 +62,8 @@ impl Transaction {
             keys.sort_unstable();
             keys.dedup();
             let target = LockTarget { keys: keys.into(), ranges: deletes.clone(), is_exclusive: false };
-            let patience = self.patience(&self.engine);
-            let range_lock = self.engine.txn.locks.lock_ranges(self.id, &target, &patience);
+            let lock_wait = self.lock_wait(&self.engine);
+            let range_lock = self.engine.txn.locks.lock_ranges(self.id, &target, &lock_wait);
             let first = deletes.first().map(KeyRange::first);
             let range_lock = range_lock.map_err(|refusal| self.engine.refused(refusal, first.as_ref()))?;
             let held = Held::new(&self.engine.txn.locks, self.id);
@@ -73,14 +73,14 @@ impl Transaction {
             self.reads.keys().map(|key| (key, LockMode::Shared)).collect();
         wanted.extend(writes.iter().map(|key| (key, LockMode::Exclusive)));
         let mut held = Held::new(&self.engine.txn.locks, self.id);
-        let patience = self.patience(&self.engine);
+        let lock_wait = self.lock_wait(&self.engine);
         for (key, mode) in wanted {
             if self.held.get(key).is_none_or(|held| *held < mode) {
-                let taken = held.acquire(key, mode, &patience);
+                let taken = held.acquire(key, mode, &lock_wait);
                 taken.map_err(|refusal| self.engine.refused(refusal, Some(key)))?;
             }
         }
-        let range_lock = self.lock_other_ranges(&deletes, &patience)?;
+        let range_lock = self.lock_other_ranges(&deletes, &lock_wait)?;
         Ok((held, range_lock, Footprint { writes, deletes, ranges }))
     }
 
@@ -88,17 +88,17 @@ impl Transaction {
     fn lock_other_ranges(
         &self,
         deletes: &[KeyRange],
-        patience: &LockWait<'_>,
+        lock_wait: &LockWait<'_>,
     ) -> Result<Option<RangeLock<'_>>> {
         let rest: Arc<[KeyRange]> =
             deletes.iter().filter(|range| !self.has_range_lock(range)).cloned().collect();
         let Some(first) = rest.first().map(KeyRange::first) else { return Ok(None) };
         let target = LockTarget { ranges: rest, ..LockTarget::default() };
-        let range_lock = self.engine.txn.locks.lock_ranges(self.id, &target, patience);
+        let range_lock = self.engine.txn.locks.lock_ranges(self.id, &target, lock_wait);
         range_lock.map(Some).map_err(|refusal| self.engine.refused(refusal, Some(&first)))
     }
 
-    /// Whether one of its range locks covers all of the range: no other writer has changed it since.
+    /// Returns true if one of its range locks covers all of the range: no other writer has changed it since.
     fn has_range_lock(&self, range: &KeyRange) -> bool {
         self.locked_ranges.iter().any(|locked| locked.covers(range))
     }

@@ -42,7 +42,7 @@ impl Transaction {
             return Ok(());
         }
         let engine = self.engine.clone();
-        let taken = engine.txn.locks.acquire(self.id, &key, mode, &self.patience(&engine));
+        let taken = engine.txn.locks.acquire(self.id, &key, mode, &self.lock_wait(&engine));
         taken.map_err(|refusal| engine.refused(refusal, Some(&key)))?;
         let is_new = self.held.insert(key.clone(), mode).is_none();
         if is_new {
@@ -81,9 +81,9 @@ impl Transaction {
         keys.sum::<u64>() + ranges.map(|range| super::bounds_bytes(&range.bounds)).sum::<u64>()
     }
 
-    pub(super) fn patience<'e>(&self, shared: &'e Shared) -> LockWait<'e> {
-        let patience = shared.patience(self.options.lock_timeout);
-        LockWait { finds_deadlocks: self.options.finds_deadlocks, ..patience }
+    pub(super) fn lock_wait<'e>(&self, shared: &'e Shared) -> LockWait<'e> {
+        let lock_wait = shared.lock_wait(self.options.lock_timeout);
+        LockWait { finds_deadlocks: self.options.finds_deadlocks, ..lock_wait }
     }
 
     /// Marks this moment, for [`Transaction::release_since`].

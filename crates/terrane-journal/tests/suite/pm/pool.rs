@@ -40,7 +40,7 @@ fn a_pool_is_made_and_opened_again() {
 }
 
 #[test]
-fn what_cannot_be_the_pool_is_refused() {
+fn a_file_that_cannot_be_the_pool_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let settings = at(dir.path().join("pool"));
     let missing = PoolSettings { may_create: false, ..settings.clone() };
@@ -184,7 +184,7 @@ fn damaged_words_hide_no_segment() {
 
 /// What a repair refuses, and what it says of a pool that is cut.
 #[test]
-fn what_a_repair_cannot_read_is_refused_by_name() {
+fn a_pool_that_a_repair_cannot_read_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let settings = at(dir.path().join("pool"));
     let base: Arc<dyn Disk> = Arc::new(MemDisk::new());

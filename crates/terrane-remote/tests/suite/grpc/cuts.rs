@@ -6,7 +6,7 @@ use terrane_base::Kind;
 use terrane_remote::bucket::{Bucket, Create, MemoryBucket};
 use terrane_remote::grpc::Server;
 
-use super::patient;
+use super::retrying_grpc;
 use crate::proxy::{Proxy, Way};
 use crate::support::{connect, env, memory, serve};
 
@@ -97,7 +97,7 @@ fn a_connection_that_is_cut_while_it_begins_gives_no_wrong_answer() {
 #[test]
 fn a_creation_whose_connection_is_cut_is_repeated_and_found_to_be_the_own() {
     let (served, _server, proxy) = behind_a_proxy();
-    let bucket = patient(connect(proxy.address()));
+    let bucket = retrying_grpc(connect(proxy.address()));
     bucket.list("db", None).expect("whole");
     for way in [Way::ToServer, Way::ToClient] {
         for bytes in (0..400).step_by(3) {

@@ -13,7 +13,7 @@ use terrane_remote::Listed;
 use terrane_remote::bucket::{Bucket, Create, MemoryBucket, Pending};
 use terrane_remote::grpc::{Server, ServerSettings, Token};
 
-use super::{LONG, connect_with, patient, start};
+use super::{LONG, connect_with, retrying_grpc, start};
 use crate::support::{connect, env, memory, refused, serve};
 
 #[test]
@@ -37,7 +37,7 @@ fn a_connection_on_which_no_token_was_shown_ends() {
         settings.token = Some(Token::new("the-right-one").expect("plain"));
     });
     // On a busy machine a connection may end before its call comes: it is tried again.
-    let without = patient(connect_with(&server, None));
+    let without = retrying_grpc(connect_with(&server, None));
     refused(without.get("db/a", 9), Kind::Invalid);
     let is_open = || !server.metrics_text().contains("terrane_service_connections 0\n");
     for _ in 0..LONG.as_millis() {
@@ -47,7 +47,7 @@ fn a_connection_on_which_no_token_was_shown_ends() {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(!is_open(), "it keeps others from theirs");
-    let with = patient(connect_with(&server, Some("the-right-one")));
+    let with = retrying_grpc(connect_with(&server, Some("the-right-one")));
     with.create("db/a", b"x").expect("created");
     assert!(is_open(), "this one may stay");
 }

@@ -13,11 +13,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use terrane_base::env::Env;
 use terrane_base::{Kind, Rng};
-use terrane_remote::bucket::{Bucket, Create, Patience, RetryingBucket};
+use terrane_remote::bucket::{Bucket, Create, RetryLimits, RetryingBucket};
 use terrane_remote::grpc::{GrpcBucket, GrpcBucketSettings, Limits, Server, ServerSettings, Token};
 use terrane_storage::conformance;
 
-use crate::databases::{Place, check, put};
+use crate::databases::{Fixture, check, put};
 use crate::proxy::Proxy;
 use crate::stores::openings;
 use crate::support::{connect, env, memory, refused, serve};
@@ -38,10 +38,10 @@ fn connect_with(server: &Server, token: Option<&str>) -> GrpcBucket {
 }
 
 /// A bucket that is tried again at once, as a database does it later.
-fn patient(inner: GrpcBucket) -> RetryingBucket {
+fn retrying_grpc(inner: GrpcBucket) -> RetryingBucket {
     let pause = Duration::from_millis(1);
-    let patience = Patience { pause_min: pause, pause_max: 8 * pause, deadline: LONG };
-    RetryingBucket::new(Arc::new(inner), patience, Env::real())
+    let limits = RetryLimits { pause_min: pause, pause_max: 8 * pause, deadline: LONG };
+    RetryingBucket::new(Arc::new(inner), limits, Env::real())
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_database_outlives_ends_of_its_server() {
     let served = memory(&env().1);
     let mut server = Some(serve(served.clone()));
     let proxy = Proxy::new(server.as_ref().expect("it runs").address());
-    let place = Place::new(Arc::new(patient(connect(proxy.address()))));
+    let place = Fixture::new(Arc::new(retrying_grpc(connect(proxy.address()))));
     let db = place.open("a");
     for turn in 0..6 {
         put(&db, turn * 100..turn * 100 + 150, turn);

@@ -108,7 +108,7 @@ impl Indexed {
         self.shortest
     }
 
-    /// Whether nothing was taken back of the first so many bytes since [`Indexed::hold`].
+    /// Returns true if nothing was taken back of the first so many bytes since [`Indexed::hold`].
     pub(crate) fn is_whole_to(&self, bytes: usize) -> bool {
         self.shortest >= bytes
     }

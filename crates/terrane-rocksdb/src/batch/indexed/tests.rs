@@ -116,7 +116,7 @@ fn check(batch: &Indexed, steps: &[(u32, Step)]) {
 }
 
 #[test]
-fn what_has_no_room_is_not_there() {
+fn a_record_without_room_is_not_there() {
     let shared = SharedBatch::new(30);
     let mut batch = shared.get();
     assert!(batch.add(0, Change::Put(b"a", b"1")));

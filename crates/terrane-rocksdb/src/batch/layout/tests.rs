@@ -23,7 +23,7 @@ fn records_are_as_rocksdb_lays_them_out() {
 }
 
 #[test]
-fn what_is_pushed_is_read() {
+fn pushed_records_are_read() {
     let layout = example();
     let records: Vec<_> = layout.records().map(|record| record.expect("is whole")).collect();
     assert_eq!(records.len(), 5);

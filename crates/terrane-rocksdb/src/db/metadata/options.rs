@@ -22,7 +22,7 @@ impl Default for MetadataOptions {
 }
 
 impl MetadataOptions {
-    /// Whether a file with these ends has keys of the range.
+    /// Returns true if a file with these ends has keys of the range.
     pub(crate) fn is_within(&self, order: &Order, (smallest, largest): (&[u8], &[u8])) -> bool {
         self.start.as_ref().is_none_or(|start| order.cmp(largest, start.bytes()).is_ge())
             && self.end.as_ref().is_none_or(|end| order.cmp(smallest, end.bytes()).is_le())

@@ -69,7 +69,7 @@ impl Database {
         self.db.path().display().to_string()
     }
 
-    /// Whether it touches no file.
+    /// Returns true if it touches no file.
     pub(crate) fn is_in_memory(&self) -> bool {
         self.attached.is_in_memory
     }
@@ -192,9 +192,9 @@ impl Database {
     }
 
     /// Keeps what was counted of a database that is about to be closed.
-    pub(crate) fn settle_statistics(&self) {
+    pub(crate) fn keep_statistics(&self) {
         if let Some(statistics) = self.statistics() {
-            statistics.settle(self.address());
+            statistics.keep_counts(self.address());
         }
     }
 

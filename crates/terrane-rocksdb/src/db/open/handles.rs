@@ -94,7 +94,7 @@ fn boxed(
 
 /// Closes a database: afterwards no listener of it is called.
 pub(crate) fn close(database: &Database) {
-    database.settle_statistics();
+    database.keep_statistics();
     database.detach();
     // Listeners get the jobs that were cancelled before the close as such; if waiting fails, the close
     // reports them.

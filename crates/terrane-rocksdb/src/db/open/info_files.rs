@@ -12,7 +12,7 @@ use crate::db::{Database, Family};
 use crate::ffi::failure::{Failure, Result};
 use crate::ffi::types::{Out, lasting_list, lasting_text, put};
 use crate::files;
-use crate::files::info_log::{Limits, Lines, Place};
+use crate::files::info_log::{Limits, Lines, LogLocation};
 use crate::options::codec::codec as codec_of;
 use crate::options::database::Options;
 use crate::options::objects::cache::Cache;
@@ -21,7 +21,7 @@ use crate::options::options_file::read::stored;
 use crate::options::options_file::{For, Row, file_text};
 
 /// Where the file LOG of a database with these options is.
-pub(crate) fn log_place(path: &Path, options: &Options) -> Place {
+pub(crate) fn log_place(path: &Path, options: &Options) -> LogLocation {
     let fields = &options.fields;
     let limits = Limits {
         bytes_max: fields.max_log_file_size as u64,
@@ -30,7 +30,7 @@ pub(crate) fn log_place(path: &Path, options: &Options) -> Place {
     };
     let directory = options.log_directory.as_bytes();
     let directory = (!directory.is_empty()).then(|| Path::new(OsStr::from_bytes(directory)));
-    Place::new(path, directory, limits)
+    LogLocation::new(path, directory, limits)
 }
 
 impl Database {
@@ -58,7 +58,8 @@ impl Database {
         }
     }
 
-    /// Whether no info files are written: a reader does not write, and a database in memory has no directory.
+    /// Returns true if no info files are written: a reader does not write, and a database in memory has no
+    /// directory.
     fn tells_nothing(&self) -> bool {
         self.is_read_only || self.is_in_memory()
     }

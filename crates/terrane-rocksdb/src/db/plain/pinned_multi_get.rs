@@ -55,14 +55,14 @@ impl PinnedMultiGet {
 }
 
 /// Where a text and its length go.
-type Place<'a> = (Out<'a, *const c_char>, Out<'a, usize>);
+type OutText<'a> = (Out<'a, *const c_char>, Out<'a, usize>);
 
-fn lend((place, len): Place<'_>, bytes: Option<&[u8]>) {
+fn lend((place, len): OutText<'_>, bytes: Option<&[u8]>) {
     put(place, bytes.map_or(std::ptr::null(), |bytes| bytes.as_ptr().cast()));
     put(len, bytes.map_or(0, <[u8]>::len));
 }
 
-fn tell(many: Option<&PinnedMultiGet>, at: usize, value: Place<'_>, error: Place<'_>) -> c_int {
+fn tell(many: Option<&PinnedMultiGet>, at: usize, value: OutText<'_>, error: OutText<'_>) -> c_int {
     let Some(many) = many.filter(|many| at < many.count()) else {
         lend(value, None);
         lend(error, None);

@@ -18,7 +18,7 @@ const TOO_LARGE: &str = "a quarter of write_memory_bytes";
 pub(crate) struct Mode {
     sync: Durability,
     /// Refused where it would be held back.
-    is_impatient: bool,
+    refuses_delay: bool,
     /// Changes of column families that are gone are left out.
     pub(crate) skips_missing: bool,
 }
@@ -33,7 +33,7 @@ impl Mode {
         }
         Ok(Mode {
             sync: if fields.sync != 0 { Durability::Synced } else { Durability::Buffered },
-            is_impatient: fields.no_slowdown != 0,
+            refuses_delay: fields.no_slowdown != 0,
             skips_missing: fields.ignore_missing_column_families != 0,
         })
     }
@@ -43,14 +43,14 @@ impl Mode {
         self.sync
     }
 
-    /// Whether nothing is asked for but the write.
+    /// Returns true if nothing is asked for but the write.
     #[inline]
     pub(crate) fn is_plain(self) -> bool {
-        self.sync == Durability::Buffered && !self.is_impatient
+        self.sync == Durability::Buffered && !self.refuses_delay
     }
 }
 
-/// Whether a write failed because its column family was dropped.
+/// Returns true if a write failed because its column family was dropped.
 fn is_dropped(error: &terrane::Error) -> bool {
     error.kind() == Kind::NotFound && !is_of_device(error)
 }
@@ -74,12 +74,12 @@ pub(crate) fn write_failure(error: terrane::Error) -> Failure {
 impl Database {
     /// Writes a batch of the engine.
     pub(crate) fn commit(&self, batch: &Batch, mode: Mode) -> Result<()> {
-        let done = self.counted(|| match mode.is_impatient {
+        let done = self.counted(|| match mode.refuses_delay {
             true => self.db.try_write(batch, mode.sync),
             false => self.db.write(batch, mode.sync),
         });
         match done {
-            Err(error) if mode.is_impatient && error.kind() == Kind::Busy => {
+            Err(error) if mode.refuses_delay && error.kind() == Kind::Busy => {
                 Err(Failure::new("Result incomplete", "Write stall"))
             }
             Err(error) => Err(write_failure(error)),

@@ -69,7 +69,7 @@ pub(crate) struct Version<'r> {
 }
 
 impl Version<'_> {
-    /// Whether the key has no value in this version.
+    /// Returns true if the key has no value in this version.
     pub(crate) fn is_deleted(&self) -> bool {
         self.kind != VALUE
     }
@@ -274,12 +274,12 @@ impl History {
     }
 }
 
-/// Whether it is noted with a table that its rows are versions.
+/// Returns true if it is noted with a table that its rows are versions.
 pub(crate) fn is_stamped(table: &Table) -> bool {
     table.note().is_some_and(|note| Note::parse(&note).is_some())
 }
 
-/// Whether no row is in a table.
+/// Returns true if no row is in a table.
 fn is_empty(table: &Table) -> Result<bool> {
     Ok(table.iter().next().transpose()?.is_none())
 }

@@ -52,7 +52,7 @@ impl Collapsing {
         Collapsing { history: history.clone(), filter, hiding: None }
     }
 
-    /// Whether a newer version hides this one; if not it may hide others.
+    /// Returns true if a newer version hides this one; if not it may hide others.
     fn is_hidden(&self, kept: &[u8], key: &[u8], timestamp: &[u8]) -> bool {
         let Some(Hiding { low, last }) = &self.hiding else { return false };
         if low.is_empty() || self.history.compare(timestamp, low).is_gt() {
@@ -173,8 +173,8 @@ impl Going<'_> {
         }
     }
 
-    /// Whether it is a delete still, and no version of its key is older. The transaction keeps what it read
-    /// for its commit.
+    /// Returns true if it is a delete still, and no version of its key is older. The transaction keeps what
+    /// it read for its commit.
     fn is_alone(&self, transaction: &Transaction, marker: &[u8]) -> Result<bool> {
         let (key, timestamp) = marker.split_at(marker.len() - self.history.size());
         let least = vec![0; self.history.size()];

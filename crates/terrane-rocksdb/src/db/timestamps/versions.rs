@@ -40,7 +40,7 @@ pub(crate) struct Versions {
     oldest: Option<Vec<u8>>,
     is_forward: bool,
     is_valid: bool,
-    /// Whether the moment that it is pinned at was not held against the lowest timestamp yet.
+    /// True if the moment that it is pinned at was not held against the lowest timestamp yet.
     is_unchecked: bool,
     /// The row that shows: its key with its timestamp, and its value.
     kept: Vec<u8>,
@@ -106,7 +106,7 @@ impl Versions {
         self.cursor.refresh();
     }
 
-    /// Whether a refresh would show nothing new.
+    /// Returns true if a refresh would show nothing new.
     pub(crate) fn is_current(&self) -> bool {
         self.cursor.is_current()
     }
@@ -127,15 +127,15 @@ impl Versions {
         match motion {
             Motion::First => {
                 self.cursor.seek_first()?;
-                self.settle(None)
+                self.find_next(None)
             }
             Motion::Seek(key) => {
                 self.cursor.seek(self.history.kept(key, &self.newest))?;
-                self.settle(None)
+                self.find_next(None)
             }
             Motion::Last => {
                 self.cursor.seek_last()?;
-                self.settle_back(None)
+                self.find_prev(None)
             }
             Motion::SeekBack(key) => self.seek_back(key),
             Motion::Next | Motion::Prev if !was_valid => Ok(()),
@@ -151,8 +151,8 @@ impl Versions {
         }
         self.cursor.next()?;
         match self.oldest {
-            Some(_) => self.settle(None),
-            None => self.settle(Some(&kept[..kept.len() - self.history.size()])),
+            Some(_) => self.find_next(None),
+            None => self.find_next(Some(&kept[..kept.len() - self.history.size()])),
         }
     }
 
@@ -163,8 +163,8 @@ impl Versions {
             self.cursor.prev()?;
         }
         match self.oldest {
-            Some(_) => self.settle_back(None),
-            None => self.settle_back(Some(&kept[..kept.len() - self.history.size()])),
+            Some(_) => self.find_prev(None),
+            None => self.find_prev(Some(&kept[..kept.len() - self.history.size()])),
         }
     }
 
@@ -182,11 +182,11 @@ impl Versions {
             Some(_) => self.cursor.prev()?,
             None => self.cursor.seek_last()?,
         }
-        self.settle_back(None)
+        self.find_prev(None)
     }
 
     /// Finds the next row that shows, from where the cursor is; none of the key `passed`.
-    fn settle(&mut self, passed: Option<&[u8]>) -> Result<()> {
+    fn find_next(&mut self, passed: Option<&[u8]>) -> Result<()> {
         self.is_forward = true;
         let mut passed = passed.map(<[u8]>::to_vec);
         while let Some((kept, stored)) = self.cursor.row() {
@@ -207,7 +207,7 @@ impl Versions {
 
     /// Finds the row before that shows, from where the cursor is; none of the key `passed`. The cursor ends
     /// before its key.
-    fn settle_back(&mut self, passed: Option<&[u8]>) -> Result<()> {
+    fn find_prev(&mut self, passed: Option<&[u8]>) -> Result<()> {
         self.is_forward = false;
         // Whose versions are met, and whether the newest one that counts so far is a value.
         let mut key: Option<Vec<u8>> = passed.map(<[u8]>::to_vec);
@@ -238,7 +238,7 @@ impl Versions {
         Ok(())
     }
 
-    /// Whether a version with this timestamp is among those that count.
+    /// Returns true if a version with this timestamp is among those that count.
     fn counts(&self, timestamp: &[u8]) -> bool {
         let is_old_enough = self.history.compare(timestamp, &self.newest).is_le();
         let oldest = self.oldest.as_ref();

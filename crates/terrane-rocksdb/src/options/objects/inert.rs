@@ -50,7 +50,7 @@ impl FileManager {
         users.iter().map(bytes).sum()
     }
 
-    /// Whether a limit of space is set.
+    /// Returns true if a limit of space is set.
     pub(crate) fn is_limited(&self) -> bool {
         self.with(|numbers| numbers.space_max > 0)
     }

@@ -137,7 +137,7 @@ impl Statistics {
     }
 
     /// Keeps what a database has counted that is about to be closed, and lets go of it.
-    pub(crate) fn settle(&self, handle: usize) {
+    pub(crate) fn keep_counts(&self, handle: usize) {
         let mut sources = self.sources();
         let Some(at) = sources.open.iter().position(|(known, _)| *known == handle) else { return };
         let statistics = sources.open.swap_remove(at).1.statistics();

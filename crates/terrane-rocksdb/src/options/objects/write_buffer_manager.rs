@@ -11,7 +11,7 @@ use crate::options::objects::cache::Cache;
 #[derive(Clone, Debug)]
 pub(crate) struct WriteBuffers {
     bytes: Arc<AtomicUsize>,
-    /// Whether what writers have is taken from the cache.
+    /// True if what writers have is taken from the cache.
     pub(crate) is_part_of_cache: bool,
 }
 

@@ -173,7 +173,7 @@ mod tests {
     use crate::options::options_file::{For, file_text};
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_written_file_of_options_is_read_again() {
         let mut options = Options::default();
         (options.fields.compaction_pri, options.fields.max_open_files) = (4, 77);
         (options.fields.use_fsync, options.fields.wal_ttl_seconds) = (1, 60);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_options_is_refused_by_its_line() {
+    fn a_wrong_file_of_options_is_refused_by_its_line() {
         let whole = file_text(&Options::default(), &[("default".to_owned(), Options::default())]);
         let with = |line: &str| format!("{whole}{line}\n");
         for (text, says) in [

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use terrane_base::sync::points::{Explorer, Place, Point};
+use terrane_base::sync::points::{CallSite, Explorer, Point};
 
 use super::{Controller, Doing, bit, wake};
 
@@ -50,13 +50,13 @@ impl Seat {
                     return;
                 }
             }
-            self.block(other.end_address(), None, Place::of_caller("end of a thread"));
+            self.block(other.end_address(), None, CallSite::of_caller("end of a thread"));
         }
     }
 
     #[track_caller]
     pub(crate) fn sleep(&self, duration: Duration) {
-        self.block(SLEEP, Some(duration), Place::of_caller("time"));
+        self.block(SLEEP, Some(duration), CallSite::of_caller("time"));
     }
 
     pub(crate) fn controller(&self) -> &Arc<Controller> {
@@ -87,13 +87,13 @@ impl Explorer for Seat {
         controller.choose(controller.state.lock(), self.id, false);
     }
 
-    fn give_way(&self, place: Place) {
+    fn give_way(&self, place: CallSite) {
         let mut state = self.controller.state.lock();
         state.members[self.id].place = Some(place);
         self.controller.choose(state, self.id, true);
     }
 
-    fn block(&self, on: usize, timeout: Option<Duration>, place: Place) -> bool {
+    fn block(&self, on: usize, timeout: Option<Duration>, place: CallSite) -> bool {
         let controller = &*self.controller;
         let mut state = controller.state.lock();
         let now = controller.nanos.load(Ordering::Relaxed);

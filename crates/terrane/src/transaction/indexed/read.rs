@@ -77,7 +77,7 @@ impl IndexedBatch {
             (RecordKind::Delete | RecordKind::SingleDelete, _) => return Ok(None),
             _ => {}
         }
-        let (mut chain, now) = (Chain::new(), table.inner.sense.now());
+        let (mut chain, now) = (Chain::new(), table.inner.semantics.now());
         // Any descending numbers will do; the database's value is the first.
         let mut seq = SeqNo(own.len() as u64 + 1);
         let mut goes_on = true;
@@ -90,7 +90,7 @@ impl IndexedBatch {
             chain.take(SeqKind::new(SeqNo(1), RecordKind::Put), &below, now)?;
         }
         let mut value = Vec::new();
-        let operator = table.inner.sense.operator().map(|operator| &**operator);
+        let operator = table.inner.semantics.operator().map(|operator| &**operator);
         Ok(chain.fold(operator, key, &mut value)?.then_some(value))
     }
 

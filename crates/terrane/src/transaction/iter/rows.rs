@@ -38,7 +38,7 @@ pub(super) struct Rows<'b> {
     part: Option<PinnedRange>,
     direction: Direction,
     row: Option<Row>,
-    /// Whether rows have empty values, and separated ones are not read.
+    /// True if rows have empty values, and separated ones are not read.
     leaves_values: bool,
 }
 

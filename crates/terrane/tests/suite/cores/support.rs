@@ -77,7 +77,7 @@ impl<'s> Script<'s> {
                 match self.rng.below(3) {
                     0 => self.hear(Session::collect),
                     1 => self.hear(Session::wait),
-                    _ => self.settle(),
+                    _ => self.collect_answers(),
                 }
             }
             if self.rng.below(500) == 0 {
@@ -87,7 +87,7 @@ impl<'s> Script<'s> {
     }
 
     /// Collects all answers.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn collect_answers(&mut self) {
         self.hear(Session::finish);
         assert!(self.expected.is_empty() && self.session.outstanding() == 0);
     }

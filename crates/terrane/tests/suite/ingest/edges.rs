@@ -11,7 +11,7 @@ use super::*;
 
 #[test]
 fn files_that_do_not_fit_are_refused_by_name() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (db, table) = (&place.db, place.db.default_table());
     let none: [(&Table, &Path); 0] = [];
     assert_eq!(db.ingest(&none, IngestOptions::default()).unwrap_err().kind(), Kind::Invalid);
@@ -40,7 +40,7 @@ fn files_that_do_not_fit_are_refused_by_name() {
     assert!(error.kind() == Kind::Invalid && error.to_string().contains("merge_operator"), "{error}");
     let refused = db.bulk_load(table, [(b"b", b"1"), (b"a", b"2")]).unwrap_err();
     assert!(refused.kind() == Kind::Invalid && refused.to_string().contains("sorted"), "{refused}");
-    let elsewhere = Place::new();
+    let elsewhere = Fixture::new();
     let refused = db.ingest(&[(elsewhere.db.default_table(), &one)], IngestOptions::default());
     assert_eq!(refused.unwrap_err().kind(), Kind::Invalid);
     assert_eq!((table.iter().count(), db.shape().store_live_bytes), (0, 0));
@@ -49,7 +49,7 @@ fn files_that_do_not_fit_are_refused_by_name() {
 
 #[test]
 fn damage_is_found() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (db, table) = (&place.db, place.db.default_table());
     let good = place.file("good", 0..KEYS, 1);
     let info = inspect_extent_file(&good, true).unwrap();
@@ -79,7 +79,7 @@ fn damage_is_found() {
 /// Blocks of what came in may be copied as they are stored only with the number that they have there.
 #[test]
 fn merged_blocks_keep_the_number_of_their_commit() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (db, table) = (&place.db, place.db.default_table());
     table.put(b"apart", b"first").unwrap();
     let before = db.snapshot();
@@ -109,7 +109,7 @@ fn merged_blocks_keep_the_number_of_their_commit() {
 
 #[test]
 fn transactions_that_have_read_the_range_conflict() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (db, table) = (&place.db, place.db.default_table());
     table.put(key(7), b"7").unwrap();
     let file = place.file("a", 0..100, b'a');
@@ -140,7 +140,7 @@ fn transactions_that_have_read_the_range_conflict() {
 
 #[test]
 fn operands_fold_onto_ingested_values() {
-    let place = Place::new();
+    let place = Fixture::new();
     let db = &place.db;
     let table =
         db.create_table("visits", &TableOptions::new().set("merge_operator", "counter").unwrap()).unwrap();
@@ -168,7 +168,7 @@ fn operands_fold_onto_ingested_values() {
 /// reader sees a part of the ingest.
 #[test]
 fn beside_writers_and_readers() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (db, table) = (&place.db, place.db.default_table());
     let files: Vec<_> = (1..=12).map(|mark| place.file(&format!("f{mark}"), 0..KEYS, mark)).collect();
     let is_done = std::sync::atomic::AtomicBool::new(false);

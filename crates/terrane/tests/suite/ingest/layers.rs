@@ -6,7 +6,7 @@ use super::*;
 #[test]
 fn operands_of_a_file_are_over_its_range_deletes() {
     for depth in 0..4 {
-        let place = Place::new();
+        let place = Fixture::new();
         let db = &place.db;
         let counting = TableOptions::new().set("merge_operator", "counter").unwrap();
         let table = db.create_table("counters", &counting).unwrap();
@@ -62,7 +62,7 @@ fn operands_of_a_file_are_over_its_range_deletes() {
 fn neighbouring_range_deletes_are_ingested_into_few_runs() {
     const FILES: u16 = 30;
     for depth in 0..4 {
-        let place = Place::new();
+        let place = Fixture::new();
         let (db, table) = (&place.db, place.db.default_table());
         for number in 0..KEYS {
             table.put(key(number), value(b'o', number)).unwrap();

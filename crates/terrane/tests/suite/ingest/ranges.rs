@@ -69,7 +69,7 @@ pub(super) fn sink(db: &Db, table: &Table, depth: u8) {
 fn range_deletes_of_a_file_hide_older_rows_and_none_of_its_own() {
     for depth in 0..4 {
         for copy in [false, true] {
-            let place = Place::new();
+            let place = Fixture::new();
             let (db, table) = (&place.db, place.db.default_table());
             for number in 0..KEYS {
                 table.put(key(number), value(b'o', number)).unwrap();
@@ -112,7 +112,7 @@ fn range_deletes_of_a_file_hide_older_rows_and_none_of_its_own() {
 
 #[test]
 fn range_deletes_alone_are_a_file_and_go_with_what_they_hide() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (db, table) = (&place.db, place.db.default_table());
     let file = place.path.join("file");
     write_ranged(&file, &options("two-layer"), &BTreeMap::new(), &[(10, KEYS)]);
@@ -135,7 +135,7 @@ fn range_deletes_alone_are_a_file_and_go_with_what_they_hide() {
 
 #[test]
 fn more_range_deletes_than_an_extent_holds_take_several() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (db, table) = (&place.db, place.db.default_table());
     let long = |number: u16, end: u8| [&key(number)[..], &vec![end; 60_000]].concat();
     let path = place.path.join("file");
@@ -155,7 +155,7 @@ fn more_range_deletes_than_an_extent_holds_take_several() {
 
 #[test]
 fn files_that_only_touch_are_ingested_together_and_overlapping_ones_are_not() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (db, table) = (&place.db, place.db.default_table());
     db.bulk_load(table, (0..KEYS).map(|number| (key(number), value(b'o', number)))).unwrap();
     let [deletes, behind, within] = ["deletes", "behind", "within"].map(|name| place.path.join(name));
@@ -177,7 +177,7 @@ fn files_that_only_touch_are_ingested_together_and_overlapping_ones_are_not() {
 
 #[test]
 fn files_with_range_deletes_are_ingested_into_many_tables_atomically() {
-    let place = Place::new();
+    let place = Fixture::new();
     let db = &place.db;
     let tables = ["one", "two", "three"].map(|name| db.create_table(name, &TableOptions::new()).unwrap());
     let mut files = Vec::new();
@@ -208,7 +208,7 @@ fn files_with_range_deletes_are_ingested_into_many_tables_atomically() {
 
 #[test]
 fn ranges_without_a_key_are_refused() {
-    let place = Place::new();
+    let place = Fixture::new();
     let mut file = ExtentFileWriter::create(place.path.join("file"), &options("two-layer")).unwrap();
     for (start, end) in [(b"b", b"a"), (b"a", b"a")] {
         let refused = file.delete_range(start, end).unwrap_err();
@@ -220,7 +220,7 @@ fn ranges_without_a_key_are_refused() {
 
 #[test]
 fn range_deletes_lie_in_the_order_of_the_table() {
-    let place = Place::new();
+    let place = Fixture::new();
     let db = &place.db;
     let mut reverse = options("two-layer");
     reverse.set("key_order", "reverse").unwrap();
@@ -244,7 +244,7 @@ fn range_deletes_lie_in_the_order_of_the_table() {
 
 #[test]
 fn an_ingested_range_delete_is_a_conflict() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (db, table) = (&place.db, place.db.default_table());
     table.put(key(7), b"7").unwrap();
     let file = place.path.join("file");
@@ -295,7 +295,7 @@ fn rows_that_are_cached_are_forgotten_by_range() {
 
 #[test]
 fn damage_of_range_deletes_is_found() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (db, table) = (&place.db, place.db.default_table());
     let good = place.path.join("good");
     write_ranged(&good, &options("two-layer"), &all(0..9, b'a'), &[(3, 30), (40, 50)]);
@@ -317,7 +317,7 @@ fn damage_of_range_deletes_is_found() {
 
 #[test]
 fn copies_and_repairs_keep_ingested_range_deletes() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (db, table) = (&place.db, place.db.default_table());
     for number in 0..KEYS {
         table.put(key(number), value(b'o', number)).unwrap();

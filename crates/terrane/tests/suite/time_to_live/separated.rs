@@ -35,7 +35,7 @@ fn separated_values_expire_for_every_read() {
 }
 
 #[test]
-fn what_has_expired_is_left_where_it_is_below_an_operand() {
+fn an_expired_value_stays_where_it_is_below_an_operand() {
     let world = World::new();
     let db = world.open();
     let mut options = TableOptions::new();

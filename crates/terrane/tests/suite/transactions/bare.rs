@@ -7,10 +7,10 @@ use terrane::{
     TransactionOptions,
 };
 
-use crate::transactions::support::{impatient, open};
+use crate::transactions::support::{open, without_wait};
 
 fn begin(db: &Db, concurrency: Concurrency, isolation: Isolation) -> BareTransaction {
-    db.bare_transaction(&impatient(concurrency, isolation)).unwrap()
+    db.bare_transaction(&without_wait(concurrency, isolation)).unwrap()
 }
 
 fn batch_of(table: &Table, key: &[u8]) -> Batch {
@@ -61,7 +61,7 @@ fn a_kept_snapshot_does_not_move() {
     let (_dir, db) = open();
     let table = db.default_table();
     for keeps_snapshot in [false, true] {
-        let options = impatient(Concurrency::Pessimistic, Isolation::Snapshot);
+        let options = without_wait(Concurrency::Pessimistic, Isolation::Snapshot);
         let options = TransactionOptions { keeps_snapshot, ..options };
         let mut one = db.bare_transaction(&options).unwrap();
         let began = one.snapshot().unwrap().seq();
@@ -82,7 +82,7 @@ fn a_kept_snapshot_does_not_move() {
 fn deadlock_detection_is_an_option_of_the_transaction() {
     let (_dir, db) = open();
     let table = db.default_table();
-    let options = impatient(Concurrency::Pessimistic, Isolation::ReadCommitted);
+    let options = without_wait(Concurrency::Pessimistic, Isolation::ReadCommitted);
     let mut finding = db.bare_transaction(&options).unwrap();
     let mut other =
         db.bare_transaction(&TransactionOptions { finds_deadlocks: false, ..options.clone() }).unwrap();
@@ -90,9 +90,9 @@ fn deadlock_detection_is_an_option_of_the_transaction() {
     other.lock(table, b"2", false).unwrap();
     // It does not look for deadlocks itself: which of the two closes the cycle depends on which one comes
     // last.
-    let patient =
+    let long_wait =
         TransactionOptions { lock_timeout: Duration::from_secs(600), finds_deadlocks: false, ..options };
-    let mut waiting = db.bare_transaction(&patient).unwrap();
+    let mut waiting = db.bare_transaction(&long_wait).unwrap();
     waiting.lock(table, b"1", true).unwrap();
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| waiting.lock(table, b"2", true));
@@ -113,7 +113,7 @@ fn deadlock_detection_is_an_option_of_the_transaction() {
 fn an_expired_transaction_loses_its_locks_and_does_not_commit() {
     let (_dir, db) = open();
     let table = db.default_table();
-    let options = impatient(Concurrency::Pessimistic, Isolation::ReadCommitted);
+    let options = without_wait(Concurrency::Pessimistic, Isolation::ReadCommitted);
     let brief = TransactionOptions { expires_after: Some(Duration::ZERO), ..options.clone() };
     let mut late = db.bare_transaction(&brief).unwrap();
     late.lock(table, b"a", true).unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use terrane::{Concurrency, Db, Durability, Isolation, Kind, Transaction, TransactionOptions};
 
-use crate::transactions::support::{LEVELS, MODES, impatient, open_appending, text};
+use crate::transactions::support::{LEVELS, MODES, open_appending, text, without_wait};
 
 fn get(transaction: &Transaction, db: &Db, key: &str) -> Option<String> {
     transaction.get(db.default_table(), key.as_bytes()).unwrap().map(|value| text(&value))
@@ -29,7 +29,7 @@ fn each(case: impl Fn(&Db, &TransactionOptions)) {
     for mode in MODES {
         for level in LEVELS {
             let (_dir, db) = open_appending();
-            case(&db, &impatient(mode, level));
+            case(&db, &without_wait(mode, level));
         }
     }
 }
@@ -172,7 +172,7 @@ fn a_range_delete_is_a_write_of_every_key_of_the_range() {
 fn a_read_is_in_conflict_with_a_range_delete_of_another_transaction() {
     for concurrency in MODES {
         let (_dir, db) = open_appending();
-        let (table, options) = (db.default_table(), impatient(concurrency, Isolation::Serializable));
+        let (table, options) = (db.default_table(), without_wait(concurrency, Isolation::Serializable));
         db.put(b"c", b"v").unwrap();
         let mut scans = db.transaction(&options).unwrap();
         assert_eq!(scans.range(table, b"b".as_slice()..b"e".as_slice()).unwrap().count(), 1);
@@ -231,14 +231,14 @@ fn a_prepared_transaction_keeps_its_changes_and_ranges() {
             for key in ["b", "c"] {
                 db.put(key.as_bytes(), b"old").unwrap();
             }
-            let mut own = db.transaction(&impatient(concurrency, Isolation::Serializable)).unwrap();
+            let mut own = db.transaction(&without_wait(concurrency, Isolation::Serializable)).unwrap();
             let table = db.default_table();
             own.delete_range(table, b"a", b"c").unwrap();
             own.merge(table, b"c", b"+new").unwrap();
             own.put_until(table, b"past", b"v", Duration::from_secs(1)).unwrap();
             own.prepare("it").unwrap();
             let is_fenced = |db: &Db| {
-                let mut other = db.transaction(&impatient(concurrency, Isolation::Snapshot)).unwrap();
+                let mut other = db.transaction(&without_wait(concurrency, Isolation::Snapshot)).unwrap();
                 let written = other
                     .put(db.default_table(), b"b", b"v")
                     .and_then(|()| other.commit(Durability::Buffered));

@@ -4,7 +4,7 @@
 
 use terrane::{Concurrency, Db, Isolation};
 
-use crate::transactions::support::{Attempt, LEVELS, MODES, impatient, open, text};
+use crate::transactions::support::{Attempt, LEVELS, MODES, open, text, without_wait};
 
 /// Runs a case at each level in both modes, over keys 1 = 10 and 2 = 20.
 fn each(case: impl Fn(&Db, Concurrency, Isolation, &dyn Fn() -> terrane::TransactionOptions)) {
@@ -13,7 +13,7 @@ fn each(case: impl Fn(&Db, Concurrency, Isolation, &dyn Fn() -> terrane::Transac
             let (_dir, db) = open();
             db.put(b"1", b"10").unwrap();
             db.put(b"2", b"20").unwrap();
-            case(&db, mode, level, &|| impatient(mode, level));
+            case(&db, mode, level, &|| without_wait(mode, level));
         }
     }
 }

@@ -8,7 +8,7 @@ use terrane::{
 };
 use terrane_device::MemDisk;
 
-use crate::transactions::support::{MODES, impatient, open};
+use crate::transactions::support::{MODES, open, without_wait};
 
 fn open_on(disk: &MemDisk) -> Db {
     let options = Options { memory_bytes: 16 << 20, ..Options::default() };
@@ -65,7 +65,7 @@ fn the_hidden_table_is_hidden() {
 /// Everything that the prepared transaction has locked, scanned or written is closed to others, and nothing
 /// else.
 fn assert_locked(db: &Db, what: &str) {
-    let options = impatient(Concurrency::Optimistic, Isolation::Serializable);
+    let options = without_wait(Concurrency::Optimistic, Isolation::Serializable);
     for (key, is_open) in [("a", false), ("b", false), ("c", false), ("r1", false), ("z", false), ("d", true)]
     {
         let mut other = db.transaction(&options).unwrap();
@@ -81,7 +81,7 @@ fn prepared_transactions_keep_their_locks_over_a_reopening() {
     for mode in MODES {
         let disk = MemDisk::new();
         let db = open_on(&disk);
-        prepare(&db, "one", &impatient(mode, Isolation::Serializable)).unwrap();
+        prepare(&db, "one", &without_wait(mode, Isolation::Serializable)).unwrap();
         assert_locked(&db, "before");
         db.flush().unwrap();
         db.close().unwrap();

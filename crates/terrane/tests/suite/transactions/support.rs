@@ -27,7 +27,7 @@ pub fn reopen_appending(dir: &tempfile::TempDir) -> Db {
 }
 
 /// Options of a transaction that waits for no lock.
-pub fn impatient(concurrency: Concurrency, isolation: Isolation) -> TransactionOptions {
+pub fn without_wait(concurrency: Concurrency, isolation: Isolation) -> TransactionOptions {
     TransactionOptions { concurrency, isolation, lock_timeout: Duration::ZERO, ..Default::default() }
 }
 

@@ -69,9 +69,9 @@ fn a_memtable_is_not_merged_into_a_generation_that_was_flushed() {
     engine.settle(&table, &control(&engine)).expect("settles");
     put(&engine, "b", 20);
     freeze(&engine, &table);
-    let picture = table.pinned();
+    let view = table.pinned();
     flush(&engine, &table).expect("flushes");
-    engine.settle_oldest(&table, &picture, &control(&engine)).expect("settles");
+    engine.settle_oldest(&table, &view, &control(&engine)).expect("settles");
     for _ in 0..2 {
         assert_eq!(length(&engine, &table, "a"), Some(10));
         assert_eq!(length(&engine, &table, "b"), Some(20));
@@ -217,7 +217,7 @@ fn a_trim_of_what_is_owed_is_refused() {
 /// A trim tells of all numbers in its segments as flushed; a generation may begin among them and have later
 /// records only.
 #[test]
-fn what_somebody_waits_for_is_flushed_though_a_trim_told_of_more() {
+fn a_flush_that_a_caller_waits_for_runs_although_a_trim_asked_for_more() {
     let (engine, table) = open();
     put(&engine, "a", 10);
     freeze(&engine, &table);

@@ -31,8 +31,8 @@ impl Filter {
     /// The read view without the extents that the filter hides. It is asked once for each that may have a key
     /// within the bounds; a panic hides nothing. Hiding compares no keys and so cannot fail: it is the scan
     /// that says what is wrong with an order.
-    fn seen<'p>(filter: Option<&Filter>, picture: &'p Arc<ReadView>) -> Cow<'p, ReadView> {
-        let Some(filter) = filter else { return Cow::Borrowed(picture) };
+    fn seen<'p>(filter: Option<&Filter>, view: &'p Arc<ReadView>) -> Cow<'p, ReadView> {
+        let Some(filter) = filter else { return Cow::Borrowed(view) };
         let (lower, upper) = (filter.bounds.lower.as_ref(), filter.bounds.upper.as_ref());
         let (lower, upper) = (lower.map(Vec::as_slice), upper.map(Vec::as_slice));
         let shows = |extent: &Extent, place| {
@@ -42,7 +42,7 @@ impl Filter {
         let hidden = |place, level: &Level| -> Vec<usize> {
             level.overlapping(lower, upper).filter(|index| !shows(level.get(*index), place)).collect()
         };
-        Cow::Owned(ReadView { tree: Arc::new(picture.tree.without(hidden)), ..ReadView::clone(picture) })
+        Cow::Owned(ReadView { tree: Arc::new(view.tree.without(hidden)), ..ReadView::clone(view) })
     }
 }
 
@@ -74,26 +74,26 @@ impl Shared {
         filter: Option<Arc<ExtentFilter>>,
     ) -> RenewableScan {
         let filter = filter.map(|shows| Filter { shows, bounds: bounds.clone() });
-        let picture = table.shared(&terrane_base::epoch::pin());
-        let shown = shown_memory(&picture, seq);
-        self.sample_scan(table, &picture, shown.count_ones());
+        let view = table.shared(&terrane_base::epoch::pin());
+        let shown = shown_memory(&view, seq);
+        self.sample_scan(table, &view, shown.count_ones());
         let scope = scope_of(table, &bounds);
-        let veiled = self.veiled_by(&picture, seq);
-        let seen = Filter::seen(filter.as_ref(), &picture);
+        let veiled = self.veiled_by(&view, seq);
+        let seen = Filter::seen(filter.as_ref(), &view);
         let sources = self.opener().sources(&seen, &table.passed, shown, seq, scope.as_ref());
-        let sources = MergeCursor::new(sources).ordered(table.sense.collation());
+        let sources = MergeCursor::new(sources).ordered(table.semantics.collation());
         let separated = ScanValues::of(&seen.tree, &self.cache, self.options.read_ahead_bytes);
-        let mut scan = Scan::new(sources, seq, bounds, table.sense.clone()).following(separated);
+        let mut scan = Scan::new(sources, seq, bounds, table.semantics.clone()).following(separated);
         scan.count_groups(ValueGroups::of(table, &seen.tree));
-        RenewableScan { scan, picture, shown, veiled, scope, filter }
+        RenewableScan { scan, view, shown, veiled, scope, filter }
     }
 
     /// What the veils of a scan at `seq` are made of, if they hold for later numbers, too: the number, and
     /// how many range deletes there are in memory. None of those, and none in levels, is newer than the
     /// number; one that comes is counted.
-    fn veiled_by(&self, picture: &ReadView, seq: SeqNo) -> Option<(SeqNo, u64)> {
-        let count = picture.range_deletes();
-        let sees_memory = picture.range_deletes_newest().is_none_or(|newest| newest <= seq);
+    fn veiled_by(&self, view: &ReadView, seq: SeqNo) -> Option<(SeqNo, u64)> {
+        let count = view.range_deletes();
+        let sees_memory = view.range_deletes_newest().is_none_or(|newest| newest <= seq);
         // Whatever came down into levels before the read view was taken was visible by then.
         (sees_memory && self.journal.visible() <= seq).then_some((seq, count))
     }
@@ -104,7 +104,7 @@ pub struct RenewableScan {
     /// The scan.
     pub scan: TableScan,
     /// What its sources were taken from.
-    picture: Arc<ReadView>,
+    view: Arc<ReadView>,
     shown: u64,
     /// See [`Shared::veiled_by`].
     veiled: Option<(SeqNo, u64)>,
@@ -114,13 +114,13 @@ pub struct RenewableScan {
 
 impl RenewableScan {
     /// What its sources are taken from.
-    pub(crate) fn picture(&self) -> &Arc<ReadView> {
-        &self.picture
+    pub(crate) fn view(&self) -> &Arc<ReadView> {
+        &self.view
     }
 
     /// Lets go of everything that the scan holds; it has no position and no rows until it is renewed.
     pub fn release(&mut self) {
-        self.picture = Arc::new(ReadView::nothing());
+        self.view = Arc::new(ReadView::nothing());
         self.shown = 0;
         self.scan.replace(MergeCursor::new(Vec::new()), SeqNo(0), None);
     }
@@ -129,34 +129,34 @@ impl RenewableScan {
     /// where only the memtable has grown since. Returns whether it holds other sources now.
     pub fn renew(&mut self, shared: &Shared, table: &Table, seq: SeqNo) -> bool {
         let guard = terrane_base::epoch::pin();
-        let picture = table.picture(&guard);
-        let shown = shown_memory(picture, seq);
-        shared.sample_scan(table, picture, shown.count_ones());
+        let view = table.view(&guard);
+        let shown = shown_memory(view, seq);
+        shared.sample_scan(table, view, shown.count_ones());
         // A read view is never changed, and this one lives.
-        let is_it = std::ptr::eq(picture, &*self.picture);
-        let is_ranged = picture.is_ranged() || (!is_it && self.picture.is_ranged());
+        let is_it = std::ptr::eq(view, &*self.view);
+        let is_ranged = view.is_ranged() || (!is_it && self.view.is_ranged());
         let is_veiled_alike = !is_ranged
             || self.veiled.is_some_and(|(at, count)| {
-                at <= seq && (count == picture.range_deletes() || terrane_base::planted!(KeepOldVeil))
+                at <= seq && (count == view.range_deletes() || terrane_base::planted!(KeepOldVeil))
             });
-        let is_same = shown == self.shown && (is_it || self.picture.is_same(picture)) && is_veiled_alike;
-        if is_same || terrane_base::planted!(KeepOldPicture) {
+        let is_same = shown == self.shown && (is_it || self.view.is_same(view)) && is_veiled_alike;
+        if is_same || terrane_base::planted!(KeepOldView) {
             self.scan.renew(seq);
             return false;
         }
         // It may be another one by now.
-        let picture = table.shared(&guard);
-        let shown = shown_memory(&picture, seq);
+        let view = table.shared(&guard);
+        let shown = shown_memory(&view, seq);
         drop(guard);
-        self.veiled = shared.veiled_by(&picture, seq);
-        let seen = Filter::seen(self.filter.as_ref(), &picture);
+        self.veiled = shared.veiled_by(&view, seq);
+        let seen = Filter::seen(self.filter.as_ref(), &view);
         let sources = shared.opener().sources(&seen, &table.passed, shown, seq, self.scope.as_ref());
         let separated = ScanValues::of(&seen.tree, &shared.cache, shared.options.read_ahead_bytes);
         self.scan.count_groups(ValueGroups::of(table, &seen.tree));
         self.shown = shown;
         drop(seen);
-        self.picture = picture;
-        let cursor = MergeCursor::new(sources).ordered(table.sense.collation());
+        self.view = view;
+        let cursor = MergeCursor::new(sources).ordered(table.semantics.collation());
         self.scan.replace(cursor, seq, separated);
         true
     }

@@ -3,7 +3,7 @@
 
 use terrane_base::{Cursor, Result, SeqKind, SeqNo};
 
-use super::{Place, Scan, no_value_tables};
+use super::{Position, Scan, no_value_tables};
 use crate::read::scan::steps::is_same;
 
 impl<C: Cursor> Scan<C> {
@@ -11,7 +11,7 @@ impl<C: Cursor> Scan<C> {
     #[inline]
     pub(super) fn meet_pointer(&mut self) -> Result<()> {
         if self.leaves_values {
-            self.place = Place::Pointed;
+            self.position = Position::Pointed;
             return Ok(());
         }
         self.follow_here()
@@ -23,10 +23,10 @@ impl<C: Cursor> Scan<C> {
     /// # Errors
     /// `Io` or `Corrupt` from a source.
     pub fn fetch(&mut self) -> Result<()> {
-        match self.place {
-            Place::Pointed => self.follow_here(),
-            Place::BackwardPointed(pointer) => {
-                self.place = Place::Nowhere;
+        match self.position {
+            Position::Pointed => self.follow_here(),
+            Position::BackwardPointed(pointer) => {
+                self.position = Position::Nowhere;
                 self.follow_backward(pointer)
             }
             _ => Ok(()),
@@ -41,7 +41,7 @@ impl<C: Cursor> Scan<C> {
     /// Goes to the value that the pointer at the cursor leads to.
     #[inline(never)]
     pub(super) fn follow_here(&mut self) -> Result<()> {
-        self.place = Place::Nowhere;
+        self.position = Position::Nowhere;
         let Some(entry) = self.cursor.entry() else { return Ok(()) };
         let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
         let seq = entry.seq_kind.seq();
@@ -53,7 +53,7 @@ impl<C: Cursor> Scan<C> {
         } else {
             self.follow_after_look_ahead(seq)?;
         }
-        self.place = Place::Followed;
+        self.position = Position::Followed;
         Ok(())
     }
 
@@ -79,7 +79,7 @@ impl<C: Cursor> Scan<C> {
     /// every version of the key.
     #[inline(never)]
     pub(super) fn follow_backward(&mut self, pointer: SeqKind) -> Result<()> {
-        debug_assert!(self.place == Place::Nowhere, "there is no row before its value is known");
+        debug_assert!(self.position == Position::Nowhere, "there is no row before its value is known");
         let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
         let seq = pointer.seq();
         if !separated.place((&self.key, seq), &self.value, true, self.leaves_values)? {
@@ -88,7 +88,7 @@ impl<C: Cursor> Scan<C> {
             let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
             separated.place((&self.key, seq), &self.value, true, true)?;
         }
-        self.place = Place::BackwardFollowed;
+        self.position = Position::BackwardFollowed;
         Ok(())
     }
 

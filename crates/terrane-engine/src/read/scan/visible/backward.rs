@@ -2,20 +2,20 @@
 
 use terrane_base::{Cursor, Result, SeqKind};
 
-use super::{Place, STEPS_BEFORE_SEEK, Scan};
+use super::{Position, STEPS_BEFORE_SEEK, Scan};
 use crate::read::scan::steps::{count_skipped, is_same};
 
 impl<C: Cursor> Scan<C> {
     /// Moves the cursor backward over whole keys until one has a visible version, and copies that.
-    pub(super) fn settle_backward(&mut self) -> Result<()> {
-        self.place = Place::Nowhere;
+    pub(super) fn find_backward(&mut self) -> Result<()> {
+        self.position = Position::Nowhere;
         let mut skipped = 0;
-        let settled = self.pass_hidden_backward(&mut skipped);
-        self.meaning.sense.skips().note(skipped);
-        settled
+        let found = self.pass_hidden_backward(&mut skipped);
+        self.meaning.semantics.skips().note(skipped);
+        found
     }
 
-    /// [`Scan::settle_backward`]; adds the keys that it passes over to `skipped`.
+    /// [`Scan::find_backward`]; adds the keys that it passes over to `skipped`.
     fn pass_hidden_backward(&mut self, skipped: &mut u64) -> Result<()> {
         while let Some(entry) = self.cursor.entry() {
             if !self.bounds.above_lower(entry.key) {
@@ -27,16 +27,16 @@ impl<C: Cursor> Scan<C> {
             if self.take_best_version(&mut pointer)? {
                 if let Some(pointer) = pointer {
                     if self.leaves_values {
-                        self.place = Place::BackwardPointed(pointer);
+                        self.position = Position::BackwardPointed(pointer);
                         return Ok(());
                     }
                     return self.follow_backward(pointer);
                 }
-                self.place = Place::Backward;
+                self.position = Position::Backward;
                 return Ok(());
             }
             *skipped += 1;
-            self.meaning.sense.skips().check(*skipped)?;
+            self.meaning.semantics.skips().check(*skipped)?;
         }
         Ok(())
     }

@@ -11,8 +11,8 @@ impl<C: Cursor> Scan<C> {
     /// key's versions.
     #[cold]
     pub(super) fn fold_here(&mut self) -> Result<bool> {
-        let Meaning { sense, now, chain } = &mut self.meaning;
-        let now = *now.get_or_insert_with(|| sense.now());
+        let Meaning { semantics, now, chain } = &mut self.meaning;
+        let now = *now.get_or_insert_with(|| semantics.now());
         chain.clear();
         while let Some(entry) = self.cursor.entry() {
             if entry.key != self.key.as_slice() {
@@ -36,6 +36,6 @@ impl<C: Cursor> Scan<C> {
         }
         count_folded(chain);
         self.value.clear();
-        chain.fold(sense.operator().map(|operator| &**operator), &self.key, &mut self.value)
+        chain.fold(semantics.operator().map(|operator| &**operator), &self.key, &mut self.value)
     }
 }

@@ -2,23 +2,23 @@
 
 use terrane_base::{Cursor, Result};
 
-use super::{Place, STEPS_BEFORE_SEEK, Scan};
+use super::{Position, STEPS_BEFORE_SEEK, Scan};
 use crate::read::scan::steps::{count_skipped, is_same, seek_past};
 
 impl<C: Cursor> Scan<C> {
-    /// [`Scan::settle_forward`] where the cursor is at anything else.
+    /// [`Scan::find_forward`] where the cursor is at anything else.
     #[inline(never)]
     pub(super) fn look_forward(&mut self, skip: bool) -> Result<()> {
         let mut skipped = 0;
-        let settled = self.pass_hidden(skip, &mut skipped);
+        let found = self.pass_hidden(skip, &mut skipped);
         count_skipped(skipped);
-        self.meaning.sense.skips().note(skipped);
-        settled
+        self.meaning.semantics.skips().note(skipped);
+        found
     }
 
-    /// [`Scan::settle_forward`]; adds what it passes over to `skipped`.
+    /// [`Scan::find_forward`]; adds what it passes over to `skipped`.
     fn pass_hidden(&mut self, mut skip: bool, skipped: &mut u64) -> Result<()> {
-        self.place = Place::Nowhere;
+        self.position = Position::Nowhere;
         let mut steps = 0;
         while let Some(entry) = self.cursor.entry() {
             let decided = skip && is_same(entry.key, &self.key);
@@ -30,7 +30,7 @@ impl<C: Cursor> Scan<C> {
                     self.key.clear();
                     self.key.extend_from_slice(entry.key);
                     if self.fold_here()? {
-                        self.place = Place::Folded;
+                        self.position = Position::Folded;
                         return Ok(());
                     }
                     skip = true;
@@ -39,11 +39,11 @@ impl<C: Cursor> Scan<C> {
                 }
                 if let Some(prefix) = self.meaning.prefix(entry.seq_kind, entry.value)? {
                     self.prefix = prefix;
-                    self.place = Place::Forward;
+                    self.position = Position::Forward;
                     return if entry.seq_kind.is_pointer() { self.meet_pointer() } else { Ok(()) };
                 }
                 *skipped += 1;
-                self.meaning.sense.skips().check(*skipped)?;
+                self.meaning.semantics.skips().check(*skipped)?;
                 self.key.clear();
                 self.key.extend_from_slice(entry.key);
                 skip = true;
@@ -52,7 +52,7 @@ impl<C: Cursor> Scan<C> {
                 continue;
             }
             *skipped += 1;
-            self.meaning.sense.skips().check(*skipped)?;
+            self.meaning.semantics.skips().check(*skipped)?;
             steps += 1;
             if steps <= STEPS_BEFORE_SEEK {
                 if decided { self.cursor.next_key()? } else { self.cursor.next()? }
