@@ -144,7 +144,7 @@ bugs! {
     KeepHiddenReferences: "separated values: references", "extents that go and nothing takes their place, as under a range delete, leave their references", "terrane-levels suite values::a_value_table_leaves";
     DeleteTakeOvers: "objects: fencing", "the first object of a writer is deleted with what a snapshot replaced", "terrane-remote suite manifests::a_writer_that_wakes";
     ForgetLostAnswer: "objects: lost answers", "an object that a writer created without hearing of it counts as another writer's", "terrane-remote suite manifests::a_lost_answer";
-    AcknowledgeBeforeObject: "journal objects: durability", "a commit is acknowledged while its object is under way", "terrane-remote suite journals::what_was_acknowledged_is_there";
+    AcknowledgeBeforeObject: "journal objects: durability", "a commit is acknowledged while its object is under way", "terrane-remote suite journals::acknowledged_commits_are_there";
     ForgetLostJournalAnswer: "journal objects: lost answers", "an object of the journal that a writer created without hearing of it counts as another writer's", "terrane-remote suite journals::lost_answers";
     SkipJournalFence: "journal objects: fencing", "a take-over goes on behind the journal's last object without a fence", "terrane-remote suite journals::a_writer_that_wakes";
     DeleteJournalFences: "journal objects: fencing", "fences of the journal are deleted with what is needed no more", "terrane-remote suite journals::objects_go";

@@ -129,7 +129,7 @@ fn bytes(number: u64, len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_elsewhere() {
+fn acknowledged_commits_are_there_elsewhere() {
     let root = tempfile::tempdir().expect("a temporary directory");
     let files = DirectoryBucket::open(root.path(), Env::real()).expect("opens");
     // More than a segment has in one of them: each synced put takes a file and its syncs in the other.
