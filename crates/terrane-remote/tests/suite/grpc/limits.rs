@@ -44,7 +44,7 @@ fn a_connection_on_which_no_token_was_shown_ends() {
         if !is_open() {
             break;
         }
-        std::thread::sleep(Duration::from_millis(1));
+        SleepClock.sleep(Duration::from_millis(1));
     }
     assert!(!is_open(), "it keeps others from theirs");
     let with = retrying_grpc(connect_with(&server, Some("the-right-one")));
