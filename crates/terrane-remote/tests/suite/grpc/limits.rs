@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use terrane_base::env::{Clock, SleepClock};
+use terrane_base::env::{Clock, Env, SleepClock};
 use terrane_base::{Kind, Result};
 use terrane_remote::Listed;
 use terrane_remote::bucket::{Bucket, Create, MemoryBucket, Pending};
@@ -44,7 +44,7 @@ fn a_connection_on_which_no_token_was_shown_ends() {
         if !is_open() {
             break;
         }
-        SleepClock.sleep(Duration::from_millis(1));
+        Env::real().clock.sleep(Duration::from_millis(1));
     }
     assert!(!is_open(), "it keeps others from theirs");
     let with = retrying_grpc(connect_with(&server, Some("the-right-one")));
