@@ -86,4 +86,58 @@ macro_rules! delegate_journal {
         }
     };
 }
-pub(crate) use delegate_journal;
+
+/// The calls of `Medium` that a medium over segment files, its field `files`, passes on unchanged.
+macro_rules! delegate_files {
+    () => {
+        fn durable(&self) -> SeqNo {
+            self.files.durable()
+        }
+
+        fn edit_number(&self) -> u64 {
+            self.files.edit_number()
+        }
+
+        fn segments(&self) -> Vec<SegmentInfo> {
+            self.files.segments()
+        }
+
+        fn live_memory(&self) -> Vec<LiveMemory> {
+            self.files.live_memory()
+        }
+
+        fn memory_bytes(&self) -> u64 {
+            self.files.memory_bytes()
+        }
+
+        fn appended(&self) -> Appended {
+            self.files.appended()
+        }
+
+        fn take_back(&self, files: &[(u32, u64)]) -> Result<()> {
+            self.files.take_back(files)
+        }
+
+        fn unused_segments(&self) -> Vec<SegmentInfo> {
+            self.files.unused_segments()
+        }
+
+        fn remove_unused(&self, ids: &[SegmentId]) -> Result<()> {
+            self.files.remove_unused(ids)
+        }
+
+        fn remove_spares(&self) -> Result<u64> {
+            self.files.remove_spares()
+        }
+
+        fn begin_end(&self) {
+            self.files.begin_end();
+        }
+
+        fn end(&self, sealed: &SealedEnd) {
+            self.files.end(sealed);
+        }
+    };
+}
+
+pub(crate) use {delegate_files, delegate_journal};

@@ -12,7 +12,7 @@ use terrane_base::env::Env;
 use terrane_base::{Batch, Result, SegmentId, SeqNo};
 use terrane_device::{Disk, SegmentMemory};
 
-use crate::delegate::delegate_journal;
+use crate::delegate::{delegate_files, delegate_journal};
 use crate::file::{FileMedium, open_ring};
 use crate::medium::{Medium, NewSegment, SealedEnd};
 use crate::{
@@ -68,6 +68,8 @@ impl SealedSegment {
 }
 
 impl Medium for LoggedMedium {
+    delegate_files!();
+
     fn rotate(&self, bytes: usize, sealed: Option<&SealedEnd>) -> Result<NewSegment> {
         self.files.rotate(bytes, sealed)
     }
@@ -89,30 +91,6 @@ impl Medium for LoggedMedium {
         self.log.persist()
     }
 
-    fn durable(&self) -> SeqNo {
-        self.files.durable()
-    }
-
-    fn edit_number(&self) -> u64 {
-        self.files.edit_number()
-    }
-
-    fn segments(&self) -> Vec<SegmentInfo> {
-        self.files.segments()
-    }
-
-    fn live_memory(&self) -> Vec<LiveMemory> {
-        self.files.live_memory()
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.files.memory_bytes()
-    }
-
-    fn appended(&self) -> Appended {
-        self.files.appended()
-    }
-
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
         self.trim_keeping(upto, &[])
     }
@@ -124,30 +102,6 @@ impl Medium for LoggedMedium {
             self.log.trim(*last);
         }
         Ok(trimmed)
-    }
-
-    fn take_back(&self, files: &[(u32, u64)]) -> Result<()> {
-        self.files.take_back(files)
-    }
-
-    fn unused_segments(&self) -> Vec<SegmentInfo> {
-        self.files.unused_segments()
-    }
-
-    fn remove_unused(&self, ids: &[SegmentId]) -> Result<()> {
-        self.files.remove_unused(ids)
-    }
-
-    fn remove_spares(&self) -> Result<u64> {
-        self.files.remove_spares()
-    }
-
-    fn begin_end(&self) {
-        self.files.begin_end();
-    }
-
-    fn end(&self, sealed: &SealedEnd) {
-        self.files.end(sealed);
     }
 
     fn stop(&self) {

@@ -35,7 +35,7 @@ use terrane_base::sync::atomic::{AtomicBool, Ordering};
 use terrane_base::{Batch, Result, SegmentId, SeqNo};
 use terrane_device::{Disk, File, SegmentMemory};
 
-use crate::delegate::delegate_journal;
+use crate::delegate::{delegate_files, delegate_journal};
 use crate::file::{FileMedium, open_ring};
 use crate::medium::{Medium, NewSegment, SealedEnd};
 use crate::{
@@ -96,6 +96,8 @@ impl PmMedium {
 }
 
 impl Medium for PmMedium {
+    delegate_files!();
+
     fn rotate(&self, bytes: usize, sealed: Option<&SealedEnd>) -> Result<NewSegment> {
         let new = self.files.rotate(bytes, sealed)?;
         debug_assert!(new.memory.region.len() >= bytes, "a zone has whole chunks, and never fewer bytes");
@@ -149,60 +151,12 @@ impl Medium for PmMedium {
         self.files.persist_through(seq)
     }
 
-    fn durable(&self) -> SeqNo {
-        self.files.durable()
-    }
-
-    fn edit_number(&self) -> u64 {
-        self.files.edit_number()
-    }
-
-    fn segments(&self) -> Vec<SegmentInfo> {
-        self.files.segments()
-    }
-
-    fn live_memory(&self) -> Vec<LiveMemory> {
-        self.files.live_memory()
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.files.memory_bytes()
-    }
-
-    fn appended(&self) -> Appended {
-        self.files.appended()
-    }
-
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
         self.files.trim(upto)
     }
 
     fn trim_keeping(&self, upto: SegmentId, kept: &[SegmentId]) -> Result<Vec<SegmentId>> {
         self.files.trim_keeping(upto, kept)
-    }
-
-    fn take_back(&self, files: &[(u32, u64)]) -> Result<()> {
-        self.files.take_back(files)
-    }
-
-    fn unused_segments(&self) -> Vec<SegmentInfo> {
-        self.files.unused_segments()
-    }
-
-    fn remove_unused(&self, ids: &[SegmentId]) -> Result<()> {
-        self.files.remove_unused(ids)
-    }
-
-    fn remove_spares(&self) -> Result<u64> {
-        self.files.remove_spares()
-    }
-
-    fn begin_end(&self) {
-        self.files.begin_end();
-    }
-
-    fn end(&self, sealed: &SealedEnd) {
-        self.files.end(sealed);
     }
 
     fn stop(&self) {
