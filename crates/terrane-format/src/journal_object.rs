@@ -7,8 +7,8 @@
 
 use terrane_base::{Error, Result, SegmentId};
 
-use crate::checksum::crc32c;
 use crate::manifest::DatabaseId;
+use crate::object::ObjectFormat;
 
 /// Bytes before a payload.
 pub const JOURNAL_HEADER_BYTES: usize = 128;
@@ -17,8 +17,8 @@ pub const JOURNAL_PAYLOAD_BYTES_MAX: u64 = 128 << 20;
 /// The object behind a fence has a number that is so much greater. A writer has fewer objects under way.
 pub const FENCE_SPAN: u64 = 16;
 
-const MAGIC: &[u8; 8] = b"trnjourn";
-const VERSION: u16 = 1;
+const FORMAT: ObjectFormat =
+    ObjectFormat { of: "journal", magic: b"trnjourn", version: 1, header_bytes: JOURNAL_HEADER_BYTES };
 const RANGE_BYTES: usize = 24;
 
 /// What an object of the journal has as its payload. The discriminants are part of the format.
@@ -122,23 +122,9 @@ impl JournalObject {
     #[must_use]
     pub fn encode(&self, payload: &[u8]) -> Vec<u8> {
         assert!((self.tag == JournalTag::Fence) == payload.is_empty(), "only a fence has no payload");
-        let mut out = Vec::with_capacity(JOURNAL_HEADER_BYTES + payload.len());
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&VERSION.to_le_bytes());
-        out.extend_from_slice(&[self.tag as u8, u8::from(self.is_whole)]);
-        out.extend_from_slice(&crc32c(0, payload).to_le_bytes());
-        for number in [self.number, self.first, self.confirmed, self.epoch, payload.len() as u64] {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
-        for number in [self.parent, self.nonce, self.database.0] {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
-        out.resize(JOURNAL_HEADER_BYTES - 4, 0);
-        let checksum = crc32c(0, &out);
-        out.extend_from_slice(&checksum.to_le_bytes());
-        debug_assert_eq!(out.len(), JOURNAL_HEADER_BYTES, "the payload begins where readers look for it");
-        out.extend_from_slice(payload);
-        out
+        let numbers = [self.number, self.first, self.confirmed, self.epoch, payload.len() as u64];
+        let wide = [self.parent, self.nonce, self.database.0];
+        FORMAT.encode([self.tag as u8, u8::from(self.is_whole)], &numbers, &wide, payload)
     }
 
     /// Decodes an object: the header and the payload.
@@ -147,25 +133,8 @@ impl JournalObject {
     /// `Corrupt`, without a place, if the bytes are no whole object with the number `number`; `Invalid` if a
     /// later version wrote it.
     pub fn decode(number: u64, bytes: &[u8]) -> Result<(JournalObject, &[u8])> {
-        let (header, payload_checksum) = decode_header(bytes)?;
-        if header.number != number {
-            let message = format!("journal object {} under the name of {number}", header.number);
-            return Err(Error::corrupt(message));
-        }
-        let payload = &bytes[JOURNAL_HEADER_BYTES..];
-        if payload.len() as u64 != header.len {
-            let (expected, found) = (header.len, payload.len());
-            let message =
-                format!("journal object of another length: expected {expected} bytes, found {found}");
-            return Err(Error::corrupt(message));
-        }
-        let found = crc32c(0, payload);
-        if found != payload_checksum {
-            let message = format!(
-                "journal object payload checksum: expected {payload_checksum:08x}, found {found:08x}"
-            );
-            return Err(Error::corrupt(message));
-        }
+        let header = Self::decode_front(bytes)?;
+        let payload = FORMAT.payload(number, header.number, header.len, bytes)?;
         Ok((header, payload))
     }
 
@@ -174,7 +143,35 @@ impl JournalObject {
     /// # Errors
     /// As [`JournalObject::decode`], but for what only the payload shows.
     pub fn decode_front(bytes: &[u8]) -> Result<JournalObject> {
-        decode_header(bytes).map(|(header, _)| header)
+        let fields = FORMAT.fields(bytes)?;
+        let [tag, is_whole] = fields.tags();
+        let header = JournalObject {
+            tag: match tag {
+                1 => JournalTag::Bytes,
+                2 => JournalTag::Fence,
+                other => return Err(FORMAT.unknown_type(other)),
+            },
+            number: fields.u64_at(16),
+            first: fields.u64_at(24),
+            confirmed: fields.u64_at(32),
+            epoch: fields.u64_at(40),
+            len: fields.u64_at(48),
+            parent: fields.u128_at(56),
+            nonce: fields.u128_at(72),
+            database: DatabaseId(fields.u128_at(88)),
+            is_whole: is_whole == 1,
+        };
+        let is_sound = (1..u64::MAX / 2).contains(&header.number)
+            && (1..=header.number).contains(&header.first)
+            && header.confirmed < header.number
+            && (1..u64::MAX / 2).contains(&header.epoch)
+            && is_whole <= 1
+            && (header.tag == JournalTag::Fence) == (header.len == 0)
+            && header.len <= JOURNAL_PAYLOAD_BYTES_MAX;
+        if !is_sound {
+            return Err(Error::corrupt(format!("journal object with impossible numbers: {header:?}")));
+        }
+        Ok(header)
     }
 
     /// The number of the object that follows this one.
@@ -205,56 +202,6 @@ impl JournalObject {
         let message = format!("journal object {} does not follow {}: {what}", self.number, parent.number);
         Err(Error::corrupt(message))
     }
-}
-
-fn decode_header(bytes: &[u8]) -> Result<(JournalObject, u32)> {
-    let bytes: &[u8; JOURNAL_HEADER_BYTES] =
-        bytes.first_chunk().ok_or_else(|| Error::corrupt("journal object is cut in its header"))?;
-    let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
-    let u128_at = |at: usize| u128::from(u64_at(at)) | u128::from(u64_at(at + 8)) << 64;
-    if &bytes[..8] != MAGIC {
-        return Err(Error::corrupt("not an object of a journal"));
-    }
-    let (expected, found) =
-        (u64_at(JOURNAL_HEADER_BYTES - 8) >> 32, crc32c(0, &bytes[..JOURNAL_HEADER_BYTES - 4]));
-    if expected != u64::from(found) {
-        let message = format!("journal object header checksum: expected {expected:08x}, found {found:08x}");
-        return Err(Error::corrupt(message));
-    }
-    let version = u16::from_le_bytes([bytes[8], bytes[9]]);
-    if version != VERSION {
-        let message =
-            format!("journal object of version {version}: this program reads {VERSION}; use a newer one");
-        return Err(Error::invalid(message));
-    }
-    let tag = match bytes[10] {
-        1 => JournalTag::Bytes,
-        2 => JournalTag::Fence,
-        other => return Err(Error::corrupt(format!("journal object of unknown type {other}"))),
-    };
-    let header = JournalObject {
-        tag,
-        number: u64_at(16),
-        first: u64_at(24),
-        confirmed: u64_at(32),
-        epoch: u64_at(40),
-        len: u64_at(48),
-        parent: u128_at(56),
-        nonce: u128_at(72),
-        database: DatabaseId(u128_at(88)),
-        is_whole: bytes[11] == 1,
-    };
-    let is_sound = (1..u64::MAX / 2).contains(&header.number)
-        && (1..=header.number).contains(&header.first)
-        && header.confirmed < header.number
-        && (1..u64::MAX / 2).contains(&header.epoch)
-        && bytes[11] <= 1
-        && (header.tag == JournalTag::Fence) == (header.len == 0)
-        && header.len <= JOURNAL_PAYLOAD_BYTES_MAX;
-    if !is_sound {
-        return Err(Error::corrupt(format!("journal object with impossible numbers: {header:?}")));
-    }
-    Ok((header, (u64_at(8) >> 32) as u32))
 }
 
 #[cfg(test)]

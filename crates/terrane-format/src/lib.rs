@@ -17,6 +17,7 @@ pub mod index;
 pub mod journal_object;
 pub mod manifest;
 pub mod metrics_page;
+pub mod object;
 pub mod pmem_region;
 pub mod prepared;
 pub mod range_deletes;

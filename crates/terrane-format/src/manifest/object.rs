@@ -5,20 +5,17 @@
 //! from the last one back covers every byte down to the snapshot that it begins with.
 
 use terrane_base::{Error, Result};
-use xxhash_rust::xxh3::xxh3_128;
 
 use super::DatabaseId;
-use crate::checksum::crc32c;
+use crate::object::ObjectFormat;
 
 /// Bytes before a payload.
 pub const OBJECT_HEADER_BYTES: usize = 160;
 /// Longest payload.
 pub const OBJECT_PAYLOAD_BYTES_MAX: u64 = 1 << 30;
 
-const MAGIC: &[u8; 8] = b"trnmanif";
-const VERSION: u16 = 1;
-/// Digits of a number in the name of an object.
-const DIGITS: usize = 20;
+const FORMAT: ObjectFormat =
+    ObjectFormat { of: "manifest", magic: b"trnmanif", version: 1, header_bytes: OBJECT_HEADER_BYTES };
 
 /// What an object of the manifest has as its payload. The discriminants are part of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,23 +80,9 @@ impl ManifestObject {
     /// The object: this header, with the length of `payload`, and `payload`.
     #[must_use]
     pub fn encode(&self, payload: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(OBJECT_HEADER_BYTES + payload.len());
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&VERSION.to_le_bytes());
-        out.extend_from_slice(&[self.tag as u8, 0]);
-        out.extend_from_slice(&crc32c(0, payload).to_le_bytes());
-        for number in [self.number, self.base, self.epoch, self.begun, payload.len() as u64] {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
-        for number in [self.parent, self.nonce, self.database.0, self.journal] {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
-        out.resize(OBJECT_HEADER_BYTES - 4, 0);
-        let checksum = crc32c(0, &out);
-        out.extend_from_slice(&checksum.to_le_bytes());
-        debug_assert_eq!(out.len(), OBJECT_HEADER_BYTES, "the payload begins where readers look for it");
-        out.extend_from_slice(payload);
-        out
+        let numbers = [self.number, self.base, self.epoch, self.begun, payload.len() as u64];
+        let wide = [self.parent, self.nonce, self.database.0, self.journal];
+        FORMAT.encode([self.tag as u8, 0], &numbers, &wide, payload)
     }
 
     /// Decodes an object: the header and the payload.
@@ -108,25 +91,8 @@ impl ManifestObject {
     /// `Corrupt`, without a place, if the bytes are no whole object with the number `number`; `Invalid` if a
     /// later version wrote it.
     pub fn decode(number: u64, bytes: &[u8]) -> Result<(ManifestObject, &[u8])> {
-        let (header, payload_checksum) = decode_header(bytes)?;
-        if header.number != number {
-            let message = format!("manifest object {} under the name of {number}", header.number);
-            return Err(Error::corrupt(message));
-        }
-        let payload = &bytes[OBJECT_HEADER_BYTES..];
-        if payload.len() as u64 != header.len {
-            let (expected, found) = (header.len, payload.len());
-            let message =
-                format!("manifest object of another length: expected {expected} bytes, found {found}");
-            return Err(Error::corrupt(message));
-        }
-        let found = crc32c(0, payload);
-        if found != payload_checksum {
-            let message = format!(
-                "manifest object payload checksum: expected {payload_checksum:08x}, found {found:08x}"
-            );
-            return Err(Error::corrupt(message));
-        }
+        let header = Self::decode_front(bytes)?;
+        let payload = FORMAT.payload(number, header.number, header.len, bytes)?;
         Ok((header, payload))
     }
 
@@ -135,7 +101,30 @@ impl ManifestObject {
     /// # Errors
     /// As [`ManifestObject::decode`], but for what only the payload shows.
     pub fn decode_front(bytes: &[u8]) -> Result<ManifestObject> {
-        decode_header(bytes).map(|(header, _)| header)
+        let fields = FORMAT.fields(bytes)?;
+        let [tag, _] = fields.tags();
+        let header = ManifestObject {
+            tag: ObjectTag::from_u8(tag).ok_or_else(|| FORMAT.unknown_type(tag))?,
+            number: fields.u64_at(16),
+            base: fields.u64_at(24),
+            epoch: fields.u64_at(32),
+            begun: fields.u64_at(40),
+            len: fields.u64_at(48),
+            parent: fields.u128_at(56),
+            nonce: fields.u128_at(72),
+            database: DatabaseId(fields.u128_at(88)),
+            journal: fields.u128_at(104),
+        };
+        let is_sound = (1..u64::MAX / 2).contains(&header.number)
+            && header.base <= header.number
+            && header.tag.is_take_over() == (header.len == 0)
+            && (1..=header.number).contains(&header.begun)
+            && (1..u64::MAX / 2).contains(&header.epoch)
+            && header.len <= OBJECT_PAYLOAD_BYTES_MAX;
+        if !is_sound {
+            return Err(Error::corrupt(format!("manifest object with impossible numbers: {header:?}")));
+        }
+        Ok(header)
     }
 
     /// Checks that this object follows `parent`, whose bytes have the hash `hash`.
@@ -164,73 +153,6 @@ impl ManifestObject {
         let message = format!("manifest object {} does not follow {}: {what}", self.number, parent.number);
         Err(Error::corrupt(message))
     }
-}
-
-fn decode_header(bytes: &[u8]) -> Result<(ManifestObject, u32)> {
-    let bytes: &[u8; OBJECT_HEADER_BYTES] =
-        bytes.first_chunk().ok_or_else(|| Error::corrupt("manifest object is cut in its header"))?;
-    let array = |at: usize| -> [u8; 8] { std::array::from_fn(|i| bytes[at + i]) };
-    let u64_at = |at: usize| u64::from_le_bytes(array(at));
-    let u128_at = |at: usize| u128::from(u64_at(at)) | u128::from(u64_at(at + 8)) << 64;
-    let u32_at = |at: usize| u64_at(at) as u32;
-    if &bytes[..8] != MAGIC {
-        return Err(Error::corrupt("not an object of a manifest"));
-    }
-    let (expected, found) =
-        (u64_at(OBJECT_HEADER_BYTES - 8) >> 32, crc32c(0, &bytes[..OBJECT_HEADER_BYTES - 4]));
-    if expected != u64::from(found) {
-        let message = format!("manifest object header checksum: expected {expected:08x}, found {found:08x}");
-        return Err(Error::corrupt(message));
-    }
-    let version = u16::from_le_bytes([bytes[8], bytes[9]]);
-    if version != VERSION {
-        let message =
-            format!("manifest object of version {version}: this program reads {VERSION}; use a newer one");
-        return Err(Error::invalid(message));
-    }
-    let tag = ObjectTag::from_u8(bytes[10]);
-    let tag = tag.ok_or_else(|| Error::corrupt(format!("manifest object of unknown type {}", bytes[10])))?;
-    let header = ManifestObject {
-        tag,
-        number: u64_at(16),
-        base: u64_at(24),
-        epoch: u64_at(32),
-        begun: u64_at(40),
-        len: u64_at(48),
-        parent: u128_at(56),
-        nonce: u128_at(72),
-        database: DatabaseId(u128_at(88)),
-        journal: u128_at(104),
-    };
-    let is_sound = (1..u64::MAX / 2).contains(&header.number)
-        && header.base <= header.number
-        && header.tag.is_take_over() == (header.len == 0)
-        && (1..=header.number).contains(&header.begun)
-        && (1..u64::MAX / 2).contains(&header.epoch)
-        && header.len <= OBJECT_PAYLOAD_BYTES_MAX;
-    if !is_sound {
-        return Err(Error::corrupt(format!("manifest object with impossible numbers: {header:?}")));
-    }
-    Ok((header, u32_at(12)))
-}
-
-/// The hash of an object by which the next one names it.
-#[must_use]
-pub fn object_hash(bytes: &[u8]) -> u128 {
-    xxh3_128(bytes)
-}
-
-/// The name of the object `number` in its folder.
-#[must_use]
-pub fn object_name(number: u64) -> String {
-    format!("{number:0DIGITS$}")
-}
-
-/// The number of the object of this name, if it is the name of one.
-#[must_use]
-pub fn parse_object_name(name: &str) -> Option<u64> {
-    let is_plain = name.len() == DIGITS && name.bytes().all(|byte| byte.is_ascii_digit());
-    name.parse().ok().filter(|number| is_plain && *number > 0)
 }
 
 #[cfg(test)]
@@ -290,16 +212,6 @@ mod tests {
             ManifestObject { tag: ObjectTag::Snapshot, ..next },
         ] {
             assert!(wrong.check_follows(&first, 77).is_err(), "{wrong:?}");
-        }
-    }
-
-    #[test]
-    fn names_are_numbers_of_twenty_digits() {
-        for number in [1, 42, u64::MAX] {
-            assert_eq!(parse_object_name(&object_name(number)), Some(number));
-        }
-        for name in ["", "1", "00000000000000000000", "0000000000000000000x", "+0000000000000000001"] {
-            assert_eq!(parse_object_name(name), None, "{name}");
         }
     }
 }

@@ -12,6 +12,7 @@
 mod client;
 mod directory;
 pub mod faulty;
+pub(crate) mod folder;
 mod memory;
 pub mod names;
 mod open;

@@ -12,10 +12,9 @@ use terrane_base::{Error, Kind, Result};
 use terrane_format::journal_object::{
     FENCE_SPAN, JOURNAL_HEADER_BYTES, JOURNAL_PAYLOAD_BYTES_MAX, JournalObject, JournalRange, decode_payload,
 };
-use terrane_format::manifest::object::{object_hash, parse_object_name};
+use terrane_format::object::object_hash;
 
 use super::JournalFolder;
-use crate::bucket::{Listed, names};
 
 /// Objects that are read at once.
 const READ_AT_ONCE: usize = 8;
@@ -86,13 +85,14 @@ impl JournalFolder {
 
     fn chain_once(&self) -> Result<JournalChain> {
         let sizes: BTreeMap<u64, u64> =
-            self.list()?.into_iter().map(|(number, object)| (number, object.bytes)).collect();
+            self.objects.list()?.into_iter().map(|(number, object)| (number, object.bytes)).collect();
         let Some(&greatest) = sizes.keys().next_back() else {
             return Ok(JournalChain { next: 1, first: 1, ..JournalChain::default() });
         };
         let fence = sizes.iter().rev().find(|(_, bytes)| is_fence(**bytes)).map(|(number, _)| *number);
         let fence = fence.ok_or_else(|| {
-            self.at(greatest, Error::corrupt("the journal has no fence, with which each writer begins"))
+            self.objects
+                .at(greatest, Error::corrupt("the journal has no fence, with which each writer begins"))
         })?;
         let is_void = (fence + 1..fence.saturating_add(FENCE_SPAN)).contains(&greatest);
         let told = self.front(if is_void { fence } else { greatest })?;
@@ -102,7 +102,8 @@ impl JournalFolder {
             return Err(Error::new(Kind::NotFound, message));
         };
         let whole = self.fetch(&[(last, bytes)])?.remove(0);
-        let (header, _) = JournalObject::decode(last, &whole).map_err(|error| self.at(last, error))?;
+        let (header, _) =
+            JournalObject::decode(last, &whole).map_err(|error| self.objects.at(last, error))?;
         let first = told.first;
         Ok(JournalChain { objects, next, first, last: Some((header, object_hash(&whole))) })
     }
@@ -115,61 +116,32 @@ impl JournalFolder {
             number = number.saturating_add(if is_fence(bytes) { FENCE_SPAN } else { 1 });
         }
         if number <= told.confirmed {
-            let place = names::place(self.bucket.url(), &self.name(number));
+            let place = self.objects.place_of(number);
             return Err(Error::new(Kind::NotFound, format!("{place} is missing in the journal")));
         }
         debug_assert!(objects.is_sorted(), "numbers only rise");
         Ok((objects, number))
     }
 
-    /// The objects by number.
-    pub(super) fn list(&self) -> Result<BTreeMap<u64, Listed>> {
-        let number_of =
-            |name: &str| name.strip_prefix(&self.folder)?.strip_prefix('/').and_then(parse_object_name);
-        let listed = self.bucket.list(&self.folder, None)?;
-        listed
-            .into_iter()
-            .map(|object| match number_of(&object.name).filter(|number| *number < u64::MAX / 2) {
-                Some(number) => Ok((number, object)),
-                None => {
-                    let message =
-                        "an object that is none of a journal: the prefix is another program's, or remove it";
-                    Err(Error::corrupt(message).at(names::place(self.bucket.url(), &object.name), 0))
-                }
-            })
-            .collect()
-    }
-
     /// The header of an object.
     pub(super) fn front(&self, number: u64) -> Result<JournalObject> {
         let front = self.front_bytes(number)?;
-        let header = JournalObject::decode_front(&front).map_err(|error| self.at(number, error))?;
+        let header = JournalObject::decode_front(&front).map_err(|error| self.objects.at(number, error))?;
         if header.number != number {
             let message = format!("journal object {} under the name of {number}", header.number);
-            return Err(self.at(number, Error::corrupt(message)));
+            return Err(self.objects.at(number, Error::corrupt(message)));
         }
         Ok(header)
     }
 
     /// The bytes of an object's header.
     pub(super) fn front_bytes(&self, number: u64) -> Result<Bytes> {
-        self.bucket.get_range(&self.name(number), 0..JOURNAL_HEADER_BYTES as u64)
+        self.objects.bucket.get_range(&self.objects.name(number), 0..JOURNAL_HEADER_BYTES as u64)
     }
 
     /// Reads whole objects, all at once.
     fn fetch(&self, wanted: &[(u64, u64)]) -> Result<Vec<Bytes>> {
-        let begun: Vec<_> = wanted
-            .iter()
-            .map(|(number, bytes)| {
-                if *bytes > JOURNAL_PAYLOAD_BYTES_MAX + JOURNAL_HEADER_BYTES as u64 {
-                    let message = format!("journal object of {bytes} bytes: no writer makes one so long");
-                    return Err(self.at(*number, Error::corrupt(message)));
-                }
-                let whole = std::iter::once(0..*bytes).collect();
-                Ok(self.bucket.begin_get_ranges(&self.name(*number), whole))
-            })
-            .collect::<Result<_>>()?;
-        begun.into_iter().map(|read| Ok(read.wait()?.pop().unwrap_or_default())).collect()
+        self.objects.fetch(wanted, JOURNAL_PAYLOAD_BYTES_MAX + JOURNAL_HEADER_BYTES as u64)
     }
 
     /// Reads the objects of a chain in order, and gives each range of bytes to `take`, with the number of its
@@ -190,7 +162,7 @@ impl JournalFolder {
             })?;
             for ((number, _), bytes) in wanted.iter().zip(&read) {
                 let read = Self::take_object(*number, bytes, before.as_ref(), take);
-                before = Some(read.map_err(|error| self.at(*number, error))?);
+                before = Some(read.map_err(|error| self.objects.at(*number, error))?);
             }
         }
         Ok(())

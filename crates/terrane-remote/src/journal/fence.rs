@@ -6,7 +6,7 @@ use terrane_base::env::Random;
 use terrane_base::{Error, Kind, Result};
 use terrane_format::journal_object::{JOURNAL_HEADER_BYTES, JournalObject, JournalTag};
 use terrane_format::manifest::DatabaseId;
-use terrane_format::manifest::object::object_hash;
+use terrane_format::object::object_hash;
 
 use super::{JournalChain, JournalFolder};
 use crate::bucket::Create;
@@ -83,7 +83,7 @@ impl JournalFolder {
                 return Ok(Fence { before, fence: (header, object_hash(&bytes)) });
             }
         }
-        let message = format!("other writers append to {} without end: stop them", self.place());
+        let message = format!("other writers append to {} without end: stop them", self.objects.place());
         Err(Error::new(Kind::Busy, message))
     }
 
@@ -96,7 +96,7 @@ impl JournalFolder {
             "the journal is of database {:032x}, and the manifest of {:032x}: correct the address",
             last.database.0, database.0
         );
-        Err(self.at(last.number, Error::corrupt(message)))
+        Err(self.objects.at(last.number, Error::corrupt(message)))
     }
 
     /// Ends the creation of an object, of which `first` is the outcome of the first attempt if there was one.
@@ -109,8 +109,8 @@ impl JournalFolder {
         bytes: &Bytes,
         first: Option<Result<Create>>,
     ) -> Result<Outcome> {
-        let name = self.name(header.number);
-        let attempt = || self.bucket.begin_create(&name, vec![bytes.clone()]).wait();
+        let name = self.objects.name(header.number);
+        let attempt = || self.objects.bucket.begin_create(&name, vec![bytes.clone()]).wait();
         let mut created = first.unwrap_or_else(attempt);
         let mut unknown = None;
         for left in (0..CREATIONS).rev() {

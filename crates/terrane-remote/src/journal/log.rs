@@ -17,7 +17,7 @@ use terrane_base::sync::atomic::{AtomicBool, Ordering};
 use terrane_base::sync::{Condvar, Mutex, MutexGuard};
 use terrane_base::{Result, SegmentId};
 use terrane_format::journal_object::{JournalObject, JournalRange, JournalTag, encode_payload};
-use terrane_format::manifest::object::object_hash;
+use terrane_format::object::object_hash;
 use terrane_journal::CommitLog;
 
 use super::fence::{Outcome, drawn};
@@ -228,7 +228,8 @@ impl Shared {
         debug_assert!(header.check_follows(&last, hash).is_ok(), "readers check the same");
         let bytes = Bytes::from(header.encode(&payload));
         *chain = (header, object_hash(&bytes));
-        let pending = self.folder.bucket.begin_create(&self.folder.name(number), vec![bytes.clone()]);
+        let pending =
+            self.folder.objects.bucket.begin_create(&self.folder.objects.name(number), vec![bytes.clone()]);
         let mut state = self.state.lock();
         assert!(state.under_way.len() < UNDER_WAY_MAX, "a fence leaves so many numbers void");
         state.under_way.push_back(UnderWay { header, bytes, end, pending });

@@ -26,9 +26,9 @@ use std::time::Duration;
 
 use terrane_base::{Error, Kind, Result};
 use terrane_format::journal_object::{FENCE_SPAN, JOURNAL_PAYLOAD_BYTES_MAX, JournalObject};
-use terrane_format::manifest::object::object_name;
 
-use crate::bucket::{Bucket, names};
+use crate::bucket::Bucket;
+use crate::bucket::folder::NumberedFolder;
 pub use chain::JournalChain;
 pub use fence::{Fence, TakeJournal};
 pub use log::ObjectCommitLog;
@@ -87,8 +87,7 @@ impl ObjectJournalSettings {
 /// The folder of a journal in a bucket.
 #[derive(Clone, Debug)]
 pub struct JournalFolder {
-    bucket: Arc<dyn Bucket>,
-    folder: String,
+    objects: NumberedFolder,
 }
 
 impl JournalFolder {
@@ -97,28 +96,13 @@ impl JournalFolder {
     /// # Errors
     /// `Invalid` if the prefix is none.
     pub fn new(bucket: Arc<dyn Bucket>, prefix: &str) -> Result<JournalFolder> {
-        let folder = format!("{prefix}/journal");
-        names::check(&format!("{folder}/{}", object_name(1)))?;
-        Ok(JournalFolder { bucket, folder })
-    }
-
-    /// The name of an object.
-    fn name(&self, number: u64) -> String {
-        format!("{}/{}", self.folder, object_name(number))
-    }
-
-    /// An error about what an object says, with its place.
-    fn at(&self, number: u64, error: Error) -> Error {
-        match error.kind() {
-            Kind::Corrupt | Kind::Invalid => error.at(names::place(self.bucket.url(), &self.name(number)), 0),
-            _ => error,
-        }
+        Ok(JournalFolder { objects: NumberedFolder::new(bucket, prefix, "journal")? })
     }
 
     /// Where it lies, for messages.
     #[must_use]
     pub fn place(&self) -> String {
-        names::place(self.bucket.url(), &self.folder)
+        self.objects.place()
     }
 
     /// The error of a writer of epoch `own` that another one has replaced.
@@ -133,7 +117,7 @@ impl JournalFolder {
             format!(
                 "{by} has taken over the journal in {}: this writer, of epoch {own}, was replaced and \
                  acknowledges no more; close it, and open the database again only where it is to be written",
-                self.place(),
+                self.objects.place(),
             ),
         )
     }

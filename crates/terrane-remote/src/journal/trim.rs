@@ -17,7 +17,7 @@ impl ObjectCommitLog {
     /// `Io`, `Busy`: a later call goes on.
     pub fn collect_garbage(&self) -> Result<usize> {
         let shared = &self.shared;
-        let listed = shared.folder.list()?;
+        let listed = shared.folder.objects.list()?;
         let now = listed.values().map(|object| object.modified).max().unwrap_or_default();
         let is_old = |number: u64| {
             listed.get(&number).is_some_and(|object| object.modified + shared.settings.replaced_age <= now)
@@ -35,7 +35,7 @@ impl ObjectCommitLog {
             .map(|(_, object)| object.name.clone())
             .collect();
         if !gone.is_empty() {
-            shared.folder.bucket.delete(&gone)?;
+            shared.folder.objects.bucket.delete(&gone)?;
         }
         Ok(gone.len())
     }

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use terrane_base::{Error, Kind, Result};
-use terrane_format::manifest::object::{
-    OBJECT_HEADER_BYTES, OBJECT_PAYLOAD_BYTES_MAX, object_hash, parse_object_name,
-};
+use terrane_format::manifest::object::{OBJECT_HEADER_BYTES, OBJECT_PAYLOAD_BYTES_MAX};
 use terrane_format::manifest::{Edit, EditOp, ManifestObject, ObjectTag};
+use terrane_format::object::object_hash;
 use terrane_levels::{ManifestSize, State};
 
 use super::ManifestFolder;
-use crate::bucket::names;
+use crate::bucket::Listed;
 
 /// Most bytes that an opening reads into memory. A snapshot and what is behind it are far less: a writer
 /// rolls long before, and a snapshot that is longer than one object is refused.
@@ -61,42 +60,29 @@ impl ManifestFolder {
     }
 
     fn read_once(&self) -> Result<Option<Found>> {
-        let sizes = self.sizes()?;
-        let Some((&newest, &bytes)) = sizes.last_key_value() else { return Ok(None) };
-        let last = self.fetch(&[(newest, bytes)])?.remove(0);
-        let (header, _) = ManifestObject::decode(newest, &last).map_err(|error| self.at(newest, error))?;
+        let listed = self.objects.list()?;
+        let Some((&newest, object)) = listed.last_key_value() else { return Ok(None) };
+        let last = self.fetch(&[(newest, object.bytes)])?.remove(0);
+        let (header, _) =
+            ManifestObject::decode(newest, &last).map_err(|error| self.objects.at(newest, error))?;
         let first = header.base.max(1);
         let numbers = first..newest;
-        let wanted: Vec<_> = numbers.map(|number| self.listed(&sizes, number)).collect::<Result<_>>()?;
+        let wanted: Vec<_> = numbers.map(|number| self.size(&listed, number)).collect::<Result<_>>()?;
         self.check_bytes(wanted.iter().map(|(_, bytes)| *bytes))?;
         let mut objects = self.fetch(&wanted)?;
         objects.push(last);
         self.follow(first, &objects).map(Some)
     }
 
-    /// The objects with their sizes.
-    fn sizes(&self) -> Result<BTreeMap<u64, u64>> {
-        let listed = self.bucket.list(&self.folder, None)?;
-        let number_of =
-            |name: &str| name.strip_prefix(&self.folder)?.strip_prefix('/').and_then(parse_object_name);
-        listed
-            .iter()
-            .map(|object| {
-                let number = number_of(&object.name).ok_or_else(|| {
-                    let message =
-                        "an object that is none of a manifest: the prefix is another program's, or remove it";
-                    Error::corrupt(message).at(names::place(self.bucket.url(), &object.name), 0)
-                })?;
-                Ok((number, object.bytes))
-            })
-            .collect()
-    }
-
-    fn listed(&self, sizes: &BTreeMap<u64, u64>, number: u64) -> Result<(u64, u64)> {
-        let bytes = sizes.get(&number).ok_or_else(|| {
-            Error::new(Kind::NotFound, format!("manifest object {number} is missing in {}", self.place()))
+    /// The number of an object that must be there, and its size.
+    fn size(&self, listed: &BTreeMap<u64, Listed>, number: u64) -> Result<(u64, u64)> {
+        let object = listed.get(&number).ok_or_else(|| {
+            Error::new(
+                Kind::NotFound,
+                format!("manifest object {number} is missing in {}", self.objects.place()),
+            )
         })?;
-        Ok((number, *bytes))
+        Ok((number, object.bytes))
     }
 
     /// Refuses a manifest that no writer leaves, before memory is taken for it.
@@ -108,23 +94,12 @@ impl ManifestFolder {
         let message = format!(
             "a manifest of {bytes} bytes from its last snapshot on: no writer leaves so much to read"
         );
-        Err(Error::corrupt(message).at(self.place(), 0))
+        Err(Error::corrupt(message).at(self.objects.place(), 0))
     }
 
     /// Reads whole objects, all at once.
     fn fetch(&self, wanted: &[(u64, u64)]) -> Result<Vec<Bytes>> {
-        let begun: Vec<_> = wanted
-            .iter()
-            .map(|(number, bytes)| {
-                if *bytes > OBJECT_PAYLOAD_BYTES_MAX + OBJECT_HEADER_BYTES as u64 {
-                    let message = format!("manifest object of {bytes} bytes: no writer makes one so long");
-                    return Err(self.at(*number, Error::corrupt(message)));
-                }
-                let whole = std::iter::once(0..*bytes).collect();
-                Ok(self.bucket.begin_get_ranges(&self.name(*number), whole))
-            })
-            .collect::<Result<_>>()?;
-        begun.into_iter().map(|read| Ok(read.wait()?.pop().unwrap_or_default())).collect()
+        self.objects.fetch(wanted, OBJECT_PAYLOAD_BYTES_MAX + OBJECT_HEADER_BYTES as u64)
     }
 
     /// Applies the objects from the number `first` on, the last one included.
@@ -133,7 +108,7 @@ impl ManifestFolder {
         for (number, bytes) in (first..).zip(objects) {
             let read = ManifestObject::decode(number, bytes);
             let next = read.and_then(|(header, payload)| step(found.take(), header, payload, bytes));
-            found = Some(next.map_err(|error| self.at(number, error))?);
+            found = Some(next.map_err(|error| self.objects.at(number, error))?);
         }
         found.ok_or_else(|| Error::corrupt("a manifest without an object"))
     }

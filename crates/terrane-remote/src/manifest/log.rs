@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use terrane_base::env::Random;
 use terrane_base::{Error, Kind, Result};
-use terrane_format::manifest::object::{OBJECT_HEADER_BYTES, OBJECT_PAYLOAD_BYTES_MAX, object_hash};
+use terrane_format::manifest::object::{OBJECT_HEADER_BYTES, OBJECT_PAYLOAD_BYTES_MAX};
 use terrane_format::manifest::{ManifestObject, ObjectTag};
+use terrane_format::object::object_hash;
 use terrane_levels::{ManifestLog, ManifestSize, State};
 
 use super::trim::Trimmer;
@@ -41,10 +42,10 @@ impl ManifestFolder {
     /// # Errors
     /// `Poisoned` if that is unknown; any other error: nothing was created.
     pub(super) fn create(&self, number: u64, bytes: &[u8]) -> Result<Outcome> {
-        let name = self.name(number);
+        let name = self.objects.name(number);
         let mut unknown = None;
         for _ in 0..ATTEMPTS {
-            let created = match self.bucket.create(&name, bytes) {
+            let created = match self.objects.bucket.create(&name, bytes) {
                 Ok(Create::Created) => return Ok(Outcome::Ours),
                 Ok(Create::AlreadyExists) => self.whose(number, bytes),
                 Err(error) => Err(error),
@@ -78,7 +79,7 @@ impl ManifestFolder {
 
     /// The bytes of an object's header.
     fn front(&self, number: u64) -> Result<bytes::Bytes> {
-        self.bucket.get_range(&self.name(number), 0..OBJECT_HEADER_BYTES as u64)
+        self.objects.bucket.get_range(&self.objects.name(number), 0..OBJECT_HEADER_BYTES as u64)
     }
 
     /// The error of a writer that another one has replaced.
@@ -93,7 +94,7 @@ impl ManifestFolder {
             format!(
                 "{by} has taken over the database in {}: this writer, of epoch {}, was replaced and writes no \
                  more; close it, and open the database again only where it is to be written",
-                self.place(),
+                self.objects.place(),
                 own.epoch
             ),
         )

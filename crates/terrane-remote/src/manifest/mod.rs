@@ -19,10 +19,10 @@ mod trim;
 
 use std::sync::Arc;
 
-use terrane_base::{Error, Kind, Result};
-use terrane_format::manifest::object::object_name;
+use terrane_base::Result;
 
-use crate::bucket::{Bucket, names};
+use crate::bucket::Bucket;
+use crate::bucket::folder::NumberedFolder;
 pub use chain::Found;
 pub(crate) use chain::{without_history, without_journal};
 pub(crate) use open::JournalFit;
@@ -31,8 +31,7 @@ pub use open::{OpenedManifest, TakeOver};
 /// The folder of a manifest in a bucket.
 #[derive(Clone, Debug)]
 pub struct ManifestFolder {
-    bucket: Arc<dyn Bucket>,
-    folder: String,
+    objects: NumberedFolder,
 }
 
 impl ManifestFolder {
@@ -41,26 +40,6 @@ impl ManifestFolder {
     /// # Errors
     /// `Invalid` if the prefix is none.
     pub fn new(bucket: Arc<dyn Bucket>, prefix: &str) -> Result<ManifestFolder> {
-        let folder = format!("{prefix}/manifest");
-        names::check(&format!("{folder}/{}", object_name(1)))?;
-        Ok(ManifestFolder { bucket, folder })
-    }
-
-    /// The name of an object.
-    fn name(&self, number: u64) -> String {
-        format!("{}/{}", self.folder, object_name(number))
-    }
-
-    /// An error about what an object says, with its place.
-    fn at(&self, number: u64, error: Error) -> Error {
-        match error.kind() {
-            Kind::Corrupt | Kind::Invalid => error.at(names::place(self.bucket.url(), &self.name(number)), 0),
-            _ => error,
-        }
-    }
-
-    /// Where it lies, for messages.
-    fn place(&self) -> String {
-        names::place(self.bucket.url(), &self.folder)
+        Ok(ManifestFolder { objects: NumberedFolder::new(bucket, prefix, "manifest")? })
     }
 }

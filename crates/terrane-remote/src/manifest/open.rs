@@ -95,8 +95,10 @@ impl ManifestFolder {
             }
             return self.begin(found, header, &bytes, asked);
         }
-        let message =
-            format!("other writers take over the database in {} without end: stop them", self.place());
+        let message = format!(
+            "other writers take over the database in {} without end: stop them",
+            self.objects.place()
+        );
         Err(Error::new(Kind::Busy, message))
     }
 
@@ -107,12 +109,15 @@ impl ManifestFolder {
             if asked.request.new.is_some() {
                 return Ok(fit);
             }
-            let message =
-                format!("there is no database in {}: set create_if_missing to make one", self.place());
+            let message = format!(
+                "there is no database in {}: set create_if_missing to make one",
+                self.objects.place()
+            );
             return Err(Error::new(Kind::NotFound, message));
         };
         if asked.request.must_be_new {
-            let message = format!("{} holds a database already and error_if_exists is set", self.place());
+            let message =
+                format!("{} holds a database already and error_if_exists is set", self.objects.place());
             return Err(Error::invalid(message));
         }
         Ok(fit)
@@ -134,7 +139,7 @@ impl ManifestFolder {
             return if mark.before == 0 {
                 Ok(JournalFit::NoDatabase)
             } else {
-                Err(no_database(&self.place()))
+                Err(no_database(&self.objects.place()))
             };
         };
         let last = found.last.journal;
@@ -158,7 +163,7 @@ impl ManifestFolder {
             "the database in {} was last written with journal {:032x}, which may hold commits that are not in \
              the bucket: open it with that directory, or with a copy of it; to give up these commits for good, \
              set abandon = \"{:032x}\" under [journal] for one opening",
-            self.place(),
+            self.objects.place(),
             last,
             last
         )))
@@ -171,7 +176,7 @@ impl ManifestFolder {
             "the database in {} was last written with journal {last:032x}; the directory of the journal was used \
              with another database, or with this one before another directory took its place: correct the \
              address, or give the journal a new directory",
-            self.place()
+            self.objects.place()
         ))
     }
 

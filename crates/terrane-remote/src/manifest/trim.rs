@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use terrane_base::Result;
-use terrane_format::manifest::object::{OBJECT_HEADER_BYTES, parse_object_name};
+use terrane_format::manifest::object::OBJECT_HEADER_BYTES;
 
 use super::ManifestFolder;
 use crate::bucket::Listed;
@@ -34,26 +34,18 @@ impl Trimmer {
 
     /// Deletes what may go; returns how many objects.
     pub(super) fn trim(&mut self, folder: &ManifestFolder) -> Result<usize> {
-        let listed = folder.bucket.list(&folder.folder, None)?;
-        let number_of = |object: &Listed| {
-            let name = object.name.strip_prefix(&folder.folder)?.strip_prefix('/')?;
-            parse_object_name(name)
-        };
-        let now = listed.iter().map(|object| object.modified).max().unwrap_or_default();
-        let is_old = |number: &u64| {
-            listed
-                .iter()
-                .any(|object| number_of(object) == Some(*number) && object.modified + self.age_min <= now)
-        };
+        let listed = folder.objects.list()?;
+        let now = listed.values().map(|object| object.modified).max().unwrap_or_default();
+        let is_old =
+            |number: &u64| listed.get(number).is_some_and(|object| object.modified + self.age_min <= now);
         let Some(kept_from) = self.snapshots.iter().copied().filter(is_old).max() else { return Ok(0) };
         let is_gone = |object: &&Listed| {
-            let is_take_over =
-                object.bytes <= OBJECT_HEADER_BYTES as u64 && !terrane_base::planted!(DeleteTakeOvers);
-            number_of(object).is_some_and(|number| number < kept_from) && !is_take_over
+            object.bytes > OBJECT_HEADER_BYTES as u64 || terrane_base::planted!(DeleteTakeOvers)
         };
-        let gone: Vec<String> = listed.iter().filter(is_gone).map(|object| object.name.clone()).collect();
+        let below = listed.range(..kept_from).map(|(_, object)| object);
+        let gone: Vec<String> = below.filter(is_gone).map(|object| object.name.clone()).collect();
         if !gone.is_empty() {
-            folder.bucket.delete(&gone)?;
+            folder.objects.bucket.delete(&gone)?;
         }
         self.snapshots.retain(|number| *number >= kept_from);
         assert!(!self.snapshots.is_empty(), "the snapshot that replaces the others stays");

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use terrane_base::{Kind, Result};
-use terrane_format::manifest::object::object_hash;
 use terrane_format::manifest::{DatabaseId, ManifestObject, ObjectTag};
+use terrane_format::object::object_hash;
 use terrane_levels::State;
 use terrane_remote::bucket::{Bucket, Create, Listed, MemoryBucket, Pending};
 
