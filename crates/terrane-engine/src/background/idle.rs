@@ -159,4 +159,20 @@ mod tests {
         assert!(!watch.is_idle(6, at(2499)));
         assert!(watch.is_idle(6, at(2500)));
     }
+
+    #[test]
+    fn space_is_given_back_again_behind_each_write_and_each_request() {
+        let watch = IdleWatch::default();
+        let begins_at_rest = |bytes_written: u64, from: u64| {
+            watch.is_idle(bytes_written, Duration::from_millis(from));
+            assert!(watch.is_idle(bytes_written, Duration::from_millis(from + 1000)));
+            watch.begins_reclaim()
+        };
+        assert!(begins_at_rest(5, 0));
+        assert!(!begins_at_rest(5, 5000), "once without a write");
+        assert!(begins_at_rest(6, 10_000), "again behind a write");
+        assert!(!begins_at_rest(6, 15_000));
+        watch.reclaim_again();
+        assert!(begins_at_rest(6, 20_000), "again behind a request");
+    }
 }

@@ -12,6 +12,7 @@ mod faults;
 mod golden;
 mod limits;
 mod manifest;
+mod misread;
 mod model;
 mod pins;
 mod values;
