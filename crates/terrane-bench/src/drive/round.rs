@@ -39,7 +39,8 @@ pub(super) struct Round<'r> {
 struct Back {
     recorder: Recorder,
     counters: EngineCounters,
-    /// When it was done.
+    /// When it began and when it was done.
+    start: Duration,
     end: Duration,
 }
 
@@ -75,6 +76,8 @@ impl Round<'_> {
             trace.finish()?;
         }
         let backs = backs.into_iter().collect::<Result<Vec<_>>>()?;
+        // Where the machine is busy, a worker may be far ahead of the sampler, which would see a part of it.
+        let start = backs.iter().map(|back| back.start).min().map_or(start, |first| first.min(start));
         let end = backs.iter().map(|back| back.end).max().unwrap_or(start);
         let measured = self.measured(&backs, background.transpose()?, timeline, end.saturating_sub(start))?;
         Ok((measured, start))
@@ -206,10 +209,11 @@ impl Round<'_> {
         });
         // A failed worker comes here, too: the others wait for all.
         self.ready.wait();
+        let start = self.driver.env.clock.now();
         let done = setup.and_then(|(mut worker, source)| {
             self.work_on(&mut worker, source, thread)?;
             let end = self.driver.env.clock.now();
-            Ok(Back { counters: worker.counters(), recorder: worker.recorder, end })
+            Ok(Back { counters: worker.counters(), recorder: worker.recorder, start, end })
         });
         if done.is_err() {
             // The others need not go on: the step has failed.
@@ -280,7 +284,7 @@ impl Round<'_> {
             }
             (_, None) => {}
         }
-        Ok(Back { counters: worker.counters(), end: now, recorder: worker.recorder })
+        Ok(Back { counters: worker.counters(), start: now, end: now, recorder: worker.recorder })
     }
 
     /// Where the operations of a background thread that writes come from.
