@@ -3,7 +3,8 @@
 //!
 //! * [`layers`]: edges go down, the crate map is true. [`length`]: files and functions, with a ratchet.
 //! * [`bans`]: calls and marks that product code must not hold. [`text`]: what no file may hold.
-//! * [`statics`]: locks and atomic variables that outlive an execution of the explorer.
+//! * [`statics`]: locks and atomic variables that outlive an execution of the explorer. [`generators`]: of
+//!   pseudo-random numbers, beside the one that there is.
 //! * [`pages`]: documents that must say what the code says. [`figures`]: counts and limits in them.
 //!   [`chart`]: the chart that is made of a recorded table.
 //!   [`record_kinds`]: those of the journal's format. [`glossary`]: each noun once, with its place.
@@ -20,6 +21,7 @@ pub mod bans;
 pub mod chart;
 pub mod examples;
 pub mod figures;
+pub mod generators;
 pub mod glossary;
 pub mod inventory;
 pub mod layers;
@@ -69,12 +71,13 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 20] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 21] = [
         layers::check,
         parts::check,
         length::check,
         bans::check,
         statics::check,
+        generators::check,
         text::check,
         words::check,
         width::check,

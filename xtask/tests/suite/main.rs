@@ -4,6 +4,7 @@
 
 mod busy;
 mod documents;
+mod generators;
 mod runner;
 mod suites;
 mod tidy;

@@ -16,11 +16,8 @@ const ROWS: usize = 2000;
 /// A database of rows that fill a few extents, with its history.
 fn filled() -> Shell {
     let shell = Shell::new();
-    let mut noise = 1u64;
-    let mut value = || {
-        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        format!("{noise:016x}")
-    };
+    let mut noise = terrane_base::Rng::new(1);
+    let mut value = || format!("{:016x}", noise.next_u64());
     let row = |n: usize| format!("k{n:06}\t{}\n", (0..60).map(|_| value()).collect::<String>());
     shell.file("rows.tsv", (0..ROWS).map(row).collect::<String>());
     shell.ok("import db rows.tsv --batch 500 -o history_bytes=64MiB");

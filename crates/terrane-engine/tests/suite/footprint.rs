@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use support::{DIR, get, open, rows, small_options};
-use terrane_base::Kind;
 use terrane_base::options::Options;
+use terrane_base::{Kind, Rng};
 use terrane_device::{
     Call, Disk, Failure, Fault, FaultyDisk, Flow, FlowCounts, MemDisk, MeteredDisk, OpenMode,
 };
@@ -27,14 +27,8 @@ fn put(engine: &Engine, table: &Table, number: u64, value: &[u8]) {
 
 /// Bytes that no compression makes fewer.
 fn noise(number: u64) -> Vec<u8> {
-    let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let next = |_| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state as u8
-    };
-    (0..100).map(next).collect()
+    let mut rng = Rng::new(number);
+    (0..100).map(|_| rng.next_u64() as u8).collect()
 }
 
 /// A database with so many rows, closed.

@@ -6,6 +6,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use terrane::{Db, Kind, Options, Table};
+use terrane_base::Rng;
 
 /// Values of 100 bytes and more are separated, or none is; memtables are small, so that levels are deep.
 /// Value tables of a table with fewer bytes are not collected (`docs/design/0036-separated-values.md`).
@@ -34,12 +35,8 @@ fn key(number: u64) -> Vec<u8> {
 /// Every fifth value is short.
 fn value(number: u64, round: u64) -> Vec<u8> {
     let len = if number.is_multiple_of(5) { 20 } else { 300 + (number * 7 + round * 13) % 900 };
-    let mut state = number << 20 | round;
-    let byte = |_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 56) as u8
-    };
-    (0..len).map(byte).collect()
+    let mut rng = Rng::new(number << 20 | round);
+    (0..len).map(|_| rng.next_u64() as u8).collect()
 }
 
 /// Writes of all sorts over `keys` keys.

@@ -7,7 +7,7 @@ use crate::reports::fixture::{Numbers, cell, run};
 
 /// A run of one step with `pairs` repetitions around `rate`.
 fn noisy(seed: u64, pairs: u32, rate: f64, noise: f64) -> RunReport {
-    let mut numbers = Numbers(seed);
+    let mut numbers = Numbers::new(seed);
     let cells =
         (0..pairs).map(|repetition| cell("s", "get", "terrane", repetition, numbers.near(rate, noise)));
     run("rocksdb", &["terrane"], cells.collect())

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use terrane_base::Rng;
 use terrane_bench::engine::{Control, Direction, EngineCounters, Opened, Shape, ShapeRow};
 use terrane_bench::generate::operation::OperationKind;
 use terrane_bench::plan::{Data, Distribution, EngineChoice, Plan, Run, Scenario, Step, Until, ValueSize};
@@ -66,12 +67,15 @@ fn machine() -> Machine {
 }
 
 /// Numbers between 0 and 1 that are the same in every run.
-pub(crate) struct Numbers(pub(crate) u64);
+pub(crate) struct Numbers(Rng);
 
 impl Numbers {
+    pub(crate) fn new(seed: u64) -> Numbers {
+        Numbers(Rng::new(seed))
+    }
+
     pub(crate) fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// `value`, up to `share` off to either side.
@@ -97,7 +101,7 @@ const STEPS: [(&str, f64, bool, bool); 7] = [
 
 /// A run that has something for every part of a report: `scenarios` x 7 steps x 6 engines x `repetitions`.
 pub(crate) fn large(scenarios: u32, repetitions: u32) -> RunReport {
-    let mut numbers = Numbers(42);
+    let mut numbers = Numbers::new(42);
     let mut cells = Vec::new();
     let names: Vec<String> =
         (0..scenarios).map(|at| format!("{}-{at}", ["cached", "tenth"][at as usize % 2])).collect();

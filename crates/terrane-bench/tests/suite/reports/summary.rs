@@ -35,7 +35,7 @@ fn medians_ranges_and_intervals() {
 
 #[test]
 fn the_interval_covers_the_median_as_often_as_it_says() {
-    let mut numbers = Numbers(1);
+    let mut numbers = Numbers::new(1);
     let rounds = 4000;
     let covered = (0..rounds)
         .filter(|_| {

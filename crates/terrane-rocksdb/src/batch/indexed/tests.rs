@@ -50,11 +50,8 @@ fn add(batch: &mut Indexed, family: u32, step: &Step) {
 /// exactly the keys that they name are found from both ends.
 #[test]
 fn a_batch_reads_as_its_records_replayed() {
-    let mut seed = 7_u64;
-    let mut below = |bound: u64| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) % bound
-    };
+    let mut rng = terrane_base::Rng::new(7);
+    let mut below = |bound: u64| rng.below(bound);
     for _ in 0..400 {
         let shared = SharedBatch::new(0);
         let mut batch = shared.get();
