@@ -7,7 +7,7 @@ use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Functions, MergeOperators, Result};
 use terrane_device::{Disk, PosixDisk};
-use terrane_engine::{Engine, ReplayFilter};
+use terrane_engine::{Engine, OpenRequest, ReplayFilter};
 
 use crate::Db;
 
@@ -142,8 +142,8 @@ impl Db {
         functions: impl Into<Functions>,
         filter: &dyn ReplayFilter,
     ) -> Result<Db> {
-        let functions = with_own(functions);
-        Ok(Db::from_engine(Engine::open_filtered_on(disk, path.as_ref(), options, env, functions, filter)?))
+        let request = OpenRequest { disk, dir: path.as_ref(), options, env, functions: with_own(functions) };
+        Ok(Db::from_engine(Engine::open_filtered_on(request, filter)?))
     }
 
     /// [`Db::open_with_functions`] with merge operators.

@@ -33,7 +33,7 @@ use terrane_storage::{ReadRequest, Store, StoreUsage};
 use terrane_table::{Cache, Extent};
 
 use crate::engine::Engine;
-use crate::lifecycle::open::Way;
+use crate::lifecycle::open::{OpenRequest, Way};
 use crate::segment_files::listed;
 use crate::segment_files::refuse_unfinished;
 use crate::shared::Shared;
@@ -110,14 +110,9 @@ impl Engine {
         loop {
             let previous = previous.map(|engine| -> &Shared { engine });
             let following = Following { disk: &disk, dir, previous };
-            let opened = Engine::open_as(
-                disk.clone(),
-                dir,
-                &options,
-                env.clone(),
-                functions.clone(),
-                Way::Following(&following),
-            );
+            let (doors, functions) = (env.clone(), functions.clone());
+            let request = OpenRequest { disk: disk.clone(), dir, options: &options, env: doors, functions };
+            let opened = Engine::open_as(request, Way::Following(&following));
             match opened.and_then(|engine| still_listed(&disk, dir, &engine).map(|()| engine)) {
                 Ok(engine) => {
                     debug_assert!(engine.options.read_only, "a view writes nothing");

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::support::{self, DIR, small_options};
+use crate::support::{self, DIR, request, small_options};
 use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Batch, Error, Functions, Kind, Result, TableId};
@@ -76,15 +76,7 @@ impl Fixture {
     }
 
     fn open_with(&self, options: &Options) -> Result<Arc<Engine>> {
-        let disk: Arc<dyn Disk> = Arc::new(self.disk.clone());
-        Engine::open_elsewhere_on(
-            disk,
-            Path::new(DIR),
-            options,
-            Env::real(),
-            Functions::default(),
-            &self.parts,
-        )
+        Engine::open_elsewhere_on(request(Arc::new(self.disk.clone()), options), &self.parts)
     }
 
     fn open(&self) -> Arc<Engine> {
@@ -269,10 +261,7 @@ fn upkeep_that_takes_long_does_not_delay_the_look_for_another_writer() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let release = std::sync::Mutex::new(Some(release));
     let parts = SlowUpkeep { disk: disk.clone(), looks: looks.clone(), begun, release };
-    let dir = Path::new(DIR);
-    let engine =
-        Engine::open_elsewhere_on(disk, dir, &small_options(), Env::real(), Functions::default(), &parts)
-            .unwrap();
+    let engine = Engine::open_elsewhere_on(request(disk, &small_options()), &parts).unwrap();
     began.recv().unwrap();
     let (before, clock) = (looks.load(Ordering::Relaxed), Env::real().clock);
     // Not a figure: what has not come after as many looks never comes.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use support::gate::GateDisk;
-use support::{DIR, open, rows, small_options};
+use support::{DIR, open, request, rows, small_options};
 use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Batch, Functions, Kind, SeqNo, TableId};
@@ -76,8 +76,7 @@ fn loaded() -> MemDisk {
 }
 
 fn filtered(disk: impl Disk + 'static) -> terrane_base::Result<Arc<Engine>> {
-    let (options, functions) = (small_options(), Functions::default());
-    Engine::open_filtered_on(Arc::new(disk), Path::new(DIR), &options, Env::real(), functions, &Every)
+    Engine::open_filtered_on(request(Arc::new(disk), &small_options()), &Every)
 }
 
 #[test]
@@ -248,9 +247,7 @@ impl ReplayFilter for Ignoring {
 }
 
 fn open_ignoring(disk: MemDisk, key: &'static [u8]) -> Arc<Engine> {
-    let (options, functions) = (small_options(), Functions::default());
-    Engine::open_filtered_on(Arc::new(disk), Path::new(DIR), &options, Env::real(), functions, &Ignoring(key))
-        .unwrap()
+    Engine::open_filtered_on(request(Arc::new(disk), &small_options()), &Ignoring(key)).unwrap()
 }
 
 /// How often readers of changes get an ingest, and the keys that they get.

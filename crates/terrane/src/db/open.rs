@@ -7,7 +7,7 @@ use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Functions, Result};
 use terrane_device::{Disk, PosixDisk};
-use terrane_engine::Engine;
+use terrane_engine::{Engine, OpenRequest};
 
 use crate::Db;
 use crate::functions::with_own;
@@ -94,8 +94,8 @@ impl Db {
         parts: &dyn terrane_engine::Parts,
     ) -> Result<Db> {
         let disk = Arc::new(PosixDisk::new());
-        let functions = with_own(functions);
-        let engine = Engine::open_elsewhere_on(disk, dir.as_ref(), options, env, functions, parts)?;
+        let request = OpenRequest { disk, dir: dir.as_ref(), options, env, functions: with_own(functions) };
+        let engine = Engine::open_elsewhere_on(request, parts)?;
         Ok(Db::from_engine(engine))
     }
 
@@ -112,8 +112,8 @@ impl Db {
         functions: impl Into<Functions>,
         parts: &terrane_engine::ReadParts,
     ) -> Result<Db> {
-        let functions = with_own(functions);
-        let engine = Engine::read_elsewhere_on(disk, dir, options, env, functions, parts)?;
+        let request = OpenRequest { disk, dir, options, env, functions: with_own(functions) };
+        let engine = Engine::read_elsewhere_on(request, parts)?;
         Ok(Db::from_engine(engine))
     }
 }

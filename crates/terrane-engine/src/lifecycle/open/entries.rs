@@ -13,6 +13,20 @@ use crate::lifecycle::follower::Following;
 use crate::lifecycle::open::parts::{Parts, ReadParts, refuse_options, refuse_reading_options};
 use crate::lifecycle::replay_filter::{ReplayFilter, refuse_to_read_only};
 
+/// The inputs of every opening.
+pub struct OpenRequest<'a> {
+    /// The device.
+    pub disk: Arc<dyn Disk>,
+    /// The directory of the database, or of its journal if the rest lies elsewhere.
+    pub dir: &'a Path,
+    /// How the database is kept.
+    pub options: &'a Options,
+    /// The doors.
+    pub env: Env,
+    /// Functions that tables name.
+    pub functions: Functions,
+}
+
 /// The variants of an opening.
 #[derive(Clone, Copy)]
 pub(crate) enum Way<'w> {
@@ -89,43 +103,29 @@ impl Engine {
         env: Env,
         functions: impl Into<Functions>,
     ) -> Result<Arc<Engine>> {
-        Engine::open_as(disk, dir, options, env, functions.into(), Way::Plain)
+        Engine::open_as(OpenRequest { disk, dir, options, env, functions: functions.into() }, Way::Plain)
     }
 
-    /// Opens the database whose manifest and extents `parts` opens. The journal is in the directory `dir` of
-    /// `disk`, which is locked as that of any database.
+    /// Opens the database whose manifest and extents `parts` opens. The journal is in the directory of the
+    /// request, which is locked as that of any database.
     ///
     /// # Errors
     /// As [`Engine::open_with_on`]; `Invalid` for options that such a database does not take yet, for a
     /// directory that has something else, and for one with another journal than that of the last writer.
-    pub fn open_elsewhere_on(
-        disk: Arc<dyn Disk>,
-        dir: &Path,
-        options: &Options,
-        env: Env,
-        functions: impl Into<Functions>,
-        parts: &dyn Parts,
-    ) -> Result<Arc<Engine>> {
-        refuse_options(options)?;
-        Engine::open_as(disk, dir, options, env, functions.into(), Way::Elsewhere(parts))
+    pub fn open_elsewhere_on(request: OpenRequest<'_>, parts: &dyn Parts) -> Result<Arc<Engine>> {
+        refuse_options(request.options)?;
+        Engine::open_as(request, Way::Elsewhere(parts))
     }
 
     /// Opens the database for reading, beside any writer: manifest and extents as `parts` has them, and the
-    /// journal in the directory `dir` of `disk` if `parts` has its lock. Nothing is written.
+    /// journal in the directory of the request if `parts` has its lock. Nothing is written.
     ///
     /// # Errors
     /// `Invalid` for options that such a database does not take; `Corrupt`, `Io`.
-    pub fn read_elsewhere_on(
-        disk: Arc<dyn Disk>,
-        dir: &Path,
-        options: &Options,
-        env: Env,
-        functions: impl Into<Functions>,
-        parts: &ReadParts,
-    ) -> Result<Arc<Engine>> {
-        let options = Options { read_only: true, create_if_missing: false, ..options.clone() };
+    pub fn read_elsewhere_on(request: OpenRequest<'_>, parts: &ReadParts) -> Result<Arc<Engine>> {
+        let options = Options { read_only: true, create_if_missing: false, ..request.options.clone() };
         refuse_reading_options(&options)?;
-        Engine::open_as(disk, dir, &options, env, functions.into(), Way::Reading(parts))
+        Engine::open_as(OpenRequest { options: &options, ..request }, Way::Reading(parts))
     }
 
     /// [`Engine::open_with_on`], with a filter that says what of the journal is replayed.
@@ -133,17 +133,10 @@ impl Engine {
     /// # Errors
     /// As [`Engine::open_with_on`]; `Corrupt` where the filter says so; `Invalid` for what it puts in the
     /// place of a batch, and for a database that is opened read-only; `Poisoned` if the filter panics.
-    pub fn open_filtered_on(
-        disk: Arc<dyn Disk>,
-        dir: &Path,
-        options: &Options,
-        env: Env,
-        functions: impl Into<Functions>,
-        filter: &dyn ReplayFilter,
-    ) -> Result<Arc<Engine>> {
-        if options.read_only {
+    pub fn open_filtered_on(request: OpenRequest<'_>, filter: &dyn ReplayFilter) -> Result<Arc<Engine>> {
+        if request.options.read_only {
             return Err(refuse_to_read_only(filter));
         }
-        Engine::open_as(disk, dir, options, env, functions.into(), Way::Filtered(filter))
+        Engine::open_as(request, Way::Filtered(filter))
     }
 }

@@ -59,6 +59,7 @@ use crate::throttle::Throttle;
 use crate::write::WritePath;
 use crate::write::tickets::AsyncWrites;
 
+pub use entries::OpenRequest;
 pub(crate) use entries::Way;
 use parts::Watch;
 use parts::{open_elsewhere, read_elsewhere};
@@ -77,14 +78,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
 impl Engine {
     /// [`Engine::open_with_on`], or a view of what another process has open.
-    pub(crate) fn open_as(
-        disk: Arc<dyn Disk>,
-        dir: &Path,
-        options: &Options,
-        env: Env,
-        mut functions: Functions,
-        way: Way<'_>,
-    ) -> Result<Arc<Engine>> {
+    pub(crate) fn open_as(request: OpenRequest<'_>, way: Way<'_>) -> Result<Arc<Engine>> {
+        let OpenRequest { disk, dir, options, env, mut functions } = request;
         functions.orders = match way.following().and_then(Following::orders) {
             // What it shares with the view before compares by the orders of that one, and says so if they
             // fail.

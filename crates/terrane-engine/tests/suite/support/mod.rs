@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use terrane_base::Result;
 use terrane_base::env::Env;
 use terrane_base::options::Options;
+use terrane_base::{Functions, Result};
 use terrane_device::Disk;
-use terrane_engine::{Bounds, Engine, ReadMode, Row, Table};
+use terrane_engine::{Bounds, Engine, OpenRequest, ReadMode, Row, Table};
 
 /// Not a figure: what is not so after as many looks, a millisecond and more apart, never will be.
 pub const LOOKS_MAX: u32 = 200_000;
@@ -43,6 +43,11 @@ pub fn small_options() -> Options {
 
 pub fn open(disk: impl Disk + 'static, options: &Options) -> Result<Arc<Engine>> {
     Engine::open_on(Arc::new(disk), Path::new(DIR), options, Env::real())
+}
+
+/// The request of an opening with the functions that are built in.
+pub fn request(disk: Arc<dyn Disk>, options: &Options) -> OpenRequest<'_> {
+    OpenRequest { disk, dir: Path::new(DIR), options, env: Env::real(), functions: Functions::default() }
 }
 
 /// Every row of a table, read forward; panics if backward differs.
