@@ -6,7 +6,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use crate::common::Shell;
 
@@ -29,6 +29,34 @@ fn kill(child: &Child, signal: &str) {
     assert!(killed.success());
 }
 
+/// A command that runs, with its two outputs.
+struct Running {
+    child: Child,
+    said: BufReader<ChildStdout>,
+    told: BufReader<ChildStderr>,
+}
+
+/// Starts a command.
+fn start(command: Command) -> Running {
+    let mut child = spawn(command);
+    let said = BufReader::new(child.stdout.take().unwrap());
+    let told = BufReader::new(child.stderr.take().unwrap());
+    Running { child, said, told }
+}
+
+/// Starts a command that says at once how far it is.
+fn start_with_progress(shell: &Shell, line: &str) -> Running {
+    let mut command = shell.command(line);
+    command.env("TERRANE_PROGRESS_SECONDS", "0");
+    start(command)
+}
+
+fn next_line(told: &mut impl BufRead) -> String {
+    let mut line = String::new();
+    told.read_line(&mut line).unwrap();
+    line
+}
+
 fn spawn(mut command: Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
@@ -47,14 +75,11 @@ fn ended(mut child: Child, mut said: impl Read + Send, mut told: impl Read) -> (
 fn a_command_that_prints_rows_stops_between_two() {
     let shell = filled();
     for line in ["scan db", "export db -", "changes db"] {
-        let mut child = spawn(shell.command(line));
-        let mut said = BufReader::new(child.stdout.take().unwrap());
-        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let Running { child, mut said, mut told } = start(shell.command(line));
         assert!(!said.fill_buf().unwrap().is_empty(), "{line}: no first row");
         // The pipe of the rows is full, or will be: the command cannot come to its end.
         kill(&child, "TERM");
-        let mut first = String::new();
-        told.read_line(&mut first).unwrap();
+        let first = next_line(&mut told);
         assert!(first.contains("stopping in good order"), "{line}: {first}");
         let (status, _, error) = ended(child, said, told);
         assert_eq!(status.code(), Some(7), "{line}: {error}");
@@ -65,13 +90,8 @@ fn a_command_that_prints_rows_stops_between_two() {
 /// Runs a command, sends a signal when it has said how far it is, and returns its code, 7 or 0, and what it
 /// said on standard error.
 fn signalled(shell: &Shell, line: &str) -> (i32, String) {
-    let mut command = shell.command(line);
-    command.env("TERRANE_PROGRESS_SECONDS", "0");
-    let mut child = spawn(command);
-    let mut told = BufReader::new(child.stderr.take().unwrap());
-    let said = child.stdout.take().unwrap();
-    let mut first = String::new();
-    told.read_line(&mut first).unwrap();
+    let Running { child, said, mut told } = start_with_progress(shell, line);
+    let first = next_line(&mut told);
     assert!(first.contains(" elapsed"), "{line}: {first}");
     // Its code may be read already: the signal then finds a process that has ended.
     kill(&child, "TERM");
@@ -123,15 +143,18 @@ fn an_ingest_that_is_stopped_is_in_as_a_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_tour_that_is_stopped_leaves_a_sound_database() {
+    let shell = Shell::new();
+    signalled(&shell, "tour db");
+    assert!(shell.ok("check db").contains(" 0 findings"));
+}
+
+#[test]
 fn a_simulation_ends_with_the_seeds_that_it_has_begun() {
     let shell = Shell::new();
-    let mut command = shell.command("sim --until 18446744073709551615 --operations 20 --threads 1");
-    command.env("TERRANE_PROGRESS_SECONDS", "0");
-    let mut child = spawn(command);
-    let mut told = BufReader::new(child.stderr.take().unwrap());
-    let said = child.stdout.take().unwrap();
-    let mut first = String::new();
-    told.read_line(&mut first).unwrap();
+    let line = "sim --until 18446744073709551615 --operations 20 --threads 1";
+    let Running { child, said, mut told } = start_with_progress(&shell, line);
+    let first = next_line(&mut told);
     assert!(first.starts_with("terrane: sim ") && first.contains(" runs"), "{first}");
     kill(&child, "INT");
     let (status, said, error) = ended(child, said, told);
@@ -140,7 +163,7 @@ fn a_simulation_ends_with_the_seeds_that_it_has_begun() {
 }
 
 /// Starts a shell of a database with one row, and asks for it.
-fn shell_of(mut command: Command) -> (Child, std::process::ChildStdin, BufReader<std::process::ChildStdout>) {
+fn shell_of(mut command: Command) -> (Child, ChildStdin, BufReader<ChildStdout>) {
     command.stdin(Stdio::piped());
     let mut child = spawn(command);
     let (mut input, mut said) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
