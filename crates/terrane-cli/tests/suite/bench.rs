@@ -306,9 +306,15 @@ fn a_child_that_the_interruption_reaches_first_is_no_failure() {
         seed: 1,
         directory: shell.path("d"),
     };
-    let dies = "read job; echo $$ > pid; kill -INT $$; exec sleep 100000"
-        .replace("pid", shell.path("pid").to_str().unwrap());
-    let launcher = Launcher { program: "/bin/sh".into(), arguments: vec!["-c".to_owned(), dies] };
+    // Longer than any signal takes, but the test ends, if the child ignores it.
+    let dies = "read job; echo $$ > DIR/pid; kill -INT $$; sleep 60; touch DIR/unheard"
+        .replace("DIR", shell.path("").to_str().unwrap());
+    let heeding = common::with_default_signals("/bin/sh");
+    let arguments = heeding.get_args().map(|argument| argument.to_str().unwrap().to_owned());
+    let launcher = Launcher {
+        program: heeding.get_program().into(),
+        arguments: arguments.chain(["-c".to_owned(), dies]).collect(),
+    };
     let interrupted = AtomicBool::new(false);
     let is_gone = || {
         let pid = std::fs::read_to_string(shell.path("pid")).unwrap_or_default();
@@ -323,6 +329,7 @@ fn a_child_that_the_interruption_reaches_first_is_no_failure() {
         });
         parent::run(&launcher, &job, None, &interrupted, &mut |_| Ok(())).unwrap()
     });
+    assert!(!shell.path("unheard").exists(), "the signal did not end the child");
     assert_eq!(outcome, Outcome::Interrupted);
 }
 

@@ -7,8 +7,12 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
-use crate::common::Shell;
+use crate::common::{Shell, with_default_signals};
+
+/// Not a figure: a command that still runs after as many looks, a millisecond and more apart, never ends.
+const LOOKS_MAX: u32 = 100_000;
 
 /// More text than a pipe holds.
 const ROWS: usize = 2000;
@@ -61,14 +65,31 @@ fn spawn(mut command: Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
+/// Waits for the end of a command, and ends one that does not end.
+fn wait_or_kill(child: &mut Child) -> ExitStatus {
+    for _ in 0..LOOKS_MAX {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap()
+}
+
 /// What is left of the two outputs, and how the child ended.
-fn ended(mut child: Child, mut said: impl Read + Send, mut told: impl Read) -> (ExitStatus, String, String) {
+fn ended(
+    mut child: Child,
+    mut said: impl Read + Send,
+    mut told: impl Read + Send,
+) -> (ExitStatus, String, String) {
     let mut rest = (String::new(), String::new());
-    std::thread::scope(|scope| {
+    let status = std::thread::scope(|scope| {
         scope.spawn(|| said.read_to_string(&mut rest.0).unwrap());
-        told.read_to_string(&mut rest.1).unwrap();
+        scope.spawn(|| told.read_to_string(&mut rest.1).unwrap());
+        wait_or_kill(&mut child)
     });
-    (child.wait().unwrap(), rest.0, rest.1)
+    (status, rest.0, rest.1)
 }
 
 #[test]
@@ -198,7 +219,7 @@ fn a_shell_stops_also_when_its_terminal_is_closed() {
 fn a_command_started_with_nohup_outlives_its_terminal() {
     let shell = Shell::new();
     shell.ok("put db a 1");
-    let mut command = Command::new("sh");
+    let mut command = with_default_signals("sh");
     let binary = env!("CARGO_BIN_EXE_terrane");
     command.args(["-c", "trap '' HUP; exec \"$0\" shell db", binary]).current_dir(shell.path(""));
     let (mut child, mut input, mut said) = shell_of(command);

@@ -8,10 +8,28 @@
     reason = "each test binary uses its part, on files of its own"
 )]
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 
 use tempfile::TempDir;
+
+/// The option of `env` that gives these signals their default action.
+pub const DEFAULT_SIGNALS: &str = "--default-signal=INT,HUP,TERM";
+
+/// A command that signals end, even where the program that started the tests ignores them, as a shell without
+/// job control does for what it runs in the background. An `env` without the option: as the tests have them.
+pub fn with_default_signals(program: impl AsRef<OsStr>) -> Command {
+    static IS_THERE: OnceLock<bool> = OnceLock::new();
+    let run = || Command::new("env").args([DEFAULT_SIGNALS, "true"]).stderr(Stdio::null()).status();
+    if !*IS_THERE.get_or_init(|| run().is_ok_and(|status| status.success())) {
+        return Command::new(program);
+    }
+    let mut command = Command::new("env");
+    command.arg(DEFAULT_SIGNALS).arg(program);
+    command
+}
 
 /// A directory of its own, in which commands run.
 pub struct Shell {
@@ -32,7 +50,7 @@ impl Shell {
     }
 
     pub fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_terrane"));
+        let mut command = with_default_signals(env!("CARGO_BIN_EXE_terrane"));
         command.args(line.split_whitespace()).current_dir(self.dir.path()).stdin(Stdio::null());
         command
     }
