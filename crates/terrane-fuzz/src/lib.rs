@@ -15,6 +15,7 @@ pub mod backup;
 pub mod corpus;
 pub mod database;
 pub mod directory;
+pub mod elsewhere;
 pub mod engine;
 pub mod extent;
 pub mod external;
@@ -30,6 +31,8 @@ pub mod repair;
 pub mod replay;
 pub mod segment;
 pub mod store;
+
+use terrane_remote::fuzzing as remote;
 
 /// A named input of a corpus.
 pub type Seed = (String, Vec<u8>);
@@ -77,6 +80,16 @@ pub const TARGETS: &[Target] = &[
     Target { name: "import_csv", run: import::csv, seeds: import::csv_seeds, smoke: 2000 },
     Target { name: "import_tsv", run: import::tsv, seeds: import::tsv_seeds, smoke: 2000 },
     Target { name: "import_deb", run: import::deb, seeds: import::deb_seeds, smoke: 2000 },
+    Target { name: "objects", run: elsewhere::objects, seeds: elsewhere::object_seeds, smoke: 3000 },
+    Target {
+        name: "deployment",
+        run: elsewhere::deployment,
+        seeds: elsewhere::deployment_seeds,
+        smoke: 3000,
+    },
+    Target { name: "data_table", run: remote::data_table, seeds: remote::data_table_seeds, smoke: 6000 },
+    Target { name: "service_request", run: remote::request, seeds: remote::request_seeds, smoke: 1500 },
+    Target { name: "service_answer", run: remote::answer, seeds: remote::answer_seeds, smoke: 3000 },
     Target { name: "database", run: database::run, seeds: database::seeds, smoke: 150 },
     Target { name: "engine", run: engine::run, seeds: engine::seeds, smoke: 100 },
 ];

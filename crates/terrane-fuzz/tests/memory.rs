@@ -71,6 +71,11 @@ fn bound(name: &str, len: usize) -> usize {
         "edit" | "manifest" => 256 * KIB + 300 * len,
         // The accounting of a data file has one size, however long its name is.
         "store" => 512 * KIB,
+        // Values of TOML, and the states of a manifest that is read as it is and in a chain.
+        "deployment" => 1024 * KIB + 300 * len,
+        "objects" => 512 * KIB + 600 * len,
+        // The runtime of the call, an object of the bucket, and what a stream may have under way.
+        "service_request" | "service_answer" => 1024 * KIB + 100 * len,
         // A restore makes a data file, on a device in memory, and a segment.
         "backup" => 10 * 1024 * KIB + 300 * len,
         _ => 256 * KIB + 100 * len,

@@ -11,10 +11,13 @@
 //! * `grpc`: the service of a bucket for other machines, and its client; with the feature `grpc`.
 //! * [`manifest`]: the manifest as numbered objects, whose writers fence each other off.
 //! * [`journal`]: the journal as numbered objects, so that a commit outlives the machine.
+//! * `fuzzing`: decoders for the fuzz targets, no part of the interface.
 //! * [`deployment`]: which part lies where, said by one file; [`open`] opens the database of one.
 
 pub mod bucket;
 pub mod deployment;
+#[doc(hidden)]
+pub mod fuzzing;
 #[cfg(feature = "grpc")]
 pub mod grpc;
 pub mod journal;

@@ -4,6 +4,8 @@
 //! the server gets, and says which version of the protocol and which bucket it means: a server that was
 //! started again with another directory is refused, and not taken for an empty database.
 
+pub(super) mod answers;
+
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,7 +28,7 @@ use super::messages::{
 use super::ranges::{self, Requests};
 use super::tls::{self, TlsFiles};
 use super::token::Token;
-use super::wire;
+use super::wire::{self, Transport};
 use crate::bucket::tasks::{self, Tasks};
 use crate::bucket::{self, Bucket, Create, Listed, Pending, names};
 
@@ -183,15 +185,16 @@ struct Known {
     object_bytes_max: u64,
 }
 
-struct Client {
+/// `C` carries the calls; fuzz targets have another one than a connection.
+struct Client<C = Channel> {
     url: String,
-    service: StorageClient<Channel>,
+    service: StorageClient<C>,
     token: Option<AsciiMetadataValue>,
     env: Env,
     known: OnceCell<Known>,
 }
 
-impl Client {
+impl<C: Transport> Client<C> {
     fn error(&self, call: &Call, status: &Status) -> Error {
         wire::error(status, call.what, &names::place(&self.url, &call.name))
     }

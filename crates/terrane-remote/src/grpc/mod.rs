@@ -4,9 +4,10 @@
 //!
 //! * [`GrpcBucket`]: the client, a [`Bucket`](crate::Bucket). [`server`]: the service of a bucket.
 //! * [`Token`]: what a client shows. `wire.rs`: headers, errors and checksums. `messages.rs`: the generated
-//!   code.
+//!   code. `fuzzing.rs`: bodies of fuzz targets.
 
 mod bucket;
+pub(crate) mod fuzzing;
 #[cfg(test)]
 mod hostile;
 mod messages;

@@ -8,6 +8,9 @@ use std::error::Error as _;
 
 use bytes::Bytes;
 use terrane_base::{Error, Kind};
+use tonic::body::Body;
+use tonic::client::GrpcService;
+use tonic::codegen::{Body as AnyBody, StdError};
 use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 use tonic::{Code, Status};
 
@@ -45,6 +48,25 @@ pub(super) const NAMES_MAX: usize = 1000;
 pub(super) const IDENTITY_BYTES: usize = 16;
 /// Longest text of an error: it is sent in a header.
 const TEXT_BYTES_MAX: usize = 2048;
+
+/// What carries the calls of a client: a connection, or a service of the same process.
+pub(super) trait Transport:
+    GrpcService<
+        Body,
+        Error: Into<StdError>,
+        ResponseBody: AnyBody<Data = Bytes, Error: Into<StdError> + Send> + Send + 'static,
+    > + Clone
+{
+}
+
+impl<T> Transport for T where
+    T: GrpcService<
+            Body,
+            Error: Into<StdError>,
+            ResponseBody: AnyBody<Data = Bytes, Error: Into<StdError> + Send> + Send + 'static,
+        > + Clone
+{
+}
 
 /// The kinds that a bucket's errors have, and their codes.
 const KINDS: [(Kind, Code); 6] = [

@@ -15,6 +15,7 @@
 //! Lock order: `sync` or `garbage`, `uploads`, then `state` or `ahead`.
 
 mod ahead;
+pub(crate) mod fuzzing;
 mod garbage;
 mod names;
 mod open;

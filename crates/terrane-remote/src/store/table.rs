@@ -8,10 +8,10 @@ use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 
 use super::names::DataName;
 
-const MAGIC: [u8; 8] = *b"TRNEXT01";
-const ROW_BYTES: usize = 16;
+pub(super) const MAGIC: [u8; 8] = *b"TRNEXT01";
+pub(super) const ROW_BYTES: usize = 16;
 /// Bytes of the fixed end.
-const END_BYTES: usize = 48;
+pub(super) const END_BYTES: usize = 48;
 /// Slots of a file: no extent ends behind them, so a table has no more rows.
 pub(crate) const FILE_SLOTS: u32 = EXTENT_SLOTS_MAX;
 /// Most bytes of a table with its end.

@@ -7,7 +7,7 @@
 //!   many calls there are, and how many bytes of objects they hold. `sending.rs`: answers that end in time.
 //! * `counts.rs`: what was done, for `page.rs`, which answers Prometheus, and for a log.
 //!
-//! `identity.rs`: which bucket it is.
+//! `identity.rs`: which bucket it is. `requests.rs`: body of a fuzz target.
 
 mod connections;
 mod counts;
@@ -15,6 +15,7 @@ mod gate;
 mod identity;
 mod limits;
 mod page;
+pub(super) mod requests;
 mod sending;
 mod service;
 

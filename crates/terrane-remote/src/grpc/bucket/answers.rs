@@ -1,0 +1,188 @@
+//! Body of the fuzz target for what a server answers.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Stream, stream};
+use prost::Message;
+use terrane_base::Kind;
+use terrane_base::env::Env;
+use tokio::sync::OnceCell;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{Call, Client};
+use crate::grpc::fuzzing::{block_on, messages, stream_of};
+use crate::grpc::messages::storage_client::StorageClient;
+use crate::grpc::messages::storage_server::{Storage, StorageServer};
+use crate::grpc::messages::{
+    ByteRange, CreateAnswer, CreatePart, DeleteAnswer, DeleteRequest, HelloAnswer, HelloRequest, ListPage,
+    ListRequest, Listed, ReadPart, ReadRequest,
+};
+use crate::grpc::wire;
+
+/// A bit of the first byte: the checksums of what is read are set right.
+const REPAIRED: u8 = 0x80;
+/// Bytes that are asked for.
+const ASKED: u64 = 1000;
+
+/// A server that answers with the bytes of an input.
+struct Hostile {
+    call: u8,
+    answer: Bytes,
+}
+
+impl Hostile {
+    /// The answer, if it is a message.
+    fn message<M: Message + Default>(&self) -> Result<Response<M>, Status> {
+        let message = M::decode(self.answer.clone());
+        message.map(Response::new).map_err(|why| Status::internal(why.to_string()))
+    }
+}
+
+type Answers<M> = Pin<Box<dyn Stream<Item = Result<M, Status>> + Send>>;
+
+fn answers<M: Send + 'static>(messages: Vec<M>) -> Response<Answers<M>> {
+    Response::new(Box::pin(stream::iter(messages.into_iter().map(Ok))))
+}
+
+#[tonic::async_trait]
+impl Storage for Hostile {
+    async fn hello(&self, _: Request<HelloRequest>) -> Result<Response<HelloAnswer>, Status> {
+        if self.call == 0 { self.message() } else { Ok(Response::new(right_hello())) }
+    }
+
+    async fn create(&self, _: Request<Streaming<CreatePart>>) -> Result<Response<CreateAnswer>, Status> {
+        self.message()
+    }
+
+    type ReadStream = Answers<ReadPart>;
+
+    async fn read(&self, _: Request<ReadRequest>) -> Result<Response<Answers<ReadPart>>, Status> {
+        let mut parts: Vec<ReadPart> = messages(&self.answer);
+        for part in parts.iter_mut().filter(|_| self.call & REPAIRED != 0) {
+            part.crc32c = crc32c::crc32c(&part.data);
+        }
+        Ok(answers(parts))
+    }
+
+    type ListStream = Answers<ListPage>;
+
+    async fn list(&self, _: Request<ListRequest>) -> Result<Response<Answers<ListPage>>, Status> {
+        Ok(answers(messages(&self.answer)))
+    }
+
+    async fn delete(&self, _: Request<DeleteRequest>) -> Result<Response<DeleteAnswer>, Status> {
+        self.message()
+    }
+}
+
+fn right_hello() -> HelloAnswer {
+    HelloAnswer {
+        program: "9.8.7".to_owned(),
+        identity: Bytes::from_static(&[7; wire::IDENTITY_BYTES]),
+        object_bytes_max: 1 << 20,
+        protocol: wire::PROTOCOL,
+    }
+}
+
+/// A client of a server that answers so, and a call.
+fn client_of(call: u8, answer: &[u8]) -> (Client<StorageServer<Hostile>>, Call) {
+    let hostile = Hostile { call, answer: Bytes::copy_from_slice(answer) };
+    let client = Client {
+        url: "grpc://host:1".to_owned(),
+        service: StorageClient::new(StorageServer::new(hostile)),
+        token: None,
+        env: Env::real(),
+        known: OnceCell::new(),
+    };
+    (client, Call { what: "try", name: "db".to_owned(), limit: Duration::from_secs(3600) })
+}
+
+/// One answer: the first byte says of which call, the rest is its message, or its messages (`messages`).
+///
+/// # Panics
+/// If the client takes more than it asked for, or a list that is none, or its error says that a call had no
+/// effect though nothing tells it.
+pub fn answer(bytes: &[u8]) {
+    let Some((call, rest)) = bytes.split_first() else { return };
+    let (client, what) = client_of(*call, rest);
+    let outcome = block_on(async {
+        match call & !REPAIRED {
+            0 => {
+                client.known(&what).await.map(|known| assert_eq!(known.identity.as_encoded_bytes().len(), 32))
+            }
+            1 => client.create(&what, vec![Bytes::from_static(b"x")], 1).await.map(drop),
+            2 => {
+                let pieces = vec![ByteRange { start: 5, end: 5 + ASKED }];
+                let read = client.read_ranges(&what, pieces).await;
+                read.map(|bytes| assert_eq!(bytes.len() as u64, ASKED, "all that was asked for"))
+            }
+            3 => {
+                let read = client.read_tail(&what, ASKED).await;
+                read.map(|bytes| assert!(bytes.len() as u64 <= ASKED, "no more than was asked for"))
+            }
+            4 => client.list(&what, "db/b".to_owned()).await.map(|listed| {
+                let is_right = |name: &str| name.starts_with("db/") && name > "db/b";
+                assert!(listed.iter().all(|object| is_right(&object.name)), "{listed:?}");
+            }),
+            _ => client.delete(&what, &["db/a".to_owned()]).await,
+        }
+    });
+    if let Err(error) = outcome {
+        // The first answer names the version of the protocol, before anything was asked.
+        assert!(error.kind() == Kind::Io || *call == 0 && error.kind() == Kind::Invalid, "{error}");
+    }
+}
+
+/// Corpus of [`answer`].
+#[must_use]
+pub fn answer_seeds() -> Vec<(String, Vec<u8>)> {
+    let with = |call: u8, bytes: Vec<u8>| [&[call][..], &bytes].concat();
+    let object = |name: &str| Listed { name: name.to_owned(), bytes: 3, modified_micros: 5 };
+    let page = |names: &[&str], is_last| ListPage {
+        objects: names.iter().map(|name| object(name)).collect(),
+        is_last,
+    };
+    let parts = |lens: &[usize], all: u64| -> Vec<u8> {
+        let part = |len: &usize| wire::read_part(Bytes::from(vec![7; *len]), all);
+        stream_of(&lens.iter().map(part).collect::<Vec<_>>())
+    };
+    let later = HelloAnswer { protocol: wire::PROTOCOL + 1, ..right_hello() };
+    let seeds = [
+        ("hello", with(0, right_hello().encode_to_vec())),
+        ("hello-later", with(0, later.encode_to_vec())),
+        ("create", with(1, CreateAnswer { outcome: 1 }.encode_to_vec())),
+        ("create-none", with(1, CreateAnswer { outcome: 0 }.encode_to_vec())),
+        ("read", with(2, parts(&[400, 600], ASKED))),
+        ("read-cut", with(2 | REPAIRED, parts(&[400], ASKED))),
+        ("read-more", with(2 | REPAIRED, parts(&[400, 601], ASKED))),
+        ("tail", with(3 | REPAIRED, parts(&[10], 10))),
+        ("tail-empty", with(3, parts(&[0], 0))),
+        ("list", with(4, stream_of(&[page(&["db/c", "db/d"], false), page(&["db/e"], true)]))),
+        ("list-back", with(4, stream_of(&[page(&["db/c", "db/c"], true)]))),
+        ("list-cut", with(4, stream_of(&[page(&["db/c"], false)]))),
+        ("delete", with(5, DeleteAnswer {}.encode_to_vec())),
+    ];
+    seeds.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_ends_early_is_none() {
+        let part = |len: usize| wire::read_part(Bytes::from(vec![7; len]), 500);
+        for (parts, is_whole) in
+            [(vec![part(400)], false), (vec![part(400), part(100)], true), (vec![], false)]
+        {
+            let (client, what) = client_of(3, &stream_of(&parts));
+            let read = block_on(client.read_tail(&what, ASKED));
+            assert_eq!(
+                read.map(|bytes| bytes.len()).map_err(|error| error.kind()),
+                if is_whole { Ok(500) } else { Err(Kind::Io) }
+            );
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Target `data_table`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| terrane_fuzz::run("data_table", bytes));

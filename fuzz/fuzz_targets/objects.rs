@@ -1,0 +1,4 @@
+//! Target `objects`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| terrane_fuzz::run("objects", bytes));

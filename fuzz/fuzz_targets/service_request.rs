@@ -1,0 +1,4 @@
+//! Target `service_request`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| terrane_fuzz::run("service_request", bytes));
