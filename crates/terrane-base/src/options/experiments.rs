@@ -51,6 +51,8 @@ options! {
         "Keep extents that are read often in the upper levels and move the others down.";
     defer_merges: bool = true, "true, false", |_| true,
         "Under heavy writes, collect overflow runs until they are due instead of merging each into level 1.";
+    always_overflow: bool = false, "true, false", |_| true,
+        "Write every flush as an overflow run (level 0), as an engine with an unordered first level does, instead of merging it with level 1.";
     merge_through: bool = true, "true, false", |_| true,
         "Under heavy writes, let level 1 grow to twice its size, then merge it with overflow runs and level 2 at once.";
     lazy_value_merge: bool = true, "true, false", |_| true,

@@ -6,6 +6,7 @@
 mod cores;
 mod in_flight;
 mod mode;
+mod preset;
 mod together;
 mod transact;
 
@@ -64,6 +65,8 @@ impl Terrane {
         }
         let mut given = options.options.clone();
         let mode = Mode::take(&mut given)?;
+        let preset = mode.preset.options(options);
+        settings.extend(preset.iter().map(|(name, value)| (*name, value.clone())));
         settings.extend(given.iter().map(own));
         let mut chosen = Options::default();
         for (name, value) in &settings {
@@ -77,10 +80,7 @@ impl Terrane {
         settings.extend(options.options.iter().filter(|(name, _)| !given.contains_key(*name)).map(own));
         let mut settings: Vec<_> =
             settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        settings.push((
-            "durability".to_owned(),
-            "sync off survives the death of the process, sync on the loss of power".to_owned(),
-        ));
+        settings.push(("durability".to_owned(), mode.preset.durability().to_owned()));
         let (cores, watcher) = (mode.cores(&db, &tables)?, mode.watcher(&db)?);
         Ok(Terrane { db, tables, mode, watcher, cores, filters: AtomicBool::new(true), settings })
     }

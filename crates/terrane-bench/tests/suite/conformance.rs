@@ -11,9 +11,9 @@ mod suite;
 mod transactions;
 
 use terrane_bench::Error;
-use terrane_bench::engine;
+use terrane_bench::engine::{self, Control, Write};
 
-use suite::{FULL, Promises, options, suite};
+use suite::{FULL, Promises, key, options, suite};
 
 fn run(promises: Promises) {
     suite(promises, |directory| engine::open(promises.name, &options(directory, promises)));
@@ -22,11 +22,14 @@ fn run(promises: Promises) {
 /// Terrane in each way in which requests come to it.
 #[test]
 fn terrane() {
-    let modes: [&[(&str, &str)]; 5] = [
+    let modes: [&[(&str, &str)]; 8] = [
         &[],
         &[("requests", "together")],
         &[("cores", "2")],
         &[("parts", "bucket")],
+        &[("preset", "xs")],
+        &[("preset", "xp")],
+        &[("preset", "xp-pm")],
         &[("cores", "1"), ("cores_helping", "false"), ("cores_pinned", "true")],
     ];
     for mode in modes {
@@ -50,6 +53,55 @@ fn parts_of_terrane_lie_where_the_option_says() {
     engine::open("terrane", &options).expect("opens").close().expect("closes");
     let there = |name: &str| directory.path().join(name).exists();
     assert!(there("bucket/terrane/manifest") && there("journal/REMOTE") && !there("CURRENT"));
+}
+
+/// What a preset says of itself: the classic one writes runs of level 0 and the others do not, and a journal
+/// in a pool has no segment files. An option of the plan wins.
+#[test]
+fn presets_of_terrane_are_what_they_say() {
+    for (preset, global_index, pool) in
+        [("xs", false, false), ("xp", true, false), ("xs-pm", false, true), ("xp-pm", true, true)]
+    {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut options = options(directory.path(), FULL);
+        options.options.insert("preset".to_owned(), preset.to_owned());
+        options.options.insert("compression".to_owned(), "none".to_owned());
+        let engine = engine::open("terrane", &options).expect("opens");
+        let settings = engine.opened().settings;
+        let value = |name: &str| settings.iter().rfind(|(known, _)| known == name).map(|(_, value)| &**value);
+        assert_eq!(value("compression"), Some("none"), "{preset}: the plan's own option");
+        assert_eq!(value("pmem_path").is_some(), pool, "{preset}");
+        assert_eq!(value("durability").is_some_and(|text| text.contains("pool")), pool, "{preset}");
+        let mut session = engine.session().expect("a session");
+        for number in 0..100 {
+            session.write(0, &[Write::Put(&key(number), &[7; 1000])], true).expect("a synced write");
+        }
+        drop(session);
+        engine.control(Control::Flush).expect("a flush");
+        let parts: Vec<String> = engine.shape().rows.into_iter().map(|row| row.part).collect();
+        assert_eq!(parts, [if global_index { "L1" } else { "L0" }], "{preset}: where a flush goes");
+        let segments = std::fs::read_dir(directory.path().join("journal")).expect("the journal").count();
+        assert_eq!(segments == 0, pool, "{preset}: {segments} segment files");
+        assert_eq!(directory.path().join("pool").exists(), pool, "{preset}");
+        engine.close().expect("closes");
+    }
+}
+
+/// A bucket has no pool, and there are no other presets.
+#[test]
+fn presets_that_cannot_be_are_refused() {
+    for (given, named) in
+        [(vec![("preset", "xz")], "xs-pm"), (vec![("preset", "xs-pm"), ("parts", "bucket")], "parts")]
+    {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut options = options(directory.path(), FULL);
+        options.options =
+            given.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        match engine::open("terrane", &options) {
+            Err(Error::Plan(text)) => assert!(text.contains(named), "{text}"),
+            other => panic!("{:?}", other.map(|_| "opened")),
+        }
+    }
 }
 
 fn is_through_cores(mode: &[(&str, &str)]) -> bool {

@@ -155,6 +155,7 @@ fn the_ready_plans_are_plans() {
         "range-deletes",
         "c-route",
         "elastic-local",
+        "pmem-ycsb",
     ] {
         let path = format!("{}/../../bench/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         let text = terrane_bench::files::read_text(path.as_ref()).unwrap();

@@ -294,3 +294,26 @@ fn a_repair_reads_what_is_left_of_a_short_pool() {
 fn crc_of_header(bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c_append(0x7e44_a131, &bytes[..12]), &bytes[16..64])
 }
+
+/// Where bytes occur in a file.
+fn places(file: &[u8], bytes: &[u8]) -> Vec<usize> {
+    (0..file.len() - bytes.len()).filter(|at| file[*at..].starts_with(bytes)).collect()
+}
+
+/// A reader of the memtable gets the bytes that are in the pool: a value that changes there, in the one place
+/// where it is, is read as it is then.
+#[test]
+fn records_of_a_memtable_are_read_where_the_pool_has_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, pool) = (dir.path().join("data"), dir.path().join("pool"));
+    let db = Db::open_with(&data, &options(&pool, true)).unwrap();
+    db.pause_background();
+    let value = "a value that is nowhere else, -----";
+    db.put("key", value).unwrap();
+    let found = places(&std::fs::read(&pool).unwrap(), value.as_bytes());
+    assert_eq!(found.len(), 1, "the record is in the pool once");
+    let changed = value.replace('-', "+");
+    let file = std::fs::OpenOptions::new().write(true).open(&pool).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, changed.as_bytes(), found[0] as u64).unwrap();
+    assert_eq!(db.get("key").unwrap().unwrap(), changed.as_bytes(), "no copy is read");
+}

@@ -8,6 +8,7 @@
 //! | `isolation` | what transactions promise: `serializable` (default), `snapshot`, `read_committed` |
 //! | `watched` | whether a transaction that does nothing lives all the time, so that every write is watched; `false` |
 //! | `parts` | where manifest and extents lie: `local` (default), `bucket` (a directory as a bucket) |
+//! | `preset` | options that go together: `none` (default), `xs`, `xp`, `xs-pm`, `xp-pm`; see `preset.rs` |
 //! | `cores_helping`, `cores_pinned`, `cores_spreading` | as the builder of the cores has them; `true`, `false`, `true` |
 
 use std::collections::BTreeMap;
@@ -19,17 +20,19 @@ use terrane::{Concurrency, Db, Functions, Isolation, Options, Table, Transaction
 use terrane_remote::Deployment;
 
 use super::failed;
+use super::preset::Preset;
 use crate::engine::options::Named;
 use crate::error::{Error, Result};
 
 /// Names of the adapter's own options.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "requests",
     "cores",
     "cores_helping",
     "cores_pinned",
     "cores_spreading",
     "parts",
+    "preset",
     "transactions",
     "isolation",
     "watched",
@@ -45,6 +48,8 @@ pub(super) struct Mode {
     watched: bool,
     /// True if manifest and extents lie in a bucket.
     in_bucket: bool,
+    /// Options of the database that a plan chooses by one name.
+    pub(super) preset: Preset,
     cores: usize,
     helping: bool,
     pinned: bool,
@@ -63,11 +68,17 @@ impl Mode {
             transactions: transactions(&own)?,
             watched: own.flag("watched", false)?,
             in_bucket: own.one_of("parts", &["local", "bucket"])? == "bucket",
+            preset: Preset::named(own.one_of("preset", &Preset::NAMES)?),
             cores: own.number("cores", 0)? as usize,
             helping: own.flag("cores_helping", true)?,
             pinned: own.flag("cores_pinned", false)?,
             spreading: own.flag("cores_spreading", true)?,
         };
+        if mode.in_bucket && mode.preset.has_pool() {
+            return Err(Error::plan(
+                "option parts of terrane: a database in a bucket has no pool of persistent memory; choose xs or xp",
+            ));
+        }
         if mode.together && mode.cores > 0 {
             return Err(Error::plan("option requests of terrane: cores do all together; leave it out"));
         }

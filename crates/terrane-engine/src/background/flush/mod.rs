@@ -113,7 +113,8 @@ impl Maintenance {
         let is_ranged = generation.index().range_deletes().is_some();
         // One that is not compacted by itself has runs only.
         let is_manual = !table.settings().limits.automatic;
-        (is_ranged || is_manual || !tree.runs.is_empty() || self.is_hurt(table.id))
+        let is_chosen = self.options.experiments.always_overflow;
+        (is_chosen || is_ranged || is_manual || !tree.runs.is_empty() || self.is_hurt(table.id))
             || level_1 > OVERFLOW_FACTOR.saturating_mul(Targets::new(&sizes, &table.settings().limits).of(1))
             || (is_large && (had_to_wait || self.write_control().puts_off()))
     }

@@ -1,6 +1,8 @@
 //! The ring over the checker: the power fails at every fence and at some stores, and each image that may be
 //! left is recovered. What was acknowledged is there, what is there is a prefix, batches are whole.
 //! The same look finds a flush or a fence that is left out, and a zone that goes back before the edit.
+//!
+//! `TERRANE_PM_SEQUENCES` says how many random sequences there are, also of those with a step left out.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -175,10 +177,17 @@ impl Run {
     }
 }
 
+/// How many sequences are asked for, if that is said.
+fn asked_sequences() -> Option<u64> {
+    let text = std::env::var("TERRANE_PM_SEQUENCES").ok()?;
+    Some(text.parse().expect("TERRANE_PM_SEQUENCES is a number"))
+}
+
 /// With and without `sync`, through rotations, trims and openings.
 #[test]
 fn every_commit_survives_a_cut_anywhere() {
-    let sequences = u64::from(ProptestConfig::default().cases).div_ceil(16);
+    let some = u64::from(ProptestConfig::default().cases).div_ceil(16);
+    let sequences = asked_sequences().unwrap_or(some);
     let mut images = 0;
     for sequence in 0..sequences {
         let mut rng = Rng::part(238, sequence);
@@ -194,30 +203,38 @@ fn every_commit_survives_a_cut_anywhere() {
 }
 
 /// What the look above finds where a step is missing or in the wrong place.
-fn found_with(omitted: Omitted, frees_first: bool) -> Vec<String> {
-    let mut rng = Rng::new(239);
+fn found_with(omitted: Omitted, frees_first: bool, seed: u64) -> Vec<String> {
+    let mut rng = Rng::new(seed);
     let mut run = Arc::new(Run::new(omitted, frees_first));
     run.live(&mut rng, 40);
     run.wrong()
 }
 
+/// Each of the sequences shows what is wrong, by these words.
+fn each_finds(omitted: Omitted, frees_first: bool, words: &str) {
+    let sequences = asked_sequences().unwrap_or(1);
+    for seed in 239..239 + sequences {
+        let wrong = found_with(omitted, frees_first, seed);
+        assert!(wrong.iter().any(|why| why.contains(words)), "seed {seed}: {wrong:?}");
+    }
+    println!("found in each of {sequences} sequences");
+}
+
 #[test]
 fn a_flush_that_is_left_out_is_found() {
-    let wrong = found_with(Omitted::Flushes, false);
-    assert!(wrong.iter().any(|why| why.contains("is acknowledged")), "{wrong:?}");
+    each_finds(Omitted::Flushes, false, "is acknowledged");
 }
 
 #[test]
 fn a_fence_that_is_left_out_is_found() {
-    let wrong = found_with(Omitted::Fences, false);
-    assert!(wrong.iter().any(|why| why.contains("is acknowledged")), "{wrong:?}");
+    each_finds(Omitted::Fences, false, "is acknowledged");
 }
 
 #[test]
 fn a_zone_that_goes_back_before_the_edit_is_found() {
-    let wrong = found_with(Omitted::Nothing, true);
+    let wrong = found_with(Omitted::Nothing, true, 239);
     assert!(wrong.iter().any(|why| why.contains("missing")), "{wrong:?}");
-    assert_eq!(found_with(Omitted::Nothing, false), Vec::<String>::new());
+    assert_eq!(found_with(Omitted::Nothing, false, 239), Vec::<String>::new());
 }
 
 /// The power fails in an opening, and in the opening after that: the same records are there each time, and
