@@ -216,8 +216,10 @@ pub fn build_arguments(bugs: &[Planted], features: &str) -> Vec<String> {
         let is_library = target == package.replace('-', "_");
         targets.insert(if is_library { "--lib".to_owned() } else { format!("--test {target}") });
     }
+    // Some of its tests are of the service, which is a feature.
+    let service = if packages.contains("-p terrane-remote") { ",terrane-remote/grpc" } else { "" };
     let arguments = packages.into_iter().chain(targets).collect::<Vec<_>>().join(" ");
-    format!("{arguments} --features {features}").split(' ').map(str::to_owned).collect()
+    format!("{arguments} --features {features}{service}").split(' ').map(str::to_owned).collect()
 }
 
 fn run_test(

@@ -59,6 +59,13 @@ bugs! {
     SkipUploadWait: "invariant 6", "a sync of extents in a bucket does not wait for their upload", "terrane-remote suite faults::a_failed_call_loses_nothing";
     TrustExistingObject: "conditional creation", "an object that exists after a lost answer is taken for the own one", "terrane-remote suite retries::a_lost_answer";
     IgnoreTableChecksum: "invariant 6", "a wrong checksum of a data object's table is accepted", "terrane-remote suite hostile::every_damaged_byte";
+    SkipBucketRootSync: "invariant 6", "the directory entry of a new bucket is not made durable", "terrane-remote terrane_remote bucket::directory::tests::the_directory_of";
+    AcknowledgeUncreated: "conditional creation", "the storage service acknowledges a creation before its bucket holds the object", "terrane-remote suite grpc::a_creation_is_acknowledged_behind";
+    AcceptShortObject: "conditional creation", "the storage service creates an object whose stream ended early", "terrane-remote terrane_remote grpc::hostile::a_creation_of";
+    AcceptCutAnswer: "invariant 3", "a client of the storage service takes an answer that ended early for the whole", "terrane-remote terrane_remote grpc::bucket::answers::tests::an_answer_that_ends";
+    IgnoreToken: "service: the token", "the storage service lets pass a call without its token", "terrane-remote suite grpc::a_call_without_the_token";
+    IgnoreBucketIdentity: "service: the bucket is the one that is meant", "the storage service answers a call that is for another bucket", "terrane-remote suite grpc::another_bucket_behind";
+    CallGarbageDamage: "readers: what is gone", "a reader reports what a writer deleted as damage", "terrane-remote suite readers::an_object_that_is_gone";
     CollectNamedObjects: "invariant 6", "garbage is collected without asking what the manifest names", "terrane-remote suite garbage::an_object_that_a_manifest_names";
     ReuseDataNumbers: "fencing", "a writer of data objects begins with number 1 again", "terrane-remote suite writers::a_replaced_writer";
     InstallWithoutEdit: "invariant 6", "a job's result is installed without a manifest edit", "terrane-engine suite power::a_cut_at_any_call";

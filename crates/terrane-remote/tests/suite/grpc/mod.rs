@@ -13,6 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use terrane_base::env::Env;
 use terrane_base::{Kind, Rng};
+use terrane_remote::bucket::faulty::{Fault, FaultyBucket};
 use terrane_remote::bucket::{Bucket, Create, RetryLimits, RetryingBucket};
 use terrane_remote::grpc::{GrpcBucket, GrpcBucketSettings, Limits, Server, ServerSettings, Token};
 use terrane_storage::conformance;
@@ -161,6 +162,20 @@ fn a_call_without_the_token_is_refused() {
         connect_with(&server, Some("the-right-one")).create("db/a", b"x").expect("created"),
         Create::Created
     );
+}
+
+#[test]
+fn a_creation_is_acknowledged_behind_the_answer_of_the_bucket() {
+    let served = memory(&env().1);
+    let faulty = Arc::new(FaultyBucket::new(served.clone()));
+    let server = serve(faulty.clone());
+    let bucket = connect(server.address());
+    bucket.list("db", None).expect("it knows the bucket");
+    faulty.fail(faulty.calls(), Fault::Before);
+    refused(bucket.create("db/a", b"x"), Kind::Io);
+    assert_eq!(bucket.create("db/a", b"x").expect("the bucket is there again"), Create::Created);
+    assert_eq!(served.get("db/a", 9).expect("it is there"), "x");
+    assert_eq!(bucket.create("db/a", b"y").expect("an answer"), Create::AlreadyExists);
 }
 
 #[test]
