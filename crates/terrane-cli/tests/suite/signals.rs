@@ -9,6 +9,8 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use terrane_base::env::Env;
+
 use crate::common::{Shell, with_default_signals};
 
 /// Not a figure: a command that still runs after as many looks, a millisecond and more apart, never ends.
@@ -67,11 +69,12 @@ fn spawn(mut command: Command) -> Child {
 
 /// Waits for the end of a command, and ends one that does not end.
 fn wait_or_kill(child: &mut Child) -> ExitStatus {
+    let clock = Env::real().clock;
     for _ in 0..LOOKS_MAX {
         if let Some(status) = child.try_wait().unwrap() {
             return status;
         }
-        std::thread::sleep(Duration::from_millis(1));
+        clock.sleep(Duration::from_millis(1));
     }
     child.kill().unwrap();
     child.wait().unwrap()
