@@ -12,6 +12,9 @@ use terrane_base::prefix_extractor::Extractor;
 use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{CompactionFilter, Error, Kind, MergeOperator, Moment, Result, SeqNo, ValueTableId};
 
+use terrane_format::extent::Origin;
+use terrane_format::manifest::Place;
+
 use crate::job::Work;
 
 const RUNNING: u8 = 0;
@@ -107,6 +110,7 @@ pub struct JobControl {
     /// The next free number of a value table or overflow run.
     value_numbers: OnceLock<Arc<AtomicU64>>,
     filtering: OnceLock<Filtering>,
+    origin: OnceLock<Origin>,
 }
 
 /// A compaction filter, and the rows that it is not called for.
@@ -173,6 +177,7 @@ impl JobControl {
             value_numbers: OnceLock::new(),
             extractor: OnceLock::new(),
             filtering: OnceLock::new(),
+            origin: OnceLock::new(),
         }
     }
 
@@ -191,6 +196,23 @@ impl JobControl {
     /// The filter that the job calls.
     pub(crate) fn filtering(&self) -> Option<&Filtering> {
         self.filtering.get()
+    }
+
+    /// Makes the extents that the job writes say where they come from. The job sets level and what they
+    /// replace.
+    pub fn write_as(&self, origin: Origin) {
+        debug_assert!(origin.replaced.is_empty(), "a job that begins has replaced nothing");
+        // As above.
+        let _ = self.origin.set(origin);
+    }
+
+    /// What the extents of the job say of where they come from, if they are written to this place.
+    pub(crate) fn origin(&self, target: Place) -> Option<Origin> {
+        let level = match target {
+            Place::Level(level) => level,
+            Place::Run(_) | Place::Values => 0,
+        };
+        self.origin.get().map(|origin| Origin { level, ..origin.clone() })
     }
 
     /// Gives the job the counter of numbers for its value tables, which the overflow runs share.

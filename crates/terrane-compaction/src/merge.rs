@@ -45,7 +45,7 @@ use crate::compactor::ExtentSource;
 use crate::control::JobControl;
 use crate::job::{JobResult, JobSpec, Removed};
 use order::{Order, Rank};
-use output::{Committed, Output};
+use output::{Behind, Committed, Output};
 pub(crate) use parts::Publish;
 use ranges::Ranges;
 use reuse::Reuse;
@@ -284,6 +284,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             Source::Memory(memory) => memory.next_key().map(<[u8]>::to_vec),
             Source::Run(_) => None,
         });
+        let unmerged = self.next_key();
         let runs: Vec<_> = self.sources.iter().filter_map(Source::as_run).collect();
         let target = self.spec.target;
         let used = |run: &&RunSource<'a>| {
@@ -292,10 +293,11 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         };
         let used: Vec<(manifest::Place, &[ExtentMeta])> = runs.iter().map(used).collect();
         let mut work = self.sink.work;
+        let behind = unmerged.as_deref().map_or(Behind::Nothing, Behind::Key);
         let blamed = self.first_input();
         let (file, offset) = blamed.map_or_else(Default::default, |meta| self.place.store.place(meta.id, 0));
         let Committed { mut added, mut relinked, values } =
-            self.sink.output.commit(&mut work).map_err(|error| {
+            self.sink.output.commit(behind, &mut work).map_err(|error| {
                 let is_placed = error.kind() != Kind::Corrupt || error.place().is_some();
                 if is_placed { error } else { error.at(file, offset) }
             })?;

@@ -11,17 +11,19 @@
 
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::sync::Mutex;
-use terrane_base::sync::atomic::{AtomicBool, Ordering};
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::{Collation, Error, Functions, Result, SeqNo, TableId};
 use terrane_compaction::{JobControl, RateLimiter, Work};
 use terrane_device::Disk;
-use terrane_format::manifest::{Edit, EditOp};
+use terrane_format::extent::Origin;
+use terrane_format::manifest::{DatabaseId, Edit, EditOp};
 use terrane_journal::Journal;
+use terrane_levels::directory::read_origins;
 use terrane_levels::{Manifest, Pins};
 use terrane_storage::Store;
 use terrane_table::{Cache, RowCache};
@@ -36,6 +38,7 @@ use crate::readers::Readers;
 use crate::readers::feed_waiters::FeedWaiters;
 use crate::table::Table;
 use crate::table::catalog::Catalog;
+use crate::table::settings::TABLE_NOTE;
 
 /// Looks until a recount must agree.
 const RECOUNTS: u32 = 100_000;
@@ -94,6 +97,17 @@ pub struct Shared {
     pub(crate) limiter: Arc<RateLimiter>,
     /// Set when the database begins to close.
     pub(crate) closing: AtomicBool,
+    /// What jobs that write extents say of themselves.
+    pub(crate) extent_jobs: ExtentJobs,
+}
+
+/// What jobs that write extents say of themselves in these.
+#[derive(Default)]
+pub(crate) struct ExtentJobs {
+    /// How many have begun since the opening.
+    begun: AtomicU64,
+    /// The database that this one is a copy of, or 0; looked up by the first job.
+    copied_from: OnceLock<DatabaseId>,
 }
 
 /// An owner of the part `P` of an open database: the engine, which parts below it cannot name.
@@ -275,6 +289,31 @@ impl Shared {
             table.semantics.operator().filter(|_| self.options.experiments.operand_folding)
         {
             control.fold_with(operator.clone());
+        }
+        control.write_as(self.origin_of(table));
+    }
+
+    /// What extents of a table say of where they come from, for a job that begins now.
+    pub(crate) fn origin_of(&self, table: &Table) -> Origin {
+        let (edit, state) = (self.manifest.edit_number(), self.manifest.state());
+        let options = state
+            .tables
+            .get(&table.id)
+            .map(|stored| stored.options.iter().filter(|(name, _)| name != TABLE_NOTE).cloned().collect());
+        Origin {
+            database: state.database,
+            before: *self.extent_jobs.copied_from.get_or_init(|| {
+                // Damage there concerns repair alone, which has other ways to know it.
+                let origins = read_origins(&*self.disk, &self.dir).ok().flatten();
+                origins.and_then(|ids| ids.last().copied()).unwrap_or_default()
+            }),
+            edit,
+            // Relaxed: only that each job has a number of its own, and a later one a greater one, counts.
+            job: self.extent_jobs.begun.fetch_add(1, Ordering::Relaxed),
+            level: 0,
+            table: table.name.clone(),
+            options: options.unwrap_or_default(),
+            replaced: Vec::new(),
         }
     }
 

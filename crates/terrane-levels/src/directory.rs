@@ -6,6 +6,7 @@
 //! CURRENT.tmp      the next CURRENT, before its rename
 //! MANIFEST-NNNNNN  snapshot and edits
 //! METRICS          what the writer shares of its metrics, while it is open
+//! ORIGINS          of a copy: which databases wrote the extents that it began with
 //! journal/         segments
 //! data/            extents
 //! ```
@@ -22,6 +23,8 @@ use terrane_format::manifest::file::{
     CURRENT_BYTES_MAX, Current, FileHeader, MAGIC, file_name, parse_file_name,
 };
 
+use terrane_format::manifest::DatabaseId;
+use terrane_format::manifest::origins::{self, ORIGINS_BYTES_MAX};
 use terrane_format::metrics_page::MAGIC as PAGE_MAGIC;
 
 use crate::journal_place;
@@ -35,6 +38,8 @@ pub const CURRENT: &str = "CURRENT";
 pub const CURRENT_NEW: &str = "CURRENT.tmp";
 /// The page of metrics that the process which may write shares with others.
 pub const METRICS: &str = "METRICS";
+/// Names the databases that wrote the extents which a copy began with.
+pub const ORIGINS: &str = "ORIGINS";
 /// The mark of a directory with nothing but the journal of a database: see [`crate::journal_place`].
 pub const REMOTE: &str = "REMOTE";
 /// The next `REMOTE`, before its rename.
@@ -104,6 +109,8 @@ fn check_leftover(disk: &dyn Disk, dir: &Path, name: &str, others: Others) -> Re
         LOCK | CURRENT_NEW => Ok(()),
         // Of a database whose other files were removed.
         METRICS if !is_of_another(disk, &dir.join(name), &PAGE_MAGIC)? => Ok(()),
+        // As an unfinished copy leaves it.
+        ORIGINS if !is_of_another(disk, &dir.join(name), b"terrane ")? => Ok(()),
         JOURNAL | DATA => match disk.list(&dir.join(name))?.first() {
             Some(file) => orphan(format!("{name}/{file}")),
             None => Ok(()),
@@ -169,7 +176,7 @@ pub(crate) fn make(disk: &dyn Disk, dir: &Path, others: Others) -> Result<()> {
         }
         Contents::Missing => prepare(disk, dir)?,
         Contents::Vacant => {
-            for name in [CURRENT_NEW, &file_name(FIRST_FILE)] {
+            for name in [CURRENT_NEW, ORIGINS, &file_name(FIRST_FILE)] {
                 remove_if_there(disk, &dir.join(name))?;
             }
         }
@@ -203,6 +210,35 @@ fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<()> {
         Err(error) if error.kind() == Kind::NotFound => Ok(()),
         result => result,
     }
+}
+
+/// Reads which databases wrote the extents that this one began with; `None` if it does not say.
+///
+/// # Errors
+/// `Corrupt`, `Io`.
+pub fn read_origins(disk: &dyn Disk, dir: &Path) -> Result<Option<Vec<DatabaseId>>> {
+    let path = dir.join(ORIGINS);
+    let file = match disk.open(&path, OpenMode::Read, false) {
+        Ok(file) => file,
+        Err(error) if error.kind() == Kind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    // As in `read_current`.
+    let len = file.len()?.min(ORIGINS_BYTES_MAX as u64 + 1);
+    let mut bytes = vec![0; len as usize];
+    file.read_at(0, &mut bytes)?;
+    origins::decode(&bytes).map(Some).map_err(|error| error.at(path.display().to_string(), 0))
+}
+
+/// Notes in a directory that is no database yet which databases wrote its extents, the oldest first. Durable
+/// with the directory's entries.
+///
+/// # Errors
+/// `Full`, `Io`.
+pub fn write_origins(disk: &dyn Disk, dir: &Path, ids: &[DatabaseId]) -> Result<()> {
+    let file = disk.open(&dir.join(ORIGINS), OpenMode::Create, false)?;
+    file.write_at(0, origins::encode(ids).as_bytes())?;
+    file.sync()
 }
 
 /// Reads `CURRENT`.

@@ -13,7 +13,9 @@
 use terrane_base::{Error, Moment, Result, SeqNo};
 use terrane_format::block::{Block, BlockCursor};
 use terrane_format::extent::check::hull;
-use terrane_format::extent::{Expiry, ExtentMeta, FOOTER_BYTES_MAX, Footer, References, references};
+use terrane_format::extent::{
+    Expiry, ExtentMeta, FOOTER_BYTES_MAX, Footer, Handle, Origin, References, references,
+};
 use terrane_format::filter::{self, Filter};
 use terrane_format::index::{IndexBlock, IndexRow};
 use terrane_format::range_deletes::Fragments;
@@ -25,8 +27,14 @@ use crate::loader::{open_block, placed, read, read_filter, read_index, read_rang
 /// Takes the memory of one block and the index.
 #[must_use]
 pub fn verify_extent(meta: &ExtentMeta, store: &dyn Store) -> Vec<Error> {
-    let mut check =
-        Check { meta, store, findings: Vec::new(), moments: Vec::new(), references: References::default() };
+    let mut check = Check {
+        meta,
+        store,
+        findings: Vec::new(),
+        moments: Vec::new(),
+        references: References::default(),
+        origin_end: None,
+    };
     check.footer();
     let filter = if meta.filter.is_empty() { None } else { check.note(read_filter(meta, store)) };
     if let Some(rows) = check.note(read_index(meta, store)) {
@@ -46,6 +54,8 @@ struct Check<'a> {
     moments: Vec<Moment>,
     /// The value tables that they point into.
     references: References,
+    /// Where the part ends that says where the extent comes from: only its footer tells.
+    origin_end: Option<u64>,
 }
 
 /// Key and number of the last entry of a block.
@@ -101,6 +111,22 @@ impl Check<'_> {
         let expected = meta.references.as_deref().map_or_else(Default::default, |section| section.part);
         self.expect(offset, "footer, references", &expected, &footer.references);
         self.expect(offset, "footer, value table", &meta.value_table, &footer.value_table);
+        self.expect(offset, "footer, origin", &meta.has_origin(), &!footer.origin.is_empty());
+        self.origin(footer.origin);
+    }
+
+    /// Checks the part that says where the extent comes from. The manifest does not say where it lies.
+    fn origin(&mut self, part: Handle) {
+        if part.is_empty() {
+            return;
+        }
+        let meta = self.meta;
+        let found = read(meta, self.store, part.offset, part.len).and_then(|bytes| {
+            let origin = part.check(&bytes).and_then(|()| Origin::decode(&bytes));
+            origin.map_err(|error| placed(meta, self.store, part.offset, error))
+        });
+        self.origin_end = Some(part.end());
+        let _ = self.note(found);
     }
 
     fn blocks(&mut self, rows: &IndexBlock, filter: Option<&Filter>) {
@@ -248,11 +274,16 @@ impl Check<'_> {
     }
 
     fn padding(&mut self) {
+        if self.meta.has_origin() && self.origin_end.is_none() {
+            // Its footer, which cannot be read, would say where the zeros begin.
+            return;
+        }
         let section = self.meta.range_deletes.as_deref();
         let start = self.meta.index.end().max(self.meta.filter.end());
         let start = start.max(section.map_or(0, |section| section.part.end()));
         let references = self.meta.references.as_deref();
         let start = start.max(references.map_or(0, |section| section.part.end()));
+        let start = start.max(self.origin_end.unwrap_or(0));
         let footer = self.meta.form().footer_bytes() as u64;
         let len = (u64::from(self.meta.bytes)).saturating_sub(footer).checked_sub(start);
         let (Ok(start), Some(Ok(len))) = (u32::try_from(start), len.map(u32::try_from)) else { return };

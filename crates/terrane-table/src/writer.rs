@@ -27,7 +27,7 @@ use terrane_base::{Collation, Entry, Error, Moment, Result, SeqNo, key, varint};
 use terrane_format::block::{self, BlockBuilder, BlockCursor};
 use terrane_format::codec::Encoder;
 use terrane_format::extent::references::REFERENCE_BYTES_MAX;
-use terrane_format::extent::{self, Expiry, ExtentMeta, References, ValueSection};
+use terrane_format::extent::{self, Expiry, ExtentMeta, Origin, References};
 use terrane_format::filter;
 use terrane_format::index::{IndexBuilder, IndexRow};
 use terrane_format::range_deletes::Fragment;
@@ -92,6 +92,8 @@ pub struct ExtentWriter {
     moments: Vec<Moment>,
     /// The value tables that the entries so far point into.
     references: References,
+    /// Where the extents come from, if they say so, and the bytes that its part takes at most.
+    origin: Option<(Box<Origin>, usize)>,
 }
 
 impl ExtentWriter {
@@ -125,13 +127,8 @@ impl ExtentWriter {
             range_bytes: 0,
             moments: Vec::new(),
             references: References::default(),
+            origin: None,
         })
-    }
-
-    /// Makes the next extent this value table. Requires: nothing was added.
-    pub fn set_value_table(&mut self, section: ValueSection) {
-        assert!(self.is_empty(), "the number of an extent that has entries is fixed");
-        self.settings.value_table = Some(section);
     }
 
     /// Sets the key order of the table. Requires: nothing was added.
@@ -285,6 +282,7 @@ impl ExtentWriter {
         self.range_bytes = 0;
         self.moments.clear();
         self.references.clear();
+        self.set_replaced(Vec::new());
         assert!(self.is_empty() && self.bytes.is_empty(), "the next extent begins empty");
         // A very large value must not make the writer's memory large for ever.
         self.bytes.shrink_to(SLOT_BYTES);

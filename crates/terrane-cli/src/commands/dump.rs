@@ -282,6 +282,7 @@ mod tests {
                 references: extent::Handle::default(),
                 has_positions: false,
                 value_table: None,
+                origin: extent::Handle::default(),
             };
             let mut encoded = Vec::new();
             footer.encode(&mut encoded);

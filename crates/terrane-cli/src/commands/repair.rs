@@ -65,6 +65,14 @@ fn show(report: &RepairReport, out: &mut dyn Write) -> Result<(), Failure> {
     if report.doubts_left_out > 0 {
         writeln!(out, "in doubt: and {} more", count(report.doubts_left_out))?;
     }
+    if report.foreign_extents + report.replaced > 0 {
+        writeln!(
+            out,
+            "left out: {} extents of other databases, {} versions that extents are known to have replaced",
+            count(report.foreign_extents),
+            count(report.replaced)
+        )?;
+    }
     writeln!(
         out,
         "repaired {} tables: {} versions, {} of them perhaps out of date, from {} extents, {} of them in no readable part \

@@ -8,17 +8,21 @@
 //!    can move its pieces further down.
 //! 3. What was written is freed unless [`Output::commit`] was reached.
 
+mod commit;
 mod divide;
+mod replaced;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use terrane_base::{Collation, Entry, Error, ExtentId, Result};
-use terrane_format::extent::ExtentMeta;
+use terrane_format::extent::{ExtentMeta, Replaced};
 use terrane_format::index::IndexRow;
 use terrane_format::range_deletes::Fragment;
 use terrane_storage::{SLOT_BYTES, Store};
 use terrane_table::{ExtentWriter, WriterSettings};
+
+pub(super) use replaced::Behind;
 
 use super::values::Values;
 use crate::control::JobControl;
@@ -67,6 +71,10 @@ pub(super) struct Output<'a> {
     /// Range deletes of the output, in key order, and the first that is in no extent yet.
     ranges: Vec<Fragment>,
     next_range: usize,
+    /// The first key that no extent of the output covers yet.
+    covered_to: Vec<u8>,
+    /// What inputs replaced, as far as it was asked.
+    known: HashMap<ExtentId, Vec<Replaced>>,
 }
 
 impl<'a> Output<'a> {
@@ -86,7 +94,8 @@ impl<'a> Output<'a> {
             value_table: None,
             may_point: spec.points(),
         })?
-        .ordered(spec.collation());
+        .ordered(spec.collation())
+        .of_origin(control.origin(spec.target));
         if let Some(extractor) = control.extractor() {
             writer.filter_prefixes(extractor.clone());
         }
@@ -107,6 +116,8 @@ impl<'a> Output<'a> {
             is_committed: false,
             ranges,
             next_range: 0,
+            covered_to: spec.range.start.clone(),
+            known: HashMap::new(),
         })
     }
 
@@ -274,6 +285,7 @@ impl<'a> Output<'a> {
         let is_new = self.relinked.insert(meta.id);
         assert!(is_new, "extent {} would have two owners", meta.id);
         self.push(Arc::new(meta.clone()))?;
+        self.covered_to = self.spec.collation().successor(&meta.largest);
         work.extents_relinked += 1;
         work.bytes_relinked += u64::from(meta.bytes);
         work.entries_in += meta.entries;
@@ -316,13 +328,18 @@ impl<'a> Output<'a> {
 
     /// Writes the current extent, if it is not empty. `next` is the least key of what follows.
     fn close(&mut self, next: Option<&[u8]>, work: &mut Work) -> Result<()> {
+        self.close_before(next.map_or(Behind::Unknown, Behind::Key), work)
+    }
+
+    fn close_before(&mut self, behind: Behind<'_>, work: &mut Work) -> Result<()> {
         (self.slack, self.limit, self.met_bytes, self.cut_is_due) = (0, SLOT_BYTES, 0, false);
         if self.writer.is_empty() {
             return Ok(());
         }
-        if let Some(next) = next {
+        if let Behind::Key(next) = behind {
             self.cut_range(next);
         }
+        self.note_replaced(behind);
         self.control.spend(self.writer.estimated_bytes() as u64)?;
         let meta = self.writer.finish(self.store)?;
         debug_assert!(self.writer.is_empty(), "the next extent begins empty");
@@ -337,39 +354,6 @@ impl<'a> Output<'a> {
             && self.added.last().is_none_or(|last| collation.lt(&last.largest, &meta.smallest));
         self.added.push(meta);
         if is_in_order { Ok(()) } else { Err(out_of_order(collation)) }
-    }
-
-    /// Makes everything durable and returns it.
-    pub(super) fn commit(mut self, work: &mut Work) -> Result<Committed> {
-        let committed = self.commit_part(work)?;
-        self.is_committed = true;
-        Ok(committed)
-    }
-
-    /// Makes the output so far durable and returns it. Requires: later additions have greater keys.
-    pub(super) fn commit_part(&mut self, work: &mut Work) -> Result<Committed> {
-        self.divide_taken(None, work)?;
-        while self.next_range < self.ranges.len() {
-            self.take_range(None, work)?;
-        }
-        self.close(None, work)?;
-        assert!(
-            self.next_range >= self.ranges.len() && self.writer.is_empty(),
-            "the result is not all of the output"
-        );
-        let is_late = terrane_base::planted!(SkipValueTableSync);
-        if !is_late {
-            self.values.close(work)?;
-        }
-        self.control.check()?;
-        if self.added.len() > self.relinked.len() {
-            self.store.sync()?;
-        }
-        if is_late {
-            self.values.close(work)?;
-        }
-        let (added, relinked) = (std::mem::take(&mut self.added), std::mem::take(&mut self.relinked));
-        Ok(Committed { added, relinked, values: self.values.take() })
     }
 }
 

@@ -5,7 +5,7 @@
 
 use terrane_base::{Cursor, Result, verify};
 
-use super::output::Committed;
+use super::output::{Behind, Committed};
 use super::source::{RunSource, Source, SourceState};
 use super::{Merge, reuse};
 use crate::job::{JobResult, Removed, Work};
@@ -36,6 +36,14 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             && self.sources[winner].key().is_some_and(|key| !self.sink.is_at(key))
     }
 
+    /// The least key that was not merged yet.
+    pub(super) fn next_key(&self) -> Option<Vec<u8>> {
+        let collation = self.spec.collation();
+        debug_assert!(!self.sink.waits(), "a key that waits was not merged, and comes before all others");
+        let keys = self.sources.iter().filter_map(Source::key);
+        keys.reduce(|least, key| if collation.lt(key, least) { key } else { least }).map(<[u8]>::to_vec)
+    }
+
     /// The input that belongs to the target.
     fn target_run(&self) -> Option<&RunSource<'a>> {
         let mut runs = self.sources.iter().filter_map(Source::as_run);
@@ -45,7 +53,10 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     /// The output since the last part, and the extents of the target that it replaces.
     pub(super) fn take_part(&mut self) -> Result<JobResult> {
         self.sink.emit_waiting()?;
-        let Committed { mut added, relinked, values } = self.sink.output.commit_part(&mut self.sink.work)?;
+        let next = self.next_key();
+        let behind = next.as_deref().map_or(Behind::Nothing, Behind::Key);
+        let Committed { mut added, relinked, values } =
+            self.sink.output.commit_part(behind, &mut self.sink.work)?;
         self.part_end = self.sink.work.bytes_written.saturating_add(self.spec.part_bytes);
         let consumed = self.target_run().map_or(0, RunSource::consumed);
         assert!(consumed >= self.replaced, "{consumed} extents are consumed, {} replaced", self.replaced);

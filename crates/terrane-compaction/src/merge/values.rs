@@ -184,7 +184,7 @@ impl<'a> Values<'a> {
         }
         let writer = match &mut open.writer {
             Some(writer) => writer,
-            None => open.writer.insert(new_writer(self.spec)?),
+            None => open.writer.insert(new_writer(self.spec, self.control)?),
         };
         if writer.is_empty() {
             open.number = self.control.next_value_table()?;
@@ -253,7 +253,7 @@ impl Drop for Values<'_> {
     }
 }
 
-fn new_writer(spec: &JobSpec) -> Result<ExtentWriter> {
+fn new_writer(spec: &JobSpec, control: &JobControl) -> Result<ExtentWriter> {
     let (compression, zstd_level) = spec.output.value_compression.over(spec.output.compression);
     let writer = ExtentWriter::new(WriterSettings {
         table: spec.table,
@@ -266,7 +266,7 @@ fn new_writer(spec: &JobSpec) -> Result<ExtentWriter> {
         value_table: None,
         may_point: false,
     })?;
-    Ok(writer.ordered(spec.collation()))
+    Ok(writer.ordered(spec.collation()).of_origin(control.origin(spec.target)))
 }
 
 /// The error of a job that should write value tables and was given no numbers for them.

@@ -21,27 +21,16 @@ use terrane_levels::manifest::Remains;
 use terrane_storage::{LocalStore, Store, StoreSettings};
 use terrane_table::{Extent, ExtentScanner};
 
-use crate::repair::found::{Found, rows_of};
-use crate::repair::versions::{Version, newest_once};
+use crate::repair::found::Found;
+use crate::repair::origins::{Family, Footers};
+use crate::repair::rows::{Member, Rows};
+use crate::repair::versions::{Version, Whose, newest_once};
 use crate::repair::{Loss, Repair};
 
 /// Reads each block by itself: its neighbours may be damaged.
 const ONE_BLOCK: u32 = 1;
 /// Holes of a row that are kept as separate ranges.
 const HOLES_MAX: usize = 1000;
-
-/// An extent of a row, opened as far as it is needed.
-#[derive(Clone)]
-pub(super) struct Member {
-    pub(super) extent: Arc<Extent>,
-    is_listed: bool,
-}
-
-impl Member {
-    pub(super) fn new(found: Found, store: &Arc<dyn Store>) -> Member {
-        Member { extent: Extent::new(found.meta, store.clone()), is_listed: found.is_listed }
-    }
-}
 
 /// Which versions are copied.
 pub(super) struct Wanted<'k> {
@@ -82,13 +71,17 @@ struct Open {
     at: usize,
     block: Block,
     cursor: BlockCursor,
-    is_listed: bool,
+    of: Whose,
 }
 
 impl Repair<'_> {
     /// Copies all that the remains of a manifest and the footers of extents lead to.
-    pub(super) fn copy_found(&mut self, remains: &Remains) -> Result<()> {
-        let tables = self.find_extents(remains)?;
+    pub(super) fn copy_found(
+        &mut self,
+        remains: &Remains,
+        (footers, family): (Footers, Family),
+    ) -> Result<()> {
+        let tables = self.find_extents(remains, (footers, &family));
         let dir = self.source.join(DATA);
         let settings = StoreSettings { read_only: true, ..StoreSettings::default() };
         let store: Arc<dyn Store> = match LocalStore::open(self.disk.clone(), &dir, settings) {
@@ -114,10 +107,9 @@ impl Repair<'_> {
             let target = self.table(old)?;
             let (found, values): (Vec<Found>, Vec<Found>) = found.into_iter().partition(is_keyed);
             values.into_iter().for_each(|found| self.values.add(Extent::new(found.meta, store.clone())));
-            let rows = rows_of(found).into_iter();
-            let rows = rows.map(|row| row.into_iter().map(|found| Member::new(found, &store)).collect());
-            let rows: Arc<Vec<Vec<Member>>> = Arc::new(rows.collect());
-            let extents = rows.iter().map(|row| row.iter().map(|member| member.extent.clone()).collect());
+            let rows = Arc::new(Rows::of(found, &family, &store));
+            let extents =
+                rows.rows.iter().map(|row| row.iter().map(|member| member.extent.clone()).collect());
             self.reached.add(old, extents.collect());
             self.found.insert(old, rows.clone());
             self.copy_by_number(target, &rows, &Wanted::ALL)?;
@@ -138,7 +130,7 @@ impl Repair<'_> {
     pub(super) fn copy_by_number(
         &mut self,
         target: TableId,
-        rows: &[Vec<Member>],
+        Rows { rows, lineage }: &Rows,
         wanted: &Wanted<'_>,
     ) -> Result<()> {
         let Some(first) = rows.iter().flatten().next() else { return Ok(()) };
@@ -163,6 +155,10 @@ impl Repair<'_> {
             let mut is_near_hole = false;
             for cursor in &mut cursors {
                 is_near_hole |= cursor.misses(&key, &collation);
+            }
+            if !is_near_hole {
+                let left_out = lineage.leave_out(&key, &collation, &mut versions);
+                self.report.replaced += if wanted.is_first { left_out } else { 0 };
             }
             self.copy_versions(target, &key, versions, (hidden, is_near_hole), wanted)?;
         }
@@ -191,7 +187,7 @@ impl Repair<'_> {
         versions.truncate(operands + 1);
         if wanted.is_first {
             self.report.entries += 1;
-            let is_unlisted = versions.iter().any(|version| !version.is_listed);
+            let is_unlisted = versions.iter().any(|version| !version.of.is_listed);
             let is_uncertain = is_near_hole || is_unlisted || counts_twice;
             self.report.uncertain += u64::from(is_uncertain);
         }
@@ -258,8 +254,8 @@ impl<'r> RowCursor<'r> {
             && let Some(entry) = open.cursor.entry(&open.block)
             && entry.key == key
         {
-            let (seq_kind, value, is_listed) = (entry.seq_kind, entry.value.to_vec(), open.is_listed);
-            versions.push(Version { seq_kind, value, is_listed, others: Vec::new() });
+            let (seq_kind, value, of) = (entry.seq_kind, entry.value.to_vec(), open.of);
+            versions.push(Version { seq_kind, value, of, others: Vec::new() });
             self.step(lose);
         }
     }
@@ -300,7 +296,7 @@ impl<'r> RowCursor<'r> {
     fn open_next(&mut self, lose: &mut dyn FnMut(Loss)) {
         self.open = None;
         while self.open.is_none() && self.next < self.members.len() {
-            let Member { extent, is_listed } = self.members[self.next].clone();
+            let Member { extent, of } = self.members[self.next].clone();
             self.next += 1;
             let meta = extent.meta.clone();
             let whole = |entries, error| Loss {
@@ -315,7 +311,7 @@ impl<'r> RowCursor<'r> {
                 self.miss(&meta.smallest, &meta.largest);
             }
             match ExtentScanner::new(extent, ONE_BLOCK) {
-                Ok(scanner) => self.open_block_of(scanner, 0, is_listed, lose),
+                Ok(scanner) => self.open_block_of(scanner, 0, of, lose),
                 Err(error) => {
                     let error = error.context(format!("extent {}: its index cannot be read", meta.id));
                     lose(whole(meta.entries, error));
@@ -328,7 +324,7 @@ impl<'r> RowCursor<'r> {
     /// Goes to block `at` of the open extent, or on to the next one.
     fn open_block(&mut self, at: usize, lose: &mut dyn FnMut(Loss)) {
         if let Some(open) = self.open.take() {
-            self.open_block_of(open.scanner, at, open.is_listed, lose);
+            self.open_block_of(open.scanner, at, open.of, lose);
         }
         if self.open.is_none() {
             self.open_next(lose);
@@ -340,7 +336,7 @@ impl<'r> RowCursor<'r> {
         &mut self,
         mut scanner: ExtentScanner,
         from: usize,
-        is_listed: bool,
+        of: Whose,
         lose: &mut dyn FnMut(Loss),
     ) {
         for at in from..scanner.rows().len() {
@@ -349,7 +345,7 @@ impl<'r> RowCursor<'r> {
                     let mut cursor = BlockCursor::new();
                     cursor.seek_first(&block);
                     if cursor.entry(&block).is_some() {
-                        self.open = Some(Open { scanner, at, block, cursor, is_listed });
+                        self.open = Some(Open { scanner, at, block, cursor, of });
                         return;
                     }
                 }

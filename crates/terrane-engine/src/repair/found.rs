@@ -1,8 +1,6 @@
-//! Extents without a manifest: finds them by their footers.
+//! Extents without a manifest: what the footers that were found lead to.
 //!
-//! 1. The end of each page of 4 KiB of each data file is looked at: a footer that holds there says how long
-//!    its extent is, so where it begins. Of several that begin at one slot the shortest counts: behind its
-//!    end may lie what is left of an older one.
+//! 1. An extent that another database wrote is left out (`origins.rs`).
 //! 2. Index and range deletes of each give its keys and numbers.
 //! 3. What is left of the manifest is asked: an extent that it removed is out of date and left out; one that
 //!    it added is as good as ever, and has its number from there if it is numbered as a whole. Of all others
@@ -15,16 +13,15 @@ use std::sync::Arc;
 use terrane_base::{Collation, Error, ExtentId, Kind, Result, TableId};
 use terrane_device::{Disk, File, OpenMode};
 use terrane_format::extent::check::{inspect_parts, is_as_said};
-use terrane_format::extent::{ALIGN_BYTES, ANY_TABLE, ExtentMeta, FOOTER_BYTES_MAX, Footer, Handle};
+use terrane_format::extent::{ANY_TABLE, ExtentMeta, Handle, Origin};
 use terrane_levels::State;
 use terrane_levels::directory::DATA;
 use terrane_levels::manifest::{LastKnown, Remains};
-use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES, data_files};
+use terrane_storage::{SLOT_BYTES, data_files};
 
 use crate::repair::Repair;
-
-/// What every magic number of a footer begins with; the last byte tells its form.
-const MAGIC_FRONT: &[u8] = b"TERRANE";
+use crate::repair::journal::proves_more_edits;
+use crate::repair::origins::{Family, Footers, FoundFooter};
 
 /// An extent that was found.
 #[derive(Clone, Debug)]
@@ -32,60 +29,36 @@ pub(super) struct Found {
     pub(super) meta: ExtentMeta,
     /// True if the remains of the manifest have it.
     pub(super) is_listed: bool,
+    /// What it says of where it comes from.
+    pub(super) origin: Option<Box<Origin>>,
 }
 
 impl Repair<'_> {
     /// All extents of the damaged database, by table.
-    pub(super) fn find_extents(&mut self, remains: &Remains) -> Result<BTreeMap<TableId, Vec<Found>>> {
-        let dir = self.source.join(DATA);
-        let files = match data_files(&**self.disk, &dir) {
-            Err(error) if error.kind() == Kind::NotFound => {
-                let error = Error::corrupt("the directory of data files is missing");
-                self.report.lose(None, error.at(dir.display().to_string(), 0));
-                Vec::new()
-            }
-            files => files?,
-        };
+    pub(super) fn find_extents(
+        &mut self,
+        remains: &Remains,
+        (footers, family): (Footers, &Family),
+    ) -> BTreeMap<TableId, Vec<Found>> {
+        footers.errors.into_iter().for_each(|error| self.report.lose(None, error));
+        footers.doubts.into_iter().for_each(|doubt| self.report.doubt(doubt));
         let mut tables: BTreeMap<TableId, Vec<Found>> = BTreeMap::new();
         let mut seen = BTreeSet::new();
-        for (number, path) in files {
-            for (slot, footer) in self.footers(&path)? {
-                let id = ExtentId { file: number, slot };
-                if let Some((table, found)) = self.inspect(&path, id, &footer, remains) {
-                    seen.insert(id);
-                    tables.entry(table).or_default().push(found);
-                }
+        for (id, found) in footers.found {
+            let path = &footers.paths[&id.file];
+            if let Some(error) = foreign(id, &found, remains, family) {
+                let offset = u64::from(id.slot) * SLOT_BYTES as u64;
+                self.report.foreign_extents += 1;
+                self.report.doubt(error.at(path.display().to_string(), offset));
+                continue;
+            }
+            if let Some((table, found)) = self.inspect(path, id, found, remains) {
+                seen.insert(id);
+                tables.entry(table).or_default().push(found);
             }
         }
         self.add_without_footer(remains, &seen, &mut tables);
-        Ok(tables)
-    }
-
-    /// The footers in a data file, by the slot at which their extents begin.
-    fn footers(&mut self, path: &Path) -> Result<BTreeMap<u32, Footer>> {
-        let file = self.disk.open(path, OpenMode::Read, false)?;
-        let len = file.len()?;
-        let mut footers = BTreeMap::new();
-        let mut bytes = vec![0; SLOT_BYTES];
-        for slot in 0..len.div_ceil(SLOT_BYTES as u64).min(EXTENT_SLOTS_MAX.into()) {
-            let start = slot * SLOT_BYTES as u64;
-            bytes.resize((len - start).min(SLOT_BYTES as u64) as usize, 0);
-            if let Err(error) = file.read_at(start, &mut bytes) {
-                self.report.lose(None, error.context("a slot cannot be read"));
-                continue;
-            }
-            for end in (ALIGN_BYTES..=bytes.len()).step_by(ALIGN_BYTES) {
-                if !bytes[end - 8..].starts_with(MAGIC_FRONT) {
-                    continue;
-                }
-                let Ok(footer) = Footer::decode(&bytes[end - FOOTER_BYTES_MAX..end]) else { continue };
-                let first = (start + end as u64).checked_sub(footer.bytes.into());
-                if let Some(first) = first.filter(|first| first % SLOT_BYTES as u64 == 0) {
-                    footers.entry((first / SLOT_BYTES as u64) as u32).or_insert(footer);
-                }
-            }
-        }
-        Ok(footers)
+        tables
     }
 
     /// The extent at `id`, and its table; `None` if it is out of date, of a table that is left out, or if its
@@ -94,9 +67,10 @@ impl Repair<'_> {
         &mut self,
         path: &Path,
         id: ExtentId,
-        footer: &Footer,
+        FoundFooter { footer, origin }: FoundFooter,
         remains: &Remains,
     ) -> Option<(TableId, Found)> {
+        let (footer, origin) = (&footer, origin.map(Box::new));
         let known = remains.extents.get(&id);
         let table = match known {
             Some(LastKnown::Added(table, _)) if footer.table == ANY_TABLE || footer.table == *table => *table,
@@ -139,9 +113,9 @@ impl Repair<'_> {
             Some(LastKnown::Added(_, added)) if is_as_said(meta.clone(), added) => {
                 // The manifest says what number an extent has that is numbered as a whole.
                 let meta = ExtentMeta { collation, ..ExtentMeta::clone(added) };
-                Some((table, Found { meta, is_listed: true }))
+                Some((table, Found { meta, is_listed: true, origin }))
             }
-            _ => Some((table, Found { meta, is_listed: false })),
+            _ => Some((table, Found { meta, is_listed: false, origin })),
         }
     }
 
@@ -157,15 +131,40 @@ impl Repair<'_> {
             if !seen.contains(id) && !self.is_gone(*table) {
                 let collation = collation_of(&remains.state, *table);
                 let meta = ExtentMeta { collation, ..ExtentMeta::clone(meta) };
-                tables.entry(*table).or_default().push(Found { meta, is_listed: true });
+                tables.entry(*table).or_default().push(Found { meta, is_listed: true, origin: None });
             }
         }
     }
 }
 
+/// Why an extent is left out as one of another database, if it is.
+fn foreign(id: ExtentId, found: &FoundFooter, remains: &Remains, family: &Family) -> Option<Error> {
+    let writer = found.origin.as_ref().map(|origin| origin.database)?;
+    let is_listed = matches!(remains.extents.get(&id),
+        Some(LastKnown::Added(_, meta)) if meta.index == found.footer.index);
+    (!is_listed && !family.has(writer))
+        .then(|| Error::corrupt(format!("extent {id} was written by database {writer}: it is left out")))
+}
+
+/// Returns true if edits of a manifest that is not proven to be whole are lost: always if it is damaged, and
+/// if something proves it where it only lacks its end mark.
+pub(super) fn may_lack_edits(
+    disk: &Arc<dyn Disk>,
+    source: &Path,
+    state: Option<&State>,
+    doubt: Option<&Error>,
+    edit_number: u64,
+) -> Result<bool> {
+    match state {
+        Some(state) if doubt.is_some() => Ok(proves_more_edits(disk, source, state, edit_number)?
+            || names_what_is_gone(&**disk, source, state)?),
+        _ => Ok(true),
+    }
+}
+
 /// Returns true if the state names an extent that is not there: an edit that removed it is lost, or it is
 /// damaged.
-pub(super) fn names_what_is_gone(disk: &dyn Disk, source: &Path, state: &State) -> Result<bool> {
+fn names_what_is_gone(disk: &dyn Disk, source: &Path, state: &State) -> Result<bool> {
     let mut open: Option<(u32, Option<Arc<dyn File>>)> = None;
     let files: BTreeMap<u32, PathBuf> = match data_files(disk, &source.join(DATA)) {
         Err(error) if error.kind() == Kind::NotFound => return Ok(true),
@@ -193,25 +192,8 @@ fn collation_of(state: &State, table: TableId) -> Collation {
     state.tables.get(&table).map_or(Collation::BYTES, |table| table.collation.clone())
 }
 
-fn read_part(file: &dyn File, start: u64, part: Handle) -> Result<Vec<u8>> {
+pub(super) fn read_part(file: &dyn File, start: u64, part: Handle) -> Result<Vec<u8>> {
     let mut bytes = vec![0; part.len as usize];
     file.read_at(start + u64::from(part.offset), &mut bytes)?;
     Ok(bytes)
-}
-
-/// Extents in as few rows as may be, within which none overlaps another: each row is in order.
-pub(super) fn rows_of(mut found: Vec<Found>) -> Vec<Vec<Found>> {
-    let Some(collation) = found.first().map(|found| found.meta.collation.clone()) else { return Vec::new() };
-    found.sort_by(|a, b| collation.cmp(&a.meta.smallest, &b.meta.smallest));
-    let mut rows: Vec<Vec<Found>> = Vec::new();
-    for one in found {
-        let ends_before = |row: &&mut Vec<Found>| {
-            row.last().is_some_and(|last| collation.lt(&last.meta.largest, &one.meta.smallest))
-        };
-        match rows.iter_mut().find(ends_before) {
-            Some(row) => row.push(one),
-            None => rows.push(vec![one]),
-        }
-    }
-    rows
 }

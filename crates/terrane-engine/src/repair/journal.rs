@@ -83,6 +83,22 @@ fn most_common(salts: impl Iterator<Item = u32>) -> Option<u32> {
     counts.into_iter().max_by_key(|(salt, count)| (*count, Reverse(*salt))).map(|(salt, _)| salt)
 }
 
+/// The salt that most segments have in their fronts.
+///
+/// # Errors
+/// `Io` of the directory.
+pub(super) fn most_common_salt(disk: &dyn Disk, source: &Path) -> Result<Option<u32>> {
+    let dir = source.join(JOURNAL);
+    let names = match disk.list(&dir) {
+        Err(error) if error.kind() == Kind::NotFound => return Ok(None),
+        names => names?,
+    };
+    let paths = names.iter().filter(|name| file_number(name).is_some()).map(|name| dir.join(name));
+    // What cannot be read says nothing.
+    let headers = paths.filter_map(|path| segment_in_file(disk, &path).ok().flatten());
+    Ok(most_common(headers.filter_map(|header| header.salt)))
+}
+
 impl Repair<'_> {
     /// Copies every record that is not in the levels, in order.
     pub(super) fn copy_journal(&mut self, state: &State) -> Result<()> {

@@ -5,8 +5,9 @@
 //! order (`journal.rs`) 5. flush, check, close.
 //!
 //! If edits of the manifest are lost, the levels are not known. Step 3 then looks for extents by their
-//! footers (`found.rs`), asks what remains of the manifest about each, and copies the newest version of each
-//! key by its number (`by_number.rs`).
+//! footers (`origins.rs`, `found.rs`), asks what remains of the manifest about each, leaves out what newer
+//! extents took the place of (`lineage.rs`), and copies the newest version of each key by its number
+//! (`by_number.rs`).
 //!
 //! Values that were separated from their keys are read from their value tables (`values.rs`), and segments in
 //! persistent memory from their pool (`pool.rs`).
@@ -17,11 +18,14 @@ mod by_number;
 mod found;
 mod journal;
 mod levels;
+mod lineage;
 mod orders;
+mod origins;
 mod pool;
 mod prepared;
 mod reached;
 mod report;
+mod rows;
 mod values;
 mod versions;
 
@@ -34,7 +38,6 @@ use terrane_base::options::Options;
 use terrane_base::record::Record;
 use terrane_base::{Batch, Error, Functions, Kind, RecordKind, Result, Stored, TableId};
 use terrane_device::{Disk, PosixDisk};
-use terrane_levels::State;
 use terrane_levels::directory::{DATA, JOURNAL, LOCK};
 use terrane_levels::manifest::{Remains, Salvaged, salvage};
 
@@ -42,11 +45,11 @@ use crate::copies::refuse_if;
 use crate::engine::Engine;
 use crate::table::catalog::{DEFAULT_NAME, HIDDEN_NAME, name_of};
 use crate::table::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, TABLE_NOTE, is_at_hand, known_as};
-use by_number::Member;
 use orders::{order_of, unordered_of};
 use pool::{with_pool, without_pool};
 use reached::Reached;
 pub use report::{Loss, RepairReport};
+use rows::Rows;
 use values::ValueTablesFound;
 
 /// Bytes of the batches that fill the new database.
@@ -70,7 +73,7 @@ struct Repair<'a> {
     /// Tables below this number that are not in `tables` were dropped.
     gone_below: TableId,
     /// Extents by table, if the levels are not known.
-    found: BTreeMap<TableId, Arc<Vec<Vec<Member>>>>,
+    found: BTreeMap<TableId, Arc<Rows>>,
     /// True if edits of the manifest are lost: it does not tell what there is.
     is_by_number: bool,
     /// What makes the groups of the database's segments its own, if that is known.
@@ -156,15 +159,15 @@ pub fn repair_until_on(
 ) -> Result<RepairReport> {
     terrane_levels::journal_place::refuse(&**disk, source)?;
     let lock = disk.lock_shared(&source.join(LOCK))?;
-    let target_disk = disk;
-    let (disk, damage_of_pool) = with_pool(disk, source, options)?;
+    let (target_disk, (disk, damage_of_pool)) = (disk, with_pool(disk, source, options)?);
     let disk = &disk;
     let Salvaged { state, errors, doubt, edit_number, remains } = salvage(&**disk, source)?;
     if state.is_none() {
         check_remains(disk, source)?;
     }
-    let is_behind = may_lack_edits(disk, source, state.as_ref(), doubt.as_ref(), edit_number)?;
-    let remains = remains.filter(|_| is_behind);
+    let is_behind = found::may_lack_edits(disk, source, state.as_ref(), doubt.as_ref(), edit_number)?;
+    let mut remains = remains.filter(|_| is_behind);
+    let found = remains.as_mut().map(|remains| origins::look(&**disk, source, remains)).transpose()?;
     let has_id = remains.as_ref().is_none_or(|remains| remains.has_id);
     let state = match &remains {
         Some(remains) => Some(remains.state.clone()),
@@ -206,8 +209,8 @@ pub fn repair_until_on(
     let state = state.expect("what remains of a manifest has a state");
     repair.lose_unordered(&state);
     repair.make_tables(&state)?;
-    match remains {
-        Some(remains) => repair.copy_found(&Remains { state: state.clone(), ..remains })?,
+    match remains.zip(found) {
+        Some((remains, found)) => repair.copy_found(&Remains { state: state.clone(), ..remains }, found)?,
         None => repair.copy_levels(&state)?,
     }
     repair.salt = has_id.then(|| state.database.segment_salt());
@@ -224,22 +227,6 @@ fn check_remains(disk: &Arc<dyn Disk>, source: &Path) -> Result<()> {
     let message =
         format!("{} holds no database: there is no manifest, no journal and no data", source.display());
     Err(Error::new(Kind::NotFound, message))
-}
-
-/// Returns true if edits of a manifest that is not proven to be whole are lost: always if it is damaged, and
-/// if something proves it where it only lacks its end mark.
-fn may_lack_edits(
-    disk: &Arc<dyn Disk>,
-    source: &Path,
-    state: Option<&State>,
-    doubt: Option<&Error>,
-    edit_number: u64,
-) -> Result<bool> {
-    match state {
-        Some(state) if doubt.is_some() => Ok(journal::proves_more_edits(disk, source, state, edit_number)?
-            || found::names_what_is_gone(&**disk, source, state)?),
-        _ => Ok(true),
-    }
 }
 
 /// The options with the functions that the default table was made with, and why it lacks some.

@@ -43,6 +43,11 @@ pub struct RepairReport {
     /// Of the extents, those that no readable part of the manifest names: found by their footers. Rows that
     /// were deleted or dropped may be back with them; each of them counts as uncertain.
     pub unlisted_extents: u64,
+    /// Extents that another database wrote: they are left out.
+    pub foreign_extents: u64,
+    /// Versions of unlisted or other extents that are left out because an extent that took their place does
+    /// not have them any more: they were deleted, or written over.
+    pub replaced: u64,
     /// Records from the journal.
     pub records: u64,
     /// Bytes of the lists above.

@@ -8,11 +8,20 @@ use std::cmp::Reverse;
 
 use terrane_base::{SeqKind, SeqNo, Stored};
 
+/// Which extent has a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Whose {
+    /// True if the remains of the manifest have the extent.
+    pub(super) is_listed: bool,
+    /// Its place in the lineage.
+    pub(super) place: usize,
+}
+
 /// A version of the least key.
 pub(super) struct Version {
     pub(super) seq_kind: SeqKind,
     pub(super) value: Vec<u8>,
-    pub(super) is_listed: bool,
+    pub(super) of: Whose,
     /// Other pointers of the same number: a job has moved the value, and the extent before it is there still.
     pub(super) others: Vec<Vec<u8>>,
 }
@@ -22,7 +31,7 @@ impl Version {
         self.seq_kind.is_merge()
     }
 
-    fn seq(&self) -> SeqNo {
+    pub(super) fn seq(&self) -> SeqNo {
         self.seq_kind.seq()
     }
 
@@ -44,7 +53,7 @@ pub(super) fn newest_once(versions: &mut Vec<Version>) -> bool {
     let rank = |version: &Version| {
         let is_operand = version.is_operand();
         let first = if is_operand { version.first() } else { version.seq() };
-        (Reverse(version.seq()), is_operand, version.seq_kind.is_pointer(), first, !version.is_listed)
+        (Reverse(version.seq()), is_operand, version.seq_kind.is_pointer(), first, !version.of.is_listed)
     };
     versions.sort_by_key(rank);
     versions.dedup_by(|next, kept| {
@@ -78,12 +87,12 @@ mod tests {
         let mut value = Vec::new();
         terrane_base::varint::put_long(&mut value, span);
         let seq_kind = SeqKind::new(SeqNo(seq), RecordKind::Merge);
-        Version { seq_kind, value, is_listed: true, others: Vec::new() }
+        Version { seq_kind, value, of: Whose { is_listed: true, place: 0 }, others: Vec::new() }
     }
 
     fn put(seq: u64) -> Version {
         let seq_kind = SeqKind::new(SeqNo(seq), RecordKind::Put);
-        Version { seq_kind, value: Vec::new(), is_listed: false, others: Vec::new() }
+        Version { seq_kind, value: Vec::new(), of: Whose { is_listed: false, place: 0 }, others: Vec::new() }
     }
 
     fn kept(mut versions: Vec<Version>) -> (Vec<(u64, u64)>, bool) {

@@ -25,6 +25,7 @@ mod pacing;
 mod power;
 mod power_pm;
 mod repair;
+mod repair_origin;
 mod repair_table;
 mod repair_unlisted;
 mod replay_filter;

@@ -17,6 +17,7 @@ use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_device::{Disk, MemDisk, OpenMode};
 use terrane_engine::{Bounds, Engine, repair_on};
+use terrane_format::extent::origin::ORIGIN_BYTES_MIN;
 use terrane_levels::Manifest;
 use terrane_storage::SLOT_BYTES;
 
@@ -110,19 +111,28 @@ fn parts(disk: &MemDisk) -> (Vec<Part>, Vec<Part>) {
     drop(manifest);
     let mut within = Vec::new();
     for (is_values, names) in [
-        (false, ["extent: blocks", "extent: index, filter, list of value tables", "extent: footer"]),
-        (true, ["value table: blocks", "value table: index", "value table: footer"]),
+        (
+            false,
+            [
+                "extent: blocks",
+                "extent: index, filter, list of value tables",
+                "extent: origin",
+                "extent: footer",
+            ],
+        ),
+        (true, ["value table: blocks", "value table: index", "value table: origin", "value table: footer"]),
     ] {
         let meta = state.metas().find(|meta| meta.value_table.is_some() == is_values).unwrap();
         let start = u64::from(meta.id.slot) * SLOT_BYTES as u64;
         let references = meta.references.as_ref().map_or(0, |section| section.part.end());
         let parts_end = meta.index.end().max(meta.filter.end()).max(references);
         let footer = u64::from(meta.bytes) - meta.form().footer_bytes() as u64;
+        assert!(meta.has_origin(), "extent {} does not say where it comes from", meta.id);
         let borders = [0, meta.index.offset.into(), parts_end];
-        let ends = [borders[1], borders[2], meta.bytes.into()];
-        let begins = [borders[0], borders[1], footer];
-        let covers = [meta.entries, meta.entries, 0];
-        within.extend((0..3).map(|at| Part {
+        let ends = [borders[1], borders[2], parts_end + ORIGIN_BYTES_MIN as u64, meta.bytes.into()];
+        let begins = [borders[0], borders[1], parts_end, footer];
+        let covers = [meta.entries, meta.entries, 0, 0];
+        within.extend((0..names.len()).map(|at| Part {
             name: names[at],
             path: data.clone(),
             from: start + begins[at],

@@ -29,7 +29,7 @@ fn append(engine: &Engine, key: &[u8], operand: &str) {
     engine.write(&batch, false).unwrap();
 }
 
-fn data_file(disk: &MemDisk) -> PathBuf {
+pub(crate) fn data_file(disk: &MemDisk) -> PathBuf {
     files(disk).into_iter().find(|path| path.to_string_lossy().contains("/data/")).unwrap()
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use terrane_base::{Collation, Error, ExtentId, Result};
 
 use super::references::{self, Reference, References};
-use super::{ExtentMeta, Footer, Handle, RangeSection, ReferenceSection};
+use super::{ExtentMeta, Footer, Handle, Origin, RangeSection, ReferenceSection};
 use crate::block::{Block, BlockCursor};
 use crate::filter::{self, Filter};
 use crate::index::{IndexBlock, IndexRow};
@@ -97,7 +97,10 @@ pub fn verify_ordered(bytes: &[u8], id: ExtentId, slots: u32, collation: &Collat
             found.to_list()
         )));
     }
-    let parts = [footer.index, footer.filter, footer.range_deletes, footer.references];
+    if !footer.origin.is_empty() {
+        Origin::decode(part(bytes, footer.origin)?)?;
+    }
+    let parts = [footer.index, footer.filter, footer.range_deletes, footer.references, footer.origin];
     let content_end = parts.iter().map(Handle::end).max().unwrap_or_default() as usize;
     if bytes[content_end..bytes.len() - footer.encoded_len()].iter().any(|byte| *byte != 0) {
         return Err(Error::corrupt(format!("extent: bytes from {content_end} to the footer are not zero")));

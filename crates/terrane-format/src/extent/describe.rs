@@ -3,10 +3,10 @@
 
 use terrane_base::Collation;
 
-use super::references;
 use super::{
     ALIGN_BYTES, Expiry, ExtentMeta, FOOTER_BYTES, Footer, HANDLE_BYTES, Handle, NUMBERED, ValueSection,
 };
+use super::{origin, references};
 use crate::dump::{self, FIELDS_MAX, Field};
 use crate::{filter, index, range_deletes};
 
@@ -27,6 +27,7 @@ pub fn describe(bytes: &[u8]) -> Vec<Field> {
         ("filter", footer.filter, filter::describe),
         ("range_deletes", footer.range_deletes, range_deletes::describe),
         ("references", footer.references, references::describe),
+        ("origin", footer.origin, origin::describe),
     ] {
         let Some(part) = bytes.get(handle.offset as usize..handle.end() as usize) else {
             fields.push(dump::broken(handle.offset as usize, 0, format!("{name} lies outside the extent")));
@@ -86,6 +87,9 @@ fn describe_footer(footer: &Footer) -> Vec<Field> {
         list.add(HANDLE_BYTES, "references", show(footer.references));
     }
     list.add_values(footer.value_table);
+    if footer.form().has_origin {
+        list.add(HANDLE_BYTES, "origin", show(footer.origin));
+    }
     list.add(4, "checksum", "holds");
     list.add(8, "magic", dump::text(&footer.form().magic()));
     list.fields

@@ -3,6 +3,9 @@
 use super::sections::VALUE_SECTION_BYTES;
 use super::{EXPIRY_BYTES, FOOTER_BYTES, HANDLE_BYTES, VERSION};
 
+/// Number of forms without an origin.
+const FORMS: u16 = 13;
+
 /// Which optional parts an extent has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Form {
@@ -14,13 +17,16 @@ pub struct Form {
     pub points: bool,
     /// Its pointers may have positions.
     pub has_positions: bool,
-    /// The extent is a value table; it has none of the other parts.
+    /// The extent is a value table; of the other parts it has at most an origin.
     pub has_values: bool,
+    /// The extent says where it comes from.
+    pub has_origin: bool,
 }
 
 impl Form {
-    /// Every form, in the order of the versions, with the last byte of its magic number.
-    const ALL: [(Form, u8); 13] = [
+    /// Every form without an origin, in the order of the versions, with the last byte of its magic number.
+    /// The forms with an origin follow in the same order.
+    const ALL: [(Form, u8); FORMS as usize] = [
         (Form::key(false, false, false), b'x'),
         (Form::key(true, false, false), b'r'),
         (Form::key(false, true, false), b'e'),
@@ -37,7 +43,7 @@ impl Form {
     ];
 
     const fn key(is_ranged: bool, expires: bool, points: bool) -> Form {
-        Form { is_ranged, expires, points, has_positions: false, has_values: false }
+        Form { is_ranged, expires, points, has_positions: false, has_values: false, has_origin: false }
     }
 
     const fn positioned(is_ranged: bool, expires: bool) -> Form {
@@ -47,30 +53,33 @@ impl Form {
     /// The format version of an extent with these parts.
     #[must_use]
     pub fn version(self) -> u16 {
-        debug_assert!(!self.has_values || self == Form::ALL[8].0, "a value table has no other parts");
+        let bare = Form { has_origin: false, ..self };
+        debug_assert!(!self.has_values || bare == Form::ALL[8].0, "a value table has no other parts");
         debug_assert!(self.points || !self.has_positions, "positions are parts of pointers");
         let parts = u16::from(self.is_ranged) + 2 * u16::from(self.expires) + 4 * u16::from(self.points);
         let positioned = if self.has_positions { 5 } else { 0 };
-        VERSION + if self.has_values { 8 } else { parts + positioned }
+        let origin = if self.has_origin { FORMS } else { 0 };
+        VERSION + origin + if self.has_values { 8 } else { parts + positioned }
     }
 
     /// The parts of a format version.
     #[must_use]
     pub fn of_version(version: u16) -> Option<Form> {
         let index = version.checked_sub(VERSION)?;
-        Form::ALL.get(usize::from(index)).map(|(form, _)| *form)
+        let (has_origin, index) = (index >= FORMS, if index >= FORMS { index - FORMS } else { index });
+        Form::ALL.get(usize::from(index)).map(|(form, _)| Form { has_origin, ..*form })
     }
 
     /// The last eight bytes of an extent with these parts.
     #[must_use]
     pub fn magic(self) -> [u8; 8] {
-        let mut magic = *b"TERRANE?";
-        magic[7] = Form::ALL[usize::from(self.version() - VERSION)].1;
+        let mut magic = if self.has_origin { *b"TERRANO?" } else { *b"TERRANE?" };
+        magic[7] = Form::ALL[usize::from((self.version() - VERSION) % FORMS)].1;
         magic
     }
 
     pub(super) fn of_magic(magic: [u8; 8]) -> Option<Form> {
-        Form::ALL.into_iter().map(|(form, _)| form).find(|form| form.magic() == magic)
+        (VERSION..VERSION + 2 * FORMS).filter_map(Form::of_version).find(|form| form.magic() == magic)
     }
 
     /// Bytes of the footer.
@@ -79,7 +88,9 @@ impl Form {
         let ranges = if self.is_ranged { HANDLE_BYTES + 4 } else { 0 };
         let expiry = if self.expires { EXPIRY_BYTES } else { 0 };
         let references = if self.points { HANDLE_BYTES } else { 0 };
-        FOOTER_BYTES + ranges + expiry + references + if self.has_values { VALUE_SECTION_BYTES } else { 0 }
+        let values = if self.has_values { VALUE_SECTION_BYTES } else { 0 };
+        let origin = if self.has_origin { HANDLE_BYTES } else { 0 };
+        FOOTER_BYTES + ranges + expiry + references + values + origin
     }
 }
 
@@ -90,11 +101,12 @@ mod tests {
 
     #[test]
     fn each_form_has_a_version_and_a_magic_number_of_its_own() {
-        for (form, _) in Form::ALL {
-            assert_eq!(Form::of_version(form.version()), Some(form));
+        for version in VERSION..VERSION + 2 * FORMS {
+            let form = Form::of_version(version).unwrap();
+            assert_eq!(form.version(), version);
             assert_eq!(Form::of_magic(form.magic()), Some(form));
             assert!(form.footer_bytes() <= FOOTER_BYTES_MAX);
         }
-        assert_eq!((Form::of_version(0), Form::of_version(14)), (None, None));
+        assert_eq!((Form::of_version(0), Form::of_version(27)), (None, None));
     }
 }

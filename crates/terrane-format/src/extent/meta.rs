@@ -12,6 +12,8 @@
 //! values        = number:u64 level:u8                                                       in version 9
 //! ```
 //!
+//! Versions 14 to 26 are 1 to 13 of extents that say where they come from, and laid out alike.
+//!
 //! The highest bit of the version says that the extent is *numbered as a whole*: it was written before its
 //! entries had sequence numbers. All of them have `seq_min`, which equals `seq_max`; the numbers in its
 //! blocks, its index and its range deletes do not count.
@@ -25,7 +27,7 @@ use super::references::{self, Reference};
 use super::sections::VALUE_SECTION_BYTES;
 use super::{
     EXPIRY_BYTES, Expiry, Form, Handle, NUMBERED, RangeSection, ReferenceSection, UNNUMBERED_SEQ, VERSION,
-    ValueSection, check_layout, decode_compression, refuse_key,
+    ValueSection, check_layout_of_meta, decode_compression, refuse_key,
 };
 use crate::range_deletes::END_BYTES_MAX;
 use crate::wire::Fields;
@@ -136,12 +138,19 @@ impl ExtentMeta {
             points: self.references.is_some(),
             has_positions: self.has_positions(),
             has_values: self.value_table.is_some(),
+            has_origin: self.has_origin(),
         }
     }
 
     /// Returns true if its pointers may have positions.
     fn has_positions(&self) -> bool {
         Form::of_version(self.format_version & !NUMBERED).is_some_and(|form| form.has_positions)
+    }
+
+    /// Returns true if the extent says where it comes from. The manifest does not repeat that.
+    #[must_use]
+    pub fn has_origin(&self) -> bool {
+        Form::of_version(self.format_version & !NUMBERED).is_some_and(|form| form.has_origin)
     }
 
     /// The references to value tables.
@@ -215,7 +224,7 @@ impl ExtentMeta {
         let mut fields = Fields::new("extent meta", bytes);
         let format_version = fields.u16()?;
         let Some(form) = Form::of_version(format_version & !NUMBERED) else {
-            return Err(Error::corrupt(format!("extent version: expected 1 to 13, found {format_version}")));
+            return Err(Error::corrupt(format!("extent version: expected 1 to 26, found {format_version}")));
         };
         let compression = decode_compression(fields.u8()?)?;
         refuse_key(fields.u8()?)?;
@@ -316,7 +325,7 @@ impl ExtentMeta {
         let references = self.references.as_ref().map_or_else(Handle::default, |section| section.part);
         refuse(self.is_numbered() && references != Handle::default(), "numbered as a whole, with pointers")?;
         refuse(self.value_table.is_some() && self.deletes > 0, "a value table with deletes")?;
-        check_layout(self.bytes, [self.index, self.filter, part, references], self.form())
+        check_layout_of_meta(self.bytes, [self.index, self.filter, part, references], self.form())
     }
 
     /// Checks its keys against each other.

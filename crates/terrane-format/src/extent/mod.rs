@@ -1,7 +1,7 @@
 //! The extent: data blocks, index block, filter, range deletes, footer; and its meta in the manifest.
 //!
 //! ```text
-//! extent = block* index filter? range_deletes? references? zeros footer      a multiple of 4096 bytes
+//! extent = block* index filter? range_deletes? references? origin? zeros footer    a multiple of 4096 bytes
 //! footer = version:u16 compression:u8 zero:u8 table:u32 bytes:u32 blocks:u32
 //!          index:handle filter:handle
 //!          raw_bytes:u64 entries:u64 deletes:u64 seq_min:u64 seq_max:u64 checksum:u32 magic:u64
@@ -11,7 +11,8 @@
 //! With range deletes the footer has `range_deletes:handle fragments:u32` before its checksum; with entries
 //! that expire it has `expiring:u64 quarters:u64*4` there, after those; with pointers to values
 //! `references:handle`, after those. A value table has `number:u64 level:u8` there, and none of the others.
-//! Each of the thirteen [forms](Form) has its own version and magic number.
+//! With an [origin] all of them have `origin:handle` behind these. Each of the twenty-six [forms](Form) has
+//! its own version and magic number.
 //!
 //! Every byte is under a checksum: index rows hold those of the blocks; index, filter and footer hold their
 //! own; and padding must be zero. No byte of an extent names its location, so it may be copied to another
@@ -25,6 +26,7 @@ mod describe;
 mod expiry;
 mod form;
 mod meta;
+pub mod origin;
 pub mod references;
 mod sections;
 
@@ -32,6 +34,7 @@ pub use describe::{describe, describe_meta};
 pub use expiry::{EXPIRY_BYTES, Expiry};
 pub use form::Form;
 pub use meta::ExtentMeta;
+pub use origin::{Origin, Replaced, mark_of, origin_of};
 pub use references::{Reference, References};
 pub use sections::{RangeSection, ReferenceSection, ValueSection};
 
@@ -55,7 +58,7 @@ pub const ANY_TABLE: TableId = TableId(u32::MAX);
 /// Bytes of the footer, at the very end of an extent without range deletes and entries that expire.
 pub const FOOTER_BYTES: usize = 2 + 1 + 1 + 4 + 4 + 4 + 2 * HANDLE_BYTES + 5 * 8 + 4 + 8;
 /// Bytes of the longest footer.
-pub const FOOTER_BYTES_MAX: usize = FOOTER_BYTES + HANDLE_BYTES + 4 + EXPIRY_BYTES + HANDLE_BYTES;
+pub const FOOTER_BYTES_MAX: usize = FOOTER_BYTES + HANDLE_BYTES + 4 + EXPIRY_BYTES + 2 * HANDLE_BYTES;
 /// The length of an extent is a multiple of this: writes to a device need no extra tail, and repair finds a
 /// lost footer by checking few offsets.
 pub const ALIGN_BYTES: usize = 4096;
@@ -157,6 +160,8 @@ pub struct Footer {
     pub has_positions: bool,
     /// What a value table is, if it is one.
     pub value_table: Option<ValueSection>,
+    /// Where the extent comes from; empty if it does not say.
+    pub origin: Handle,
 }
 
 impl Footer {
@@ -169,6 +174,7 @@ impl Footer {
             points: !self.references.is_empty(),
             has_positions: self.has_positions,
             has_values: self.value_table.is_some(),
+            has_origin: !self.origin.is_empty(),
         }
     }
 
@@ -204,6 +210,9 @@ impl Footer {
         }
         if let Some(section) = &self.value_table {
             section.encode(out);
+        }
+        if form.has_origin {
+            self.origin.encode(out);
         }
         let checksum = crate::checksum::crc32c(SEED, &out[start..]);
         out.extend_from_slice(&checksum.to_le_bytes());
@@ -254,6 +263,7 @@ impl Footer {
             references: Handle::default(),
             has_positions: form.has_positions,
             value_table: None,
+            origin: Handle::default(),
         };
         if form.is_ranged {
             footer.range_deletes = Handle::decode(&mut fields)?;
@@ -270,7 +280,11 @@ impl Footer {
         if form.has_values {
             footer.value_table = Some(ValueSection::decode(&mut fields)?);
         }
-        let parts = [footer.index, footer.filter, footer.range_deletes, footer.references];
+        if form.has_origin {
+            footer.origin = Handle::decode(&mut fields)?;
+            origin::check_part(footer.origin)?;
+        }
+        let parts = [footer.index, footer.filter, footer.range_deletes, footer.references, footer.origin];
         check_layout(footer.bytes, parts, form)?;
         Ok(footer)
     }
@@ -327,23 +341,42 @@ fn check_references(references: Handle) -> Result<()> {
     Err(Error::corrupt(format!("extent with no references to value tables: {references:?}")))
 }
 
-/// Checks that index, filter, range deletes, references and footer follow each other, with only zeros before
-/// the footer.
-fn check_layout(bytes: u32, parts: [Handle; 4], form: Form) -> Result<()> {
-    let (index, optional) = (parts[0], &parts[1..]);
+/// Checks that the parts of an extent and its footer follow each other, with only zeros before the footer.
+fn check_layout(bytes: u32, parts: [Handle; 5], form: Form) -> Result<()> {
+    let end = end_of(&parts);
+    let expected = end.and_then(|end| usize::try_from(end).ok()).map(|end| extent_bytes_with(end, form));
+    if expected == Some(bytes as usize) { Ok(()) } else { Err(misfit(bytes, &parts)) }
+}
+
+/// [`check_layout`] by the meta of an extent, which does not say where the origin lies.
+fn check_layout_of_meta(bytes: u32, parts: [Handle; 4], form: Form) -> Result<()> {
+    let end = end_of(&parts).and_then(|end| usize::try_from(end).ok());
+    let (least, most) = match form.has_origin {
+        true => (origin::ORIGIN_BYTES_MIN, origin::ORIGIN_BYTES_MAX),
+        false => (0, 0),
+    };
+    let fits = end.is_some_and(|end| {
+        let range = extent_bytes_with(end + least, form)..=extent_bytes_with(end + most, form);
+        (bytes as usize).is_multiple_of(ALIGN_BYTES) && range.contains(&(bytes as usize))
+    });
+    if fits { Ok(()) } else { Err(misfit(bytes, &parts)) }
+}
+
+/// The end of the last part, if each of them follows the one before.
+fn end_of(parts: &[Handle]) -> Option<u64> {
+    let (index, optional) = parts.split_first()?;
     let mut end = index.end();
-    let mut do_fit = true;
     for part in optional.iter().filter(|part| **part != Handle::default()) {
-        do_fit &= !part.is_empty() && u64::from(part.offset) == end;
+        if part.is_empty() || u64::from(part.offset) != end {
+            return None;
+        }
         end = part.end();
     }
-    let expected = usize::try_from(end).map(|content| extent_bytes_with(content, form));
-    if !do_fit || expected != Ok(bytes as usize) {
-        let [index, filter, range_deletes, references] = parts;
-        return Err(Error::corrupt(format!(
-            "extent of {bytes} bytes: its index ({index:?}), filter ({filter:?}), range deletes \
-             ({range_deletes:?}) and references ({references:?}) do not fit it"
-        )));
-    }
-    Ok(())
+    Some(end)
+}
+
+fn misfit(bytes: u32, parts: &[Handle]) -> Error {
+    Error::corrupt(format!(
+        "extent of {bytes} bytes: its parts (index, filter, range deletes, references, origin) do not fit it: {parts:?}"
+    ))
 }

@@ -13,6 +13,7 @@ pub mod edit;
 pub mod file;
 pub mod journal_mark;
 pub mod object;
+pub mod origins;
 pub mod record;
 
 pub use describe::describe;

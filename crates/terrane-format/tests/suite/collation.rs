@@ -210,12 +210,11 @@ fn extents_in_a_comparators_order_are_described_in_full() {
     let (mut deletes, form) = (Vec::new(), extent::Form { is_ranged: true, ..extent::Form::default() });
     Fragments::encode(&[fragment(b"b\0", b"z\x01"), fragment(b"z\x01", b"cc\0")], &mut deletes);
     let range_deletes = place(&deletes);
-    let len = extent::extent_bytes_with(bytes.len(), form);
-    bytes.resize(len - form.footer_bytes(), 0);
+    bytes.resize(extent::extent_bytes_with(bytes.len(), form) - form.footer_bytes(), 0);
     let footer = Footer {
         compression: Compression::None,
         table: TableId(1),
-        bytes: len as u32,
+        bytes: (bytes.len() + form.footer_bytes()) as u32,
         blocks: parts.len() as u32,
         index,
         filter: Handle::default(),
@@ -230,6 +229,7 @@ fn extents_in_a_comparators_order_are_described_in_full() {
         references: Handle::default(),
         has_positions: false,
         value_table: None,
+        origin: extent::Handle::default(),
     };
     footer.encode(&mut bytes);
     let shown = names(&extent::describe(&bytes));
@@ -244,7 +244,7 @@ fn extents_in_a_comparators_order_are_described_in_full() {
     let (smallest, largest) = (b"b\0".to_vec(), b"aa\0".to_vec());
     let meta = ExtentMeta {
         id,
-        bytes: len as u32,
+        bytes: bytes.len() as u32,
         blocks: 1,
         entries: 2,
         smallest,

@@ -53,6 +53,7 @@ fn extent_of(fragments: &[Fragment]) -> Vec<u8> {
         references: Handle::default(),
         has_positions: false,
         value_table: None,
+        origin: extent::Handle::default(),
     };
     footer.encode(&mut bytes);
     assert_eq!(bytes.len(), len);

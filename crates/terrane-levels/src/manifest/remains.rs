@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_base::{ExtentId, Result, TableId, ValueTableId};
+use terrane_base::{Error, ExtentId, Result, TableId, ValueTableId};
 use terrane_device::{Disk, OpenMode};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::edit::decode_edits;
 use terrane_format::manifest::file::{FILE_HEADER_BYTES, FileHeader, file_name};
 use terrane_format::manifest::record::{RECORD_HEADER_BYTES, RecordHeader, RecordTag};
-use terrane_format::manifest::{DatabaseId, Edit, EditOp};
+use terrane_format::manifest::{DatabaseId, Edit, EditOp, TableOptions};
 
 use super::read::{SCAN_BYTES, find_header};
 use super::window::Window;
@@ -124,6 +124,23 @@ impl Remains {
             LastKnown::Removed(_) => true,
         });
         debug_assert!(self.extents.len() <= before, "nothing is learned by forgetting");
+    }
+
+    /// Adds a table that no sound record creates: its extents tell of it.
+    ///
+    /// # Errors
+    /// `Invalid` if the number or the name is taken, or name or options cannot be those of a table.
+    pub fn add_table(&mut self, id: TableId, name: String, options: TableOptions) -> Result<()> {
+        if self.state.tables.get(&id).is_some() {
+            return Err(Error::invalid(format!("table {id} is known")));
+        }
+        // Numbers are used once, in ascending order; this one was.
+        let next = std::mem::replace(&mut self.state.next.table, id);
+        let ops = vec![EditOp::CreateTable { id, name, options }];
+        let added = self.state.apply_in_place(&Edit { ops });
+        self.state.next.table = self.state.next.table.max(next);
+        debug_assert!(self.state.next.table >= next, "a number would be given out again");
+        added
     }
 
     fn apply(&mut self, edit: Edit) {

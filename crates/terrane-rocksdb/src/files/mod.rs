@@ -17,7 +17,7 @@ use terrane::Functions;
 use crate::ffi::failure::{Failure, Result};
 
 /// Files and directories of a database; those of manifests begin with [`MANIFEST`].
-const FILES: [&str; 5] = ["LOCK", "CURRENT", "CURRENT.tmp", "METRICS", IDENTITY];
+const FILES: [&str; 6] = ["LOCK", "CURRENT", "CURRENT.tmp", "METRICS", "ORIGINS", IDENTITY];
 /// A file with the identity of a database, where it is not its own.
 const IDENTITY: &str = "IDENTITY";
 /// Longest identity that is read.

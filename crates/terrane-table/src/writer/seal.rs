@@ -2,9 +2,10 @@
 
 use terrane_base::{Error, ExtentId, Result, SeqNo};
 use terrane_format::extent::check::hull;
+use terrane_format::extent::origin::{ORIGIN_BYTES_MAX, REPLACED_BYTES_MAX, Replaced};
 use terrane_format::extent::references::{self, Reference};
 use terrane_format::extent::{
-    self, Expiry, ExtentMeta, Footer, Form, Handle, RangeSection, ReferenceSection,
+    self, Expiry, ExtentMeta, Footer, Form, Handle, Origin, RangeSection, ReferenceSection, ValueSection,
 };
 use terrane_format::range_deletes::{Fragments, seq_range};
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
@@ -12,6 +13,37 @@ use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 use super::ExtentWriter;
 
 impl ExtentWriter {
+    /// Makes the next extent this value table. Requires: nothing was added.
+    pub fn set_value_table(&mut self, section: ValueSection) {
+        assert!(self.is_empty(), "the number of an extent that has entries is fixed");
+        self.settings.value_table = Some(section);
+    }
+
+    /// Makes the extents say where they come from. Requires: nothing was added.
+    #[must_use]
+    pub fn of_origin(self, origin: Option<Origin>) -> Self {
+        assert!(self.is_empty(), "the origin of an extent that has entries is fixed");
+        let with_room = |origin: Origin| {
+            let bytes = origin.to_part().len() + REPLACED_BYTES_MAX;
+            (Box::new(origin), bytes.min(ORIGIN_BYTES_MAX))
+        };
+        ExtentWriter { origin: origin.map(with_room), ..self }
+    }
+
+    /// Says what the present extent takes the place of. No effect on one that does not say where it comes
+    /// from.
+    pub fn set_replaced(&mut self, replaced: Vec<Replaced>) {
+        if let Some((origin, _)) = &mut self.origin {
+            origin.replaced = replaced;
+        }
+    }
+
+    /// Returns true if the extents say where they come from.
+    #[must_use]
+    pub fn has_origin(&self) -> bool {
+        self.origin.is_some()
+    }
+
     /// Appends index, filter and footer after the blocks. Requires: not empty.
     pub(super) fn seal(&mut self) -> Result<ExtentMeta> {
         assert!(!self.is_empty(), "an extent without entries cannot be in a level");
@@ -30,19 +62,28 @@ impl ExtentWriter {
                 references::encode(&references, &mut writer.bytes);
             }
         });
+        let origin = self.append_part(|writer| {
+            if let Some((origin, bytes_max)) = &writer.origin {
+                let part = origin.to_part();
+                assert!(part.len() <= *bytes_max, "room was kept for {bytes_max} bytes of origin");
+                writer.bytes.extend_from_slice(&part);
+            }
+        });
         let form = Form {
             is_ranged: self.is_ranged(),
             expires: !self.moments.is_empty(),
             points: !references.is_empty(),
             has_positions: !references.is_empty(),
             has_values: self.settings.value_table.is_some(),
+            has_origin: !origin.is_empty(),
         };
         let bytes = extent::extent_bytes_with(self.bytes.len(), form);
         let slots = bytes.div_ceil(SLOT_BYTES) as u32;
         if slots > EXTENT_SLOTS_MAX {
             return Err(Error::invalid(format!("extent of {slots} slots: the limit is {EXTENT_SLOTS_MAX}")));
         }
-        let footer = self.footer(bytes as u32, blocks, [index, filter, range_deletes, references_part]);
+        let footer =
+            self.footer(bytes as u32, blocks, [index, filter, range_deletes, references_part, origin]);
         self.bytes.resize(bytes - footer.encoded_len(), 0);
         footer.encode(&mut self.bytes);
         assert!(
@@ -63,8 +104,8 @@ impl ExtentWriter {
         Handle::of(start as u32, &self.bytes[start..])
     }
 
-    fn footer(&mut self, bytes: u32, blocks: u32, parts: [Handle; 4]) -> Footer {
-        let [index, filter, range_deletes, references] = parts;
+    fn footer(&mut self, bytes: u32, blocks: u32, parts: [Handle; 5]) -> Footer {
+        let [index, filter, range_deletes, references, origin] = parts;
         let (least, greatest) = seq_range(&self.range_deletes).unzip();
         Footer {
             compression: self.settings.compression,
@@ -85,6 +126,7 @@ impl ExtentWriter {
             // Those in blocks that were copied may have none.
             has_positions: !references.is_empty(),
             value_table: self.settings.value_table,
+            origin,
         }
     }
 

@@ -27,16 +27,18 @@ impl ExtentWriter {
             + self.prefixes.memory_bytes()
             + self.smallest.capacity()
             + self.last_key.capacity()
+            + self.origin_bytes_max()
     }
 
     /// The longest footer that the extent may get: later entries may expire or be pointers.
     #[inline]
     pub(super) fn form_max(&self) -> Form {
+        let has_origin = self.has_origin();
         match self.settings.value_table {
-            Some(_) => Form { has_values: true, ..Form::default() },
+            Some(_) => Form { has_values: true, has_origin, ..Form::default() },
             None => {
                 let points = self.settings.may_point || !self.references.is_empty();
-                Form { is_ranged: self.is_ranged(), expires: true, points, ..Form::default() }
+                Form { is_ranged: self.is_ranged(), expires: true, points, has_origin, ..Form::default() }
             }
         }
     }
@@ -58,6 +60,13 @@ impl ExtentWriter {
             + self.filter_bytes()
             + self.range_bytes
             + self.references.bytes_max()
+            + self.origin_bytes_max()
+    }
+
+    /// Bytes of the part that says where the extent comes from, at most.
+    #[inline]
+    fn origin_bytes_max(&self) -> usize {
+        self.origin.as_ref().map_or(0, |(_, bytes_max)| *bytes_max)
     }
 
     #[inline]

@@ -53,7 +53,8 @@ impl Loader {
             value_table: None,
             may_point: false,
         })?
-        .ordered(table.semantics.collation());
+        .ordered(table.semantics.collation())
+        .of_origin(Some(engine.origin_of(table)));
         if let Some(extractor) = table.semantics.extractor() {
             writer.filter_prefixes(extractor);
         }

@@ -3,6 +3,7 @@
 //! The steps are those of a checkpoint: data files, then the journal with the checksums of the new id, then
 //! the manifest, then one rename. Every object is checked before a byte of it is written.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,8 +11,10 @@ use terrane_base::{Error, Result, SeqNo};
 use terrane_device::Disk;
 use terrane_format::backup::{BackupManifest, HEADER_BYTES, ObjectKind, TRAILER_BYTES};
 use terrane_format::extent::check;
+use terrane_format::extent::origin_of;
+use terrane_format::manifest::DatabaseId;
 use terrane_journal::SegmentWriter;
-use terrane_levels::directory::{DATA, JOURNAL};
+use terrane_levels::directory::{DATA, JOURNAL, write_origins};
 use terrane_levels::{Manifest, State};
 use terrane_storage::ExtentFiles;
 
@@ -55,6 +58,19 @@ pub struct Restored {
 /// The bytes between header and trailer of an object that was checked.
 pub(super) fn body(object: &[u8]) -> &[u8] {
     &object[HEADER_BYTES..object.len() - TRAILER_BYTES]
+}
+
+/// A database and those that it is a copy of, the oldest first; of the writers of its extents each with the
+/// one before it.
+fn line_of(last: DatabaseId, mut writers: BTreeMap<DatabaseId, DatabaseId>) -> Vec<DatabaseId> {
+    let mut line = vec![last];
+    while let Some(before) = writers.remove(&line[0]).filter(|before| before.0 != 0) {
+        line.insert(0, before);
+    }
+    let others = writers.into_keys().filter(|writer| !line.contains(writer)).collect::<Vec<_>>();
+    line.splice(0..0, others);
+    debug_assert!(line.last() == Some(&last), "the database is the newest of its line");
+    line
 }
 
 impl Backups {
@@ -107,6 +123,7 @@ impl Backups {
             + manifest.segments.iter().map(|segment| segment.bytes).sum::<u64>();
         reporter.begin((extents.len() + manifest.segments.len()) as u64, bytes)?;
         let mut files = ExtentFiles::new(disk.clone(), &data);
+        let mut writers = BTreeMap::new();
         for (name, meta) in &extents {
             reporter.spend(meta.bytes.into())?;
             let object = self.read(ObjectKind::Extent, *name, meta.bytes.into())?;
@@ -117,6 +134,7 @@ impl Backups {
                 Ok(false) => return Err(Error::corrupt(format!("object {name:032x} is another extent"))),
                 Err(error) => return Err(error.context(format!("object {name:032x}"))),
             }
+            writers.extend(origin_of(body(&object)).map(|origin| (origin.database, origin.before)));
             files.put(meta.id, meta.slots, body(&object))?;
             reporter.done(meta.bytes.into())?;
         }
@@ -133,8 +151,27 @@ impl Backups {
         }
         writer.finish(manifest.last_seq)?;
         debug_assert_eq!(reporter.progress().bytes_done, bytes, "the database has all of the backup");
+        write_origins(&**disk, dir, &line_of(state.database, writers))?;
         let state = state.detached(id, &segments, manifest.last_seq);
         Manifest::write_copy(disk.clone(), dir, &state)?;
         Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_copies_begins_with_the_oldest() {
+        let line = |last: u128, writers: &[(u128, u128)]| {
+            let writers = writers.iter().map(|(id, before)| (DatabaseId(*id), DatabaseId(*before)));
+            let line = line_of(DatabaseId(last), writers.collect());
+            line.iter().map(|id| id.0).collect::<Vec<_>>()
+        };
+        assert_eq!(line(5, &[]), [5]);
+        assert_eq!(line(5, &[(5, 9), (9, 2), (2, 0)]), [2, 9, 5]);
+        assert_eq!(line(5, &[(3, 0)]), [3, 5], "it has written no extent of its own yet");
+        assert_eq!(line(5, &[(5, 9), (9, 5)]), [5, 9, 5], "made-up ids end all the same");
     }
 }

@@ -20,11 +20,11 @@ pub(crate) mod unfinished;
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_base::{Error, Result};
+use terrane_base::{Error, Kind, Result};
 use terrane_device::Disk;
-use terrane_format::manifest::{Seal, SegmentSpec};
+use terrane_format::manifest::{DatabaseId, Seal, SegmentSpec};
 use terrane_journal::WrittenSegment;
-use terrane_levels::directory::{DATA, JOURNAL};
+use terrane_levels::directory::{DATA, JOURNAL, read_origins, write_origins};
 use terrane_levels::{Manifest, State};
 
 use crate::copies::refuse_if;
@@ -107,6 +107,7 @@ impl Shared {
         let segments: Vec<_> = written.iter().map(sealed).collect();
         let last_seq = moment.excerpt().last_seq();
         let state: State = moment.state().detached(id, &segments, last_seq);
+        write_origins(&**disk, dir, &self.origins()?)?;
         Manifest::write_copy(disk.clone(), dir, &state)?;
         let journal_bytes = moment.excerpt().bytes();
         Ok(Checkpoint {
@@ -116,6 +117,21 @@ impl Shared {
             bytes_copied: copied.bytes_copied,
             journal_bytes,
         })
+    }
+}
+
+impl Shared {
+    /// The databases that may have written extents of this one, the oldest first and itself last. One that
+    /// is damaged where it says so names itself only.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn origins(&self) -> Result<Vec<DatabaseId>> {
+        let before = match read_origins(&*self.disk, &self.dir) {
+            Err(error) if error.kind() == Kind::Corrupt => None,
+            before => before?,
+        };
+        Ok(before.unwrap_or_default().into_iter().chain([self.manifest.state().database]).collect())
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, DiskLock};
 use terrane_format::manifest::file::parse_file_name;
-use terrane_levels::directory::{self, CURRENT, CURRENT_NEW, DATA, JOURNAL, LOCK};
+use terrane_levels::directory::{self, CURRENT, CURRENT_NEW, DATA, JOURNAL, LOCK, ORIGINS};
 
 /// Ending of the name of a directory that is not finished.
 const UNFINISHED: &str = ".unfinished";
@@ -96,7 +96,7 @@ fn refuse_if_there(disk: &dyn Disk, target: &Path) -> Result<()> {
 fn clear(disk: &dyn Disk, dir: &Path) -> Result<()> {
     let names = disk.list(dir)?;
     let is_ours = |name: &String| {
-        matches!(name.as_str(), LOCK | CURRENT | CURRENT_NEW | DATA | JOURNAL)
+        matches!(name.as_str(), LOCK | CURRENT | CURRENT_NEW | DATA | JOURNAL | ORIGINS)
             || parse_file_name(name).is_some()
     };
     if let Some(other) = names.iter().find(|name| !is_ours(name)) {

@@ -50,7 +50,7 @@ use crate::observe::stats::{Counters, Histograms, add};
 use crate::readers::Readers;
 use crate::readers::feed_waiters::FeedWaiters;
 use crate::segment_files::refuse_unfinished;
-use crate::shared::Shared;
+use crate::shared::{ExtentJobs, Shared};
 use crate::table::Table;
 use crate::table::catalog::Catalog;
 use crate::table::settings::{TableSettings, check_default, check_kind_of_order, stored_options};
@@ -146,6 +146,7 @@ impl Engine {
             slow_log: SlowLog::new(env.clock.clone(), &options),
             trimming: Mutex::new(()),
             closing: AtomicBool::new(false),
+            extent_jobs: ExtentJobs::default(),
             dir: dir.to_owned(),
             elsewhere: way.address().map(str::to_owned),
             store,

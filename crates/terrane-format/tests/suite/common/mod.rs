@@ -96,6 +96,7 @@ pub(crate) fn example_extent() -> Vec<u8> {
         references: Handle::default(),
         has_positions: false,
         value_table: None,
+        origin: extent::Handle::default(),
     };
     footer.encode(&mut bytes);
     bytes
