@@ -3,6 +3,8 @@
 //! A block is stored compressed only if that saves at least an eighth; below that, decompression costs a
 //! reader more than the bytes. The block's index row names the codec that was used.
 
+mod long_matches;
+
 use terrane_base::key::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use terrane_base::options::Compression;
 use terrane_base::{Error, Result};
@@ -152,6 +154,8 @@ pub fn decode_reusing(
 /// lengths.
 fn decompress(compression: Compression, stored: &[u8], raw: &mut [u8]) -> Result<()> {
     let found = match compression {
+        Compression::Lz4 if long_matches::prevail(stored) => long_matches::decompress(stored, raw)
+            .map_err(|refusal| Error::corrupt(format!("block is not valid lz4: {refusal}")))?,
         Compression::Lz4 => lz4_flex::block::decompress_into(stored, raw)
             .map_err(|error| Error::corrupt(format!("block is not valid lz4: {error}")))?,
         _ => zstd_decode(stored, raw)?,
