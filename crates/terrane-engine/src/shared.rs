@@ -302,11 +302,7 @@ impl Shared {
             .map(|stored| stored.options.iter().filter(|(name, _)| name != TABLE_NOTE).cloned().collect());
         Origin {
             database: state.database,
-            before: *self.extent_jobs.copied_from.get_or_init(|| {
-                // Damage there concerns repair alone, which has other ways to know it.
-                let origins = read_origins(&*self.disk, &self.dir).ok().flatten();
-                origins.and_then(|ids| ids.last().copied()).unwrap_or_default()
-            }),
+            before: self.copied_from(),
             edit,
             // Relaxed: only that each job has a number of its own, and a later one a greater one, counts.
             job: self.extent_jobs.begun.fetch_add(1, Ordering::Relaxed),
@@ -315,6 +311,18 @@ impl Shared {
             options: options.unwrap_or_default(),
             replaced: Vec::new(),
         }
+    }
+
+    /// The database that this one is a copy of.
+    fn copied_from(&self) -> DatabaseId {
+        if let Some(known) = self.extent_jobs.copied_from.get() {
+            return *known;
+        }
+        // Read outside of the cell: a second job must not wait for the device there. Both read the same.
+        // Damage there concerns repair alone, which has other ways to know it.
+        let origins = read_origins(&*self.disk, &self.dir).ok().flatten();
+        let found = origins.and_then(|ids| ids.last().copied()).unwrap_or_default();
+        *self.extent_jobs.copied_from.get_or_init(|| found)
     }
 
     /// Counts what a flush of `table` wrote.
