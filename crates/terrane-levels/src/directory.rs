@@ -218,15 +218,7 @@ fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<()> {
 /// `Corrupt`, `Io`.
 pub fn read_origins(disk: &dyn Disk, dir: &Path) -> Result<Option<Vec<DatabaseId>>> {
     let path = dir.join(ORIGINS);
-    let file = match disk.open(&path, OpenMode::Read, false) {
-        Ok(file) => file,
-        Err(error) if error.kind() == Kind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    // As in `read_current`.
-    let len = file.len()?.min(ORIGINS_BYTES_MAX as u64 + 1);
-    let mut bytes = vec![0; len as usize];
-    file.read_at(0, &mut bytes)?;
+    let Some(bytes) = read_small(disk, &path, ORIGINS_BYTES_MAX)? else { return Ok(None) };
     origins::decode(&bytes).map(Some).map_err(|error| error.at(path.display().to_string(), 0))
 }
 
@@ -241,18 +233,27 @@ pub fn write_origins(disk: &dyn Disk, dir: &Path, ids: &[DatabaseId]) -> Result<
     file.sync()
 }
 
+/// The bytes of a file of at most `bytes_max`; `None` if there is no such file. Of a longer one a byte more,
+/// so that it is not mistaken for its front.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn read_small(disk: &dyn Disk, path: &Path, bytes_max: usize) -> Result<Option<Vec<u8>>> {
+    let file = match disk.open(path, OpenMode::Read, false) {
+        Ok(file) => file,
+        Err(error) if error.kind() == Kind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let len = file.len()?.min(bytes_max as u64 + 1);
+    let mut bytes = vec![0; len as usize];
+    file.read_at(0, &mut bytes)?;
+    Ok(Some(bytes))
+}
+
 /// Reads `CURRENT`.
 pub(crate) fn read_current(disk: &dyn Disk, dir: &Path) -> Result<Current> {
     let path = dir.join(CURRENT);
-    let file = match disk.open(&path, OpenMode::Read, false) {
-        Ok(file) => file,
-        Err(error) if error.kind() == Kind::NotFound => return Err(no_database(disk, dir)),
-        Err(error) => return Err(error),
-    };
-    // One byte more than allowed, so that a longer file is not mistaken for its front.
-    let len = file.len()?.min(CURRENT_BYTES_MAX as u64 + 1);
-    let mut bytes = vec![0; len as usize];
-    file.read_at(0, &mut bytes)?;
+    let bytes = read_small(disk, &path, CURRENT_BYTES_MAX)?.ok_or_else(|| no_database(disk, dir))?;
     Current::decode(&bytes).map_err(|error| error.at(path.display().to_string(), 0))
 }
 

@@ -14,12 +14,12 @@
 
 use std::path::Path;
 
-use terrane_base::{Error, Kind, Result};
+use terrane_base::{Error, Result};
 use terrane_device::{Disk, OpenMode};
 use terrane_format::manifest::JournalMark;
 use terrane_format::manifest::journal_mark::MARK_BYTES_MAX;
 
-use crate::directory::{CURRENT, JOURNAL, LOCK, METRICS, REMOTE, REMOTE_NEW};
+use crate::directory::{CURRENT, JOURNAL, LOCK, METRICS, REMOTE, REMOTE_NEW, read_small};
 
 /// The mark of the directory; `None` if it has none.
 ///
@@ -27,14 +27,7 @@ use crate::directory::{CURRENT, JOURNAL, LOCK, METRICS, REMOTE, REMOTE_NEW};
 /// `Corrupt` if it is damaged, `Io`.
 pub fn read(disk: &dyn Disk, dir: &Path) -> Result<Option<JournalMark>> {
     let path = dir.join(REMOTE);
-    let file = match disk.open(&path, OpenMode::Read, false) {
-        Ok(file) => file,
-        Err(error) if error.kind() == Kind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let len = file.len()?.min(MARK_BYTES_MAX as u64 + 1);
-    let mut bytes = vec![0; len as usize];
-    file.read_at(0, &mut bytes)?;
+    let Some(bytes) = read_small(disk, &path, MARK_BYTES_MAX)? else { return Ok(None) };
     let mark = JournalMark::decode(&bytes).map_err(|error| error.at(path.display().to_string(), 0));
     mark.map(Some)
 }

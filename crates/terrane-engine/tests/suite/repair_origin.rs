@@ -17,7 +17,7 @@ use terrane_base::options::Options;
 use terrane_base::{Batch, Moment, TableId};
 use terrane_device::{Disk, MemDisk, OpenMode};
 use terrane_engine::backup::{BackupOptions, Backups, DirectoryPlace, RestoreOptions};
-use terrane_engine::{Bounds, Engine, RepairReport, repair_on};
+use terrane_engine::{Bounds, Engine, RepairReport, Table, repair_on};
 use terrane_format::extent::{self, Footer, origin_of};
 use terrane_levels::Manifest;
 use terrane_storage::SLOT_BYTES;
@@ -68,18 +68,24 @@ fn remove_manifest(disk: &MemDisk, dir: &str) {
         .for_each(|name| disk.remove(&Path::new(dir).join(name)).unwrap());
 }
 
-/// A run has rows, the next one the deletes of some, and the extent that a compaction made of them neither.
-/// The bytes of the first run are still there, those of the second are not: nothing but what the extent says
-/// of itself tells that the rows were deleted.
-#[test]
-fn deleted_rows_do_not_come_back_with_extents_that_were_merged() {
-    let disk = MemDisk::new();
+/// A database with a run of rows and a run of the deletes of some.
+fn with_two_runs(disk: &MemDisk) -> (Arc<Engine>, Arc<Table>) {
     let engine = open(disk.clone(), &quiet()).unwrap();
     let table = engine.catalog().require("default").unwrap();
     put(&engine, table.id, 0, 100);
     engine.flush_to_run(&table).unwrap();
     delete(&engine, 20, 50);
     engine.flush_to_run(&table).unwrap();
+    (engine, table)
+}
+
+/// A run has rows, the next one the deletes of some, and the extent that a compaction made of them neither.
+/// The bytes of the first run are still there, those of the second are not: nothing but what the extent says
+/// of itself tells that the rows were deleted.
+#[test]
+fn deleted_rows_do_not_come_back_with_extents_that_were_merged() {
+    let disk = MemDisk::new();
+    let (engine, table) = with_two_runs(&disk);
     let before = disk.kill();
     engine.compact_range(&table, &Bounds::all()).unwrap();
     let expected = all_rows(&engine);
@@ -117,12 +123,7 @@ fn footers(bytes: &[u8]) -> Vec<(usize, Footer)> {
 #[test]
 fn rows_of_runs_stay_beside_what_a_merge_wrote_that_came_to_no_end() {
     let disk = MemDisk::new();
-    let engine = open(disk.clone(), &quiet()).unwrap();
-    let table = engine.catalog().require("default").unwrap();
-    put(&engine, table.id, 0, 100);
-    engine.flush_to_run(&table).unwrap();
-    delete(&engine, 20, 50);
-    engine.flush_to_run(&table).unwrap();
+    let (engine, table) = with_two_runs(&disk);
     let before = disk.kill();
     engine.compact_range(&table, &Bounds::all()).unwrap();
     let expected = all_rows(&engine);

@@ -9,7 +9,8 @@ pub use super::server::requests::{request, request_seeds};
 /// Most messages of a stream.
 const MESSAGES_MAX: usize = 64;
 
-/// The messages of a stream: each behind its length in two bytes. The first that is none ends it.
+/// The messages of a stream: each behind its length in two bytes. The stream ends at bytes that do not
+/// decode.
 pub(super) fn messages<M: Message + Default>(mut bytes: &[u8]) -> Vec<M> {
     let mut messages = Vec::new();
     while let Some((len, rest)) = bytes.split_first_chunk::<2>()

@@ -102,8 +102,8 @@ fn client_of(call: u8, answer: &[u8]) -> (Client<StorageServer<Hostile>>, Call) 
 /// One answer: the first byte says of which call, the rest is its message, or its messages (`messages`).
 ///
 /// # Panics
-/// If the client takes more than it asked for, or a list that is none, or its error says that a call had no
-/// effect though nothing tells it.
+/// If the client takes more bytes than it asked for, or a listed name that it did not ask for, or if its
+/// error says that a call had no effect although the answer does not.
 pub fn answer(bytes: &[u8]) {
     let Some((call, rest)) = bytes.split_first() else { return };
     let (client, what) = client_of(*call, rest);
