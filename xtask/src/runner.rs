@@ -24,7 +24,7 @@ const LONG: [&str; 13] = [
     "terrane-sim suite",
     "terrane-fuzz smoke",
     "terrane-table shuttle",
-    "terrane-engine shuttle",
+    "terrane-explore shuttle",
     "terrane-cli suite",
     "terrane real",
     "terrane-rocksdb c",

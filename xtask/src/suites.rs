@@ -126,13 +126,14 @@ fn exploration_steps(tree: &Tree, minutes: u64) -> Vec<Step> {
     let explored: Vec<String> = tree
         .rust_files()
         .filter_map(|(path, _)| match path.split('/').collect::<Vec<_>>().as_slice() {
-            ["crates", package, "tests", "shuttle.rs"] => Some(format!("-p {package}")),
+            ["crates", package, "tests", "shuttle.rs"] => Some(format!("{package}/shuttle")),
             _ => None,
         })
         .collect();
     let mut steps = Vec::new();
     if !explored.is_empty() {
-        let arguments = format!("test {} --features shuttle --test shuttle", explored.join(" "));
+        // Of the whole workspace, so that crates from outside have the features that the first step built.
+        let arguments = format!("test --workspace --features {} --test shuttle", explored.join(","));
         steps.push(Step::new("schedule exploration", minutes, &arguments));
     }
     if tree.get(SCHEDULES).is_some() {

@@ -174,7 +174,7 @@ fn job_of(
     (variables, sizes): (&[(String, String)], Sizes),
 ) -> Job {
     let features = cargo.iter().position(|argument| *argument == "--features");
-    let features = features.map_or_else(String::new, |at| format!(" --features {}", cargo[at + 1]));
+    let features = features.map_or_else(String::new, |at| features_of(&program.package, cargo[at + 1]));
     let mut sizes = sizes.variables(&program.package, step.arguments.iter().any(|word| word == "shuttle"));
     // A size that the caller has set stays.
     sizes.retain(|(name, _)| std::env::var_os(name).is_none());
@@ -199,6 +199,15 @@ fn job_of(
         again: format!("{set}cargo test{features} {}", program.selection()),
         limit: step.limit,
     }
+}
+
+/// The argument that turns on a package's own features among those of a step.
+fn features_of(package: &str, features: &str) -> String {
+    let own = features.split(',').filter_map(|feature| match feature.split_once('/') {
+        Some((of, name)) => (of == package).then_some(name),
+        None => Some(feature),
+    });
+    format!(" --features {}", own.collect::<Vec<_>>().join(","))
 }
 
 /// What cargo sets for programs by its settings, and how many tests of a program run beside each other. What

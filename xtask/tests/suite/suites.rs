@@ -25,7 +25,7 @@ fn the_test_suite_finds_explorations_and_benches() {
         [
             "test --workspace",
             "test --workspace --doc",
-            "test -p high -p low --features shuttle --test shuttle",
+            "test --workspace --features high/shuttle,low/shuttle --test shuttle",
             "test -p terrane-sim --features schedule,planted --lib --bin schedules --test schedules",
             "xtask planted --sample",
             "test --workspace --bench ring --bench tree -- --test",

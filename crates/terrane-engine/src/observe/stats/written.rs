@@ -6,7 +6,7 @@ use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::sync::thread_number;
 
 /// Cells over which threads are spread; a power of two.
-const CELLS: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
+const CELLS: usize = 64;
 
 /// What was committed since the open.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Lanes, bells and desks with real threads: order, sleep, helpers, closing. `tests/shuttle.rs` explores
+//! Lanes, bells and desks with real threads: order, sleep, helpers, closing. `terrane-explore` explores
 //! their schedules; this program is for ThreadSanitizer and Miri, which find data races.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 

@@ -1,12 +1,7 @@
-//! Lanes, bells and desks under the schedule explorer: order, completeness, sleep, helpers, closing, panics.
-//!
-//! Run with `cargo test -p terrane --features shuttle --test shuttle`. The explorer reports a deadlock, which
-//! is what a lost wake-up becomes, by itself. The modules are no part of the public face of the crate: they
-//! are compiled into this test.
-#![cfg(feature = "shuttle")]
-#![allow(dead_code, clippy::unwrap_used, reason = "a test, with the modules that it tests")]
+//! Lanes, bells and desks: order, completeness, sleep, helpers, closing, panics. A lost wake-up becomes a
+//! deadlock, which the explorer reports.
 
-#[path = "../src/cores/lane/mod.rs"]
+#[path = "../../../terrane/src/cores/lane/mod.rs"]
 mod lane;
 
 use std::sync::Arc;
@@ -15,17 +10,7 @@ use lane::waiting::wait;
 use lane::{Bell, Client, Desk, Serve, Server, Taken};
 use shuttle::thread;
 
-/// Schedules of each kind for each test; `TERRANE_SCHEDULES` sets another number for long runs.
-fn schedules() -> usize {
-    std::env::var("TERRANE_SCHEDULES").ok().and_then(|text| text.parse().ok()).unwrap_or(3000)
-}
-
-fn explore(test: impl Fn() + Send + Sync + 'static) {
-    let test = Arc::new(test);
-    let random = Arc::clone(&test);
-    shuttle::check_random(move || random(), schedules());
-    shuttle::check_pct(move || test(), schedules(), 4);
-}
+use crate::explore;
 
 /// Answers a number with its double; panics at the number 7, if it is asked to.
 struct Doubler {

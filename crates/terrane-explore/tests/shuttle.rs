@@ -1,26 +1,32 @@
-//! The locks of transactions and the conflict window under the schedule explorer: an exclusive holder is
-//! alone, every deadlock is found and none is invented, every waiter is woken, and no commit overwrites a
-//! change that it has not seen.
+//! Locks of transactions, the conflict window and the lanes of cores under the schedule explorer.
 //!
-//! Run with `cargo test -p terrane-engine --features shuttle --test shuttle`. The explorer itself reports
-//! deadlocks; a lost wake-up, or a cycle that is not found, ends in one. The modules are no part of the
-//! public face of the crate: they are compiled into this test.
+//! * Locks (`crates/terrane-engine/src/locks`): an exclusive holder is alone, every deadlock is found
+//!   and none is invented, every waiter is woken, and no commit overwrites a change that it has not seen.
+//! * Lanes (`crates/terrane/src/cores/lane`): order, completeness, sleep, helpers, closing, panics.
+//!
+//! Run with `cargo test -p terrane-explore --features shuttle --test shuttle`. The explorer itself
+//! reports deadlocks; a lost wake-up, or a cycle that is not found, ends in one. The modules are no part
+//! of the public face of their crates: they are compiled into this test.
 #![cfg(feature = "shuttle")]
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "a test, with the modules that it tests")]
 
+#[path = "../../terrane-engine/src/read/scan/bounds.rs"]
+mod bounds;
 #[path = "shuttle/commits.rs"]
 mod commits;
 #[path = "shuttle/deadlocks.rs"]
 mod deadlocks;
+#[path = "shuttle/lanes.rs"]
+mod lanes;
 #[path = "shuttle/locks.rs"]
 mod locks;
 #[path = "shuttle/range_locks.rs"]
 mod range_locks;
 
-/// The items that these modules import from the crate, by their paths there.
+/// The items that the locks import from their crate, by their paths there.
 mod read {
     pub(crate) mod scan {
-        pub(crate) use terrane_engine::Bounds;
+        pub(crate) use crate::bounds::Bounds;
     }
 }
 
@@ -36,7 +42,7 @@ use locks::lock_table::{LockKey, LockWait};
 
 /// Schedules of each kind for each test; `TERRANE_SCHEDULES` sets another number for long runs.
 fn schedules() -> usize {
-    std::env::var("TERRANE_SCHEDULES").ok().and_then(|text| text.parse().ok()).unwrap_or(2000)
+    std::env::var("TERRANE_SCHEDULES").ok().and_then(|text| text.parse().ok()).unwrap_or(3000)
 }
 
 fn explore(test: impl Fn() + Send + Sync + 'static) {
