@@ -119,12 +119,20 @@ pub(crate) fn populate(start: NonNull<u8>, len: usize) -> rustix::io::Result<()>
     if len == 0 || cfg!(miri) {
         return Ok(());
     }
-    let (start, len) = page_span(start, len);
-    match advise(start, len, Advice::LinuxPopulateWrite) {
+    let (pages, pages_len) = page_span(start, len);
+    match advise(pages, pages_len, Advice::LinuxPopulateWrite) {
         // The mapping is read-only, or the kernel is older than 5.14.
-        Err(Errno::INVAL) => {}
-        result => return result,
+        Err(Errno::INVAL) => populate_for_reads(start, len),
+        result => result,
     }
+}
+
+/// Allocates the pages of a range for reading; none of them changes.
+pub(crate) fn populate_for_reads(start: NonNull<u8>, len: usize) -> rustix::io::Result<()> {
+    if len == 0 || cfg!(miri) {
+        return Ok(());
+    }
+    let (start, len) = page_span(start, len);
     match advise(start, len, Advice::LinuxPopulateRead) {
         Err(Errno::INVAL) => advise(start, len, Advice::WillNeed),
         result => result,

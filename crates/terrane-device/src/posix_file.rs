@@ -9,6 +9,7 @@ use std::any::Any;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{Advice, FallocateFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -34,7 +35,7 @@ const COPY_BYTES: usize = 1 << 30;
 pub(crate) struct PosixFile {
     path: PathBuf,
     /// Reads and writes through the page cache.
-    fd: OwnedFd,
+    fd: Arc<OwnedFd>,
     direct: Option<Direct>,
 }
 
@@ -62,7 +63,7 @@ impl PosixFile {
                 return Err(error);
             }
         };
-        Ok(PosixFile { path: path.to_owned(), fd, direct })
+        Ok(PosixFile { path: path.to_owned(), fd: Arc::new(fd), direct })
     }
 
     /// The descriptor for reads, and the bytes of a sector if it reads whole sectors only.
@@ -257,7 +258,8 @@ impl File for PosixFile {
             .map_err(|error| self.failed(&format!("map {len} bytes of"), 0, error))?;
         // No huge pages: a store through a mapping dirties the whole page, and the next sync writes all of
         // it. SAFETY: the mapping has `len` bytes with the requested access until `owner` is dropped.
-        Ok(unsafe { Region::from_raw(start, len, Box::new(owner)) })
+        let region = unsafe { Region::from_raw(start, len, Box::new(owner)) };
+        Ok(if writable { region.above(Arc::clone(&self.fd)) } else { region })
     }
 }
 

@@ -1,13 +1,20 @@
 //! A range of memory with a stable address: a mapped file, a heap allocation, or bytes of a simulated device.
 #![expect(unsafe_code, reason = "raw memory is the subject of this module")]
 
+mod long;
+#[cfg(all(test, not(miri)))]
+mod tests;
+
 use std::any::Any;
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use terrane_base::{Error, Result};
 
 use crate::mapping;
+use long::Beneath;
 
 /// Bytes of a huge page; smaller regions do not use them.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
@@ -26,6 +33,8 @@ const FILL_BYTES: usize = 1 << 20;
 pub struct Region {
     start: NonNull<u8>,
     len: usize,
+    /// The file to which long writes go by a call; see [`long`].
+    beneath: Option<Beneath>,
     /// Frees the memory when dropped.
     _owner: Box<dyn Any + Send + Sync>,
 }
@@ -44,7 +53,12 @@ impl Region {
     /// until `owner` is dropped.
     #[must_use]
     pub unsafe fn from_raw(start: NonNull<u8>, len: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
-        Region { start, len, _owner: owner }
+        Region { start, len, beneath: None, _owner: owner }
+    }
+
+    /// The region as the start of `file`, which is open for writing: long writes reach it by a call.
+    pub(crate) fn above(self, file: Arc<OwnedFd>) -> Self {
+        Region { beneath: Some(Beneath::new(file)), ..self }
     }
 
     /// A zeroed, writable region without a file.
@@ -90,7 +104,9 @@ impl Region {
     /// # Errors
     /// `Io` if there is not enough memory, or the file of a mapping is shorter than the mapping.
     pub fn prefault(&self) -> Result<()> {
-        self.prefault_range(0, self.len)
+        self.prefault_range(0, self.len)?;
+        self.beneath.iter().for_each(Beneath::note_populated);
+        Ok(())
     }
 
     /// As [`Region::prefault`], for a range; other threads may use the region meanwhile.
@@ -107,6 +123,24 @@ impl Region {
         mapping::populate(start, len).map_err(|error| {
             Error::io(format!("cannot allocate the pages of {len} bytes of a region"), error.into())
         })
+    }
+
+    /// Allocates all pages of the region as for reads: a store finds its page, but the first one to a page of
+    /// a file still has to prepare it for its change. Unlike [`Region::prefault`] it changes no page, so no
+    /// later sync writes one.
+    ///
+    /// # Errors
+    /// As [`Region::prefault`].
+    pub fn prefault_for_reads(&self) -> Result<()> {
+        mapping::populate_for_reads(self.start, self.len).map_err(|error| {
+            Error::io(format!("cannot read the pages of {} bytes of a region", self.len), error.into())
+        })
+    }
+
+    /// Bytes of writes to a mapped file that were so long that their pages need not be allocated beforehand.
+    #[must_use]
+    pub fn bulk_bytes(&self) -> u64 {
+        self.beneath.as_ref().map_or(0, Beneath::bulk_bytes)
     }
 
     /// Bytes in the region.
@@ -131,12 +165,40 @@ impl Region {
     ///
     /// # Safety
     /// The region is writable, `offset + bytes.len() <= len`, and no other thread reads or writes the range.
+    #[inline]
     pub unsafe fn write(&self, offset: usize, bytes: &[u8]) {
-        debug_assert!(offset + bytes.len() <= self.len);
-        // SAFETY: in bounds and exclusive by the caller's promise; `bytes` cannot overlap a range that no
-        // other code reads.
-        unsafe {
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr().add(offset), bytes.len());
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.write_parts(offset, [bytes]) }
+    }
+
+    /// Copies `parts`, one behind the other, to `offset`. What is long goes to a mapped file by one system
+    /// call, unless its pages were allocated by [`Region::prefault`].
+    ///
+    /// # Safety
+    /// As of [`Region::write`], for all parts together.
+    #[inline]
+    pub unsafe fn write_parts<const N: usize>(&self, offset: usize, parts: [&[u8]; N]) {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        debug_assert!(offset + len <= self.len, "{len} bytes at {offset} of {}", self.len);
+        let mut written = match &self.beneath {
+            Some(beneath) if beneath.takes(len) => beneath.write(offset, parts),
+            _ => 0,
+        };
+        let mut at = offset;
+        for part in parts {
+            let skipped = written.min(part.len());
+            let rest = &part[skipped..];
+            // SAFETY: in bounds and exclusive by the caller's promise; `rest` cannot overlap a range that no
+            // other code reads.
+            unsafe {
+                std::ptr::copy_nonoverlapping(
+                    rest.as_ptr(),
+                    self.start.as_ptr().add(at + skipped),
+                    rest.len(),
+                );
+            }
+            written -= skipped;
+            at += part.len();
         }
     }
 

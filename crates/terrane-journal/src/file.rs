@@ -170,8 +170,10 @@ struct State {
     wanted: Option<u64>,
     /// Bytes of the segment that is being prepared, 0 if none is.
     preparing: u64,
-    /// Bytes of the next segment to prepare; `settings.segment_bytes` at most.
+    /// Bytes of the next segment to prepare; more than those of the setting only for long batches.
     next_bytes: u64,
+    /// The last rotation was for a batch that makes segments long.
+    was_long: bool,
     /// True once no record comes any more: a short segment is all that is still wanted.
     is_ending: bool,
     /// Why the last attempt to prepare failed.
@@ -219,6 +221,7 @@ impl Shared {
             wanted: None,
             preparing: 0,
             next_bytes: settings.first_segment_bytes.min(settings.segment_bytes),
+            was_long: false,
             is_ending: false,
             refused: None,
             is_sync_asked: false,
@@ -290,7 +293,7 @@ impl Medium for FileMedium {
         seal_last(&mut state.live, sealed, sealed_state);
         ready.info.state = SegmentState::Active;
         let new = NewSegment { memory: Arc::clone(&ready.memory), file: ready.info.file };
-        state.next_bytes = (state.next_bytes * 2).min(shared.settings.segment_bytes);
+        state.note_rotation(bytes as u64, &shared.settings);
         state.live.push_back(ready);
         if std::mem::take(&mut state.is_sync_asked)
             && let Some(sealed) = sealed
@@ -342,10 +345,7 @@ impl Medium for FileMedium {
     fn memory_bytes(&self) -> u64 {
         // A segment without readers is only a file.
         self.shared.recycle();
-        let state = self.shared.state.lock();
-        let live: u64 = state.live.iter().map(Live::memory_bytes).sum();
-        let retired: u64 = state.retired.iter().map(Retired::memory_bytes).sum();
-        live + retired + state.prepared_bytes(self.shared.settings.segment_bytes)
+        self.shared.state.lock().memory_bytes(&self.shared.settings)
     }
 
     fn appended(&self) -> Appended {

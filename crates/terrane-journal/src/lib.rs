@@ -312,6 +312,10 @@ impl SealedSegment {
 pub struct JournalSettings {
     /// Most bytes of a segment, 4 KiB to 1 GiB; a larger batch gets a segment of its own size.
     pub segment_bytes: u64,
+    /// Batches that fit no segment of `segment_bytes` and follow each other make all segments as long as they
+    /// are, up to this many bytes; none do if it is less than `segment_bytes`. The active segment, the one
+    /// before it and the prepared one take memory.
+    pub long_segment_bytes: u64,
     /// Bytes of the first segment, at least 4 KiB. Each further one has twice the bytes of the one before, up
     /// to `segment_bytes`, until the journal is idle: a small database takes little space, and a load soon
     /// has long segments.
@@ -330,6 +334,7 @@ impl Default for JournalSettings {
     fn default() -> Self {
         JournalSettings {
             segment_bytes: 64 << 20,
+            long_segment_bytes: 0,
             first_segment_bytes: 64 << 10,
             ring_slots: 256,
             group_bytes_max: 1 << 20,

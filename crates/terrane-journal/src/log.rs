@@ -11,6 +11,7 @@
 #![expect(unsafe_code, reason = "writes segment memory that only the leader and the owners may touch")]
 
 mod close;
+mod copy;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,8 +25,10 @@ use terrane_format::segment::{
 
 use crate::medium::{Medium, SealedEnd};
 use crate::poison::Poison;
-use crate::ring::{Entry, Ring, phase};
+use crate::ring::Ring;
 use crate::{JournalSettings, JournalStart};
+
+pub(crate) use copy::copy_batch;
 
 /// Keeps an `Arc` at a fixed address: members hold a pointer to it while they index, which saves each of them
 /// two changes of a shared count. Inside another `Arc`, because moving a `Box` would invalidate such
@@ -287,9 +290,6 @@ impl Log {
             edits: 0,
         };
         let (header, group_checksum) = header.encode(active.seed, start as u64);
-        let region = &active.memory().region;
-        // SAFETY: bytes behind `used` are the leader's, and `has_room` holds.
-        unsafe { region.write(start, &header) };
         let segment: *const Arc<SegmentMemory> = active.memory();
         let (mut at, mut next_seq) = (start + GROUP_HEADER_BYTES, self.next_seq);
         for ticket in tickets.clone() {
@@ -312,49 +312,26 @@ impl Log {
             "{taken} numbers for {} records",
             wanted.record_count
         );
-        // SAFETY: as above; the padding lies within the group.
-        unsafe { region.write(at, &[0; GROUP_ALIGN][..start + len - at]) };
+        let padding = &[0; GROUP_ALIGN][..start + len - at];
         active.checksum = segment::chain(active.checksum, group_checksum);
-        self.copy(ring, tickets, own, wanted.batch_count);
+        if wanted.batch_count == 1 {
+            self.copy_only(ring, tickets, &header, padding);
+        } else {
+            let region = &active.memory().region;
+            // SAFETY: bytes behind `used` are the leader's, and `has_room` holds; the padding lies within the
+            // group.
+            unsafe {
+                region.write(start, &header);
+                region.write(at, padding);
+            }
+            self.copy(ring, tickets, own);
+        }
         let active = self.active.as_mut().expect("set on entry");
         active.used = start + len;
         debug_assert!(active.used + GROUP_HEADER_BYTES <= active.memory().region.len(), "invariant 1");
         self.next_seq = next_seq;
         self.is_dirty = true;
         medium.write(active.memory(), start, len)
-    }
-
-    /// Copies all batches and adds their checksums to the chain. Owners of large batches copy their own,
-    /// unless the group has only one batch.
-    fn copy(&mut self, ring: &Ring, tickets: &Range<u64>, own: Option<u64>, batch_count: u32) {
-        let parallel_copy_bytes = if batch_count > 1 { self.parallel_copy_bytes } else { usize::MAX };
-        // SAFETY: rule 2 of the ring; from `advance` on, entry and owner only read it.
-        let entry = |ticket| unsafe { &*ring.entry(ticket) };
-        let by_owner = |ticket| Some(ticket) != own && entry(ticket).len() >= parallel_copy_bytes;
-        let copies =
-            if batch_count > 1 { tickets.clone().filter(|&ticket| by_owner(ticket)).count() } else { 0 };
-        if copies > 0 {
-            ring.expect_copies(copies as u32);
-            for ticket in tickets.clone().filter(|&ticket| by_owner(ticket)) {
-                ring.advance(ticket, phase::COPY);
-            }
-        }
-        let active = self.active.as_mut().expect("a group is being placed");
-        for ticket in tickets.clone().filter(|&ticket| entry(ticket).len() > 0 && !by_owner(ticket)) {
-            // SAFETY: the owner waits in FILLED; the range was reserved for this batch in `place`.
-            let checksum = unsafe { copy_batch(entry(ticket)) };
-            if copies == 0 {
-                active.checksum = segment::chain(active.checksum, checksum);
-            }
-        }
-        if copies > 0 {
-            ring.wait_for_copies();
-            for entry in tickets.clone().map(entry).filter(|entry| entry.len() > 0) {
-                // SAFETY: the batch header was written above or by an owner that has called `copy_done`.
-                let checksum = unsafe { active.memory().region.slice(entry.offset as usize - 4, 4) };
-                active.checksum = terrane_format::checksum::crc32c(active.checksum, checksum);
-            }
-        }
     }
 
     fn mark<M: Medium>(&mut self, medium: &M) -> Result<()> {
@@ -372,26 +349,4 @@ impl Log {
         self.is_dirty = true;
         medium.write(active.memory(), start, GROUP_HEADER_BYTES)
     }
-}
-
-/// Copies the records of `entry` with their batch header to their location; returns the batch's checksum.
-///
-/// # Safety
-/// The entry is placed (its fields contain the location), its owner keeps the records alive, and no other
-/// thread writes there.
-pub(crate) unsafe fn copy_batch(entry: &Entry) -> u32 {
-    let (offset, header_offset) = (entry.offset as usize, entry.offset as usize - BATCH_HEADER_BYTES);
-    debug_assert!(!entry.segment.is_null(), "the entry is placed");
-    // SAFETY: by the caller's promise; the log keeps the segment's `Arc` in place until the ticket is
-    // published.
-    let (records, segment) = unsafe { (entry.records(), &*entry.segment) };
-    let checksum =
-        segment::batch_checksum(entry.group_checksum, header_offset as u64, entry.record_count(), records);
-    let header = segment::encode_batch_header(records.len() as u32, entry.record_count(), checksum);
-    // SAFETY: the range lies in the group, for which the log made room.
-    unsafe {
-        segment.region.write(header_offset, &header);
-        segment.region.write(offset, records);
-    }
-    checksum
 }

@@ -36,6 +36,10 @@ use crate::shared::Shared;
 use crate::table::Table;
 use crate::write::index;
 
+/// Most bytes of segments for long batches, in 16ths of the write memory: the active one, the one before it,
+/// which the journal holds until the next rotation, and the prepared one leave room for one more batch.
+const LONG_SEGMENT_SIXTEENTHS: u64 = 3;
+
 /// Most trimmed segments in persistent memory that are kept for reuse.
 const PM_SPARES_MAX: usize = 2;
 
@@ -89,8 +93,11 @@ impl Recovery<'_> {
         if is_overtaken {
             self.check_overtaken(&replayed)?;
         }
-        let settings =
-            JournalSettings { segment_bytes: self.options.segment_bytes, ..JournalSettings::default() };
+        let settings = JournalSettings {
+            segment_bytes: self.options.segment_bytes,
+            long_segment_bytes: self.options.write_memory_bytes / 16 * LONG_SEGMENT_SIXTEENTHS,
+            ..JournalSettings::default()
+        };
         if self.options.read_only {
             // Behind a mark that is not decided lies what its extents may belong under.
             let end = open_marks.first().map_or(last_seq, |mark| SeqNo(mark.0 - 1));
@@ -120,8 +127,10 @@ impl Recovery<'_> {
         let journal: Box<dyn Journal> = if let Some(log) = self.log.clone() {
             Box::new(LoggedJournal::open((disk, log), dir, &settings, env, registrar, &start)?)
         } else if self.options.pmem_path.get().is_some() || self.disk.has_lines() {
-            // Zones are handed out without a device's work, so few are kept.
-            let settings = JournalSettings { spare_files_max: PM_SPARES_MAX, ..settings };
+            // Zones are handed out without a device's work: few are kept, and none is longer than it must
+            // be.
+            let settings =
+                JournalSettings { spare_files_max: PM_SPARES_MAX, long_segment_bytes: 0, ..settings };
             Box::new(PmJournal::open(disk, dir, &settings, env, registrar, &start)?)
         } else {
             Box::new(FileJournal::open(disk, dir, &settings, env, registrar, &start)?)

@@ -6,7 +6,7 @@ use terrane_base::SegmentId;
 use terrane_device::{File, SegmentMemory};
 
 use super::State;
-use crate::{SegmentInfo, SegmentState};
+use crate::{JournalSettings, SegmentInfo, SegmentState};
 
 /// Bytes of a page of memory, and of a block of a file.
 pub(super) const PAGE_BYTES: u64 = 4096;
@@ -36,6 +36,13 @@ impl AsMut<SegmentInfo> for Live {
 }
 
 impl State {
+    /// Memory of all segments that are used, prepared, or read.
+    pub(super) fn memory_bytes(&self, settings: &JournalSettings) -> u64 {
+        let live: u64 = self.live.iter().map(Live::memory_bytes).sum();
+        let retired: u64 = self.retired.iter().map(super::Retired::memory_bytes).sum();
+        live + retired + self.prepared_bytes(settings)
+    }
+
     /// The active segment. Not always the last one: a failed rotation leaves segments after it that were too
     /// small.
     pub(super) fn active(&self) -> Option<&Live> {

@@ -5,6 +5,11 @@
 //! for a new file: make length and directory entry durable; 5. register it. If step 5 fails, the segment is
 //! kept and the next attempt registers it again, because the first registration may have reached the
 //! manifest.
+//!
+//! A batch that fits no ordinary segment gets a longer one. Where such batches follow each other, all
+//! segments are that long, up to `long_segment_bytes`: otherwise each of these batches would leave the
+//! prepared segment unused, wait for another one to be made, and leave a file of a length that nothing uses
+//! again.
 
 use std::sync::Arc;
 
@@ -14,11 +19,17 @@ use terrane_base::sync::atomic::Ordering;
 use terrane_base::{Error, Kind, Result, SegmentId, SeqNo, verify};
 use terrane_device::{File, OpenMode, Region, SegmentMemory};
 
+use super::live::PAGE_BYTES;
 use super::{Live, Shared, State};
-use crate::{SegmentInfo, SegmentSpec, SegmentState};
+use crate::{JournalSettings, SegmentInfo, SegmentSpec, SegmentState};
 
 /// The next segment is prepared when one part in this many of a short segment is used.
 const PART_BEFORE_NEXT: u64 = 4;
+/// A file that is used again has at most so many times the bytes that are wanted.
+const REUSE_MAX: u64 = 2;
+/// Lengths of long segments differ by one part in this many at least, so that batches of nearly the same
+/// length use each other's files.
+const LONG_STEPS: u64 = 16;
 
 /// The preparer's thread.
 pub(super) fn run(shared: &Shared) {
@@ -52,7 +63,7 @@ impl Shared {
 
     pub(super) fn prepare_wanted(&self, bytes: u64) {
         let bytes = take(&self.state, |state| {
-            state.preparing = state.next_bytes_for(bytes, self.settings.segment_bytes);
+            state.preparing = state.next_bytes_for(bytes, &self.settings);
             state.preparing
         });
         let prepared = self.prepare(bytes);
@@ -138,14 +149,16 @@ impl Shared {
     }
 
     fn make(&self, bytes: u64) -> Result<Live> {
-        let (number, file) = match self.open_spare(bytes) {
+        let (number, bytes, file) = match self.open_spare(bytes) {
             Some(spare) => spare,
-            None => self.create(bytes)?,
+            None => self.create(bytes).map(|(number, file)| (number, bytes, file))?,
         };
         let id = take(&self.state, |state| {
             let id = SegmentId(state.next_segment);
             assert!(state.live.back().is_none_or(|last| last.info.id < id), "ids grow, and none comes twice");
             state.next_segment += 1;
+            // A file that is used again may be longer than asked for.
+            state.preparing = state.preparing.max(bytes);
             id
         });
         let mapped = self.map(&*file, bytes as usize);
@@ -158,16 +171,16 @@ impl Shared {
 
     /// Maps a file and allocates its pages. If the pages are allocated for writing, each commit takes a
     /// quarter less time; but they are dirty then, and the next sync would write the whole segment. So if
-    /// syncs are used, only the page cache is filled, and the first store to a page takes a fault that needs
-    /// no device.
+    /// syncs are used, they are allocated for reading: a long write then needs one call, and otherwise the
+    /// first store to a page takes a fault that needs no device. Where most bytes come by bulk writes, whose
+    /// calls allocate what they need, none is allocated.
     fn map(&self, file: &dyn File, bytes: usize) -> Result<Region> {
-        // Relaxed: a hint.
-        if self.was_persisted.swap(false, Ordering::Relaxed) {
-            file.map(bytes, false)?.prefault()?;
-            return file.map(bytes, true);
-        }
         let region = file.map(bytes, true)?;
-        region.prefault()?;
+        // Relaxed: a hint.
+        let was_persisted = self.was_persisted.swap(false, Ordering::Relaxed);
+        if !take(&self.state, |state| state.has_bulk_writes()) {
+            if was_persisted { region.prefault_for_reads()? } else { region.prefault()? }
+        }
         Ok(region)
     }
 
@@ -193,22 +206,21 @@ impl Shared {
         if terrane_base::planted!(SkipSegmentDirectorySync) { Ok(()) } else { self.disk.sync_dir(&self.dir) }
     }
 
-    /// A spare file of the right size whose space is allocated. A file that cannot be used is removed.
-    fn open_spare(&self, bytes: u64) -> Option<(u32, Arc<dyn File>)> {
+    /// A spare file that is long enough, its bytes, all of them allocated, and the file. One that cannot be
+    /// used is removed.
+    fn open_spare(&self, bytes: u64) -> Option<(u32, u64, Arc<dyn File>)> {
         self.recycle();
-        while let Some(number) = take(&self.state, |state| {
-            let index = state.spares.iter().position(|&(_, spare_bytes)| spare_bytes == bytes)?;
-            Some(state.spares.swap_remove(index).0)
-        }) {
+        while let Some((number, spare_bytes)) = take(&self.state, |state| state.take_spare(bytes)) {
+            assert!(spare_bytes >= bytes, "file {number} has {spare_bytes} bytes, {bytes} are wanted");
             let path = self.path(number);
             let opened = self.disk.open(&path, OpenMode::Write, false);
             let usable = opened.and_then(|file| {
-                let has_length = file.len()? == bytes;
-                file.allocate(0, bytes)?;
+                let has_length = file.len()? == spare_bytes;
+                file.allocate(0, spare_bytes)?;
                 Ok(has_length.then_some(file))
             });
             if let Ok(Some(file)) = usable {
-                return Some((number, file));
+                return Some((number, spare_bytes, file));
             }
             // Missing, truncated or without space: the caller creates a new file, which reports any error.
             let _ = self.disk.remove(&path);
@@ -241,6 +253,12 @@ impl State {
         self.live.push_back(unused);
     }
 
+    /// Returns true if most bytes of the segment that was filled last came by bulk writes.
+    fn has_bulk_writes(&self) -> bool {
+        let filled = self.live.iter().rev().find(|live| live.file.is_some() && live.info.used > 0);
+        filled.is_some_and(|live| live.memory.region.bulk_bytes() > live.info.used / 2)
+    }
+
     /// Why no more segment is prepared, if that is so.
     pub(super) fn refusal(&self) -> Option<Error> {
         let is_gone = self.is_preparer_gone || self.is_stopping;
@@ -249,29 +267,60 @@ impl State {
 
     /// Bytes of the next segment, which has room for `bytes`. A group that is too long for short segments has
     /// the next ones longer at once.
-    fn next_bytes_for(&mut self, bytes: u64, segment_bytes: u64) -> u64 {
-        self.next_bytes = self.grown_for(bytes, segment_bytes);
-        debug_assert!(self.next_bytes <= segment_bytes, "{} of {segment_bytes} bytes", self.next_bytes);
+    fn next_bytes_for(&mut self, bytes: u64, settings: &JournalSettings) -> u64 {
+        self.next_bytes = self.grown_for(bytes, settings);
+        debug_assert!(self.next_bytes <= longest(settings), "{} bytes", self.next_bytes);
         bytes.max(self.next_bytes)
     }
 
-    /// Bytes of ordinary segments once one has to have room for `bytes`.
-    fn grown_for(&self, bytes: u64, segment_bytes: u64) -> u64 {
+    /// Bytes of segments once one has to have room for `bytes`.
+    fn grown_for(&self, bytes: u64, settings: &JournalSettings) -> u64 {
         if bytes <= self.next_bytes {
             return self.next_bytes;
         }
-        let grown = bytes.saturating_mul(2).next_power_of_two().min(segment_bytes);
+        // One that is even longer than a long one is for its batch alone.
+        let grown = long_bytes(bytes, settings).unwrap_or_else(|| {
+            let doubled = bytes.saturating_mul(2).next_power_of_two().min(settings.segment_bytes);
+            doubled.max(self.next_bytes)
+        });
         debug_assert!(grown >= self.next_bytes, "{} bytes become {grown}", self.next_bytes);
         grown
     }
 
+    /// The active segment is one that was asked for with room for `bytes`: the next one is longer, as long,
+    /// or ordinary again.
+    pub(super) fn note_rotation(&mut self, bytes: u64, settings: &JournalSettings) {
+        let is_long = long_bytes(bytes, settings).is_some();
+        if !is_long && !self.was_long {
+            self.next_bytes = (self.next_bytes * 2).min(settings.segment_bytes);
+        }
+        self.was_long = is_long;
+        assert!(self.next_bytes <= longest(settings), "the next segment has {} bytes", self.next_bytes);
+    }
+
+    /// Returns true if a file of `bytes` is long enough for the next segment, and not much longer. Only under
+    /// a load, whose segments are as long as the next one.
+    pub(super) fn has_use_for(&self, bytes: u64) -> bool {
+        (self.next_bytes..=REUSE_MAX * self.next_bytes).contains(&bytes) && !self.is_stopping
+    }
+
+    /// Takes the shortest spare file that has `bytes`, unless it is much longer.
+    fn take_spare(&mut self, bytes: u64) -> Option<(u32, u64)> {
+        let fits = |spare: &(usize, &(u32, u64))| (bytes..=REUSE_MAX * bytes).contains(&spare.1.1);
+        let shortest = self.spares.iter().enumerate().filter(fits).min_by_key(|(_, spare)| spare.1);
+        let index = shortest.map(|(index, _)| index)?;
+        let (file, spare_bytes) = self.spares.swap_remove(index);
+        assert!(self.live.iter().all(|live| live.info.file != file), "file {file} has two uses");
+        Some((file, spare_bytes))
+    }
+
     /// Bytes of prepared segments. One that is only due counts as well: its pages are allocated before it is
     /// ready, and nothing takes back that it comes.
-    pub(super) fn prepared_bytes(&self, segment_bytes: u64) -> u64 {
+    pub(super) fn prepared_bytes(&self, settings: &JournalSettings) -> u64 {
         let of = |live: &Option<Live>| live.as_ref().map_or(0, Live::memory_bytes);
         let due = self.due().filter(|_| !self.is_stopping && !self.is_preparer_gone);
         // What is being prepared keeps its length, also where the next ones begin short again meanwhile.
-        let due = due.map_or(0, |bytes| bytes.max(self.grown_for(bytes, segment_bytes))).max(self.preparing);
+        let due = due.map_or(0, |bytes| bytes.max(self.grown_for(bytes, settings))).max(self.preparing);
         let pending = of(&self.pending);
         // A segment that waits for its registration is what is made ready, if it is long enough.
         of(&self.ready) + if pending >= due { pending } else { pending + due }
@@ -283,7 +332,22 @@ impl State {
     }
 }
 
+/// Bytes of segments for batches that need about `bytes`, if they fit no ordinary one and are not too long to
+/// have such segments.
+fn long_bytes(bytes: u64, settings: &JournalSettings) -> Option<u64> {
+    let long = bytes.next_multiple_of((bytes.next_power_of_two() / LONG_STEPS).max(PAGE_BYTES));
+    (bytes > settings.segment_bytes && long <= settings.long_segment_bytes).then_some(long)
+}
+
+/// Most bytes of a segment that is not for one batch alone.
+fn longest(settings: &JournalSettings) -> u64 {
+    settings.segment_bytes.max(settings.long_segment_bytes)
+}
+
 /// Runs `f` under the lock, for one expression.
 fn take<S, T>(state: &Mutex<S>, f: impl FnOnce(&mut S) -> T) -> T {
     f(&mut state.lock())
 }
+
+#[cfg(all(test, not(feature = "shuttle"), not(miri)))]
+mod tests;

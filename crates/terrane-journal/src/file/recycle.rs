@@ -44,7 +44,7 @@ impl Shared {
         for &(file, bytes) in files {
             let mut state = self.state.lock();
             let is_full = state.spares.len() >= self.settings.spare_files_max;
-            if bytes == state.next_bytes && !is_full && !state.is_stopping {
+            if state.has_use_for(bytes) && !is_full {
                 state.spares.push((file, bytes));
             } else {
                 drop(state);
@@ -73,6 +73,11 @@ impl Shared {
         // Closed and unmapped behind the lock: rotations wait for it.
         let mut left = Vec::new();
         let mut state = self.state.lock();
+        // Files of another length than is needed now would take the places of those that are.
+        let (spares, stale) =
+            std::mem::take(&mut state.spares).into_iter().partition(|spare| state.has_use_for(spare.1));
+        state.spares = spares;
+        useless.extend(stale.into_iter().map(|(file, _): (u32, u64)| file));
         while let Some(first) = state.live.front()
             && first.info.id <= upto
             && first.info.state != SegmentState::Active
@@ -86,11 +91,10 @@ impl Shared {
                 continue;
             }
             let spare = state.spares.len() + state.retired.len();
-            // Only under load: segments of a load are as long as the next one. And none that was replayed:
-            // handles of the opening that wrote it, in any process, may still read its mapping.
+            // None that was replayed: handles of the opening that wrote it, in any process, may still read
+            // its mapping.
             let is_own = file.is_some() || terrane_base::planted!(ReuseReplayedSegment);
-            let is_useful = info.bytes == state.next_bytes && !state.is_stopping && is_own;
-            if is_useful && spare < self.settings.spare_files_max {
+            if is_own && state.has_use_for(info.bytes) && spare < self.settings.spare_files_max {
                 state.retired.push(Retired { file: info.file, bytes: info.bytes, memory_bytes, memory });
                 left.push((file, None));
             } else {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use crate::common::{DIR, Manifest, open, put, settings};
 use terrane_base::Result;
 use terrane_base::env::Env;
-use terrane_device::{Disk, MemDisk, OpenMode, PosixDisk};
+use terrane_device::{Call, Disk, FaultyDisk, MemDisk, OpenMode, PosixDisk};
 use terrane_journal::{
     FileJournal, Journal, JournalSettings, JournalStart, SegmentRegistrar, SegmentSpec, SegmentState,
 };
@@ -63,6 +63,59 @@ impl SegmentRegistrar for Held {
         let _held = self.held.lock().unwrap();
         self.manifest.register(segment)
     }
+}
+
+/// Commits `count` values, and trims all but the last two segments behind each, as flushes do.
+fn commit_and_trim(journal: &dyn Journal, count: usize, value_len: usize) {
+    for _ in 0..count {
+        commit(journal, b"key", &vec![7; value_len]);
+        let complete = journal.complete_segments();
+        if let [.., last, _] = &complete[..] {
+            journal.trim(last.id).unwrap();
+        }
+    }
+}
+
+/// Batches that fit no ordinary segment have the prepared ones, and the files of those before.
+#[test]
+fn long_batches_find_their_segment_prepared_in_a_file_that_was_used() {
+    let counted = FaultyDisk::new(Arc::new(MemDisk::new()));
+    let (disk, manifest): (Arc<dyn Disk>, Arc<Manifest>) = (Arc::new(counted.clone()), Arc::default());
+    let settings = JournalSettings { long_segment_bytes: 2048 * KIB, ..settings(1024 * KIB) };
+    let journal = open(&disk, &manifest, &settings).unwrap().0;
+    // Of lengths that differ a little.
+    (0..10).for_each(|round| commit_and_trim(&journal, 1, 1_600_000 + round * 7));
+    let (files, listed) = (counted.count(Call::Create), manifest.listed.lock().unwrap().len());
+    (0..30).for_each(|round| commit_and_trim(&journal, 1, 1_600_000 + round * 7));
+    assert_eq!(counted.count(Call::Create), files, "no file is made");
+    until_true(|| manifest.listed.lock().unwrap().len() == listed + 30);
+    let unused = |segment: &terrane_journal::SegmentInfo| segment.state == SegmentState::Unused;
+    assert!(!journal.segments().iter().any(unused), "no segment is left unused");
+    assert!(journal.segments().iter().all(|segment| segment.bytes < 1_800_000));
+    // Ordinary batches have ordinary segments again, in new files or in the long ones.
+    commit_and_trim(&journal, 3000, 8000);
+    assert!(counted.count(Call::Create) <= files + 8);
+    journal.remove_spares().unwrap();
+    commit_and_trim(&journal, 3000, 8000);
+    assert!(journal.segments().iter().all(|segment| segment.bytes <= 1024 * KIB));
+    journal.close().unwrap();
+    journal.remove_spares().unwrap();
+    assert!(file_bytes(&*disk).iter().all(|bytes| *bytes <= 1024 * KIB), "{:?}", file_bytes(&*disk));
+}
+
+/// One that is too long even for long segments has one of its own, and the next ones are ordinary.
+#[test]
+fn a_very_long_batch_changes_no_other_segment() {
+    let (disk, manifest): (Arc<dyn Disk>, Arc<Manifest>) = (Arc::new(MemDisk::new()), Arc::default());
+    let settings = JournalSettings { long_segment_bytes: 2048 * KIB, ..settings(1024 * KIB) };
+    let journal = open(&disk, &manifest, &settings).unwrap().0;
+    for len in [5_000_000, 8000, 5_000_000, 8000] {
+        commit(&journal, b"key", &vec![7; len]);
+    }
+    (0..300).for_each(|_| commit(&journal, b"key", &[7; 8000]));
+    let mut sizes: Vec<u64> = journal.segments().iter().map(|segment| segment.bytes).collect();
+    sizes.retain(|bytes| *bytes > 1024 * KIB);
+    assert!(sizes.len() == 2 && sizes.iter().all(|bytes| *bytes < 5_001_000), "{sizes:?}");
 }
 
 /// Its pages are allocated before it is ready, and batches may be admitted meanwhile.

@@ -73,6 +73,14 @@ fn writing_past_the_write_memory_ends_while_an_iterator_lives() {
 
 #[test]
 fn large_batches_at_once_stay_under_the_ceiling() {
+    // Segments have 2 MiB: one that is longer than those that are kept ready for long batches, and one that
+    // is not.
+    for value_mib in [7, 3] {
+        put_large_batches_at_once(value_mib * MIB as usize);
+    }
+}
+
+fn put_large_batches_at_once(value_bytes: usize) {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir, &[("memory_bytes", "64MiB")]);
     let peak = AtomicU64::new(0);
@@ -80,7 +88,7 @@ fn large_batches_at_once_stay_under_the_ceiling() {
         for thread in 0..8u64 {
             let (db, peak) = (&db, &peak);
             scope.spawn(move || {
-                let value = vec![thread as u8; 7 * MIB as usize];
+                let value = vec![thread as u8; value_bytes];
                 for number in 0..4u64 {
                     db.put((thread * 100 + number).to_be_bytes(), &value).unwrap();
                     peak.fetch_max(db.stats().memory_bytes, Ordering::Relaxed);
