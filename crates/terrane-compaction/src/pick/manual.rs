@@ -37,8 +37,10 @@ pub enum RangeStep {
 
 impl RangeRequest {
     /// Moves all extents that overlap `range` from `levels` into the last of these. Level 0 means the
-    /// overflow runs, and a last level deeper than the tree means the tree's deepest. With `rewrites_last`,
-    /// extents that are in the last level already are rewritten, so that no unneeded version stays.
+    /// overflow runs. A last level deeper than the tree means the tree's deepest, or the one that a tree of
+    /// these bytes should have as its deepest, if that is deeper: the picker would move the extents there
+    /// later. With `rewrites_last`, extents that are in the last level already are rewritten, so that no
+    /// unneeded version stays.
     #[must_use]
     pub fn new(range: KeyRange, levels: RangeInclusive<u8>, rewrites_last: bool) -> Self {
         RangeRequest { range, levels, rewrites_last, deepens: false, rewritten: None }
@@ -91,7 +93,9 @@ pub fn pick_range(
     let cursors = Cursors::new();
     let picker = Picker::new(shape, limits, claims, &cursors);
     let last = *request.levels.end();
-    let last = if request.deepens { last } else { last.min(shape.deepest().max(1)) };
+    // The depth is that of the levels without the runs: once these are in level 1, the next look counts them.
+    let deepest = shape.deepest().max(picker.targets.depth);
+    let last = if request.deepens { last } else { last.min(deepest) };
     let moved = (*request.levels.start()..last).find_map(|number| match number {
         0 => picker.range_of_runs(request),
         _ => picker.range_of_level(request, number),
