@@ -2,7 +2,7 @@
 //! selects.
 //!
 //! A refused write stores about half of its bytes (whole pages), as a real one may; every other refused call
-//! changes nothing. Stores through a mapping are not seen. To see what a power cut leaves, wrap a
+//! changes nothing. A read may also succeed with a wrong bit. Stores through a mapping are not seen. To see what a power cut leaves, wrap a
 //! [`MemDisk`](crate::MemDisk), cut the power here, and crash the inner device.
 
 use std::any::Any;
@@ -25,6 +25,18 @@ pub enum Failure {
     Broken,
     /// ENOSPC: the device is full; an error of kind `Full`.
     Full,
+    /// No error: a read returns this bit of the file, counted from its front, inverted. What the device has
+    /// stays right. Selects, of the reads that match, those that the bit lies in.
+    WrongBit(u64),
+}
+
+impl Failure {
+    /// Where in the bytes of a read the wrong bit lies: the byte, and the mask of the bit.
+    fn wrong_in(self, offset: u64, len: usize) -> Option<(usize, u8)> {
+        let Failure::WrongBit(bit) = self else { return None };
+        let at = usize::try_from((bit / 8).checked_sub(offset)?).ok()?;
+        (at < len).then_some((at, 1 << (bit % 8)))
+    }
 }
 
 /// Selects the calls that fail: calls of one kind, on paths that contain a text, from the n-th on.
@@ -42,6 +54,10 @@ impl Fault {
     /// The next `call` fails once.
     #[must_use]
     pub fn new(call: Call, failure: Failure) -> Self {
+        assert!(
+            call == Call::Read || !matches!(failure, Failure::WrongBit(_)),
+            "{call:?} returns no bytes of a file"
+        );
         Fault { call, path_part: String::new(), skip: 0, lasting: false, failure }
     }
 
@@ -59,6 +75,18 @@ impl Fault {
         self
     }
 
+    /// Counts a call that matches; returns true if it fails. Only one fault of a call is used up.
+    fn is_due(&mut self, is_first: bool) -> bool {
+        let is_due = self.skip == 0 && is_first;
+        if self.skip > 0 {
+            self.skip -= 1;
+        } else if is_first {
+            // A fault that was used up skips the largest count, which is never reached.
+            self.skip = if self.lasting { 0 } else { u64::MAX };
+        }
+        is_due
+    }
+
     /// Matches only paths that contain `part`.
     #[must_use]
     pub fn on(mut self, part: impl Into<String>) -> Self {
@@ -71,6 +99,8 @@ impl Fault {
 struct Plan {
     counts: [u64; Call::COUNT],
     faults: Vec<Fault>,
+    /// Number of wrong bits that reads returned.
+    wrong_bits: u64,
     /// Number of changing calls that still succeed before the power is cut.
     cut_after: Option<u64>,
     is_cut: bool,
@@ -92,18 +122,31 @@ impl Plan {
             return Some(Verdict::Cut);
         }
         let path = path.to_string_lossy();
-        let matching = |fault: &Fault| fault.call == call && path.contains(&fault.path_part);
+        let matching = |fault: &&mut Fault| {
+            fault.call == call
+                && path.contains(&fault.path_part)
+                && !matches!(fault.failure, Failure::WrongBit(_))
+        };
         let mut verdict = None;
-        for fault in self.faults.iter_mut().filter(|fault| matching(fault)) {
-            if fault.skip > 0 {
-                fault.skip -= 1;
-            } else if verdict.is_none() {
+        for fault in self.faults.iter_mut().filter(matching) {
+            if fault.is_due(verdict.is_none()) {
                 verdict = Some(fault.failure);
-                // A fault that was used up skips the largest count, which is never reached.
-                fault.skip = if fault.lasting { 0 } else { u64::MAX };
             }
         }
         verdict.map(Verdict::Fails)
+    }
+
+    /// Inverts the bits that a read of `bytes` from `offset`, which succeeded, returns wrong.
+    fn misread(&mut self, path: &Path, offset: u64, bytes: &mut [u8]) {
+        let path = path.to_string_lossy();
+        for fault in self.faults.iter_mut().filter(|fault| path.contains(&fault.path_part)) {
+            if let Some((at, mask)) = fault.failure.wrong_in(offset, bytes.len())
+                && fault.is_due(true)
+            {
+                bytes[at] ^= mask;
+                self.wrong_bits += 1;
+            }
+        }
     }
 }
 
@@ -124,6 +167,9 @@ impl Verdict {
             Verdict::Fails(Failure::Full) => {
                 Error::io(format!("{call:?} of {path}"), io::ErrorKind::StorageFull.into())
             }
+            Verdict::Fails(Failure::WrongBit(bit)) => {
+                unreachable!("a read with the wrong bit {bit} is no failed call")
+            }
             Verdict::Cut => Error::new(Kind::Io, format!("{call:?} of {path}: the power was cut")),
         }
     }
@@ -142,7 +188,13 @@ impl FaultyDisk {
     /// Wraps `inner`, without any fault.
     #[must_use]
     pub fn new(inner: Arc<dyn Disk>) -> Self {
-        let plan = Plan { counts: [0; Call::COUNT], faults: Vec::new(), cut_after: None, is_cut: false };
+        let plan = Plan {
+            counts: [0; Call::COUNT],
+            faults: Vec::new(),
+            wrong_bits: 0,
+            cut_after: None,
+            is_cut: false,
+        };
         FaultyDisk { inner, plan: Arc::new(Mutex::new(plan)) }
     }
 
@@ -177,6 +229,12 @@ impl FaultyDisk {
     #[must_use]
     pub fn count(&self, call: Call) -> u64 {
         self.plan.lock().counts[call as usize]
+    }
+
+    /// Number of wrong bits that reads returned.
+    #[must_use]
+    pub fn wrong_bits(&self) -> u64 {
+        self.plan.lock().wrong_bits
     }
 
     /// Number of changing calls: the bound of [`FaultyDisk::cut_after`] in the next run.
@@ -262,6 +320,11 @@ impl Disk for FaultyDisk {
             let file = (file as &dyn Any).downcast_ref::<FaultyFile>()?;
             Some(file.check(Call::Read).map(|()| &*file.inner))
         });
+        for FileRead { file, offset, buf, .. } in reads.iter_mut().filter(|read| read.result.is_ok()) {
+            if (*file as &dyn Any).is::<FaultyFile>() {
+                self.plan.lock().misread(file.path(), *offset, buf);
+            }
+        }
     }
 
     fn begin_read(
@@ -273,7 +336,10 @@ impl Disk for FaultyDisk {
     ) -> Box<dyn PendingRead> {
         let any: &dyn Any = &**file;
         match any.downcast_ref::<FaultyFile>().map(|file| (file, file.check(Call::Read))) {
-            Some((file, Ok(()))) => self.inner.begin_read(&file.inner, offset, len, memory),
+            Some((file, Ok(()))) => {
+                let read = self.inner.begin_read(&file.inner, offset, len, memory);
+                Box::new(Misread { read, path: file.path().clone(), offset, plan: Arc::clone(&self.plan) })
+            }
             Some((_, Err(error))) => Box::new(Failed(error)),
             None => Box::new(Announced::new(file.clone(), offset, len, memory)),
         }
@@ -306,6 +372,23 @@ impl PendingRead for Failed {
     }
 }
 
+/// A read whose bytes may become wrong when it ends.
+#[derive(Debug)]
+struct Misread {
+    read: Box<dyn PendingRead>,
+    path: PathBuf,
+    offset: u64,
+    plan: Arc<Mutex<Plan>>,
+}
+
+impl PendingRead for Misread {
+    fn finish(self: Box<Self>) -> Result<ReadBytes> {
+        let mut bytes = self.read.finish()?;
+        self.plan.lock().misread(&self.path, self.offset, bytes.as_mut_slice());
+        Ok(bytes)
+    }
+}
+
 #[derive(Debug)]
 struct FaultyFile {
     inner: Arc<dyn File>,
@@ -335,7 +418,9 @@ impl File for FaultyFile {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         self.check(Call::Read)?;
-        self.inner.read_at(offset, buf)
+        self.inner.read_at(offset, buf)?;
+        self.plan.lock().misread(self.inner.path(), offset, buf);
+        Ok(())
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
