@@ -220,7 +220,11 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
                 Reuse::None => {}
             }
         }
-        run.open_extent(self.place.extents, &mut self.sink.work)
+        let is_wanted = self.sink.output.tells_replaced();
+        if let Some(replaced) = run.open_extent(self.place.extents, is_wanted, &mut self.sink.work)? {
+            self.sink.output.know_replaced(meta.id, replaced);
+        }
+        Ok(())
     }
 
     /// Copies the block before which a source stands, or decodes it.

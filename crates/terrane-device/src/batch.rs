@@ -60,6 +60,11 @@ impl ReadBytes {
         ReadBytes { memory, start, len }
     }
 
+    /// The bytes, to change them.
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + self.len]
+    }
+
     /// The buffer, for the next read.
     #[must_use]
     pub fn into_memory(self) -> Vec<u8> {

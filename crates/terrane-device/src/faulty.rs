@@ -2,134 +2,25 @@
 //! selects.
 //!
 //! A refused write stores about half of its bytes (whole pages), as a real one may; every other refused call
-//! changes nothing. Stores through a mapping are not seen. To see what a power cut leaves, wrap a
-//! [`MemDisk`](crate::MemDisk), cut the power here, and crash the inner device.
+//! changes nothing. A read may also succeed with a wrong bit. Stores through a mapping are not seen. To see
+//! what a power cut leaves, wrap a [`MemDisk`](crate::MemDisk), cut the power here, and crash the inner
+//! device.
+
+mod plan;
 
 use std::any::Any;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use terrane_base::{Error, Kind, Result};
+use terrane_base::{Error, Result};
 
 use crate::batch::{Announced, pass_on};
 use crate::call::Call;
 use crate::mapping::PAGE_BYTES;
 use crate::{Disk, DiskLock, File, FileRead, Lines, OpenMode, PendingRead, ReadBytes, Region};
-
-/// How a call fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// EIO: the device is defective; an error of kind `Io`.
-    Broken,
-    /// ENOSPC: the device is full; an error of kind `Full`.
-    Full,
-}
-
-/// Selects the calls that fail: calls of one kind, on paths that contain a text, from the n-th on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    call: Call,
-    path_part: String,
-    /// Number of matching calls that still succeed.
-    skip: u64,
-    lasting: bool,
-    failure: Failure,
-}
-
-impl Fault {
-    /// The next `call` fails once.
-    #[must_use]
-    pub fn new(call: Call, failure: Failure) -> Self {
-        Fault { call, path_part: String::new(), skip: 0, lasting: false, failure }
-    }
-
-    /// Lets the first `skip` matching calls succeed.
-    #[must_use]
-    pub fn after(mut self, skip: u64) -> Self {
-        self.skip = skip;
-        self
-    }
-
-    /// Fails every matching call from then on, instead of one only.
-    #[must_use]
-    pub fn lasting(mut self) -> Self {
-        self.lasting = true;
-        self
-    }
-
-    /// Matches only paths that contain `part`.
-    #[must_use]
-    pub fn on(mut self, part: impl Into<String>) -> Self {
-        self.path_part = part.into();
-        self
-    }
-}
-
-#[derive(Debug)]
-struct Plan {
-    counts: [u64; Call::COUNT],
-    faults: Vec<Fault>,
-    /// Number of changing calls that still succeed before the power is cut.
-    cut_after: Option<u64>,
-    is_cut: bool,
-}
-
-impl Plan {
-    /// Counts a call and decides whether and how it fails.
-    fn decide(&mut self, call: Call, path: &Path) -> Option<Verdict> {
-        self.counts[call as usize] += 1;
-        if call.changes()
-            && let Some(left) = &mut self.cut_after
-        {
-            if *left == 0 {
-                self.is_cut = true;
-            }
-            *left = left.saturating_sub(1);
-        }
-        if self.is_cut {
-            return Some(Verdict::Cut);
-        }
-        let path = path.to_string_lossy();
-        let matching = |fault: &Fault| fault.call == call && path.contains(&fault.path_part);
-        let mut verdict = None;
-        for fault in self.faults.iter_mut().filter(|fault| matching(fault)) {
-            if fault.skip > 0 {
-                fault.skip -= 1;
-            } else if verdict.is_none() {
-                verdict = Some(fault.failure);
-                // A fault that was used up skips the largest count, which is never reached.
-                fault.skip = if fault.lasting { 0 } else { u64::MAX };
-            }
-        }
-        verdict.map(Verdict::Fails)
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Fails(Failure),
-    Cut,
-}
-
-impl Verdict {
-    #[cold]
-    fn error(self, call: Call, path: &Path) -> Error {
-        let path = path.display();
-        match self {
-            Verdict::Fails(Failure::Broken) => {
-                Error::io(format!("{call:?} of {path}"), io::Error::from_raw_os_error(EIO))
-            }
-            Verdict::Fails(Failure::Full) => {
-                Error::io(format!("{call:?} of {path}"), io::ErrorKind::StorageFull.into())
-            }
-            Verdict::Cut => Error::new(Kind::Io, format!("{call:?} of {path}: the power was cut")),
-        }
-    }
-}
-
-const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
+pub use plan::{Failure, Fault};
+use plan::{Plan, Verdict};
 
 /// Wraps a device and fails the calls that a test selects. Clones are handles of the same device.
 #[derive(Clone, Debug)]
@@ -142,7 +33,13 @@ impl FaultyDisk {
     /// Wraps `inner`, without any fault.
     #[must_use]
     pub fn new(inner: Arc<dyn Disk>) -> Self {
-        let plan = Plan { counts: [0; Call::COUNT], faults: Vec::new(), cut_after: None, is_cut: false };
+        let plan = Plan {
+            counts: [0; Call::COUNT],
+            faults: Vec::new(),
+            wrong_bits: 0,
+            cut_after: None,
+            is_cut: false,
+        };
         FaultyDisk { inner, plan: Arc::new(Mutex::new(plan)) }
     }
 
@@ -177,6 +74,12 @@ impl FaultyDisk {
     #[must_use]
     pub fn count(&self, call: Call) -> u64 {
         self.plan.lock().counts[call as usize]
+    }
+
+    /// Number of wrong bits that reads returned.
+    #[must_use]
+    pub fn wrong_bits(&self) -> u64 {
+        self.plan.lock().wrong_bits
     }
 
     /// Number of changing calls: the bound of [`FaultyDisk::cut_after`] in the next run.
@@ -262,6 +165,11 @@ impl Disk for FaultyDisk {
             let file = (file as &dyn Any).downcast_ref::<FaultyFile>()?;
             Some(file.check(Call::Read).map(|()| &*file.inner))
         });
+        for FileRead { file, offset, buf, .. } in reads.iter_mut().filter(|read| read.result.is_ok()) {
+            if (*file as &dyn Any).is::<FaultyFile>() {
+                self.plan.lock().misread(file.path(), *offset, buf);
+            }
+        }
     }
 
     fn begin_read(
@@ -273,7 +181,10 @@ impl Disk for FaultyDisk {
     ) -> Box<dyn PendingRead> {
         let any: &dyn Any = &**file;
         match any.downcast_ref::<FaultyFile>().map(|file| (file, file.check(Call::Read))) {
-            Some((file, Ok(()))) => self.inner.begin_read(&file.inner, offset, len, memory),
+            Some((file, Ok(()))) => {
+                let read = self.inner.begin_read(&file.inner, offset, len, memory);
+                Box::new(Misread { read, path: file.path().clone(), offset, plan: Arc::clone(&self.plan) })
+            }
             Some((_, Err(error))) => Box::new(Failed(error)),
             None => Box::new(Announced::new(file.clone(), offset, len, memory)),
         }
@@ -306,6 +217,23 @@ impl PendingRead for Failed {
     }
 }
 
+/// A read whose bytes may become wrong when it ends.
+#[derive(Debug)]
+struct Misread {
+    read: Box<dyn PendingRead>,
+    path: PathBuf,
+    offset: u64,
+    plan: Arc<Mutex<Plan>>,
+}
+
+impl PendingRead for Misread {
+    fn finish(self: Box<Self>) -> Result<ReadBytes> {
+        let mut bytes = self.read.finish()?;
+        self.plan.lock().misread(&self.path, self.offset, bytes.as_mut_slice());
+        Ok(bytes)
+    }
+}
+
 #[derive(Debug)]
 struct FaultyFile {
     inner: Arc<dyn File>,
@@ -335,7 +263,9 @@ impl File for FaultyFile {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         self.check(Call::Read)?;
-        self.inner.read_at(offset, buf)
+        self.inner.read_at(offset, buf)?;
+        self.plan.lock().misread(self.inner.path(), offset, buf);
+        Ok(())
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use terrane_base::counters::{add, count};
 use terrane_base::{Error, Result};
 use terrane_format::block::Block;
-use terrane_format::extent::{ExtentMeta, Handle};
+use terrane_format::extent::{ExtentMeta, Handle, Origin, origin_of_end};
 use terrane_format::filter::Filter;
 use terrane_format::index::{IndexBlock, IndexRow};
 use terrane_format::range_deletes::Fragments;
@@ -260,6 +260,26 @@ pub(crate) fn read_filter(meta: &ExtentMeta, store: &dyn Store) -> Result<Filter
 /// Reads an extent's index block, and checks that it belongs to this extent.
 pub(crate) fn read_index(meta: &ExtentMeta, store: &dyn Store) -> Result<IndexBlock> {
     open_index(meta, store, read(meta, store, meta.index.offset, meta.index.len)?)
+}
+
+/// Reads an extent's index block as [`read_index`], and by the same read what it says of where it comes from,
+/// which lies behind: in a bucket each read is a request. What cannot be read of that matters to repair
+/// alone, and is no error.
+pub(crate) fn read_index_and_origin(
+    meta: &ExtentMeta,
+    store: &dyn Store,
+) -> Result<(IndexBlock, Option<Origin>)> {
+    let Handle { offset: start, len, .. } = meta.index;
+    let behind = meta.bytes.checked_sub(start).filter(|bytes| meta.has_origin() && len <= *bytes);
+    let end = behind.and_then(|bytes| read(meta, store, start, bytes).ok());
+    match end {
+        // A copy: the filter lies between both, and its memory goes.
+        Some(end) => {
+            let rows = open_index(meta, store, end[..len as usize].to_vec())?;
+            Ok((rows, origin_of_end(&end, start)))
+        }
+        None => Ok((read_index(meta, store)?, None)),
+    }
 }
 
 /// Reads an extent's range deletes, and checks them against its meta. Requires: it has some.

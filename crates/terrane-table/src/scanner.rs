@@ -17,6 +17,7 @@ use std::sync::Arc;
 use terrane_base::{Error, Result};
 use terrane_device::{PendingRead, ReadBytes};
 use terrane_format::block::Block;
+use terrane_format::extent::Origin;
 use terrane_format::index::IndexBlock;
 
 use crate::extent::Extent;
@@ -92,14 +93,40 @@ impl ExtentScanner {
     /// # Errors
     /// As [`ExtentScanner::new`].
     pub fn ahead(extent: Arc<Extent>, chunk_bytes: u32) -> Result<ExtentScanner> {
+        Self::ahead_by(extent, chunk_bytes, |extent| loader::read_index(&extent.meta, &*extent.store))
+    }
+
+    /// The same, and what the extent says of where it comes from: it is read with the index block.
+    ///
+    /// # Errors
+    /// As [`ExtentScanner::new`]; none for what the extent says, which may be missing.
+    pub fn ahead_with_origin(
+        extent: Arc<Extent>,
+        chunk_bytes: u32,
+    ) -> Result<(ExtentScanner, Option<Origin>)> {
+        let mut found = None;
+        let scanner = Self::ahead_by(extent, chunk_bytes, |extent| {
+            let (rows, origin) = loader::read_index_and_origin(&extent.meta, &*extent.store)?;
+            found = origin;
+            Ok(rows)
+        })?;
+        Ok((scanner, found))
+    }
+
+    fn ahead_by(
+        extent: Arc<Extent>,
+        chunk_bytes: u32,
+        read_index: impl FnOnce(&Extent) -> Result<IndexBlock>,
+    ) -> Result<ExtentScanner> {
         let chunk_bytes = (chunk_bytes / 2).max(1);
         // Blocks lie from the first byte up to the index block, which is read meanwhile. The end of this
         // chunk may cut a block, which the next one then has whole.
         let first = 0..extent.meta.index.offset.min(chunk_bytes);
         let memory = vec![0; first.len() + ALIGNMENT_BYTES];
         let ahead = Ahead::begin(&extent, first, memory);
-        let scanner = ExtentScanner::new(extent, chunk_bytes)?;
-        Ok(ExtentScanner { reads_ahead: true, ahead, ..scanner })
+        let rows = read_index(&extent)?;
+        let (chunk, memory) = (Chunk::default(), Vec::new());
+        Ok(ExtentScanner { extent, rows, chunk_bytes, chunk, reads_ahead: true, ahead, memory })
     }
 
     /// The rows of the index block.

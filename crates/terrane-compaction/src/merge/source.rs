@@ -6,7 +6,7 @@ use std::ops::Bound;
 
 use terrane_base::{Collation, Cursor, Entry, Result, SeqNo};
 use terrane_format::block::{Block, BlockCursor};
-use terrane_format::extent::ExtentMeta;
+use terrane_format::extent::{ExtentMeta, Replaced};
 use terrane_format::index::{IndexBlock, IndexRow};
 use terrane_table::ExtentScanner;
 use terrane_table::scanner::CHUNK_BYTES;
@@ -124,17 +124,27 @@ impl<'a> RunSource<'a> {
         self.at += 1;
     }
 
-    /// Opens the next extent.
-    pub(super) fn open_extent(&mut self, extents: &dyn ExtentSource, work: &mut Work) -> Result<()> {
+    /// Opens the next extent. Returns what it had replaced, if that `is_wanted`.
+    pub(super) fn open_extent(
+        &mut self,
+        extents: &dyn ExtentSource,
+        is_wanted: bool,
+        work: &mut Work,
+    ) -> Result<Option<Vec<Replaced>>> {
         debug_assert_eq!(self.state(), SourceState::Extent);
-        let scanner = ExtentScanner::ahead(extents.extent(self.meta())?, self.chunk_bytes)?;
+        let (extent, chunk_bytes) = (extents.extent(self.meta())?, self.chunk_bytes);
+        let (scanner, origin) = match is_wanted {
+            true => ExtentScanner::ahead_with_origin(extent, chunk_bytes)?,
+            false => (ExtentScanner::ahead(extent, chunk_bytes)?, None),
+        };
+        let replaced = is_wanted.then(|| origin.map(|origin| origin.replaced).unwrap_or_default());
         work.bytes_read += u64::from(self.meta().index.len);
         self.block_index = 0;
         self.scanner = Some(scanner);
         if self.rows().is_empty() {
             self.end_extent();
         }
-        Ok(())
+        Ok(replaced)
     }
 
     /// Decodes the next block.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane_base::Kind;
-use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, FileRead, MemDisk, OpenMode, PosixDisk};
+use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, File, FileRead, MemDisk, OpenMode, PosixDisk};
 
 fn disks() -> (MemDisk, FaultyDisk) {
     let inner = MemDisk::new();
@@ -136,4 +136,58 @@ fn reads_of_a_batch_fail_by_themselves() {
         assert_eq!(failed(read()).len(), 10);
         assert!(begin(&left).is_err());
     }
+}
+
+/// Each way to read returns the bit wrong as often as it was asked for, and the device has it right.
+#[test]
+fn a_read_returns_a_wrong_bit() {
+    type Read = fn(&FaultyDisk, &Arc<dyn File>, u64, usize) -> Vec<u8>;
+    let alone: Read = |_, file, offset, len| {
+        let mut bytes = vec![0; len];
+        file.read_at(offset, &mut bytes).unwrap();
+        bytes
+    };
+    let batched: Read = |disk, file, offset, len| {
+        let (mut bytes, mut other) = (vec![0; len], [0; 3]);
+        let mut reads = [FileRead::new(&**file, offset, &mut bytes), FileRead::new(&**file, 0, &mut other)];
+        disk.read_batch(&mut reads);
+        assert!(reads.iter().all(|read| read.result.is_ok()));
+        bytes
+    };
+    let begun: Read =
+        |disk, file, offset, len| disk.begin_read(file, offset, len, Vec::new()).finish().unwrap().to_vec();
+    for read in [alone, batched, begun] {
+        let (inner, disk) = disks();
+        let file = disk.open(Path::new("data"), OpenMode::Create, false).unwrap();
+        let other = disk.open(Path::new("other"), OpenMode::Create, false).unwrap();
+        [&file, &other].iter().for_each(|file| file.write_at(0, &[0; 100]).unwrap());
+        // Bit 5 of byte 50.
+        disk.fail(Fault::new(Call::Read, Failure::WrongBit(405)).on("data").after(1));
+        let wrong = |at: usize| {
+            let mut bytes = vec![0; 30];
+            bytes[at] = 1 << 5;
+            bytes
+        };
+        assert_eq!(read(&disk, &other, 40, 30), [0; 30], "another file");
+        assert_eq!(read(&disk, &file, 51, 30), [0; 30], "the bit lies in front");
+        assert_eq!(read(&disk, &file, 20, 30), [0; 30], "the bit lies behind");
+        assert_eq!((read(&disk, &file, 40, 30), disk.wrong_bits()), (vec![0; 30], 0), "the first read of it");
+        assert_eq!(read(&disk, &file, 40, 30), wrong(10));
+        assert_eq!(read(&disk, &file, 40, 30), [0; 30], "once");
+        disk.fail(Fault::new(Call::Read, Failure::WrongBit(405)).lasting());
+        for offset in [50, 21, 40] {
+            assert_eq!(read(&disk, &file, offset, 30), wrong(50 - offset as usize));
+        }
+        assert_eq!(disk.wrong_bits(), 4);
+        disk.heal();
+        assert_eq!(read(&disk, &file, 40, 30), [0; 30], "healed");
+        let stored = inner.open(Path::new("data"), OpenMode::Read, false).unwrap();
+        assert_eq!(read(&disk, &stored, 40, 30), [0; 30], "the device has it right");
+    }
+}
+
+#[test]
+#[should_panic(expected = "returns no bytes")]
+fn only_a_read_has_a_wrong_bit() {
+    let _ = Fault::new(Call::Write, Failure::WrongBit(0));
 }

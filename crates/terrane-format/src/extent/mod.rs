@@ -34,7 +34,7 @@ pub use describe::{describe, describe_meta};
 pub use expiry::{EXPIRY_BYTES, Expiry};
 pub use form::Form;
 pub use meta::ExtentMeta;
-pub use origin::{Origin, Replaced, mark_of, origin_of};
+pub use origin::{Origin, Replaced, mark_of, origin_of, origin_of_end};
 pub use references::{Reference, References};
 pub use sections::{RangeSection, ReferenceSection, ValueSection};
 

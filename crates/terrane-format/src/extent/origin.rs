@@ -232,8 +232,15 @@ impl Origin {
 /// What an extent says of where it comes from; `None` if it does not say, or is damaged there.
 #[must_use]
 pub fn origin_of(extent: &[u8]) -> Option<Origin> {
-    let part = Footer::decode(extent).ok()?.origin;
-    let bytes = extent.get(part.offset as usize..part.end() as usize)?;
+    origin_of_end(extent, 0)
+}
+
+/// The same of the bytes of an extent from `start` to its end.
+#[must_use]
+pub fn origin_of_end(end: &[u8], start: u32) -> Option<Origin> {
+    let part = Footer::decode(end).ok()?.origin;
+    let at = part.offset.checked_sub(start)? as usize;
+    let bytes = end.get(at..at + part.len as usize)?;
     part.check(bytes).and_then(|()| Origin::decode(bytes)).ok()
 }
 

@@ -5,8 +5,8 @@
 //! the inputs have in a stretch has gone through the merge when its extent is written. What the inputs had
 //! replaced themselves is replaced as well: their own bytes may be gone before those of the extents before.
 
-use terrane_format::extent::{ExtentMeta, Footer, Origin, Replaced, mark_of};
-use terrane_storage::Store;
+use terrane_base::ExtentId;
+use terrane_format::extent::{ExtentMeta, Replaced, mark_of};
 
 use super::Output;
 
@@ -22,6 +22,17 @@ pub(in crate::merge) enum Behind<'k> {
 }
 
 impl Output<'_> {
+    /// Returns true if extents of the output say what they take the place of.
+    pub(in crate::merge) fn tells_replaced(&self) -> bool {
+        self.writer.has_origin()
+    }
+
+    /// Notes what an input had replaced, which was read with its index block.
+    pub(in crate::merge) fn know_replaced(&mut self, input: ExtentId, replaced: Vec<Replaced>) {
+        let before = self.known.insert(input, replaced);
+        debug_assert!(before.is_none(), "extent {input} is opened twice");
+    }
+
     /// Has the current extent say what it takes the place of, up to what comes behind it.
     pub(super) fn note_replaced(&mut self, behind: Behind<'_>) {
         let collation = self.spec.collation();
@@ -52,32 +63,16 @@ impl Output<'_> {
         let marks = met.iter().map(|meta| mark_of(meta)).collect();
         let mut replaced = vec![Replaced { from, to, marks }];
         for meta in met {
-            let before = self.known.entry(meta.id).or_insert_with(|| replaced_by(meta, self.store));
+            // Each was opened: its smallest key lies in front of what is still to come. Where a comparator
+            // breaks its promise one may not have been.
+            let before = self.known.get(&meta.id).map(Vec::as_slice).unwrap_or_default();
+            debug_assert!(
+                !collation.is_bytes() || self.known.contains_key(&meta.id),
+                "an extent is replaced that was not opened"
+            );
             let within = before.iter().filter_map(|before| before.within(&replaced[0], collation));
             replaced.extend(within.collect::<Vec<_>>());
         }
         self.writer.set_replaced(replaced);
     }
-}
-
-/// What an extent replaced. It says so behind its other parts, and reading that is cheap beside merging it;
-/// what cannot be read there matters to repair alone.
-fn replaced_by(meta: &ExtentMeta, store: &dyn Store) -> Vec<Replaced> {
-    let read = || {
-        let parts = [
-            Some(meta.index),
-            Some(meta.filter),
-            meta.range_deletes.as_ref().map(|section| section.part),
-            meta.references.as_ref().map(|section| section.part),
-        ];
-        let start = parts.into_iter().flatten().map(|part| part.end()).max()? as u32;
-        let mut bytes = vec![0; meta.bytes.checked_sub(start)? as usize];
-        store.read(meta.id, start, &mut bytes).ok()?;
-        let part = Footer::decode(&bytes).ok()?.origin;
-        let at = part.offset.checked_sub(start)? as usize;
-        let bytes = bytes.get(at..at + part.len as usize)?;
-        part.check(bytes).and_then(|()| Origin::decode(bytes)).ok()
-    };
-    let origin = if meta.has_origin() { read() } else { None };
-    origin.map(|origin| origin.replaced).unwrap_or_default()
 }
