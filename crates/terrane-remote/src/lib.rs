@@ -11,6 +11,7 @@
 //! * `grpc`: the service of a bucket for other machines, and its client; with the feature `grpc`.
 //! * [`manifest`]: the manifest as numbered objects, whose writers fence each other off.
 //! * [`journal`]: the journal as numbered objects, so that a commit outlives the machine.
+//! * [`jobs`]: the table of jobs that workers on other machines run.
 //! * `fuzzing`: decoders for the fuzz targets, no part of the interface.
 //! * [`deployment`]: which part lies where, said by one file; [`open`] opens the database of one.
 
@@ -20,6 +21,7 @@ pub mod deployment;
 pub mod fuzzing;
 #[cfg(feature = "grpc")]
 pub mod grpc;
+pub mod jobs;
 pub mod journal;
 pub mod manifest;
 pub mod store;

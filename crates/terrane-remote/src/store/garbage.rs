@@ -6,9 +6,10 @@
 //!    again whether this writer is still the newest and what is needed, and deletes the rest of the list.
 //!
 //! Ages are differences between creation times by the object store's clock; clocks of writers decide nothing.
-//! An object that was created after the first pass is in no list. A name is never used twice, and what is
-//! dead stays dead, so a writer that pauses between the question and the deletion deletes only what is
-//! garbage. Objects of newer epochs, and names that are not those of data objects, are left alone.
+//! What was created under a lease is no garbage while the lease lives, and is garbage behind its end unless
+//! it was adopted. An object that was created after the first pass is in no list. A name is never used twice,
+//! and what is dead stays dead, so a writer that pauses between the question and the deletion deletes only
+//! what is garbage. Objects of newer epochs, and names that are not those of data objects, are left alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -93,6 +94,10 @@ impl BucketStore {
     /// those of `roots`; `Io`. The next call goes on.
     pub fn collect_garbage(&self, roots: &dyn Roots) -> Result<Collected> {
         self.check_writable("collect garbage")?;
+        if self.lease.is_some() {
+            let folder = self.folder();
+            return Err(Error::invalid(format!("a worker collects no garbage of {folder}: its writer does")));
+        }
         self.check_restored(&self.state.read())?;
         let mut marked = self.garbage.lock();
         match marked.clone() {
@@ -189,7 +194,11 @@ impl BucketStore {
         }
         let of_roots = files.iter().filter_map(|number| Some((*newest.get(number)?, *number)));
         let mut needed: BTreeSet<(u64, u32)> = of_roots.collect();
-        needed.extend(self.state.read().used());
+        // Under one lock: an adoption comes before the end of its lease.
+        let state = self.state.read();
+        needed.extend(state.used());
+        let own = listed.keys().filter(|name| name.epoch == self.epoch && state.is_leased(name.number));
+        needed.extend(own.map(|name| (name.epoch, name.number)));
         Ok(needed)
     }
 

@@ -15,8 +15,10 @@
 //! Lock order: `sync` or `garbage`, `uploads`, then `state` or `ahead`.
 
 mod ahead;
+mod extents;
 pub(crate) mod fuzzing;
 mod garbage;
+mod lease;
 mod names;
 mod open;
 mod read;
@@ -24,6 +26,7 @@ mod state;
 mod table;
 mod upload;
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -39,6 +42,7 @@ use names::Folders;
 use state::{Location, Phase, State};
 
 pub use garbage::{Collected, Marked, Roots};
+pub use lease::{Written, WrittenObject};
 pub use open::BucketStoreSettings;
 
 /// A store of extents in a bucket.
@@ -53,6 +57,8 @@ pub struct BucketStore {
     env: Env,
     /// When the manifest of a reader was read; `None` for a writer.
     reads_since: Option<Duration>,
+    /// The numbers that a worker writes under; `None` in the store of a writer or a reader.
+    lease: Option<Range<u32>>,
     state: RwLock<State>,
     uploads: Mutex<Vec<upload::Upload>>,
     sync: Mutex<()>,

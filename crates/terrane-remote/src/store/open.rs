@@ -110,7 +110,7 @@ impl BucketStore {
         Ok(BucketStore::with(bucket, folders, (epoch, &listed), settings, env, Some(since)))
     }
 
-    fn with(
+    pub(super) fn with(
         bucket: Arc<dyn Bucket>,
         folders: Folders,
         (epoch, listed): (u64, &BTreeMap<DataName, u64>),
@@ -127,6 +127,7 @@ impl BucketStore {
             settings,
             env,
             reads_since,
+            lease: None,
             state: RwLock::new(State::new(epoch, listed)),
             uploads: Mutex::default(),
             sync: Mutex::default(),
@@ -152,7 +153,7 @@ fn listed(bucket: &dyn Bucket, folders: &Folders, epoch: u64) -> Result<BTreeMap
     }
 }
 
-fn all_listed(bucket: &dyn Bucket, folders: &Folders) -> Result<BTreeMap<DataName, u64>> {
+pub(super) fn all_listed(bucket: &dyn Bucket, folders: &Folders) -> Result<BTreeMap<DataName, u64>> {
     let objects = bucket.list(&folders.data, None)?;
     let named = objects.iter().filter_map(|object| Some((folders.parse(&object.name)?, object.bytes)));
     Ok(named.collect())

@@ -12,7 +12,7 @@ use terrane_device::{PendingRead, ReadBytes};
 use terrane_storage::ReadRequest;
 
 use super::names::DataName;
-use super::state::Location;
+use super::state::{Location, State};
 use super::table::{Row, TABLE_BYTES_MAX, Table};
 use super::{BucketStore, object_names};
 use crate::bucket::Pending;
@@ -55,6 +55,29 @@ impl Wanted {
 enum Plan {
     Ready(Bytes),
     Fetch(Wanted),
+}
+
+impl State {
+    /// Notes where the listed extents of a group are, from the tables of its parts, newest first.
+    pub(super) fn locate(&mut self, number: u32, tables: &[(u32, Table)]) {
+        debug_assert!(tables.is_sorted_by(|a, b| a.0 > b.0), "the newest bytes of an extent count");
+        let Some(group) = self.groups.get_mut(&number) else { return };
+        for (slot, extent) in &mut group.extents {
+            if matches!(extent.place, Location::Listed)
+                && let Some(place) = find_in(tables, *slot, extent.slots)
+            {
+                extent.place = place;
+            }
+        }
+    }
+}
+
+/// Where an extent is, by the tables of its file's objects, the newest first.
+pub(super) fn find_in(tables: &[(u32, Table)], slot: u32, slots: u32) -> Option<Location> {
+    tables.iter().find_map(|(part, table)| {
+        let found = table.0.iter().find(|(_, row)| (row.slot, row.slots) == (slot, slots))?;
+        Some(Location::Stored { part: *part, offset: found.0, row: found.1 })
+    })
 }
 
 impl BucketStore {

@@ -1,11 +1,13 @@
 //! What a store knows of its extents: work in memory only.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use bytes::Bytes;
 use terrane_base::{Error, ExtentId, Result};
 use terrane_storage::{SLOT_BYTES, StoreUsage};
 
+use super::extents;
 use super::names::{DataName, PARTS_MAX};
 use super::table::{FILE_SLOTS, Row, Table};
 
@@ -29,7 +31,7 @@ pub(super) struct Extent {
     pub(super) slots: u32,
     pub(super) place: Location,
     /// True if an object has bytes of it, so that its slots are dead once it is freed.
-    is_in_object: bool,
+    pub(super) is_in_object: bool,
 }
 
 /// The extents of one file, and the objects that hold them.
@@ -41,8 +43,8 @@ pub(super) struct Group {
     pub(super) extents: BTreeMap<u32, Extent>,
     /// The objects by part, with their bytes.
     pub(super) parts: BTreeMap<u32, u64>,
-    next_part: u32,
-    next_slot: u32,
+    pub(super) next_part: u32,
+    pub(super) next_slot: u32,
     /// Bytes reserved for extents, written or not.
     bytes: u64,
     dead_slots: u64,
@@ -92,12 +94,16 @@ pub(super) struct State {
     epoch: u64,
     /// The group in which the next extent is allocated.
     open: Option<u32>,
-    next_number: u32,
+    pub(super) next_number: u32,
+    /// The numbers that this store may take; those of its lease in the store of a worker.
+    pub(super) numbers: Range<u32>,
+    /// Numbers that workers write under: the first one of each range, and the one behind it.
+    pub(super) leases: BTreeMap<u32, u32>,
     /// Bytes that are reserved or written, and not being uploaded.
     pub(super) staged_bytes: u64,
     /// Bytes that are being uploaded.
     pub(super) uploading_bytes: u64,
-    live_slots: u64,
+    pub(super) live_slots: u64,
     dead_slots: u64,
     /// Running copies, and what was freed since the first of them began.
     held: (u32, BTreeMap<ExtentId, u32>),
@@ -126,6 +132,8 @@ impl State {
             epoch,
             open: None,
             next_number: last.saturating_add(1),
+            numbers: 0..u32::MAX,
+            leases: BTreeMap::new(),
             staged_bytes: 0,
             uploading_bytes: 0,
             live_slots: 0,
@@ -137,24 +145,8 @@ impl State {
 
     /// Takes over which extents live. Groups without one are forgotten: their objects are garbage.
     pub(super) fn restore(&mut self, live: &[(ExtentId, u32)]) -> Result<()> {
-        let mut taken: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
-        for (id, slots) in live {
-            let end = id.slot.checked_add(*slots).filter(|end| *end <= FILE_SLOTS && *slots > 0);
-            let group = self.groups.get(&id.file).filter(|group| !group.parts.is_empty());
-            if end.is_none() || group.is_none() {
-                let what = if group.is_none() { "there is no object of it" } else { "it is out of range" };
-                return Err(Error::corrupt(format!("extent {id} of {slots} slots: {what}")));
-            }
-            if taken.entry(id.file).or_default().insert(id.slot, *slots).is_some() {
-                return Err(Error::corrupt(format!("extent {id} lives twice")));
-            }
-        }
-        for (file, extents) in &taken {
-            let ends = extents.iter().map(|(slot, slots)| slot + slots);
-            if let Some((_, slot)) = ends.zip(extents.keys().skip(1)).find(|(end, next)| end > next) {
-                return Err(Error::corrupt(format!("extent {file}:{slot} overlaps the one before it")));
-            }
-        }
+        let has_object = |file: u32| self.groups.get(&file).is_some_and(|group| !group.parts.is_empty());
+        let taken = extents::by_file(live, has_object)?;
         self.groups.retain(|number, _| taken.contains_key(number));
         for (number, extents) in taken {
             let group = self.groups.get_mut(&number).expect("checked above");
@@ -195,9 +187,7 @@ impl State {
     fn begin_group(&mut self) -> Result<()> {
         self.close_open_group();
         let number = self.next_number;
-        let next = number.checked_add(1).ok_or_else(|| {
-            Error::new(terrane_base::Kind::Full, "all numbers of data objects are used: copy the database")
-        })?;
+        let next = self.number_behind(1)?;
         let group = Group { epoch: self.epoch, is_open: true, ..Group::default() };
         let replaced = self.groups.insert(number, group);
         assert!(replaced.is_none(), "a number is never used twice");
@@ -228,8 +218,10 @@ impl State {
     /// Stages the bytes of an extent.
     pub(super) fn stage(&mut self, id: ExtentId, bytes: Bytes) -> Result<()> {
         let needed = bytes.len().div_ceil(SLOT_BYTES);
-        // What an earlier writer stored is never written again: its parts have that writer's epoch.
-        let group = self.groups.get_mut(&id.file).filter(|group| group.epoch == self.epoch);
+        // What another writer stored is never written again: its parts have that writer's epoch, or are no
+        // parts of this worker's lease.
+        let is_own = |group: &&mut Group| group.epoch == self.epoch && self.numbers.contains(&id.file);
+        let group = self.groups.get_mut(&id.file).filter(is_own);
         let extent = group.and_then(|group| group.extents.get_mut(&id.slot));
         let Some(extent) = extent.filter(|extent| needed <= extent.slots as usize) else {
             let message = format!("{} bytes do not fit extent {id}: it is not allocated so far", bytes.len());
@@ -301,23 +293,6 @@ impl State {
                 && matches!(extent.place, Location::Uploading { part, .. } if part == name.part)
             {
                 extent.place = Location::Stored { part: name.part, offset: *offset, row: *row };
-            }
-        }
-    }
-
-    /// Notes where the listed extents of a group are, from the tables of its parts, newest first.
-    pub(super) fn locate(&mut self, number: u32, tables: &[(u32, Table)]) {
-        debug_assert!(tables.is_sorted_by(|a, b| a.0 > b.0), "the newest bytes of an extent count");
-        let Some(group) = self.groups.get_mut(&number) else { return };
-        for (slot, extent) in &mut group.extents {
-            let find = |(part, table): &(u32, Table)| {
-                let found = table.0.iter().find(|(_, row)| row.slot == *slot && row.slots == extent.slots)?;
-                Some(Location::Stored { part: *part, offset: found.0, row: found.1 })
-            };
-            if matches!(extent.place, Location::Listed)
-                && let Some(place) = tables.iter().find_map(find)
-            {
-                extent.place = place;
             }
         }
     }

@@ -112,6 +112,12 @@ impl Table {
     }
 }
 
+/// The number that the writer of a table drew. Requires: the table was decoded from these bytes.
+pub(crate) fn nonce_of(tail: &[u8]) -> u128 {
+    let end = &tail[tail.len() - END_BYTES..];
+    u128::from_le_bytes(end[16..32].try_into().expect("sixteen bytes"))
+}
+
 /// Checks that the extents lie in the file, apart and in order, and that each fits its slots.
 fn checked(rows: Vec<Row>) -> Result<Vec<Row>> {
     let mut free_from = 0;

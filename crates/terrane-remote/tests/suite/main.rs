@@ -8,7 +8,9 @@ mod garbage;
 #[cfg(feature = "grpc")]
 mod grpc;
 mod hostile;
+mod jobs;
 mod journals;
+mod leases;
 mod manifests;
 mod model;
 mod probes;

@@ -1,0 +1,33 @@
+//! Jobs for workers on other machines: a durable table of jobs in the bucket of the database.
+//!
+//! It relies on the creation of an absent object alone. The writer of the database is the *coordinator*: it
+//! offers a job and opens attempts at it. A *worker* needs the bucket and nothing else: it claims an attempt,
+//! gives signs of life, and reports. What a report says has an effect only when the coordinator publishes it
+//! through the manifest, so a worker that was given up, or whose coordinator was replaced, changes nothing.
+//!
+//! * `names.rs`: names of the objects; * `object.rs`: their bytes. * `table.rs`: the table, and whose
+//!   an object is. * `coordinator.rs`: offers jobs, and sees what became of them.
+//! * `claim.rs`: what a worker does.
+//!
+//! Which worker is alive is decided by the clock of the object store, from the times of creation in lists. A
+//! wrong decision costs work and nothing else.
+
+mod claim;
+mod coordinator;
+pub(crate) mod fuzzing;
+mod names;
+mod object;
+mod table;
+
+pub use claim::{Beat, Claim, OpenAttempt, Presence};
+pub use coordinator::{Coordinator, JobState, SeenWorker};
+pub use table::JobTable;
+
+/// Names a job: the epoch of the writer that offers it, and its count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId {
+    /// The epoch of the writer.
+    pub epoch: u64,
+    /// Counts the jobs of an epoch, from 1.
+    pub number: u64,
+}

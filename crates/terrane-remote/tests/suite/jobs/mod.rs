@@ -1,0 +1,3 @@
+//! Jobs for workers on other machines.
+
+mod table;
