@@ -118,7 +118,7 @@ impl<'a> RunSource<'a> {
         self.block.as_ref().and_then(|block| self.cursor.entry(block))
     }
 
-    /// Skips an extent that is re-linked.
+    /// Skips an extent that is re-linked, or that range deletes hide.
     pub(super) fn skip_extent(&mut self) {
         debug_assert_eq!(self.state(), SourceState::Extent);
         self.at += 1;
@@ -138,7 +138,11 @@ impl<'a> RunSource<'a> {
             false => (ExtentScanner::ahead(extent, chunk_bytes)?, None),
         };
         let replaced = is_wanted.then(|| origin.map(|origin| origin.replaced).unwrap_or_default());
-        work.bytes_read += u64::from(self.meta().index.len);
+        // With the end the filter is read, too.
+        let meta = self.meta();
+        let reads_end = is_wanted && meta.has_origin();
+        work.bytes_read +=
+            u64::from(if reads_end { meta.bytes.saturating_sub(meta.index.offset) } else { meta.index.len });
         self.block_index = 0;
         self.scanner = Some(scanner);
         if self.rows().is_empty() {

@@ -7,10 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use support::{Row, RowCursor, World};
+use terrane_base::SeqNo;
 use terrane_compaction::{Compactor, JobControl, JobResult, LocalCompactor, plan_dump};
 use terrane_device::{Call, Failure, Fault, FaultyDisk};
 use terrane_format::extent::{ExtentMeta, Origin, mark_of, origin_of};
 use terrane_format::manifest::{DatabaseId, Place};
+use terrane_format::range_deletes::Fragment;
 use terrane_storage::{LocalStore, Store, StoreSettings};
 
 /// Rows that fill several extents.
@@ -50,9 +52,13 @@ impl Counted {
     /// Writes rows into a level that is empty.
     fn load(&mut self, level: u8, rows: &[Row]) {
         self.world.remember(rows);
+        self.load_with(level, rows, Vec::new());
+    }
+
+    fn load_with(&mut self, level: u8, rows: &[Row], ranges: Vec<Fragment>) {
         let spec = plan_dump(&self.world.shape(), &self.world.limits, u64::MAX);
         let mut cursor = RowCursor::new(rows.to_vec());
-        let result = self.world.compactor.dump_run(&spec, &mut cursor, Vec::new(), &self.control()).unwrap();
+        let result = self.world.compactor.dump_run(&spec, &mut cursor, ranges, &self.control()).unwrap();
         self.world.publish(&JobResult { target: Place::Level(level), ..result });
     }
 
@@ -133,4 +139,28 @@ fn an_end_that_cannot_be_read_ends_no_job() {
     assert!(table.disk.wrong_bits() > before && !result.added.is_empty());
     table.disk.heal();
     table.world.check_content();
+}
+
+/// A job does not open an extent that a range delete hides; what that one had replaced is passed on all the same.
+#[test]
+fn what_a_hidden_input_had_replaced_is_passed_on() {
+    let mut table = Counted::new(true);
+    table.load(2, &puts(1, 1));
+    table.load(1, &puts(2, 10));
+    let (first, ..) = table.merge();
+    let first: Vec<_> = first.iter().map(mark_of).collect();
+    let (start, end) = ("key-00002000", "key-00007000");
+    let range = Fragment { start: start.into(), end: end.into(), seqs: vec![SeqNo(100)] };
+    table.load_with(1, &puts(3, 20), vec![range]);
+    let (second, result, _) = table.merge();
+    let is_hidden =
+        |meta: &&ExtentMeta| *meta.smallest >= *start.as_bytes() && *meta.largest < *end.as_bytes();
+    let hidden = second.iter().find(is_hidden).expect("the range hides a whole extent");
+    let told: Vec<_> = result.added.iter().flat_map(|meta| table.origin(meta).unwrap().replaced).collect();
+    let within = |replaced: &&terrane_format::extent::Replaced| {
+        *replaced.from <= *hidden.largest && (replaced.to.is_empty() || *replaced.to > *hidden.smallest)
+    };
+    let marks: Vec<_> = told.iter().filter(within).flat_map(|replaced| &replaced.marks).collect();
+    assert!(marks.contains(&&mark_of(hidden)), "the hidden extent itself");
+    assert!(marks.iter().any(|mark| first.contains(mark)), "and what it had replaced: {marks:?}");
 }

@@ -6,7 +6,8 @@
 //! replaced themselves is replaced as well: their own bytes may be gone before those of the extents before.
 
 use terrane_base::ExtentId;
-use terrane_format::extent::{ExtentMeta, Replaced, mark_of};
+use terrane_format::extent::{ExtentMeta, Replaced, mark_of, origin_of_end};
+use terrane_storage::Store;
 
 use super::Output;
 
@@ -30,7 +31,10 @@ impl Output<'_> {
     /// Notes what an input had replaced, which was read with its index block.
     pub(in crate::merge) fn know_replaced(&mut self, input: ExtentId, replaced: Vec<Replaced>) {
         let before = self.known.insert(input, replaced);
-        debug_assert!(before.is_none(), "extent {input} is opened twice");
+        debug_assert!(
+            before.is_none() || !self.spec.collation().is_bytes(),
+            "extent {input} is opened twice"
+        );
     }
 
     /// Has the current extent say what it takes the place of, up to what comes behind it.
@@ -63,16 +67,23 @@ impl Output<'_> {
         let marks = met.iter().map(|meta| mark_of(meta)).collect();
         let mut replaced = vec![Replaced { from, to, marks }];
         for meta in met {
-            // Each was opened: its smallest key lies in front of what is still to come. Where a comparator
-            // breaks its promise one may not have been.
-            let before = self.known.get(&meta.id).map(Vec::as_slice).unwrap_or_default();
-            debug_assert!(
-                !collation.is_bytes() || self.known.contains_key(&meta.id),
-                "an extent is replaced that was not opened"
-            );
+            // One that was opened said so then. One that range deletes hide was not opened.
+            let before = self.known.entry(meta.id).or_insert_with(|| replaced_by(meta, self.store));
             let within = before.iter().filter_map(|before| before.within(&replaced[0], collation));
             replaced.extend(within.collect::<Vec<_>>());
         }
         self.writer.set_replaced(replaced);
     }
+}
+
+/// What an extent had replaced, by a read of its own. What cannot be read there matters to repair alone.
+fn replaced_by(meta: &ExtentMeta, store: &dyn Store) -> Vec<Replaced> {
+    let read = || {
+        let start = meta.index.offset;
+        let mut bytes = vec![0; meta.bytes.checked_sub(start)? as usize];
+        store.read(meta.id, start, &mut bytes).ok()?;
+        origin_of_end(&bytes, start)
+    };
+    let origin = if meta.has_origin() { read() } else { None };
+    origin.map(|origin| origin.replaced).unwrap_or_default()
 }
