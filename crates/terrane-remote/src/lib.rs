@@ -31,3 +31,9 @@ pub use deployment::{BucketJournal, Deployment, JournalRead, Reading, open};
 pub use journal::{JournalFolder, ObjectCommitLog, ObjectJournalSettings};
 pub use manifest::ManifestFolder;
 pub use store::{BucketStore, BucketStoreSettings, Collected, Marked, Roots};
+
+/// The page on asynchronous programs: its programs are compiled and run as tests of this crate, which has the
+/// runtime that they need.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/async.md")]
+pub struct AsyncPage;
