@@ -400,6 +400,42 @@ static void numbered(const char* path, unsigned char is_dynamic, int levels, int
   rocksdb_options_destroy(options);
 }
 
+static void is_alone_at(rocksdb_t* db, int level) {
+  const rocksdb_livefiles_t* files = rocksdb_livefiles(db);
+  CHECK(rocksdb_livefiles_count(files) == 1 && rocksdb_livefiles_level(files, 0) == level);
+  rocksdb_livefiles_destroy(files);
+}
+
+/* What is compacted is where it stays: more than level 1 should have is in level 2 when the call returns. */
+static void deepened(const char* path) {
+  char *error = NULL, key[16], value[100];
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 0);
+  rocksdb_options_set_max_bytes_for_level_base(options, 64 << 10);
+  rocksdb_t* db = open_new(options, path);
+  rocksdb_writeoptions_t* writing = rocksdb_writeoptions_create();
+  unsigned noise = 1;
+  for (int i = 0; i < 3000; i++) {
+    for (size_t at = 0; at < sizeof value; at++) value[at] = (char)((noise = noise * 1103515245u + 12345u) >> 24);
+    snprintf(key, sizeof key, "key%05d", i);
+    rocksdb_put(db, writing, key, strlen(key), value, sizeof value, &error);
+    CHECK_OK(error);
+  }
+  rocksdb_writeoptions_destroy(writing);
+  rocksdb_compact_range(db, NULL, 0, NULL, 0);
+  is_alone_at(db, 2);
+  rocksdb_close(db);
+  db = rocksdb_open(options, path, &error);
+  CHECK_OK(error);
+  is_alone_at(db, 2);
+  wait_for_compactions(db);
+  is_alone_at(db, 2);
+  rocksdb_close(db);
+  rocksdb_destroy_db(options, path, &error);
+  CHECK_OK(error);
+  rocksdb_options_destroy(options);
+}
+
 int main(int count, char** arguments) {
   CHECK(count == 2);
   char* path = path_in(arguments[1], "db");
@@ -428,6 +464,7 @@ int main(int count, char** arguments) {
   numbered(path, 1, 7, 6);
   numbered(path, 1, 4, 3);
   numbered(path, 0, 7, 1);
+  deepened(path);
   free(path);
   return 0;
 }
