@@ -188,6 +188,7 @@ bugs! {
     PublishOutOfOrder: "invariant 4", "a commit is visible before the earlier ones are indexed", "terrane-journal suite conformance::null_journal";
     ForgetPausedTickets: "commit ring: no ticket is left behind", "a thread that paused the ring looks for no group when it resumes", "terrane-journal terrane_journal a_ticket_that_comes";
     LeaveUnsealed: "invariant 1", "a full segment is not sealed", "terrane-journal suite crash::lives_and_deaths";
+    ForgetFlushedFloor: "recovery: read the manifest", "a snapshot of the manifest leaves out up to which number all tables are in the levels", "terrane-levels suite flushed_all::a_floor_outlives_snapshots";
     ForgetSeals: "recovery: record where segments end", "the end that replay found is not recorded", "terrane-engine suite lost::groups_that_a_recovery_cut_do_not_come_back";
     IgnoreLostEdits: "recovery: compare journal and manifest", "a manifest that lost edits is accepted", "terrane-engine suite lost::a_manifest_cut";
     BelieveTornEnd: "recovery: cut what is torn", "a manifest is cut where it looked torn once", "terrane-levels suite misread::a_bit_that_is_read_wrong_once";

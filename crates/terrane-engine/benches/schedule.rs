@@ -9,7 +9,9 @@
 //!   trimmed.
 //!
 //! `cargo bench -p terrane-engine --bench schedule`; with `--test` once, with few tables. Prints nanoseconds:
-//! of steps the least of the rounds, of trims the mean.
+//! of steps the least of the rounds, of trims the mean; and the bytes that the manifest takes for a trim.
+//! With `--trims TABLES` it does 20 trims alone, for a count of instructions by callgrind with
+//! `--toggle-collect='*trim_segments*'`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark may panic and prints its figures")]
 
 use std::path::Path;
@@ -81,11 +83,13 @@ fn flush(steps: &SteppedSpawn, engine: &Engine) -> f64 {
     })
 }
 
-/// Flushes so often, and has segments trimmed each time.
-fn trim(engine: &Engine, count: u32) -> f64 {
+/// Flushes so often, and has segments trimmed each time. Nanoseconds and bytes of the manifest.
+fn trim(engine: &Engine, count: u32) -> (f64, u64) {
     let table = engine.catalog().require("default").unwrap();
     let value = vec![7; SEGMENT_BYTES as usize * 3 / 4];
     let mut nanos = 0.0;
+    let written = || engine.stats().device_manifest_bytes_written;
+    let bytes_before = written();
     for _ in 0..count {
         let before = engine.stats().segments_trimmed;
         (0..3).for_each(|_| engine.put(TableId::DEFAULT, b"key", &value, false).unwrap());
@@ -95,13 +99,28 @@ fn trim(engine: &Engine, count: u32) -> f64 {
         });
         assert!(engine.stats().segments_trimmed > before, "segments are trimmed");
     }
-    nanos
+    (nanos, (written() - bytes_before) / u64::from(count))
+}
+
+/// A database with empty tables and small segments, whose background waits.
+fn open_to_trim(tables: u32) -> Arc<Engine> {
+    let options = Options { segment_bytes: SEGMENT_BYTES, ..Options::default() };
+    let (_steps, engine) = open_empty(tables, &options);
+    engine.set_background_paused(true);
+    engine
 }
 
 fn main() {
     let is_test = std::env::args().any(|arg| arg == "--test");
+    if let Some(tables) = std::env::args().skip_while(|arg| arg != "--trims").nth(1) {
+        let engine = open_to_trim(tables.parse().unwrap());
+        let (_, bytes) = trim(&engine, 20);
+        println!("{tables} tables, {bytes} bytes of the manifest for a flush with its trim");
+        return;
+    }
     let (tables, rounds): (&[u32], _) = if is_test { (&[1, 20], 1) } else { (&[1, 1_000, 10_000], 5) };
-    println!("| tables | ns of an idle step | ns of a step of a flush | ns of a trim |\n|---|---|---|---|");
+    println!("| tables | ns of an idle step | ns of a step of a flush | ns of a trim | bytes of a trim |");
+    println!("|---|---|---|---|---|");
     for tables in tables {
         let (steps, engine) = open(*tables);
         // The system counts the time of a thread in ticks: a round takes many.
@@ -112,11 +131,9 @@ fn main() {
         let idle = (0..rounds).map(|_| idle(&steps, count)).fold(f64::MAX, f64::min);
         let flush = (0..rounds).map(|_| flush(&steps, &engine)).fold(f64::MAX, f64::min);
         engine.close().unwrap();
-        let options = Options { segment_bytes: SEGMENT_BYTES, ..Options::default() };
-        let (_steps, engine) = open_empty(*tables, &options);
-        engine.set_background_paused(true);
-        let trim = trim(&engine, if is_test { 1 } else { 500 });
-        println!("| {tables} | {idle:.0} | {flush:.0} | {trim:.0} |");
+        let engine = open_to_trim(*tables);
+        let (trim, bytes) = trim(&engine, if is_test { 1 } else { 500 });
+        println!("| {tables} | {idle:.0} | {flush:.0} | {trim:.0} | {bytes} |");
         engine.close().unwrap();
     }
 }

@@ -8,7 +8,9 @@ use terrane_base::{Error, ExtentId, Kind, Result, SegmentId, SeqNo, TableId};
 use terrane_device::{Disk, MemDisk, OpenMode};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::edit::decode_edits;
-use terrane_format::manifest::file::{Current, DatabaseId, FILE_HEADER_BYTES, FileHeader, file_name};
+use terrane_format::manifest::file::{
+    Current, DatabaseId, FILE_HEADER_BYTES, FORMAT_VERSION, FileHeader, file_name,
+};
 use terrane_format::manifest::record::{Link, RECORD_HEADER_BYTES, RecordTag};
 use terrane_format::manifest::{self, Edit, EditOp, HistoryRule, Kept, NextIds, Place, Seal, SegmentSpec};
 use terrane_levels::{Manifest, State, directory};
@@ -25,6 +27,7 @@ pub fn edit(bytes: &[u8]) {
     edits.iter().for_each(|edit| edit.encode(&mut again));
     assert!(decode_edits(&again).expect("what was encoded is decoded") == edits);
     let mut state = State::new(DatabaseId(1), Vec::new()).expect("a new database");
+    state.format_version = FORMAT_VERSION;
     for edit in &edits {
         match state.apply(edit) {
             Ok(next) => state = next,
@@ -125,6 +128,7 @@ fn example() -> Vec<Edit> {
             EditOp::Flushed { table: users, seq: SeqNo(50) },
         ],
         vec![EditOp::SealSegment { id: SegmentId(1), seal }, EditOp::Durable { seq: SeqNo(77) }],
+        vec![EditOp::FlushedAll { seq: SeqNo(60) }],
         vec![EditOp::NextIds(next), EditOp::Epoch { epoch: 2 }, EditOp::SetOptions { id: users, options }],
         vec![
             EditOp::remove(TableId::DEFAULT, Place::Level(1), &a),
@@ -165,7 +169,7 @@ pub fn edit_seeds() -> Vec<Seed> {
 /// Corpus of [`file()`].
 #[must_use]
 pub fn file_seeds() -> Vec<Seed> {
-    let header = FileHeader::new(FILE, DatabaseId(0x0123_4567_89ab), 7);
+    let header = FileHeader::new(FILE, DatabaseId(0x0123_4567_89ab), 7).of_version(FORMAT_VERSION);
     let mut new = header.encode().to_vec();
     let mut link = Link { seed: header.checksum(), previous: header.checksum(), number: header.base };
     let mut create = Vec::new();

@@ -179,7 +179,8 @@ fn look(disk: &Arc<dyn Disk>, dir: &Path, env: &Env) -> Result<SeqNo> {
     let journal = dir.join(JOURNAL);
     refuse_unfinished(&**disk, &journal, &state, Kind::Busy)?;
     let segments: Vec<_> = state.segments.values().map(listed).collect();
-    let flushed = state.tables.values().filter(|table| !table.dropped).map(|table| table.flushed).min();
+    let flushed =
+        state.tables.values().filter(|table| !table.dropped).map(|table| state.flushed(table)).min();
     let settings = ReplaySettings {
         threads: 1,
         durable_floor: state.durable.max(state.clean_close.unwrap_or_default()),

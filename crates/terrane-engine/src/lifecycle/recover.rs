@@ -34,6 +34,7 @@ use crate::observe::stats::{Counters, add};
 use crate::segment_files::listed;
 use crate::shared::Shared;
 use crate::table::Table;
+use crate::table::flushed::flushed_up_to;
 use crate::write::index;
 
 /// Most bytes of segments for long batches, in 16ths of the write memory: the active one, the one before it,
@@ -282,8 +283,9 @@ impl Recovery<'_> {
         ops.extend(replayed.unused.iter().chain(overtaken).map(|spec| EditOp::RemoveSegment { id: spec.id }));
         if is_overtaken || replayed.segments.is_empty() {
             // The journal holds nothing: it begins behind `last_seq`, for every table.
-            let behind = self.tables.iter().filter(|table| table.flushed_seq() < last_seq);
-            ops.extend(behind.map(|table| EditOp::Flushed { table: table.id, seq: last_seq }));
+            let behind = || self.tables.iter().filter(|table| table.flushed_seq() < last_seq);
+            let behind = |most| behind().map(|table| table.id).take(most).collect();
+            ops.extend(flushed_up_to(self.manifest, last_seq, behind));
         }
         ops.extend(open_marks.iter().map(|seq| EditOp::VoidMark { seq: *seq }));
         ops.push(EditOp::Epoch { epoch: self.state.epoch + 1 });

@@ -143,6 +143,7 @@ impl MemoryArbiter {
     /// stop them.
     pub(crate) fn debt_of(&self, write_bytes: u64) -> f64 {
         let limit = self.budget.write_bytes();
+        debug_assert!(limit > 0, "without write memory no batch is ever admitted");
         let owed = write_bytes as f64 / limit as f64;
         let of_share = write_bytes as f64 / self.share_of(limit) as f64;
         owed.max(of_share.min(OWED_MAX))

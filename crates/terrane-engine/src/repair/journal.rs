@@ -326,7 +326,7 @@ impl Repair<'_> {
             return false;
         }
         let is_left = match state.tables.get(&table) {
-            Some(table) => !table.dropped && seq > table.flushed,
+            Some(table) => !table.dropped && seq > state.flushed(table),
             // Dropped and forgotten, if its number was given out before the manifest ends; else made after
             // that.
             None => self.is_by_number || table >= state.next.table,

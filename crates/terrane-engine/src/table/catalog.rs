@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use terrane_base::epoch::{EpochCell, Guard};
 use terrane_base::sync::{Mutex, MutexGuard};
-use terrane_base::{Error, Kind, Result, TableId};
+use terrane_base::{Error, Kind, Result, SeqNo, TableId};
 use terrane_levels::State;
 
 use crate::table::Table;
@@ -107,6 +107,13 @@ impl Catalog {
     /// Every table, by id.
     pub fn all(&self) -> Vec<Arc<Table>> {
         self.by_id.load(&terrane_base::epoch::pin()).tables().cloned().collect()
+    }
+
+    /// The first tables, by id, at most `most`, that may have records up to `seq` that are not in the levels.
+    pub(crate) fn behind(&self, seq: SeqNo, most: usize) -> Vec<TableId> {
+        let guard = terrane_base::epoch::pin();
+        let behind = self.by_id.load(&guard).tables().filter(|table| table.flushed_seq() < seq);
+        behind.map(|table| table.id).take(most).collect()
     }
 
     /// Sums over all tables.

@@ -3,6 +3,7 @@
 pub(crate) mod catalog;
 pub(crate) mod due;
 pub(crate) mod filter_policy;
+pub(crate) mod flushed;
 pub(crate) mod ledger;
 pub(crate) mod load;
 pub(crate) mod read_view;
@@ -60,7 +61,7 @@ pub struct Table {
     dropped: AtomicBool,
     /// Whether background work on it has stopped.
     pub(crate) stopped: Stopped,
-    /// Number up to which every record is in the levels.
+    /// Number up to which every record is in the levels; that of all tables may be higher.
     flushed_seq: AtomicU64,
     /// Number up to which a caller or a trim wants the records flushed.
     flush_wanted: AtomicU64,
@@ -186,7 +187,7 @@ impl Table {
 
     /// Number up to which every record is in the levels.
     pub fn flushed_seq(&self) -> SeqNo {
-        SeqNo(self.flushed_seq.load(Ordering::Acquire))
+        SeqNo(self.flushed_seq.load(Ordering::Acquire)).max(self.sums.flushed_all())
     }
 
     /// Asks for the flush of every record up to `seq`; returns false if that was asked for before.

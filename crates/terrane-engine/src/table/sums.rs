@@ -91,6 +91,8 @@ pub(crate) struct TableSums {
     changed: Mutex<Vec<TableId>>,
     has_changed: AtomicBool,
     due: DueTables,
+    /// See [`TableSums::flushed_all`].
+    flushed_all: AtomicU64,
 }
 
 impl TableSums {
@@ -150,6 +152,16 @@ impl TableSums {
     /// The tables in which work may be due.
     pub(crate) fn due(&self) -> &DueTables {
         &self.due
+    }
+
+    /// Number up to which every record, of whichever table, is in the levels.
+    pub(crate) fn flushed_all(&self) -> SeqNo {
+        SeqNo(self.flushed_all.load(Ordering::Acquire))
+    }
+
+    /// Notes that every record up to `seq`, of whichever table, is in the levels, and the manifest says so.
+    pub(crate) fn raise_flushed_all(&self, seq: SeqNo) {
+        self.flushed_all.fetch_max(seq.0, Ordering::AcqRel);
     }
 
     /// The tables whose levels or options changed since the last call.

@@ -52,7 +52,10 @@ pub(crate) struct FlushUnderWay<'p> {
 
 impl Drop for FlushUnderWay<'_> {
     fn drop(&mut self) {
-        self.progress.0.lock().retain(|one| !Arc::ptr_eq(&one.control, &self.control));
+        let mut flushes = self.progress.0.lock();
+        let before = flushes.len();
+        flushes.retain(|one| !Arc::ptr_eq(&one.control, &self.control));
+        debug_assert!(flushes.len() + 1 == before, "{} flushes end at once", before - flushes.len());
     }
 }
 
@@ -100,7 +103,13 @@ impl Throttle {
         let memory_bytes = record_bytes + generation.index_bytes();
         let control = control.clone();
         let flush = Flush { control: control.clone(), entries, record_bytes, memory_bytes, started };
-        self.flush_progress.0.lock().push(flush);
+        let mut flushes = self.flush_progress.0.lock();
+        debug_assert!(
+            flushes.iter().all(|one| !Arc::ptr_eq(&one.control, &control)),
+            "a flush that counts twice makes writers twice as fast"
+        );
+        flushes.push(flush);
+        drop(flushes);
         FlushUnderWay { progress: &self.flush_progress, control }
     }
 }

@@ -83,6 +83,7 @@ impl Pressure {
     /// The rate that memory allows, in bytes per second; `None` is any.
     fn memory_rate(&self, debt: f64, flush_rate: Option<f64>) -> Option<f64> {
         let by_debt = rate_by_debt(debt, self.drain_rate());
+        debug_assert!(by_debt >= 0.0, "a rate of {by_debt} holds writers for ever");
         match flush_rate {
             // If the share of writers was made smaller, there is no free memory, and they go on slowly.
             Some(rate) => Some(rate.max(by_debt.min(self.drain_rate() * SLOW_SHARE))),

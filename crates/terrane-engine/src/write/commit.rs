@@ -95,6 +95,7 @@ impl WritePath {
             end = JournalPlace::end_of(placed);
             self.index(placed);
         })?;
+        debug_assert!(seq <= self.journal.visible(), "a commit returns once every read sees it");
         self.feed_waiters.wake_if_waiting();
         Ok(Committed { seq, end })
     }

@@ -55,6 +55,10 @@ impl<'g> BatchRanges<'g> {
         self.0.sort_by_key(|(table, memtable, ..)| (table.id, memtable.first_seq()));
         for group in self.0.chunk_by(|(_, left, ..), (_, right, ..)| std::ptr::eq(*left, *right)) {
             let records: Vec<_> = group.iter().map(|(.., offset, seq)| (*offset, *seq)).collect();
+            debug_assert!(
+                records.is_sorted_by_key(|(_, seq)| *seq),
+                "they are indexed in the order of numbers"
+            );
             let (table, memtable, ..) = group[0];
             // SAFETY: by the requirement, as in [`insert`]; they were pushed for their kind.
             unsafe { memtable.insert_ranges(segment, &records) };

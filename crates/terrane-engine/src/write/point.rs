@@ -49,6 +49,7 @@ impl WritePath {
         POINT.with_borrow_mut(|batch| {
             batch.clear();
             add(batch)?;
+            debug_assert!(batch.record_count() <= 1, "a point write is one change");
             let written = self.write(batch, sync);
             if batch.bytes().len() > KEPT_BYTES {
                 *batch = Batch::new();

@@ -23,6 +23,7 @@ fn database() -> MemDisk {
 
 fn claim(disk: &MemDisk, op: EditOp) -> terrane_base::Result<()> {
     let (manifest, _) = Manifest::open(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
+    manifest.reach_version(op.version()).unwrap();
     let appended = manifest.append(&Edit { ops: vec![op] });
     manifest.close().unwrap();
     appended
@@ -30,10 +31,13 @@ fn claim(disk: &MemDisk, op: EditOp) -> terrane_base::Result<()> {
 
 #[test]
 fn a_commit_number_near_the_last_possible_one_is_corrupt() {
-    for (seq, is_possible) in [(SeqNo::MAX.0 / 2, true), (SeqNo::MAX.0 / 2 + 1, false), (SeqNo::MAX.0, false)]
-    {
+    let numbers = [(SeqNo::MAX.0 / 2, true), (SeqNo::MAX.0 / 2 + 1, false), (SeqNo::MAX.0, false)];
+    for (at, (seq, is_possible)) in numbers.into_iter().chain(numbers).enumerate() {
         let disk = database();
-        claim(&disk, EditOp::Flushed { table: TableId::DEFAULT, seq: SeqNo(seq) }).unwrap();
+        let (table, seq) = (TableId::DEFAULT, SeqNo(seq));
+        let is_of_all = at >= numbers.len();
+        claim(&disk, if is_of_all { EditOp::FlushedAll { seq } } else { EditOp::Flushed { table, seq } })
+            .unwrap();
         match open(disk, &small_options()) {
             Ok(engine) => {
                 assert!(is_possible, "{seq}");

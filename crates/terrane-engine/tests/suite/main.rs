@@ -37,4 +37,5 @@ mod spares;
 mod standstill;
 mod support;
 mod threads;
+mod trims;
 mod warm;

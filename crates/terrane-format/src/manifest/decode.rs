@@ -87,6 +87,7 @@ impl EditOp {
             15 => EditOp::ForgetSegment { id: get_segment(fields)? },
             16 => EditOp::SetHistory(HistoryRule { bytes: fields.u64()?, age: fields.u64()? }),
             17 => EditOp::VoidMark { seq: get_seq(fields)? },
+            18 => EditOp::FlushedAll { seq: get_seq(fields)? },
             tag => return Err(Error::corrupt(format!("manifest operation of unknown tag {tag}"))),
         })
     }

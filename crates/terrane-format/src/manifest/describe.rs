@@ -122,9 +122,10 @@ fn show_op(op: &EditOp) -> String {
         }
         EditOp::RemoveSegment { id } => id.to_string(),
         EditOp::Flushed { table, seq } => format!("{table} {seq}"),
-        EditOp::Durable { seq } | EditOp::CleanClose { last_seq: seq } | EditOp::VoidMark { seq } => {
-            seq.to_string()
-        }
+        EditOp::Durable { seq }
+        | EditOp::FlushedAll { seq }
+        | EditOp::CleanClose { last_seq: seq }
+        | EditOp::VoidMark { seq } => seq.to_string(),
         EditOp::NextIds(next) => {
             let file = next.segment_file;
             format!("table {} segment {} file {file} run {}", next.table.0, next.segment.0, next.run)

@@ -159,6 +159,11 @@ pub enum EditOp {
         /// The number; never goes back.
         seq: SeqNo,
     },
+    /// Every record up to this number, of whichever table, is in its extents. Format version 2.
+    FlushedAll {
+        /// The number; one that is not above the present one changes nothing.
+        seq: SeqNo,
+    },
     /// Every commit up to this number is durable.
     Durable {
         /// The number; one that is not above the present one changes nothing.
@@ -230,6 +235,7 @@ impl EditOp {
             EditOp::SealSegment { .. } => "seal-segment",
             EditOp::RemoveSegment { .. } => "remove-segment",
             EditOp::Flushed { .. } => "flushed",
+            EditOp::FlushedAll { .. } => "flushed-all",
             EditOp::Durable { .. } => "durable",
             EditOp::NextIds(_) => "next-ids",
             EditOp::Epoch { .. } => "epoch",
@@ -337,6 +343,10 @@ impl EditOp {
             }
             EditOp::VoidMark { seq } => {
                 put_tag(out, 17);
+                put_u64(out, seq.0);
+            }
+            EditOp::FlushedAll { seq } => {
+                put_tag(out, 18);
                 put_u64(out, seq.0);
             }
             _ => unreachable!("encode() writes the operations on tables itself"),

@@ -7,12 +7,27 @@ use std::fmt;
 
 use terrane_base::{Error, Result};
 
+use super::edit::EditOp;
 use crate::checksum::crc32c;
 
-/// The format version this code writes, and the newest it reads.
+/// The newest format version, which this code reads and writes where a file needs it.
 ///
-/// 1: first version.
-pub const FORMAT_VERSION: u32 = 1;
+/// 1: first version. 2: operation `flushed-all`.
+pub const FORMAT_VERSION: u32 = 2;
+/// The oldest format version, which is written as long as nothing of a later one is used: programs that know
+/// no later one go on reading the database.
+pub const FORMAT_VERSION_FIRST: u32 = 1;
+impl EditOp {
+    /// The format version that a manifest with this operation has at least.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        match self {
+            EditOp::FlushedAll { .. } => 2,
+            _ => FORMAT_VERSION_FIRST,
+        }
+    }
+}
+
 /// The oldest release of Terrane that reads [`FORMAT_VERSION`]: major, minor, patch.
 pub const READER_VERSION: [u16; 3] = [0, 1, 0];
 /// First bytes of a manifest file.
@@ -77,10 +92,20 @@ pub struct FileHeader {
 }
 
 impl FileHeader {
-    /// The header of a new file in the version that this code writes.
+    /// The header of a new file that uses nothing of a later version than the first.
     #[must_use]
     pub fn new(file: u32, database: DatabaseId, base: u64) -> Self {
-        FileHeader { format_version: FORMAT_VERSION, reader: READER_VERSION, file, database, base }
+        FileHeader { format_version: FORMAT_VERSION_FIRST, reader: READER_VERSION, file, database, base }
+    }
+
+    /// The same for a file of this format version.
+    #[must_use]
+    pub fn of_version(self, format_version: u32) -> Self {
+        debug_assert!(
+            (FORMAT_VERSION_FIRST..=FORMAT_VERSION).contains(&format_version),
+            "no reader knows the manifest of version {format_version}"
+        );
+        FileHeader { format_version, ..self }
     }
 
     /// The header's bytes.

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use terrane_base::{ExtentId, Kind, Result, SeqNo, TableId};
 use terrane_format::extent::{ExtentMeta, Handle, extent_bytes};
+use terrane_format::manifest::file::FORMAT_VERSION;
 use terrane_format::manifest::{Edit, EditOp, Place};
 
 use super::{Manifest, ManifestSettings};
@@ -41,6 +42,7 @@ pub fn run<O: Fn(ManifestSettings) -> Opened>(make: impl Fn() -> O) {
     a_contradiction_leaves_nothing(&make());
     threads_share_one_order(&make());
     a_long_snapshot_comes_back(&make());
+    a_later_version_is_reached(&make());
 }
 
 const LARGE: u64 = u64::MAX;
@@ -183,6 +185,29 @@ fn threads_share_one_order(open: &impl Fn(ManifestSettings) -> Opened) {
     let (_, found) = ok(open(still()));
     assert_eq!(found, *state, "what the threads appended");
     assert_eq!(found.extents().count(), (THREADS * EACH) as usize, "none is lost");
+}
+
+fn a_later_version_is_reached(open: &impl Fn(ManifestSettings) -> Opened) {
+    let (manifest, _) = ok(open(still()));
+    append(&manifest, &add(0));
+    let floor = |seq| Edit { ops: vec![EditOp::FlushedAll { seq: SeqNo(seq) }] };
+    let early = manifest.append(&floor(5)).expect_err("a file of the first version");
+    assert_eq!(early.kind(), Kind::Invalid, "{early}");
+    ok(manifest.reach_version(FORMAT_VERSION));
+    append(&manifest, &floor(5));
+    append(&manifest, &add(1));
+    let state = manifest.state();
+    assert_eq!((state.flushed_all, state.format_version), (SeqNo(5), FORMAT_VERSION));
+    drop(manifest);
+    let (manifest, found) = ok(open(still()));
+    assert_eq!(found, *state, "an edit of the later version");
+    ok(manifest.roll());
+    append(&manifest, &floor(6));
+    let state = manifest.state();
+    drop(manifest);
+    let (_, found) = ok(open(still()));
+    assert_eq!((found.flushed_all, found.format_version), (SeqNo(6), FORMAT_VERSION), "behind a snapshot");
+    assert_eq!(found, *state, "with all else");
 }
 
 fn a_long_snapshot_comes_back(open: &impl Fn(ManifestSettings) -> Opened) {

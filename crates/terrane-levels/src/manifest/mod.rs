@@ -19,6 +19,7 @@ mod read;
 mod remains;
 mod salvage;
 mod tail;
+mod version;
 mod window;
 mod write;
 

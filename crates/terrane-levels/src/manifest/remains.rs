@@ -17,7 +17,7 @@ use terrane_base::{Error, ExtentId, Result, TableId, ValueTableId};
 use terrane_device::{Disk, OpenMode};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::edit::decode_edits;
-use terrane_format::manifest::file::{FILE_HEADER_BYTES, FileHeader, file_name};
+use terrane_format::manifest::file::{FILE_HEADER_BYTES, FORMAT_VERSION, FileHeader, file_name};
 use terrane_format::manifest::record::{RECORD_HEADER_BYTES, RecordHeader, RecordTag};
 use terrane_format::manifest::{DatabaseId, Edit, EditOp, TableOptions};
 
@@ -70,7 +70,8 @@ pub(super) fn read(disk: &dyn Disk, dir: &Path, numbers: &[u32], named: Option<D
 impl Remains {
     fn none() -> Remains {
         Remains {
-            state: State::empty(DatabaseId(0), 1),
+            // Of a file whose header is damaged the version is not known: all operations are read.
+            state: State::empty(DatabaseId(0), FORMAT_VERSION),
             has_id: false,
             dropped: BTreeSet::new(),
             extents: BTreeMap::new(),

@@ -36,7 +36,7 @@ pub(crate) struct Writer {
 impl Writer {
     /// Creates the first manifest file of a database, durable except for its directory entry.
     pub(crate) fn create(disk: Arc<dyn Disk>, dir: &Path, state: &State) -> Result<Writer> {
-        let header = FileHeader::new(1, state.database, 0);
+        let header = FileHeader::new(1, state.database, 0).of_version(state.format_version);
         let (file, link, end) = write_snapshot(&*disk, dir, header, state)?;
         let (dir, buffer) = (dir.to_path_buf(), Vec::new());
         Ok(Writer { disk, dir, file, header, link, snapshot_end: end, end, buffer })
@@ -149,6 +149,7 @@ impl ManifestLog for Writer {
             self.disk.remove(&path)?;
         }
         let header = FileHeader::new(number, state.database, self.link.number);
+        let header = header.of_version(state.format_version);
         let (file, link, end) = write_snapshot(&*self.disk, &self.dir, header, state)?;
         self.disk.sync_dir(&self.dir)?;
         set_current(&*self.disk, &self.dir, &header)?;

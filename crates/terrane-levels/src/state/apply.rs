@@ -125,6 +125,7 @@ impl State {
     }
 
     fn apply_op(&mut self, op: &EditOp, changes: &mut ExtentChanges) -> Result<()> {
+        self.check_version(op)?;
         match op {
             EditOp::CreateTable { id, name, options } => self.create_table(*id, name, options),
             EditOp::SetOptions { id, options } => {
@@ -153,6 +154,7 @@ impl State {
             EditOp::RemoveSegment { id } => self.remove_segment(*id),
             EditOp::VoidMark { seq } => self.void_mark(*seq),
             EditOp::Flushed { table, seq } => raise(&mut self.live_table(*table)?.flushed, *seq),
+            EditOp::FlushedAll { seq } => raise(&mut self.flushed_all, *seq),
             // Several flushes append this concurrently, in any order; the number never goes back.
             EditOp::Durable { seq } => {
                 let seq = self.durable.max(*seq);

@@ -16,7 +16,7 @@ impl State {
     /// # Errors
     /// None for a state that was made by edits.
     pub fn to_image(&self) -> Result<Vec<u8>> {
-        let header = FileHeader::new(1, self.database, 0);
+        let header = FileHeader::new(1, self.database, 0).of_version(self.format_version);
         let seed = header.checksum();
         let mut link = Link { seed, previous: seed, number: 0 };
         let mut bytes = header.encode().to_vec();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rpds::RedBlackTreeMapSync;
 use terrane_base::{Collation, Error, ExtentId, KeyOrders, Result, SegmentId, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
-use terrane_format::manifest::file::FORMAT_VERSION;
+use terrane_format::manifest::file::FORMAT_VERSION_FIRST;
 use terrane_format::manifest::{
     DatabaseId, Edit, EditOp, HistoryRule, Kept, NextIds, Seal, SegmentSpec, TableOptions,
 };
@@ -31,7 +31,7 @@ pub use tables::Tables;
 pub const DEFAULT_TABLE_NAME: &str = "default";
 
 /// A table, as the manifest knows it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Table {
     /// Which table.
     pub id: TableId,
@@ -39,8 +39,8 @@ pub struct Table {
     pub name: String,
     /// Its options as stored: not validated.
     pub options: TableOptions,
-    /// Every record up to this number is in the extents.
-    pub flushed: SeqNo,
+    /// Every record up to this number is in the extents; [`State::flushed`] may say more.
+    flushed: SeqNo,
     /// True if it was dropped: only extents to be removed are left of it.
     pub dropped: bool,
     /// Its extents.
@@ -80,6 +80,8 @@ pub struct State {
     pub segments: BTreeMap<SegmentId, Segment>,
     /// The segments of the history, with consecutive records.
     pub history: Arc<BTreeMap<SegmentId, KeptSegment>>,
+    /// Every record up to this number, of whichever table, is in its extents.
+    pub flushed_all: SeqNo,
     /// Limits of the history.
     pub history_rule: HistoryRule,
     /// Numbers under which the journal announces ingests that did not happen.
@@ -117,6 +119,7 @@ impl State {
             tables: Tables::default(),
             segments: BTreeMap::new(),
             history: Arc::default(),
+            flushed_all: SeqNo::default(),
             history_rule: HistoryRule::default(),
             void_marks: Arc::default(),
             last_sealed: None,
@@ -136,7 +139,7 @@ impl State {
     /// # Errors
     /// `Invalid` if there are too many options or one is too long.
     pub fn new(database: DatabaseId, options: TableOptions) -> Result<Self> {
-        let mut state = State::empty(database, FORMAT_VERSION);
+        let mut state = State::empty(database, FORMAT_VERSION_FIRST);
         let default = EditOp::CreateTable { id: TableId::DEFAULT, name: DEFAULT_TABLE_NAME.into(), options };
         state.apply_in_place(&Edit { ops: vec![default] })?;
         Ok(state)
@@ -146,6 +149,14 @@ impl State {
     #[must_use]
     pub fn table_named(&self, name: &str) -> Option<&Arc<Table>> {
         self.names.get(name).and_then(|id| self.tables.get(id))
+    }
+
+    /// Number up to which every record of a table of this state is in its extents.
+    ///
+    /// A table that was made later than [`State::flushed_all`] was said has no record up to that number.
+    #[must_use]
+    pub fn flushed(&self, table: &Table) -> SeqNo {
+        table.flushed.max(self.flushed_all)
     }
 
     /// Every extent with its number of slots, dropped tables included: what the store must keep.
@@ -163,9 +174,9 @@ impl State {
     pub fn last_seq(&self) -> SeqNo {
         let extents = self.tables.values().flat_map(|table| table.extents.places());
         let seqs = extents.flat_map(|(_, level)| level.iter()).map(|meta| meta.seq_max);
-        let flushed = self.tables.values().map(|table| table.flushed);
+        let flushed = self.tables.values().map(|table| self.flushed(table));
         let seals = self.last_sealed.iter().map(|(_, seal)| seal.last_seq);
-        let marks = [self.durable, self.clean_close.unwrap_or_default()];
+        let marks = [self.durable, self.flushed_all, self.clean_close.unwrap_or_default()];
         seqs.chain(flushed).chain(seals).chain(marks).max().unwrap_or_default()
     }
 
@@ -183,7 +194,6 @@ impl State {
         debug_assert!(segments.is_sorted_by(|a, b| a.0.id < b.0.id), "segments come oldest first");
         let mut state = self.clone();
         state.database = database;
-        state.format_version = FORMAT_VERSION;
         state.history = Arc::default();
         state.segments = segments
             .iter()
@@ -224,6 +234,26 @@ impl State {
     }
 }
 
+impl State {
+    /// Compares the tables. A snapshot leaves out the number of a table that [`State::flushed_all`] covers.
+    fn has_tables_of(&self, other: &State) -> bool {
+        let is_same = |(one, two): (&Arc<Table>, &Arc<Table>)| {
+            Arc::ptr_eq(one, two) && self.flushed_all == other.flushed_all
+                || self.flushed(one) == other.flushed(two) && one.is_but_for_flushed(two)
+        };
+        self.tables.len() == other.tables.len()
+            && self.tables.values().zip(other.tables.values()).all(is_same)
+    }
+}
+
+impl Table {
+    fn is_but_for_flushed(&self, other: &Table) -> bool {
+        let Table { id, name, options, flushed: _, dropped, extents, collation } = self;
+        (*id, name, options, *dropped) == (other.id, &other.name, &other.options, other.dropped)
+            && (extents, collation) == (&other.extents, &other.collation)
+    }
+}
+
 impl PartialEq for State {
     fn eq(&self, other: &Self) -> bool {
         let fields = |state: &State| {
@@ -232,7 +262,7 @@ impl PartialEq for State {
         fields(self) == fields(other)
             && self.segments == other.segments
             && (&self.history, self.history_rule) == (&other.history, other.history_rule)
-            && self.void_marks == other.void_marks
-            && self.tables == other.tables
+            && (&self.void_marks, self.flushed_all) == (&other.void_marks, other.flushed_all)
+            && self.has_tables_of(other)
     }
 }

@@ -28,10 +28,13 @@ impl<'a> Pieces<'a> {
     /// Passes on all of `state`; returns the number of operations.
     pub(crate) fn write(mut self, state: &State) -> Result<u64> {
         for table in state.tables.values() {
-            self.push_table(table)?;
+            self.push_table(table, state.flushed_all)?;
         }
         self.push_segments(state)?;
         self.push(&EditOp::NextIds(state.next))?;
+        if state.flushed_all > SeqNo::default() && !terrane_base::planted!(ForgetFlushedFloor) {
+            self.push(&EditOp::FlushedAll { seq: state.flushed_all })?;
+        }
         if state.durable > SeqNo::default() {
             self.push(&EditOp::Durable { seq: state.durable })?;
         }
@@ -48,10 +51,14 @@ impl<'a> Pieces<'a> {
         Ok(self.op_count)
     }
 
-    fn push_table(&mut self, table: &Table) -> Result<()> {
+    fn push_table(&mut self, table: &Table, flushed_all: SeqNo) -> Result<()> {
+        debug_assert!(
+            !table.dropped || !table.extents.is_empty(),
+            "a dropped table goes with its last extent"
+        );
         let (id, name, options) = (table.id, table.name.clone(), table.options.clone());
         self.push(&EditOp::CreateTable { id, name, options })?;
-        if table.flushed > SeqNo::default() {
+        if table.flushed > flushed_all {
             self.push(&EditOp::Flushed { table: id, seq: table.flushed })?;
         }
         // Before what points into them.

@@ -10,7 +10,7 @@ use terrane_base::TableId;
 use super::Table;
 
 /// Tables by number, in their order.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Tables(RedBlackTreeMapSync<TableId, Arc<Table>>);
 
 impl Default for Tables {

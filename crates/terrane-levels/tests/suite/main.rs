@@ -9,6 +9,7 @@ mod conformance;
 mod current;
 mod damage;
 mod faults;
+mod flushed_all;
 mod golden;
 mod limits;
 mod manifest;

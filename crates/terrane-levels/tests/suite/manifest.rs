@@ -297,7 +297,7 @@ fn a_newer_format_version_names_the_release_it_needs() {
     let disk = MemDisk::new();
     let (_, states) = database(&disk, &[]);
     let header =
-        FileHeader { format_version: 2, reader: [3, 1, 4], ..FileHeader::new(1, states[0].database, 0) };
+        FileHeader { format_version: 3, reader: [3, 1, 4], ..FileHeader::new(1, states[0].database, 0) };
     let mut bytes = header.encode().to_vec();
     bytes.extend_from_slice(b"whatever a later version puts here");
     let error = open(&with_manifest(&disk, 1, &bytes)).unwrap_err();

@@ -273,7 +273,7 @@ impl FlushJob<'_> {
             engine.throttle.note_flush(generation.record_bytes(), engine.env.clock.now() - started);
         }
         engine.store.reclaim()?;
-        // Memory comes back by it. Its edit names all tables, so not where nothing comes back.
+        // Memory comes back by it. It syncs an edit, so not where nothing comes back.
         if engine.is_trim_due() || engine.is_history_due() { engine.trim_segments() } else { Ok(()) }
     }
 

@@ -6,6 +6,7 @@ use terrane_format::manifest::EditOp;
 
 use crate::background::maintenance::Maintenance;
 use crate::observe::stats::add;
+use crate::table::flushed::flushed_up_to;
 use crate::table::stopped::Left;
 
 /// Complete segments may have one part in this many of the write memory, whatever is in them.
@@ -82,7 +83,7 @@ impl Maintenance {
     /// Trims every segment that nothing needs. Durable in the manifest before a file is touched.
     pub(crate) fn trim_segments(&self) -> Result<()> {
         let _one_at_a_time = self.trimming.lock();
-        // The edit names every table: none may be dropped meanwhile.
+        // The edit speaks of every table: none may be made or dropped meanwhile.
         let _no_drop = self.catalog.change();
         let found = self.trimmable();
         found.map_or(Ok(()), |upto| self.refuse_unflushed(upto))?;
@@ -108,11 +109,9 @@ impl Maintenance {
         }
         // What is trimmed is in the levels, of every table: recovery needs to know that the journal may begin
         // behind it, also where a table has no record at all.
-        let tables: Vec<_> =
-            self.catalog.all().into_iter().filter(|table| table.flushed_seq() < through).collect();
-        ops.extend(tables.iter().map(|table| EditOp::Flushed { table: table.id, seq: through }));
+        ops.extend(flushed_up_to(&self.manifest, through, |most| self.catalog.behind(through, most)));
         self.append_edit(ops)?;
-        tables.iter().for_each(|table| table.set_flushed_seq(through));
+        self.catalog.sums().raise_flushed_all(through);
         let trimmed = self.journal.trim_keeping(upto, &history.kept_ids())?;
         self.journal.remove_unused(&unused)?;
         add(&self.counters.segments_trimmed, (trimmed.len() + unused.len()) as u64);

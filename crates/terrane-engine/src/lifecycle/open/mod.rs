@@ -351,6 +351,7 @@ fn open_tables(
     (env, sums): (&Env, &Arc<TableSums>),
     known: &KnownExtents,
 ) -> Result<Vec<Arc<Table>>> {
+    sums.raise_flushed_all(state.flushed_all);
     let live = state.tables.values().filter(|table| !table.dropped);
     live.map(|table| {
         let settings = TableSettings::new(options, &table.options)
@@ -367,7 +368,7 @@ fn open_tables(
         // The memtable takes every replayed number; those in the levels are left out by the recovery.
         let first_seq = SeqNo(0);
         let (name, tree) = (table.name.clone(), Arc::new(tree));
-        Ok(Table::new((table.id, name), settings, semantics, tree, (table.flushed, first_seq), sums))
+        Ok(Table::new((table.id, name), settings, semantics, tree, (state.flushed(table), first_seq), sums))
     })
     .collect()
 }

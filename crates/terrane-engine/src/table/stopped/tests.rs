@@ -130,7 +130,7 @@ fn an_edit_that_the_view_refused_is_appended_once() {
         (0..ASKED).for_each(|_| assert_told(engine.flush(), why));
         // Each edit of a dump adds a run.
         assert_eq!(listed.extents.runs.len(), usize::from(is_run));
-        assert_eq!(listed.flushed, table.pinned().generations[0].last_seq());
+        assert_eq!(engine.manifest.state().flushed(&listed), table.pinned().generations[0].last_seq());
         assert!(table.pinned().tree.runs.is_empty(), "reads go on without it");
         // A load that began before.
         assert_told(load.finish(), why);
