@@ -33,19 +33,22 @@ fn check(region: &Region, file: &std::fs::File, offset: usize, parts: [&[u8]; 3]
 }
 
 /// The bytes that the process has given to write calls.
-fn written_by_calls() -> u64 {
-    let io = std::fs::read_to_string("/proc/thread-self/io").expect("Linux has it");
-    let line = io.lines().find_map(|line| line.strip_prefix("wchar: "));
-    line.and_then(|bytes| bytes.parse().ok()).expect("a number")
+fn written_by_calls() -> Option<u64> {
+    let io = std::fs::read_to_string("/proc/thread-self/io").ok()?;
+    io.lines().find_map(|line| line.strip_prefix("wchar: "))?.parse().ok()
 }
 
 #[test]
 fn long_writes_go_to_the_file_by_a_call_and_short_ones_by_stores() {
     let (region, file) = mapped(true);
+    if written_by_calls().is_none() {
+        println!("not run: this kernel does not count the bytes that a thread writes");
+        return;
+    }
     let by_calls = |offset, parts| {
-        let before = written_by_calls();
+        let before = written_by_calls().expect("it was there");
         check(&region, &file, offset, parts);
-        written_by_calls() - before
+        written_by_calls().expect("it was there") - before
     };
     assert_eq!(by_calls(100, [&[1; 10], &[], &[3; 20]]), 0);
     assert_eq!(by_calls(5001, [&[1; 32], &[2; LONG_BYTES], &[3; 5]]), LONG_BYTES as u64 + 37);

@@ -149,7 +149,9 @@ impl Shared {
     }
 
     fn make(&self, bytes: u64) -> Result<Live> {
-        let (number, bytes, file) = match self.open_spare(bytes) {
+        let spare = self.open_spare(bytes);
+        let is_reused = spare.is_some();
+        let (number, bytes, file) = match spare {
             Some(spare) => spare,
             None => self.create(bytes).map(|(number, file)| (number, bytes, file))?,
         };
@@ -161,7 +163,7 @@ impl Shared {
             state.preparing = state.preparing.max(bytes);
             id
         });
-        let mapped = self.map(&*file, bytes as usize);
+        let mapped = self.map(&*file, bytes as usize, is_reused);
         let region = mapped.inspect_err(|_| self.state.lock().spares.push((number, bytes)))?;
         assert!(region.len() as u64 == bytes, "the mapping of file {number} has {} bytes", region.len());
         let info =
@@ -173,13 +175,18 @@ impl Shared {
     /// quarter less time; but they are dirty then, and the next sync would write the whole segment. So if
     /// syncs are used, they are allocated for reading: a long write then needs one call, and otherwise the
     /// first store to a page takes a fault that needs no device. Where most bytes come by bulk writes, whose
-    /// calls allocate what they need, none is allocated.
-    fn map(&self, file: &dyn File, bytes: usize) -> Result<Region> {
+    /// calls allocate what they need, none is allocated for writing. The pages of a file that is used again
+    /// are read all the same: one that the device cannot read is an error here, and would be a signal at the
+    /// first store to it.
+    fn map(&self, file: &dyn File, bytes: usize, is_reused: bool) -> Result<Region> {
         let region = file.map(bytes, true)?;
         // Relaxed: a hint.
         let was_persisted = self.was_persisted.swap(false, Ordering::Relaxed);
-        if !take(&self.state, |state| state.has_bulk_writes()) {
-            if was_persisted { region.prefault_for_reads()? } else { region.prefault()? }
+        match take(&self.state, |state| state.has_bulk_writes()) {
+            true if is_reused => region.prefault_for_reads()?,
+            true => {}
+            false if was_persisted => region.prefault_for_reads()?,
+            false => region.prefault()?,
         }
         Ok(region)
     }
@@ -298,10 +305,17 @@ impl State {
         assert!(self.next_bytes <= longest(settings), "the next segment has {} bytes", self.next_bytes);
     }
 
-    /// Returns true if a file of `bytes` is long enough for the next segment, and not much longer. Only under
-    /// a load, whose segments are as long as the next one.
-    pub(super) fn has_use_for(&self, bytes: u64) -> bool {
-        (self.next_bytes..=REUSE_MAX * self.next_bytes).contains(&bytes) && !self.is_stopping
+    /// Returns true if a file of `bytes` is long enough for the next segment, and not much longer.
+    pub(super) fn has_use_for(&self, bytes: u64, settings: &JournalSettings) -> bool {
+        let is_ordinary = self.next_bytes <= settings.segment_bytes;
+        let longest = match settings.long_segment_bytes {
+            0 => u64::MAX,
+            // The files of a load of long batches are not for the load behind it.
+            _ if is_ordinary => settings.segment_bytes,
+            _ => longest(settings),
+        };
+        let most = (REUSE_MAX * self.next_bytes).min(longest);
+        (self.next_bytes..=most).contains(&bytes) && !self.is_stopping
     }
 
     /// Takes the shortest spare file that has `bytes`, unless it is much longer.

@@ -44,7 +44,7 @@ impl Shared {
         for &(file, bytes) in files {
             let mut state = self.state.lock();
             let is_full = state.spares.len() >= self.settings.spare_files_max;
-            if state.has_use_for(bytes) && !is_full {
+            if state.has_use_for(bytes, &self.settings) && !is_full {
                 state.spares.push((file, bytes));
             } else {
                 drop(state);
@@ -74,8 +74,9 @@ impl Shared {
         let mut left = Vec::new();
         let mut state = self.state.lock();
         // Files of another length than is needed now would take the places of those that are.
-        let (spares, stale) =
-            std::mem::take(&mut state.spares).into_iter().partition(|spare| state.has_use_for(spare.1));
+        let (spares, stale) = std::mem::take(&mut state.spares)
+            .into_iter()
+            .partition(|spare| state.has_use_for(spare.1, &self.settings));
         state.spares = spares;
         useless.extend(stale.into_iter().map(|(file, _): (u32, u64)| file));
         while let Some(first) = state.live.front()
@@ -94,7 +95,10 @@ impl Shared {
             // None that was replayed: handles of the opening that wrote it, in any process, may still read
             // its mapping.
             let is_own = file.is_some() || terrane_base::planted!(ReuseReplayedSegment);
-            if is_own && state.has_use_for(info.bytes) && spare < self.settings.spare_files_max {
+            if is_own
+                && state.has_use_for(info.bytes, &self.settings)
+                && spare < self.settings.spare_files_max
+            {
                 state.retired.push(Retired { file: info.file, bytes: info.bytes, memory_bytes, memory });
                 left.push((file, None));
             } else {

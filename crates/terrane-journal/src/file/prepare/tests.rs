@@ -55,5 +55,5 @@ fn resident_behind(value_bytes: usize) -> u64 {
 #[test]
 fn bulk_writes_need_no_pages_that_are_allocated_beforehand() {
     assert_eq!(resident_behind(8000), 1024, "stores find all pages");
-    assert_eq!(resident_behind(100_000), 0, "a page that no writer asks for");
+    assert_eq!(resident_behind(100_000), 0, "a page of a new file that no writer asks for");
 }
