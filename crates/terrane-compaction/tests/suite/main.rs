@@ -9,6 +9,7 @@ mod hostile;
 mod many_runs;
 mod merge;
 mod model;
+mod requests;
 mod script;
 mod scripts;
 mod support;
