@@ -67,6 +67,9 @@ bugs! {
     IgnoreBucketIdentity: "service: the bucket is the one that is meant", "the storage service answers a call that is for another bucket", "terrane-remote suite grpc::another_bucket_behind";
     CallGarbageDamage: "readers: what is gone", "a reader reports what a writer deleted as damage", "terrane-remote suite readers::an_object_that_is_gone";
     CollectNamedObjects: "invariant 6", "garbage is collected without asking what the manifest names", "terrane-remote suite garbage::an_object_that_a_manifest_names";
+    AcceptUnleasedExtent: "compaction elsewhere: what a report may name", "a report may name an extent of a file that its worker was not given", "terrane-compaction suite requests::a_report_is_refused";
+    AcceptKeysOutsideJob: "compaction elsewhere: what a report may name", "a report may have keys outside of the job's range", "terrane-compaction suite requests::a_report_is_refused";
+    DecideByWorkersClock: "compaction elsewhere: the time of a job", "a worker decides by its own clock what has expired", "terrane-compaction suite requests::the_time_of_a_job_travels";
     ReuseDataNumbers: "fencing", "a writer of data objects begins with number 1 again", "terrane-remote suite writers::a_replaced_writer";
     InstallWithoutEdit: "invariant 6", "a job's result is installed without a manifest edit", "terrane-engine suite power::a_cut_at_any_call";
     FreeNamedSlots: "invariant 6", "slots go back while a metasnapshot names the extent", "terrane-table cache limits::an_obsolete_extent";

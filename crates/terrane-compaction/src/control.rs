@@ -3,6 +3,8 @@
 //! A job calls [`JobControl::check`] at least once per block. Usually that costs one load of a cache line
 //! that no thread writes.
 
+mod elsewhere;
+
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -16,6 +18,8 @@ use terrane_format::extent::Origin;
 use terrane_format::manifest::Place;
 
 use crate::job::Work;
+use elsewhere::AtomicElsewhere;
+pub use elsewhere::Elsewhere;
 
 const RUNNING: u8 = 0;
 const PAUSED: u8 = 1;
@@ -111,6 +115,8 @@ pub struct JobControl {
     value_numbers: OnceLock<Arc<AtomicU64>>,
     filtering: OnceLock<Filtering>,
     origin: OnceLock<Origin>,
+    moment: OnceLock<Moment>,
+    elsewhere: AtomicElsewhere,
 }
 
 /// A compaction filter, and the rows that it is not called for.
@@ -178,7 +184,20 @@ impl JobControl {
             extractor: OnceLock::new(),
             filtering: OnceLock::new(),
             origin: OnceLock::new(),
+            moment: OnceLock::new(),
+            elsewhere: AtomicElsewhere::default(),
         }
+    }
+
+    /// Notes where the job was done. Only what runs the job calls this.
+    pub fn note_elsewhere(&self, elsewhere: Elsewhere) {
+        self.elsewhere.store(elsewhere);
+    }
+
+    /// Where the job was done, and how often it was tried elsewhere.
+    #[must_use]
+    pub fn elsewhere(&self) -> Elsewhere {
+        self.elsewhere.load()
     }
 
     /// Makes the job fold operands with the merge operator of its table. Without one it keeps them.
@@ -245,7 +264,15 @@ impl JobControl {
 
     /// The time by which a job decides what has expired.
     pub(crate) fn moment(&self) -> Moment {
-        Moment(self.clock.wall().as_millis() as u64)
+        let decided = self.moment.get().copied();
+        decided.unwrap_or_else(|| Moment(self.clock.wall().as_millis() as u64))
+    }
+
+    /// Makes the job decide by this time what has expired, whatever its machine's clock says.
+    pub fn decide_as_of(&self, moment: Moment) {
+        debug_assert!(self.moment.get().is_none_or(|set| *set == moment), "a job has one time");
+        // As above.
+        let _ = self.moment.set(moment);
     }
 
     /// Time since the control was made, just before its job began.
@@ -337,8 +364,8 @@ impl JobControl {
         Ok(())
     }
 
-    /// Publishes the work done so far. Only the job calls this.
-    pub(crate) fn show(&self, work: &Work) {
+    /// Publishes the work done so far. Only what runs the job calls this.
+    pub fn show(&self, work: &Work) {
         self.work.store(work);
     }
 

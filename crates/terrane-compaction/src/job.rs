@@ -1,7 +1,10 @@
 //! Jobs and their results as plain values: a thread or a remote host may run a job, and only the engine makes
 //! its result durable.
 
+mod report;
+mod request;
 mod values;
+mod work;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +17,10 @@ use terrane_format::manifest::{EditOp, Place};
 use crate::claims::Claim;
 use crate::limits::Limits;
 use crate::range::{Hull, KeyRange};
+pub use report::{REPORT_BYTES_MAX, decode_report, encode_report};
+pub use request::{JobRequest, REQUEST_BYTES_MAX, Stays};
 pub use values::{Mended, ValueInput};
+pub use work::Work;
 
 /// The reason for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -348,43 +354,4 @@ impl JobResult {
     pub fn freed(&self) -> impl Iterator<Item = &Removed> {
         self.removed.iter().filter(|removed| !self.relinked.contains(&removed.id))
     }
-}
-
-/// The bytes and entries that a job read, wrote and reused.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
-    /// Stored bytes read.
-    pub bytes_read: u64,
-    /// Stored bytes written.
-    pub bytes_written: u64,
-    /// Stored bytes of extents that were re-linked.
-    pub bytes_relinked: u64,
-    /// Stored bytes of blocks that were copied without decoding.
-    pub bytes_copied: u64,
-    /// Extents that were re-linked.
-    pub extents_relinked: u64,
-    /// Blocks that were copied without decoding.
-    pub blocks_copied: u64,
-    /// Blocks that were decoded.
-    pub blocks_decoded: u64,
-    /// Entries of all inputs, reused ones included.
-    pub entries_in: u64,
-    /// Entries of all outputs, reused ones included.
-    pub entries_out: u64,
-    /// Entries that were dropped.
-    pub entries_dropped: u64,
-    /// Entries that had expired.
-    pub entries_expired: u64,
-    /// Rows that a compaction filter removed or changed.
-    pub entries_filtered: u64,
-    /// Operands that were folded, with others or with a value.
-    pub operands_folded: u64,
-    /// Failed calls of a merge operator: the operands stayed unchanged.
-    pub folds_failed: u64,
-    /// Values that went from their entries into value tables.
-    pub values_separated: u64,
-    /// Values that went from value tables into new ones.
-    pub values_moved: u64,
-    /// Stored bytes of value tables that were written; `bytes_written` includes them.
-    pub value_bytes_written: u64,
 }

@@ -25,8 +25,11 @@ pub mod versions;
 pub use adapt::{Counted, Load, Mode};
 pub use claims::{Claim, ClaimId, Claims};
 pub use compactor::{Compactor, ExtentSource, LocalCompactor};
-pub use control::{CancelCause, JobControl, RateLimiter};
-pub use job::{Input, JobKind, JobResult, JobSpec, Mended, OutputSettings, Removed, ValueInput, Work};
+pub use control::{CancelCause, Elsewhere, JobControl, RateLimiter};
+pub use job::{
+    Grandparent, Input, JobKind, JobRequest, JobResult, JobSpec, Mended, OutputSettings, REPORT_BYTES_MAX,
+    REQUEST_BYTES_MAX, Removed, Stays, ValueInput, Work, decode_report, encode_report,
+};
 pub use limits::Limits;
 pub use pick::{
     Advance, Cursors, Fewer, FlushPlan, Heats, MemoryTier, RangeRequest, RangeStep, has_wide, pick, pick_due,

@@ -58,7 +58,7 @@ pub use inspect::shape::{LevelShape, Shape, TableShape};
 pub use inspect::shared_page::{PageWriterState, SharedMetrics, read_metrics_page};
 pub use lifecycle::follower::last_commit;
 pub use lifecycle::open::OpenRequest;
-pub use lifecycle::open::parts::{OpenedParts, Parts, PartsRequest, ReadParts, Upkeep};
+pub use lifecycle::open::parts::{MakeCompactor, OpenedParts, Parts, PartsRequest, ReadParts, Upkeep};
 pub use lifecycle::replay_filter::{
     ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable,
 };

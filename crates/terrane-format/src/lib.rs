@@ -23,4 +23,4 @@ pub mod prepared;
 pub mod range_deletes;
 pub mod rank;
 pub mod segment;
-mod wire;
+pub mod wire;

@@ -1,31 +1,40 @@
-//! Reads little-endian fields one after the other from untrusted bytes.
+//! Reads little-endian fields one after the other from untrusted bytes. What formats have in common:
+//! `docs/format/README.md`.
 
 use terrane_base::{Error, Result, varint};
 
 /// A position in untrusted bytes; every read is checked and names the structure when it fails.
 #[derive(Clone, Debug)]
-pub(crate) struct Fields<'a> {
+pub struct Fields<'a> {
     what: &'static str,
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Fields<'a> {
-    pub(crate) fn new(what: &'static str, bytes: &'a [u8]) -> Self {
+    /// Fields of a structure that errors call `what`.
+    #[must_use]
+    pub fn new(what: &'static str, bytes: &'a [u8]) -> Self {
         Fields { what, bytes, at: 0 }
     }
 
     /// Bytes read so far.
-    pub(crate) fn at(&self) -> usize {
+    #[must_use]
+    pub fn at(&self) -> usize {
         self.at
     }
 
     /// Bytes not yet read.
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    #[must_use]
+    pub fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
 
-    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+    /// The next bytes, `len` of them.
+    ///
+    /// # Errors
+    /// `Corrupt` if there are fewer.
+    pub fn take(&mut self, len: usize) -> Result<&'a [u8]> {
         let rest = &self.bytes[self.at..];
         let Some(taken) = rest.get(..len) else {
             return Err(Error::corrupt(format!(
@@ -45,23 +54,43 @@ impl<'a> Fields<'a> {
         Ok(array)
     }
 
-    pub(crate) fn u8(&mut self) -> Result<u8> {
+    /// The next byte.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes end before.
+    pub fn u8(&mut self) -> Result<u8> {
         Ok(self.array::<1>()?[0])
     }
 
-    pub(crate) fn u16(&mut self) -> Result<u16> {
+    /// The next two bytes as a number.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes end before.
+    pub fn u16(&mut self) -> Result<u16> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn u32(&mut self) -> Result<u32> {
+    /// The next four bytes as a number.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes end before.
+    pub fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn u64(&mut self) -> Result<u64> {
+    /// The next eight bytes as a number.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes end before.
+    pub fn u64(&mut self) -> Result<u64> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn varint(&mut self) -> Result<u32> {
+    /// The next varint of up to 32 bits.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes end before, or it is none.
+    pub fn varint(&mut self) -> Result<u32> {
         let (value, len) = varint::get(&self.bytes[self.at..]).ok_or_else(|| {
             Error::corrupt(format!("{} holds an invalid varint at byte {}", self.what, self.at))
         })?;
@@ -69,7 +98,11 @@ impl<'a> Fields<'a> {
         Ok(value)
     }
 
-    pub(crate) fn varint_long(&mut self) -> Result<u64> {
+    /// The next varint of up to 64 bits.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes end before, or it is none.
+    pub fn varint_long(&mut self) -> Result<u64> {
         let (value, len) = varint::get_long(&self.bytes[self.at..]).ok_or_else(|| {
             Error::corrupt(format!("{} holds an invalid varint at byte {}", self.what, self.at))
         })?;
@@ -91,7 +124,10 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 /// Checks the checksum in the structure's last four bytes and returns the bytes before it.
-pub(crate) fn checked_body<'a>(what: &str, seed: u32, bytes: &'a [u8]) -> Result<&'a [u8]> {
+///
+/// # Errors
+/// `Corrupt` if the structure is shorter, or the checksum is another one.
+pub fn checked_body<'a>(what: &str, seed: u32, bytes: &'a [u8]) -> Result<&'a [u8]> {
     let Some((body, trailer)) = bytes.split_last_chunk() else {
         return Err(Error::corrupt(format!("{what} of {} bytes is cut", bytes.len())));
     };

@@ -21,6 +21,7 @@ pub mod extent;
 pub mod external;
 pub mod import;
 pub mod input;
+pub mod jobs;
 pub mod manifest;
 pub mod metrics_page;
 pub mod mutate;
@@ -87,6 +88,7 @@ pub const TARGETS: &[Target] = &[
         seeds: elsewhere::deployment_seeds,
         smoke: 3000,
     },
+    Target { name: "jobs", run: jobs::run, seeds: jobs::seeds, smoke: 6000 },
     Target { name: "data_table", run: remote::data_table, seeds: remote::data_table_seeds, smoke: 6000 },
     Target { name: "job_object", run: remote::job_object, seeds: remote::job_object_seeds, smoke: 6000 },
     Target { name: "service_request", run: remote::request, seeds: remote::request_seeds, smoke: 1500 },

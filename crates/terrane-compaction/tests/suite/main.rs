@@ -10,6 +10,7 @@ mod many_runs;
 mod merge;
 mod model;
 mod origin_reads;
+mod requests;
 mod script;
 mod scripts;
 mod support;

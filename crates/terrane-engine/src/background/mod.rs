@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use terrane_base::env::Env;
 use terrane_base::sync::atomic::AtomicU64;
-use terrane_compaction::LocalCompactor;
+use terrane_compaction::{Compactor, LocalCompactor};
 use terrane_storage::Store;
 
 use crate::background::compaction::read_heavy::ReadHeavy;
@@ -31,6 +31,10 @@ use crate::background::scheduler::Scheduler;
 use crate::background::scrub::Scrubber;
 use crate::observe::io_accounting::Flows;
 use crate::observe::ticker::Ticker;
+
+/// Makes a compactor that may run jobs elsewhere; what it is given runs them on the calling thread, and is to
+/// run those that run nowhere else. It is called once, before the background starts.
+pub type MakeCompactor = Box<dyn FnOnce(LocalCompactor) -> Arc<dyn Compactor> + Send>;
 
 /// The state of the background.
 pub(crate) struct Background {
@@ -42,8 +46,8 @@ pub(crate) struct Background {
     pub(crate) idle_watch: IdleWatch,
     /// How far scrubbing is.
     pub(crate) scrubber: Scrubber,
-    /// Runs compaction jobs.
-    pub(crate) compactor: LocalCompactor,
+    /// Runs compaction jobs, here or elsewhere.
+    pub(crate) compactor: Arc<dyn Compactor>,
     /// Runs the jobs that bring memory into the levels.
     pub(crate) flusher: LocalCompactor,
     /// Shares metrics with other processes.
@@ -58,14 +62,24 @@ pub(crate) struct Background {
 
 impl Background {
     /// A background that does nothing yet, for the extents of a store; overflow runs get numbers from
-    /// `next_run` on.
-    pub(crate) fn new(env: &Env, flows: &Flows, extents: &Arc<dyn Store>, next_run: u64) -> Background {
+    /// `next_run` on. `make` makes what runs compaction jobs out of the compactor of this process.
+    pub(crate) fn new(
+        env: &Env,
+        flows: &Flows,
+        extents: &Arc<dyn Store>,
+        (next_run, make): (u64, Option<MakeCompactor>),
+    ) -> Background {
+        let local = LocalCompactor::new(flows.compaction(extents));
+        let compactor: Arc<dyn Compactor> = match make {
+            None => Arc::new(local),
+            Some(make) => make(local),
+        };
         Background {
             scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
             adapting: ReadHeavy::default(),
             idle_watch: IdleWatch::default(),
             scrubber: Scrubber::default(),
-            compactor: LocalCompactor::new(flows.compaction(extents)),
+            compactor,
             flusher: LocalCompactor::new(flows.flush(extents)),
             page_writer: Ticker::default(),
             writer_watch: Ticker::default(),

@@ -2,6 +2,8 @@
 //! the same device, so that what is tested is the opening and not a bucket.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
+mod compactor;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -45,7 +47,13 @@ impl Parts for OtherDirectory {
             (opened, _) => opened?.0,
         };
         let store = LocalStore::open(self.disk.clone(), &dir.join("data"), StoreSettings::default())?;
-        Ok(OpenedParts { manifest: Arc::new(manifest), store: Arc::new(store), log: None, upkeep: None })
+        Ok(OpenedParts {
+            manifest: Arc::new(manifest),
+            store: Arc::new(store),
+            log: None,
+            upkeep: None,
+            compactor: None,
+        })
     }
 }
 
@@ -249,7 +257,13 @@ impl Parts for SlowUpkeep {
         };
         let upkeep: terrane_engine::Upkeep = Box::new(upkeep);
         let upkeep = Some((Duration::from_millis(1), upkeep));
-        Ok(OpenedParts { manifest: Arc::new(manifest), store: Arc::new(store), log: None, upkeep })
+        Ok(OpenedParts {
+            manifest: Arc::new(manifest),
+            store: Arc::new(store),
+            log: None,
+            upkeep,
+            compactor: None,
+        })
     }
 }
 

@@ -87,7 +87,7 @@ impl Parts for BucketParts {
         let upkeep = Self::upkeep(&manifest, &store, log.as_ref(), env.clock.clone());
         let interval = Duration::from_millis(*writer_check_ms);
         let log = log.map(|log| -> Arc<dyn CommitLog> { log });
-        Ok(OpenedParts { manifest, store, log, upkeep: Some((interval, upkeep)) })
+        Ok(OpenedParts { manifest, store, log, upkeep: Some((interval, upkeep)), compactor: None })
     }
 }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use terrane_base::{CompactionContext, CompactionFilter, Error, Kind, Result, SeqNo, callback};
 use terrane_compaction::{
-    Claims, Compactor, Cursors, JobControl, JobKind as CompactionKind, JobResult, JobSpec, TableShape, Work,
-    debt_bytes, pick, pick_due, pick_range,
+    Claims, Cursors, JobControl, JobKind as CompactionKind, JobResult, JobSpec, TableShape, Work, debt_bytes,
+    pick, pick_due, pick_range,
 };
 use terrane_format::range_deletes::Fragment;
 use terrane_levels::Metasnapshot;
@@ -184,6 +184,7 @@ impl CompactionJob<'_> {
         // What a job did that came to no end was done, too.
         let work = done.as_ref().map_or_else(|_| control.work(), |work| *work);
         self.count(&work);
+        self.count_elsewhere();
         if let Some(mended) = &spec.mended {
             // Where it failed, too: it would meet the same again. Scans mark what they still meet.
             table.scan_marks.remove(&mended.range);
@@ -194,6 +195,7 @@ impl CompactionJob<'_> {
         }
         engine.store.reclaim()?;
         add(&engine.counters.compactions, 1);
+        add(&engine.counters.compactions_elsewhere, u64::from(control.elsewhere().is_done));
         add(&table.counters.table_compactions, 1);
         Ok(())
     }
@@ -209,6 +211,13 @@ impl CompactionJob<'_> {
             sinking.end(table, engine.env.clock.now());
         }
         Ok(result.work)
+    }
+
+    /// Counts what workers on other machines were offered and did not do.
+    fn count_elsewhere(&self) {
+        let (counters, elsewhere) = (&self.engine.counters, self.control.elsewhere());
+        add(&counters.compactions_fallen_back, u64::from(elsewhere.fell_back));
+        add(&counters.compaction_attempts_lost, elsewhere.attempts_lost);
     }
 
     fn count(&self, work: &Work) {

@@ -114,8 +114,8 @@ impl Engine {
         };
         let attached = Attached::new(disk, dir, &options, &env, (&state, following.is_some()))?;
         let disk = attached.disk.clone();
-        let (extents, upkeep) = open_extents((&disk, dir), &options, &state, following, elsewhere)?;
-        let store = flows.user(&extents);
+        let opened = open_extents((&disk, dir), &options, &state, following, elsewhere)?;
+        let store = flows.user(&opened.store);
         let known = following.map(Following::known_extents).unwrap_or_default();
         let sums = Arc::default();
         let tables = open_tables(&state, &options, &store, &functions, (&env, &sums), &known)?;
@@ -131,14 +131,13 @@ impl Engine {
         let window_bytes = txn.window_bytes_shared();
         let writers = WriterMemory { journal: journal.clone(), tables: Arc::clone(&sums), window_bytes };
         let memory = divide_memory(&env, (asked, &options), following.and_then(Following::cache), writers);
-        let limiter = Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second));
         let shared = Shared {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             rows: RowCache::new(memory.cache().clone(), memory.row_cache_bytes(options.row_cache)),
             cache: memory.cache().clone(),
             catalog: Catalog::new(tables, sums),
             functions,
-            limiter,
+            limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
             readers: Readers::new(options.reader_age_max_ms),
             feed_waiters: Arc::new(FeedWaiters::default()),
@@ -161,11 +160,12 @@ impl Engine {
             options,
             env,
         };
-        let background = Background::new(&shared.env, &shared.flows, &extents, state.next.run);
+        let background =
+            Background::new(&shared.env, &shared.flows, &opened.store, (state.next.run, opened.compactor));
         let async_writes = AsyncWrites::new(&shared);
         let maintenance = Maintenance { throttle: Throttle::default(), background, memory, shared };
         let write_path = WritePath { maintenance, txn, async_writes };
-        Ok((Arc::new(Engine { write_path, lock: Mutex::new(lock) }), upkeep))
+        Ok((Arc::new(Engine { write_path, lock: Mutex::new(lock) }), opened.upkeep))
     }
 
     /// Ends the opening that began at `start`.

@@ -21,7 +21,9 @@ use terrane_journal::CommitLog;
 use terrane_levels::{Manifest, journal_place};
 use terrane_storage::Store;
 
+use super::store::Elsewhere;
 use super::{Opened, forget_dropped, lock_for_writing};
+pub use crate::background::MakeCompactor;
 use crate::table::settings::stored_options;
 
 /// Opens the parts of a database that lie elsewhere.
@@ -66,6 +68,8 @@ pub struct OpenedParts {
     /// How often the writer looks whether another one has taken over, and what it does as often until it
     /// finds one, on another thread: upkeep that takes long does not delay the look.
     pub upkeep: Option<(Duration, Upkeep)>,
+    /// Makes what runs compaction jobs out of the compactor of this process, which is the one without it.
+    pub compactor: Option<MakeCompactor>,
 }
 
 /// Work that parts do now and then, such as the collection of garbage.
@@ -122,7 +126,7 @@ pub(super) fn read_elsewhere(parts: &ReadParts, functions: &Functions) -> Result
     let lock = parts.lock.lock().take();
     let has_segments = !(state.segments.is_empty() && state.history.is_empty());
     assert!(lock.is_some() || !has_segments, "a journal that is replayed is held against a writer");
-    let elsewhere = Some((parts.store.clone(), None));
+    let elsewhere = Some(Elsewhere::only(parts.store.clone()));
     Ok(Opened { manifest: parts.manifest.clone(), state, lock, elsewhere, log: None })
 }
 
@@ -147,12 +151,13 @@ pub(super) fn open_elsewhere(
     let new = options.create_if_missing.then(|| stored_options(options, &[], functions));
     let (segments, must_be_new) = ((&**disk, &**segments), options.error_if_exists);
     let request = PartsRequest { env, journal: &mark, segments, new, must_be_new };
-    let OpenedParts { manifest, store, log, upkeep } = parts.open(&request)?;
+    let OpenedParts { manifest, store, log, upkeep, compactor } = parts.open(&request)?;
     let address = parts.address().to_owned();
     journal_place::write(&**disk, dir, &JournalMark { before: mark.journal, address, ..mark })?;
     let state = manifest.set_orders(&functions.orders)?;
     let state = forget_dropped(&manifest, state)?;
-    Ok(Opened { manifest, state, lock: Some(lock), elsewhere: Some((store, upkeep)), log })
+    let elsewhere = Some(Elsewhere { store, upkeep, compactor });
+    Ok(Opened { manifest, state, lock: Some(lock), elsewhere, log })
 }
 
 /// The mark with which this opening begins. The id of an opening that was not confirmed is used again: the

@@ -10,12 +10,25 @@ use terrane_levels::State;
 use terrane_levels::directory::DATA;
 use terrane_storage::{LocalStore, Store, StoreSettings};
 
-use super::parts::Watch;
+use super::parts::{MakeCompactor, Watch};
 use crate::lifecycle::follower::Following;
 use crate::segment_files::lost;
 
-/// The store of extents, and what is done now and then while it is open.
-pub(super) type Elsewhere = (Arc<dyn Store>, Option<Watch>);
+/// The store of extents, and what comes with one that lies elsewhere.
+pub(super) struct Elsewhere {
+    pub(super) store: Arc<dyn Store>,
+    /// What is done now and then while it is open.
+    pub(super) upkeep: Option<Watch>,
+    /// Makes the compactor that runs jobs in the place of the one of this process.
+    pub(super) compactor: Option<MakeCompactor>,
+}
+
+impl Elsewhere {
+    /// A store with which nothing comes.
+    pub(super) fn only(store: Arc<dyn Store>) -> Elsewhere {
+        Elsewhere { store, upkeep: None, compactor: None }
+    }
+}
 
 /// Opens the store of the directory, or restores the one that lies elsewhere.
 pub(super) fn open_extents(
@@ -26,8 +39,8 @@ pub(super) fn open_extents(
     elsewhere: Option<Elsewhere>,
 ) -> Result<Elsewhere> {
     match elsewhere {
-        None => Ok((open_store(disk, dir, options, state, following)?, None)),
-        Some((store, upkeep)) => store.restore(&mut state.extents()).map(|()| (store, upkeep)),
+        None => open_store(disk, dir, options, state, following).map(Elsewhere::only),
+        Some(elsewhere) => elsewhere.store.restore(&mut state.extents()).map(|()| elsewhere),
     }
 }
 

@@ -93,6 +93,9 @@ numbers! {
     flush_bytes_written, counter, "bytes", "Bytes that flush steps wrote.";
     overflow_runs_written, counter, "runs", "Generations written as an overflow run because level 1 was behind.";
     compactions, counter, "jobs", "Compaction jobs committed.";
+    compactions_elsewhere, counter, "jobs", "Compaction jobs that workers on other machines did; among the jobs committed.";
+    compactions_fallen_back, counter, "jobs", "Compaction jobs that were offered to workers, and done here because none did them.";
+    compaction_attempts_lost, counter, "attempts", "Attempts of workers at compaction jobs that came to no result.";
     compaction_bytes_read, counter, "bytes", "Bytes that compaction jobs read.";
     compaction_bytes_written, counter, "bytes", "Bytes that compaction jobs wrote.";
     bytes_reused, counter, "bytes", "Bytes that flush and compaction took over undecoded: re-linked extents, copied blocks.";

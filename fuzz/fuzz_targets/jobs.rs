@@ -1,0 +1,4 @@
+//! Target `jobs`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| terrane_fuzz::run("jobs", bytes));
