@@ -141,7 +141,8 @@ fn an_end_that_cannot_be_read_ends_no_job() {
     table.world.check_content();
 }
 
-/// A job does not open an extent that a range delete hides; what that one had replaced is passed on all the same.
+/// A job does not open an extent that a range delete hides; what that one had replaced is passed on all
+/// the same.
 #[test]
 fn what_a_hidden_input_had_replaced_is_passed_on() {
     let mut table = Counted::new(true);

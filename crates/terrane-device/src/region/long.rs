@@ -6,9 +6,10 @@
 //! the pages were allocated for writing beforehand, by another thread, stores are cheaper. Both reach the
 //! same page cache, so readers of the mapping see the bytes either way.
 //!
-//! A call may fail where a store does not, for the process may write no further or the kernel lacks it: then the
-//! bytes that are left are stored. Where the device cannot read a page that is written in part, both fail, and
-//! the store by a signal; so the journal reads the pages of a file that is used again before it uses it.
+//! A call may fail where a store does not, for the process may write no further or the kernel lacks it:
+//! then the bytes that are left are stored. Where the device cannot read a page that is written in part,
+//! both fail, and the store by a signal; so the journal reads the pages of a file that is used again
+//! before it uses it.
 
 use std::io::IoSlice;
 use std::os::fd::OwnedFd;
