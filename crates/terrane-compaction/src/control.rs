@@ -17,7 +17,7 @@ use terrane_base::{CompactionFilter, Error, Kind, MergeOperator, Moment, Result,
 use terrane_format::extent::Origin;
 use terrane_format::manifest::Place;
 
-use crate::job::Work;
+use crate::job::{Work, with_work_fields};
 use elsewhere::AtomicElsewhere;
 pub use elsewhere::Elsewhere;
 
@@ -145,25 +145,7 @@ macro_rules! atomic_work {
     };
 }
 
-atomic_work!(
-    bytes_read,
-    bytes_written,
-    bytes_relinked,
-    bytes_copied,
-    extents_relinked,
-    blocks_copied,
-    blocks_decoded,
-    entries_in,
-    entries_out,
-    entries_dropped,
-    entries_expired,
-    entries_filtered,
-    operands_folded,
-    folds_failed,
-    values_separated,
-    values_moved,
-    value_bytes_written
-);
+with_work_fields!(atomic_work);
 
 impl JobControl {
     /// The control of one job. `limiter` bounds the bytes that it writes.

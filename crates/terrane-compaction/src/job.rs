@@ -1,6 +1,7 @@
 //! Jobs and their results as plain values: a thread or a remote host may run a job, and only the engine makes
 //! its result durable.
 
+mod frame;
 mod report;
 mod request;
 mod values;
@@ -21,6 +22,7 @@ pub use report::{REPORT_BYTES_MAX, decode_report, encode_report};
 pub use request::{JobRequest, REQUEST_BYTES_MAX, Stays};
 pub use values::{Mended, ValueInput};
 pub use work::Work;
+pub(crate) use work::with_work_fields;
 
 /// The reason for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

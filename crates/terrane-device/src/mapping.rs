@@ -114,16 +114,17 @@ pub fn return_freed_memory() {
     let _ = unsafe { libc::malloc_trim(0) };
 }
 
-/// Allocates the pages of a range: for writing if the mapping allows it, else for reading.
-pub(crate) fn populate(start: NonNull<u8>, len: usize) -> rustix::io::Result<()> {
+/// Allocates the pages of a range: for writing if the mapping and the kernel allow it, and then returns true,
+/// else for reading.
+pub(crate) fn populate(start: NonNull<u8>, len: usize) -> rustix::io::Result<bool> {
     if len == 0 || cfg!(miri) {
-        return Ok(());
+        return Ok(true);
     }
     let (pages, pages_len) = page_span(start, len);
     match advise(pages, pages_len, Advice::LinuxPopulateWrite) {
         // The mapping is read-only, or the kernel is older than 5.14.
-        Err(Errno::INVAL) => populate_for_reads(start, len),
-        result => result,
+        Err(Errno::INVAL) => populate_for_reads(start, len).map(|()| false),
+        result => result.map(|()| true),
     }
 }
 

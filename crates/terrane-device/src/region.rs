@@ -104,8 +104,9 @@ impl Region {
     /// # Errors
     /// `Io` if there is not enough memory, or the file of a mapping is shorter than the mapping.
     pub fn prefault(&self) -> Result<()> {
-        self.prefault_range(0, self.len)?;
-        self.beneath.iter().for_each(Beneath::note_populated);
+        if self.populate(0, self.len)? {
+            self.beneath.iter().for_each(Beneath::note_populated);
+        }
         Ok(())
     }
 
@@ -117,6 +118,11 @@ impl Region {
     /// # Panics
     /// If the range is not within the region.
     pub fn prefault_range(&self, offset: usize, len: usize) -> Result<()> {
+        self.populate(offset, len).map(|_| ())
+    }
+
+    /// Returns true if the pages of the range are allocated for writing.
+    fn populate(&self, offset: usize, len: usize) -> Result<bool> {
         assert!(offset <= self.len && len <= self.len - offset, "range within the region");
         // SAFETY: `offset` is within the region.
         let start = unsafe { self.start.add(offset) };

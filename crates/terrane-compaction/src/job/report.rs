@@ -11,19 +11,23 @@ use std::sync::Arc;
 
 use terrane_base::{Error, ExtentId, Result, SeqNo, TableId, verify};
 use terrane_format::extent::ExtentMeta;
-use terrane_format::wire::{Fields, checked_body};
+use terrane_format::wire::Fields;
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 
-use super::request::{put_count, seal};
+use super::frame::Frame;
+use super::request::put_count;
 use super::{JobResult, JobSpec, Removed, Work};
 
 /// Bytes of a report at most.
 pub const REPORT_BYTES_MAX: usize = 16 << 20;
 
-const WHAT: &str = "job report";
-const MAGIC: &[u8; 8] = b"TRNJOBR1";
-const VERSION: u16 = 1;
-const SEED: u32 = u32::from_le_bytes(*b"JOBR");
+const FRAME: Frame = Frame {
+    what: "job report",
+    magic: b"TRNJOBR1",
+    version: 1,
+    seed: u32::from_le_bytes(*b"JOBR"),
+    bytes_max: REPORT_BYTES_MAX,
+};
 /// Most of anything that a job counts: sums of a few do not overflow.
 const COUNT_MAX: u64 = 1 << 56;
 
@@ -38,9 +42,7 @@ pub fn encode_report(spec: &JobSpec, result: &JobResult) -> Vec<u8> {
     debug_assert!(result.target == spec.target, "the result is one of this job");
     debug_assert!(result.relinked.is_sorted(), "the search below relies on it");
     let removed: HashSet<ExtentId> = result.removed.iter().map(|removed| removed.id).collect();
-    let mut out = Vec::with_capacity(1024);
-    out.extend_from_slice(MAGIC);
-    out.extend_from_slice(&VERSION.to_le_bytes());
+    let mut out = FRAME.begin();
     out.extend_from_slice(&result.table.0.to_le_bytes());
     result.work.numbers().iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
     let stays: Vec<ExtentId> =
@@ -57,7 +59,7 @@ pub fn encode_report(spec: &JobSpec, result: &JobResult) -> Vec<u8> {
             meta.encode(&mut out);
         }
     }
-    seal(out, SEED)
+    FRAME.seal(out)
 }
 
 /// Reads the report of a job whose new extents lie in `files`.
@@ -66,19 +68,7 @@ pub fn encode_report(spec: &JobSpec, result: &JobResult) -> Vec<u8> {
 /// `Corrupt` if the bytes are no report, or one that no worker makes of this job; `Invalid` if a newer
 /// version wrote them.
 pub fn decode_report(bytes: &[u8], spec: &JobSpec, files: &Range<u32>) -> Result<JobResult> {
-    if bytes.len() > REPORT_BYTES_MAX {
-        return Err(wrong(format!("{} bytes, the limit is {REPORT_BYTES_MAX}", bytes.len())));
-    }
-    if bytes.get(..MAGIC.len()) != Some(MAGIC) {
-        return Err(wrong("the first bytes are those of something else"));
-    }
-    let body = checked_body(WHAT, SEED, bytes)?;
-    let mut fields = Fields::new(WHAT, &body[MAGIC.len()..]);
-    let version = fields.u16()?;
-    if version != VERSION {
-        let message = format!("{WHAT} of version {version}, this program reads version {VERSION}");
-        return Err(Error::invalid(message));
-    }
+    let mut fields = FRAME.open(bytes)?;
     let table = TableId(fields.u32()?);
     if table != spec.table {
         return Err(wrong(format!("it is of table {table}, the job of table {}", spec.table)));
@@ -94,7 +84,7 @@ pub fn decode_report(bytes: &[u8], spec: &JobSpec, files: &Range<u32>) -> Result
 
 #[cold]
 fn wrong(why: impl Display) -> Error {
-    Error::corrupt(format!("{WHAT}: {why}"))
+    FRAME.wrong(why)
 }
 
 /// The inputs of a job that lie where its output goes.

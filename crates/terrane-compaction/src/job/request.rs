@@ -15,10 +15,10 @@ use terrane_base::merge_operator::built_in;
 use terrane_base::options::ValueCompression;
 use terrane_base::prefix_extractor::{self, PrefixExtractors};
 use terrane_base::{Error, Moment, Result, varint, verify};
-use terrane_format::checksum::crc32c;
 use terrane_format::extent::Origin;
 use terrane_format::manifest::Place;
 
+use super::frame::Frame;
 use super::{JobKind, JobSpec};
 use crate::control::JobControl;
 use crate::range::KeyRange;
@@ -26,9 +26,13 @@ use crate::range::KeyRange;
 /// Bytes of a request at most; a job with a longer one stays.
 pub const REQUEST_BYTES_MAX: usize = 16 << 20;
 
-const MAGIC: &[u8; 8] = b"TRNJOBQ1";
-const VERSION: u16 = 1;
-const SEED: u32 = u32::from_le_bytes(*b"JOBQ");
+const FRAME: Frame = Frame {
+    what: "job request",
+    magic: b"TRNJOBQ1",
+    version: 1,
+    seed: u32::from_le_bytes(*b"JOBQ"),
+    bytes_max: REQUEST_BYTES_MAX,
+};
 
 const DROPS_DELETES: u8 = 1;
 const REWRITES: u8 = 2;
@@ -159,9 +163,7 @@ impl JobRequest {
         let spec = &self.spec;
         debug_assert!(spec.values.is_empty() && spec.mended.is_none(), "jobs with separated values stay");
         debug_assert!(spec.collation().is_bytes(), "readers compare keys as bytes");
-        let mut out = Vec::with_capacity(1024);
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&VERSION.to_le_bytes());
+        let mut out = FRAME.begin();
         let drops = if spec.drops_deletes { DROPS_DELETES } else { 0 };
         let rewrites = if spec.rewrites { REWRITES } else { 0 };
         out.extend_from_slice(&[kind_number(spec.kind), drops | rewrites]);
@@ -188,7 +190,7 @@ impl JobRequest {
         put_bytes(&mut out, self.operator.as_deref().unwrap_or_default().as_bytes());
         put_bytes(&mut out, self.extractor.as_deref().unwrap_or_default().as_bytes());
         put_bytes(&mut out, &self.origin.as_ref().map(Origin::to_part).unwrap_or_default());
-        seal(out, SEED)
+        FRAME.seal(out)
     }
 
     fn encode_output(&self, out: &mut Vec<u8>) {
@@ -220,14 +222,6 @@ const KINDS: [JobKind; 7] = [
 fn kind_number(kind: JobKind) -> u8 {
     let index = KINDS.iter().position(|known| *known == kind);
     index.expect("jobs of other kinds stay") as u8 + 1
-}
-
-/// Ends a structure with its checksum.
-pub(super) fn seal(mut out: Vec<u8>, seed: u32) -> Vec<u8> {
-    debug_assert!(out.len() > MAGIC.len() + 2, "magic and version are in front");
-    let checksum = crc32c(seed, &out);
-    out.extend_from_slice(&checksum.to_le_bytes());
-    out
 }
 
 pub(super) fn put_count(out: &mut Vec<u8>, count: usize) {

@@ -39,7 +39,32 @@ pub struct Work {
     pub value_bytes_written: u64,
 }
 
-/// Names the fields of [`Work`] in the order in which reports have them.
+/// Calls a macro with the fields of [`Work`], in the order in which reports have them.
+macro_rules! with_work_fields {
+    ($macro:ident) => {
+        $macro!(
+            bytes_read,
+            bytes_written,
+            bytes_relinked,
+            bytes_copied,
+            extents_relinked,
+            blocks_copied,
+            blocks_decoded,
+            entries_in,
+            entries_out,
+            entries_dropped,
+            entries_expired,
+            entries_filtered,
+            operands_folded,
+            folds_failed,
+            values_separated,
+            values_moved,
+            value_bytes_written
+        );
+    };
+}
+pub(crate) use with_work_fields;
+
 macro_rules! in_order {
     ($($field:ident),*) => {
         impl Work {
@@ -58,25 +83,7 @@ macro_rules! in_order {
     };
 }
 
-in_order!(
-    bytes_read,
-    bytes_written,
-    bytes_relinked,
-    bytes_copied,
-    extents_relinked,
-    blocks_copied,
-    blocks_decoded,
-    entries_in,
-    entries_out,
-    entries_dropped,
-    entries_expired,
-    entries_filtered,
-    operands_folded,
-    folds_failed,
-    values_separated,
-    values_moved,
-    value_bytes_written
-);
+with_work_fields!(in_order);
 
 impl Work {
     /// How many numbers it has.

@@ -35,11 +35,8 @@ use crate::segment_files::listed;
 use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::flushed::flushed_up_to;
+use crate::table::settings::long_segment_bytes;
 use crate::write::index;
-
-/// Most bytes of segments for long batches, in 16ths of the write memory: the active one, the one before it,
-/// which the journal holds until the next rotation, and the prepared one leave room for one more batch.
-const LONG_SEGMENT_SIXTEENTHS: u64 = 3;
 
 /// Most trimmed segments in persistent memory that are kept for reuse.
 const PM_SPARES_MAX: usize = 2;
@@ -96,7 +93,7 @@ impl Recovery<'_> {
         }
         let settings = JournalSettings {
             segment_bytes: self.options.segment_bytes,
-            long_segment_bytes: self.options.write_memory_bytes / 16 * LONG_SEGMENT_SIXTEENTHS,
+            long_segment_bytes: long_segment_bytes(self.options),
             ..JournalSettings::default()
         };
         if self.options.read_only {

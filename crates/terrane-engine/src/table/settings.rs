@@ -324,6 +324,15 @@ fn chunk_bytes(options: &Options) -> Option<u64> {
         .filter(|_| options.experiments.block_memory == BlockMemory::Arena)
 }
 
+/// Most bytes of segments for long batches, in parts of the write memory: the active one, the one before it,
+/// which the journal holds until the next rotation, and the prepared one leave room for one more batch.
+const LONG_SEGMENT_SHARE: u64 = 8;
+
+/// Most bytes of the segment that is prepared behind a batch that fits no ordinary one.
+pub(crate) fn long_segment_bytes(options: &Options) -> u64 {
+    (options.write_memory_bytes / LONG_SEGMENT_SHARE).max(options.segment_bytes)
+}
+
 impl MemoryPlan {
     /// Divides `options.memory_bytes`; `options` are resolved.
     pub(crate) fn new(options: &Options) -> MemoryPlan {

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use terrane_base::options::Options;
 use terrane_base::{Batch, Error, Kind, Result};
 
 use crate::observe::events::StallCause;
 use crate::pace::token_bucket::PAUSE_MIN;
+use crate::table::settings::long_segment_bytes;
 use crate::throttle::Throttle;
 use crate::throttle::control::WriteControl;
 use crate::throttle::debt::DEBT_QUANTUM_BYTES;
@@ -18,6 +20,13 @@ const IDLE_MAX: Duration = Duration::from_millis(500);
 #[inline]
 pub(super) fn needs_room(throttle: &Throttle, batch: &Batch) -> bool {
     batch.bytes().len() as u64 > DEBT_QUANTUM_BYTES || throttle.debt() >= 1.0
+}
+
+/// The write memory that a batch of `bytes` takes. One that fits no ordinary segment gets a longer one,
+/// and the segment that is prepared behind it may be as long as long segments are.
+fn room_for(bytes: u64, options: &Options) -> u64 {
+    let is_oversized = bytes >= options.segment_bytes;
+    if is_oversized { bytes + long_segment_bytes(options) } else { bytes }
 }
 
 /// A writer that waits for room.
@@ -81,7 +90,7 @@ impl WriteControl<'_> {
         until: Option<Duration>,
         waited: &mut Duration,
     ) -> Result<u64> {
-        let bytes = self.room_for(batch.bytes().len() as u64);
+        let bytes = room_for(batch.bytes().len() as u64, &self.options);
         self.background.give_up_adapting();
         let seen = self.background.newest_piece();
         let mut wait = RoomWait { control: *self, bytes, until, seen, idle_since: None };
@@ -93,15 +102,22 @@ impl WriteControl<'_> {
         reserved.map(|()| bytes)
     }
 
-    /// The write memory that a batch of `bytes` takes.
-    fn room_for(&self, bytes: u64) -> u64 {
-        // A batch that fits no ordinary segment gets one of its own, beside the one that was kept ready.
-        let is_oversized = bytes >= self.options.segment_bytes;
-        if is_oversized { bytes + self.options.segment_bytes } else { bytes }
-    }
-
     /// Reserves `bytes` of the write memory if they are free.
     fn try_reserve(&self, bytes: u64) -> bool {
         self.throttle.try_reserve(bytes, |reserved| self.memory.has_room_for(reserved))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_that_fits_no_segment_has_room_for_the_long_one_behind_it() {
+        let options = Options { segment_bytes: 2 << 20, write_memory_bytes: 32 << 20, ..Options::default() };
+        assert_eq!(room_for(1 << 20, &options), 1 << 20, "in a segment that is counted already");
+        assert_eq!(room_for(3 << 20, &options), (3 + 4) << 20, "an eighth of the write memory behind it");
+        let short = Options { write_memory_bytes: 8 << 20, ..options };
+        assert_eq!(room_for(2 << 20, &short), (2 + 2) << 20, "no long segments, an ordinary one");
     }
 }

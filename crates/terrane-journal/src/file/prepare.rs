@@ -159,12 +159,13 @@ impl Shared {
             let id = SegmentId(state.next_segment);
             assert!(state.live.back().is_none_or(|last| last.info.id < id), "ids grow, and none comes twice");
             state.next_segment += 1;
-            // A file that is used again may be longer than asked for.
-            state.preparing = state.preparing.max(bytes);
             id
         });
-        let mapped = self.map(&*file, bytes as usize, is_reused);
-        let region = mapped.inspect_err(|_| self.state.lock().spares.push((number, bytes)))?;
+        let region = self.map(&*file, bytes as usize, is_reused).inspect_err(|_| match is_reused {
+            // Its old blocks may be what cannot be read; the next attempt makes a new file.
+            true => drop(self.disk.remove(&self.path(number))),
+            false => self.state.lock().spares.push((number, bytes)),
+        })?;
         assert!(region.len() as u64 == bytes, "the mapping of file {number} has {} bytes", region.len());
         let info =
             SegmentInfo { id, file: number, state: SegmentState::Unused, bytes, used: 0, last_seq: SeqNo(0) };
@@ -217,7 +218,12 @@ impl Shared {
     /// used is removed.
     fn open_spare(&self, bytes: u64) -> Option<(u32, u64, Arc<dyn File>)> {
         self.recycle();
-        while let Some((number, spare_bytes)) = take(&self.state, |state| state.take_spare(bytes)) {
+        while let Some((number, spare_bytes)) = take(&self.state, |state| {
+            let spare = state.take_spare(bytes, &self.settings);
+            // It may be longer than asked for.
+            state.preparing = state.preparing.max(spare.map_or(0, |(_, bytes)| bytes));
+            spare
+        }) {
             assert!(spare_bytes >= bytes, "file {number} has {spare_bytes} bytes, {bytes} are wanted");
             let path = self.path(number);
             let opened = self.disk.open(&path, OpenMode::Write, false);
@@ -307,20 +313,14 @@ impl State {
 
     /// Returns true if a file of `bytes` is long enough for the next segment, and not much longer.
     pub(super) fn has_use_for(&self, bytes: u64, settings: &JournalSettings) -> bool {
-        let is_ordinary = self.next_bytes <= settings.segment_bytes;
-        let longest = match settings.long_segment_bytes {
-            0 => u64::MAX,
-            // The files of a load of long batches are not for the load behind it.
-            _ if is_ordinary => settings.segment_bytes,
-            _ => longest(settings),
-        };
-        let most = (REUSE_MAX * self.next_bytes).min(longest);
+        let most = longest_reused(self.next_bytes, settings);
         (self.next_bytes..=most).contains(&bytes) && !self.is_stopping
     }
 
     /// Takes the shortest spare file that has `bytes`, unless it is much longer.
-    fn take_spare(&mut self, bytes: u64) -> Option<(u32, u64)> {
-        let fits = |spare: &(usize, &(u32, u64))| (bytes..=REUSE_MAX * bytes).contains(&spare.1.1);
+    fn take_spare(&mut self, bytes: u64, settings: &JournalSettings) -> Option<(u32, u64)> {
+        let most = longest_reused(bytes, settings);
+        let fits = |spare: &(usize, &(u32, u64))| (bytes..=most).contains(&spare.1.1);
         let shortest = self.spares.iter().enumerate().filter(fits).min_by_key(|(_, spare)| spare.1);
         let index = shortest.map(|(index, _)| index)?;
         let (file, spare_bytes) = self.spares.swap_remove(index);
@@ -356,6 +356,17 @@ fn long_bytes(bytes: u64, settings: &JournalSettings) -> Option<u64> {
 /// Most bytes of a segment that is not for one batch alone.
 fn longest(settings: &JournalSettings) -> u64 {
     settings.segment_bytes.max(settings.long_segment_bytes)
+}
+
+/// Most bytes of a file that is used again for a segment of `bytes`. Where long segments are allowed, the
+/// files of a load of long batches are not for the load behind it.
+fn longest_reused(bytes: u64, settings: &JournalSettings) -> u64 {
+    let limit = match settings.long_segment_bytes {
+        0 => u64::MAX,
+        _ if bytes <= settings.segment_bytes => settings.segment_bytes,
+        _ => longest(settings).max(bytes),
+    };
+    (REUSE_MAX * bytes).min(limit)
 }
 
 /// Runs `f` under the lock, for one expression.

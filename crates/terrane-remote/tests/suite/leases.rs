@@ -200,7 +200,7 @@ fn a_report_that_is_not_so_is_refused() {
         ("another size", with(&|all| all[0].bytes += 1), outputs.clone()),
         ("no bytes", with(&|all| all[0].bytes = 0), outputs.clone()),
         ("an object that is not there", with(&|all| all[0].part = 1), outputs.clone()),
-        ("a part that is none", with(&|all| all[0].part = 100_000), outputs.clone()),
+        ("a part that does not exist", with(&|all| all[0].part = 100_000), outputs.clone()),
         ("an object twice", with(&|all| all.push(all[0])), outputs.clone()),
         ("an object is left out", with(&|all| all.truncate(1)), outputs.clone()),
         ("another worker", Written { nonce: written.nonce ^ 1, ..written.clone() }, outputs.clone()),

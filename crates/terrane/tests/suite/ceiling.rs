@@ -73,14 +73,13 @@ fn writing_past_the_write_memory_ends_while_an_iterator_lives() {
 
 #[test]
 fn large_batches_at_once_stay_under_the_ceiling() {
-    // Segments have 2 MiB: one that is longer than those that are kept ready for long batches, and one that
-    // is not.
-    for value_mib in [7, 3] {
-        put_large_batches_at_once(value_mib * MIB as usize);
+    // Segments have 2 MiB: batches longer than those that are kept ready for long ones, others, and both.
+    for values_mib in [[7, 7], [3, 3], [7, 3]] {
+        put_large_batches_at_once(values_mib.map(|mib| mib * MIB as usize));
     }
 }
 
-fn put_large_batches_at_once(value_bytes: usize) {
+fn put_large_batches_at_once(value_bytes: [usize; 2]) {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir, &[("memory_bytes", "64MiB")]);
     let peak = AtomicU64::new(0);
@@ -88,9 +87,10 @@ fn put_large_batches_at_once(value_bytes: usize) {
         for thread in 0..8u64 {
             let (db, peak) = (&db, &peak);
             scope.spawn(move || {
-                let value = vec![thread as u8; value_bytes];
+                let values = value_bytes.map(|bytes| vec![thread as u8; bytes]);
                 for number in 0..4u64 {
-                    db.put((thread * 100 + number).to_be_bytes(), &value).unwrap();
+                    let value = &values[number as usize % 2];
+                    db.put((thread * 100 + number).to_be_bytes(), value).unwrap();
                     peak.fetch_max(db.stats().memory_bytes, Ordering::Relaxed);
                 }
             });

@@ -8,16 +8,12 @@ use terrane_base::{Collation, Error, ExtentId, Moment, Result, SeqNo, TableId, v
 use terrane_format::extent::{ExtentMeta, Origin};
 use terrane_format::manifest::{LEVEL_MAX, Place};
 use terrane_format::range_deletes::END_BYTES_MAX;
-use terrane_format::wire::{Fields, checked_body};
+use terrane_format::wire::Fields;
 
-use super::{
-    DROPS_DELETES, END_EXCLUDED, END_INCLUDED, END_UNBOUNDED, JobRequest, KINDS, MAGIC, REQUEST_BYTES_MAX,
-    REWRITES, SEED, VERSION,
-};
+use super::{DROPS_DELETES, END_EXCLUDED, END_INCLUDED, END_UNBOUNDED, FRAME, JobRequest, KINDS, REWRITES};
 use crate::job::{Grandparent, Input, JobKind, JobSpec, OutputSettings};
 use crate::range::KeyRange;
 
-const WHAT: &str = "job request";
 /// Longest name of a function.
 const NAME_BYTES_MAX: usize = 255;
 /// Most bits of a filter for each key.
@@ -31,20 +27,7 @@ impl JobRequest {
     /// # Errors
     /// `Corrupt` if the bytes are none, or contradict themselves; `Invalid` if a newer version wrote them.
     pub fn decode(bytes: &[u8]) -> Result<JobRequest> {
-        if bytes.len() > REQUEST_BYTES_MAX {
-            return Err(wrong(format!("{} bytes, the limit is {REQUEST_BYTES_MAX}", bytes.len())));
-        }
-        if bytes.get(..MAGIC.len()) != Some(MAGIC) {
-            return Err(wrong("the first bytes are those of something else"));
-        }
-        let body = checked_body(WHAT, SEED, bytes)?;
-        let mut fields = Fields::new(WHAT, &body[MAGIC.len()..]);
-        let version = fields.u16()?;
-        if version != VERSION {
-            let message =
-                format!("{WHAT} of version {version}, this program reads version {VERSION}: update it");
-            return Err(Error::invalid(message));
-        }
+        let mut fields = FRAME.open(bytes)?;
         let spec = get_spec_head(&mut fields)?;
         let moment = Moment(fields.u64()?);
         let spec = get_spec_rest(&mut fields, spec)?;
@@ -62,7 +45,7 @@ impl JobRequest {
 
 #[cold]
 fn wrong(why: impl std::fmt::Display) -> Error {
-    Error::corrupt(format!("{WHAT}: {why}"))
+    FRAME.wrong(why)
 }
 
 fn get_spec_head(fields: &mut Fields<'_>) -> Result<JobSpec> {
