@@ -86,6 +86,10 @@
 //! [`Db::open_in_memory`] and [`MemoryDevice`] create databases that use no file; [`Db::open_follower`] reads
 //! what another process writes.
 //!
+//! # Types
+//!
+//! [`typed::TypedTable`] is a thin layer for keys and values of Rust types, which keeps the order of keys.
+//!
 //! # Servers
 //!
 //! Every handle can be used from any thread. A server with many concurrent requests can assign tables and
@@ -131,6 +135,7 @@ mod repair;
 mod shared_metrics;
 mod table_options;
 mod transaction;
+pub mod typed;
 mod value;
 
 pub use backup::Backups;

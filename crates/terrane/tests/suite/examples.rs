@@ -34,6 +34,7 @@ example!("../../examples/snapshots.rs", snapshots, snapshots_runs);
 example!("../../examples/start.rs", start, start_runs);
 example!("../../examples/tables.rs", tables, tables_runs);
 example!("../../examples/time_to_live.rs", time_to_live, time_to_live_runs);
+example!("../../examples/typed.rs", typed_tables, typed_runs);
 example!("../../examples/value_reads.rs", value_reads, value_reads_runs);
 example!("../../examples/writer_thread.rs", writer_thread, writer_thread_runs);
 

@@ -43,5 +43,6 @@ mod table_options;
 mod time_to_live;
 mod tiny_cache;
 mod transactions;
+mod typed;
 mod unknown_functions;
 mod value_options;
