@@ -37,7 +37,7 @@ pub enum Kind {
     /// longer kept, or a snapshot, scan or transaction has reached the greatest age that the options allow.
     TooOld,
     /// Try again later or allow more time: another transaction held a lock for as long as the caller would
-    /// wait.
+    /// wait, or a follower did not get to a commit in that time.
     TimedOut,
     /// Continue from the present state: the requested history is no longer kept. The view of a follower
     /// catches up; a reader of changes begins with a copy, or from [`Error::oldest`] on.

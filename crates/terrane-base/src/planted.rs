@@ -258,6 +258,10 @@ bugs! {
     KeepBrokenHistory: "history: no gap", "history stays though what was committed behind it is not in the journal", "terrane suite changes::history::a_journal_that_was_off";
     TellPrepared: "changes: when committed", "readers of changes get the row of a prepared transaction", "terrane suite changes::a_prepared_transaction_shows_at_its_commit";
     BelieveMark: "changes: extents that came in", "readers of changes get an ingest that was announced and is void", "terrane-engine suite announced::readers_of_changes_get_an_announced_ingest_if_it_succeeded";
+    CountVoidObjects: "follower: fenced writers", "objects that a fenced writer had under way count as objects of the journal", "terrane-remote suite followers::takeovers::what_a_fenced_writer_had_under_way_is_no_part_of_the_journal";
+    TakeTrimmedForNothing: "follower: nothing is missed", "a follower that missed deleted objects of the manifest believes that nothing is new", "terrane-remote suite followers::trimmed::a_follower_that_was_away_begins_again";
+    FollowManifestAlone: "follower: one moment", "a follower takes what is new of the manifest without what is new of the journal", "terrane-remote suite followers::moments::a_view_is_of_one_moment";
+    CallRemovedDamage: "follower: what is gone is said to be", "an object that the writer of a bucket replaced and deleted is reported as damage", "terrane-remote suite followers::trimmed::what_the_writer_deleted_is_gone";
     FollowPastMark: "follower: nothing is left out", "a view goes on behind extents that are announced and not decided", "terrane-engine suite announced::readers_of_changes_get_an_announced_ingest_if_it_succeeded";
 }
 

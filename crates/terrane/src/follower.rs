@@ -1,6 +1,12 @@
 //! Following a database that another process writes.
+//!
+//! `source.rs`: how a view is made, of a directory or of parts that lie elsewhere. `wait.rs`: how far one is
+//! behind, and waiting for a commit.
 
-use std::path::{Path, PathBuf};
+mod source;
+mod wait;
+
+use std::path::Path;
 use std::sync::Arc;
 
 use terrane_base::env::Env;
@@ -8,10 +14,11 @@ use terrane_base::options::Options;
 use terrane_base::sync::Mutex;
 use terrane_base::{Functions, Result, SeqNo};
 use terrane_device::{Disk, PosixDisk};
-use terrane_engine::{Engine, last_commit};
+use terrane_engine::{Followed, Moment};
 
 use crate::Db;
 use crate::functions::with_own;
+use source::{Source, Viewing};
 
 /// Follows a database that another process, or this one, has open for writing: provides views of it, each a
 /// read-only [`Db`] of one moment, and newer ones on request. Takes no lock and writes nothing into the
@@ -24,7 +31,8 @@ use crate::functions::with_own;
 ///
 /// Views share a cache of at most [`Options::memory_bytes`]; besides, each holds the primary's unflushed
 /// journal and an index of it. Catching up reads manifest and journal again, so it costs about as much as
-/// opening, however little changed.
+/// opening, however little changed. Of a database in a bucket (`terrane_remote::Deployment::open_follower`)
+/// only what is new is read from the bucket, and if nothing is, the view stays.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -41,14 +49,19 @@ use crate::functions::with_own;
 /// # }
 /// ```
 pub struct Follower {
-    disk: Arc<dyn Disk>,
-    path: PathBuf,
-    options: Options,
-    functions: Functions,
-    env: Env,
-    view: Mutex<Db>,
+    viewing: Viewing,
+    /// The present view, and the last commit that it has.
+    view: Mutex<(Db, SeqNo)>,
     /// Held while a view is made, so that none is replaced by an older one.
-    turn: Mutex<FollowerStats>,
+    turn: Mutex<Turn>,
+}
+
+/// What belongs to the present view.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    stats: FollowerStats,
+    /// The moment that it shows, if the parts lie elsewhere.
+    moment: Option<Moment>,
 }
 
 /// Counters and position of a follower.
@@ -168,21 +181,47 @@ impl Follower {
         functions: impl Into<Functions>,
         env: Env,
     ) -> Result<Follower> {
-        let functions = with_own(functions);
         let path = path.as_ref().to_owned();
-        let start = env.clock.now();
-        let (engine, attempts) = Engine::follow_on(&disk, &path, options, &env, &functions, None)?;
-        let stats = FollowerStats {
-            seq: engine.visible(),
-            edit: engine.edit_number(),
-            catch_ups: 1,
-            attempts: attempts.into(),
-            commits_behind: 0,
-            last_micros: (env.clock.now() - start).as_micros() as u64,
-            caught_up_millis: env.clock.wall().as_millis() as u64,
+        let viewing = Viewing {
+            source: Source::Directory { disk, path },
+            options: options.clone(),
+            functions: with_own(functions),
+            env,
         };
-        let view = Mutex::new(Db::from_engine(engine));
-        Ok(Follower { disk, path, options: options.clone(), functions, env, view, turn: Mutex::new(stats) })
+        Follower::of(viewing)
+    }
+
+    /// Follows a database whose parts lie elsewhere. `terrane-remote` calls this, for databases on buckets:
+    /// follow these there.
+    ///
+    /// # Errors
+    /// As [`Follower::open`].
+    #[doc(hidden)]
+    pub fn open_elsewhere(
+        source: Arc<dyn Followed>,
+        options: &Options,
+        functions: impl Into<Functions>,
+        env: Env,
+    ) -> Result<Follower> {
+        let (source, functions) = (Source::Elsewhere(source), with_own(functions));
+        Follower::of(Viewing { source, options: options.clone(), functions, env })
+    }
+
+    fn of(viewing: Viewing) -> Result<Follower> {
+        let clock = viewing.env.clock.clone();
+        let start = clock.now();
+        let made = viewing.view(None)?.expect("without a view before all is new");
+        let stats = FollowerStats {
+            seq: made.has,
+            edit: made.engine.edit_number(),
+            catch_ups: 1,
+            attempts: made.attempts.into(),
+            commits_behind: 0,
+            last_micros: (clock.now() - start).as_micros() as u64,
+            caught_up_millis: clock.wall().as_millis() as u64,
+        };
+        let (view, turn) = (Db::from_engine(made.engine), Turn { stats, moment: made.moment });
+        Ok(Follower { viewing, view: Mutex::new((view, stats.seq)), turn: Mutex::new(turn) })
     }
 
     /// The present view. It does not change; a caller that wants a newer one calls this again.
@@ -199,7 +238,7 @@ impl Follower {
     /// ```
     #[must_use]
     pub fn view(&self) -> Db {
-        self.view.lock().clone()
+        self.view.lock().0.clone()
     }
 
     /// Makes a view of the primary's present state, and returns how many commits the previous view was
@@ -221,21 +260,24 @@ impl Follower {
     /// As [`Db::open_follower`]; the present view stays then. `Poisoned` once a comparator panicked under any
     /// view of this follower: open another one.
     pub fn catch_up(&self) -> Result<u64> {
-        let mut stats = self.turn.lock();
-        let start = self.env.clock.now();
+        let mut turn = self.turn.lock();
+        let clock = &self.viewing.env.clock;
+        let start = clock.now();
         let before = self.view();
-        let previous = Some(before.engine());
-        let (disk, options, env) = (&self.disk, &self.options, &self.env);
-        let (engine, attempts) =
-            Engine::follow_on(disk, &self.path, options, env, &self.functions, previous)?;
-        stats.commits_behind = engine.visible().0.saturating_sub(stats.seq.0);
-        stats.seq = engine.visible();
-        stats.edit = engine.edit_number();
+        let made = self.viewing.view(Some((before.engine(), turn.moment.as_ref())))?;
+        let Turn { stats, moment } = &mut *turn;
         stats.catch_ups += 1;
-        stats.attempts += u64::from(attempts);
-        stats.last_micros = (env.clock.now() - start).as_micros() as u64;
-        stats.caught_up_millis = env.clock.wall().as_millis() as u64;
-        *self.view.lock() = Db::from_engine(engine);
+        stats.attempts += made.as_ref().map_or(1, |made| u64::from(made.attempts));
+        stats.commits_behind = 0;
+        if let Some(made) = made {
+            stats.commits_behind = made.has.0.saturating_sub(stats.seq.0);
+            stats.seq = made.has;
+            stats.edit = made.engine.edit_number();
+            *moment = made.moment;
+            *self.view.lock() = (Db::from_engine(made.engine), made.has);
+        }
+        stats.last_micros = (clock.now() - start).as_micros() as u64;
+        stats.caught_up_millis = clock.wall().as_millis() as u64;
         Ok(stats.commits_behind)
     }
 
@@ -256,8 +298,7 @@ impl Follower {
     /// # Errors
     /// As [`Db::open_follower`].
     pub fn lag(&self) -> Result<u64> {
-        let seen = self.view().engine().visible();
-        Ok(last_commit(&self.disk, &self.path, &self.env)?.0.saturating_sub(seen.0))
+        self.measure_lag().map(|lag| lag.commits)
     }
 
     /// Its counters and position.
@@ -273,12 +314,12 @@ impl Follower {
     /// ```
     #[must_use]
     pub fn stats(&self) -> FollowerStats {
-        *self.turn.lock()
+        self.turn.lock().stats
     }
 }
 
 impl std::fmt::Debug for Follower {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Follower").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Follower").field("of", &self.viewing.source.place()).finish_non_exhaustive()
     }
 }

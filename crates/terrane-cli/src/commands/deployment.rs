@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Once;
 
-use terrane::{Db, Options};
+use terrane::{Db, Follower, Options};
 use terrane_remote::{Deployment, JournalRead};
 
 use super::functions;
@@ -79,19 +79,38 @@ pub(super) fn open(
     access: Access,
     more: &[(&str, &str)],
 ) -> Result<Db, Failure> {
-    let mut base = Options::default();
-    for (name, value) in &deployment.options {
-        base.set(name, value)?;
-    }
-    let mut options = options_over(base, engine, access)?;
+    let (deployment, mut options) = with_options(engine, deployment, access)?;
     more.iter().try_for_each(|(name, value)| options.set(name, value))?;
-    let deployment = Deployment { options: Vec::new(), ..deployment.clone() };
     if !options.read_only {
         return Ok(deployment.open_with(&options, functions::writing())?);
     }
     let reading = deployment.open_to_read(&options, functions::reading())?;
     say(path, reading.journal);
     Ok(reading.db)
+}
+
+/// Follows the database of a deployment.
+pub(super) fn follow(engine: &Engine, path: &Path, deployment: &Deployment) -> Result<Follower, Failure> {
+    let (deployment, options) = with_options(engine, deployment, Access::Read)?;
+    let follower = deployment.open_follower_with(&options, functions::reading())?;
+    if follower.measure_lag()?.is_least {
+        say(path, JournalRead::Elsewhere);
+    }
+    Ok(follower)
+}
+
+/// A deployment without options, and these as the command line sets them over the file's.
+fn with_options(
+    engine: &Engine,
+    deployment: &Deployment,
+    access: Access,
+) -> Result<(Deployment, Options), Failure> {
+    let mut base = Options::default();
+    for (name, value) in &deployment.options {
+        base.set(name, value)?;
+    }
+    let options = options_over(base, engine, access)?;
+    Ok((Deployment { options: Vec::new(), ..deployment.clone() }, options))
 }
 
 /// Says what a reader does not show; once, because a command may open a database more than once.

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use terrane::Db;
+use terrane::{Db, Follower};
 use terrane_base::env::Env;
 
+use super::deployment::{self, Target};
+use super::functions;
 use super::store::{Access, open, options};
-use super::{deployment, functions};
 use crate::arguments::Engine;
 use crate::exit::Failure;
 use crate::signals::stop_on_signals;
@@ -32,18 +33,14 @@ pub(super) fn each_second(
     }
     let stop = stop_on_signals()?;
     let clock = Env::real().clock;
-    let shared = engine.opened.clone();
-    let follower = match shared {
+    let follower = match &engine.opened {
         Some(_) => None,
-        None if deployment::is_deployment(path) => None,
-        None => Some(Db::open_follower_with(path, &options(engine, Access::Read)?, functions::reading())?),
+        None => Some(open_follower(engine, path)?),
     };
     loop {
-        match (&shared, &follower) {
-            (Some(db), _) => show(db, out)?,
-            (None, Some(follower)) => show(&follower.view(), out)?,
-            // Each opening for reading shows the moment at which it began.
-            (None, None) => show(&open(engine, path, Access::Read)?, out)?,
+        match &follower {
+            Some(follower) => show(&follower.view(), out)?,
+            None => show(&open(engine, path, Access::Read)?, out)?,
         }
         writeln!(out)?;
         out.flush()?;
@@ -57,6 +54,16 @@ pub(super) fn each_second(
         }
         if let Some(follower) = &follower {
             follower.catch_up()?;
+        }
+    }
+}
+
+/// Follows a database: in a directory, or as a deployment file says.
+fn open_follower(engine: &Engine, path: &Path) -> Result<Follower, Failure> {
+    match deployment::target(path)? {
+        Target::Deployment(parts) => deployment::follow(engine, path, &parts),
+        Target::Directory => {
+            Ok(Db::open_follower_with(path, &options(engine, Access::Read)?, functions::reading())?)
         }
     }
 }

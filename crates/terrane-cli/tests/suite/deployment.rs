@@ -86,6 +86,42 @@ fn reading_beside_a_writer_takes_nothing_over_and_says_what_it_does_not_show() {
 }
 
 #[test]
+fn a_deployment_is_followed_beside_its_writer() {
+    let shell = deployed();
+    shell.ok("put app.toml ada Lovelace");
+    let mut writer = shell.command("shell app.toml");
+    let mut writer =
+        writer.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let (mut input, output) = (writer.stdin.take().unwrap(), writer.stdout.take().unwrap());
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(output));
+    std::io::Write::write_all(&mut input, b"put charles Babbage\ncount\n").unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "2", "the shell has the database open");
+    let doctor = shell.ok("doctor app.toml");
+    assert!(doctor.contains("a follower here") && doctor.contains("has every commit"), "{doctor}");
+    let mut follower = shell.command("shape app.toml --json --follow");
+    let mut follower = follower.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let shapes = std::io::BufRead::lines(std::io::BufReader::new(follower.stdout.take().unwrap()));
+    let mut entries = shapes.map(|line| line.unwrap()).filter(|line| !line.is_empty()).map(|line| {
+        let shape: serde_json::Value = serde_json::from_str(&line).unwrap();
+        shape["tables"][0]["memtable"]["versions"].as_u64().unwrap()
+    });
+    // In the journal only, which is on this machine.
+    assert_eq!(entries.next(), Some(2));
+    std::io::Write::write_all(&mut input, b"put grace Hopper\ncount\n").unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "3");
+    assert!(entries.any(|entries| entries == 3), "it goes on");
+    let kill = std::process::Command::new("kill").arg(follower.id().to_string()).status();
+    assert!(kill.unwrap().success());
+    assert_eq!(follower.wait().unwrap().code(), Some(0));
+    drop(input);
+    assert!(writer.wait().unwrap().success());
+    // On another machine the command says what it does not show.
+    deployment(&shell, "moved.toml", "other", "app");
+    let doctor = shell.run("doctor moved.toml");
+    assert!(String::from_utf8(doctor.stdout).unwrap().contains("in_bucket = true under [journal]"));
+}
+
+#[test]
 fn a_wrong_deployment_and_a_command_without_deployments_are_refused_by_name() {
     let shell = deployed();
     shell.ok("put app.toml k v");

@@ -53,7 +53,16 @@ pub(crate) struct Following<'a> {
     previous: Option<&'a Shared>,
 }
 
-impl Following<'_> {
+impl<'a> Following<'a> {
+    /// A view behind `previous`, whose journal is in the directory `dir` of `disk`.
+    pub(super) fn behind(
+        disk: &'a Arc<dyn Disk>,
+        dir: &'a Path,
+        previous: Option<&'a Arc<Engine>>,
+    ) -> Following<'a> {
+        Following { disk, dir, previous: previous.map(|engine| -> &Shared { engine }) }
+    }
+
     /// The cache of the view before.
     pub(crate) fn cache(&self) -> Option<Arc<Cache>> {
         self.previous.map(|engine| engine.cache.clone())
@@ -108,8 +117,7 @@ impl Engine {
         let options = Options { read_only: true, create_if_missing: false, row_cache: 0, ..options.clone() };
         let mut attempt = 1;
         loop {
-            let previous = previous.map(|engine| -> &Shared { engine });
-            let following = Following { disk: &disk, dir, previous };
+            let following = Following::behind(&disk, dir, previous);
             let (doors, functions) = (env.clone(), functions.clone());
             let request = OpenRequest { disk: disk.clone(), dir, options: &options, env: doors, functions };
             let opened = Engine::open_as(request, Way::Following(&following));
@@ -176,8 +184,16 @@ pub fn last_commit(disk: &Arc<dyn Disk>, dir: &Path, env: &Env) -> Result<SeqNo>
 
 fn look(disk: &Arc<dyn Disk>, dir: &Path, env: &Env) -> Result<SeqNo> {
     let state = Manifest::open_read_only(disk.clone(), dir)?.1;
-    let journal = dir.join(JOURNAL);
-    refuse_unfinished(&**disk, &journal, &state, Kind::Busy)?;
+    last_commit_in(disk, &dir.join(JOURNAL), &state, env)
+}
+
+/// Number of the last commit of the database whose manifest has `state`, and whose segments lie in the
+/// directory `journal` of `disk`.
+///
+/// # Errors
+/// `Busy` if an opening with a replay filter is not at its end; `Corrupt`, `Io`.
+pub fn last_commit_in(disk: &Arc<dyn Disk>, journal: &Path, state: &State, env: &Env) -> Result<SeqNo> {
+    refuse_unfinished(&**disk, journal, state, Kind::Busy)?;
     let segments: Vec<_> = state.segments.values().map(listed).collect();
     let flushed =
         state.tables.values().filter(|table| !table.dropped).map(|table| state.flushed(table)).min();
@@ -188,7 +204,7 @@ fn look(disk: &Arc<dyn Disk>, dir: &Path, env: &Env) -> Result<SeqNo> {
         make_durable: false,
         salt: state.database.segment_salt(),
     };
-    let replayed = replay(&**disk, &journal, &segments, &settings, &*env.spawn, &|_, _, _, _| Ok(()))?;
+    let replayed = replay(&**disk, journal, &segments, &settings, &*env.spawn, &|_, _, _, _| Ok(()))?;
     Ok(replayed.last_seq.max(state.last_seq()))
 }
 

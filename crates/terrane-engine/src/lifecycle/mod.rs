@@ -1,8 +1,9 @@
 //! From opening to closing: `open/`, recovery of the journal (`recover.rs`), filters of what is replayed
-//! (`replay_filter/`), and views of a database that another process writes (`follower.rs`); notes with tables
-//! (`comment.rs`).
+//! (`replay_filter/`), and views of a database that another process writes (`follower.rs`; `followed.rs` if
+//! its parts lie elsewhere); notes with tables (`comment.rs`).
 
 mod comment;
+pub(crate) mod followed;
 pub(crate) mod follower;
 pub(crate) mod open;
 pub(crate) mod recover;

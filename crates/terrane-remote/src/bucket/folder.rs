@@ -56,9 +56,22 @@ impl NumberedFolder {
     /// `Corrupt`, naming the object, if one has another name, or a number that no writer comes to (the
     /// formats refuse it, too); `Io`, `Busy`.
     pub(crate) fn list(&self) -> Result<BTreeMap<u64, Listed>> {
+        self.list_behind(None)
+    }
+
+    /// The objects from the number `first` on, which is 1 at least: one request for each thousand of them.
+    ///
+    /// # Errors
+    /// As [`NumberedFolder::list`].
+    pub(crate) fn list_from(&self, first: u64) -> Result<BTreeMap<u64, Listed>> {
+        debug_assert!(first > 0, "numbers begin with 1");
+        self.list_behind(Some(&self.name(first - 1)))
+    }
+
+    fn list_behind(&self, after: Option<&str>) -> Result<BTreeMap<u64, Listed>> {
         let number_of =
             |name: &str| name.strip_prefix(&self.path)?.strip_prefix('/').and_then(parse_object_name);
-        let listed = self.bucket.list(&self.path, None)?;
+        let listed = self.bucket.list(&self.path, after)?;
         listed
             .into_iter()
             .map(|object| match number_of(&object.name).filter(|number| *number < u64::MAX / 2) {

@@ -10,8 +10,8 @@ use terrane_device::{Disk, PosixDisk};
 use terrane_format::manifest::JournalMark;
 use terrane_levels::{directory, journal_place};
 
-use super::Deployment;
 use super::journal::{bucket_of, journal_in_bucket};
+use super::{Deployment, follow};
 use crate::bucket::{self, names, probe};
 use crate::journal::is_in_objects;
 use crate::manifest::{Found, JournalFit};
@@ -51,6 +51,7 @@ impl Deployment {
         tried.push(Tried::new("manifest", told));
         tried.push(Tried::new("data", self.tell_data(&*bucket)));
         tried.extend(self.try_bucket_journal(&bucket, &env));
+        tried.push(Tried::new("a follower here", follow::tell(self, bucket, &env)));
         tried
     }
 

@@ -18,10 +18,11 @@
 //! * `file.rs`: reads it. * `parts.rs`: opens manifest and store. * `journal.rs`: opens a journal in a
 //!   bucket.
 //! * `read.rs`: opens the database for reading, beside any writer. * `read_objects.rs`: what it shows of a
-//!   journal in a bucket. * `doctor.rs`: tries every part.
+//!   journal in a bucket. * `follow.rs`: goes on with its writers. * `doctor.rs`: tries every part.
 
 mod doctor;
 mod file;
+mod follow;
 mod journal;
 mod parts;
 mod read;

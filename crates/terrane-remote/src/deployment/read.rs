@@ -149,7 +149,7 @@ pub(super) struct Shown {
 }
 
 /// Returns true if commits may be in the journal only.
-fn needs_journal(state: &State) -> bool {
+pub(super) fn needs_journal(state: &State) -> bool {
     !(state.segments.is_empty() && state.history.is_empty())
 }
 

@@ -17,7 +17,7 @@ use terrane_format::object::object_hash;
 use super::JournalFolder;
 
 /// Objects that are read at once.
-const READ_AT_ONCE: usize = 8;
+pub(super) const READ_AT_ONCE: usize = 8;
 /// Readings until what is missing counts as lost: a writer may delete what is needed no more.
 const READINGS: u32 = 4;
 
@@ -55,11 +55,32 @@ impl JournalChain {
 }
 
 /// Takes the bytes of a range, from the object with this header.
-type TakeRange<'a> = &'a mut dyn FnMut(&JournalObject, JournalRange, &[u8]) -> Result<()>;
+pub(super) type TakeRange<'a> = &'a mut dyn FnMut(&JournalObject, JournalRange, &[u8]) -> Result<()>;
 
 /// A fence, by its size.
 pub(super) fn is_fence(bytes: u64) -> bool {
     bytes <= JOURNAL_HEADER_BYTES as u64
+}
+
+/// The objects from the number `first` on up to the first one that is absent, and the number of that.
+pub(super) fn walk(sizes: &BTreeMap<u64, u64>, first: u64) -> (Vec<(u64, u64)>, u64) {
+    let (mut objects, mut number) = (Vec::new(), first);
+    while let Some(&bytes) = sizes.get(&number) {
+        objects.push((number, bytes));
+        let span = if is_fence(bytes) && !terrane_base::planted!(CountVoidObjects) { FENCE_SPAN } else { 1 };
+        number = number.saturating_add(span);
+    }
+    debug_assert!(objects.is_sorted(), "numbers only rise");
+    (objects, number)
+}
+
+/// The number of the object that tells which ones are needed and were there: the greatest one that is not
+/// void. `None` if there is no fence at or below it.
+pub(super) fn teller(sizes: &BTreeMap<u64, u64>) -> Option<u64> {
+    let greatest = *sizes.keys().next_back()?;
+    let fence = sizes.iter().rev().find(|(_, bytes)| is_fence(**bytes)).map(|(number, _)| *number);
+    let is_void = |fence: u64| (fence + 1..fence.saturating_add(FENCE_SPAN)).contains(&greatest);
+    fence.map(|fence| if is_void(fence) { fence } else { greatest })
 }
 
 impl JournalFolder {
@@ -89,14 +110,16 @@ impl JournalFolder {
         let Some(&greatest) = sizes.keys().next_back() else {
             return Ok(JournalChain { next: 1, first: 1, ..JournalChain::default() });
         };
-        let fence = sizes.iter().rev().find(|(_, bytes)| is_fence(**bytes)).map(|(number, _)| *number);
-        let fence = fence.ok_or_else(|| {
+        let teller = teller(&sizes).ok_or_else(|| {
             self.objects
                 .at(greatest, Error::corrupt("the journal has no fence, with which each writer begins"))
         })?;
-        let is_void = (fence + 1..fence.saturating_add(FENCE_SPAN)).contains(&greatest);
-        let told = self.front(if is_void { fence } else { greatest })?;
-        let (objects, next) = self.walk(&sizes, &told)?;
+        let told = self.front(teller)?;
+        let (objects, next) = walk(&sizes, told.first);
+        if next <= told.confirmed {
+            let place = self.objects.place_of(next);
+            return Err(Error::new(Kind::NotFound, format!("{place} is missing in the journal")));
+        }
         let Some(&(last, bytes)) = objects.last() else {
             let message = format!("the journal begins with object {}, which is missing", told.first);
             return Err(Error::new(Kind::NotFound, message));
@@ -106,21 +129,6 @@ impl JournalFolder {
             JournalObject::decode(last, &whole).map_err(|error| self.objects.at(last, error))?;
         let first = told.first;
         Ok(JournalChain { objects, next, first, last: Some((header, object_hash(&whole))) })
-    }
-
-    /// The objects from the first that is needed on, and the number behind them.
-    fn walk(&self, sizes: &BTreeMap<u64, u64>, told: &JournalObject) -> Result<(Vec<(u64, u64)>, u64)> {
-        let (mut objects, mut number) = (Vec::new(), told.first);
-        while let Some(&bytes) = sizes.get(&number) {
-            objects.push((number, bytes));
-            number = number.saturating_add(if is_fence(bytes) { FENCE_SPAN } else { 1 });
-        }
-        if number <= told.confirmed {
-            let place = self.objects.place_of(number);
-            return Err(Error::new(Kind::NotFound, format!("{place} is missing in the journal")));
-        }
-        debug_assert!(objects.is_sorted(), "numbers only rise");
-        Ok((objects, number))
     }
 
     /// The header of an object.
@@ -140,7 +148,7 @@ impl JournalFolder {
     }
 
     /// Reads whole objects, all at once.
-    fn fetch(&self, wanted: &[(u64, u64)]) -> Result<Vec<Bytes>> {
+    pub(super) fn fetch(&self, wanted: &[(u64, u64)]) -> Result<Vec<Bytes>> {
         self.objects.fetch(wanted, JOURNAL_PAYLOAD_BYTES_MAX + JOURNAL_HEADER_BYTES as u64)
     }
 
@@ -169,7 +177,7 @@ impl JournalFolder {
     }
 
     /// Checks an object behind the one before, and gives its ranges to `take`.
-    fn take_object(
+    pub(super) fn take_object(
         number: u64,
         bytes: &Bytes,
         before: Option<&(JournalObject, u128)>,

@@ -11,7 +11,8 @@
 //! it: there the new writer goes on.
 //!
 //! * `chain.rs`: lists and reads the objects that are needed. * `fence.rs`: takes over. * `restore.rs`:
-//!   brings the directory of the journal up to date. * `log.rs`: appends. * `trim.rs`: deletes.
+//!   brings the directory of the journal up to date. * `log.rs`: appends. * `trim.rs`: deletes. * `tail.rs`:
+//!   goes on with them as a follower.
 //!
 //! [`FENCE_SPAN`]: terrane_format::journal_object::FENCE_SPAN
 
@@ -19,6 +20,7 @@ mod chain;
 mod fence;
 mod log;
 mod restore;
+mod tail;
 mod trim;
 
 use std::sync::Arc;
@@ -34,6 +36,7 @@ pub use fence::{Fence, TakeJournal};
 pub use log::ObjectCommitLog;
 pub use restore::Restored;
 pub(crate) use restore::{has_segments, remove_segments};
+pub(crate) use tail::{JournalTail, Looked};
 
 /// Most objects of a writer that are under way. The format allows fewer than [`FENCE_SPAN`].
 const UNDER_WAY_MAX: usize = 8;

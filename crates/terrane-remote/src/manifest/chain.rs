@@ -20,7 +20,7 @@ const READ_BYTES_MAX: u64 = OBJECT_PAYLOAD_BYTES_MAX + (256 << 20);
 const READINGS: u32 = 4;
 
 /// A manifest that was read to its end.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Found {
     /// The header of the last object.
     pub last: ManifestObject,
@@ -86,7 +86,7 @@ impl ManifestFolder {
     }
 
     /// Refuses a manifest that no writer leaves, before memory is taken for it.
-    fn check_bytes(&self, sizes: impl Iterator<Item = u64>) -> Result<()> {
+    pub(super) fn check_bytes(&self, sizes: impl Iterator<Item = u64>) -> Result<()> {
         let bytes = sizes.fold(0, u64::saturating_add);
         if bytes <= READ_BYTES_MAX {
             return Ok(());
@@ -98,7 +98,7 @@ impl ManifestFolder {
     }
 
     /// Reads whole objects, all at once.
-    fn fetch(&self, wanted: &[(u64, u64)]) -> Result<Vec<Bytes>> {
+    pub(super) fn fetch(&self, wanted: &[(u64, u64)]) -> Result<Vec<Bytes>> {
         self.objects.fetch(wanted, OBJECT_PAYLOAD_BYTES_MAX + OBJECT_HEADER_BYTES as u64)
     }
 
@@ -163,6 +163,15 @@ pub(super) fn step(
         }
     }
     Ok(Found { last: header, state, hash: object_hash(bytes), size })
+}
+
+/// What a follower found with the object `header` behind it, which may be a later snapshot.
+pub(super) fn step_on(before: Found, header: ManifestObject, payload: &[u8], bytes: &[u8]) -> Result<Found> {
+    if header.tag != ObjectTag::Snapshot {
+        return step(Some(before), header, payload, bytes);
+    }
+    header.check_follows(&before.last, before.hash)?;
+    step(None, header, payload, bytes)
 }
 
 /// The edit that forgets the history. A database that was closed in good order stays one: its journal has all

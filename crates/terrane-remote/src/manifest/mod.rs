@@ -15,6 +15,7 @@
 mod chain;
 mod log;
 mod open;
+mod tail;
 mod trim;
 
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub use chain::Found;
 pub(crate) use chain::{without_history, without_journal};
 pub(crate) use open::JournalFit;
 pub use open::{OpenedManifest, TakeOver};
+pub(crate) use tail::ManifestTail;
 
 /// The folder of a manifest in a bucket.
 #[derive(Clone, Debug)]

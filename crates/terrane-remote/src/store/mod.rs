@@ -16,6 +16,7 @@
 
 mod ahead;
 mod extents;
+mod follow;
 pub(crate) mod fuzzing;
 mod garbage;
 mod lease;
@@ -41,6 +42,7 @@ use crate::bucket::{Bucket, names as object_names};
 use names::Folders;
 use state::{Location, Phase, State};
 
+pub(crate) use follow::FollowedStore;
 pub use garbage::{Collected, Marked, Roots};
 pub use lease::{Written, WrittenObject};
 pub use open::BucketStoreSettings;

@@ -91,7 +91,7 @@ pub(super) struct Packed {
 pub(super) struct State {
     pub(super) phase: Phase,
     pub(super) groups: BTreeMap<u32, Group>,
-    epoch: u64,
+    pub(super) epoch: u64,
     /// The group in which the next extent is allocated.
     open: Option<u32>,
     pub(super) next_number: u32,
@@ -106,7 +106,7 @@ pub(super) struct State {
     pub(super) live_slots: u64,
     dead_slots: u64,
     /// Running copies, and what was freed since the first of them began.
-    held: (u32, BTreeMap<ExtentId, u32>),
+    pub(super) held: (u32, BTreeMap<ExtentId, u32>),
     /// Groups that may have staged bytes.
     staging: BTreeSet<u32>,
 }

@@ -4,6 +4,7 @@ mod buckets;
 mod chains;
 mod databases;
 mod faults;
+mod followers;
 mod garbage;
 #[cfg(feature = "grpc")]
 mod grpc;

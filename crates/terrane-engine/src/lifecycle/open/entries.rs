@@ -40,12 +40,14 @@ pub(crate) enum Way<'w> {
     Elsewhere(&'w dyn Parts),
     /// So they do, and are only read.
     Reading(&'w ReadParts),
+    /// So they do, and it is a view of what a writer elsewhere has open.
+    FollowingParts(&'w ReadParts, &'w Following<'w>),
 }
 
 impl<'w> Way<'w> {
     pub(crate) fn following(self) -> Option<&'w Following<'w>> {
         match self {
-            Way::Following(following) => Some(following),
+            Way::Following(following) | Way::FollowingParts(_, following) => Some(following),
             Way::Plain | Way::Filtered(_) | Way::Elsewhere(_) | Way::Reading(_) => None,
         }
     }
@@ -54,9 +56,14 @@ impl<'w> Way<'w> {
     pub(crate) fn address(self) -> Option<&'w str> {
         match self {
             Way::Elsewhere(parts) => Some(parts.address()),
-            Way::Reading(parts) => Some(&parts.address),
+            Way::Reading(parts) | Way::FollowingParts(parts, _) => Some(&parts.address),
             Way::Plain | Way::Filtered(_) | Way::Following(_) => None,
         }
+    }
+
+    /// Returns true if manifest and extents lie elsewhere and are only read: the journal may be missing.
+    pub(crate) fn reads_parts(self) -> bool {
+        matches!(self, Way::Reading(_) | Way::FollowingParts(..))
     }
 }
 

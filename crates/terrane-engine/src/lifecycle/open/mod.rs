@@ -109,7 +109,7 @@ impl Engine {
         let flows = Flows::new(&env.clock);
         let Opened { manifest, state, lock, elsewhere, log } = match way {
             Way::Elsewhere(parts) => open_elsewhere((&disk, dir), &options, &env, &functions, parts)?,
-            Way::Reading(parts) => read_elsewhere(parts, &functions)?,
+            Way::Reading(parts) | Way::FollowingParts(parts, _) => read_elsewhere(parts, &functions, way)?,
             _ => open_manifest(&flows.manifest(&disk), dir, &options, &env, &functions)?,
         };
         let attached = Attached::new(disk, dir, &options, &env, (&state, following.is_some()))?;
@@ -288,11 +288,11 @@ fn recover_journal(
     let follows = way.following().is_some();
     if !options.read_only {
         finish_swap(disk, dir, state)?;
-    } else if !state.segments.is_empty() || !matches!(way, Way::Reading(_)) {
+    } else if !state.segments.is_empty() || !way.reads_parts() {
         refuse_unfinished(&**disk, dir, state, if follows { Kind::Busy } else { Kind::Invalid })?;
     }
     let recovery = Recovery { disk, dir, log, options, env, manifest, state, tables, counters, follows };
-    if matches!(way, Way::Reading(_)) && state.segments.is_empty() {
+    if way.reads_parts() && state.segments.is_empty() {
         return recovery.without_journal();
     }
     let Way::Filtered(filter) = way else { return recovery.run() };

@@ -22,7 +22,7 @@ use terrane_levels::{Manifest, journal_place};
 use terrane_storage::Store;
 
 use super::store::Elsewhere;
-use super::{Opened, forget_dropped, lock_for_writing};
+use super::{Opened, Way, forget_dropped, lock_for_writing};
 pub use crate::background::MakeCompactor;
 use crate::table::settings::stored_options;
 
@@ -86,7 +86,8 @@ pub struct ReadParts {
     /// The store, before its restore.
     pub store: Arc<dyn Store>,
     /// The shared lock of the directory, if it has the journal that the manifest goes on with: the journal is
-    /// replayed then. Otherwise the manifest lists no segment, and only what is in the extents is read.
+    /// replayed then. Otherwise the manifest lists no segment, and only what is in the extents is read. A
+    /// follower holds no lock: it copies the segments, and looks afterwards whether they are still listed.
     pub lock: Mutex<Option<Box<dyn DiskLock>>>,
 }
 
@@ -115,17 +116,20 @@ pub(super) fn refuse_options(options: &Options) -> Result<()> {
 ///
 /// # Errors
 /// `Invalid`, with the option.
-pub(super) fn refuse_reading_options(options: &Options) -> Result<()> {
+pub(crate) fn refuse_reading_options(options: &Options) -> Result<()> {
     debug_assert!(options.read_only, "set by the opening");
     refuse_options(&Options { read_only: false, ..options.clone() })
 }
 
 /// What an opening for reading goes on with.
-pub(super) fn read_elsewhere(parts: &ReadParts, functions: &Functions) -> Result<Opened> {
+pub(super) fn read_elsewhere(parts: &ReadParts, functions: &Functions, way: Way<'_>) -> Result<Opened> {
     let state = parts.manifest.set_orders(&functions.orders)?;
     let lock = parts.lock.lock().take();
     let has_segments = !(state.segments.is_empty() && state.history.is_empty());
-    assert!(lock.is_some() || !has_segments, "a journal that is replayed is held against a writer");
+    assert!(
+        lock.is_some() || way.following().is_some() || !has_segments,
+        "a journal that is replayed is held against a writer"
+    );
     let elsewhere = Some(Elsewhere::only(parts.store.clone()));
     Ok(Opened { manifest: parts.manifest.clone(), state, lock, elsewhere, log: None })
 }

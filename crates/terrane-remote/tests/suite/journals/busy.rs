@@ -8,14 +8,14 @@ use terrane_base::Result;
 use terrane_remote::{Bucket, Create, Listed, Pending};
 
 /// Does `work` in front of each list of the folder.
-pub(super) struct BusyBucket<F> {
+pub(crate) struct BusyBucket<F> {
     inner: Arc<dyn Bucket>,
     folder: &'static str,
     work: F,
 }
 
 impl<F> BusyBucket<F> {
-    pub(super) fn new(inner: Arc<dyn Bucket>, folder: &'static str, work: F) -> BusyBucket<F> {
+    pub(crate) fn new(inner: Arc<dyn Bucket>, folder: &'static str, work: F) -> BusyBucket<F> {
         BusyBucket { inner, folder, work }
     }
 }

@@ -1,6 +1,6 @@
 //! Journals in a bucket: what was acknowledged is there, whatever fails and wherever the database is opened.
 
-mod busy;
+pub(crate) mod busy;
 mod crashes;
 mod readers;
 
