@@ -6,7 +6,8 @@
 //!
 //! A journal in a bucket is read from there, whatever the directory has (`read_objects.rs`).
 //!
-//! Nothing is written, to the bucket or to the directory (but to the cache, if no other process has it): no probe, no take-over, no epoch, so a writer that
+//! Nothing is written, to the bucket or to the directory (but to the cache, if no other process has
+//! it): no probe, no take-over, no epoch, so a writer that
 //! is at work anywhere goes on. The reader stays at the moment at which it opened. What it reads is there for
 //! the age of garbage (`garbage_age_s`) at least; what is gone behind that is the error `Gone`.
 

@@ -4,7 +4,7 @@
 //! for whole frames where there is a tier, and they come in once the answer is there. What is read in bulk,
 //! by compactions and ahead of scans, uses the tier and does not come in: it would be read once.
 //!
-//! Lock order: the answer of a new call, which nobody else knows yet, then `Flights`. No answer is locked
+//! Lock order: the answer of a new call, which no other reader knows yet, then `Flights`. No answer is locked
 //! under `Flights`.
 
 use std::collections::BTreeMap;
@@ -95,13 +95,13 @@ impl Source {
         let mut flights = self.flights.lock();
         under_way = flights.get(&name).into_iter().flatten().filter_map(Weak::upgrade).collect();
         // A call that ended since the reader looked into the tier has left its frames there.
-        let in_tier = |wanted: &Wanted| {
+        let tiered = |wanted: &Wanted| {
             let found = self.tier.as_ref()?.find_again(wanted.key.as_ref()?, &wanted.range);
             found.map(Asked::Tiered)
         };
         let known = |wanted: &&Wanted| {
             let joined = Share::of(&under_way, &wanted.range).map(Asked::Called);
-            joined.or_else(|| in_tier(wanted))
+            joined.or_else(|| tiered(wanted))
         };
         let joined: Vec<Option<Asked>> = wanted.iter().map(known).collect();
         let mut ranges: Vec<AskedRange> = Vec::new();
@@ -115,7 +115,7 @@ impl Source {
         if own.ranges.is_empty() {
             drop(flights);
         } else {
-            // The call is known before it begins, so that no second reader begins one meanwhile; who joins it
+            // The call is known before it begins, so that no second reader begins one meanwhile; one that joins it
             // waits for this lock.
             let mut answer = own.answer.lock();
             flights.entry(name).or_default().push(Arc::downgrade(&own));
@@ -177,6 +177,7 @@ impl Share {
     fn wait(&self, wanted: &Range<u64>) -> Result<Bytes> {
         let bytes = self.call.wait(self.at)?;
         let range = &self.call.ranges[self.at].range;
+        debug_assert!(covers(range, wanted), "the call brings what is wanted");
         if bytes.len() as u64 != range.end - range.start {
             let expected = range.end - range.start;
             return Err(Error::corrupt(format!("{} bytes were read, expected {expected}", bytes.len())));
@@ -197,7 +198,7 @@ impl Call {
                     Answer::Here(bytes)
                 }
                 Err(error) => {
-                    // Who comes later asks again.
+                    // A later reader asks again.
                     self.leave();
                     Answer::Failed(error)
                 }
@@ -223,6 +224,7 @@ impl Call {
 
     /// Takes the call from those under way.
     fn leave(&self) {
+        debug_assert!(!self.ranges.is_empty(), "a call without a range is not known");
         let Some(flights) = self.flights.upgrade() else { return };
         let mut flights = flights.lock();
         if let Some(calls) = flights.get_mut(&self.name) {

@@ -1,6 +1,6 @@
 //! The files of a tier: `frames`, in which slot follows slot, and `headers`, which has a copy of the header
-//! of each, so that an opening reads a thousandth of the bytes. Nothing is synced: a frame is checked when it is
-//! read, by the header and the checksum that lie in it, so it does not matter which writes a crash leaves.
+//! of each, so that an opening reads a thousandth of the bytes. Nothing is synced: a frame is checked when it
+//! is read, by the header and the checksum that lie in it, so it does not matter which writes a crash leaves.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -115,7 +115,7 @@ pub(super) fn head() -> Vec<u8> {
     bytes
 }
 
-/// Whether headers follow this head: false if the file is empty, damaged or of another version, so that it is
+/// Returns true if headers follow this head; false if the file is empty, damaged or of another version, so that it is
 /// begun anew.
 ///
 /// # Errors

@@ -2,8 +2,8 @@
 //!
 //! The replacement is S3-FIFO (Yang et al., 2023). Frames come into the *small* queue, a tenth of the slots.
 //! One that was used behind that moves on to the *main* queue, every other one leaves, and only its hash
-//! stays, as a *ghost*: a frame that comes in again while its ghost is there goes to the main queue at once. A scan
-//! passes through the small queue and no further.
+//! stays, as a *ghost*: a frame that comes in again while its ghost is there goes to the main queue at once. A
+//! scan passes through the small queue and no further.
 //!
 //! What differs from the paper: a use counts only if enough frames came in since the last one that counted.
 //! Blocks lie several to a frame, and a scan that reads one after the other uses a frame several times at
@@ -135,6 +135,7 @@ impl Index {
         }
         let is_known = self.ghosts.take(&key);
         let slot = self.free.pop().or_else(|| self.evict())?;
+        debug_assert!(self.slots[slot as usize].is_none(), "a slot is written only when it is empty");
         let header = Header { key, len, order: self.order };
         self.order += 1;
         Some(Admitted { slot, header, is_known })
@@ -200,6 +201,7 @@ impl Index {
 
     /// Empties a slot. Its entry in the queue is void from then on.
     fn take_out(&mut self, slot: u32) -> Slot {
+        debug_assert!(self.len() > 0, "frames are counted");
         let taken = self.slots[slot as usize].take().expect("the slot has a frame");
         let key = taken.header.key;
         let frames = self.objects.get_mut(&key.object).expect("the frame was found");
@@ -216,6 +218,7 @@ impl Index {
 
     /// Empties one slot and returns it. `None` if all are being written.
     fn evict(&mut self) -> Option<u32> {
+        debug_assert!(self.free.is_empty(), "free slots are filled first");
         let small_max = (self.slots.len() / SMALL_PART).max(1);
         while self.len() > 0 {
             let is_small = self.small_len >= small_max || self.main_len == 0;
@@ -302,6 +305,7 @@ impl Ghosts {
         if self.hashes.insert(hash) {
             self.order.push_back(hash);
         }
+        debug_assert!(self.hashes.len() <= self.order.len(), "each ghost has an end");
         while self.order.len() > self.len_max {
             let oldest = self.order.pop_front().expect("it is longer than that");
             self.hashes.remove(&oldest);

@@ -323,6 +323,7 @@ impl Shared {
     }
 
     fn write_frame(&self, key: FrameKey, bytes: &Bytes) {
+        debug_assert!(!bytes.is_empty(), "a frame has a byte");
         let Some(files) = &self.files else { return };
         let admitted = {
             let mut state = self.state.lock();

@@ -36,6 +36,7 @@ impl Queue {
     /// Adds a frame. Returns the bytes that were dropped because there is no room.
     pub(super) fn push(&mut self, key: FrameKey, bytes: Bytes) -> u64 {
         let len = bytes.len() as u64;
+        debug_assert!(len > 0, "a frame has a byte");
         if self.frames.contains_key(&key) {
             return 0;
         }
@@ -43,6 +44,7 @@ impl Queue {
             return len;
         }
         self.frame_bytes += len;
+        debug_assert!(self.frame_bytes <= FETCHED_BYTES_MAX, "what waits is bounded");
         self.order.push_back(key);
         self.frames.insert(key, bytes);
         0
@@ -54,6 +56,7 @@ impl Queue {
         if self.object_bytes > 0 && self.object_bytes + bytes > UPLOADED_BYTES_MAX {
             return bytes;
         }
+        debug_assert!(bytes > 0, "an object has a byte");
         self.object_bytes += bytes;
         self.objects.push_back(Object { key, parts: parts.iter().cloned().collect(), next_frame: 0, bytes });
         0
@@ -103,6 +106,7 @@ impl Queue {
         let gone = self.objects.iter().filter(|waiting| waiting.key == *object);
         self.object_bytes -= gone.map(|waiting| waiting.bytes).sum::<u64>();
         self.objects.retain(|waiting| waiting.key != *object);
+        debug_assert!(!self.objects.is_empty() || self.object_bytes == 0, "bytes are those of objects");
     }
 
     pub(super) fn clear(&mut self) {

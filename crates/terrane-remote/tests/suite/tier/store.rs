@@ -92,7 +92,7 @@ fn two_readers_of_one_range_make_one_request() {
         let begun = reads.map(|(offset, len)| begin(offset, len));
         assert_eq!(world.bucket.calls() - before, 1, "three readers, one call");
         let whole = pattern(LEN, 0);
-        // The last one first: who began it does not matter.
+        // The last one first: the order does not matter.
         for (read, (offset, len)) in begun.into_iter().zip(reads).rev() {
             let bytes = read.finish().expect("read");
             assert!(bytes[..] == whole[offset as usize..offset as usize + len]);
@@ -186,7 +186,7 @@ fn what_is_uploaded_comes_in_and_leaves_when_it_is_dead() {
     assert_eq!(world.bucket.calls(), calls, "all of it is in the tier");
     assert_eq!(tier.counts().frames, (LEN as u64 + 64).div_ceil(65_472));
     store.free(id, 1).expect("freed");
-    assert_eq!(tier.counts().frames, 0, "nobody reads it any more");
+    assert_eq!(tier.counts().frames, 0, "no reader wants it any more");
 }
 
 #[test]
