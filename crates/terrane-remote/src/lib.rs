@@ -8,6 +8,7 @@
 //!   stands on.
 //! * [`store`]: [`BucketStore`], a store of extents in data objects of a bucket, and the collection of its
 //!   garbage.
+//! * [`tier`]: a cache on local disk between the cache in memory and a bucket.
 //! * `grpc`: the service of a bucket for other machines, and its client; with the feature `grpc`.
 //! * [`manifest`]: the manifest as numbered objects, whose writers fence each other off.
 //! * [`journal`]: the journal as numbered objects, so that a commit outlives the machine.
@@ -25,12 +26,14 @@ pub mod jobs;
 pub mod journal;
 pub mod manifest;
 pub mod store;
+pub mod tier;
 
 pub use bucket::{Bucket, Create, Listed, Pending};
 pub use deployment::{BucketJournal, Deployment, JournalRead, Reading, open};
 pub use journal::{JournalFolder, ObjectCommitLog, ObjectJournalSettings};
 pub use manifest::ManifestFolder;
 pub use store::{BucketStore, BucketStoreSettings, Collected, Marked, Roots};
+pub use tier::{Tier, TierCounts, TierSettings};
 
 /// The page on asynchronous programs: its programs are compiled and run as tests of this crate, which has the
 /// runtime that they need.

@@ -15,7 +15,7 @@ use super::{Deployment, follow};
 use crate::bucket::{self, names, probe};
 use crate::journal::is_in_objects;
 use crate::manifest::{Found, JournalFit};
-use crate::{Bucket, JournalFolder, ManifestFolder};
+use crate::{Bucket, JournalFolder, ManifestFolder, tier};
 
 /// The outcome of trying one part.
 #[derive(Clone, Debug)]
@@ -38,6 +38,9 @@ impl Deployment {
     pub fn doctor(&self) -> Vec<Tried> {
         let env = Env::real();
         let mut tried = vec![Tried::new("journal", try_journal(&self.journal))];
+        if let Some(cache) = &self.cache {
+            tried.push(Tried::new("cache", tier::try_directory(&PosixDisk::new(), cache)));
+        }
         let bucket = match bucket::open(&self.url, &env) {
             Ok(bucket) => bucket,
             Err(error) => {

@@ -9,13 +9,14 @@ use toml::{Table, Value};
 
 use super::{BucketJournal, Deployment};
 use crate::bucket::names;
-use crate::{BucketStoreSettings, ObjectJournalSettings};
+use crate::{BucketStoreSettings, ObjectJournalSettings, TierSettings};
 
 /// Longest file.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// The keys of each part.
-const PARTS: [(&str, &[&str]); 3] = [
+const PARTS: [(&str, &[&str]); 4] = [
+    ("cache", &["bytes", "directory"]),
     ("journal", &["abandon", "batch_bytes", "batch_ms", "directory", "in_bucket", "url"]),
     (
         "storage",
@@ -74,6 +75,7 @@ impl Deployment {
             )?),
             probe: flag_of(&storage, "storage", "probe")?.unwrap_or(default.probe),
         };
+        let cache = cache_of(&part("cache")?, beside)?;
         let writer_check_ms = number("writer_check_ms", WRITER_CHECK_MS)?;
         if writer_check_ms == 0 {
             return Err(Error::invalid(
@@ -95,6 +97,7 @@ impl Deployment {
             url,
             prefix,
             settings,
+            cache,
             writer_check_ms,
             options,
         })
@@ -208,6 +211,22 @@ fn bucket_journal_of(journal: &Table) -> Result<Option<BucketJournal>> {
     Ok(Some(BucketJournal { url, settings }))
 }
 
+/// The cache on local disk, if the file says so.
+fn cache_of(cache: &Table, beside: &Path) -> Result<Option<TierSettings>> {
+    let directory = text_of(cache, "cache", "directory")?;
+    let bytes = number_of(cache, "cache", "bytes")?;
+    match (directory, bytes) {
+        (None, None) | (_, Some(0)) => Ok(None),
+        (None, Some(_)) => Err(missing("cache", "directory")),
+        (Some(_), None) => Err(missing("cache", "bytes")),
+        (Some(directory), Some(bytes)) => {
+            let settings = TierSettings { directory: beside.join(directory), bytes };
+            settings.check().map_err(|error| error.context("key \"bytes\" of [cache]"))?;
+            Ok(Some(settings))
+        }
+    }
+}
+
 /// The options of the engine, as texts.
 fn options_of(table: &Table) -> Result<Vec<(String, String)>> {
     let shown = |(name, value): (&String, &Value)| match value {
@@ -279,6 +298,27 @@ mod tests {
         ] {
             assert_eq!(parse(wrong).expect_err(wrong).kind(), Kind::Invalid);
         }
+    }
+
+    #[test]
+    fn a_cache_has_a_directory_and_bytes() {
+        let parse = |cache: &str| Deployment::parse(&format!("{WHOLE}[cache]\n{cache}\n"), Path::new("/etc"));
+        let found = parse("directory = \"c\"\nbytes = 8388608").expect("whole").cache.expect("one");
+        assert_eq!((found.directory.as_path(), found.bytes), (Path::new("/etc/c"), 8 << 20));
+        for none in ["", "bytes = 0", "directory = \"c\"\nbytes = 0"] {
+            assert_eq!(parse(none).expect(none).cache, None);
+        }
+        for (wrong, expected) in [
+            ("bytes = 8388608", "\"directory\" of [cache] is missing"),
+            ("directory = \"c\"", "\"bytes\" of [cache] is missing"),
+            ("directory = \"c\"\nbytes = 8388607", "8 MiB"),
+            ("directory = \"c\"\nbytes = \"1GiB\"", "\"bytes\" of [cache]"),
+            ("directory = \"c\"\nbyte = 8388608", "did you mean \"bytes\"?"),
+        ] {
+            let found = parse(wrong).expect_err(wrong).to_string();
+            assert!(found.contains(expected), "{wrong:?}: {found}");
+        }
+        assert!(refused(&format!("{WHOLE}[cash]\n")).contains("did you mean \"cache\"?"));
     }
 
     #[test]

@@ -8,6 +8,10 @@
 //! url = "s3://bucket"                  # or "file:///srv/bucket"; keys of S3 come from the environment
 //! prefix = "app"                       # default: "terrane"
 //!
+//! [cache]                              # ranges of objects on local disk; left out: none
+//! directory = "/var/cache/app"
+//! bytes = 10000000000
+//!
 //! [options]                            # those of the engine
 //! memory_bytes = "1GiB"
 //! ```
@@ -35,7 +39,7 @@ use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::{Error, Functions, Result};
 
-use crate::BucketStoreSettings;
+use crate::{BucketStoreSettings, TierSettings};
 pub use doctor::Tried;
 pub use journal::BucketJournal;
 pub use read::{JournalRead, Reading};
@@ -55,6 +59,8 @@ pub struct Deployment {
     pub prefix: String,
     /// How extents are kept there.
     pub settings: BucketStoreSettings,
+    /// The cache on local disk; `None` for none.
+    pub cache: Option<TierSettings>,
     /// How often the writer looks whether another one has replaced it, in milliseconds. Default 5000.
     pub writer_check_ms: u64,
     /// Options of the engine, as texts.
@@ -73,6 +79,7 @@ impl Deployment {
             url,
             prefix: file::PREFIX.to_owned(),
             settings: BucketStoreSettings::default(),
+            cache: None,
             writer_check_ms: file::WRITER_CHECK_MS,
             options: Vec::new(),
         }

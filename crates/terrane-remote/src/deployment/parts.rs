@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use terrane_base::env::Clock;
+use terrane_base::env::{Clock, Env};
 use terrane_base::{Error, Kind, Result};
+use terrane_device::PosixDisk;
 use terrane_engine::{OpenedParts, Parts, PartsRequest, Upkeep};
 use terrane_journal::CommitLog;
 use terrane_levels::Manifest;
@@ -17,7 +18,8 @@ use crate::bucket::{names, probe};
 use crate::journal::is_in_objects;
 use crate::manifest::{OpenedManifest, TakeOver};
 use crate::{
-    Bucket, BucketStore, BucketStoreSettings, JournalFolder, ManifestFolder, ObjectCommitLog, Roots,
+    Bucket, BucketStore, BucketStoreSettings, JournalFolder, ManifestFolder, ObjectCommitLog, Roots, Tier,
+    TierSettings,
 };
 
 /// Between two passes of the collection of garbage.
@@ -65,6 +67,11 @@ impl BucketParts {
     }
 }
 
+/// Opens the tier of a deployment.
+pub(super) fn open_tier(cache: &TierSettings, env: &Env) -> Result<Arc<Tier>> {
+    Tier::open(Arc::new(PosixDisk::new()), cache, env).map(Arc::new)
+}
+
 impl Parts for BucketParts {
     fn address(&self) -> &str {
         &self.address
@@ -80,9 +87,15 @@ impl Parts for BucketParts {
                 probe::run(&**own, prefix, &*env.random)?;
             }
         }
+        // A directory that is refused replaces no writer.
+        let tier = self.deployment.cache.as_ref().map(|cache| open_tier(cache, env)).transpose()?;
         let (opened, log) = self.take_over(request)?;
         let settings = BucketStoreSettings { probe: false, ..*settings };
         let store = BucketStore::open(self.bucket.clone(), prefix, opened.epoch, settings, env.clone())?;
+        let store = match tier {
+            Some(tier) => store.with_tier(tier),
+            None => store,
+        };
         let (manifest, store) = (Arc::new(opened.manifest), Arc::new(store));
         let upkeep = Self::upkeep(&manifest, &store, log.as_ref(), env.clock.clone());
         let interval = Duration::from_millis(*writer_check_ms);

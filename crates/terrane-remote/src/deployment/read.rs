@@ -6,7 +6,8 @@
 //!
 //! A journal in a bucket is read from there, whatever the directory has (`read_objects.rs`).
 //!
-//! Nothing is written, to the bucket or to the directory: no probe, no take-over, no epoch, so a writer that
+//! Nothing is written, to the bucket or to the directory (but to the cache, if no other process has
+//! it): no probe, no take-over, no epoch, so a writer that
 //! is at work anywhere goes on. The reader stays at the moment at which it opened. What it reads is there for
 //! the age of garbage (`garbage_age_s`) at least; what is gone behind that is the error `Gone`.
 
@@ -21,10 +22,11 @@ use terrane_engine::ReadParts;
 use terrane_levels::{Manifest, State, directory, journal_place};
 
 use super::Deployment;
+use super::parts::open_tier;
 use crate::bucket::names;
 use crate::journal::is_in_objects;
 use crate::manifest::{Found, without_journal};
-use crate::{Bucket, BucketStore, ManifestFolder};
+use crate::{Bucket, BucketStore, ManifestFolder, Tier};
 
 /// What a reader shows of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +96,10 @@ impl Deployment {
         let epoch = found.last.epoch;
         let (settings, doors) = (self.settings, env.clone());
         let store = BucketStore::open_to_read(bucket.clone(), &self.prefix, (epoch, since), settings, doors)?;
+        let store = match self.tier_to_read(&env)? {
+            Some(tier) => store.with_tier(tier),
+            None => store,
+        };
         let parts = ReadParts {
             address: names::place(bucket.url(), &self.prefix),
             manifest: Arc::new(Manifest::of_reader(found.last.number, &state, found.size())),
@@ -102,6 +108,14 @@ impl Deployment {
         };
         let db = Db::read_elsewhere((disk, &self.journal), &options, env, functions, &parts)?;
         Ok(Reading { db, journal })
+    }
+
+    /// The tier, unless another process has it: a reader goes on without.
+    fn tier_to_read(&self, env: &Env) -> Result<Option<Arc<Tier>>> {
+        match self.cache.as_ref().map(|cache| open_tier(cache, env)).transpose() {
+            Err(error) if error.kind() == Kind::Busy => Ok(None),
+            opened => opened,
+        }
     }
 
     /// What is shown of a journal in a directory.

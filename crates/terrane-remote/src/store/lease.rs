@@ -83,11 +83,18 @@ impl State {
         Err(Error::invalid(format!("the lease of file numbers {lease:?} has ended, or was never given")))
     }
 
-    fn adopt(&mut self, epoch: u64, file: u32, adopted: BTreeMap<u32, Extent>, parts: Parts) {
+    fn adopt(
+        &mut self,
+        (epoch, nonce): (u64, u128),
+        file: u32,
+        adopted: BTreeMap<u32, Extent>,
+        parts: Parts,
+    ) {
         self.live_slots += adopted.values().map(|extent| u64::from(extent.slots)).sum::<u64>();
         let next_part = parts.last_key_value().map_or(0, |(part, _)| part + 1);
         let next_slot = adopted.last_key_value().map_or(0, |(slot, extent)| slot + extent.slots);
         let mut group = Group::default();
+        group.nonces = parts.keys().map(|part| (*part, nonce)).collect();
         (group.epoch, group.extents, group.parts) = (epoch, adopted, parts);
         (group.next_part, group.next_slot) = (next_part, next_slot);
         let before = self.groups.insert(file, group);
@@ -214,7 +221,7 @@ impl BucketStore {
         }
         for (file, extents) in adopted {
             let parts = objects.remove(&file).unwrap_or_default();
-            state.adopt(self.epoch, file, extents, parts);
+            state.adopt((self.epoch, written.nonce), file, extents, parts);
         }
         Ok(())
     }

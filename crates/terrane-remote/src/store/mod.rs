@@ -16,6 +16,7 @@
 
 mod ahead;
 mod extents;
+mod fetch;
 mod follow;
 pub(crate) mod fuzzing;
 mod garbage;
@@ -39,6 +40,7 @@ use terrane_device::PendingRead;
 use terrane_storage::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreUsage};
 
 use crate::bucket::{Bucket, names as object_names};
+use crate::tier::{Tier, TierCounts};
 use names::Folders;
 use state::{Location, Phase, State};
 
@@ -51,6 +53,7 @@ pub use open::BucketStoreSettings;
 #[derive(Debug)]
 pub struct BucketStore {
     bucket: Arc<dyn Bucket>,
+    source: fetch::Source,
     folders: Folders,
     epoch: u64,
     /// Drawn for this store: it shows whose an object is.
@@ -71,6 +74,27 @@ pub struct BucketStore {
 }
 
 impl BucketStore {
+    /// Puts a tier in front of the bucket.
+    #[must_use]
+    pub fn with_tier(mut self, tier: Arc<Tier>) -> Self {
+        self.source.tier = Some(tier);
+        self
+    }
+
+    /// What its tier did so far; `None` without one.
+    #[must_use]
+    pub fn tier_counts(&self) -> Option<TierCounts> {
+        self.source.tier.as_ref().map(|tier| tier.counts())
+    }
+
+    /// Objects of which no extent lives give their place in the tier away first.
+    fn forget_dead(&self) {
+        let dead = self.state.write().take_dead();
+        if let Some(tier) = &self.source.tier {
+            dead.iter().for_each(|object| tier.forget(object));
+        }
+    }
+
     fn check_writable(&self, what: &str) -> Result<()> {
         if self.reads_since.is_some() {
             let folder = self.folder();
@@ -192,6 +216,7 @@ impl Store for BucketStore {
         // Also after a failed upload: only memory changes.
         state.free(id, slots)?;
         drop(state);
+        self.forget_dead();
         self.ahead.forget(id);
         Ok(())
     }
@@ -202,6 +227,7 @@ impl Store for BucketStore {
 
     fn release(&self) {
         self.state.write().release();
+        self.forget_dead();
     }
 
     fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {

@@ -10,7 +10,7 @@ use terrane_base::{Error, Kind, Result};
 
 use super::names::{DataName, Folders};
 use super::state::State;
-use super::{BucketStore, ahead};
+use super::{BucketStore, ahead, fetch};
 use crate::bucket::{Bucket, names as object_names, probe};
 
 /// How to open a [`BucketStore`].
@@ -119,8 +119,10 @@ impl BucketStore {
         reads_since: Option<Duration>,
     ) -> Self {
         let nonce = u128::from(env.random.next_u64()) << 64 | u128::from(env.random.next_u64());
+        let source = fetch::Source::new(bucket.clone());
         BucketStore {
             bucket,
+            source,
             folders,
             epoch,
             nonce,

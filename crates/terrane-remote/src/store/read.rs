@@ -11,24 +11,40 @@ use terrane_base::{Error, ExtentId, Kind, Result};
 use terrane_device::{PendingRead, ReadBytes};
 use terrane_storage::ReadRequest;
 
+use super::fetch::Asked;
 use super::names::DataName;
 use super::state::{Location, State};
-use super::table::{Row, TABLE_BYTES_MAX, Table};
+use super::table::{Row, TABLE_BYTES_MAX, Table, nonce_of};
 use super::{BucketStore, object_names};
 use crate::bucket::Pending;
+use crate::tier::ObjectKey;
 
 /// Where the bytes of an extent can be read.
 #[derive(Debug)]
 pub(super) enum Found {
     Staged(Bytes),
-    InObject { name: DataName, start: u64, row: Row },
+    InObject { object: InObject, start: u64, row: Row },
+}
+
+/// An object that holds an extent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InObject {
+    name: DataName,
+    /// `None` if the number that its writer drew is not known.
+    key: Option<ObjectKey>,
+    bytes: u64,
 }
 
 /// A range of an object that is wanted for a read.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) name: DataName,
+    /// The object's identity, if it is known.
+    pub(super) key: Option<ObjectKey>,
+    pub(super) object_bytes: u64,
     pub(super) range: Range<u64>,
+    /// True if the tier shall have it.
+    pub(super) comes_in: bool,
     /// The checksum, if the range is the whole extent.
     crc: Option<u32>,
 }
@@ -100,9 +116,11 @@ impl BucketStore {
             Location::Reserved(_) => return Err(unknown("it was not written yet")),
             Location::Staged(bytes) | Location::Uploading { bytes, .. } => Some(Found::Staged(bytes.clone())),
             Location::Stored { part, offset, row } => {
-                let epoch = state.groups[&id.file].epoch;
-                let name = DataName { epoch, number: id.file, part: *part };
-                Some(Found::InObject { name, start: *offset, row: *row })
+                let group = &state.groups[&id.file];
+                let name = DataName { epoch: group.epoch, number: id.file, part: *part };
+                let bytes = group.parts.get(part).copied().unwrap_or(0);
+                let object = InObject { name, key: group.key(id.file, *part), bytes };
+                Some(Found::InObject { object, start: *offset, row: *row })
             }
             Location::Listed => None,
         })
@@ -122,10 +140,16 @@ impl BucketStore {
                 tail.map_err(|error| self.gone(&object_names::place(self.bucket.url(), &text), error))?;
             let table = Table::decode(&tail, *bytes, name);
             let place = || object_names::place(self.bucket.url(), &text);
-            Ok((*part, table.map_err(|error| error.at(place(), bytes - (tail.len() as u64).min(*bytes)))?))
+            let table = table.map_err(|error| error.at(place(), bytes - (tail.len() as u64).min(*bytes)))?;
+            Ok(((*part, table), (*part, nonce_of(&tail))))
         };
         let tables = parts.iter().rev().map(table).collect::<Result<Vec<_>>>()?;
-        self.state.write().locate(number, &tables);
+        let (tables, nonces): (Vec<_>, Vec<_>) = tables.into_iter().unzip();
+        let mut state = self.state.write();
+        state.locate(number, &tables);
+        if let Some(group) = state.groups.get_mut(&number).filter(|group| group.epoch == epoch) {
+            group.nonces.extend(nonces);
+        }
         Ok(())
     }
 
@@ -147,11 +171,13 @@ impl BucketStore {
         }
         Ok(match found {
             Found::Staged(bytes) => Plan::Ready(bytes.slice(start as usize..end as usize)),
-            Found::InObject { name, start: base, row } => match self.ahead.get(id, start..end) {
+            Found::InObject { object, start: base, row } => match self.ahead.get(id, start..end) {
                 Some(bytes) => Plan::Ready(bytes),
                 None => {
                     let crc = Some(row.crc).filter(|_| len as u64 == extent_bytes);
-                    Plan::Fetch(Wanted { name, range: base + start..base + end, crc })
+                    let InObject { name, key, bytes: object_bytes } = object;
+                    let range = base + start..base + end;
+                    Plan::Fetch(Wanted { name, key, object_bytes, range, comes_in: true, crc })
                 }
             },
         })
@@ -170,44 +196,46 @@ impl BucketStore {
     pub(super) fn begin_fetch(&self, wanted: Wanted) -> Pending<Bytes> {
         let text = self.folders.data_name(wanted.name);
         let place = object_names::place(self.bucket.url(), &text);
-        let pending = self.bucket.begin_get_ranges(&text, vec![wanted.range.clone()]);
-        let (clock, until) = (self.env.clock.clone(), self.kept_until());
+        let asked = self.source.find(&wanted);
+        let asked = asked.or_else(|| self.source.call(&text, &[&wanted]).pop()).expect("one for each range");
+        let (source, clock, until) = (self.source.clone(), self.env.clock.clone(), self.kept_until());
         Pending::new(move || {
-            let mut read = pending.wait().map_err(|error| gone(&place, until, &*clock, error))?;
-            wanted.checked(read.pop().unwrap_or_default(), || place)
+            let read = source.wait(asked, &text, &wanted);
+            wanted.checked(read.map_err(|error| gone(&place, until, &*clock, error))?, || place)
         })
     }
 
     /// All reads of one object go by one call, and all calls begin before the first is waited for.
     pub(super) fn read_many(&self, reads: &mut [ReadRequest<'_>]) {
         let mut by_object: BTreeMap<DataName, Vec<(usize, Wanted)>> = BTreeMap::new();
+        let mut begun: Vec<(usize, Wanted, Asked)> = Vec::new();
         for (index, ReadRequest { id, offset, buf, result }) in reads.iter_mut().enumerate() {
             match self.plan(*id, *offset, buf.len()) {
                 Ok(Plan::Ready(bytes)) => {
                     buf.copy_from_slice(&bytes);
                     *result = Ok(());
                 }
-                Ok(Plan::Fetch(wanted)) => by_object.entry(wanted.name).or_default().push((index, wanted)),
+                Ok(Plan::Fetch(wanted)) => match self.source.find(&wanted) {
+                    Some(asked) => begun.push((index, wanted, asked)),
+                    None => by_object.entry(wanted.name).or_default().push((index, wanted)),
+                },
                 Err(error) => *result = Err(error),
             }
         }
-        let begin = |(name, wanted): (DataName, Vec<(usize, Wanted)>)| {
-            let ranges = wanted.iter().map(|(_, wanted)| wanted.range.clone()).collect();
-            let text = self.folders.data_name(name);
-            let pending = self.bucket.begin_get_ranges(&text, ranges);
-            (object_names::place(self.bucket.url(), &text), wanted, pending)
-        };
-        let begun: Vec<_> = by_object.into_iter().map(begin).collect();
-        for (place, wanted, pending) in begun {
-            let read = pending.wait().map_err(|error| self.gone(&place, error));
-            for (at, (index, wanted)) in wanted.into_iter().enumerate() {
-                let bytes = read.as_ref().map(|read| read.get(at).cloned().unwrap_or_default());
-                let bytes = bytes.map_err(Clone::clone);
-                let ReadRequest { buf, result, .. } = &mut reads[index];
-                *result = bytes
-                    .and_then(|bytes| wanted.checked(bytes, || place.clone()))
-                    .map(|bytes| buf.copy_from_slice(&bytes));
-            }
+        for (name, wanted) in by_object {
+            let ranges: Vec<&Wanted> = wanted.iter().map(|(_, wanted)| wanted).collect();
+            let asked = self.source.call(&self.folders.data_name(name), &ranges);
+            begun
+                .extend(wanted.into_iter().zip(asked).map(|((index, wanted), asked)| (index, wanted, asked)));
+        }
+        for (index, wanted, asked) in begun {
+            let text = self.folders.data_name(wanted.name);
+            let place = object_names::place(self.bucket.url(), &text);
+            let read = self.source.wait(asked, &text, &wanted).map_err(|error| self.gone(&place, error));
+            let ReadRequest { buf, result, .. } = &mut reads[index];
+            *result = read
+                .and_then(|bytes| wanted.checked(bytes, || place))
+                .map(|bytes| buf.copy_from_slice(&bytes));
         }
     }
 
@@ -236,11 +264,13 @@ impl BucketStore {
 
     pub(super) fn read_ahead(&self, id: ExtentId, offset: u32, len: u32) {
         // Only a hint: it waits for no table.
-        let Ok(Some(Found::InObject { name, start, row })) = self.find_known(id) else { return };
+        let Ok(Some(Found::InObject { object, start, row })) = self.find_known(id) else { return };
         let end = offset.saturating_add(len).min(row.len);
         let range = u64::from(offset)..u64::from(end);
         if offset < end && !self.ahead.covers(id, &range) {
-            let wanted = Wanted { name, range: start + range.start..start + range.end, crc: None };
+            let InObject { name, key, bytes: object_bytes } = object;
+            let wanted = start + range.start..start + range.end;
+            let wanted = Wanted { name, key, object_bytes, range: wanted, comes_in: false, crc: None };
             self.ahead.add(id, range, self.begin_fetch(wanted));
         }
     }
@@ -250,6 +280,9 @@ impl BucketStore {
 /// deleted it when `until` had passed.
 #[cold]
 fn gone(place: &str, until: Option<Duration>, clock: &dyn Clock, error: Error) -> Error {
+    if error.kind() == Kind::Corrupt && error.place().is_none() {
+        return error.at(place, 0);
+    }
     if error.kind() != Kind::NotFound {
         return error;
     }

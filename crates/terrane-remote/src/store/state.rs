@@ -10,6 +10,7 @@ use terrane_storage::{SLOT_BYTES, StoreUsage};
 use super::extents;
 use super::names::{DataName, PARTS_MAX};
 use super::table::{FILE_SLOTS, Row, Table};
+use crate::tier::ObjectKey;
 
 /// Where the bytes of an extent are.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub(super) struct Group {
     pub(super) extents: BTreeMap<u32, Extent>,
     /// The objects by part, with their bytes.
     pub(super) parts: BTreeMap<u32, u64>,
+    /// The numbers that the objects' writers drew, by part, as far as they are known.
+    pub(super) nonces: BTreeMap<u32, u128>,
     pub(super) next_part: u32,
     pub(super) next_slot: u32,
     /// Bytes reserved for extents, written or not.
@@ -58,6 +61,12 @@ impl Group {
     /// Returns true if no extent of it will ever be read or written again.
     pub(super) fn is_dead(&self) -> bool {
         self.extents.is_empty() && self.uploading == 0 && !self.is_open
+    }
+
+    /// The identity of an object of this group, whose number is `number`.
+    pub(super) fn key(&self, number: u32, part: u32) -> Option<ObjectKey> {
+        let nonce = *self.nonces.get(&part)?;
+        Some(ObjectKey { nonce, epoch: self.epoch, number, part })
     }
 
     fn is_written(&self) -> bool {
@@ -109,6 +118,8 @@ pub(super) struct State {
     pub(super) held: (u32, BTreeMap<ExtentId, u32>),
     /// Groups that may have staged bytes.
     staging: BTreeSet<u32>,
+    /// Objects of which no extent lives any more, for the tier.
+    dead: Vec<ObjectKey>,
 }
 
 impl State {
@@ -140,6 +151,7 @@ impl State {
             dead_slots: 0,
             held: (0, BTreeMap::new()),
             staging: BTreeSet::new(),
+            dead: Vec::new(),
         }
     }
 
@@ -282,8 +294,9 @@ impl State {
     }
 
     /// Notes that an object exists.
-    pub(super) fn stored(&mut self, name: DataName, table: &Table, object_bytes: u64) {
+    pub(super) fn stored(&mut self, name: DataName, nonce: u128, table: &Table, object_bytes: u64) {
         let group = self.groups.get_mut(&name.number).expect("a group lives while a part is under way");
+        group.nonces.insert(name.part, nonce);
         assert!(group.parts.insert(name.part, object_bytes).is_none(), "a part is created once");
         assert!(group.uploading > 0, "{name} was under way");
         group.uploading -= 1;
@@ -295,6 +308,18 @@ impl State {
                 extent.place = Location::Stored { part: name.part, offset: *offset, row: *row };
             }
         }
+        self.note_dead(name.number);
+    }
+
+    /// Notes the objects of a group of which no extent will ever be read.
+    fn note_dead(&mut self, number: u32) {
+        let Some(group) = self.groups.get(&number).filter(|group| group.is_dead()) else { return };
+        self.dead.extend(group.parts.keys().filter_map(|part| group.key(number, *part)));
+    }
+
+    /// The objects that died since the last call.
+    pub(super) fn take_dead(&mut self) -> Vec<ObjectKey> {
+        std::mem::take(&mut self.dead)
     }
 
     /// Frees an extent, or notes that it is to be freed after the last copy.
@@ -323,6 +348,7 @@ impl State {
             group.dead_slots += u64::from(extent.slots);
             self.dead_slots += u64::from(extent.slots);
         }
+        self.note_dead(id.file);
         self.forget_if_void(id.file);
     }
 

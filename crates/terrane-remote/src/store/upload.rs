@@ -8,6 +8,7 @@ use super::names::DataName;
 use super::state::Packed;
 use super::table::{Row, Table};
 use crate::bucket::{Create, Pending, names as object_names};
+use crate::tier::ObjectKey;
 
 /// An object that is under way.
 #[derive(Debug)]
@@ -45,6 +46,12 @@ impl BucketStore {
         parts.push(table.encode(name, self.nonce).into());
         let object_bytes = parts.iter().map(|part| part.len() as u64).sum();
         debug_assert!(object_bytes > table.data_bytes(), "the table is behind the extents");
+        if let Some(tier) = &self.source.tier {
+            // Now, while the stage counts the bytes. What becomes of the upload does not matter: a frame is
+            // asked for by the name and the nonce of an object that exists.
+            let (nonce, DataName { epoch, number, part }) = (self.nonce, name);
+            tier.offer_object(&ObjectKey { nonce, epoch, number, part }, &parts);
+        }
         let pending = self.bucket.begin_create(&self.folders.data_name(name), parts);
         Upload { name, table, object_bytes, pending }
     }
@@ -94,7 +101,8 @@ impl BucketStore {
         let created = if terrane_base::planted!(SkipUploadWait) { Ok(Create::Created) } else { created };
         match created? {
             Create::Created => {
-                self.state.write().stored(name, &table, object_bytes);
+                self.state.write().stored(name, self.nonce, &table, object_bytes);
+                self.forget_dead();
                 Ok(())
             }
             Create::AlreadyExists => Err(self.is_taken(name)),

@@ -42,6 +42,7 @@ fn deployment(journal: &Path) -> Deployment {
     Deployment {
         journal: journal.to_owned(),
         bucket_journal: None,
+        cache: None,
         abandon: None,
         url: "memory:".to_owned(),
         prefix: "db".to_owned(),

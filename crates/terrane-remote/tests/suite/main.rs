@@ -23,4 +23,5 @@ mod retries;
 mod s3;
 mod stores;
 mod support;
+mod tier;
 mod writers;

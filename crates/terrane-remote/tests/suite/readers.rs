@@ -27,6 +27,7 @@ impl Fixture {
         Deployment {
             journal: self.root.path().join(journal),
             bucket_journal: None,
+            cache: None,
             abandon: None,
             url: "memory:".to_owned(),
             prefix: "db".to_owned(),

@@ -45,6 +45,7 @@ fn deployment(directory: &Path) -> Deployment {
     Deployment {
         journal: directory.to_owned(),
         bucket_journal: Some(BucketJournal { url: None, settings: settings() }),
+        cache: None,
         abandon: None,
         url: "memory:".to_owned(),
         prefix: "db".to_owned(),
