@@ -5,15 +5,17 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use terrane_base::env::Clock;
+use terrane_base::env::{Clock, Env};
 use terrane_base::{Error, Kind, Result};
-use terrane_engine::{OpenedParts, Parts, PartsRequest, Upkeep};
+use terrane_compaction::Compactor;
+use terrane_engine::{MakeCompactor, OpenedParts, Parts, PartsRequest, Upkeep};
 use terrane_journal::CommitLog;
 use terrane_levels::Manifest;
 
 use super::Deployment;
 use super::journal::{Opening, journal_in_bucket};
 use crate::bucket::{names, probe};
+use crate::jobs::{BucketCompactor, BucketCompactorSettings, Coordinator, JobTable};
 use crate::journal::is_in_objects;
 use crate::manifest::{OpenedManifest, TakeOver};
 use crate::{
@@ -47,11 +49,11 @@ impl BucketParts {
     fn upkeep(
         manifest: &Arc<Manifest>,
         store: &Arc<BucketStore>,
-        log: Option<&Arc<ObjectCommitLog>>,
+        (log, coordinator): (Option<&Arc<ObjectCommitLog>>, Option<&Arc<Coordinator>>),
         clock: Arc<dyn Clock>,
     ) -> Upkeep {
         let (roots, store) = (ManifestRoots(Arc::downgrade(manifest)), Arc::downgrade(store));
-        let log = log.map(Arc::downgrade);
+        let (log, coordinator) = (log.map(Arc::downgrade), coordinator.map(Arc::downgrade));
         let mut next = clock.now() + COLLECT_EVERY;
         Box::new(move || {
             let Some(store) = store.upgrade().filter(|_| clock.now() >= next) else { return };
@@ -60,6 +62,9 @@ impl BucketParts {
             let _ = store.collect_garbage(&roots);
             if let Some(log) = log.as_ref().and_then(Weak::upgrade) {
                 let _ = log.collect_garbage();
+            }
+            if let Some(coordinator) = coordinator.as_ref().and_then(Weak::upgrade) {
+                let _ = coordinator.sweep();
             }
         })
     }
@@ -84,10 +89,11 @@ impl Parts for BucketParts {
         let settings = BucketStoreSettings { probe: false, ..*settings };
         let store = BucketStore::open(self.bucket.clone(), prefix, opened.epoch, settings, env.clone())?;
         let (manifest, store) = (Arc::new(opened.manifest), Arc::new(store));
-        let upkeep = Self::upkeep(&manifest, &store, log.as_ref(), env.clock.clone());
+        let (coordinator, compactor) = self.workers(opened.epoch, &store, env).unzip();
+        let upkeep = Self::upkeep(&manifest, &store, (log.as_ref(), coordinator.as_ref()), env.clock.clone());
         let interval = Duration::from_millis(*writer_check_ms);
         let log = log.map(|log| -> Arc<dyn CommitLog> { log });
-        Ok(OpenedParts { manifest, store, log, upkeep: Some((interval, upkeep)), compactor: None })
+        Ok(OpenedParts { manifest, store, log, upkeep: Some((interval, upkeep)), compactor })
     }
 }
 
@@ -96,6 +102,42 @@ impl BucketParts {
     fn own_journal_bucket(&self) -> Option<&Arc<dyn Bucket>> {
         let is_own = self.deployment.bucket_journal.as_ref().is_some_and(|journal| journal.url.is_some());
         self.journal.as_ref().filter(|_| is_own)
+    }
+
+    /// Begins to offer jobs, if the deployment has workers: the table's coordinator, and what makes the
+    /// compactor that uses it.
+    fn workers(
+        &self,
+        epoch: u64,
+        store: &Arc<BucketStore>,
+        env: &Env,
+    ) -> Option<(Arc<Coordinator>, MakeCompactor)> {
+        let settings = self.deployment.compaction?;
+        match self.coordinator(epoch, &settings, env) {
+            Ok(coordinator) => {
+                let (own, store, env) = (coordinator.clone(), store.clone(), env.clone());
+                let make = move |local| -> Arc<dyn Compactor> {
+                    Arc::new(BucketCompactor::of_checked(own, store, local, settings, env))
+                };
+                Some((coordinator, Box::new(make)))
+            }
+            // The database needs no worker, so it opens without them.
+            Err(error) => {
+                tracing::warn!(target: "terrane::job", %error, "no compaction goes to workers");
+                None
+            }
+        }
+    }
+
+    fn coordinator(
+        &self,
+        epoch: u64,
+        settings: &BucketCompactorSettings,
+        env: &Env,
+    ) -> Result<Arc<Coordinator>> {
+        settings.check()?;
+        let table = JobTable::new(self.bucket.clone(), &self.deployment.prefix, env.random.clone())?;
+        table.coordinate(epoch).map(Arc::new)
     }
 
     /// Takes the manifest over, and the journal if it lies in a bucket.
