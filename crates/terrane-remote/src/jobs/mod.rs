@@ -7,21 +7,28 @@
 //!
 //! * `names.rs`: names of the objects; * `object.rs`: their bytes. * `table.rs`: the table, and whose
 //!   an object is. * `coordinator.rs`: offers jobs, and sees what became of them.
-//! * `claim.rs`: what a worker does.
+//! * `claim.rs`: what a worker does with the table.
+//! * `compactor.rs`: runs the compactions of a writer on workers; `worker.rs`: a worker that merges;
+//!   `outcome.rs`: what it reports.
 //!
 //! Which worker is alive is decided by the clock of the object store, from the times of creation in lists. A
 //! wrong decision costs work and nothing else.
 
 mod claim;
+mod compactor;
 mod coordinator;
 pub(crate) mod fuzzing;
 mod names;
 mod object;
+mod outcome;
 mod table;
+mod worker;
 
 pub use claim::{Beat, Claim, OpenAttempt, Presence};
+pub use compactor::{BucketCompactor, BucketCompactorSettings};
 pub use coordinator::{Coordinator, JobState, SeenWorker};
 pub use table::JobTable;
+pub use worker::{Ended, JobLine, Step, Stop, Worker, WorkerSettings};
 
 /// Names a job: the epoch of the writer that offers it, and its count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
