@@ -48,17 +48,13 @@ pub struct Claim {
     beats: u32,
 }
 
-/// What is open: for each job of the newest coordinator, its last attempt and what is there of that.
-fn attempts(found: &Found) -> BTreeMap<JobId, (u32, bool)> {
-    let newest = found.values().filter_map(|(name, _)| match name {
-        JobName::Coordinator(epoch) => Some(*epoch),
-        _ => None,
-    });
-    let newest = newest.max().unwrap_or(0);
+/// What is open: for each job of the coordinator of the epoch `newest`, its last attempt and what is there of
+/// that.
+fn attempts(found: &Found, newest: Option<u64>) -> BTreeMap<JobId, (u32, bool)> {
     let mut offered = BTreeSet::new();
     let mut last: BTreeMap<JobId, u32> = BTreeMap::new();
     let mut claimed = BTreeSet::new();
-    for (name, _) in found.values().filter(|(name, _)| name.epoch() == Some(newest)) {
+    for (name, _) in found.values().filter(|(name, _)| newest.is_some() && name.epoch() == newest) {
         match name {
             JobName::Offer(id) => {
                 offered.insert(*id);
@@ -78,13 +74,15 @@ fn attempts(found: &Found) -> BTreeMap<JobId, (u32, bool)> {
 }
 
 impl JobTable {
-    /// The attempts that may be claimed, of the newest coordinator, oldest job first. One request.
+    /// The attempts that may be claimed, of the newest coordinator, oldest job first. One request, and one more
+    /// for a coordinator that is new.
     ///
     /// # Errors
     /// `Io`, `Busy`.
     pub fn list_open(&self) -> Result<Vec<OpenAttempt>> {
         let found = self.list(&self.names.folder)?;
-        let open = attempts(&found).into_iter().filter(|(_, (_, is_claimed))| !is_claimed);
+        let newest = self.newest(&found)?;
+        let open = attempts(&found, newest).into_iter().filter(|(_, (_, is_claimed))| !is_claimed);
         Ok(open.map(|(id, (attempt, _))| OpenAttempt { id, attempt }).collect())
     }
 
@@ -179,7 +177,8 @@ impl Claim {
     fn is_current(&self) -> Result<bool> {
         // All of the table: a newer coordinator may have come. Few objects: those of running jobs.
         let found = self.table.list(&self.table.names.folder)?;
-        Ok(attempts(&found).get(&self.id).is_some_and(|(attempt, _)| *attempt == self.attempt))
+        let newest = self.table.newest(&found)?;
+        Ok(attempts(&found, newest).get(&self.id).is_some_and(|(attempt, _)| *attempt == self.attempt))
     }
 }
 

@@ -23,9 +23,10 @@ use terrane_base::{Error, Kind, Result};
 use terrane_compaction::{
     Compactor, Elsewhere, JobControl, JobRequest, JobResult, JobSpec, LocalCompactor, Stays, decode_report,
 };
+use terrane_engine::MakeCompactor;
 
-use super::{Coordinator, JobId, JobState, outcome};
-use crate::BucketStore;
+use super::{Coordinator, JobId, JobState, JobTable, outcome};
+use crate::{Bucket, BucketStore};
 
 /// Longest sleep between two looks whether the job was cancelled.
 const NAP_MAX: Duration = Duration::from_millis(20);
@@ -121,6 +122,35 @@ struct Offered<'c> {
 }
 
 impl BucketCompactor {
+    /// What makes the compactor of a writer that offers its jobs to workers, and their coordinator, which is to
+    /// sweep now and then. The table of jobs may be damaged, or hold what is none of it, and the bucket may not
+    /// answer: then the log says so, `None` comes back, and the jobs run in this process. A database needs no
+    /// worker, so nothing of the table keeps it from opening.
+    #[must_use]
+    pub fn begin(
+        (bucket, prefix): (Arc<dyn Bucket>, &str),
+        epoch: u64,
+        store: &Arc<BucketStore>,
+        settings: BucketCompactorSettings,
+        env: &Env,
+    ) -> Option<(Arc<Coordinator>, MakeCompactor)> {
+        let table = settings.check().and_then(|()| JobTable::new(bucket, prefix, env.random.clone()));
+        match table.and_then(|table| table.coordinate(epoch)) {
+            Ok(coordinator) => {
+                let coordinator = Arc::new(coordinator);
+                let (own, store, env) = (coordinator.clone(), store.clone(), env.clone());
+                let make = move |local| -> Arc<dyn Compactor> {
+                    Arc::new(Self::of_checked(own, store, local, settings, env))
+                };
+                Some((coordinator, Box::new(make)))
+            }
+            Err(error) => {
+                tracing::warn!(target: "terrane::job", %error, "no compaction goes to workers");
+                None
+            }
+        }
+    }
+
     /// A compactor that offers jobs by `coordinator`, takes outputs over into `store`, and runs with `local`
     /// what no worker does.
     ///
@@ -138,7 +168,7 @@ impl BucketCompactor {
     }
 
     /// As [`BucketCompactor::new`]. Requires: the settings are possible.
-    pub(crate) fn of_checked(
+    fn of_checked(
         coordinator: Arc<Coordinator>,
         store: Arc<BucketStore>,
         local: LocalCompactor,

@@ -90,7 +90,7 @@ struct Current {
 
 impl JobTable {
     /// Begins to offer jobs. Requires: `epoch` is that of the manifest's writer, and this is its only
-    /// coordinator. Workers leave the jobs of older epochs.
+    /// coordinator. Workers leave the jobs of older epochs; [`Coordinator::sweep`] deletes them.
     ///
     /// # Errors
     /// `Poisoned` if a newer coordinator is at work, or another one of this epoch; `Io`, `Busy`.
@@ -105,7 +105,7 @@ impl JobTable {
             return Err(Error::new(Kind::Poisoned, message));
         }
         let coordinator = Coordinator { table: self.clone(), epoch, jobs: Mutex::default() };
-        coordinator.sweep()?;
+        coordinator.check_newest(&self.list(&self.names.folder)?)?;
         Ok(coordinator)
     }
 
@@ -293,15 +293,7 @@ impl Coordinator {
     pub fn sweep(&self) -> Result<usize> {
         let table = &self.table;
         let found = table.list(&table.names.folder)?;
-        let newest = found.values().filter_map(|(name, _)| name.epoch()).max().unwrap_or(0);
-        if newest > self.epoch {
-            let message = format!(
-                "a coordinator of epoch {newest} is at work in {}, this one has epoch {}: it was replaced",
-                object_names::place(table.bucket.url(), &table.names.folder),
-                self.epoch
-            );
-            return Err(Error::new(Kind::Poisoned, message));
-        }
+        self.check_newest(&found)?;
         // After the list: a job whose objects are listed is live, or has ended.
         let live: Vec<u64> = self.jobs.lock().live.keys().copied().collect();
         let is_void = |name: &JobName| match (name.epoch(), name.id()) {
@@ -314,6 +306,22 @@ impl Coordinator {
         void.extend(table.seen()?.1);
         table.delete(&void)?;
         Ok(void.len())
+    }
+
+    /// Refuses to go on behind a newer coordinator.
+    fn check_newest(&self, found: &Found) -> Result<()> {
+        let table = &self.table;
+        match table.newest(found)? {
+            Some(newest) if newest > self.epoch => {
+                let message = format!(
+                    "a coordinator of epoch {newest} is at work in {}, this one has epoch {}: it was replaced",
+                    object_names::place(table.bucket.url(), &table.names.folder),
+                    self.epoch
+                );
+                Err(Error::new(Kind::Poisoned, message))
+            }
+            _ => Ok(()),
+        }
     }
 
     #[cold]

@@ -9,13 +9,10 @@ use std::time::Duration;
 use terrane::{Db, Options};
 use terrane_base::Functions;
 use terrane_base::env::Env;
-use terrane_compaction::Compactor;
 use terrane_engine::{OpenedParts, Parts, PartsRequest};
 use terrane_remote::bucket::MemoryBucket;
 use terrane_remote::bucket::faulty::FaultyBucket;
-use terrane_remote::jobs::{
-    BucketCompactor, BucketCompactorSettings, JobTable, Stop, Worker, WorkerSettings,
-};
+use terrane_remote::jobs::{BucketCompactor, BucketCompactorSettings, Stop, Worker, WorkerSettings};
 use terrane_remote::manifest::TakeOver;
 use terrane_remote::{Bucket, BucketStore, ManifestFolder};
 
@@ -24,6 +21,8 @@ use crate::support::small;
 /// Parts in a bucket, whose compactions are offered to workers.
 struct WithWorkers {
     bucket: Arc<dyn Bucket>,
+    /// The bucket as the table of jobs sees it.
+    jobs: Arc<dyn Bucket>,
     settings: BucketCompactorSettings,
 }
 
@@ -43,14 +42,9 @@ impl Parts for WithWorkers {
         let opened = ManifestFolder::new(self.bucket.clone(), "db")?.take_over(&TakeOver::new(request))?;
         let store = BucketStore::open(self.bucket.clone(), "db", opened.epoch, small(), env.clone())?;
         let store = Arc::new(store);
-        let table = JobTable::new(self.bucket.clone(), "db", env.random.clone())?;
-        let coordinator = Arc::new(table.coordinate(opened.epoch)?);
-        let (own, settings) = (store.clone(), self.settings);
-        let make = move |local| -> Arc<dyn Compactor> {
-            let made = BucketCompactor::new(coordinator, own, local, settings, env);
-            Arc::new(made.expect("possible settings"))
-        };
-        let (manifest, compactor) = (Arc::new(opened.manifest), Some(Box::new(make) as _));
+        let workers =
+            BucketCompactor::begin((self.jobs.clone(), "db"), opened.epoch, &store, self.settings, &env);
+        let (manifest, compactor) = (Arc::new(opened.manifest), workers.map(|(_, make)| make));
         Ok(OpenedParts { manifest, store, log: None, upkeep: None, compactor })
     }
 }
@@ -154,7 +148,11 @@ fn memory() -> Arc<dyn Bucket> {
 #[test]
 fn a_database_whose_compactions_workers_do_has_the_same_rows() {
     let (bucket, journal) = (memory(), tempfile::tempdir().expect("a temporary directory"));
-    let parts = WithWorkers { bucket: bucket.clone(), settings: settings(Duration::from_secs(600)) };
+    let parts = WithWorkers {
+        jobs: bucket.clone(),
+        bucket: bucket.clone(),
+        settings: settings(Duration::from_secs(600)),
+    };
     let workers = [Running::start(bucket.clone(), "one"), Running::start(bucket, "two")];
     let db = open(&parts, journal.path());
     work(&db);
@@ -175,7 +173,11 @@ fn a_database_whose_compactions_workers_do_has_the_same_rows() {
 #[test]
 fn a_database_whose_workers_all_die_goes_on() {
     let (bucket, journal) = (memory(), tempfile::tempdir().expect("a temporary directory"));
-    let parts = WithWorkers { bucket: bucket.clone(), settings: settings(Duration::from_millis(200)) };
+    let parts = WithWorkers {
+        jobs: bucket.clone(),
+        bucket: bucket.clone(),
+        settings: settings(Duration::from_millis(200)),
+    };
     let faulty = FaultyBucket::new(bucket);
     // It dies in its first job, or its second.
     faulty.fail_from(60);
@@ -188,4 +190,29 @@ fn a_database_whose_workers_all_die_goes_on() {
     assert!(db.check(&mut |_, _| ()).expect("reads").findings.is_empty());
     db.close().expect("closes");
     worker.end();
+}
+
+/// The bucket does not answer for the table of jobs, or what lies there is none of it: the database opens,
+/// and does its compactions itself.
+#[test]
+fn a_database_opens_whatever_becomes_of_its_table_of_jobs() {
+    for is_down in [true, false] {
+        let (bucket, journal) = (memory(), tempfile::tempdir().expect("a temporary directory"));
+        let jobs = FaultyBucket::new(bucket.clone());
+        jobs.set_down(is_down);
+        for epoch in 1..10 {
+            let name = format!("db/jobs/{epoch:020}-coordinator");
+            bucket.create(&name, b"stray").expect("creates");
+        }
+        let settings = settings(Duration::from_millis(200));
+        let parts = WithWorkers { bucket, jobs: Arc::new(jobs), settings };
+        let db = open(&parts, journal.path());
+        db.put("key", "value").expect("puts");
+        db.flush().expect("flushes");
+        db.compact_range(db.default_table(), ..).expect("compacts");
+        assert_eq!(db.get("key").expect("reads").as_deref(), Some(&b"value"[..]));
+        let statistics = db.stats();
+        assert_eq!((statistics.compactions_elsewhere, statistics.compactions_fallen_back), (0, 0));
+        db.close().expect("closes");
+    }
 }

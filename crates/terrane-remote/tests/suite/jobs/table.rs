@@ -174,6 +174,34 @@ fn a_newer_coordinator_ends_the_jobs_of_the_older_one() {
     refused(world.table.coordinate(8), Kind::Poisoned);
 }
 
+/// Objects of something else, or damaged ones, under every sort of name: neither coordinators nor workers
+/// take them for a newer writer.
+#[test]
+fn an_object_that_is_no_coordinator_replaces_none() {
+    let world = world();
+    let (coordinator, job) =
+        ("db/jobs/00000000000000000099-coordinator", "db/jobs/00000000000000000098-0000000001");
+    let own = "db/jobs/00000000000000000007-coordinator";
+    let of_seven = world.inner.get(own, 1 << 10).expect("reads");
+    world.inner.create("db/jobs/00000000000000000097-coordinator", &of_seven).expect("creates");
+    for name in [coordinator, &format!("{job}/offer"), &format!("{job}/001-open"), "db/jobs/stray"] {
+        world.inner.create(name, b"stray").expect("creates");
+    }
+    let id = world.coordinator.offer(b"a job", 10..20, LOST).expect("offers");
+    let mut own = claim(&world.table, "left");
+    assert_eq!((own.id, own.beat().expect("alive")), (id, Beat::Current));
+    assert!(own.finish(b"an outcome").expect("reports"));
+    assert!(matches!(world.coordinator.state(id).expect("state"), JobState::Done { .. }));
+    world.coordinator.sweep().expect("sweeps");
+    let next = world.table.coordinate(8).expect("begins");
+    next.sweep().expect("sweeps");
+    let left = names(&*world.inner, "db/jobs");
+    assert_eq!(left.len(), 6, "the coordinator and the strays, which are left alone: {left:?}");
+    // A name that the own epoch needs: an error, which is the caller's to take.
+    world.inner.create("db/jobs/00000000000000000009-coordinator", b"stray").expect("creates");
+    refused(world.table.coordinate(9), Kind::Poisoned);
+}
+
 #[test]
 fn workers_are_seen_as_long_as_they_give_signs_of_life() {
     let world = world();
@@ -239,7 +267,7 @@ fn every_call_of_a_job_may_fail() {
                 Err(error) => assert_eq!(error.kind(), Kind::Io, "call {call}, {fault:?}: {error}"),
             }
             let fresh = world.table.coordinate(8).expect("begins");
-            drop(fresh);
+            fresh.sweep().expect("sweeps");
             assert_eq!(
                 names(&*world.inner, "db/jobs"),
                 ["db/jobs/00000000000000000008-coordinator"],
