@@ -298,7 +298,7 @@ impl Coordinator {
         let live: Vec<u64> = self.jobs.lock().live.keys().copied().collect();
         let is_void = |name: &JobName| match (name.epoch(), name.id()) {
             (Some(epoch), _) if epoch < self.epoch => true,
-            (Some(_), Some(id)) => !live.contains(&id.number),
+            (Some(epoch), Some(id)) if epoch == self.epoch => !live.contains(&id.number),
             _ => false,
         };
         let mut void: Vec<String> =

@@ -168,8 +168,8 @@ fn a_newer_coordinator_ends_the_jobs_of_the_older_one() {
     assert!(world.table.claim(open, "left").expect("asks").is_none(), "also of one that listed it before");
     let message = refused(world.coordinator.sweep(), Kind::Poisoned);
     assert!(message.contains("epoch 8") && message.contains("epoch 7"), "{message}");
-    refused(world.coordinator.state(id), Kind::Corrupt);
     newer.sweep().expect("sweeps");
+    refused(world.coordinator.state(id), Kind::Corrupt);
     assert_eq!(names(&*world.inner, "db/jobs"), ["db/jobs/00000000000000000008-coordinator"]);
     refused(world.table.coordinate(8), Kind::Poisoned);
 }
