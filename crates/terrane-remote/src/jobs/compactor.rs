@@ -25,6 +25,7 @@ use terrane_compaction::{
 };
 use terrane_engine::MakeCompactor;
 
+use super::ends::Ends;
 use super::{Coordinator, JobId, JobState, JobTable, outcome};
 use crate::{Bucket, BucketStore};
 
@@ -333,7 +334,8 @@ impl BucketCompactor {
         let result = decode_report(report, spec, &offered.lease)?;
         debug_assert!(result.check(), "a report that was not refused is a sound result");
         let extents: Vec<_> = result.written().map(|meta| (meta.id, meta.slots)).collect();
-        self.store.adopt_leased(&offered.lease, &written, &extents)?;
+        let ends = Ends::of(&result);
+        self.store.adopt_leased(&offered.lease, &written, &extents, &|id, end| ends.check(id, end))?;
         Ok(result)
     }
 }

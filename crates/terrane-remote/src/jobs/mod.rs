@@ -9,7 +9,7 @@
 //!   an object is. * `coordinator.rs`: offers jobs, and sees what became of them.
 //! * `claim.rs`: what a worker does with the table.
 //! * `compactor.rs`: runs the compactions of a writer on workers; `worker.rs`: a worker that merges;
-//!   `outcome.rs`: what it reports.
+//!   `outcome.rs`: what it reports; `ends.rs`: whether it is so.
 //!
 //! Which worker is alive is decided by the clock of the object store, from the times of creation in lists. A
 //! wrong decision costs work and nothing else.
@@ -17,6 +17,7 @@
 mod claim;
 mod compactor;
 mod coordinator;
+mod ends;
 pub(crate) mod fuzzing;
 mod names;
 mod object;

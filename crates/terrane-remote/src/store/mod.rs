@@ -42,7 +42,7 @@ use names::Folders;
 use state::{Location, Phase, State};
 
 pub use garbage::{Collected, Marked, Roots};
-pub use lease::{Written, WrittenObject};
+pub use lease::{CheckEnd, LEASE_RESERVE, Written, WrittenObject};
 pub use open::BucketStoreSettings;
 
 /// A store of extents in a bucket.
