@@ -46,6 +46,8 @@ pub struct Claim {
     pub lost: Duration,
     nonce: u128,
     beats: u32,
+    /// The last sign of life.
+    last: Option<JobName>,
 }
 
 /// What is open: for each job of the coordinator of the epoch `newest`, its last attempt and what is there of
@@ -92,12 +94,29 @@ impl JobTable {
     /// `Invalid` if the name of the worker is none; `Corrupt` if an object is damaged; `Io`, `Busy`. The
     /// claim may be in the bucket then: the coordinator finds it without a sign of life, and gives it up.
     pub fn claim(&self, open: OpenAttempt, worker: &str) -> Result<Option<Claim>> {
+        self.claim_if(open, worker, &mut |_| true)
+    }
+
+    /// As [`JobTable::claim`], if the job, as its coordinator encoded it, is one that the worker can do: what
+    /// it cannot do it leaves to others.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn claim_if(
+        &self,
+        open: OpenAttempt,
+        worker: &str,
+        can_do: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Claim>> {
         check_worker(worker)?;
         let OpenAttempt { id, attempt } = open;
         // Read before the claim: what cannot be read is not claimed.
         let limits = present(self.read(&JobName::Open(id, attempt), &[JobTag::Attempt]))?;
         let offer = present(self.read(&JobName::Offer(id), &[JobTag::Offer]))?;
         let Some(((limits, _), (_, payload))) = limits.zip(offer) else { return Ok(None) };
+        if !can_do(&payload) {
+            return Ok(None);
+        }
         let nonce = self.draw();
         let object = JobObject::new(JobTag::Claim, (id.epoch, id.number), attempt, nonce);
         if !self.create(&JobName::Claim(id, attempt), &object.encode(worker.as_bytes()))? {
@@ -105,7 +124,8 @@ impl JobTable {
         }
         let lost = Duration::from_millis(limits.lost_ms.into());
         let table = self.clone();
-        let claim = Claim { table, id, attempt, payload, lease: limits.lease, lost, nonce, beats: 0 };
+        let claim =
+            Claim { table, id, attempt, payload, lease: limits.lease, lost, nonce, beats: 0, last: None };
         // The coordinator may have withdrawn the job, with a claim that was not there yet.
         Ok(if claim.is_current()? { Some(claim) } else { None })
     }
@@ -122,28 +142,28 @@ impl JobTable {
 }
 
 impl Claim {
-    /// Gives a sign of life, and asks whether the coordinator still waits for this attempt. Two requests, a
-    /// creation and a list.
+    /// Gives a sign of life, and asks whether the coordinator still waits for this attempt. `done` is how far
+    /// the attempt is, in any unit: one that stands still for long is lost. Two requests, a creation and a list.
     ///
     /// # Errors
     /// `Io`, `Busy`: try again until `lost` has passed since the last one.
-    pub fn beat(&mut self) -> Result<Beat> {
+    pub fn beat(&mut self, done: u64) -> Result<Beat> {
         self.beats += 1;
         let object = JobObject { beat: self.beats, ..self.object(JobTag::Beat) };
-        let name = |beat| JobName::Beat(self.id, self.attempt, beat);
-        self.table.create(&name(self.beats), &object.encode(&[]))?;
-        if self.beats > 1 {
+        let name = JobName::Beat(self.id, self.attempt, self.beats, done);
+        self.table.create(&name, &object.encode(&[]))?;
+        if let Some(before) = self.last.replace(name) {
             // One that stays goes with the job.
-            let _ = self.table.delete(&[self.table.names.of(&name(self.beats - 1))]);
+            let _ = self.table.delete(&[self.table.names.of(&before)]);
         }
         Ok(if self.is_current()? { Beat::Current } else { Beat::Withdrawn })
     }
 
-    /// Reports the outcome. Returns false if the attempt is not the current one: the
-    /// coordinator does not read it.
+    /// Reports the outcome. Returns true if the report is there and the coordinator waits for it, false if the
+    /// attempt is not the current one: the coordinator does not read it.
     ///
     /// # Errors
-    /// `Io`, `Busy` if it is not known whether the report is there: try again.
+    /// `Io`, `Busy` if neither is known: try again, with the same outcome.
     pub fn finish(&self, outcome: &[u8]) -> Result<bool> {
         self.report(JobTag::Done, outcome)
     }

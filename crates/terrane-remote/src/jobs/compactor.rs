@@ -26,64 +26,23 @@ use terrane_compaction::{
 use terrane_engine::MakeCompactor;
 
 use super::ends::Ends;
-use super::{Coordinator, JobId, JobState, JobTable, outcome};
+use super::{BucketCompactorSettings, Coordinator, JobId, JobState, JobTable, outcome, payload};
+use crate::store::LEASE_RESERVE;
 use crate::{Bucket, BucketStore};
 
 /// Longest sleep between two looks whether the job was cancelled.
 const NAP_MAX: Duration = Duration::from_millis(20);
 /// File numbers of an attempt beyond those that its output takes if it is as long as its input.
 const FILES_SPARE: u64 = 16;
+/// Most file numbers of an attempt; a job that may need more is not offered.
+const FILES_MAX: u64 = 1 << 16;
+/// An attempt that gives signs of life is lost if it has stood still for so many times as long as one without
+/// signs of life may live: a worker may wait for the bucket for a minute.
+const STANDS_FACTOR: u32 = 12;
 
 const _: () = assert!(!NAP_MAX.is_zero(), "a wait ends");
+const _: () = assert!(FILES_MAX < LEASE_RESERVE as u64, "a lease is small");
 const _: () = assert!(FILES_SPARE > 0, "a lease is not empty");
-
-/// When a writer relies on workers, and for how long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BucketCompactorSettings {
-    /// How long a job waits for a worker that claims it.
-    pub claim: Duration,
-    /// The age of the last sign of life of a worker from which its attempt is lost.
-    pub lost: Duration,
-    /// Between two looks at the table.
-    pub poll: Duration,
-    /// Attempts of workers at one job, 1 at least.
-    pub attempts: u32,
-    /// How long jobs are not offered after one that no worker claimed.
-    pub pause: Duration,
-}
-
-impl Default for BucketCompactorSettings {
-    /// 5 s to a claim, 10 s without a sign of life, a look each 200 ms, 3 attempts, a pause of 30 s.
-    fn default() -> Self {
-        BucketCompactorSettings {
-            claim: Duration::from_secs(5),
-            lost: Duration::from_secs(10),
-            poll: Duration::from_millis(200),
-            attempts: 3,
-            pause: Duration::from_secs(30),
-        }
-    }
-}
-
-impl BucketCompactorSettings {
-    /// Refuses what is impossible.
-    ///
-    /// # Errors
-    /// `Invalid`, with the setting.
-    pub fn check(&self) -> Result<()> {
-        let refused = [
-            (self.poll < Duration::from_millis(10), "poll_ms", "10 ms is the least"),
-            (self.claim < self.poll, "claim_ms", "it is less than poll_ms"),
-            (self.lost < 4 * self.poll, "lost_ms", "four times poll_ms is the least"),
-            (self.lost > Duration::from_secs(3600), "lost_ms", "an hour is the most"),
-            (!(1..=100).contains(&self.attempts), "attempts", "1 to 100 are possible"),
-        ];
-        match refused.into_iter().find(|(is_wrong, ..)| *is_wrong) {
-            Some((_, name, why)) => Err(Error::invalid(format!("{name}: {why}"))),
-            None => Ok(()),
-        }
-    }
-}
 
 /// Runs jobs on workers, or with the compactor of this process.
 pub struct BucketCompactor {
@@ -119,6 +78,8 @@ struct Offered<'c> {
     lease: Range<u32>,
     /// Since when the bucket has refused to answer, by the own clock.
     silent_since: Option<Duration>,
+    /// How far the attempt was, and when that changed last, by the own clock.
+    done: (u64, Duration),
     lost: &'c mut u64,
 }
 
@@ -208,12 +169,14 @@ impl BucketCompactor {
     ) -> std::result::Result<JobResult, End> {
         let here = |error: Error| End::Here(error.to_string());
         let lease = self.store.lease(self.files(&request.spec)).map_err(here)?;
-        let offered = self.coordinator.offer(&request.encode(), lease.clone(), self.settings.lost);
+        let payload = payload::encode(self.store.object_bytes(), &request.encode());
+        let offered = self.coordinator.offer(&payload, lease.clone(), self.settings.lost);
         let id = offered.map_err(|error| {
             self.store.end_lease(&lease);
             here(error)
         })?;
-        let mut offered = Offered { id, attempt: 1, lease, silent_since: None, lost };
+        let done = (0, self.env.clock.now());
+        let mut offered = Offered { id, attempt: 1, lease, silent_since: None, done, lost };
         let result = self.wait_for(&mut offered, &request.spec, control);
         debug_assert!(*offered.lost <= u64::from(self.settings.attempts), "an attempt is lost once");
         // What stays in the bucket is deleted by the coordinator's next sweep.
@@ -222,14 +185,18 @@ impl BucketCompactor {
         result
     }
 
-    /// File numbers for an attempt: enough for all entries of the inputs, uncompressed.
+    /// File numbers for an attempt: enough for all entries of the inputs, uncompressed. Two files that follow
+    /// each other have more bytes than one object.
     fn files(&self, spec: &JobSpec) -> u32 {
-        let metas = spec.inputs.iter().flat_map(|input| &input.extents);
-        let bytes = metas.fold(0_u64, |sum, meta| sum.saturating_add(meta.raw_bytes.max(meta.bytes.into())));
-        // The least that a worker's objects may have, so that its setting need not be that of the writer.
-        let files = u32::try_from(bytes / (1 << 20) + FILES_SPARE).unwrap_or(u32::MAX);
-        debug_assert!(u64::from(files) >= FILES_SPARE, "a file for each table that is begun");
-        files
+        let files =
+            (bytes_of(spec) / self.store.object_bytes()).saturating_mul(2).saturating_add(FILES_SPARE);
+        debug_assert!(files >= FILES_SPARE, "a file for each table that is begun");
+        u32::try_from(files).unwrap_or(u32::MAX)
+    }
+
+    /// Returns true if the job is more than is given to one worker.
+    fn is_too_large(&self, spec: &JobSpec) -> bool {
+        bytes_of(spec) > self.settings.job_bytes || u64::from(self.files(spec)) > FILES_MAX
     }
 
     fn wait_for(
@@ -240,7 +207,8 @@ impl BucketCompactor {
     ) -> std::result::Result<JobResult, End> {
         loop {
             self.pass(control).map_err(End::Cancelled)?;
-            let state = match self.coordinator.state(offered.id) {
+            let look = (self.env.clock.now(), self.settings.poll);
+            let state = match self.coordinator.state_within(offered.id, look) {
                 Err(error) if matches!(error.kind(), Kind::Io | Kind::Busy) => {
                     self.bear(offered, error)?;
                     continue;
@@ -274,9 +242,22 @@ impl BucketCompactor {
                     *offered.lost += 1;
                     return Err(End::Here(format!("worker {worker} cannot do it: {reason}")));
                 }
+                JobState::Claimed { worker, done, .. } if self.stands_still(offered, done) => {
+                    self.next_attempt(offered, &format!("worker {worker} stands still"), spec)?;
+                }
                 JobState::Waiting { .. } | JobState::Claimed { .. } => {}
             }
         }
+    }
+
+    /// Notes how far the attempt is; true if that has not changed for too long.
+    fn stands_still(&self, offered: &mut Offered<'_>, done: u64) -> bool {
+        let now = self.env.clock.now();
+        if offered.done.0 != done {
+            offered.done = (done, now);
+        }
+        debug_assert!(offered.done.1 <= now, "the own clock does not go back");
+        now.saturating_sub(offered.done.1) > self.settings.lost.saturating_mul(STANDS_FACTOR)
     }
 
     /// Waits until the next look at the table.
@@ -321,6 +302,7 @@ impl BucketCompactor {
         let lease = self.store.lease(self.files(spec)).map_err(here)?;
         // What the lost worker has written or still writes is garbage from now on.
         self.store.end_lease(&std::mem::replace(&mut offered.lease, lease.clone()));
+        offered.done = (0, self.env.clock.now());
         let before = offered.attempt;
         offered.attempt =
             self.coordinator.open_attempt(offered.id, lease, self.settings.lost).map_err(here)?;
@@ -365,7 +347,7 @@ impl BucketCompactor {
     /// The result of a job that a worker did; `None` if it is to run here.
     fn try_elsewhere(&self, spec: &JobSpec, control: &JobControl) -> Result<Option<JobResult>> {
         let request = match JobRequest::of(spec, control) {
-            Ok(_) if self.is_alone() => return Ok(None),
+            Ok(_) if self.is_alone() || self.is_too_large(spec) => return Ok(None),
             Ok(request) => request,
             Err(stays) => {
                 self.tell_once(stays);
@@ -388,4 +370,10 @@ impl BucketCompactor {
             }
         }
     }
+}
+
+/// Bytes of the inputs of a job, before compression.
+fn bytes_of(spec: &JobSpec) -> u64 {
+    let metas = spec.inputs.iter().flat_map(|input| &input.extents);
+    metas.fold(0_u64, |sum, meta| sum.saturating_add(meta.raw_bytes.max(meta.bytes.into())))
 }

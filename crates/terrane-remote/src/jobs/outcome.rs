@@ -19,8 +19,14 @@ const SEED: u32 = u32::from_le_bytes(*b"JOBO");
 const OBJECTS_MAX: usize = 1 << 16;
 
 /// An outcome as bytes.
-pub(super) fn encode(written: &Written, report: &[u8]) -> Vec<u8> {
-    assert!(written.objects.len() <= OBJECTS_MAX, "an output of a terabyte is the result of no job");
+///
+/// # Errors
+/// `Invalid` if it has more objects than a reader takes.
+pub(super) fn encode(written: &Written, report: &[u8]) -> Result<Vec<u8>> {
+    let count = written.objects.len();
+    if count > OBJECTS_MAX {
+        return Err(Error::invalid(format!("{WHAT}: {count} objects, the limit is {OBJECTS_MAX}")));
+    }
     let mut out = Vec::with_capacity(64 + report.len());
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&written.nonce.to_le_bytes());
@@ -33,7 +39,7 @@ pub(super) fn encode(written: &Written, report: &[u8]) -> Vec<u8> {
     let checksum = crc32c(SEED, &out);
     out.extend_from_slice(&checksum.to_le_bytes());
     out.extend_from_slice(report);
-    out
+    Ok(out)
 }
 
 /// The objects of an outcome, and the report.
@@ -77,7 +83,7 @@ mod tests {
     fn every_field_of_an_outcome_comes_back() {
         for count in [0, 1, 300] {
             for report in [&b""[..], b"report"] {
-                let outcome = encode(&written(count), report);
+                let outcome = encode(&written(count), report).expect("few objects");
                 let (objects, rest) = decode(&outcome).expect("an outcome");
                 assert_eq!((objects.nonce, rest), (written(count).nonce, report));
                 let rows = |written: &Written| {
@@ -91,7 +97,7 @@ mod tests {
 
     #[test]
     fn every_cut_and_every_flipped_bit_of_an_outcome_is_found() {
-        let outcome = encode(&written(3), b"");
+        let outcome = encode(&written(3), b"").expect("few objects");
         for len in 0..outcome.len() {
             decode(&outcome[..len]).expect_err("cut");
         }

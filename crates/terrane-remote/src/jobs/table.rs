@@ -152,6 +152,24 @@ impl JobTable {
         Ok(is_one)
     }
 
+    /// Ends the jobs of the coordinators before the writer of `epoch`, which offers none: their objects are
+    /// deleted, and workers leave them. Returns how many objects. A list, and deletions.
+    ///
+    /// # Errors
+    /// `Io`, `Busy`: what is left costs workers some work, and nothing else.
+    pub fn end_older(&self, epoch: u64) -> Result<usize> {
+        let found = self.list(&self.names.folder)?;
+        let older = found.into_iter().filter(|(_, (name, _))| name.epoch().is_some_and(|of| of < epoch));
+        let (first, rest): (Vec<_>, Vec<_>) =
+            older.partition(|(_, (name, _))| matches!(name, JobName::Coordinator(_)));
+        // Workers go by the coordinator.
+        let names: Vec<String> = first.into_iter().chain(rest).map(|(name, _)| name).collect();
+        if !names.is_empty() {
+            self.delete(&names)?;
+        }
+        Ok(names.len())
+    }
+
     /// The objects below the folder of `now`, and what time it is in the object store: `now` is an object of
     /// that folder, which is created and deleted.
     pub(super) fn list_at(&self, folder: &str, now: &JobName) -> Result<(Found, Duration)> {

@@ -86,6 +86,11 @@ impl BucketStore {
         }
     }
 
+    /// The size of its data objects.
+    pub(crate) fn object_bytes(&self) -> u64 {
+        self.settings.object_bytes
+    }
+
     fn check_restored(&self, state: &State) -> Result<()> {
         if state.phase == Phase::Unknown {
             return Err(Error::invalid(format!("the extents of {} are not restored yet", self.folder())));

@@ -7,9 +7,9 @@ use std::time::Duration;
 use terrane_base::Result;
 use terrane_base::env::{Clock, Env, Joiner};
 use terrane_base::sync::{Condvar, Mutex};
-use terrane_compaction::{CancelCause, JobControl};
+use terrane_compaction::{CancelCause, JobControl, Work};
 
-use super::{Ended, Stop};
+use super::{Ended, Present, Stop};
 use crate::jobs::{Beat, Claim};
 
 /// Signs of life in the time after which an attempt is lost.
@@ -20,10 +20,21 @@ const LOOK: Duration = Duration::from_millis(50);
 const _: () = assert!(BEATS_IN_LOST >= 2, "one sign of life may get lost");
 const _: () = assert!(!LOOK.is_zero(), "the thread is not busy");
 
-/// A job whose signs of life are given.
+/// A job whose signs of life are given. The thread ends with it, also where a panic passes.
 pub(super) struct Beating {
     shared: Arc<Shared>,
-    thread: Box<dyn Joiner>,
+    /// None when it was joined.
+    thread: Option<Box<dyn Joiner>>,
+}
+
+impl Drop for Beating {
+    fn drop(&mut self) {
+        *self.shared.is_over.lock() = true;
+        self.shared.over.notify_all();
+        if let Some(thread) = self.thread.take() {
+            thread.join();
+        }
+    }
 }
 
 #[derive(Default)]
@@ -50,20 +61,26 @@ impl Beating {
     ///
     /// # Errors
     /// `Io` if the system refuses a thread; the claim is given back.
-    pub(super) fn begin(claim: Claim, control: Arc<JobControl>, stop: Stop, env: &Env) -> Result<Beating> {
+    pub(super) fn begin(
+        claim: Claim,
+        control: Arc<JobControl>,
+        stop: Stop,
+        (env, present): (&Env, Arc<Present>),
+    ) -> Result<Beating> {
         let shared = Arc::new(Shared::default());
         *shared.left.lock() = Some((claim, None));
         let (own, clock) = (shared.clone(), env.clock.clone());
         let body = move || {
             let (mut claim, _) = own.left.lock().take().expect("the thread begins with the claim");
-            let stopped = beat_until_over(&own, &mut claim, &stop, &*clock);
+            let job = Job { control: &control, stop: &stop, present: &present, clock: &*clock };
+            let stopped = job.beat_until_over(&own, &mut claim);
             if stopped.is_some() {
                 control.cancel(CancelCause::Asked);
             }
             *own.left.lock() = Some((claim, stopped));
         };
         match env.spawn.spawn("terrane-beat", Box::new(body)) {
-            Ok(thread) => Ok(Beating { shared, thread }),
+            Ok(thread) => Ok(Beating { shared, thread: Some(thread) }),
             Err(error) => {
                 if let Some((claim, _)) = shared.left.lock().take() {
                     // Without it the coordinator waits for the attempt to be lost.
@@ -76,41 +93,58 @@ impl Beating {
 
     /// Ends: returns the claim, and why the job was cancelled if it was.
     pub(super) fn end(self) -> (Claim, Option<Ended>) {
-        *self.shared.is_over.lock() = true;
-        self.shared.over.notify_all();
-        self.thread.join();
-        debug_assert!(self.shared.left.lock().is_some(), "the thread has left the claim");
-        self.shared.left.lock().take().expect("the thread leaves the claim")
+        let shared = self.shared.clone();
+        drop(self);
+        debug_assert!(shared.left.lock().is_some(), "the thread has left the claim");
+        shared.left.lock().take().expect("the thread leaves the claim")
     }
 }
 
-/// Gives signs of life until the job is over; the reason if it is to be cancelled.
-fn beat_until_over(shared: &Shared, claim: &mut Claim, stop: &Stop, clock: &dyn Clock) -> Option<Ended> {
-    let every = claim.lost / BEATS_IN_LOST;
-    let (mut last, mut next) = (clock.now(), clock.now() + every);
-    while !shared.pass(LOOK.min(every)) {
-        if stop.is_asked() {
-            return Some(Ended::GivenBack("the worker was asked to stop".to_owned()));
-        }
-        let now = clock.now();
-        debug_assert!(last <= now, "the clock does not go back");
-        if now < next {
-            continue;
-        }
-        match claim.beat() {
-            Ok(Beat::Current) => {
-                last = now;
-                next = now + every;
+/// What the thread knows of the job.
+struct Job<'j> {
+    control: &'j JobControl,
+    stop: &'j Stop,
+    present: &'j Present,
+    clock: &'j dyn Clock,
+}
+
+impl Job<'_> {
+    /// Gives signs of life until the job is over; the reason if it is to be cancelled.
+    fn beat_until_over(&self, shared: &Shared, claim: &mut Claim) -> Option<Ended> {
+        let (clock, every) = (self.clock, claim.lost / BEATS_IN_LOST);
+        let (mut last, mut next) = (clock.now(), clock.now() + every);
+        while !shared.pass(LOOK.min(every)) {
+            if self.stop.is_asked() {
+                return Some(Ended::GivenBack("the worker was asked to stop".to_owned()));
             }
-            Ok(Beat::Withdrawn) => return Some(Ended::Withdrawn),
-            Err(error) if clock.now().saturating_sub(last) > claim.lost => {
-                return Some(Ended::GivenBack(format!("no sign of life gets through: {error}")));
+            let now = clock.now();
+            debug_assert!(last <= now, "the clock does not go back");
+            if now < next {
+                continue;
             }
-            // Tried again at the next look.
-            Err(_) => {}
+            self.present.renew();
+            match claim.beat(done(&self.control.work())) {
+                Ok(Beat::Current) => {
+                    last = now;
+                    next = now + every;
+                }
+                Ok(Beat::Withdrawn) => return Some(Ended::Withdrawn),
+                Err(error) if clock.now().saturating_sub(last) > claim.lost => {
+                    return Some(Ended::GivenBack(format!("no sign of life gets through: {error}")));
+                }
+                // Tried again at the next look.
+                Err(_) => {}
+            }
         }
+        None
     }
-    None
+}
+
+/// How far a job is: this changes with each block and each entry that it passes.
+fn done(work: &Work) -> u64 {
+    let numbers =
+        [work.bytes_read, work.bytes_written, work.bytes_relinked, work.entries_in, work.entries_out];
+    numbers.iter().fold(0, |sum, number| sum.saturating_add(*number))
 }
 
 #[cfg(test)]
@@ -135,6 +169,13 @@ mod tests {
         (coordinator, faulty, claim)
     }
 
+    fn present() -> Arc<Present> {
+        let (env, clock) = (Env::real(), Env::real().clock);
+        let table =
+            JobTable::new(Arc::new(MemoryBucket::new(clock.clone())), "db", env.random).expect("a table");
+        Arc::new(Present::new(table.presence("worker").expect("a name"), clock))
+    }
+
     fn control() -> Arc<JobControl> {
         Arc::new(JobControl::new(Env::real().clock, None))
     }
@@ -142,7 +183,8 @@ mod tests {
     /// Waits until the job is cancelled: a job that never is hangs the test.
     fn ended(claim: Claim, stop: Stop) -> Option<Ended> {
         let control = control();
-        let beating = Beating::begin(claim, control.clone(), stop, &Env::real()).expect("a thread");
+        let with = (&Env::real(), present());
+        let beating = Beating::begin(claim, control.clone(), stop, with).expect("a thread");
         while !control.is_cancelled() {
             std::thread::yield_now();
         }
@@ -184,10 +226,40 @@ mod tests {
     fn a_job_that_ends_first_is_not_cancelled() {
         let (_coordinator, _, claim) = claimed(Duration::from_secs(3600));
         let control = control();
-        let beating =
-            Beating::begin(claim, control.clone(), Stop::default(), &Env::real()).expect("a thread");
+        let with = (&Env::real(), present());
+        let beating = Beating::begin(claim, control.clone(), Stop::default(), with).expect("a thread");
         let (claim, stopped) = beating.end();
         assert!(stopped.is_none() && !control.is_cancelled());
         assert!(claim.finish(b"outcome").expect("reported"));
+    }
+
+    #[test]
+    fn a_worker_is_seen_while_it_runs_a_job() {
+        let (coordinator, _, claim) = claimed(Duration::from_millis(20));
+        let (id, table) = (claim.id, coordinator.table().clone());
+        let present = Arc::new(Present::new(table.presence("worker").expect("a name"), Env::real().clock));
+        let control = control();
+        control.show(&Work { entries_in: 5, bytes_read: 8, ..Work::default() });
+        let with = (&Env::real(), present);
+        let beating = Beating::begin(claim, control, Stop::default(), with).expect("a thread");
+        let done = || match coordinator.state(id).expect("state") {
+            crate::jobs::JobState::Claimed { done, .. } => done,
+            other => panic!("it was claimed: {other:?}"),
+        };
+        while done() == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(done(), 13, "how far the job is");
+        assert_eq!(table.workers().expect("lists").len(), 1, "before the first sign of life of the job");
+        beating.end();
+    }
+
+    #[test]
+    fn the_thread_ends_with_what_began_it() {
+        let (_coordinator, _, claim) = claimed(Duration::from_secs(3600));
+        let control = control();
+        let with = (&Env::real(), present());
+        drop(Beating::begin(claim, control.clone(), Stop::default(), with).expect("a thread"));
+        assert_eq!(Arc::strong_count(&control), 1, "no thread has it");
     }
 }

@@ -105,7 +105,9 @@ impl Fixture {
     pub(super) fn worker(&self, bucket: Arc<dyn Bucket>, name: &str) -> Worker {
         let settings =
             WorkerSettings { name: name.to_owned(), poll: Duration::from_millis(10), store: small() };
-        Worker::new(bucket, "db", settings, Env::real()).expect("possible settings")
+        // Its rests take no time.
+        let env = Env { clock: Arc::new(SleepClock::default()), ..Env::real() };
+        Worker::new(bucket, "db", settings, env).expect("possible settings")
     }
 
     /// Lets a sound worker look for jobs at each turn.

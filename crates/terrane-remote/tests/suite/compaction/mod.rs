@@ -3,6 +3,7 @@
 
 mod databases;
 mod fixture;
+mod workers;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -248,7 +249,7 @@ fn a_cancelled_job_is_withdrawn_and_its_worker_learns_so() {
     assert_eq!(control.elsewhere(), Elsewhere::default());
     assert!(fixture.objects_of_jobs().is_empty());
     let mut claim = held.lock().take().expect("claimed");
-    assert_eq!(claim.beat().expect("answers"), terrane_remote::jobs::Beat::Withdrawn);
+    assert_eq!(claim.beat(0).expect("answers"), terrane_remote::jobs::Beat::Withdrawn);
 }
 
 /// A worker that was asked to stop before it looks takes no job.
@@ -270,7 +271,8 @@ fn a_worker_that_is_asked_to_stop_claims_nothing() {
 fn a_worker_reports_a_job_that_it_cannot_read() {
     let fixture = Fixture::new();
     let lease = fixture.store.lease(1).expect("numbers");
-    fixture.coordinator.offer(b"no request", lease, Duration::from_secs(10)).expect("offered");
+    let payload = [&b"TRNJOBF1"[..], &(1_u64 << 20).to_le_bytes(), b"no request"].concat();
+    fixture.coordinator.offer(&payload, lease, Duration::from_secs(10)).expect("offered");
     let worker = fixture.worker(fixture.bucket.clone(), "sound");
     let Ok(Step::Ended(line)) = worker.step(&Stop::default()) else { panic!("it takes the job") };
     assert!(matches!(&line.ended, Ended::Failed(why) if why.contains("job request")), "{line}");
@@ -290,6 +292,7 @@ fn settings_that_make_no_sense_are_refused() {
     refused(|settings| settings.lost = Duration::from_millis(700), "lost_ms");
     refused(|settings| settings.lost = Duration::from_secs(4000), "lost_ms");
     refused(|settings| settings.attempts = 0, "attempts");
+    refused(|settings| settings.job_bytes = 0, "job_bytes");
 }
 
 /// Its manifest refuses what it publishes; before that, no worker works for it.
