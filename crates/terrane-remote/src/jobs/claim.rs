@@ -76,8 +76,8 @@ fn attempts(found: &Found, newest: Option<u64>) -> BTreeMap<JobId, (u32, bool)> 
 }
 
 impl JobTable {
-    /// The attempts that may be claimed, of the newest coordinator, oldest job first. One request, and one more
-    /// for a coordinator that is new.
+    /// The attempts that may be claimed, of the newest coordinator, oldest job first. One request, and one
+    /// more for a coordinator that is new.
     ///
     /// # Errors
     /// `Io`, `Busy`.
@@ -143,7 +143,8 @@ impl JobTable {
 
 impl Claim {
     /// Gives a sign of life, and asks whether the coordinator still waits for this attempt. `done` is how far
-    /// the attempt is, in any unit: one that stands still for long is lost. Two requests, a creation and a list.
+    /// the attempt is, in any unit: one that stands still for long is lost. Two requests, a creation and a
+    /// list.
     ///
     /// # Errors
     /// `Io`, `Busy`: try again until `lost` has passed since the last one.
@@ -159,8 +160,8 @@ impl Claim {
         Ok(if self.is_current()? { Beat::Current } else { Beat::Withdrawn })
     }
 
-    /// Reports the outcome. Returns true if the report is there and the coordinator waits for it, false if the
-    /// attempt is not the current one: the coordinator does not read it.
+    /// Reports the outcome. Returns true if the report is there and the coordinator waits for it, false if
+    /// the attempt is not the current one: the coordinator does not read it.
     ///
     /// # Errors
     /// `Io`, `Busy` if neither is known: try again, with the same outcome.

@@ -84,10 +84,10 @@ struct Offered<'c> {
 }
 
 impl BucketCompactor {
-    /// What makes the compactor of a writer that offers its jobs to workers, and their coordinator, which is to
-    /// sweep now and then. The table of jobs may be damaged, or hold what is none of it, and the bucket may not
-    /// answer: then the log says so, `None` comes back, and the jobs run in this process. A database needs no
-    /// worker, so nothing of the table keeps it from opening.
+    /// What makes the compactor of a writer that offers its jobs to workers, and their coordinator, which is
+    /// to sweep now and then. The table of jobs may be damaged, or hold what is none of it, and the bucket
+    /// may not answer: then the log says so, `None` comes back, and the jobs run in this process. A database
+    /// needs no worker, so nothing of the table keeps it from opening.
     #[must_use]
     pub fn begin(
         (bucket, prefix): (Arc<dyn Bucket>, &str),

@@ -76,12 +76,12 @@ pub struct Coordinator {
     epoch: u64,
     jobs: Mutex<Jobs>,
     /// The last look at the table, for all jobs that are waited for.
-    picture: Mutex<Option<Arc<Picture>>>,
+    look: Mutex<Option<Arc<Look>>>,
 }
 
 /// The table at one moment.
 #[derive(Debug)]
-struct Picture {
+struct Look {
     /// By the clock of the coordinator.
     taken: Duration,
     /// By the clock of the object store.
@@ -120,7 +120,7 @@ impl JobTable {
             return Err(Error::new(Kind::Poisoned, message));
         }
         let coordinator =
-            Coordinator { table: self.clone(), epoch, jobs: Mutex::default(), picture: Mutex::default() };
+            Coordinator { table: self.clone(), epoch, jobs: Mutex::default(), look: Mutex::default() };
         coordinator.check_newest(&self.list(&self.names.folder)?)?;
         Ok(coordinator)
     }
@@ -251,8 +251,8 @@ impl Coordinator {
     pub fn state_within(&self, id: JobId, (at, fresh): (Duration, Duration)) -> Result<JobState> {
         let current = self.jobs.lock().live.get(&id.number).cloned().ok_or_else(|| unknown(id))?;
         let (table, attempt) = (&self.table, current.attempt);
-        let picture = self.picture(&JobName::Open(id, attempt), (at, fresh))?;
-        let (found, now) = (&picture.found, picture.now);
+        let look = self.look(&JobName::Open(id, attempt), (at, fresh))?;
+        let (found, now) = (&look.found, look.now);
         let find = |name: &JobName| found.get(&table.names.of(name)).map(|(_, object)| object);
         let Some(claim) = find(&JobName::Claim(id, attempt)) else {
             let open = find(&JobName::Open(id, attempt)).ok_or_else(|| self.missing(id, attempt))?;
@@ -272,20 +272,19 @@ impl Coordinator {
 
     /// The table at the time `at`, or at most `fresh` before. A look that was made before the attempt was
     /// opened is none of it.
-    fn picture(&self, open: &JobName, (at, fresh): (Duration, Duration)) -> Result<Arc<Picture>> {
+    fn look(&self, open: &JobName, (at, fresh): (Duration, Duration)) -> Result<Arc<Look>> {
         let (table, open) = (&self.table, self.table.names.of(open));
-        let is_fresh = |picture: &Arc<Picture>| {
-            at.saturating_sub(picture.taken) < fresh && picture.found.contains_key(&open)
-        };
+        let is_fresh =
+            |look: &Arc<Look>| at.saturating_sub(look.taken) < fresh && look.found.contains_key(&open);
         // Not held over the request: two callers at once may make two.
-        if let Some(picture) = self.picture.lock().clone().filter(is_fresh) {
-            return Ok(picture);
+        if let Some(look) = self.look.lock().clone().filter(is_fresh) {
+            return Ok(look);
         }
         let now = JobName::Now(self.epoch, table.random.next_u64());
         let (found, now) = table.list_at(&table.names.folder, &now)?;
-        let picture = Arc::new(Picture { taken: at, now, found });
-        *self.picture.lock() = Some(picture.clone());
-        Ok(picture)
+        let look = Arc::new(Look { taken: at, now, found });
+        *self.look.lock() = Some(look.clone());
+        Ok(look)
     }
 
     fn read_claim(&self, id: JobId, attempt: u32) -> Result<(u128, String)> {

@@ -8,8 +8,8 @@
 //! * `names.rs`: names of the objects; * `object.rs`: their bytes. * `table.rs`: the table, and whose
 //!   an object is. * `coordinator.rs`: offers jobs, and sees what became of them.
 //! * `claim.rs`: what a worker does with the table.
-//! * `compactor.rs`, `settings.rs`: runs the compactions of a writer on workers; `worker.rs`: a worker that merges;
-//!   `payload.rs`: what is offered; `outcome.rs`: what is reported; `ends.rs`: whether it is so.
+//! * `compactor.rs`, `settings.rs`: runs the compactions of a writer on workers; `worker.rs`: a worker that
+//!   merges; `payload.rs`: what is offered; `outcome.rs`: what is reported; `ends.rs`: whether it is so.
 //!
 //! Which worker is alive is decided by the clock of the object store, from the times of creation in lists. A
 //! wrong decision costs work and nothing else.

@@ -4,7 +4,8 @@
 //! offer = magic:8 object_bytes:u64 request
 //! ```
 //!
-//! The object in the table of jobs and the request have checksums of their own: `docs/format/job-payloads.md`.
+//! The object in the table of jobs and the request have checksums of their own:
+//! `docs/format/job-payloads.md`.
 
 use terrane_base::{Error, Result};
 use terrane_format::wire::Fields;

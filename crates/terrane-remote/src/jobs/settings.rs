@@ -23,8 +23,8 @@ pub struct BucketCompactorSettings {
 }
 
 impl Default for BucketCompactorSettings {
-    /// 5 s to a claim, 10 s without a sign of life, a look each 200 ms, 3 attempts, a pause of 30 s, jobs of up
-    /// to 8 GiB.
+    /// 5 s to a claim, 10 s without a sign of life, a look each 200 ms, 3 attempts, a pause of 30 s, jobs of
+    /// up to 8 GiB.
     fn default() -> Self {
         BucketCompactorSettings {
             claim: Duration::from_secs(5),

@@ -3,8 +3,8 @@
 //! It needs the bucket and nothing else, and has no state: what it wrote for a job counts when the writer of
 //! the database publishes the report, and is garbage otherwise.
 //!
-//! 1. It lists what is open and claims the oldest attempt that it can do; it leaves those whose format or merge
-//!    operator it does not know to workers of another version.
+//! 1. It lists what is open and claims the oldest attempt that it can do; it leaves those whose format or
+//!    merge operator it does not know to workers of another version.
 //! 2. It opens a store that reads the inputs, and writes under the leased numbers.
 //! 3. The merge runs as it does in the database; a thread of its own gives the signs of life meanwhile. When
 //!    the job was withdrawn, the writer was replaced, the signs of life do not get through or the worker is
@@ -80,13 +80,15 @@ pub struct WorkerSettings {
 pub enum Ended {
     /// It was done, and the report is there.
     Done,
-    /// It was done, and the writer waits for it no more: it has read the report already, or given the attempt up.
+    /// It was done, and the writer waits for it no more: it has read the report already, or given the attempt
+    /// up.
     TooLate,
     /// It was given up, because the writer does not wait for it any more.
     Withdrawn,
     /// It was given back, or nothing was reported, because of the worker; another attempt may succeed.
     GivenBack(String),
-    /// It was done, and whether the report is there is not known: the writer finds it, or gives the attempt up.
+    /// It was done, and whether the report is there is not known: the writer finds it, or gives the attempt
+    /// up.
     Unknown(String),
     /// It was reported that no worker can do it.
     Failed(String),
@@ -341,8 +343,8 @@ impl Worker {
         outcome::encode(&written, &encode_report(&request.spec, &result))
     }
 
-    /// Tells the coordinator how the run ended, if it waits for that. Where it is not known whether it was told,
-    /// it is told again: the table takes a report once.
+    /// Tells the coordinator how the run ended, if it waits for that. Where the answer is lost it
+    /// reports again: the table takes a report once.
     fn report(&self, claim: &Claim, run: Run) -> Ended {
         let tell = || match &run {
             Run::Done(outcome) => claim.finish(outcome),

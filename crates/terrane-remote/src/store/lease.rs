@@ -7,9 +7,9 @@
 //!   under the leased numbers only.
 //! * The writer adopts what the worker reports, behind checks: the worker is another program, and what it
 //!   says is hostile. Adopted extents are as those that the writer allocated.
-//! * Objects under a lease are no garbage until it ends. What was not adopted is garbage then. An object under
-//!   a file of the report that the report does not name is refused with all of it: a later opening would take
-//!   the file with all of its objects.
+//! * Objects under a lease are no garbage until it ends. What was not adopted is garbage then. An object
+//!   under a file of the report that the report does not name is refused with all of it: a later opening
+//!   would take the file with all of its objects.
 //! * The last [`LEASE_RESERVE`] numbers are the writer's alone, so that leases never stop its flushes.
 
 use std::collections::BTreeMap;
@@ -51,7 +51,8 @@ pub struct Written {
 /// Numbers that are never leased: with the least objects, of 1 MiB, they are enough for 16 TiB of flushes.
 pub const LEASE_RESERVE: u32 = 1 << 24;
 
-/// Says whether an extent is what was reported of it, by its last bytes: at most as many as a footer may have.
+/// Says whether an extent is what was reported of it, by its last bytes: at most as many as a footer may
+/// have.
 pub type CheckEnd<'c> = &'c dyn Fn(ExtentId, &[u8]) -> Result<()>;
 
 /// The objects of one file by part, each with its bytes.
@@ -196,8 +197,8 @@ impl BucketStore {
 
     /// Makes extents that a worker wrote extents of this store, as if it had allocated and written them. The
     /// objects are looked at first: each is under the lease, in the bucket, of the reported size, of that
-    /// worker by its table, no object is there that was not reported, the tables have the extents, and `check`
-    /// accepts the end of each. One list, and two reads for each object.
+    /// worker by its table, no object is there that was not reported, the tables have the extents, and
+    /// `check` accepts the end of each. One list, and two reads for each object.
     ///
     /// # Errors
     /// `Invalid` if the lease has ended; `Corrupt` if anything that was reported is not so; `Poisoned` if a

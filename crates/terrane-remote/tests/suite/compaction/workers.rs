@@ -1,4 +1,5 @@
-//! What a worker takes and leaves, what becomes of an attempt that stands still or panics, and reports that lie.
+//! What a worker takes and leaves, what becomes of an attempt that stands still or panics, and reports that
+//! lie.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
