@@ -8,6 +8,9 @@
 //! url = "s3://bucket"                  # or "file:///srv/bucket"; keys of S3 come from the environment
 //! prefix = "app"                       # default: "terrane"
 //!
+//! [compaction]
+//! workers = true                       # jobs go to `terrane serve compactor` on other machines
+//!
 //! [options]                            # those of the engine
 //! memory_bytes = "1GiB"
 //! ```
@@ -56,6 +59,8 @@ pub struct Deployment {
     pub settings: BucketStoreSettings,
     /// How often the writer looks whether another one has replaced it, in milliseconds. Default 5000.
     pub writer_check_ms: u64,
+    /// When compactions go to workers on other machines; `None` if they all run here.
+    pub compaction: Option<crate::jobs::BucketCompactorSettings>,
     /// Options of the engine, as texts.
     pub options: Vec<(String, String)>,
 }
@@ -73,6 +78,7 @@ impl Deployment {
             prefix: file::PREFIX.to_owned(),
             settings: BucketStoreSettings::default(),
             writer_check_ms: file::WRITER_CHECK_MS,
+            compaction: None,
             options: Vec::new(),
         }
     }
