@@ -44,13 +44,17 @@ fn end(mut worker: Child) -> String {
 }
 
 /// Returns true if a worker has claimed a job that is still offered.
-#[expect(clippy::disallowed_methods, reason = "looks into a bucket while other processes change it")]
 fn is_claimed(folder: &Path) -> bool {
+    has(folder, "-claim")
+}
+
+/// Returns true if an object in the folder has this in its name.
+#[expect(clippy::disallowed_methods, reason = "looks into a bucket while other processes change it")]
+fn has(folder: &Path, part: &str) -> bool {
     let Ok(entries) = std::fs::read_dir(folder) else { return false };
-    entries.flatten().any(|entry| {
-        let is_claim = entry.file_name().to_string_lossy().contains("-claim");
-        is_claim || is_claimed(&entry.path())
-    })
+    entries
+        .flatten()
+        .any(|entry| entry.file_name().to_string_lossy().contains(part) || has(&entry.path(), part))
 }
 
 #[test]
@@ -108,6 +112,31 @@ fn a_writer_whose_workers_are_all_killed_goes_on() {
     assert!(writer.wait().unwrap().success());
     assert_eq!(shell.ok("count app.toml"), "3000\n");
     assert!(shell.ok("check app.toml").contains(" 0 findings"));
+}
+
+/// A writer is killed while a worker runs its job; the next one has no workers.
+#[test]
+fn a_writer_without_workers_ends_the_jobs_of_one_that_was_killed() {
+    let shell = deployed(3000);
+    let mut writer = shell.command("compact app.toml").stdout(Stdio::null()).spawn().unwrap();
+    let jobs = shell.path("bucket/app/jobs");
+    while !has(&jobs, "-open") {
+        assert!(writer.try_wait().unwrap().is_none(), "it waits for a worker");
+        std::thread::yield_now();
+    }
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    let file = std::fs::read_to_string(shell.path("app.toml")).unwrap();
+    shell.file(
+        "alone.toml",
+        file.replace("workers = true\nclaim_ms = 600000\nlost_ms = 1000\npoll_ms = 20", "workers = false"),
+    );
+    let said = shell.ok("doctor alone.toml");
+    assert!(!said.contains("worker"), "{said}");
+    assert!(has(&jobs, "-open"), "what reads changes nothing");
+    shell.ok("compact alone.toml");
+    assert!(!has(&jobs, "-open") && !has(&jobs, "offer") && !has(&jobs, "-coordinator"));
+    assert_eq!(shell.ok("count alone.toml"), "3000\n");
 }
 
 #[test]
