@@ -19,6 +19,9 @@ database lie:
   url = \"file:///srv/bucket\"           # a directory, or s3://NAME in a command built with the feature s3
   prefix = \"app\"                       # the database in the bucket; default: terrane
 
+  [compaction]
+  workers = true                       # have `terrane serve compactor app.toml` on other machines merge; default: false
+
   [options]                            # those of the engine, as `terrane options` lists them
   memory_bytes = \"256MiB\"
 

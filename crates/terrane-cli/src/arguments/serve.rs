@@ -10,12 +10,17 @@ pub(super) const HELP: &str = "\
 Examples:
   terrane serve storage --directory /srv/bucket
   TERRANE_TOKEN_FILE=token terrane serve storage --directory /srv/bucket --listen 0.0.0.0:7070 --metrics 127.0.0.1:9070
+  terrane serve compactor app.toml --threads 4 --name spot-17
 
-A database lies there if the file of its deployment says so: [storage] url = \"grpc://HOST:7070\". SIGINT and SIGTERM end the
-service in good order: what runs is answered, nothing new is taken. Calls that fail are lines on standard error.
-
-The token comes from TERRANE_TOKEN, or from the file that TERRANE_TOKEN_FILE names; clients show theirs from the same
+A database lies in a served bucket if the file of its deployment says so: [storage] url = \"grpc://HOST:7070\". SIGINT and
+SIGTERM end the service in good order: what runs is answered, nothing new is taken. Calls that fail are lines on standard
+error. The token comes from TERRANE_TOKEN, or from the file that TERRANE_TOKEN_FILE names; clients show theirs from the same
 variables. Nothing but the loopback is listened on unless --listen says so.
+
+A compactor runs compactions of a database whose deployment has [compaction] workers = true, beside its writer and any number
+of other compactors. It needs the bucket that [storage] names and nothing else, takes nothing over, and keeps nothing: it may
+be killed at any time, and the job goes to another one, or back to the writer. Each job is a line on standard error. SIGINT and
+SIGTERM give running jobs back and end it.
 ";
 
 /// `serve`.
@@ -31,6 +36,40 @@ pub struct Serve {
 pub enum Part {
     /// Serve a bucket: extents and manifests of any number of databases, in a directory
     Storage(Storage),
+    /// Run compactions of a database for its writer on another machine
+    Compactor(Compactor),
+}
+
+/// `serve compactor`.
+#[derive(Clone, Debug, Args)]
+pub struct Compactor {
+    /// Deployment file of the database; only [storage] is used
+    pub deployment: PathBuf,
+    /// Jobs at once
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: u32,
+    /// Bytes of outputs that all jobs hold in memory until they are uploaded, instead of stage_bytes for each
+    #[arg(long, value_name = "BYTES")]
+    pub memory: Option<u64>,
+    /// Name by which the writer tells this worker [default: drawn]
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Milliseconds between two looks for jobs
+    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(10..=3_600_000))]
+    pub poll: u64,
+    /// End when no job came for so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub idle_exit: Option<Duration>,
+    /// Run the jobs that are open, and end when there is none
+    #[arg(long, conflicts_with = "idle_exit")]
+    pub once: bool,
+}
+
+impl Compactor {
+    /// How long a worker looks for jobs in vain before it ends.
+    pub fn idle_max(&self) -> Option<Duration> {
+        if self.once { Some(Duration::ZERO) } else { self.idle_exit }
+    }
 }
 
 /// `serve storage`.

@@ -29,6 +29,8 @@ mod rows;
 mod scan;
 #[cfg(feature = "grpc")]
 mod serve;
+#[cfg(feature = "grpc")]
+mod serve_compactor;
 mod shape;
 mod shell;
 mod sim;

@@ -21,6 +21,7 @@ const TURN: Duration = Duration::from_millis(50);
 pub(super) fn run(command: &Serve, out: &mut dyn Write) -> Result<(), Failure> {
     match &command.part {
         Part::Storage(storage) => serve_storage(storage, out),
+        Part::Compactor(compactor) => super::serve_compactor::run(compactor, out),
     }
 }
 

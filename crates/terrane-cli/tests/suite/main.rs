@@ -7,6 +7,8 @@ mod beside;
 mod care;
 mod command;
 mod common;
+#[cfg(feature = "grpc")]
+mod compactors;
 mod copy;
 mod deployment;
 mod functions;

@@ -22,6 +22,8 @@ pub enum Fault {
     After,
     /// It has no effect, and an error that no repetition helps against.
     Refused,
+    /// It has no effect, and panics: a bug of whatever called it.
+    Panics,
 }
 
 /// How the store breaks a promise, in every call.
@@ -139,6 +141,7 @@ impl FaultyBucket {
             None => body(),
             Some(Fault::Before) => Err(error(Kind::Io, "an injected fault before the call")),
             Some(Fault::Refused) => Err(error(Kind::Invalid, "an injected refusal")),
+            Some(Fault::Panics) => std::panic::panic_any("an injected panic"),
             Some(Fault::After) => {
                 // The outcome is what is lost.
                 drop(body());

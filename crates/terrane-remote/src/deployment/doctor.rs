@@ -13,6 +13,7 @@ use terrane_levels::{directory, journal_place};
 use super::journal::{bucket_of, journal_in_bucket};
 use super::{Deployment, follow};
 use crate::bucket::{self, names, probe};
+use crate::jobs::JobTable;
 use crate::journal::is_in_objects;
 use crate::manifest::{Found, JournalFit};
 use crate::{Bucket, JournalFolder, ManifestFolder, tier};
@@ -53,6 +54,10 @@ impl Deployment {
         let told = folder.and_then(|folder| self.tell_manifest(&folder));
         tried.push(Tried::new("manifest", told));
         tried.push(Tried::new("data", self.tell_data(&*bucket)));
+        if self.compaction.is_some() {
+            let told = JobTable::new(bucket.clone(), &self.prefix, env.random.clone());
+            tried.push(Tried::new("workers", told.and_then(|table| tell_workers(&table))));
+        }
         tried.extend(self.try_bucket_journal(&bucket, &env));
         tried.push(Tried::new("a follower here", follow::tell(self, bucket, &env)));
         tried
@@ -145,6 +150,18 @@ impl Deployment {
         let bytes = listed.iter().fold(0u64, |all, object| all.saturating_add(object.bytes));
         Ok(format!("{} objects, {bytes} bytes", listed.len()))
     }
+}
+
+/// Which workers gave a sign of life lately. None is no error: the writer does the jobs itself.
+fn tell_workers(table: &JobTable) -> Result<String> {
+    let workers = table.workers()?;
+    let Some(latest) = workers.first() else {
+        return Ok("none was seen within an hour: compactions run in the writer; start `terrane serve \
+                   compactor` with this file"
+            .to_owned());
+    };
+    let (count, name, seconds) = (workers.len(), &latest.name, latest.age.as_secs());
+    Ok(format!("{count} seen within an hour, the latest one {name} {seconds} s ago"))
 }
 
 /// Tries the directory of the journal.

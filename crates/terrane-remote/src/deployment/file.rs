@@ -9,14 +9,16 @@ use toml::{Table, Value};
 
 use super::{BucketJournal, Deployment};
 use crate::bucket::names;
+use crate::jobs::BucketCompactorSettings;
 use crate::{BucketStoreSettings, ObjectJournalSettings, TierSettings};
 
 /// Longest file.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// The keys of each part.
-const PARTS: [(&str, &[&str]); 4] = [
+const PARTS: [(&str, &[&str]); 5] = [
     ("cache", &["bytes", "directory"]),
+    ("compaction", &["attempts", "claim_ms", "job_bytes", "lost_ms", "poll_ms", "workers"]),
     ("journal", &["abandon", "batch_bytes", "batch_ms", "directory", "in_bucket", "url"]),
     (
         "storage",
@@ -84,6 +86,7 @@ impl Deployment {
         }
         let abandon = text_of(&journal, "journal", "abandon")?.map(|id| journal_id(&id)).transpose()?;
         let options = options_of(&part("options")?)?;
+        let compaction = compaction_of(&part("compaction")?)?;
         // An option that is unknown is said now, not at the first opening.
         options.iter().try_for_each(|(name, value)| Options::default().set(name, value))?;
         // Said now, with the file, and not at the first opening.
@@ -99,6 +102,7 @@ impl Deployment {
             settings,
             cache,
             writer_check_ms,
+            compaction,
             options,
         })
     }
@@ -227,6 +231,32 @@ fn cache_of(cache: &Table, beside: &Path) -> Result<Option<TierSettings>> {
     }
 }
 
+/// How jobs go to workers, if the file says so.
+fn compaction_of(table: &Table) -> Result<Option<BucketCompactorSettings>> {
+    let has_workers = flag_of(table, "compaction", "workers")? == Some(true);
+    let ms = |key| number_of(table, "compaction", key).map(|ms| ms.map(std::time::Duration::from_millis));
+    let (claim, lost, poll) = (ms("claim_ms")?, ms("lost_ms")?, ms("poll_ms")?);
+    let (attempts, job_bytes) =
+        (number_of(table, "compaction", "attempts")?, number_of(table, "compaction", "job_bytes")?);
+    if !has_workers {
+        if let Some(key) = table.keys().find(|key| *key != "workers") {
+            return Err(Error::invalid(format!("key {key:?} of [compaction] is for workers = true")));
+        }
+        return Ok(None);
+    }
+    let default = BucketCompactorSettings::default();
+    let settings = BucketCompactorSettings {
+        claim: claim.unwrap_or(default.claim),
+        lost: lost.unwrap_or(default.lost),
+        poll: poll.unwrap_or(default.poll),
+        attempts: attempts.map_or(default.attempts, |count| u32::try_from(count).unwrap_or(u32::MAX)),
+        job_bytes: job_bytes.unwrap_or(default.job_bytes),
+        ..default
+    };
+    settings.check().map_err(|error| error.context("[compaction]"))?;
+    Ok(Some(settings))
+}
+
 /// The options of the engine, as texts.
 fn options_of(table: &Table) -> Result<Vec<(String, String)>> {
     let shown = |(name, value): (&String, &Value)| match value {
@@ -337,6 +367,34 @@ mod tests {
         );
         assert_eq!((settings.garbage_age.as_secs(), found.writer_check_ms), (3, 2));
         assert_eq!(found.options.len(), 2);
+    }
+
+    #[test]
+    fn workers_have_times_of_their_own() {
+        let parse =
+            |keys: &str| Deployment::parse(&format!("{WHOLE}[compaction]\n{keys}\n"), Path::new("/etc"));
+        assert_eq!(Deployment::parse(WHOLE, Path::new("/etc")).expect("whole").compaction, None);
+        assert_eq!(parse("workers = false").expect("whole").compaction, None);
+        let default = BucketCompactorSettings::default();
+        assert_eq!(parse("workers = true").expect("whole").compaction, Some(default));
+        let found = parse("workers = true\nclaim_ms = 700\nlost_ms = 900\npoll_ms = 50").expect("whole");
+        let found = found.compaction.expect("workers");
+        assert_eq!((found.claim.as_millis(), found.lost.as_millis(), found.poll.as_millis()), (700, 900, 50));
+        for (keys, expected) in [
+            ("worker = true", "did you mean \"workers\"?"),
+            ("workers = 1", "\"workers\""),
+            ("claim_ms = 5", "workers = true"),
+            ("workers = true\nclaim_ms = -1", "\"claim_ms\""),
+            ("workers = true\npoll_ms = 1", "poll_ms"),
+            ("workers = true\nclaim_ms = 10", "claim_ms"),
+            ("workers = true\nlost_ms = 300", "lost_ms"),
+            ("workers = true\nattempts = 0", "attempts"),
+            ("workers = true\njob_bytes = 0", "job_bytes"),
+            ("job_bytes = 7", "job_bytes"),
+        ] {
+            let found = parse(keys).expect_err(keys).to_string();
+            assert!(found.contains(expected), "{keys:?}: {found}");
+        }
     }
 
     #[test]

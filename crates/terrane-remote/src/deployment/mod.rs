@@ -12,6 +12,9 @@
 //! directory = "/var/cache/app"
 //! bytes = 10000000000
 //!
+//! [compaction]
+//! workers = true                       # jobs go to `terrane serve compactor` on other machines
+//!
 //! [options]                            # those of the engine
 //! memory_bytes = "1GiB"
 //! ```
@@ -63,6 +66,8 @@ pub struct Deployment {
     pub cache: Option<TierSettings>,
     /// How often the writer looks whether another one has replaced it, in milliseconds. Default 5000.
     pub writer_check_ms: u64,
+    /// When compactions go to workers on other machines; `None` if they all run here.
+    pub compaction: Option<crate::jobs::BucketCompactorSettings>,
     /// Options of the engine, as texts.
     pub options: Vec<(String, String)>,
 }
@@ -81,6 +86,7 @@ impl Deployment {
             settings: BucketStoreSettings::default(),
             cache: None,
             writer_check_ms: file::WRITER_CHECK_MS,
+            compaction: None,
             options: Vec::new(),
         }
     }

@@ -8,13 +8,14 @@ use std::time::Duration;
 use terrane_base::env::{Clock, Env};
 use terrane_base::{Error, Kind, Result};
 use terrane_device::PosixDisk;
-use terrane_engine::{OpenedParts, Parts, PartsRequest, Upkeep};
+use terrane_engine::{MakeCompactor, OpenedParts, Parts, PartsRequest, Upkeep};
 use terrane_journal::CommitLog;
 use terrane_levels::Manifest;
 
 use super::Deployment;
 use super::journal::{Opening, journal_in_bucket};
 use crate::bucket::{names, probe};
+use crate::jobs::{BucketCompactor, Coordinator, JobTable};
 use crate::journal::is_in_objects;
 use crate::manifest::{OpenedManifest, TakeOver};
 use crate::{
@@ -49,11 +50,11 @@ impl BucketParts {
     fn upkeep(
         manifest: &Arc<Manifest>,
         store: &Arc<BucketStore>,
-        log: Option<&Arc<ObjectCommitLog>>,
+        (log, coordinator): (Option<&Arc<ObjectCommitLog>>, Option<&Arc<Coordinator>>),
         clock: Arc<dyn Clock>,
     ) -> Upkeep {
         let (roots, store) = (ManifestRoots(Arc::downgrade(manifest)), Arc::downgrade(store));
-        let log = log.map(Arc::downgrade);
+        let (log, coordinator) = (log.map(Arc::downgrade), coordinator.map(Arc::downgrade));
         let mut next = clock.now() + COLLECT_EVERY;
         Box::new(move || {
             let Some(store) = store.upgrade().filter(|_| clock.now() >= next) else { return };
@@ -62,6 +63,9 @@ impl BucketParts {
             let _ = store.collect_garbage(&roots);
             if let Some(log) = log.as_ref().and_then(Weak::upgrade) {
                 let _ = log.collect_garbage();
+            }
+            if let Some(coordinator) = coordinator.as_ref().and_then(Weak::upgrade) {
+                let _ = coordinator.sweep();
             }
         })
     }
@@ -97,10 +101,11 @@ impl Parts for BucketParts {
             None => store,
         };
         let (manifest, store) = (Arc::new(opened.manifest), Arc::new(store));
-        let upkeep = Self::upkeep(&manifest, &store, log.as_ref(), env.clock.clone());
+        let (coordinator, compactor) = self.workers(opened.epoch, &store, env).unzip();
+        let upkeep = Self::upkeep(&manifest, &store, (log.as_ref(), coordinator.as_ref()), env.clock.clone());
         let interval = Duration::from_millis(*writer_check_ms);
         let log = log.map(|log| -> Arc<dyn CommitLog> { log });
-        Ok(OpenedParts { manifest, store, log, upkeep: Some((interval, upkeep)), compactor: None })
+        Ok(OpenedParts { manifest, store, log, upkeep: Some((interval, upkeep)), compactor })
     }
 }
 
@@ -109,6 +114,26 @@ impl BucketParts {
     fn own_journal_bucket(&self) -> Option<&Arc<dyn Bucket>> {
         let is_own = self.deployment.bucket_journal.as_ref().is_some_and(|journal| journal.url.is_some());
         self.journal.as_ref().filter(|_| is_own)
+    }
+
+    /// Begins to offer jobs, if the deployment has workers: the table's coordinator, and what makes the
+    /// compactor that uses it. Without workers it ends the jobs of the writer before.
+    fn workers(
+        &self,
+        epoch: u64,
+        store: &Arc<BucketStore>,
+        env: &Env,
+    ) -> Option<(Arc<Coordinator>, MakeCompactor)> {
+        let place = (self.bucket.clone(), self.deployment.prefix.as_str());
+        if let Some(settings) = self.deployment.compaction {
+            return BucketCompactor::begin(place, epoch, store, settings, env);
+        }
+        // The writer before may have had workers: they are not to go on with its jobs.
+        let table = JobTable::new(place.0, place.1, env.random.clone());
+        if let Err(error) = table.and_then(|table| table.end_older(epoch)) {
+            tracing::warn!(target: "terrane::job", %error, "workers may go on with jobs of the writer before");
+        }
+        None
     }
 
     /// Takes the manifest over, and the journal if it lies in a bucket.

@@ -46,19 +46,17 @@ pub struct Claim {
     pub lost: Duration,
     nonce: u128,
     beats: u32,
+    /// The last sign of life.
+    last: Option<JobName>,
 }
 
-/// What is open: for each job of the newest coordinator, its last attempt and what is there of that.
-fn attempts(found: &Found) -> BTreeMap<JobId, (u32, bool)> {
-    let newest = found.values().filter_map(|(name, _)| match name {
-        JobName::Coordinator(epoch) => Some(*epoch),
-        _ => None,
-    });
-    let newest = newest.max().unwrap_or(0);
+/// What is open: for each job of the coordinator of the epoch `newest`, its last attempt and what is there of
+/// that.
+fn attempts(found: &Found, newest: Option<u64>) -> BTreeMap<JobId, (u32, bool)> {
     let mut offered = BTreeSet::new();
     let mut last: BTreeMap<JobId, u32> = BTreeMap::new();
     let mut claimed = BTreeSet::new();
-    for (name, _) in found.values().filter(|(name, _)| name.epoch() == Some(newest)) {
+    for (name, _) in found.values().filter(|(name, _)| newest.is_some() && name.epoch() == newest) {
         match name {
             JobName::Offer(id) => {
                 offered.insert(*id);
@@ -78,13 +76,15 @@ fn attempts(found: &Found) -> BTreeMap<JobId, (u32, bool)> {
 }
 
 impl JobTable {
-    /// The attempts that may be claimed, of the newest coordinator, oldest job first. One request.
+    /// The attempts that may be claimed, of the newest coordinator, oldest job first. One request, and one
+    /// more for a coordinator that is new.
     ///
     /// # Errors
     /// `Io`, `Busy`.
     pub fn list_open(&self) -> Result<Vec<OpenAttempt>> {
         let found = self.list(&self.names.folder)?;
-        let open = attempts(&found).into_iter().filter(|(_, (_, is_claimed))| !is_claimed);
+        let newest = self.newest(&found)?;
+        let open = attempts(&found, newest).into_iter().filter(|(_, (_, is_claimed))| !is_claimed);
         Ok(open.map(|(id, (attempt, _))| OpenAttempt { id, attempt }).collect())
     }
 
@@ -94,12 +94,29 @@ impl JobTable {
     /// `Invalid` if the name of the worker is none; `Corrupt` if an object is damaged; `Io`, `Busy`. The
     /// claim may be in the bucket then: the coordinator finds it without a sign of life, and gives it up.
     pub fn claim(&self, open: OpenAttempt, worker: &str) -> Result<Option<Claim>> {
+        self.claim_if(open, worker, &mut |_| true)
+    }
+
+    /// As [`JobTable::claim`], if the job, as its coordinator encoded it, is one that the worker can do: what
+    /// it cannot do it leaves to others.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn claim_if(
+        &self,
+        open: OpenAttempt,
+        worker: &str,
+        can_do: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Claim>> {
         check_worker(worker)?;
         let OpenAttempt { id, attempt } = open;
         // Read before the claim: what cannot be read is not claimed.
         let limits = present(self.read(&JobName::Open(id, attempt), &[JobTag::Attempt]))?;
         let offer = present(self.read(&JobName::Offer(id), &[JobTag::Offer]))?;
         let Some(((limits, _), (_, payload))) = limits.zip(offer) else { return Ok(None) };
+        if !can_do(&payload) {
+            return Ok(None);
+        }
         let nonce = self.draw();
         let object = JobObject::new(JobTag::Claim, (id.epoch, id.number), attempt, nonce);
         if !self.create(&JobName::Claim(id, attempt), &object.encode(worker.as_bytes()))? {
@@ -107,7 +124,8 @@ impl JobTable {
         }
         let lost = Duration::from_millis(limits.lost_ms.into());
         let table = self.clone();
-        let claim = Claim { table, id, attempt, payload, lease: limits.lease, lost, nonce, beats: 0 };
+        let claim =
+            Claim { table, id, attempt, payload, lease: limits.lease, lost, nonce, beats: 0, last: None };
         // The coordinator may have withdrawn the job, with a claim that was not there yet.
         Ok(if claim.is_current()? { Some(claim) } else { None })
     }
@@ -124,28 +142,29 @@ impl JobTable {
 }
 
 impl Claim {
-    /// Gives a sign of life, and asks whether the coordinator still waits for this attempt. Two requests, a
-    /// creation and a list.
+    /// Gives a sign of life, and asks whether the coordinator still waits for this attempt. `done` is how far
+    /// the attempt is, in any unit: one that stands still for long is lost. Two requests, a creation and a
+    /// list.
     ///
     /// # Errors
     /// `Io`, `Busy`: try again until `lost` has passed since the last one.
-    pub fn beat(&mut self) -> Result<Beat> {
+    pub fn beat(&mut self, done: u64) -> Result<Beat> {
         self.beats += 1;
         let object = JobObject { beat: self.beats, ..self.object(JobTag::Beat) };
-        let name = |beat| JobName::Beat(self.id, self.attempt, beat);
-        self.table.create(&name(self.beats), &object.encode(&[]))?;
-        if self.beats > 1 {
+        let name = JobName::Beat(self.id, self.attempt, self.beats, done);
+        self.table.create(&name, &object.encode(&[]))?;
+        if let Some(before) = self.last.replace(name) {
             // One that stays goes with the job.
-            let _ = self.table.delete(&[self.table.names.of(&name(self.beats - 1))]);
+            let _ = self.table.delete(&[self.table.names.of(&before)]);
         }
         Ok(if self.is_current()? { Beat::Current } else { Beat::Withdrawn })
     }
 
-    /// Reports the outcome. Returns false if the attempt is not the current one: the
-    /// coordinator does not read it.
+    /// Reports the outcome. Returns true if the report is there and the coordinator waits for it, false if
+    /// the attempt is not the current one: the coordinator does not read it.
     ///
     /// # Errors
-    /// `Io`, `Busy` if it is not known whether the report is there: try again.
+    /// `Io`, `Busy` if neither is known: try again, with the same outcome.
     pub fn finish(&self, outcome: &[u8]) -> Result<bool> {
         self.report(JobTag::Done, outcome)
     }
@@ -179,7 +198,8 @@ impl Claim {
     fn is_current(&self) -> Result<bool> {
         // All of the table: a newer coordinator may have come. Few objects: those of running jobs.
         let found = self.table.list(&self.table.names.folder)?;
-        Ok(attempts(&found).get(&self.id).is_some_and(|(attempt, _)| *attempt == self.attempt))
+        let newest = self.table.newest(&found)?;
+        Ok(attempts(&found, newest).get(&self.id).is_some_and(|(attempt, _)| *attempt == self.attempt))
     }
 }
 

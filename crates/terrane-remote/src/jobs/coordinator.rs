@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -33,6 +34,8 @@ pub enum JobState {
         age: Duration,
         /// Since its last sign of life; the claim is the first one.
         beat_age: Duration,
+        /// How far it was by that, in a unit of its own.
+        done: u64,
     },
     /// A worker has done it.
     Done {
@@ -72,6 +75,18 @@ pub struct Coordinator {
     table: JobTable,
     epoch: u64,
     jobs: Mutex<Jobs>,
+    /// The last look at the table, for all jobs that are waited for.
+    look: Mutex<Option<Arc<Look>>>,
+}
+
+/// The table at one moment.
+#[derive(Debug)]
+struct Look {
+    /// By the clock of the coordinator.
+    taken: Duration,
+    /// By the clock of the object store.
+    now: Duration,
+    found: Found,
 }
 
 #[derive(Debug, Default)]
@@ -90,7 +105,7 @@ struct Current {
 
 impl JobTable {
     /// Begins to offer jobs. Requires: `epoch` is that of the manifest's writer, and this is its only
-    /// coordinator. Workers leave the jobs of older epochs.
+    /// coordinator. Workers leave the jobs of older epochs; [`Coordinator::sweep`] deletes them.
     ///
     /// # Errors
     /// `Poisoned` if a newer coordinator is at work, or another one of this epoch; `Io`, `Busy`.
@@ -104,8 +119,9 @@ impl JobTable {
             );
             return Err(Error::new(Kind::Poisoned, message));
         }
-        let coordinator = Coordinator { table: self.clone(), epoch, jobs: Mutex::default() };
-        coordinator.sweep()?;
+        let coordinator =
+            Coordinator { table: self.clone(), epoch, jobs: Mutex::default(), look: Mutex::default() };
+        coordinator.check_newest(&self.list(&self.names.folder)?)?;
         Ok(coordinator)
     }
 
@@ -224,11 +240,19 @@ impl Coordinator {
     /// `NotFound` if the job is not offered; `Corrupt`, `Invalid` if what a worker wrote is none of a worker;
     /// `Io`, `Busy`.
     pub fn state(&self, id: JobId) -> Result<JobState> {
+        self.state_within(id, (Duration::ZERO, Duration::ZERO))
+    }
+
+    /// As [`Coordinator::state`], at the time `at` of the caller's clock; a look at the table that is not
+    /// older than `fresh` serves, so that all jobs that are waited for share one.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn state_within(&self, id: JobId, (at, fresh): (Duration, Duration)) -> Result<JobState> {
         let current = self.jobs.lock().live.get(&id.number).cloned().ok_or_else(|| unknown(id))?;
-        let table = &self.table;
-        let now = JobName::Now(id, table.random.next_u64());
-        let (found, now) = table.list_at(&table.names.job(id), &now)?;
-        let attempt = current.attempt;
+        let (table, attempt) = (&self.table, current.attempt);
+        let look = self.look(&JobName::Open(id, attempt), (at, fresh))?;
+        let (found, now) = (&look.found, look.now);
         let find = |name: &JobName| found.get(&table.names.of(name)).map(|(_, object)| object);
         let Some(claim) = find(&JobName::Claim(id, attempt)) else {
             let open = find(&JobName::Open(id, attempt)).ok_or_else(|| self.missing(id, attempt))?;
@@ -241,8 +265,26 @@ impl Coordinator {
         if find(&JobName::Report(id, attempt)).is_some() {
             return self.read_report(id, attempt, (nonce, worker));
         }
-        let (claim_age, beat_age) = (age(claim, now), last_sign(&found, attempt, now));
-        Ok(JobState::Claimed { worker, age: claim_age, beat_age: beat_age.min(claim_age) })
+        let claim_age = age(claim, now);
+        let (beat_age, done) = last_sign(found, (id, attempt), now).unwrap_or((claim_age, 0));
+        Ok(JobState::Claimed { worker, age: claim_age, beat_age: beat_age.min(claim_age), done })
+    }
+
+    /// The table at the time `at`, or at most `fresh` before. A look that was made before the attempt was
+    /// opened is none of it.
+    fn look(&self, open: &JobName, (at, fresh): (Duration, Duration)) -> Result<Arc<Look>> {
+        let (table, open) = (&self.table, self.table.names.of(open));
+        let is_fresh =
+            |look: &Arc<Look>| at.saturating_sub(look.taken) < fresh && look.found.contains_key(&open);
+        // Not held over the request: two callers at once may make two.
+        if let Some(look) = self.look.lock().clone().filter(is_fresh) {
+            return Ok(look);
+        }
+        let now = JobName::Now(self.epoch, table.random.next_u64());
+        let (found, now) = table.list_at(&table.names.folder, &now)?;
+        let look = Arc::new(Look { taken: at, now, found });
+        *self.look.lock() = Some(look.clone());
+        Ok(look)
     }
 
     fn read_claim(&self, id: JobId, attempt: u32) -> Result<(u128, String)> {
@@ -293,20 +335,12 @@ impl Coordinator {
     pub fn sweep(&self) -> Result<usize> {
         let table = &self.table;
         let found = table.list(&table.names.folder)?;
-        let newest = found.values().filter_map(|(name, _)| name.epoch()).max().unwrap_or(0);
-        if newest > self.epoch {
-            let message = format!(
-                "a coordinator of epoch {newest} is at work in {}, this one has epoch {}: it was replaced",
-                object_names::place(table.bucket.url(), &table.names.folder),
-                self.epoch
-            );
-            return Err(Error::new(Kind::Poisoned, message));
-        }
+        self.check_newest(&found)?;
         // After the list: a job whose objects are listed is live, or has ended.
         let live: Vec<u64> = self.jobs.lock().live.keys().copied().collect();
         let is_void = |name: &JobName| match (name.epoch(), name.id()) {
             (Some(epoch), _) if epoch < self.epoch => true,
-            (Some(_), Some(id)) => !live.contains(&id.number),
+            (Some(epoch), Some(id)) if epoch == self.epoch => !live.contains(&id.number),
             _ => false,
         };
         let mut void: Vec<String> =
@@ -314,6 +348,22 @@ impl Coordinator {
         void.extend(table.seen()?.1);
         table.delete(&void)?;
         Ok(void.len())
+    }
+
+    /// Refuses to go on behind a newer coordinator.
+    fn check_newest(&self, found: &Found) -> Result<()> {
+        let table = &self.table;
+        match table.newest(found)? {
+            Some(newest) if newest > self.epoch => {
+                let message = format!(
+                    "a coordinator of epoch {newest} is at work in {}, this one has epoch {}: it was replaced",
+                    object_names::place(table.bucket.url(), &table.names.folder),
+                    self.epoch
+                );
+                Err(Error::new(Kind::Poisoned, message))
+            }
+            _ => Ok(()),
+        }
     }
 
     #[cold]
@@ -325,11 +375,13 @@ impl Coordinator {
     }
 }
 
-/// The age of the last sign of life of an attempt.
-fn last_sign(found: &Found, attempt: u32, now: Duration) -> Duration {
-    let of_attempt =
-        found.values().filter(|(name, _)| matches!(name, JobName::Beat(_, of, _) if *of == attempt));
-    of_attempt.map(|(_, object)| age(object, now)).min().unwrap_or(Duration::MAX)
+/// The last sign of life of an attempt: its age, and how far the attempt was.
+fn last_sign(found: &Found, attempt: (JobId, u32), now: Duration) -> Option<(Duration, u64)> {
+    let of_attempt = found.values().filter_map(|(name, object)| match name {
+        JobName::Beat(id, of, beat, done) if (*id, *of) == attempt => Some((*beat, age(object, now), *done)),
+        _ => None,
+    });
+    of_attempt.max().map(|(_, age, done)| (age, done))
 }
 
 /// A text from a bucket, for messages.

@@ -41,7 +41,7 @@ pub fn job_object_seeds() -> Vec<(String, Vec<u8>)> {
         (format!("{:?}", header.tag).to_lowercase(), header.encode(payload))
     };
     let names = [
-        ("name-beat", &b"00000000000000000007-0000000012/002-beat-0000000005"[..]),
+        ("name-beat", &b"00000000000000000007-0000000012/002-beat-0000000005-00000000000000000033"[..]),
         ("name-worker", b"m-1.x-000000000000000a-0000000003"),
     ];
     let names = names.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.to_vec()));

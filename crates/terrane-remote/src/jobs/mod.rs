@@ -7,21 +7,32 @@
 //!
 //! * `names.rs`: names of the objects; * `object.rs`: their bytes. * `table.rs`: the table, and whose
 //!   an object is. * `coordinator.rs`: offers jobs, and sees what became of them.
-//! * `claim.rs`: what a worker does.
+//! * `claim.rs`: what a worker does with the table.
+//! * `compactor.rs`, `settings.rs`: runs the compactions of a writer on workers; `worker.rs`: a worker that
+//!   merges; `payload.rs`: what is offered; `outcome.rs`: what is reported; `ends.rs`: whether it is so.
 //!
 //! Which worker is alive is decided by the clock of the object store, from the times of creation in lists. A
 //! wrong decision costs work and nothing else.
 
 mod claim;
+mod compactor;
 mod coordinator;
+mod ends;
 pub(crate) mod fuzzing;
 mod names;
 mod object;
+mod outcome;
+mod payload;
+mod settings;
 mod table;
+mod worker;
 
 pub use claim::{Beat, Claim, OpenAttempt, Presence};
+pub use compactor::BucketCompactor;
 pub use coordinator::{Coordinator, JobState, SeenWorker};
+pub use settings::BucketCompactorSettings;
 pub use table::JobTable;
+pub use worker::{Ended, JobLine, Step, Stop, Worker, WorkerSettings};
 
 /// Names a job: the epoch of the writer that offers it, and its count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

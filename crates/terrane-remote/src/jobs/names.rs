@@ -5,9 +5,9 @@
 //! EPOCH-NUMBER/offer                     a job
 //! EPOCH-NUMBER/ATTEMPT-open              an attempt that may be claimed
 //! EPOCH-NUMBER/ATTEMPT-claim             which worker runs it
-//! EPOCH-NUMBER/ATTEMPT-beat-BEAT         a sign of life of it
+//! EPOCH-NUMBER/ATTEMPT-beat-BEAT-DONE    a sign of life of it, with how far it is
 //! EPOCH-NUMBER/ATTEMPT-report            what came of it
-//! EPOCH-NUMBER/now-NONCE                 shows what time it is in the object store; lives for one call
+//! EPOCH-now-NONCE                        shows what time it is in the object store; lives for one call
 //! workers/NAME-NONCE-BEAT                a sign of life of a worker that waits
 //! workers/now-NONCE
 //! ```
@@ -29,10 +29,11 @@ pub(super) enum JobName {
     Offer(JobId),
     Open(JobId, u32),
     Claim(JobId, u32),
-    Beat(JobId, u32, u32),
+    /// A sign of life: the attempt, the count of its signs, and how far it is.
+    Beat(JobId, u32, u32, u64),
     Report(JobId, u32),
-    /// With the number that was drawn for it.
-    Now(JobId, u64),
+    /// The epoch of the coordinator that asks, and the number that was drawn for it.
+    Now(u64, u64),
     /// The name of a worker, what it drew, and the count of its signs of life.
     Worker(String, u64, u32),
     WorkerNow(u64),
@@ -42,7 +43,7 @@ impl JobName {
     /// The epoch of the writer; `None` for what belongs to a worker.
     pub(super) fn epoch(&self) -> Option<u64> {
         match self {
-            JobName::Coordinator(epoch) => Some(*epoch),
+            JobName::Coordinator(epoch) | JobName::Now(epoch, _) => Some(*epoch),
             _ => self.id().map(|id| id.epoch),
         }
     }
@@ -53,10 +54,9 @@ impl JobName {
             JobName::Offer(id)
             | JobName::Open(id, _)
             | JobName::Claim(id, _)
-            | JobName::Beat(id, _, _)
-            | JobName::Report(id, _)
-            | JobName::Now(id, _) => Some(*id),
-            JobName::Coordinator(_) | JobName::Worker(..) | JobName::WorkerNow(_) => None,
+            | JobName::Beat(id, ..)
+            | JobName::Report(id, _) => Some(*id),
+            JobName::Coordinator(_) | JobName::Now(..) | JobName::Worker(..) | JobName::WorkerNow(_) => None,
         }
     }
 }
@@ -95,12 +95,14 @@ impl JobNames {
             JobName::Offer(id) => format!("{}/offer", self.job(*id)),
             JobName::Open(id, attempt) => format!("{}/{attempt:03}-open", self.job(*id)),
             JobName::Claim(id, attempt) => format!("{}/{attempt:03}-claim", self.job(*id)),
-            JobName::Beat(id, attempt, beat) => format!("{}/{attempt:03}-beat-{beat:010}", self.job(*id)),
+            JobName::Beat(id, attempt, beat, done) => {
+                format!("{}/{attempt:03}-beat-{beat:010}-{done:020}", self.job(*id))
+            }
             JobName::Report(id, attempt) => format!("{}/{attempt:03}-report", self.job(*id)),
             JobName::Worker(name, nonce, beat) => {
                 format!("{}/{name}-{nonce:016x}-{beat:010}", self.workers())
             }
-            JobName::Now(id, nonce) => format!("{}/now-{nonce:016x}", self.job(*id)),
+            JobName::Now(epoch, nonce) => format!("{folder}/{epoch:020}-now-{nonce:016x}"),
             JobName::WorkerNow(nonce) => format!("{}/now-{nonce:016x}", self.workers()),
         }
     }
@@ -128,17 +130,22 @@ fn parse_of_job(first: &str, last: &str) -> Option<JobName> {
     if number == "coordinator" {
         return last.is_empty().then_some(JobName::Coordinator(epoch));
     }
+    if let Some(nonce) = number.strip_prefix("now-") {
+        return last.is_empty().then_some(JobName::Now(epoch, drawn(nonce)?));
+    }
     let id = JobId { epoch, number: digits(number)? };
     match last.split_once('-') {
         None => (last == "offer").then_some(JobName::Offer(id)),
-        Some(("now", nonce)) => Some(JobName::Now(id, drawn(nonce)?)),
         Some((attempt, what)) => {
             let attempt = digits(attempt)?;
             match what {
                 "open" => Some(JobName::Open(id, attempt)),
                 "claim" => Some(JobName::Claim(id, attempt)),
                 "report" => Some(JobName::Report(id, attempt)),
-                _ => Some(JobName::Beat(id, attempt, digits(what.strip_prefix("beat-")?)?)),
+                _ => {
+                    let (beat, done) = what.strip_prefix("beat-")?.split_once('-')?;
+                    Some(JobName::Beat(id, attempt, digits(beat)?, digits(done)?))
+                }
             }
         }
     }
@@ -180,9 +187,12 @@ mod tests {
             (JobName::Offer(id), "a/db/jobs/00000000000000000007-0000000012/offer"),
             (JobName::Open(id, 2), "a/db/jobs/00000000000000000007-0000000012/002-open"),
             (JobName::Claim(id, 2), "a/db/jobs/00000000000000000007-0000000012/002-claim"),
-            (JobName::Beat(id, 2, 5), "a/db/jobs/00000000000000000007-0000000012/002-beat-0000000005"),
+            (
+                JobName::Beat(id, 2, 5, 33),
+                "a/db/jobs/00000000000000000007-0000000012/002-beat-0000000005-00000000000000000033",
+            ),
             (JobName::Report(id, 2), "a/db/jobs/00000000000000000007-0000000012/002-report"),
-            (JobName::Now(id, 11), "a/db/jobs/00000000000000000007-0000000012/now-000000000000000b"),
+            (JobName::Now(7, 11), "a/db/jobs/00000000000000000007-now-000000000000000b"),
             (JobName::WorkerNow(11), "a/db/jobs/workers/now-000000000000000b"),
             (
                 JobName::Worker("m-1.x".to_owned(), 10, 3),
@@ -199,8 +209,12 @@ mod tests {
             "a/db/jobs/00000000000000000007-0000000012/other",
             "a/db/jobs/00000000000000000007-0000000012/2-open",
             "a/db/jobs/00000000000000000007-0000000012/002-beat-5",
-            "a/db/jobs/00000000000000000007-0000000012/now-1",
-            "a/db/jobs/00000000000000000007-0000000012/now-+00000000000000b",
+            "a/db/jobs/00000000000000000007-0000000012/002-beat-0000000005",
+            "a/db/jobs/00000000000000000007-0000000012/002-beat-0000000005-33",
+            "a/db/jobs/00000000000000000007-0000000012/now-000000000000000b",
+            "a/db/jobs/00000000000000000007-now-1",
+            "a/db/jobs/00000000000000000007-now-+00000000000000b",
+            "a/db/jobs/00000000000000000007-now-000000000000000b/x",
             "a/db/jobs/+0000000000000000007-0000000012/offer",
             "a/db/jobs/99999999999999999999-0000000012/offer",
             "a/db/jobs/workers/x-00000000000000zz-0000000003",

@@ -1,11 +1,12 @@
 //! The table of jobs: creations, reads and times of its objects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use terrane_base::env::Random;
+use terrane_base::sync::Mutex;
 use terrane_base::{Error, Kind, Result};
 
 use super::names::{JobName, JobNames};
@@ -23,6 +24,9 @@ pub struct JobTable {
     pub(super) bucket: Arc<dyn Bucket>,
     pub(super) names: JobNames,
     pub(super) random: Arc<dyn Random>,
+    /// Epochs of which an object with the name of a coordinator was read: true if it is one. Objects never
+    /// change.
+    judged: Arc<Mutex<BTreeMap<u64, bool>>>,
 }
 
 /// Objects of a list, each with what its name says.
@@ -34,7 +38,7 @@ impl JobTable {
     /// # Errors
     /// `Invalid` if the prefix is none.
     pub fn new(bucket: Arc<dyn Bucket>, prefix: &str, random: Arc<dyn Random>) -> Result<JobTable> {
-        Ok(JobTable { bucket, names: JobNames::new(prefix)?, random })
+        Ok(JobTable { bucket, names: JobNames::new(prefix)?, random, judged: Arc::default() })
     }
 
     /// A number that no other process draws.
@@ -105,6 +109,65 @@ impl JobTable {
         let listed = self.bucket.list(folder, None)?;
         let named = |object: Listed| Some((object.name.clone(), (self.names.parse(&object.name)?, object)));
         Ok(listed.into_iter().filter_map(named).collect())
+    }
+
+    /// The newest coordinator in a list of the whole table: the greatest epoch whose object is one of a
+    /// coordinator. An object that is none, under such a name, counts for nothing: else it would end the jobs
+    /// of all writers. One request for each object that is new.
+    ///
+    /// # Errors
+    /// `Io`, `Busy`.
+    pub(super) fn newest(&self, found: &Found) -> Result<Option<u64>> {
+        let epochs: BTreeSet<u64> = found
+            .values()
+            .filter_map(|(name, _)| match name {
+                JobName::Coordinator(epoch) => Some(*epoch),
+                _ => None,
+            })
+            .collect();
+        self.judged.lock().retain(|epoch, _| epochs.contains(epoch));
+        for epoch in epochs.into_iter().rev() {
+            let known = self.judged.lock().get(&epoch).copied();
+            if known.map_or_else(|| self.judge(epoch), Ok)? {
+                return Ok(Some(epoch));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads what has the name of a coordinator; true if it is one.
+    fn judge(&self, epoch: u64) -> Result<bool> {
+        let is_one = match self.read(&JobName::Coordinator(epoch), &[JobTag::Coordinator]) {
+            Ok((header, _)) => header.epoch == epoch,
+            // A later version wrote it: its checksums are right.
+            Err(error) if error.kind() == Kind::Invalid => true,
+            Err(error) if error.kind() == Kind::NotFound => return Ok(false),
+            Err(error) if error.kind() == Kind::Corrupt => {
+                tracing::warn!(target: "terrane::job", %error, "an object that is no coordinator has its name");
+                false
+            }
+            Err(error) => return Err(error),
+        };
+        self.judged.lock().insert(epoch, is_one);
+        Ok(is_one)
+    }
+
+    /// Ends the jobs of the coordinators before the writer of `epoch`, which offers none: their objects are
+    /// deleted, and workers leave them. Returns how many objects. A list, and deletions.
+    ///
+    /// # Errors
+    /// `Io`, `Busy`: what is left costs workers some work, and nothing else.
+    pub fn end_older(&self, epoch: u64) -> Result<usize> {
+        let found = self.list(&self.names.folder)?;
+        let older = found.into_iter().filter(|(_, (name, _))| name.epoch().is_some_and(|of| of < epoch));
+        let (first, rest): (Vec<_>, Vec<_>) =
+            older.partition(|(_, (name, _))| matches!(name, JobName::Coordinator(_)));
+        // Workers go by the coordinator.
+        let names: Vec<String> = first.into_iter().chain(rest).map(|(name, _)| name).collect();
+        if !names.is_empty() {
+            self.delete(&names)?;
+        }
+        Ok(names.len())
     }
 
     /// The objects below the folder of `now`, and what time it is in the object store: `now` is an object of

@@ -7,7 +7,10 @@
 //!   under the leased numbers only.
 //! * The writer adopts what the worker reports, behind checks: the worker is another program, and what it
 //!   says is hostile. Adopted extents are as those that the writer allocated.
-//! * Objects under a lease are no garbage until it ends. What was not adopted is garbage then.
+//! * Objects under a lease are no garbage until it ends. What was not adopted is garbage then. An object
+//!   under a file of the report that the report does not name is refused with all of it: a later opening
+//!   would take the file with all of its objects.
+//! * The last [`LEASE_RESERVE`] numbers are the writer's alone, so that leases never stop its flushes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,11 +18,12 @@ use std::sync::Arc;
 
 use terrane_base::env::Env;
 use terrane_base::{Error, ExtentId, Kind, Result};
+use terrane_format::extent::FOOTER_BYTES_MAX;
 
 use super::names::{DataName, Folders, PARTS_MAX};
 use super::open::{all_listed, replaced};
 use super::read::find_in;
-use super::state::{Extent, Group, Phase, State};
+use super::state::{Extent, Group, Location, Phase, State};
 use super::table::{TABLE_BYTES_MAX, Table, nonce_of};
 use super::{BucketStore, BucketStoreSettings, extents, object_names};
 use crate::bucket::Bucket;
@@ -44,6 +48,13 @@ pub struct Written {
     pub objects: Vec<WrittenObject>,
 }
 
+/// Numbers that are never leased: with the least objects, of 1 MiB, they are enough for 16 TiB of flushes.
+pub const LEASE_RESERVE: u32 = 1 << 24;
+
+/// Says whether an extent is what was reported of it, by its last bytes: at most as many as a footer may
+/// have.
+pub type CheckEnd<'c> = &'c dyn Fn(ExtentId, &[u8]) -> Result<()>;
+
 /// The objects of one file by part, each with its bytes.
 type Parts = BTreeMap<u32, u64>;
 
@@ -64,6 +75,12 @@ impl State {
 
     fn lease(&mut self, count: u32) -> Result<Range<u32>> {
         let (start, end) = (self.next_number, self.number_behind(count)?);
+        if end > self.numbers.end.saturating_sub(LEASE_RESERVE) {
+            let message = format!(
+                "{count} file numbers from {start} on are not leased: the last {LEASE_RESERVE} are the writer's own"
+            );
+            return Err(Error::new(Kind::Full, message));
+        }
         self.phase = Phase::Open;
         self.next_number = end;
         self.leases.insert(start, end);
@@ -187,7 +204,8 @@ impl BucketStore {
 
     /// Makes extents that a worker wrote extents of this store, as if it had allocated and written them. The
     /// objects are looked at first: each is under the lease, in the bucket, of the reported size, of that
-    /// worker by its table, and the tables have the extents. One list, and one read for each object.
+    /// worker by its table, no object is there that was not reported, the tables have the extents, and
+    /// `check` accepts the end of each. One list, and two reads for each object.
     ///
     /// # Errors
     /// `Invalid` if the lease has ended; `Corrupt` if anything that was reported is not so; `Poisoned` if a
@@ -197,6 +215,7 @@ impl BucketStore {
         lease: &Range<u32>,
         written: &Written,
         extents: &[(ExtentId, u32)],
+        check: CheckEnd<'_>,
     ) -> Result<()> {
         self.check_writable("adopt extents")?;
         self.state.read().check_lease(lease)?;
@@ -213,6 +232,7 @@ impl BucketStore {
         for (file, extents) in &by_file {
             adopted.push((*file, located(*file, extents, &tables[file]).map_err(at)?));
         }
+        self.check_ends(&adopted, check).map_err(at)?;
         let mut state = self.state.write();
         // Again: it may have ended meanwhile.
         state.check_lease(lease)?;
@@ -244,7 +264,8 @@ impl BucketStore {
         Ok(objects)
     }
 
-    /// Checks that the objects are in the bucket and have the reported sizes.
+    /// Checks that the objects are in the bucket and have the reported sizes, and that there are no others of
+    /// their files.
     fn check_listed(&self, lease: &Range<u32>, objects: &BTreeMap<u32, Parts>) -> Result<()> {
         let before = DataName { epoch: self.epoch, number: lease.start - 1, part: PARTS_MAX };
         let after = self.folders.data_name(before);
@@ -254,6 +275,11 @@ impl BucketStore {
         let listed: BTreeMap<DataName, u64> = named.collect();
         if let Some((newest, _)) = listed.last_key_value().filter(|(newest, _)| newest.epoch > self.epoch) {
             return Err(replaced(&self.folder(), self.epoch, newest.epoch));
+        }
+        let is_of_file = |name: &DataName| name.epoch == self.epoch && objects.contains_key(&name.number);
+        let is_reported = |name: &DataName| objects[&name.number].contains_key(&name.part);
+        if let Some(name) = listed.keys().find(|name| is_of_file(name) && !is_reported(name)) {
+            return Err(Error::corrupt(format!("object {name} is there, and the worker does not report it")));
         }
         for (number, parts) in objects {
             for (part, bytes) in parts {
@@ -295,6 +321,31 @@ impl BucketStore {
             tables.entry(name.number).or_default().push((name.part, table));
         }
         Ok(tables)
+    }
+
+    /// Has the ends of all extents checked. All reads begin before the first is waited for.
+    fn check_ends(&self, adopted: &[(u32, BTreeMap<u32, Extent>)], check: CheckEnd<'_>) -> Result<()> {
+        let mut begun = Vec::new();
+        for (file, extents) in adopted {
+            let mut by_part: BTreeMap<u32, (Vec<ExtentId>, Vec<Range<u64>>)> = BTreeMap::new();
+            for (slot, extent) in extents {
+                let Location::Stored { part, offset, row } = &extent.place else { continue };
+                let end = offset + u64::from(row.len);
+                let (ids, ranges) = by_part.entry(*part).or_default();
+                ids.push(ExtentId { file: *file, slot: *slot });
+                ranges.push((end - u64::from(row.len).min(FOOTER_BYTES_MAX as u64))..end);
+            }
+            for (part, (ids, ranges)) in by_part {
+                let name = DataName { epoch: self.epoch, number: *file, part };
+                begun.push((ids, self.bucket.begin_get_ranges(&self.folders.data_name(name), ranges)));
+            }
+        }
+        for (ids, pending) in begun {
+            let ends = pending.wait()?;
+            debug_assert_eq!(ends.len(), ids.len(), "an end for each extent");
+            ids.iter().zip(&ends).try_for_each(|(id, end)| check(*id, end))?;
+        }
+        Ok(())
     }
 }
 

@@ -46,7 +46,7 @@ use state::{Location, Phase, State};
 
 pub(crate) use follow::FollowedStore;
 pub use garbage::{Collected, Marked, Roots};
-pub use lease::{Written, WrittenObject};
+pub use lease::{CheckEnd, LEASE_RESERVE, Written, WrittenObject};
 pub use open::BucketStoreSettings;
 
 /// A store of extents in a bucket.
@@ -110,6 +110,11 @@ impl BucketStore {
                 Err(Error::new(Kind::Poisoned, message))
             }
         }
+    }
+
+    /// The size of its data objects.
+    pub(crate) fn object_bytes(&self) -> u64 {
+        self.settings.object_bytes
     }
 
     fn check_restored(&self, state: &State) -> Result<()> {

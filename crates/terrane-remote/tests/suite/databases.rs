@@ -47,6 +47,7 @@ fn deployment(journal: &Path) -> Deployment {
         url: "memory:".to_owned(),
         prefix: "db".to_owned(),
         settings,
+        compaction: None,
         writer_check_ms: 3_600_000,
         options,
     }

@@ -7,11 +7,14 @@ use std::sync::Arc;
 use terrane_base::env::{Clock, Env, SleepClock};
 use terrane_base::{ExtentId, Kind, Result};
 use terrane_remote::bucket::{Bucket, MemoryBucket};
-use terrane_remote::store::{Written, WrittenObject};
+use terrane_remote::store::{CheckEnd, LEASE_RESERVE, Written, WrittenObject};
 use terrane_remote::{BucketStore, BucketStoreSettings, Collected, Roots};
 use terrane_storage::{Store, conformance};
 
 use crate::support::{check, env, memory, names, open, pattern, put, refused, reopened, small};
+
+/// The extents of most of these tests are bytes without a footer.
+const ANY: CheckEnd<'static> = &|_, _| Ok(());
 
 /// A writer of epoch 3 with two extents, and a worker that reads them under a lease of four numbers.
 struct World {
@@ -98,7 +101,7 @@ fn what_a_worker_wrote_is_adopted() {
     assert_eq!(outputs.iter().map(|(id, _)| id.file).collect::<Vec<_>>(), [2, 2, 3]);
     assert_eq!(written.objects.len(), 2);
     let before = world.store.usage().live_bytes;
-    world.store.adopt_leased(&world.lease, &written, &outputs).expect("adopts");
+    world.store.adopt_leased(&world.lease, &written, &outputs, ANY).expect("adopts");
     world.store.end_lease(&world.lease);
     world.check(&world.store, &outputs);
     assert_eq!(world.store.usage().live_bytes, before + 3 * (2 << 20));
@@ -126,6 +129,14 @@ fn leased_numbers_are_given_once() {
     refused(world.store.lease(0), Kind::Invalid);
     let message = refused(world.store.lease(u32::MAX - 5), Kind::Full);
     assert!(message.contains("numbers"), "{message}");
+    // Nor those that are the writer's alone: it goes on where no worker does.
+    let rest = u32::MAX - LEASE_RESERVE - 11;
+    let message = refused(world.store.lease(rest + 1), Kind::Full);
+    assert!(message.contains("the writer's own"), "{message}");
+    assert_eq!(world.store.lease(rest).expect("leases").end, u32::MAX - LEASE_RESERVE);
+    refused(world.store.lease(1), Kind::Full);
+    world.store.sync().expect("synced");
+    assert_eq!(put(&world.store, 10, 1).expect("put").file, u32::MAX - LEASE_RESERVE);
     // Not before it is known which numbers are taken.
     refused(open(world.bucket.clone(), 4).expect("opens").lease(1), Kind::Invalid);
 }
@@ -214,11 +225,26 @@ fn a_report_that_is_not_so_is_refused() {
     ];
     let before = world.store.usage();
     for (what, written, extents) in wrong {
-        let outcome = world.store.adopt_leased(&world.lease, &written, &extents);
+        let outcome = world.store.adopt_leased(&world.lease, &written, &extents, ANY);
         let error = outcome.expect_err(what);
         assert_eq!(error.kind(), Kind::Corrupt, "{what}: {error}");
         assert_eq!(world.store.usage(), before, "{what}");
     }
+    // An end that is not as reported: each extent is asked for, with its own bytes.
+    let check: CheckEnd<'_> = &|id, end| match (id, end == &pattern(700, 12)[700 - end.len()..]) {
+        (id, true) if id == outputs[2].0 => Err(terrane_base::Error::corrupt("another footer")),
+        _ => Ok(()),
+    };
+    let message = refused(world.store.adopt_leased(&world.lease, &written, &outputs, check), Kind::Corrupt);
+    assert!(message.contains("another footer"), "{message}");
+    // An object that was not reported, under a file that was: a later opening would take it for the newest.
+    let first = names(&*world.bucket, "db/data").into_iter().find(|name| name.contains("0000000002-"));
+    let shadow =
+        first.expect("the first object of the lease").replace("0000000002-00000", "0000000002-00001");
+    world.bucket.create(&shadow, b"shadow").expect("creates");
+    let message = refused(world.store.adopt_leased(&world.lease, &written, &outputs, ANY), Kind::Corrupt);
+    assert!(message.contains("does not report it"), "{message}");
+    world.bucket.delete(&[shadow]).expect("deletes");
     // Damage of a table.
     let name = names(&*world.bucket, "db/data").into_iter().find(|name| name.contains("0000000002"));
     let name = name.expect("the first object of the lease");
@@ -227,12 +253,12 @@ fn a_report_that_is_not_so_is_refused() {
         let mut damaged = whole.to_vec();
         damaged[at] ^= 1;
         world.bucket.damage(&name, damaged.into()).expect("is there");
-        refused(world.store.adopt_leased(&world.lease, &written, &outputs), Kind::Corrupt);
+        refused(world.store.adopt_leased(&world.lease, &written, &outputs, ANY), Kind::Corrupt);
     }
     world.bucket.damage(&name, whole).expect("is there");
     // The true report is adopted after all, and once.
-    world.store.adopt_leased(&world.lease, &written, &outputs).expect("adopts");
-    let message = refused(world.store.adopt_leased(&world.lease, &written, &outputs), Kind::Corrupt);
+    world.store.adopt_leased(&world.lease, &written, &outputs, ANY).expect("adopts");
+    let message = refused(world.store.adopt_leased(&world.lease, &written, &outputs, ANY), Kind::Corrupt);
     assert!(message.contains("adopted before"), "{message}");
     world.check(&world.store, &outputs);
 }
@@ -248,25 +274,25 @@ fn a_lease_that_ended_adopts_nothing() {
     let world = world();
     let (outputs, written) = world.outputs();
     let other = world.store.lease(4).expect("leases");
-    refused(world.store.adopt_leased(&other, &written, &outputs), Kind::Corrupt);
-    refused(world.store.adopt_leased(&(2..5), &written, &outputs), Kind::Invalid);
+    refused(world.store.adopt_leased(&other, &written, &outputs, ANY), Kind::Corrupt);
+    refused(world.store.adopt_leased(&(2..5), &written, &outputs, ANY), Kind::Invalid);
     // Nor does a lease take what lies behind it, under another one that lives.
     let worker = worker(world.bucket.clone(), other.clone(), &world.inputs).expect("opens");
     let id = put(&worker, 100, 50).expect("put");
     worker.sync().expect("synced");
     let behind = worker.written().expect("synced");
-    let message = refused(world.store.adopt_leased(&world.lease, &behind, &[(id, 1)]), Kind::Corrupt);
+    let message = refused(world.store.adopt_leased(&world.lease, &behind, &[(id, 1)], ANY), Kind::Corrupt);
     assert!(message.contains("has a lease of the numbers 2..6"), "{message}");
     world.store.end_lease(&(2..5));
     world.store.end_lease(&world.lease);
-    let message = refused(world.store.adopt_leased(&world.lease, &written, &outputs), Kind::Invalid);
+    let message = refused(world.store.adopt_leased(&world.lease, &written, &outputs, ANY), Kind::Invalid);
     assert!(message.contains("2..6"), "{message}");
     // A newer writer is noticed by its objects.
     let newer = reopened(world.bucket.clone(), 4, &world.inputs);
     put(&newer, 10, 1).expect("put");
     newer.sync().expect("synced");
     refused(
-        world.store.adopt_leased(&other, &Written { nonce: 0, objects: Vec::new() }, &[]),
+        world.store.adopt_leased(&other, &Written { nonce: 0, objects: Vec::new() }, &[], ANY),
         Kind::Poisoned,
     );
 }
@@ -279,7 +305,7 @@ fn garbage_is_what_an_ended_lease_left() {
     assert_eq!(world.collect(&world.store, &world.inputs), 0, "the worker still runs");
     assert_eq!(all(&world), 3);
     // One of two objects is adopted, and no manifest names it yet.
-    world.store.adopt_leased(&world.lease, &written, &outputs[..2]).expect("adopts");
+    world.store.adopt_leased(&world.lease, &written, &outputs[..2], ANY).expect("adopts");
     world.store.end_lease(&world.lease);
     assert_eq!(world.collect(&world.store, &world.inputs), 1, "the other one");
     world.check(&world.store, &outputs[..2]);
@@ -339,7 +365,7 @@ fn bytes_of_a_worker_come_back_whole() {
     let id = put(&worker, len, 40).expect("put");
     worker.sync().expect("synced");
     let written = worker.written().expect("synced");
-    world.store.adopt_leased(&world.lease, &written, &[(id, 2)]).expect("adopts");
+    world.store.adopt_leased(&world.lease, &written, &[(id, 2)], ANY).expect("adopts");
     let mut bytes = vec![0; len];
     world.store.read(id, 0, &mut bytes).expect("reads");
     assert!(bytes == pattern(len, 40));

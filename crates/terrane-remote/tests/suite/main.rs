@@ -2,6 +2,7 @@
 
 mod buckets;
 mod chains;
+mod compaction;
 mod databases;
 mod faults;
 mod followers;

@@ -36,6 +36,7 @@ impl Fixture {
                 stage_bytes: 64 << 20,
                 ..BucketStoreSettings::default()
             },
+            compaction: None,
             writer_check_ms: 3_600_000,
             options: vec![
                 ("memory_bytes".to_owned(), "16MiB".to_owned()),

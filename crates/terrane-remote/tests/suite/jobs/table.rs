@@ -59,7 +59,7 @@ fn a_job_goes_to_one_worker_and_its_outcome_back() {
         let expected = (Bytes::from_static(b"a job"), 10..20, LOST);
         assert_eq!((own.payload.clone(), own.lease.clone(), own.lost), expected, "{kind}");
         for _ in 0..3 {
-            assert_eq!(own.beat().expect(kind), Beat::Current, "{kind}");
+            assert_eq!(own.beat(0).expect(kind), Beat::Current, "{kind}");
         }
         let state = coordinator.state(id).expect(kind);
         assert!(matches!(&state, JobState::Claimed { worker, .. } if worker == "left"), "{kind}: {state:?}");
@@ -85,20 +85,22 @@ fn ages_are_those_of_the_bucket() {
     assert_eq!(world.coordinator.state(id).expect("state"), JobState::Waiting { age: 3 * second });
     let mut own = claim(&world.table, "left");
     world.clock.sleep(4 * second);
-    let state = |age: u32, beat_age: u32| {
+    let state = |age: u32, beat_age: u32, done: u64| {
+        let (age, beat_age) = (age * second, beat_age * second);
         assert_eq!(
             world.coordinator.state(id).expect("state"),
-            JobState::Claimed { worker: "left".to_owned(), age: age * second, beat_age: beat_age * second }
+            JobState::Claimed { worker: "left".to_owned(), age, beat_age, done }
         );
     };
-    state(4, 4);
-    own.beat().expect("alive");
+    state(4, 4, 0);
+    own.beat(u64::MAX).expect("alive");
     world.clock.sleep(2 * second);
-    state(6, 2);
-    own.beat().expect("alive");
-    state(6, 0);
+    state(6, 2, u64::MAX);
+    // The last sign counts, not the farthest one.
+    own.beat(30).expect("alive");
+    state(6, 0, 30);
     world.clock.sleep(5 * second);
-    state(11, 5);
+    state(11, 5, 30);
     let objects = names(&*world.inner, &format!("db/jobs/{:020}-{:010}", 7, 1));
     assert_eq!(objects.len(), 4, "offer, attempt, claim and one sign of life: {objects:?}");
 }
@@ -109,7 +111,7 @@ fn only_the_current_attempt_counts() {
     let id = world.coordinator.offer(b"a job", 10..20, LOST).expect("offers");
     let mut lost = claim(&world.table, "lost");
     assert_eq!(world.coordinator.open_attempt(id, 30..40, LOST).expect("opens"), 2);
-    assert_eq!(lost.beat().expect("alive"), Beat::Withdrawn);
+    assert_eq!(lost.beat(0).expect("alive"), Beat::Withdrawn);
     assert!(!lost.finish(b"late").expect("reports"), "it learns that the report is not read");
     assert!(matches!(world.coordinator.state(id).expect("state"), JobState::Waiting { .. }));
     let older = world.coordinator.offer(b"another", 20..30, LOST).expect("offers");
@@ -141,7 +143,7 @@ fn a_job_that_was_withdrawn_is_claimed_and_reported_by_no_worker() {
     let (mut own, open) = (claim(&world.table, "left"), OpenAttempt { id, attempt: 1 });
     world.coordinator.withdraw(id).expect("withdraws");
     assert!(world.table.claim(open, "right").expect("asks").is_none());
-    assert_eq!(own.beat().expect("alive"), Beat::Withdrawn);
+    assert_eq!(own.beat(0).expect("alive"), Beat::Withdrawn);
     assert!(!own.finish(b"late").expect("reports"));
     // What the worker wrote behind the end goes with a sweep; a number never comes back.
     assert_eq!(names(&*world.inner, "db/jobs").len(), 3);
@@ -159,7 +161,7 @@ fn a_newer_coordinator_ends_the_jobs_of_the_older_one() {
     let mut own = claim(&world.table, "left");
     world.coordinator.offer(b"another", 20..30, LOST).expect("offers");
     let newer = world.table.coordinate(8).expect("begins");
-    assert_eq!(own.beat().expect("alive"), Beat::Withdrawn);
+    assert_eq!(own.beat(0).expect("alive"), Beat::Withdrawn);
     assert_eq!(world.table.list_open().expect("lists"), []);
     // The older one goes on for a while: workers leave its jobs.
     let late = world.coordinator.offer(b"late", 30..40, LOST).expect("the bucket cannot know");
@@ -168,10 +170,74 @@ fn a_newer_coordinator_ends_the_jobs_of_the_older_one() {
     assert!(world.table.claim(open, "left").expect("asks").is_none(), "also of one that listed it before");
     let message = refused(world.coordinator.sweep(), Kind::Poisoned);
     assert!(message.contains("epoch 8") && message.contains("epoch 7"), "{message}");
-    refused(world.coordinator.state(id), Kind::Corrupt);
     newer.sweep().expect("sweeps");
+    refused(world.coordinator.state(id), Kind::Corrupt);
     assert_eq!(names(&*world.inner, "db/jobs"), ["db/jobs/00000000000000000008-coordinator"]);
     refused(world.table.coordinate(8), Kind::Poisoned);
+}
+
+/// Two jobs that are waited for cost one look, and the look that serves is of each attempt.
+#[test]
+fn jobs_that_are_waited_for_share_a_look() {
+    let world = world();
+    let (at, fresh) = (Duration::from_secs(100), Duration::from_secs(1));
+    let offer = |from| world.coordinator.offer(b"a job", from..from + 10, LOST).expect("offers");
+    let (one, two) = (offer(10), offer(20));
+    let looks = |what: &dyn Fn()| {
+        let before = world.bucket.calls();
+        what();
+        (world.bucket.calls() - before) / 3
+    };
+    let waits = |id, at| {
+        let state = world.coordinator.state_within(id, (at, fresh)).expect("state");
+        assert!(matches!(state, JobState::Waiting { .. }), "{state:?}");
+    };
+    assert_eq!(looks(&|| waits(one, at)), 1, "a creation, a list and a deletion");
+    assert_eq!(looks(&|| waits(two, at + fresh / 2)), 0);
+    assert_eq!(looks(&|| waits(one, at + fresh / 2)), 0);
+    assert_eq!(looks(&|| waits(two, at + fresh)), 1, "the look is old");
+    // An attempt that was opened behind the look is not in it.
+    let three = offer(30);
+    assert_eq!(looks(&|| waits(three, at + fresh)), 1);
+    world.coordinator.open_attempt(one, 40..50, LOST).expect("opens");
+    assert_eq!(looks(&|| waits(one, at + fresh)), 1);
+    // Two jobs, each with a worker: the signs of one are not those of the other.
+    for _ in 0..3 {
+        claim(&world.table, "left").beat(7).expect("alive");
+    }
+    let done = |id| match world.coordinator.state(id).expect("state") {
+        JobState::Claimed { done, .. } => done,
+        other => panic!("it was claimed: {other:?}"),
+    };
+    assert_eq!([one, two, three].map(done), [7; 3]);
+}
+
+/// Objects of something else, or damaged ones, under every sort of name: neither coordinators nor workers
+/// take them for a newer writer.
+#[test]
+fn an_object_that_is_no_coordinator_replaces_none() {
+    let world = world();
+    let (coordinator, job) =
+        ("db/jobs/00000000000000000099-coordinator", "db/jobs/00000000000000000098-0000000001");
+    let own = "db/jobs/00000000000000000007-coordinator";
+    let of_seven = world.inner.get(own, 1 << 10).expect("reads");
+    world.inner.create("db/jobs/00000000000000000097-coordinator", &of_seven).expect("creates");
+    for name in [coordinator, &format!("{job}/offer"), &format!("{job}/001-open"), "db/jobs/stray"] {
+        world.inner.create(name, b"stray").expect("creates");
+    }
+    let id = world.coordinator.offer(b"a job", 10..20, LOST).expect("offers");
+    let mut own = claim(&world.table, "left");
+    assert_eq!((own.id, own.beat(0).expect("alive")), (id, Beat::Current));
+    assert!(own.finish(b"an outcome").expect("reports"));
+    assert!(matches!(world.coordinator.state(id).expect("state"), JobState::Done { .. }));
+    world.coordinator.sweep().expect("sweeps");
+    let next = world.table.coordinate(8).expect("begins");
+    next.sweep().expect("sweeps");
+    let left = names(&*world.inner, "db/jobs");
+    assert_eq!(left.len(), 6, "the coordinator and the strays, which are left alone: {left:?}");
+    // A name that the own epoch needs: an error, which is the caller's to take.
+    world.inner.create("db/jobs/00000000000000000009-coordinator", b"stray").expect("creates");
+    refused(world.table.coordinate(9), Kind::Poisoned);
 }
 
 #[test]
@@ -212,7 +278,7 @@ fn every_call_of_a_job_may_fail() {
         let open = world.table.list_open()?;
         let claim = world.table.claim(open[0], "left")?;
         let mut claim = claim.expect("no other worker asks, and a lost answer is found out");
-        assert_eq!(claim.beat()?, Beat::Current);
+        assert_eq!(claim.beat(0)?, Beat::Current);
         assert!(claim.finish(b"an outcome")?);
         let state = world.coordinator.state(id)?;
         world.coordinator.withdraw(id)?;
@@ -239,7 +305,7 @@ fn every_call_of_a_job_may_fail() {
                 Err(error) => assert_eq!(error.kind(), Kind::Io, "call {call}, {fault:?}: {error}"),
             }
             let fresh = world.table.coordinate(8).expect("begins");
-            drop(fresh);
+            fresh.sweep().expect("sweeps");
             assert_eq!(
                 names(&*world.inner, "db/jobs"),
                 ["db/jobs/00000000000000000008-coordinator"],

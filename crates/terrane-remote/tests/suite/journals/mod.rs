@@ -50,6 +50,7 @@ fn deployment(directory: &Path) -> Deployment {
         url: "memory:".to_owned(),
         prefix: "db".to_owned(),
         settings: BucketStoreSettings { probe: false, ..BucketStoreSettings::default() },
+        compaction: None,
         writer_check_ms: 3_600_000,
         options,
     }
