@@ -200,6 +200,11 @@ fn without_bugs<'b>(
 ) -> Result<BTreeMap<&'b str, Duration>, String> {
     let tests: BTreeSet<&str> = bugs.iter().map(|bug| bug.test.as_str()).collect();
     let tests: Vec<&str> = tests.into_iter().collect();
+    for test in &tests {
+        if !is_there(root, programs, test)? {
+            return Err(format!("there is no such test: {test}"));
+        }
+    }
     let (mut times, mut unsound) = (BTreeMap::new(), Vec::new());
     for (test, end) in
         tests.iter().zip(in_parallel(&tests, |test| run_test(root, programs, test, None, LIMIT)))
@@ -241,6 +246,25 @@ pub fn build_arguments(bugs: &[Planted], features: &str) -> Vec<String> {
     format!("{arguments} --features {features}{service}").split(' ').map(str::to_owned).collect()
 }
 
+/// Returns true if the filter takes a test of the program: otherwise it would pass, whatever is planted.
+fn is_there(root: &Path, programs: &[Program], test: &str) -> Result<bool, String> {
+    let listed = command(root, programs, test)?.arg("--list").output();
+    let listed = listed.map_err(|why| format!("the tests of {test} cannot be listed: {why}"))?;
+    Ok(String::from_utf8_lossy(&listed.stdout).lines().any(|line| line.ends_with(": test")))
+}
+
+/// The program of a test, with its filter.
+fn command(root: &Path, programs: &[Program], test: &str) -> Result<Command, String> {
+    let [package, target, filter] = test.split(' ').collect::<Vec<_>>()[..] else {
+        return Err(format!("no package, test target and test: {test}"));
+    };
+    let program = programs::path_of(programs, package, target);
+    let mut command = Command::new(program.ok_or_else(|| format!("no test program for {test}"))?);
+    command.arg(filter).current_dir(root.join("crates").join(package));
+    command.env_remove("TERRANE_PLANTED").stdin(Stdio::null());
+    Ok(command)
+}
+
 fn run_test(
     root: &Path,
     programs: &[Program],
@@ -248,13 +272,8 @@ fn run_test(
     bug: Option<&str>,
     limit: Duration,
 ) -> Result<(Ended, Duration), String> {
-    let [package, target, filter] = test.split(' ').collect::<Vec<_>>()[..] else {
-        return Err(format!("no package, test target and test: {test}"));
-    };
-    let program = programs::path_of(programs, package, target);
-    let mut command = Command::new(program.ok_or_else(|| format!("no test program for {test}"))?);
-    command.arg(filter).current_dir(root.join("crates").join(package));
-    command.env_remove("TERRANE_PLANTED").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut command = command(root, programs, test)?;
+    command.stdout(Stdio::null()).stderr(Stdio::null());
     if let Some(bug) = bug {
         command.env("TERRANE_PLANTED", bug);
     }

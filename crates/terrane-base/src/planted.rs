@@ -43,7 +43,7 @@ bugs! {
     AcceptBrokenChain: "recovery: link segments", "a segment that does not follow its predecessor is accepted", "terrane-journal suite hostile::an_exchanged_segment";
     CutDurableDamage: "recovery: judge the end", "damage in front of the durable end is cut like a torn tail", "terrane-journal suite hostile::the_mark_tells";
     NoDurableMark: "recovery: judge the end", "groups carry no durable-end mark", "terrane-journal suite hostile::the_mark_tells";
-    ReuseSequenceNumbers: "recovery: go on", "the first commit after a reopening takes a used number", "terrane-journal suite crash::lives_and_deaths";
+    ReuseSequenceNumbers: "recovery: go on", "the first commit after a reopening takes a used number", "terrane-journal suite hostile::whole_journal";
     UseUnregisteredSegment: "invariant 11", "a segment is used that the manifest does not list", "terrane-journal suite faults::a_refused_registration";
     ReuseReplayedSegment: "invariant 3", "the file of a replayed segment is reused while a handle of the opening before reads it", "terrane suite reopened::in_a_directory";
     ReuseReadSegment: "invariant 3", "the file of a segment is reused while a reader reads it", "terrane-journal suite conformance::file_journal_in_memory";
@@ -167,13 +167,13 @@ bugs! {
     ReuseValueTableNumber: "separated values: numbers", "an opening does not go on behind the numbers of value tables", "terrane suite separated::numbers_of_value_tables";
     KeepOldPointer: "separated values: pointers", "a merge moves a value and keeps the pointer to where it was", "terrane-compaction suite model::jobs_side_by_side";
     SkipValueTableSync: "invariant 6", "the last value table of a job is written behind the sync, so an edit may name what is lost with the power", "terrane-engine suite power::a_cut_at_any_call";
-    ReadOtherValue: "separated values: reads", "a pointer is followed to the newest version of its key in the value table", "terrane suite separated::a_database_with";
+    ReadOtherValue: "separated values: reads", "a pointer is followed to the newest version of its key in the value table", "terrane suite separated::an_older_version";
     TrustPosition: "separated values: reads", "the entry at the position that a pointer says is taken without a look at its key", "terrane-format suite pointers::a_position_is_a_hint";
     CollectTooYoung: "separated values: which are collected", "the age of a value table does not count where values are collected", "terrane-compaction suite values::twenty_times";
     ForgetValueDebt: "separated values: which are collected", "values above the ceiling of space do not slow the writers of the table", "terrane-compaction terrane_compaction values_above_the_ceiling";
     RunsHideNothing: "separated values: which are collected", "overflow runs wait until they are many, however many values they hide", "terrane-compaction suite values::values_that_runs_hide";
     MendNothing: "separated values: scan-triggered merge", "a job leaves the values of a marked range where they are", "terrane-compaction suite values::only_the_ranges_that_scans_marked";
-    SeparateForgetsExpiry: "separated values: time to live", "a value that is separated no longer expires", "terrane suite time_to_live::separated_values";
+    SeparateForgetsExpiry: "separated values: time to live", "a value that is separated no longer expires", "terrane suite time_to_live::separated::separated_values";
     FoldOntoPointer: "separated values: merges", "an operand is folded onto a pointer instead of its value", "terrane suite separated::a_database_with";
     FilterSeesPointer: "separated values: compaction filters", "a compaction filter is shown a pointer instead of its value", "terrane suite filters::a_filter_is_shown_separated";
     CheckForgetsValues: "separated values: what lists extents", "a check passes over value tables", "terrane suite separated::a_damaged_value";
@@ -245,7 +245,7 @@ bugs! {
     LeaveDurableReaders: "asynchronous writes: no lost wake-up", "readers of durable changes are not woken when a ticket is done", "terrane-engine terrane_engine a_ticket_that_is_done_wakes";
     ReadThroughExpired: "live readers: an expired one is refused", "reads through a snapshot go on though what it pinned was given up", "terrane suite readers::a_reader_that_is_too_old";
     SlowAllTables: "pacing: the throttle is per table", "writers of a table are slowed for the debt of another table", "terrane-engine suite pacing::the_throttle_is_per_table";
-    KeepPaceOfFlush: "pacing: a flush that has ended", "writers keep to the pace of a flush that has ended", "terrane-engine suite pacing::a_flush_that_has_ended";
+    KeepPaceOfFlush: "pacing: a flush that has ended", "writers keep to the pace of a flush that has ended", "terrane-engine terrane_engine background::flush::tests::a_flush_that_has_ended";
     FreeWhileHeld: "checkpoint: shared files", "slots are reused while a checkpoint is made of them", "terrane-storage suite copy::slots_freed_during_a_copy_are_not_reused";
     NameUnsyncedBackup: "backup: the manifest comes last", "a backup has its manifest before its objects are durable", "terrane-engine suite backup::a_cut_at_any_call";
     CollectSharedObjects: "backup: shared objects", "removing a backup removes what others need", "terrane-engine suite backup::shared_objects_are_copied_once_and_kept_while_a_backup_needs_them";

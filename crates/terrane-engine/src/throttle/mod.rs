@@ -114,7 +114,7 @@ impl Throttle {
 
     /// Returns true if any writer is slowed.
     #[inline]
-    fn is_slowing(&self) -> bool {
+    pub(crate) fn is_slowing(&self) -> bool {
         self.pressure.is_slowing()
     }
 

@@ -351,3 +351,28 @@ fn a_damaged_value_in_a_batch_is_an_error_with_its_key_and_others_go_on() {
     let found = table.multi_get(&[key(1), key(390)]).unwrap();
     assert!(found.iter().all(Option::is_some));
 }
+
+/// Both versions are in one value table, whose entries of a key lie side by side.
+#[test]
+fn an_older_version_keeps_its_value_beside_a_newer_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir.path().join("data"), true);
+    let table = db.default_table();
+    let keys: Vec<Vec<u8>> = (0..50).map(key).collect();
+    let put = |fill: u8| keys.iter().for_each(|key| table.put(key, [fill; 300]).unwrap());
+    put(1);
+    let before = db.snapshot();
+    put(2);
+    db.flush().unwrap();
+    assert_eq!(value_tables(&db), 1);
+    let is_old = |value: &[u8]| value == [1; 300];
+    for _ in ["from the device", "from the cache"] {
+        for key in &keys {
+            assert!(is_old(&before.get(table, key).unwrap().unwrap()), "{key:?}");
+            assert_eq!(table.get(key).unwrap().unwrap(), [2; 300]);
+        }
+        assert!(before.multi_get(table, &keys).unwrap().iter().flatten().all(|value| is_old(value)));
+        assert_eq!(before.iter(table).filter(|row| is_old(&row.as_ref().unwrap().1)).count(), 50);
+        assert_eq!(before.iter(table).rev().filter(|row| is_old(&row.as_ref().unwrap().1)).count(), 50);
+    }
+}

@@ -1,4 +1,5 @@
-//! A step of a flush that needs a level 1 which another job holds, while the background is paused.
+//! A step of a flush that needs a level 1 which another job holds, while the background is paused; and what a
+//! flush leaves behind.
 #![allow(clippy::disallowed_methods, reason = "a test may leave threads behind that wait for ever")]
 
 use std::path::Path;
@@ -102,5 +103,29 @@ fn who_ends_a_pause_needs_not_wait_for_a_flush_that_it_holds() {
     engine.background.scheduler.release(claim);
     let step = results.recv_timeout(LIMIT).expect("level 1 is free").expect("nothing fails");
     engine.background.scheduler.release(step.expect("there are no runs").1);
+    engine.close().expect("closes");
+}
+
+/// What is looked at within a flush counts it as under way, and slows writers to its pace.
+#[test]
+fn a_flush_that_has_ended_slows_no_writer() {
+    let (engine, table, _) = with_level_1();
+    engine.set_background_paused(true);
+    engine.put(TableId::DEFAULT, b"b", b"2", false).expect("commits");
+    assert!(engine.freeze(&table).expect("nothing fails"));
+    let control = Arc::new(engine.new_control());
+    engine.settle(&table, &control).expect("settles");
+    let generation = engine.take_generation(&table).expect("a row is frozen");
+    let under_way = engine.throttle.begin_flush(&control, &generation, engine.env.clock.now());
+    engine.refresh_debt();
+    assert!(engine.throttle.is_slowing(), "writers keep to the pace of a flush that is under way");
+    drop(under_way);
+    FlushJob { engine: &engine, table: &table, control: &control }.run().expect("nothing fails");
+    assert!(
+        table.is_flushed(engine.visible()) && !engine.is_trim_due(),
+        "nothing else looks behind the flush"
+    );
+    assert!(!engine.throttle.is_slowing(), "a flush that has ended slows writers");
+    engine.set_background_paused(false);
     engine.close().expect("closes");
 }
