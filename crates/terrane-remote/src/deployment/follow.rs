@@ -24,6 +24,7 @@ use terrane_levels::{Manifest, State, journal_place};
 
 use super::Deployment;
 use super::journal::{bucket_of, has_fence, has_written, journal_in_bucket};
+use super::parts::open_tier;
 use super::read::needs_journal;
 use crate::bucket::names;
 use crate::journal::{JournalTail, Looked, is_in_objects};
@@ -142,7 +143,8 @@ impl FollowedDeployment {
         };
         let folder = ManifestFolder::new(bucket.clone(), prefix)?;
         let manifest = ManifestTail::begin(folder)?.ok_or_else(|| deployment.no_database())?;
-        let store = Arc::new(FollowedStore::open(bucket, prefix, settings, env.clone())?);
+        let tier = deployment.cache.as_ref().map(|cache| open_tier(cache, env)).transpose()?.flatten();
+        let store = Arc::new(FollowedStore::open(bucket, prefix, settings, tier, env.clone())?);
         let tails = Mutex::new(Tails { manifest, journal: None, count: 1 });
         let deployment = deployment.clone();
         Ok(FollowedDeployment { deployment, address, env: env.clone(), journals, store, tails })

@@ -71,9 +71,21 @@ impl BucketParts {
     }
 }
 
-/// Opens the tier of a deployment.
-pub(super) fn open_tier(cache: &TierSettings, env: &Env) -> Result<Arc<Tier>> {
-    Tier::open(Arc::new(PosixDisk::new()), cache, env).map(Arc::new)
+/// Opens the tier of a deployment; `None`, and a warning, if another process has its directory: that may be
+/// a reader that ends soon, and no opening fails for a cache.
+pub(super) fn open_tier(cache: &TierSettings, env: &Env) -> Result<Option<Arc<Tier>>> {
+    match Tier::open(Arc::new(PosixDisk::new()), cache, env) {
+        Ok(tier) => Ok(Some(Arc::new(tier))),
+        Err(error) if error.kind() == Kind::Busy => {
+            tracing::warn!(
+                target: "terrane::cache",
+                %error,
+                "the cache on disk is not used until the database is opened again"
+            );
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 impl Parts for BucketParts {
@@ -92,7 +104,7 @@ impl Parts for BucketParts {
             }
         }
         // A directory that is refused replaces no writer.
-        let tier = self.deployment.cache.as_ref().map(|cache| open_tier(cache, env)).transpose()?;
+        let tier = self.deployment.cache.as_ref().map(|cache| open_tier(cache, env)).transpose()?.flatten();
         let (opened, log) = self.take_over(request)?;
         let settings = BucketStoreSettings { probe: false, ..*settings };
         let store = BucketStore::open(self.bucket.clone(), prefix, opened.epoch, settings, env.clone())?;

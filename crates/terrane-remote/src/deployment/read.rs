@@ -26,7 +26,7 @@ use super::parts::open_tier;
 use crate::bucket::names;
 use crate::journal::is_in_objects;
 use crate::manifest::{Found, without_journal};
-use crate::{Bucket, BucketStore, ManifestFolder, Tier};
+use crate::{Bucket, BucketStore, ManifestFolder};
 
 /// What a reader shows of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Deployment {
         let epoch = found.last.epoch;
         let (settings, doors) = (self.settings, env.clone());
         let store = BucketStore::open_to_read(bucket.clone(), &self.prefix, (epoch, since), settings, doors)?;
-        let store = match self.tier_to_read(&env)? {
+        let store = match self.cache.as_ref().map(|cache| open_tier(cache, &env)).transpose()?.flatten() {
             Some(tier) => store.with_tier(tier),
             None => store,
         };
@@ -108,14 +108,6 @@ impl Deployment {
         };
         let db = Db::read_elsewhere((disk, &self.journal), &options, env, functions, &parts)?;
         Ok(Reading { db, journal })
-    }
-
-    /// The tier, unless another process has it: a reader goes on without.
-    fn tier_to_read(&self, env: &Env) -> Result<Option<Arc<Tier>>> {
-        match self.cache.as_ref().map(|cache| open_tier(cache, env)).transpose() {
-            Err(error) if error.kind() == Kind::Busy => Ok(None),
-            opened => opened,
-        }
     }
 
     /// What is shown of a journal in a directory.

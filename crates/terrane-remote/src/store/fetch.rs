@@ -115,8 +115,8 @@ impl Source {
         if own.ranges.is_empty() {
             drop(flights);
         } else {
-            // The call is known before it begins, so that no second reader begins one meanwhile; one that joins it
-            // waits for this lock.
+            // The call is known before it begins, so that no second reader begins one meanwhile; one that
+            // joins it waits for this lock.
             let mut answer = own.answer.lock();
             flights.entry(name).or_default().push(Arc::downgrade(&own));
             drop(flights);

@@ -22,8 +22,8 @@ use super::names::{DataName, Folders};
 use super::open::all_listed;
 use super::state::{Extent, Location, Phase, State};
 use super::{BucketStore, BucketStoreSettings, extents, object_names};
-use crate::ManifestFolder;
 use crate::bucket::Bucket;
+use crate::{ManifestFolder, Tier};
 
 /// For a reader of which the manifest says what is kept, not the time.
 const NO_END: Duration = Duration::from_secs(u64::MAX / 4);
@@ -115,6 +115,7 @@ impl FollowedStore {
         bucket: Arc<dyn Bucket>,
         prefix: &str,
         settings: BucketStoreSettings,
+        tier: Option<Arc<Tier>>,
         env: Env,
     ) -> Result<FollowedStore> {
         settings.check()?;
@@ -122,6 +123,10 @@ impl FollowedStore {
         let place = object_names::place(bucket.url(), prefix);
         let none = (0, &BTreeMap::new());
         let inner = BucketStore::with(bucket, Folders::new(prefix), none, settings, env, Some(NO_END));
+        let inner = match tier {
+            Some(tier) => inner.with_tier(tier),
+            None => inner,
+        };
         Ok(FollowedStore { inner, judge: Arc::new(Judge { manifests, place }), live: Mutex::default() })
     }
 

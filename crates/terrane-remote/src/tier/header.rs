@@ -115,8 +115,8 @@ pub(super) fn head() -> Vec<u8> {
     bytes
 }
 
-/// Returns true if headers follow this head; false if the file is empty, damaged or of another version, so that it is
-/// begun anew.
+/// Returns true if headers follow this head; false if the file is empty, damaged or of another version, so
+/// that it is begun anew.
 ///
 /// # Errors
 /// `Invalid` if it is the file of something else.

@@ -2,8 +2,8 @@
 //!
 //! The replacement is S3-FIFO (Yang et al., 2023). Frames come into the *small* queue, a tenth of the slots.
 //! One that was used behind that moves on to the *main* queue, every other one leaves, and only its hash
-//! stays, as a *ghost*: a frame that comes in again while its ghost is there goes to the main queue at once. A
-//! scan passes through the small queue and no further.
+//! stays, as a *ghost*: a frame that comes in again while its ghost is there goes to the main queue at once.
+//! A scan passes through the small queue and no further.
 //!
 //! What differs from the paper: a use counts only if enough frames came in since the last one that counted.
 //! Blocks lie several to a frame, and a scan that reads one after the other uses a frame several times at

@@ -74,7 +74,9 @@ impl Place {
                 garbage_age: AGE,
                 probe: false,
             },
+            cache: None,
             writer_check_ms: 3_600_000,
+            compaction: None,
             options: options.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         }
     }

@@ -51,7 +51,7 @@ fn a_database_reads_from_its_cache_after_a_restart() {
 }
 
 #[test]
-fn a_reader_uses_the_cache_if_no_writer_does() {
+fn a_reader_uses_the_cache_if_no_writer_does_and_keeps_no_writer_out() {
     let root = tempfile::tempdir().expect("a temporary directory");
     let bucket = FaultyBucket::new(memory(&env().1));
     let deployment = deployment(root.path(), "a");
@@ -67,14 +67,42 @@ fn a_reader_uses_the_cache_if_no_writer_does() {
         bucket.calls() - before
     };
     let beside_writer = calls_of();
-    // Another writer with this cache is refused, and the one that is at work goes on.
-    let other = Deployment { journal: root.path().join("b"), ..deployment.clone() };
-    let error = refused(open(&other, &bucket), Kind::Busy);
-    assert!(error.contains("[cache] directory of its own"), "{error}");
-    put(&db, 1000..1010, 1);
     db.close().expect("closed");
     let alone = calls_of();
+    // Without the lock of the journal's directory.
+    let elsewhere = Deployment { journal: root.path().join("b"), ..deployment.clone() };
+    let inner = Arc::new(bucket.clone());
+    let reading = elsewhere.read_in(inner, &Options::default(), Functions::default(), Env::real());
+    let writer = open(&deployment, &bucket).expect("opens without the cache, which the reader has");
+    put(&writer, 1000..1010, 1);
+    writer.close().expect("closed");
+    drop(reading);
     assert!(alone < beside_writer, "{alone} calls with the cache, {beside_writer} without");
+}
+
+#[test]
+fn a_follower_uses_the_cache() {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let bucket = FaultyBucket::new(memory(&env().1));
+    let writer = Deployment { cache: None, ..deployment(root.path(), "a") };
+    let db = open(&writer, &bucket).expect("opens");
+    put(&db, 0..1000, 1);
+    db.flush().expect("flushed");
+    let calls_of = |deployment: &Deployment| {
+        let inner = Arc::new(bucket.clone());
+        let options = Options::default();
+        let follower =
+            deployment.follow_in(inner, &options, Functions::default(), Env::real()).expect("opens");
+        let before = bucket.calls();
+        check(&follower.view(), 0..1000, 1);
+        bucket.calls() - before
+    };
+    let follower = Deployment { journal: root.path().join("b"), ..deployment(root.path(), "b") };
+    let cold = calls_of(&follower);
+    let warm = calls_of(&follower);
+    let without = calls_of(&Deployment { cache: None, ..follower });
+    assert!(warm < cold && warm < without, "{cold} calls, then {warm}; {without} without a cache");
+    db.close().expect("closed");
 }
 
 #[test]
