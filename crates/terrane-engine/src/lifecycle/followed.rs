@@ -51,10 +51,10 @@ pub trait Followed: Send + Sync + Debug {
 pub struct Moment {
     /// Counts what was new.
     pub count: u64,
-    /// When the newest part of the manifest was written, by the clock of what holds it.
-    pub manifest_written: Duration,
-    /// When the newest part of the journal was written, in the same way.
-    pub journal_written: Duration,
+    /// When the newest part of manifest or journal was written, by the clock of what holds it.
+    pub written: Duration,
+    /// True if the view has what is only in the journal.
+    pub has_journal: bool,
 }
 
 /// What a view is made of.

@@ -163,7 +163,17 @@ impl FollowedDeployment {
             }
             let Some(folder) = &self.journals else { return Err(journal_in_bucket(&self.address)) };
             let Some(journal) = &mut tails.journal else {
-                tails.journal = JournalTail::begin(folder.clone(), state)?;
+                tails.journal = match JournalTail::begin(folder.clone(), state) {
+                    // A trim that this manifest does not know yet looks like damage.
+                    Err(error) if error.kind() == Kind::Corrupt => {
+                        if !tails.manifest.go_on()? {
+                            return Err(error);
+                        }
+                        tails.count += 1;
+                        continue;
+                    }
+                    begun => begun?,
+                };
                 tails.count += 1;
                 if tails.journal.is_some() {
                     // The manifest again: it may have become more than these objects have.
@@ -172,7 +182,9 @@ impl FollowedDeployment {
                 return if has_written(found) { Err(not_here(folder)) } else { Ok(Shown::Nothing) };
             };
             let is_left = is_new && terrane_base::planted!(FollowManifestAlone);
-            let looked = if is_left { Looked::Nothing } else { journal.go_on()? };
+            let looked = if is_left { Ok(Looked::Nothing) } else { journal.go_on() };
+            // What was read before the error is new, too.
+            let looked = looked.inspect_err(|_| tails.count += 1)?;
             tails.count += u64::from(looked != Looked::Nothing);
             if looked == Looked::Trimmed {
                 tails.journal = None;
@@ -250,11 +262,12 @@ pub(super) fn tell(deployment: &Deployment, bucket: Arc<dyn Bucket>, env: &Env) 
 }
 
 impl Tails {
-    fn moment(&self) -> Moment {
+    fn moment(&self, shown: Shown) -> Moment {
+        let of_journal = self.journal.as_ref().map(JournalTail::written).unwrap_or_default();
         Moment {
             count: self.count,
-            manifest_written: self.manifest.written(),
-            journal_written: self.journal.as_ref().map(JournalTail::written).unwrap_or_default(),
+            written: self.manifest.written().max(of_journal),
+            has_journal: matches!(shown, Shown::Objects | Shown::Directory),
         }
     }
 }
@@ -272,6 +285,9 @@ impl Followed for FollowedDeployment {
         if shown != Shown::Directory && seen.is_some_and(|seen| seen.count == tails.count) {
             return Ok(None);
         }
+        if shown == Shown::Nothing && seen.is_some_and(|seen| seen.has_journal) {
+            return Err(self.journal_left());
+        }
         let (state, disk) = self.journal_of(&tails, shown)?;
         let found = tails.manifest.found();
         self.store.follow(&state, found.last.epoch)?;
@@ -284,7 +300,7 @@ impl Followed for FollowedDeployment {
         };
         let has = (shown == Shown::Nothing).then(|| flushed(&state));
         Ok(Some(FollowedParts {
-            moment: tails.moment(),
+            moment: tails.moment(shown),
             disk,
             dir: self.deployment.journal.clone(),
             read,
@@ -302,10 +318,9 @@ impl Followed for FollowedDeployment {
     fn lag(&self, seen: &Moment, seq: SeqNo) -> Result<Lag> {
         let mut tails = self.tails.lock();
         let shown = self.look(&mut tails)?;
-        let now = tails.moment();
+        let now = tails.moment(shown);
         debug_assert!(now.count >= seen.count, "what is new is counted up");
-        let time = now.manifest_written.saturating_sub(seen.manifest_written);
-        let time = time.max(now.journal_written.saturating_sub(seen.journal_written));
+        let time = now.written.saturating_sub(seen.written);
         if shown == Shown::Nothing {
             let state = tails.manifest.found().state.as_ref().ok_or_else(|| self.deployment.no_database())?;
             let last = state.last_seq();
@@ -317,11 +332,24 @@ impl Followed for FollowedDeployment {
             return Ok(Lag::of(0).with_time(time));
         }
         let last = self.last_commit(&mut tails, shown)?;
-        Ok(Lag::of(last.0.saturating_sub(seq.0)).with_time(time))
+        let lag = Lag::of(last.0.saturating_sub(seq.0));
+        // Files of a directory do not say when a commit was made.
+        Ok(if shown == Shown::Directory { lag } else { lag.with_time(time) })
     }
 }
 
 impl FollowedDeployment {
+    /// The error where a view would have less than the one before.
+    #[cold]
+    fn journal_left(&self) -> Error {
+        let message = format!(
+            "the journal of {} cannot be read from here any more, so a view would lack commits that were shown: \
+             catch up again once its writer has moved it, or open the follower again",
+            self.address
+        );
+        Error::new(Kind::Busy, message)
+    }
+
     fn last_commit(&self, tails: &mut Tails, shown: Shown) -> Result<SeqNo> {
         let journal = &self.deployment.journal.join(JOURNAL);
         for _ in 1..LOOKS_MAX {

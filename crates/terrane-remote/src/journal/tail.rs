@@ -107,10 +107,11 @@ impl JournalTail {
         Ok(if objects.is_empty() { Looked::Nothing } else { Looked::More })
     }
 
-    /// Returns true if objects behind the first absent one say that it was there, and is needed no more.
+    /// Returns true if objects behind the first absent one say that it was there: it is needed no more, or
+    /// was not listed, or is lost.
     ///
     /// # Errors
-    /// `Corrupt` if it is needed; `Io`.
+    /// `Corrupt` if the object that tells is damaged; `Io`.
     fn has_gap(&self, sizes: &BTreeMap<u64, u64>, read_to: u64, next: u64) -> Result<bool> {
         debug_assert!(next > read_to, "the first absent object lies behind those that were read");
         // If the list has no fence, none of it is void: it begins with an object that is not.
@@ -123,14 +124,9 @@ impl JournalTail {
             Err(error) if error.kind() == Kind::NotFound => return Ok(true),
             told => told?,
         };
-        if told.first > next {
-            return Ok(true);
-        }
-        if told.confirmed < next {
-            return Ok(false);
-        }
-        let message = "an object of the journal was there, and is not: restore the bucket";
-        Err(self.folder.objects.at(next, Error::corrupt(message)))
+        // One that is missing where a later one says that it was there may be missing in this list only: it
+        // is not of one moment. Reading from the beginning tells, by several lists.
+        Ok(told.first > next || told.confirmed >= next)
     }
 
     /// Forgets what a manifest of `state` needs no more.

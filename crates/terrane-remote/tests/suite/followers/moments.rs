@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane::{Batch, Db, Durability, Kind, SeqNo, TableOptions};
+use terrane_remote::Deployment;
 
 use super::{Place, check, check_absent, key, put_all, put_as, value};
 use crate::journals::busy::BusyBucket;
@@ -170,4 +171,25 @@ fn a_writer_that_is_faster_leaves_a_whole_view() {
         assert!(salts.is_sorted_by(|a, b| a >= b) && salts[0] - salts[9] <= 1, "no prefix: {salts:?}");
         follower.catch_up().expect("catches up");
     }
+}
+
+#[test]
+fn the_lag_behind_a_close_that_flushed_is_that_of_the_writer() {
+    let place = Place::new();
+    let deployment = place.deployment("a");
+    let flushes = |(name, _): &(String, String)| name != "close_flush";
+    let deployment =
+        Deployment { options: deployment.options.into_iter().filter(flushes).collect(), ..deployment };
+    let open = || place.open_as(&deployment).expect("opens");
+    let writer = open();
+    put_all(&writer, 0..5, 1);
+    writer.close().expect("closes");
+    // The manifest needs no journal now, so the follower reads none.
+    let follower = place.follow();
+    assert_eq!(follower.measure_lag().expect("looks").time, Some(Duration::ZERO));
+    terrane_base::env::Clock::sleep(&*place.clock, Duration::from_secs(30));
+    let writer = open();
+    put_all(&writer, 5..8, 1);
+    let lag = follower.measure_lag().expect("looks");
+    assert_eq!((lag.commits, lag.time), (3, Some(Duration::from_secs(30))));
 }
