@@ -43,7 +43,7 @@ pub enum Part {
 /// `serve compactor`.
 #[derive(Clone, Debug, Args)]
 pub struct Compactor {
-    /// Deployment file of the database; only [storage] is used
+    /// Deployment file of the database; only its part "storage" is used
     pub deployment: PathBuf,
     /// Jobs at once
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
