@@ -49,15 +49,23 @@ fn resident_behind(value_bytes: usize, trims: bool) -> u64 {
         let full = SegmentId(last.0 - 1);
         let files: Vec<u32> = journal.segments().iter().map(|segment| segment.file).collect();
         journal.trim(full).expect("nothing needs them");
-        // What is ready was made before the trim; the one behind it takes a file that was used.
-        let is_used =
-            || shared.state.lock().ready.as_ref().is_some_and(|ready| files.contains(&ready.info.file));
+        // What is ready was made before the trim; the one behind it takes a file that was used. The next
+        // commit may use it up, so none follows before it was seen.
+        let is_used = || loop {
+            let state = shared.state.lock();
+            if state.wanted.is_none() || state.ready.is_some() || state.refused.is_some() {
+                break state.ready.as_ref().is_some_and(|ready| files.contains(&ready.info.file));
+            }
+            drop(state);
+            std::thread::yield_now();
+        };
         for _ in 0..1000 {
             if is_used() {
                 break;
             }
             commit();
         }
+        assert!(is_used(), "no segment takes a file that was used");
     }
     loop {
         let state = shared.state.lock();
