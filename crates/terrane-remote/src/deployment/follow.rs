@@ -24,13 +24,12 @@ use terrane_levels::{Manifest, State, journal_place};
 
 use super::Deployment;
 use super::journal::{bucket_of, has_fence, has_written, journal_in_bucket};
-use super::parts::open_tier;
 use super::read::needs_journal;
 use crate::bucket::names;
 use crate::journal::{JournalTail, Looked, is_in_objects};
 use crate::manifest::{Found, ManifestTail, without_history, without_journal};
 use crate::store::FollowedStore;
-use crate::{Bucket, JournalFolder, ManifestFolder};
+use crate::{Bucket, JournalFolder, ManifestFolder, Tier};
 
 /// How often a look begins again because objects were deleted under it.
 const LOOKS_MAX: u32 = 8;
@@ -93,7 +92,7 @@ impl Deployment {
         env: Env,
     ) -> Result<Follower> {
         let options = self.options_over(options)?;
-        let followed = FollowedDeployment::open(self, bucket, &env)?;
+        let followed = FollowedDeployment::open(self, bucket, self.open_tier(&env)?, &env)?;
         Follower::open_elsewhere(Arc::new(followed), &options, functions, env)
     }
 }
@@ -134,7 +133,12 @@ enum Shown {
 }
 
 impl FollowedDeployment {
-    fn open(deployment: &Deployment, bucket: Arc<dyn Bucket>, env: &Env) -> Result<FollowedDeployment> {
+    fn open(
+        deployment: &Deployment,
+        bucket: Arc<dyn Bucket>,
+        tier: Option<Arc<Tier>>,
+        env: &Env,
+    ) -> Result<FollowedDeployment> {
         let (prefix, settings) = (&deployment.prefix, deployment.settings);
         let address = names::place(bucket.url(), prefix);
         let journals = match &deployment.bucket_journal {
@@ -143,7 +147,6 @@ impl FollowedDeployment {
         };
         let folder = ManifestFolder::new(bucket.clone(), prefix)?;
         let manifest = ManifestTail::begin(folder)?.ok_or_else(|| deployment.no_database())?;
-        let tier = deployment.cache.as_ref().map(|cache| open_tier(cache, env)).transpose()?.flatten();
         let store = Arc::new(FollowedStore::open(bucket, prefix, settings, tier, env.clone())?);
         let tails = Mutex::new(Tails { manifest, journal: None, count: 1 });
         let deployment = deployment.clone();
@@ -245,7 +248,8 @@ pub(super) fn tell(deployment: &Deployment, bucket: Arc<dyn Bucket>, env: &Env) 
     if folder.read()?.is_none_or(|found| found.state.is_none()) {
         return Ok("there is no database to follow yet".to_owned());
     }
-    let followed = FollowedDeployment::open(deployment, bucket, env)?;
+    // Without the cache, whose opening would make its files.
+    let followed = FollowedDeployment::open(deployment, bucket, None, env)?;
     let mut tails = followed.tails.lock();
     Ok(match followed.look(&mut tails)? {
         Shown::Objects => "has what is in the journal's objects: every synced commit".to_owned(),

@@ -20,7 +20,6 @@ use crate::journal::is_in_objects;
 use crate::manifest::{OpenedManifest, TakeOver};
 use crate::{
     Bucket, BucketStore, BucketStoreSettings, JournalFolder, ManifestFolder, ObjectCommitLog, Roots, Tier,
-    TierSettings,
 };
 
 /// Between two passes of the collection of garbage.
@@ -71,20 +70,23 @@ impl BucketParts {
     }
 }
 
-/// Opens the tier of a deployment; `None`, and a warning, if another process has its directory: that may be
-/// a reader that ends soon, and no opening fails for a cache.
-pub(super) fn open_tier(cache: &TierSettings, env: &Env) -> Result<Option<Arc<Tier>>> {
-    match Tier::open(Arc::new(PosixDisk::new()), cache, env) {
-        Ok(tier) => Ok(Some(Arc::new(tier))),
-        Err(error) if error.kind() == Kind::Busy => {
-            tracing::warn!(
-                target: "terrane::cache",
-                %error,
-                "the cache on disk is not used until the database is opened again"
-            );
-            Ok(None)
+impl Deployment {
+    /// Opens the tier, if there is one; `None`, and a warning, also if another process has its directory:
+    /// that may be a reader that ends soon, and no opening fails for a cache.
+    pub(super) fn open_tier(&self, env: &Env) -> Result<Option<Arc<Tier>>> {
+        let Some(cache) = &self.cache else { return Ok(None) };
+        match Tier::open(Arc::new(PosixDisk::new()), cache, env) {
+            Ok(tier) => Ok(Some(Arc::new(tier))),
+            Err(error) if error.kind() == Kind::Busy => {
+                tracing::warn!(
+                    target: "terrane::cache",
+                    %error,
+                    "the cache on disk is not used until the database is opened again"
+                );
+                Ok(None)
+            }
+            Err(error) => Err(error),
         }
-        Err(error) => Err(error),
     }
 }
 
@@ -104,15 +106,11 @@ impl Parts for BucketParts {
             }
         }
         // A directory that is refused replaces no writer.
-        let tier = self.deployment.cache.as_ref().map(|cache| open_tier(cache, env)).transpose()?.flatten();
+        let tier = self.deployment.open_tier(env)?;
         let (opened, log) = self.take_over(request)?;
         let settings = BucketStoreSettings { probe: false, ..*settings };
         let store = BucketStore::open(self.bucket.clone(), prefix, opened.epoch, settings, env.clone())?;
-        let store = match tier {
-            Some(tier) => store.with_tier(tier),
-            None => store,
-        };
-        let (manifest, store) = (Arc::new(opened.manifest), Arc::new(store));
+        let (manifest, store) = (Arc::new(opened.manifest), Arc::new(store.with_tier(tier)));
         let (coordinator, compactor) = self.workers(opened.epoch, &store, env).unzip();
         let upkeep = Self::upkeep(&manifest, &store, (log.as_ref(), coordinator.as_ref()), env.clock.clone());
         let interval = Duration::from_millis(*writer_check_ms);

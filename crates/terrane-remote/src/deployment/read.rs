@@ -22,7 +22,6 @@ use terrane_engine::ReadParts;
 use terrane_levels::{Manifest, State, directory, journal_place};
 
 use super::Deployment;
-use super::parts::open_tier;
 use crate::bucket::names;
 use crate::journal::is_in_objects;
 use crate::manifest::{Found, without_journal};
@@ -96,10 +95,7 @@ impl Deployment {
         let epoch = found.last.epoch;
         let (settings, doors) = (self.settings, env.clone());
         let store = BucketStore::open_to_read(bucket.clone(), &self.prefix, (epoch, since), settings, doors)?;
-        let store = match self.cache.as_ref().map(|cache| open_tier(cache, &env)).transpose()?.flatten() {
-            Some(tier) => store.with_tier(tier),
-            None => store,
-        };
+        let store = store.with_tier(self.open_tier(&env)?);
         let parts = ReadParts {
             address: names::place(bucket.url(), &self.prefix),
             manifest: Arc::new(Manifest::of_reader(found.last.number, &state, found.size())),

@@ -112,8 +112,8 @@ impl JobTable {
     }
 
     /// The newest coordinator in a list of the whole table: the greatest epoch whose object is one of a
-    /// coordinator. An object that is none, under such a name, counts for nothing: else it would end the jobs
-    /// of all writers. One request for each object that is new.
+    /// coordinator. Another object under such a name is passed by: else it would end the jobs of all writers.
+    /// One request for each object that is new.
     ///
     /// # Errors
     /// `Io`, `Busy`.

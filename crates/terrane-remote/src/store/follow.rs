@@ -123,10 +123,7 @@ impl FollowedStore {
         let place = object_names::place(bucket.url(), prefix);
         let none = (0, &BTreeMap::new());
         let inner = BucketStore::with(bucket, Folders::new(prefix), none, settings, env, Some(NO_END));
-        let inner = match tier {
-            Some(tier) => inner.with_tier(tier),
-            None => inner,
-        };
+        let inner = inner.with_tier(tier);
         Ok(FollowedStore { inner, judge: Arc::new(Judge { manifests, place }), live: Mutex::default() })
     }
 

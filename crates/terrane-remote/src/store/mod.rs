@@ -74,10 +74,11 @@ pub struct BucketStore {
 }
 
 impl BucketStore {
-    /// Puts a tier in front of the bucket.
+    /// Puts a tier in front of the bucket, if there is one.
     #[must_use]
-    pub fn with_tier(mut self, tier: Arc<Tier>) -> Self {
-        self.source.tier = Some(tier);
+    pub fn with_tier(mut self, tier: impl Into<Option<Arc<Tier>>>) -> Self {
+        debug_assert!(self.source.tier.is_none(), "a store has one tier");
+        self.source.tier = tier.into();
         self
     }
 

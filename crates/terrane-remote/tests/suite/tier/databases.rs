@@ -124,3 +124,18 @@ fn the_cache_is_tried_in_words() {
     terrane_device::Disk::lock(&terrane_device::PosixDisk::new(), &notes).expect("a file of something else");
     assert!(refused(told(), Kind::Invalid).contains("notes.txt"));
 }
+
+#[test]
+fn a_deployment_that_is_tried_makes_no_cache() {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    std::fs::create_dir(root.path().join("bucket")).expect("a directory for the bucket");
+    let url = format!("file://{}", root.path().join("bucket").display());
+    let tried = Deployment { url, ..deployment(root.path(), "a") };
+    let writer = Deployment { cache: None, ..tried.clone() };
+    let db = writer.open().expect("opens");
+    put(&db, 0..10, 1);
+    db.close().expect("closed");
+    let follower = tried.doctor().into_iter().find(|tried| tried.part == "a follower here");
+    follower.expect("it is tried").outcome.expect("there is a database to follow");
+    assert!(!root.path().join("cache").exists(), "the doctor made the files of the cache");
+}
