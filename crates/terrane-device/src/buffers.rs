@@ -1,9 +1,9 @@
-//! Buffers of the whole process for bytes that are in use for a short time: what is read of an extent, what is
-//! decompressed, what a job writes.
+//! Buffers of the whole process for bytes that are in use for a short time: what is read of an extent, what
+//! is decompressed, what a job writes.
 //!
-//! An allocator with arenas for threads keeps what such buffers leave in each of them: sixty-four readers of a
-//! database of 64 MiB left 20 MiB in those of glibc. Here a buffer that a thread has used is the next one of
-//! any thread, so there are as many as were in use at once.
+//! An allocator with arenas for threads keeps what such buffers leave in each of them: sixty-four readers of
+//! a database of 64 MiB left 20 MiB in those of glibc. Here a buffer that a thread has used is the next one
+//! of any thread, so there are as many as were in use at once.
 //!
 //! ```text
 //! class  = 4, 5, 6, 7, 8, 10, 12, 14, 16 KiB ..     the capacity of a buffer, exactly

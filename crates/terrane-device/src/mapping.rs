@@ -114,8 +114,8 @@ pub fn return_freed_memory() {
     let _ = unsafe { libc::malloc_trim(0) };
 }
 
-/// Gives the pages that lie in a buffer back to the system and keeps its addresses. Its bytes are any afterwards,
-/// mostly 0; the next store to a page allocates it again.
+/// Gives the pages that lie in a buffer back to the system and keeps its addresses. Its bytes are any
+/// afterwards, mostly 0; the next store to a page allocates it again.
 pub(crate) fn forget(buffer: &mut Vec<u8>) {
     // Miri does not know `madvise`.
     if cfg!(miri) {

@@ -1,6 +1,6 @@
-//! Memory layout of objects: one run for each, in the arena, on the heap or, if it is used once, in one of the
-//! process's [buffers](terrane_device::Buffer), with the header first and then the bytes that it refers to.
-//! What a search reads is adjacent, on one page.
+//! Memory layout of objects: one run for each, with the header first and then the bytes that it refers to.
+//! What a search reads is adjacent, on one page. It lies in the arena, on the heap or, if it is used once, in
+//! one of the process's [buffers](terrane_device::Buffer).
 //!
 //! ```text
 //! data    Object | bytes of the block
@@ -18,7 +18,8 @@
 //! 2. Parts never change; swip slots change only by the protocol of swips. A [`Tail`] or [`SwipSlots`] never
 //!    leaves its object.
 //! 3. An object lives while there is a reference. The thread that drops the last one drops the payload and
-//!    then frees the memory: first heap or arena, through the charge, and only then the accounting.
+//!    then frees the memory: first heap or buffer, or the arena through the charge, and only then the
+//!    accounting.
 
 #![expect(unsafe_code, reason = "objects are laid out by hand")]
 
@@ -223,9 +224,9 @@ struct BufferParts {
 
 const _: () = assert!(size_of::<BufferParts>() <= LINE_BYTES);
 
-/// Room for an object of `bytes` in one of the process's buffers. An allocation for each would leave a piece in
-/// the allocator that the next one does not fit: until version 2.38 glibc looks for aligned memory in pieces
-/// that are longer than what is asked for.
+/// Room for an object of `bytes` in one of the process's buffers. An allocation for each would leave a piece
+/// in the allocator that the next one does not fit: until version 2.38 glibc looks for aligned memory in
+/// pieces that are longer than what is asked for.
 fn in_buffer(bytes: usize) -> NonNull<u8> {
     let mut buffer = ManuallyDrop::new(take_buffer(bytes + 2 * LINE_BYTES));
     let (start, len, capacity) = (buffer.as_mut_ptr(), buffer.len(), buffer.capacity());
@@ -290,8 +291,8 @@ impl Space {
     }
 }
 
-/// Creates an object of `bytes`: in the spot of its charge; on the heap if that has none; in a buffer if it is
-/// not charged, because then it is used once.
+/// Creates an object of `bytes`: in the spot of its charge; on the heap if that has none; in a buffer if it
+/// is not charged, because then it is used once.
 fn build(bytes: usize, charge: Option<Charge>, payload: impl FnOnce(&mut Space) -> Payload) -> ObjectRef {
     let spot = charge.as_ref().and_then(|charge| charge.spot.as_ref());
     let (start, len, home) = match (spot, u32::try_from(bytes)) {
