@@ -128,7 +128,7 @@ impl JobRequest {
         }
         let mut spec = JobSpec { request: None, part_bytes: u64::MAX, ..spec.clone() };
         // What the job has decides, not what its table would separate: most tables have no long value. A rare
-        // one stays in its entry there, and the next job that runs here separates it.
+        // one stays in its entry, until a job here writes its block anew.
         (spec.output.value_compression, spec.output.separate_from) = (ValueCompression::AsTable, u64::MAX);
         let origin = control.origin(spec.target);
         verify!(spec.check());

@@ -106,7 +106,7 @@ impl Maintenance {
         let tree = table.pinned().tree;
         let sizes: Vec<u64> = tree.levels.iter().map(|level| level.totals().bytes).collect();
         let level_1 = sizes.first().copied().unwrap_or(0);
-        let is_large = level_1 > OVERFLOW_RATIO * level_bytes_of(&tree, generation);
+        let is_large = level_1 > OVERFLOW_RATIO * level_bytes_of(table, &tree, generation);
         let paused = self.throttle.paused_micros_of(table);
         let had_to_wait = paused > table.paused_before.swap(paused, Ordering::Relaxed);
         // What a range delete meets in level 1 is for a merge of runs to find out: it may be all of it.
@@ -351,10 +351,11 @@ impl FlushJob<'_> {
 
 /// About the bytes that a generation brings into the levels: of values that are separated only pointers come
 /// there. So few bytes would be merged with all keys of level 1.
-fn level_bytes_of(tree: &Metasnapshot, generation: &GlobalIndex) -> u64 {
+fn level_bytes_of(table: &Table, tree: &Metasnapshot, generation: &GlobalIndex) -> u64 {
     let bytes = generation.record_bytes();
     let totals = tree.levels.first().map(|level| level.totals()).unwrap_or_default();
-    let mean = totals.bytes.checked_div(totals.entries).filter(|_| !tree.values.is_empty());
+    let separates = table.settings().limits.separate_from != u64::MAX && !tree.values.is_empty();
+    let mean = totals.bytes.checked_div(totals.entries).filter(|_| separates);
     mean.map_or(bytes, |mean| mean.saturating_mul(generation.entry_count()).min(bytes))
 }
 
