@@ -219,14 +219,16 @@ impl ExtentWriter {
         self.is_empty() || self.extent_bytes_with(added) <= SLOT_BYTES
     }
 
-    /// Returns true if the extent stays within one slot if this block is added. An empty extent takes any.
+    /// Returns true if the extent stays within one slot if this block is added; `is_wrapped`: its entries may
+    /// be pointers. An empty extent takes any.
     #[must_use]
-    pub fn fits_block(&self, row: &IndexRow<'_>) -> bool {
+    pub fn fits_block(&self, row: &IndexRow<'_>, is_wrapped: bool) -> bool {
         // Each entry may add a key and a prefix.
         let each = if self.prefixes.are_kept() { 2 } else { 1 };
         let filter = self.filter_bytes_with(row.entries as usize * each) - self.filter_bytes();
         // Each of its pointers may lead into a value table that is not in the list yet.
-        let pointers = if self.settings.may_point { row.entries as usize * REFERENCE_BYTES_MAX } else { 0 };
+        let may_point = is_wrapped && self.settings.may_point;
+        let pointers = if may_point { row.entries as usize * REFERENCE_BYTES_MAX } else { 0 };
         let added = row.stored_len as usize + row.encoded_len() + filter + pointers.min(SLOT_BYTES / 64);
         self.is_empty() || self.extent_bytes_with(added) <= SLOT_BYTES
     }
