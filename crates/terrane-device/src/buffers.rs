@@ -153,7 +153,10 @@ impl Buffer {
     /// An empty buffer that can take `bytes` before it is moved.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Buffer {
-        let mut buffer = take_buffer(bytes);
+        let class = class_for(bytes);
+        let kept = class.and_then(|class| BUFFERS.kept(class));
+        let mut buffer = kept.unwrap_or_else(|| Vec::with_capacity(class.map_or(bytes, bytes_of)));
+        // Its pages are allocated as far as it is written.
         buffer.clear();
         Buffer(buffer)
     }
