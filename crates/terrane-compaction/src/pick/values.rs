@@ -51,6 +51,7 @@ impl<'a> Picker<'a> {
             return Vec::new();
         }
         let collected = match kind == JobKind::Collect || self.limits.value_collect_riding {
+            true if self.has_few_values() => self.collected(&met, self.dying_pointers(inputs, target)),
             true => self.collected(&met, self.dying(inputs, target)),
             false => Vec::new(),
         };
@@ -92,6 +93,19 @@ impl<'a> Picker<'a> {
         debug_assert!(inputs.is_sorted_by(|a, b| a.place != b.place), "a place is one input");
         let entries = above.flat_map(|input| &input.extents).map(|meta| meta.entries);
         entries.fold(self.arriving, u64::saturating_add)
+    }
+
+    /// About the pointers that a job to `target` hides: of the entries that come from above, the share that
+    /// pointers are of those at the target. A table of short values that has a few long ones moves none.
+    fn dying_pointers(&self, inputs: &[Input], target: u8) -> u64 {
+        let at_target = inputs.iter().filter(|input| input.place == Place::Level(target));
+        let (mut entries, mut pointers) = (0u64, 0u64);
+        for meta in at_target.flat_map(|input| &input.extents) {
+            entries = entries.saturating_add(meta.entries);
+            pointers = pointers.saturating_add(collect::pointers_of(meta));
+        }
+        let dying = self.dying(inputs, target).min(entries);
+        collect::part(dying, pointers.min(entries), entries.max(1))
     }
 
     /// The value tables that lie where more than the limit overlap.

@@ -92,6 +92,27 @@ fn a_closed_database_takes_less_than_twice_its_long_values() {
     }
 }
 
+/// Short rows that come between them hide no long value, so none is written again.
+#[test]
+fn long_values_among_short_rows_stay_where_they_are() {
+    let long = |number: u64| (0..200).flat_map(|part| noise(number << 20 | part)).collect::<Vec<u8>>();
+    let engine = open(MemDisk::new(), &Options::default()).unwrap();
+    let table = default_table(&engine);
+    for number in 0..20_000 {
+        put(&engine, &table, 16 * number, &noise(number));
+    }
+    (0..50).for_each(|number| put(&engine, &table, 6400 * number + 1, &long(number)));
+    engine.flush().unwrap();
+    for round in 2..12 {
+        (0..1000).for_each(|number| put(&engine, &table, 320 * number + round, &noise(number)));
+        engine.flush().unwrap();
+        engine.wait_until_quiescent().unwrap();
+    }
+    assert_eq!(engine.stats().values_moved, 0);
+    assert_eq!(get(&engine, &table, b"key00006401").unwrap(), Some(long(1)));
+    engine.close().unwrap();
+}
+
 /// The device calls of an opening, and those of a get after it.
 fn calls_of(disk: &MemDisk, options: &Options) -> [FlowCounts; 2] {
     let flow = Arc::new(Flow::default());

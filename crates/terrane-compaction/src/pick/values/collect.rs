@@ -105,7 +105,7 @@ fn worth(dead: u64, age: u64) -> u64 {
 }
 
 /// Entries of an extent that point into value tables.
-fn pointers_of(meta: &ExtentMeta) -> u64 {
+pub(super) fn pointers_of(meta: &ExtentMeta) -> u64 {
     meta.references().iter().map(|reference| reference.entries).sum()
 }
 
@@ -124,8 +124,12 @@ impl Picker<'_> {
             met.iter().map(|(number, met)| (dead_permille(met.meta, met.live), *number, *met)).collect();
         victims.sort_by_cached_key(|(dead, number, _)| (Reverse(worth(*dead, newest - number.0)), *number));
         let (mut needed, mut room) = (self.value_excess(dying), self.value_room().max(MOVED_BYTES_MIN));
-        // Which value tables the dying entries point into is not known before; of few bytes all may move.
-        let dead_min = if self.has_few_values() { 0 } else { DEAD_PERMILLE_MIN };
+        let dead_min = match self.has_few_values() {
+            // Which value tables the dying entries point into is not known before; of few bytes all may move.
+            true if dying > 0 => 0,
+            true => 1,
+            false => DEAD_PERMILLE_MIN,
+        };
         let mut collected = Vec::new();
         for (dead, number, met) in victims {
             let is_garbage = dead > self.limits.value_garbage_permille;
@@ -159,7 +163,8 @@ impl Picker<'_> {
         })
     }
 
-    fn has_few_values(&self) -> bool {
+    /// Returns true if so few bytes of value tables are there that [`small_limit`] holds for them.
+    pub(super) fn has_few_values(&self) -> bool {
         self.shape.values.sums().0.bytes < COLLECTED_BYTES_MIN
     }
 
