@@ -82,9 +82,11 @@ impl Buffers {
         let bytes = buffer.capacity();
         let Some(class) = class_for(bytes).filter(|class| bytes_of(*class) == bytes) else { return };
         let is_long = bytes >= LONG_BYTES;
-        if is_long {
-            mapping::forget(&mut buffer);
-        } else if !self.is_room_for(bytes) {
+        let is_kept = match is_long {
+            true => mapping::forget(&mut buffer),
+            false => self.is_room_for(bytes) || self.give_up_another(class) && self.is_room_for(bytes),
+        };
+        if !is_kept {
             return;
         }
         let mut part = self.free_part().unwrap_or_else(|| self.parts[thread_number() % PARTS].lock());
@@ -101,6 +103,17 @@ impl Buffers {
         let fit = |warm: usize| warm.checked_add(bytes).filter(|warm| *warm <= WARM_BYTES_MAX);
         // Relaxed: a number and nothing else.
         self.warm_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fit).is_ok()
+    }
+
+    /// Frees a short buffer of another class, so that those of a size that is asked for no more make room.
+    fn give_up_another(&self, class: usize) -> bool {
+        let Some(mut part) = self.free_part() else { return false };
+        let short = (0..CLASSES).filter(|other| *other != class && bytes_of(*other) < LONG_BYTES);
+        let given = short.rev().find_map(|other| part[other].pop());
+        drop(part);
+        let Some(given) = given else { return false };
+        self.warm_bytes.fetch_sub(given.capacity(), Ordering::Relaxed);
+        true
     }
 
     /// A kept buffer of a class, from a part that no other thread is at.

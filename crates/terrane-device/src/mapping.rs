@@ -115,21 +115,23 @@ pub fn return_freed_memory() {
 }
 
 /// Gives the pages that lie in a buffer back to the system and keeps its addresses. Its bytes are any
-/// afterwards, mostly 0; the next store to a page allocates it again.
-pub(crate) fn forget(buffer: &mut Vec<u8>) {
+/// afterwards, mostly 0; the next store to a page allocates it again. Returns false if the system did not take
+/// them, as where memory is locked.
+pub(crate) fn forget(buffer: &mut Vec<u8>) -> bool {
     // Miri does not know `madvise`.
     if cfg!(miri) {
-        return;
+        return false;
     }
     let start = buffer.as_mut_ptr();
     let skipped = start.align_offset(PAGE_BYTES);
     let Some(rest) = buffer.capacity().checked_sub(skipped).filter(|rest| *rest >= PAGE_BYTES) else {
-        return;
+        return false;
     };
     let whole = rest - rest % PAGE_BYTES;
     // SAFETY: pages that belong to the buffer alone, which is borrowed exclusively; what its bytes become are
-    // valid bytes. Memory that cannot be given back, as it is locked, stays as it is.
-    let _ = unsafe { madvise(start.wrapping_add(skipped).cast(), whole, Advice::LinuxDontNeed) };
+    // valid bytes.
+    let given = unsafe { madvise(start.wrapping_add(skipped).cast(), whole, Advice::LinuxDontNeed) };
+    given.is_ok()
 }
 
 /// Allocates the pages of a range: for writing if the mapping and the kernel allow it, and then returns true,
