@@ -294,7 +294,7 @@ impl Followed for FollowedDeployment {
         }
         let (state, disk) = self.journal_of(&tails, shown)?;
         let found = tails.manifest.found();
-        self.store.follow(&state, found.last.epoch)?;
+        self.store.follow(&state, &found.last)?;
         let lock = disk.lock_shared(&self.deployment.journal.join(LOCK));
         let read = ReadParts {
             address: self.address.clone(),

@@ -18,6 +18,7 @@ use terrane_base::env::Env;
 use terrane_base::sync::Mutex;
 use terrane_base::{Error, ExtentId, Kind, Result};
 use terrane_device::{PendingRead, ReadBytes};
+use terrane_format::manifest::ManifestObject;
 use terrane_levels::State as Manifested;
 use terrane_storage::{ReadRequest, Store, StoreUsage};
 
@@ -48,6 +49,8 @@ struct Live {
     gone: BTreeSet<ExtentId>,
     /// Counts the manifests that were followed.
     count: u64,
+    /// Number of the last object of the manifest that was followed.
+    number: u64,
 }
 
 /// Decides what a read that failed means.
@@ -162,19 +165,19 @@ impl FollowedStore {
         Ok(FollowedStore { inner, judge: Arc::new(judge) })
     }
 
-    /// Takes over what a manifest of `state` names, whose last writer has this epoch. One list, if there are
-    /// new extents. After an error all is as before. Requires: one caller at a time.
+    /// Takes over what a manifest of `state` names, of which `last` is the last object. One list, if there
+    /// are new extents. After an error all is as before. Requires: one caller at a time.
     ///
     /// # Errors
     /// `Corrupt` if an extent has no object; `Io`, `Busy`.
-    pub(crate) fn follow(&self, state: &Manifested, epoch: u64) -> Result<()> {
+    pub(crate) fn follow(&self, state: &Manifested, last: &ManifestObject) -> Result<()> {
         let named: BTreeSet<(ExtentId, u32)> = state.extents().collect();
         let News { added, mut left, count } = self.compare(&named);
         let mut listed = BTreeMap::new();
         if !added.is_empty() {
             listed = all_listed(&*self.inner.bucket, &self.inner.folders)?;
             // What a later writer creates is not named by this manifest.
-            listed.retain(|name, _| name.epoch <= epoch);
+            listed.retain(|name, _| name.epoch <= last.epoch);
         }
         let mut own = self.inner.state.write();
         let (now, age) = (self.inner.env.clock.now(), self.inner.settings.garbage_age);
@@ -190,7 +193,8 @@ impl FollowedStore {
         }
         let mut live = self.judge.live.lock();
         assert_eq!(live.count, count, "one caller follows at a time");
-        *live = Live { extents: named, left, gone: BTreeSet::new(), count: count + 1 };
+        let (gone, number) = (BTreeSet::new(), last.number);
+        *live = Live { extents: named, left, gone, count: count + 1, number };
         Ok(())
     }
 
@@ -238,16 +242,18 @@ impl Judge {
     /// Returns false if the writer replaced the extent. Reads the manifest unless that is known already: an
     /// extent that a manifest does not name is named by no later one.
     fn is_named(&self, id: ExtentId) -> Result<bool> {
-        let count = {
+        let (count, number) = {
             let live = self.live.lock();
             if !live.is_named(id) {
                 return Ok(false);
             }
-            live.count
+            (live.count, live.number)
         };
-        let state = self.manifests.read()?.and_then(|found| found.state);
-        let newer: BTreeSet<ExtentId> =
-            state.iter().flat_map(|state| state.extents()).map(|(id, _)| id).collect();
+        let found = self.manifests.read()?.filter(|found| found.last.number >= number);
+        let Some(state) = found.and_then(|found| found.state) else {
+            return Err(Error::new(Kind::Io, "the bucket shows an older manifest, or none"));
+        };
+        let newer: BTreeSet<ExtentId> = state.extents().map(|(id, _)| id).collect();
         let mut live = self.live.lock();
         // What was followed meanwhile may have extents that this manifest did not have yet.
         if live.count == count {
