@@ -4,7 +4,7 @@ use terrane_compaction::{Compactor, JobRequest, Stays, decode_report};
 
 use super::{ANY_FILE, control, run_from_bytes, world};
 
-/// New tables separate long values: what decides is whether the job has one.
+/// Tables separate long values by default: what decides is whether the job has one.
 #[test]
 fn a_job_without_long_values_travels_although_its_table_separates_them() {
     let (world, spec) = world();
