@@ -76,6 +76,8 @@ fn a_closed_database_takes_less_than_twice_its_long_values() {
         for number in kept..count {
             engine.delete(table.id, format!("key{number:08}").as_bytes(), false).unwrap();
         }
+        engine.flush().unwrap();
+        engine.wait_until_quiescent().unwrap();
         engine.close().unwrap();
         let used = disk.used_bytes();
         assert!(used < 2 * kept * 20_011 + MIB, "{kept} of {count} rows: {used} bytes");
@@ -86,6 +88,7 @@ fn a_closed_database_takes_less_than_twice_its_long_values() {
             (0..kept).for_each(|number| put(&engine, &table, number, &long(number + round)));
             engine.flush().unwrap();
         }
+        engine.wait_until_quiescent().unwrap();
         engine.close().unwrap();
         let used = disk.used_bytes();
         assert!(used < 2 * kept * 20_011 + MIB, "overwritten {kept}: {used} bytes");
