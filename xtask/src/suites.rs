@@ -116,8 +116,8 @@ pub fn test_steps(tree: &Tree) -> Vec<Step> {
     steps
 }
 
-/// The steps of [`crate::test::bench_smoke`]: every file in `benches/` runs each of its benchmarks once, built
-/// without the features of the tests.
+/// The steps of [`crate::test::bench_smoke`]: every file in `benches/` runs each of its benchmarks once,
+/// built without the features of the tests.
 #[must_use]
 pub fn bench_steps(tree: &Tree) -> Vec<Step> {
     let paths = tree.rust_files().map(|(path, _)| path.split('/').collect::<Vec<_>>());

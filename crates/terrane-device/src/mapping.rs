@@ -115,8 +115,8 @@ pub fn return_freed_memory() {
 }
 
 /// Gives the pages that lie in a buffer back to the system and keeps its addresses. Its bytes are any
-/// afterwards, mostly 0; the next store to a page allocates it again. Returns false if the system did not take
-/// them, as where memory is locked.
+/// afterwards, mostly 0; the next store to a page allocates it again. Returns false if the system did not
+/// take them, as where memory is locked.
 pub(crate) fn forget(buffer: &mut Vec<u8>) -> bool {
     // Miri does not know `madvise`.
     if cfg!(miri) {

@@ -66,7 +66,7 @@ impl Maintenance {
         let change = self.catalog.change();
         match self.catalog.find_hidden() {
             Some(table) => Ok(table),
-            // Its records are read once and then deleted: apart from their keys they would only be dead sooner.
+            // Its records are read once and then deleted: value tables would only have dead values.
             None => {
                 self.create_checked(&change, HIDDEN_NAME, &[("value_separation_bytes".into(), "0".into())])
             }

@@ -104,6 +104,7 @@ impl<'a> Picker<'a> {
             entries = entries.saturating_add(meta.entries);
             pointers = pointers.saturating_add(collect::pointers_of(meta));
         }
+        debug_assert!(pointers <= entries, "{pointers} pointers of {entries} entries");
         let dying = self.dying(inputs, target).min(entries);
         collect::part(dying, pointers.min(entries), entries.max(1))
     }

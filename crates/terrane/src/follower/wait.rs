@@ -56,8 +56,9 @@ impl Follower {
     /// # Ok::<(), terrane::Error>(())
     /// ```
     ///
-    /// Callers that wait at the same time share their looks. A look that this call began is ended, so the call
-    /// may return later than `deadline` by the time of one [`Follower::catch_up`].
+    /// Callers that wait at the same time share their looks; with a deadline of 0 a call takes what another
+    /// one makes only once it is made. A look that this call began is ended, so the call may return later
+    /// than `deadline` by the time of one [`Follower::catch_up`].
     ///
     /// # Errors
     /// `TimedOut`, with the last commit that the follower has, if it did not get to this one in time. As

@@ -1,4 +1,4 @@
-//! Tables separate long values where nobody says otherwise, those of earlier versions too.
+//! Tables separate long values without an option, those of earlier versions too.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
 use terrane::{Db, Options, Table, TableOptions};
