@@ -158,7 +158,7 @@ fn bytes_of(class: usize) -> usize {
     power + power / STEPS * (class % STEPS)
 }
 
-/// Bytes that lie in one of the process's [buffers](self) for as long as this lives.
+/// Bytes that lie in one of the process's buffers for as long as this lives.
 #[derive(Debug, Default)]
 pub struct Buffer(Vec<u8>);
 
