@@ -6,6 +6,7 @@ use terrane::{Follower, Kind};
 use terrane_remote::Deployment;
 use terrane_remote::bucket::faulty::FaultyBucket;
 
+use super::trimmed::replaced_in;
 use super::{Place, check, collect, key, numbered, put_all};
 use crate::support::refused;
 
@@ -82,17 +83,8 @@ fn a_journal_in_a_directory_of_another_machine_costs_no_request() {
 #[test]
 fn reads_of_what_the_writer_replaced_ask_for_the_manifest_once() {
     let place = Place::new();
-    let writer = place.open("a");
-    put_all(&writer, 0..200, 1);
-    writer.flush().expect("flushes");
-    place.note_named();
     let calls = FaultyBucket::new(place.bucket.clone());
-    let deployment = place.deployment("elsewhere");
-    let follower = place.follow_through(Arc::new(calls.clone()), &deployment).expect("follows");
-    let view = follower.view();
-    put_all(&writer, 0..200, 2);
-    writer.flush().expect("flushes");
-    writer.compact_range(writer.default_table(), ..).expect("compacts");
+    let (writer, follower, view) = replaced_in(&place, Arc::new(calls.clone()));
     writer.close().expect("closes");
     collect(&place);
     refused(view.get(key(0)).map(drop), Kind::Gone);

@@ -1,5 +1,6 @@
 //! Followers that were away while the writer deleted what they did not read.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use terrane::{Db, Kind};
@@ -63,10 +64,16 @@ fn a_journal_that_was_trimmed_is_read_again() {
 
 /// A view with rows in extents, which the writer replaces.
 fn replaced(place: &Place) -> (Db, terrane::Follower, Db) {
+    replaced_in(place, place.bucket.clone())
+}
+
+/// [`replaced`], through a bucket of the follower.
+pub(super) fn replaced_in(place: &Place, bucket: Arc<dyn Bucket>) -> (Db, terrane::Follower, Db) {
     let writer = place.open("a");
     put_all(&writer, 0..200, 1);
     writer.flush().expect("flushes");
-    let follower = place.follow();
+    place.note_named();
+    let follower = place.follow_through(bucket, &place.deployment("elsewhere")).expect("follows");
     let view = follower.view();
     put_all(&writer, 0..200, 2);
     writer.flush().expect("flushes");
