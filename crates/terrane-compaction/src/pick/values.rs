@@ -50,11 +50,13 @@ impl<'a> Picker<'a> {
         if met.is_empty() {
             return Vec::new();
         }
-        let collected = match kind == JobKind::Collect || self.limits.value_collect_riding {
-            true if self.has_few_values() => self.collected(&met, self.dying_pointers(inputs, target)),
-            true => self.collected(&met, self.dying(inputs, target)),
-            false => Vec::new(),
-        };
+        let mut collected = Vec::new();
+        if kind == JobKind::Collect || self.limits.value_collect_riding {
+            let is_small = self.has_few_values();
+            let dying =
+                if is_small { self.dying_pointers(inputs, target) } else { self.dying(inputs, target) };
+            collected = self.collected(&met, dying);
+        }
         let crowded = if self.limits.scan_optimised_values { self.crowded(&met) } else { Vec::new() };
         let depth = self.targets.depth.max(self.shape.deepest());
         let merge_level = if self.limits.lazy_values { depth.saturating_sub(1).max(2) } else { 1 };

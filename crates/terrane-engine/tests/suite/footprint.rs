@@ -63,6 +63,36 @@ fn a_closed_database_takes_less_than_twice_its_data() {
     }
 }
 
+/// By what the value tables have: when their space is free for the device depends on the epochs of the whole
+/// process, so on other tests.
+#[test]
+fn value_tables_of_few_long_values_have_little_that_is_dead() {
+    let long = |number: u64| (0..200).flat_map(|part| noise(number << 20 | part)).collect::<Vec<u8>>();
+    for (count, kept) in [(200, 1), (200, 60), (390, 5)] {
+        let engine = open(MemDisk::new(), &Options::default()).unwrap();
+        let table = default_table(&engine);
+        let check = |what: &str| {
+            engine.flush().unwrap();
+            engine.wait_until_quiescent().unwrap();
+            let values = engine.shape().tables.swap_remove(0).values;
+            assert_eq!(values.live_entries, kept, "{what}, {kept} of {count}");
+            assert!(values.bytes <= kept * 31_000 + 128 * KIB, "{what}, {kept} of {count}: {values:?}");
+        };
+        (0..count).for_each(|number| put(&engine, &table, number, &long(number)));
+        engine.flush().unwrap();
+        for number in kept..count {
+            engine.delete(table.id, format!("key{number:08}").as_bytes(), false).unwrap();
+        }
+        check("deleted");
+        for round in 1..20 {
+            (0..kept).for_each(|number| put(&engine, &table, number, &long(number + round)));
+            engine.flush().unwrap();
+        }
+        check("overwritten");
+        engine.close().unwrap();
+    }
+}
+
 /// Short rows that come between them hide no long value, so none is written again.
 #[test]
 fn long_values_among_short_rows_stay_where_they_are() {
