@@ -12,7 +12,7 @@ use tonic::{Code, Request, Status};
 
 use super::messages::storage_client::StorageClient;
 use super::messages::{
-    ByteRange, CreatePart, DeleteRequest, HelloRequest, ListRequest, ObjectHead, ReadRequest,
+    ByteRange, CreateManyPart, CreatePart, DeleteRequest, HelloRequest, ListRequest, ObjectHead, ReadRequest,
 };
 use super::{Server, ServerSettings, wire};
 use crate::bucket::{Bucket, MemoryBucket};
@@ -63,6 +63,22 @@ impl Raw {
         self.runtime.block_on(call).map(|answer| answer.into_inner().outcome)
     }
 
+    /// Outcome and kind of each answer, and the status of the call.
+    fn create_many(&self, parts: Vec<CreateManyPart>) -> (Vec<(i32, String)>, Result<(), Status>) {
+        let mut ended = Vec::new();
+        let call = async {
+            let answers = self.client.clone().create_many(self.right(stream::iter(parts))).await;
+            let mut answers = answers.expect("the call begins").into_inner();
+            while let Some(answer) = answers.message().await? {
+                assert_eq!(answer.creation, ended.len() as u64 + 1, "in the order of the creations");
+                ended.push((answer.outcome, answer.kind));
+            }
+            Ok(())
+        };
+        let outcome = self.runtime.block_on(call);
+        (ended, outcome)
+    }
+
     fn read(&self, message: ReadRequest) -> Result<(), Status> {
         let call = async { self.client.clone().read(self.right(message)).await };
         self.runtime.block_on(call).map(|_| ())
@@ -109,6 +125,65 @@ fn a_creation_of_other_messages_than_the_protocol_has_creates_nothing() {
     let pieces = [head("db/a", 3, b"abc"), data(b"a"), data(b"b"), data(b"c")];
     assert_eq!(raw.create(pieces.to_vec()).expect("created"), 1);
     assert_eq!(raw.bucket.get("db/a", 9).expect("is there"), "abc");
+}
+
+/// A message of a creation: the first one has a name.
+fn part(creation: u64, head: Option<(&str, u64)>, content: &[u8]) -> CreateManyPart {
+    let crc32c = crc32c::crc32c(content);
+    let head = head.map(|(name, bytes)| ObjectHead { name: name.to_owned(), bytes, crc32c });
+    CreateManyPart { creation, head, data: Bytes::copy_from_slice(content) }
+}
+
+#[test]
+fn an_order_of_messages_that_is_none_ends_the_call_of_creations() {
+    let long = vec![7; wire::PART_BYTES_MAX + 1];
+    for (wrong, what) in [
+        (vec![part(2, Some(("db/b", 1)), b"x")], "creation 2 behind creation 0"),
+        (vec![part(1, None, b"x")], "does not name"),
+        (vec![part(1, Some(("db/b", 3)), b"x"), part(2, None, b"xy")], "of another one"),
+        (vec![part(1, Some(("db/b", 3)), b"x"), part(1, None, b"")], "without bytes"),
+        (vec![part(1, Some(("db/b", 3)), b"x"), part(1, Some(("db/b", 3)), b"xy")], "with a name"),
+        (vec![part(1, Some(("db/b", 1)), b"xy")], "has more"),
+        (vec![part(1, Some(("db/b", 2)), b"x"), part(1, None, b"xy")], "has more"),
+        (vec![part(1, Some(("db/b", long.len() as u64)), &long)], "a message of more than"),
+        (vec![part(1, Some(("../b", 2)), b"xyz")], "more bytes than it says"),
+    ] {
+        let raw = Raw::new();
+        let (ended, outcome) = raw.create_many(wrong);
+        refused(outcome, what);
+        assert_eq!((ended, raw.bucket.list("db", None).expect("lists")), (vec![], vec![]), "{what}");
+    }
+    let raw = Raw::new();
+    let (ended, outcome) = raw.create_many(vec![part(1, Some(("db/b", 3)), b"x")]);
+    assert_eq!((ended, outcome.expect_err("it ends early").code()), (vec![], Code::Cancelled));
+}
+
+#[test]
+fn a_creation_that_cannot_be_made_leaves_the_others_of_its_call() {
+    let raw = Raw::new();
+    let changed = CreateManyPart { data: Bytes::from_static(b"abd"), ..part(5, Some(("db/e", 3)), b"abc") };
+    let parts = vec![
+        part(1, Some(("db/a", 3)), b"abc"),
+        part(2, Some(("db//b", 4)), b"ab"),
+        part(2, None, b"cd"),
+        part(3, Some((".terrane/identity", 1)), b"x"),
+        part(4, Some(("db/a", 1)), b"x"),
+        changed,
+        part(6, Some(("db/f", 0)), b""),
+        part(7, Some(("db/g", 4)), b"ab"),
+        part(7, None, b"cd"),
+    ];
+    // The checksum of an object in two messages is that of all.
+    let mut parts = parts;
+    parts[7].head.as_mut().expect("it names its object").crc32c = crc32c::crc32c(b"abcd");
+    let (ended, outcome) = raw.create_many(parts);
+    outcome.expect("the call ends as its client asked");
+    let kinds: Vec<(i32, &str)> = ended.iter().map(|(outcome, kind)| (*outcome, kind.as_str())).collect();
+    let invalid = (0, Kind::Invalid.as_str());
+    assert_eq!(kinds, [(1, ""), invalid, invalid, (2, ""), (0, Kind::Busy.as_str()), invalid, (1, "")]);
+    assert_eq!(raw.bucket.get("db/a", 9).expect("there"), "abc");
+    assert_eq!(raw.bucket.get("db/g", 9).expect("there"), "abcd");
+    assert_eq!(raw.bucket.list("db", None).expect("lists").len(), 2);
 }
 
 #[test]

@@ -9,15 +9,17 @@ use prost::Message;
 use terrane_base::Kind;
 use terrane_base::env::Env;
 use tokio::sync::OnceCell;
+use tonic::metadata::AsciiMetadataValue;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::many::{Lasting, exchange};
 use super::{Call, Client};
 use crate::grpc::fuzzing::{block_on, messages, stream_of};
 use crate::grpc::messages::storage_client::StorageClient;
 use crate::grpc::messages::storage_server::{Storage, StorageServer};
 use crate::grpc::messages::{
-    ByteRange, CreateAnswer, CreatePart, DeleteAnswer, DeleteRequest, HelloAnswer, HelloRequest, ListPage,
-    ListRequest, Listed, ReadPart, ReadRequest,
+    ByteRange, CreateAnswer, CreateManyAnswer, CreateManyPart, CreatePart, DeleteAnswer, DeleteRequest,
+    HelloAnswer, HelloRequest, ListPage, ListRequest, Listed, ReadPart, ReadRequest,
 };
 use crate::grpc::wire;
 
@@ -56,6 +58,15 @@ impl Storage for Hostile {
         self.message()
     }
 
+    type CreateManyStream = Answers<CreateManyAnswer>;
+
+    async fn create_many(
+        &self,
+        _: Request<Streaming<CreateManyPart>>,
+    ) -> Result<Response<Answers<CreateManyAnswer>>, Status> {
+        Ok(answers(messages(&self.answer)))
+    }
+
     type ReadStream = Answers<ReadPart>;
 
     async fn read(&self, _: Request<ReadRequest>) -> Result<Response<Answers<ReadPart>>, Status> {
@@ -82,6 +93,7 @@ fn right_hello() -> HelloAnswer {
         program: "9.8.7".to_owned(),
         identity: Bytes::from_static(&[7; wire::IDENTITY_BYTES]),
         object_bytes_max: 1 << 20,
+        streamed_bytes_max: 1 << 20,
         protocol: wire::PROTOCOL,
     }
 }
@@ -126,13 +138,29 @@ pub fn answer(bytes: &[u8]) {
                 let is_right = |name: &str| name.starts_with("db/") && name > "db/b";
                 assert!(listed.iter().all(|object| is_right(&object.name)), "{listed:?}");
             }),
-            _ => client.delete(&what, &["db/a".to_owned()]).await,
+            5 => client.delete(&what, &["db/a".to_owned()]).await,
+            _ => streamed(&client).await,
         }
     });
     if let Err(error) = outcome {
         // The first answer names the version of the protocol, before anything was asked.
         assert!(error.kind() == Kind::Io || *call == 0 && error.kind() == Kind::Invalid, "{error}");
     }
+}
+
+/// Three creations by one call: what has no answer of its own has an outcome that is unknown.
+async fn streamed(client: &Client<StorageServer<Hostile>>) -> terrane_base::Result<()> {
+    let (lasting, parts) = Lasting::new();
+    let push = |name: &str| lasting.push(name, &[Bytes::from_static(b"x")], 1).expect("there is room");
+    let begun = ["db/a", "db/b", "db/c"].map(push);
+    let (kind, text) = exchange(client, AsciiMetadataValue::from_static("07"), parts, &lasting).await;
+    lasting.end(kind, &text);
+    assert!(lasting.push("db/d", &[Bytes::from_static(b"x")], 1).is_none(), "the call has ended");
+    for said in begun {
+        // A kind that the server names counts; there is none without one.
+        drop(said.await.expect("each creation has an outcome"));
+    }
+    Err(terrane_base::Error::new(kind, text))
 }
 
 /// Corpus of [`answer`].
@@ -148,6 +176,12 @@ pub fn answer_seeds() -> Vec<(String, Vec<u8>)> {
         let part = |len: &usize| wire::read_part(Bytes::from(vec![7; *len]), all);
         stream_of(&lens.iter().map(part).collect::<Vec<_>>())
     };
+    let many = |creation, outcome, kind: &str| CreateManyAnswer {
+        creation,
+        outcome,
+        kind: kind.to_owned(),
+        text: String::new(),
+    };
     let later = HelloAnswer { protocol: wire::PROTOCOL + 1, ..right_hello() };
     let seeds = [
         ("hello", with(0, right_hello().encode_to_vec())),
@@ -162,6 +196,9 @@ pub fn answer_seeds() -> Vec<(String, Vec<u8>)> {
         ("list", with(4, stream_of(&[page(&["db/c", "db/d"], false), page(&["db/e"], true)]))),
         ("list-back", with(4, stream_of(&[page(&["db/c", "db/c"], true)]))),
         ("list-cut", with(4, stream_of(&[page(&["db/c"], false)]))),
+        ("create-many", with(6, stream_of(&[many(1, 1, ""), many(2, 2, ""), many(3, 0, "busy")]))),
+        ("create-many-other", with(6, stream_of(&[many(1, 1, ""), many(3, 1, "")]))),
+        ("create-many-both", with(6, stream_of(&[many(1, 1, "io")]))),
         ("delete", with(5, DeleteAnswer {}.encode_to_vec())),
     ];
     seeds.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect()

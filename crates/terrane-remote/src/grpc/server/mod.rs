@@ -5,6 +5,7 @@
 //! * `gate.rs`: token, version of the protocol and identity of the bucket, before a message is read.
 //! * `service.rs`: the calls. The bucket's blocking calls run on threads of their own; `limits.rs` bounds how
 //!   many calls there are, and how many bytes of objects they hold. `sending.rs`: answers that end in time.
+//!   `many.rs`: creations of one call, one after the other.
 //! * `counts.rs`: what was done, for `page.rs`, which answers Prometheus, and for a log.
 //!
 //! `identity.rs`: which bucket it is. `requests.rs`: body of a fuzz target.
@@ -14,6 +15,7 @@ mod counts;
 mod gate;
 mod identity;
 mod limits;
+mod many;
 mod page;
 pub(super) mod requests;
 mod sending;
@@ -160,7 +162,8 @@ impl Server {
     #[must_use]
     pub fn stop(mut self, limit: Duration) -> bool {
         let Some(runtime) = self.runtime.take() else { return true };
-        // A call that watches the health ends by this.
+        // Calls that last as long as their client likes end by these.
+        self.shared.ending.send_replace(true);
         runtime.block_on(self.health.clear_service_status(SERVICE_NAME));
         runtime.block_on(self.health.clear_service_status(""));
         let stop = std::mem::replace(&mut self.stop, oneshot::channel().0);

@@ -96,17 +96,17 @@ fn key(number: u32) -> String {
 }
 
 /// Writes a key durably.
-fn put(db: &Db, number: u32, salt: u32) -> terrane::Result<()> {
+pub(crate) fn put(db: &Db, number: u32, salt: u32) -> terrane::Result<()> {
     let value = [salt.to_le_bytes(); 30].concat();
     db.default_table().put_with(key(number), value, Durability::Synced)
 }
 
-fn put_all(db: &Db, range: std::ops::Range<u32>, salt: u32) {
+pub(crate) fn put_all(db: &Db, range: std::ops::Range<u32>, salt: u32) {
     range.for_each(|number| put(db, number, salt).expect("put"));
 }
 
 #[track_caller]
-fn check(db: &Db, range: std::ops::Range<u32>, salt: u32) {
+pub(crate) fn check(db: &Db, range: std::ops::Range<u32>, salt: u32) {
     for number in range {
         let found = db.get(key(number)).expect("reads");
         assert!(found.as_deref() == Some(&[salt.to_le_bytes(); 30].concat()[..]), "{}, {salt}", key(number));
@@ -119,7 +119,7 @@ fn asked(database: u128, epoch: u64) -> TakeJournal {
 }
 
 /// A log of the folder `db`, behind a fence of this epoch, with no directory.
-fn log(bucket: &Arc<dyn Bucket>, epoch: u64, env: &Env) -> terrane::Result<ObjectCommitLog> {
+pub(crate) fn log(bucket: &Arc<dyn Bucket>, epoch: u64, env: &Env) -> terrane::Result<ObjectCommitLog> {
     let folder = JournalFolder::new(bucket.clone(), "db")?;
     let fence = folder.take_over(&asked(7, epoch), &*env.random)?;
     let restored = Restored::default();
@@ -135,7 +135,13 @@ fn acknowledged_commits_are_there_elsewhere() {
     let root = tempfile::tempdir().expect("a temporary directory");
     let files = DirectoryBucket::open(root.path(), Env::real()).expect("opens");
     // More than a segment has in one of them: each synced put takes a file and its syncs in the other.
-    for (place, end) in [(Place::memory(), 700), (Place::new(Arc::new(files)), 110)] {
+    let log = Place::new(crate::support::object_log());
+    let mut places = vec![(Place::memory(), 700), (Place::new(Arc::new(files)), 110), (log, 700)];
+    #[cfg(feature = "grpc")]
+    let server = crate::support::serve(crate::support::object_log());
+    #[cfg(feature = "grpc")]
+    places.push((Place::new(Arc::new(crate::support::connect(server.address()))), 700));
+    for (place, end) in places {
         // Without a close: each machine is lost while it has the database open.
         let first = place.open("a");
         put_all(&first, 0..60, 1);

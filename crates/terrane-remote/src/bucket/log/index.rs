@@ -1,0 +1,121 @@
+//! Which objects there are, where they lie, and what of each file is still needed.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::time::Duration;
+
+use terrane_base::{Error, Result};
+
+use super::record::{Found, Header, Tag, padded};
+use crate::bucket::{Listed, names};
+
+/// Where an object lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Object {
+    /// The number of its file.
+    pub(super) file: u64,
+    /// Where its bytes begin there.
+    pub(super) at: u64,
+    pub(super) len: u64,
+    /// Of its bytes.
+    pub(super) checksum: u32,
+    /// Microseconds since the Unix epoch.
+    pub(super) modified: u64,
+}
+
+/// What a file has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FileUse {
+    /// Bytes of its records.
+    pub(super) bytes: u64,
+    /// Bytes of records whose object is there.
+    pub(super) live: u64,
+    pub(super) objects: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    pub(super) objects: BTreeMap<String, Object>,
+    pub(super) files: BTreeMap<u64, FileUse>,
+}
+
+/// Bytes of the record of an object.
+fn record_bytes(name: &str, object: &Object) -> u64 {
+    padded(Header::front_bytes(name) + object.len)
+}
+
+impl Index {
+    /// Counts a record of so many bytes.
+    pub(super) fn grow(&mut self, file: u64, bytes: u64) {
+        self.files.entry(file).or_default().bytes += bytes;
+    }
+
+    /// Adds an object, or moves it to where its copy lies.
+    pub(super) fn add(&mut self, name: &str, object: Object) {
+        self.remove(name);
+        let used = self.files.entry(object.file).or_default();
+        used.live += record_bytes(name, &object);
+        used.objects += 1;
+        debug_assert!(used.live <= used.bytes, "a record was counted before its object");
+        self.objects.insert(name.to_owned(), object);
+    }
+
+    pub(super) fn remove(&mut self, name: &str) {
+        let Some(object) = self.objects.remove(name) else { return };
+        let used = self.files.get_mut(&object.file).expect("a file stays as long as it has objects");
+        used.live -= record_bytes(name, &object);
+        used.objects -= 1;
+    }
+
+    /// Takes a record that was found in the file `file`, with its payload at `at`; `names` are those of a
+    /// deletion.
+    ///
+    /// # Errors
+    /// `Corrupt` if it creates what is there.
+    pub(super) fn replay(&mut self, found: &Found, names: &[&str], file: u64, at: u64) -> Result<()> {
+        let Header { tag, len, checksum, modified, .. } = found.header;
+        self.grow(file, padded(Header::front_bytes(&found.name) + len));
+        match tag {
+            Tag::Delete => names.iter().for_each(|name| self.remove(name)),
+            Tag::Create if self.objects.contains_key(&found.name) => {
+                return Err(Error::corrupt(format!("object {:?} is created a second time", found.name)));
+            }
+            Tag::Create | Tag::Copy => {
+                self.add(&found.name, Object { file, at, len, checksum, modified });
+            }
+        }
+        Ok(())
+    }
+
+    /// The objects of a folder behind a name.
+    pub(super) fn list(&self, folder: &str, after: Option<&str>) -> Vec<Listed> {
+        let start = format!("{folder}/");
+        let from = after.filter(|after| *after > start.as_str());
+        let from = from.map_or(Bound::Included(start.as_str()), Bound::Excluded);
+        let inside = self.objects.range::<str, _>((from, Bound::Unbounded));
+        let inside = inside.take_while(|(name, _)| name.starts_with(&start)).take(names::LISTED_MAX + 1);
+        inside
+            .map(|(name, object)| Listed {
+                name: name.clone(),
+                bytes: object.len,
+                modified: Duration::from_micros(object.modified),
+            })
+            .collect()
+    }
+
+    /// The first file, unless it is the one that is written, and what it has.
+    pub(super) fn front(&self, written: u64) -> Option<(u64, FileUse)> {
+        self.files
+            .iter()
+            .next()
+            .map(|(number, used)| (*number, *used))
+            .filter(|(number, _)| *number != written)
+    }
+
+    /// Returns true if most of what the files have is needed no more, but for `slack`.
+    pub(super) fn is_wasteful(&self, slack: u64) -> bool {
+        let (bytes, live) =
+            self.files.values().fold((0, 0), |(bytes, live), used| (bytes + used.bytes, live + used.live));
+        bytes > 2 * live + slack
+    }
+}

@@ -1,0 +1,352 @@
+//! Writes groups of changes: one after the other to the last file, then one sync.
+//!
+//! Who waits for a change writes: the first one takes all that is queued, the others find their outcome or
+//! take what came meanwhile. An object is in the index, and so in reads and lists, once it is durable.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use terrane_base::sync::Mutex;
+use terrane_base::sync::atomic::Ordering;
+use terrane_base::{Error, Kind, Result};
+use terrane_device::OpenMode;
+
+use super::Shared;
+use super::group::{Current, Group, Writer};
+use super::index::Object;
+use super::record::{self, FILE_HEADER_BYTES, FileHeader, Header, Tag, padded};
+use crate::bucket::Create;
+
+/// Most names of one deletion.
+pub(super) const NAMES_MAX: usize = 1000;
+/// Bytes of a fence: an object so short is taken although there are as many as may be, or the device is full,
+/// because a writer can trim only behind its fence. One with bytes of a commit is longer.
+const SHORT_BYTES: u64 = 128;
+
+/// What is to be done.
+pub(super) enum Change {
+    Create {
+        name: String,
+        parts: Vec<Bytes>,
+        len: u64,
+        checksum: u32,
+    },
+    Delete(Vec<String>),
+    /// An object that lies here shall lie at the end of the log.
+    Copy {
+        name: String,
+        object: Object,
+        bytes: Bytes,
+    },
+}
+
+impl Change {
+    pub(super) fn create(name: &str, parts: Vec<Bytes>) -> Change {
+        let len = parts.iter().map(|part| part.len() as u64).sum();
+        let checksum = parts.iter().fold(0, |checksum, part| crc32c::crc32c_append(checksum, part));
+        Change::Create { name: name.to_owned(), parts, len, checksum }
+    }
+}
+
+/// A change, and its outcome once there is one.
+pub(super) struct Queued {
+    change: Change,
+    outcome: Mutex<Option<Result<Create>>>,
+}
+
+impl Queued {
+    pub(super) fn new(change: Change) -> Queued {
+        Queued { change, outcome: Mutex::new(None) }
+    }
+
+    fn end(&self, outcome: Result<Create>) {
+        let before = self.outcome.lock().replace(outcome);
+        debug_assert!(before.is_none(), "a change ends once");
+    }
+}
+
+impl Shared {
+    /// Waits for the outcome of a change; writes if no other thread does.
+    pub(super) fn wait(&self, queued: &Queued) -> Result<Create> {
+        loop {
+            if let Some(outcome) = queued.outcome.lock().take() {
+                return outcome;
+            }
+            let mut writer = self.writer.lock();
+            if let Some(outcome) = queued.outcome.lock().take() {
+                return outcome;
+            }
+            let changes = std::mem::take(&mut *self.queue.lock());
+            assert!(!changes.is_empty(), "a change without outcome is queued");
+            self.write(&mut writer, changes);
+        }
+    }
+
+    /// Writes and syncs changes; each of them has its outcome then.
+    fn write(&self, writer: &mut Writer, changes: Vec<Arc<Queued>>) {
+        let mut group = Group::default();
+        for queued in changes {
+            let taken = match &writer.failed {
+                Some(error) => Err(error.clone()),
+                None => self.take(writer, &mut group, &queued),
+            };
+            match taken {
+                Ok(created) => group.ended.push((queued, created)),
+                // Nothing of it was written; what was before it stays.
+                Err(error) => queued.end(Err(error)),
+            }
+        }
+        self.commit(writer, &mut group);
+    }
+
+    /// Adds the record of a change to a group.
+    fn take(&self, writer: &mut Writer, group: &mut Group, queued: &Arc<Queued>) -> Result<Create> {
+        match &queued.change {
+            Change::Create { name, parts, len, checksum } => {
+                if group.deleted.contains(name) {
+                    self.commit(writer, group);
+                    writer.failed.clone().map_or(Ok(()), Err)?;
+                }
+                let is_taken = group.created.contains(name) || self.index.lock().objects.contains_key(name);
+                if is_taken && !terrane_base::planted!(ReplaceLoggedObject) {
+                    return Ok(Create::AlreadyExists);
+                }
+                let objects = self.index.lock().objects.len() + group.created.len();
+                let most = self.settings.objects_max;
+                if objects >= most && (*len > SHORT_BYTES || objects >= most + most / 40 + 16) {
+                    return Err(self.too_many());
+                }
+                let now = self.env.clock.wall().as_micros() as u64;
+                writer.modified = writer.modified.max(now);
+                let modified = writer.modified;
+                let object = Object { file: 0, at: 0, len: *len, checksum: *checksum, modified };
+                self.put(writer, group, (Tag::Create, name), object, parts)?;
+                Ok(Create::Created)
+            }
+            Change::Copy { name, object, bytes } => {
+                let is_there = self.index.lock().objects.get(name) == Some(object);
+                if is_there && !group.deleted.contains(name) {
+                    self.put(writer, group, (Tag::Copy, name), *object, std::slice::from_ref(bytes))?;
+                }
+                Ok(Create::Created)
+            }
+            Change::Delete(names) => {
+                // What this group creates no caller knows yet.
+                let index = self.index.lock();
+                let there: Vec<String> =
+                    names.iter().filter(|name| index.objects.contains_key(*name)).cloned().collect();
+                drop(index);
+                if !there.is_empty() {
+                    self.remove(writer, group, &there)?;
+                }
+                Ok(Create::Created)
+            }
+        }
+    }
+
+    fn header(&self, writer: &Writer, tag: Tag, object: &Object) -> Header {
+        Header {
+            tag,
+            log: writer.log,
+            number: writer.next,
+            durable: writer.durable,
+            parent: writer.parent,
+            len: object.len,
+            modified: object.modified,
+            checksum: object.checksum,
+        }
+    }
+
+    /// Adds an object.
+    fn put(
+        &self,
+        writer: &mut Writer,
+        group: &mut Group,
+        (tag, name): (Tag, &str),
+        object: Object,
+        parts: &[Bytes],
+    ) -> Result<()> {
+        let bytes = padded(Header::front_bytes(name) + object.len);
+        // What frees space, or leads to it, has half of what creations leave.
+        let is_for_space = tag == Tag::Copy || object.len <= SHORT_BYTES;
+        let reserved = self.settings.reserved_bytes() / if is_for_space { 2 } else { 1 };
+        if !writer.has_room(bytes, reserved) {
+            self.next_file(writer, group, bytes)?;
+        }
+        let header = self.header(writer, tag, &object);
+        let at = writer.add(group, &header, name, parts);
+        let object = Object { file: writer.number(), at, ..object };
+        group.applied.push((name.to_owned(), Some(object)));
+        if tag == Tag::Create {
+            group.created.insert(name.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Adds a deletion.
+    fn remove(&self, writer: &mut Writer, group: &mut Group, names: &[String]) -> Result<()> {
+        let payload = record::encode_names(names);
+        let object = Object {
+            file: 0,
+            at: 0,
+            len: payload.len() as u64,
+            checksum: crc32c::crc32c(&payload),
+            modified: writer.modified,
+        };
+        let bytes = padded(Header::front_bytes("") + object.len);
+        if !writer.has_room(bytes, 0) {
+            self.next_file(writer, group, bytes)?;
+        }
+        let header = self.header(writer, Tag::Delete, &object);
+        writer.add(group, &header, "", &[payload]);
+        group.applied.extend(names.iter().map(|name| (name.clone(), None)));
+        group.deleted.extend(names.iter().cloned());
+        Ok(())
+    }
+
+    /// Syncs the group so far, and begins a file with room for a record of so many bytes.
+    fn next_file(&self, writer: &mut Writer, group: &mut Group, bytes: u64) -> Result<()> {
+        self.commit(writer, group);
+        if let Some(error) = &writer.failed {
+            return Err(error.clone());
+        }
+        let number = writer.number() + 1;
+        let needed = padded(FILE_HEADER_BYTES as u64) + bytes + self.settings.reserved_bytes();
+        let len = self.settings.file_bytes.max(needed);
+        let header = FileHeader { log: writer.log, number, first: writer.next, parent: writer.parent };
+        let (path, made) = (self.dir.join(record::file_name(number)), self.dir.join(super::open::NEW));
+        if self.disk.exists(&made)? {
+            self.disk.remove(&made)?;
+        }
+        let file = self.disk.open(&made, OpenMode::Create, false)?;
+        let begun = file
+            .allocate(0, len)
+            .and_then(|()| file.write_at(0, &header.encode()))
+            .and_then(|()| file.sync())
+            .and_then(|()| self.disk.rename(&made, &path))
+            .and_then(|()| self.disk.sync_dir(&self.dir));
+        if let Err(error) = begun {
+            return Err(self.give_up_file(writer, &made, &path, error));
+        }
+        // By its name from now on, for messages. No further record may go into the file before it.
+        let opened = self.disk.open(&path, OpenMode::Write, false);
+        let file = opened.map_err(|error| self.poison(writer, &error))?;
+        // Relaxed: it only decides how soon files are emptied.
+        self.is_full.store(false, Ordering::Relaxed);
+        writer.current = Some(Current { number, file, at: FILE_HEADER_BYTES as u64, bytes: len });
+        self.index.lock().grow(number, 0);
+        Ok(())
+    }
+
+    /// A file could not be begun: nothing of it stays, so that the log goes on when there is room. Where its
+    /// name may stay, the log ends.
+    #[cold]
+    fn give_up_file(
+        &self,
+        writer: &mut Writer,
+        made: &std::path::Path,
+        path: &std::path::Path,
+        error: Error,
+    ) -> Error {
+        let is_named = self.disk.exists(path).unwrap_or(true);
+        if is_named {
+            return self.poison(writer, &error);
+        }
+        // What stays is removed by the next file or opening.
+        let _ = self.disk.remove(made);
+        let place = self.dir.display();
+        self.is_full.store(error.kind() == Kind::Full, Ordering::Relaxed);
+        match error.kind() {
+            Kind::Full => error.context(format!("the device of {place} is full: free space on it")),
+            _ => error.with_kind(Kind::Io),
+        }
+    }
+
+    /// Syncs a group, makes it visible and gives each change its outcome.
+    fn commit(&self, writer: &mut Writer, group: &mut Group) {
+        let is_synced = match (&writer.failed, &group.before) {
+            (Some(error), _) => Err(error.clone()),
+            (None, None) => Ok(()),
+            (None, Some(_)) => {
+                writer.flush(group);
+                match group.broken.take() {
+                    Some(error) => return self.undo(writer, group, &error),
+                    None => self.sync(writer),
+                }
+            }
+        };
+        let group = std::mem::take(group);
+        if let Err(error) = is_synced {
+            group.ended.iter().for_each(|(queued, _)| queued.end(Err(error.clone())));
+            return;
+        }
+        writer.durable = writer.next - 1;
+        let mut index = self.index.lock();
+        if group.bytes > 0 {
+            index.grow(writer.number(), group.bytes);
+        }
+        for (name, object) in &group.applied {
+            match object {
+                Some(object) => index.add(name, *object),
+                None => index.remove(name),
+            }
+        }
+        drop(index);
+        group.ended.iter().for_each(|(queued, created)| queued.end(Ok(*created)));
+    }
+
+    fn sync(&self, writer: &mut Writer) -> Result<()> {
+        let current = writer.current.as_ref().expect("a group was written to it");
+        if terrane_base::planted!(AcknowledgeBeforeLogSync) {
+            return Ok(());
+        }
+        match current.file.sync() {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.poison(writer, &error)),
+        }
+    }
+
+    /// A call of a group failed: cuts off what it wrote, so that none of it ever counts. Where that fails,
+    /// too, what an opening would find is unknown.
+    #[cold]
+    fn undo(&self, writer: &mut Writer, group: &mut Group, error: &Error) {
+        let group = std::mem::take(group);
+        let Some((at, next, parent)) = group.before else { return };
+        let current = writer.current.as_mut().expect("the group was written to it");
+        let bytes = current.bytes;
+        let cut = current.file.set_len(at).and_then(|()| current.file.sync());
+        let outcome = match cut {
+            Ok(()) => {
+                let reserved =
+                    super::open::reserve(&*current.file, at, bytes, self.settings.reserved_bytes());
+                (current.at, current.bytes) = (at, reserved.unwrap_or(at));
+                (writer.next, writer.parent) = (next, parent);
+                error.clone()
+            }
+            Err(_) => self.poison(writer, error),
+        };
+        group.ended.iter().for_each(|(queued, _)| queued.end(Err(outcome.clone())));
+    }
+
+    /// Nothing is written any more: an opening finds out what is there.
+    #[cold]
+    fn poison(&self, writer: &mut Writer, error: &Error) -> Error {
+        let place = self.dir.display();
+        let text = format!(
+            "the log in {place} failed, and writes nothing more: start it again, after a look at its device"
+        );
+        let error = error.clone().context(text).with_kind(Kind::Io);
+        writer.failed.get_or_insert(error).clone()
+    }
+
+    #[cold]
+    fn too_many(&self) -> Error {
+        let most = self.settings.objects_max;
+        let text = format!(
+            "the log in {} has {most} objects, as many as it takes: flush the databases whose journals it has, or \
+             lower their garbage_age_s",
+            self.dir.display()
+        );
+        Error::new(Kind::Full, text)
+    }
+}

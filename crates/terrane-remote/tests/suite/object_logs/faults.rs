@@ -1,0 +1,153 @@
+//! Calls of the device that fail, and a device that is full.
+
+use terrane_base::Kind;
+use terrane_device::{Call, Failure, Fault, FaultyDisk};
+
+use super::*;
+
+const CHANGING: [Call; 8] = [
+    Call::Create,
+    Call::Rename,
+    Call::Remove,
+    Call::SyncDir,
+    Call::Write,
+    Call::Sync,
+    Call::SetLen,
+    Call::Allocate,
+];
+
+#[test]
+fn a_call_that_fails_loses_nothing_and_invents_nothing() {
+    let mut failed = 0;
+    for (call, failure) in CHANGING.iter().flat_map(|call| [(*call, Failure::Broken), (*call, Failure::Full)])
+    {
+        for nth in 0.. {
+            let disk = MemDisk::new();
+            let faulty = FaultyDisk::new(on(disk.clone()));
+            let log = open(&(Arc::new(faulty.clone()) as Arc<dyn Disk>)).expect("opens");
+            let before = faulty.count(call);
+            faulty.fail(Fault::new(call, failure).after(nth));
+            let (mut there, mut absent) = (Vec::new(), Vec::new());
+            for number in 0..40 {
+                match create(&log, number) {
+                    Ok(created) => {
+                        assert_eq!(created, Create::Created);
+                        there.push(number);
+                    }
+                    Err(error) if error.kind() == Kind::Full => absent.push(number),
+                    Err(error) => assert_eq!(error.kind(), Kind::Io, "{error}"),
+                }
+                if number == 20 {
+                    // After an error any part of them may be deleted.
+                    let _ = delete(&log, 0..10);
+                    there.retain(|number| *number >= 10);
+                }
+            }
+            check(&log, there.iter().copied());
+            failed += absent.len();
+            for seed in 0..2 {
+                let again = open(&on(disk.crash(seed))).expect("opens");
+                check(&again, there.iter().copied());
+                let found = found(&again);
+                absent
+                    .iter()
+                    .for_each(|number| assert!(!found.contains_key(&name(*number)), "{call:?} {nth}"));
+            }
+            if faulty.count(call) - before <= nth {
+                break;
+            }
+        }
+    }
+    assert!(failed > 0, "a full device was told");
+}
+
+#[test]
+fn a_log_goes_on_when_a_full_device_has_room_again() {
+    let disk = MemDisk::new();
+    let log = open(&on(disk.clone())).expect("opens");
+    (0..10).for_each(|number| _ = create(&log, number).expect("created"));
+    disk.set_capacity(disk.used_bytes());
+    let mut number = 10;
+    let error = loop {
+        match create(&log, number) {
+            Ok(_) => number += 1,
+            Err(error) => break error,
+        }
+        assert!(number < 100, "the device is full");
+    };
+    assert!(error.kind() == Kind::Full && error.to_string().contains("/log"), "{error}");
+    check(&log, 0..number);
+    // Deletions have room that creations leave.
+    delete(&log, 0..5).expect("deleted");
+    disk.set_capacity(u64::MAX);
+    for later in number..number + 20 {
+        assert_eq!(create(&log, later).expect("there is room"), Create::Created);
+    }
+    drop(log);
+    check(&open(&on(disk)).expect("opens"), 5..number + 20);
+}
+
+#[test]
+fn a_sync_that_failed_is_not_forgotten() {
+    let disk = MemDisk::new();
+    let faulty = FaultyDisk::new(on(disk.clone()));
+    let log = open(&(Arc::new(faulty.clone()) as Arc<dyn Disk>)).expect("opens");
+    create(&log, 0).expect("created");
+    faulty.fail(Fault::new(Call::Sync, Failure::Broken));
+    for number in 1..4 {
+        let message = crate::support::refused(create(&log, number), Kind::Io);
+        assert!(message.contains("start it again"), "{message}");
+    }
+    assert_eq!(create(&log, 0).expect_err("what is there is unknown").kind(), Kind::Io);
+    check(&log, [0]);
+    drop(log);
+    let again = open(&on(disk.crash(1))).expect("opens");
+    check(&again, [0]);
+    create(&again, 9).expect("it goes on");
+}
+
+/// The system counts what a sync could not write as written: the next process reads it, and no sync of it
+/// writes it.
+#[test]
+fn what_an_opening_finds_behind_a_failed_sync_is_durable() {
+    let disk = MemDisk::new();
+    let faulty = FaultyDisk::new(on(disk.clone()));
+    let log = open(&(Arc::new(faulty.clone()) as Arc<dyn Disk>)).expect("opens");
+    (0..3).for_each(|number| _ = create(&log, number).expect("created"));
+    faulty.fail(Fault::new(Call::Sync, Failure::Broken));
+    let begun: Vec<_> =
+        (3..6).map(|number| log.begin_create(&name(number), vec![bytes(number).into()])).collect();
+    for pending in begun {
+        crate::support::refused(pending.wait(), Kind::Io);
+    }
+    disk.fail_sync(&dir().join("00000000000000000001.log"));
+    drop(log);
+    let killed = disk.kill();
+    let again = open(&on(killed.clone())).expect("the process starts again");
+    let seen = found(&again);
+    assert_eq!(seen.len(), 6, "it reads what the one before wrote");
+    for seed in 0..8 {
+        assert_eq!(found(&open(&on(killed.crash(seed))).expect("opens")), seen, "and it is durable");
+    }
+}
+
+#[test]
+fn trims_free_the_space_of_a_full_device() {
+    let disk = MemDisk::new();
+    let settings = LogSettings { file_bytes: 1 << 20, objects_max: 4000 };
+    let log = LogBucket::open(on(disk.clone()), dir(), settings, Env::real()).expect("opens");
+    let create = |number: u64| log.create(&name(number), &pattern(8000, number));
+    // What is needed for ever lies in the first file.
+    log.create("db/fence", &[7; 128]).expect("created");
+    (0..200).for_each(|number| _ = create(number).expect("created"));
+    disk.set_capacity(disk.used_bytes());
+    let full = (200..400).find_map(|number| create(number).err());
+    assert_eq!(full.expect("the device is full").kind(), Kind::Full);
+    log.create("db/fence2", &[8; 128]).expect("a fence has room, or no writer could trim");
+    delete(&log, 0..150).expect("deleted");
+    for number in 500..560 {
+        create(number).expect("there is room, although the device has not grown");
+    }
+    assert_eq!(log.get("db/fence", 128).expect("it stays"), [7; 128][..]);
+    assert_eq!(log.get(&name(180), 8000).expect("it stays"), pattern(8000, 180));
+}
