@@ -1,7 +1,7 @@
 //! `cargo xtask busy-tests`: the test programs again and again on a busy machine, so that a test that depends
 //! on time fails where it is looked for and not where a change is judged.
 //!
-//! 1. Cargo builds the programs of [`crate::suites::test_steps`] but for the benchmarks.
+//! 1. Cargo builds the programs of [`crate::suites::test_steps`].
 //! 2. Processes that do nothing but compute run beside them, four for each processor.
 //! 3. All programs run, as in `cargo xtask test`, as often as asked for; a failure ends nothing.
 
@@ -176,7 +176,7 @@ pub fn run(root: &Path, request: &Request) -> Result<(), String> {
     }
 }
 
-/// Programs of tests: no commands of cargo, which would build beside them, and no benchmarks.
+/// Programs of tests: no commands of cargo, which would build beside them.
 fn is_repeated(step: &Step) -> bool {
-    step.way == Way::Programs && !step.arguments.iter().any(|argument| argument == "--bench")
+    step.way == Way::Programs
 }

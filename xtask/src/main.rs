@@ -14,9 +14,10 @@ usage: cargo xtask COMMAND
   tidy [--write]  check the house rules (STYLE.md); --write first lowers xtask/ratchet.txt and
                   renews the crate map of ARCHITECTURE.md and docs/unsafe.md
   test [--only STEP]  every test: unit, integration and doc tests, schedule exploration, a few planted
-                  bugs, benches once each; programs run beside each other, and a table closes it;
-                  --only takes the steps with STEP in their title
-  busy-tests [--repeat N] [--only PROGRAM]  the programs of `test` without benches, N times (10), beside
+                  bugs; programs run beside each other, and a table closes it; --only takes the steps
+                  with STEP in their title
+  bench-smoke     each benchmark of the crates once: that it runs, not how fast
+  busy-tests [--repeat N] [--only PROGRAM]  the programs of `test`, N times (10), beside
                   four busy processes for each processor; a table of the failures closes it; --only
                   takes the programs with PROGRAM in their name
   soak            simulation, fuzz smoke and explorations at full sizes; `test` does a part, both from
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         ["tidy", "--write"] => xtask::tidy::run(root, true),
         ["test"] => xtask::test::run(root, None),
         ["soak"] => xtask::test::soak(root),
+        ["bench-smoke"] => xtask::test::bench_smoke(root),
         ["test", "--only", title] => xtask::test::run(root, Some(title)),
         ["busy-tests", rest @ ..] => match xtask::busy::Request::of(rest) {
             Some(request) => xtask::busy::run(root, &request),

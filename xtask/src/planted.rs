@@ -19,14 +19,11 @@ use crate::tree::Tree;
 
 const LIST: &str = "crates/terrane-base/src/planted.rs";
 const PAGE: &str = "docs/planted-bugs.md";
-/// What `cargo xtask test` runs: bugs that the simulator's tests find, of reads, ranges and doors. The sample
-/// of schedules has built what these tests stand on, so that only their programs are added.
+/// What `cargo xtask test` runs: bugs that the simulator's tests find, of reads, ranges and doors. Their
+/// programs are those of the other tests ([`crate::suites::FEATURES`]), so that nothing is built for them.
 const SAMPLE: [&str; 4] = ["SnapshotSeesNewer", "SkipLevelInRead", "WrongUpperBound", "GoAroundDoor"];
 /// Features of the build.
 const FEATURES: &str = "terrane-base/planted";
-/// Features of the sample's build: those of the sample of schedules, so that `cargo xtask test` compiles the
-/// crates once for both. Without an explorer the points of the second one do nothing.
-pub const SAMPLE_FEATURES: &str = "terrane-sim/planted,terrane-sim/schedule";
 /// The most time of a test without a bug.
 const LIMIT: Duration = Duration::from_secs(900);
 /// The most time of a test with a bug: so much, or so many times as long as without one, whatever is more.
@@ -165,8 +162,11 @@ pub fn run(root: &Path, choice: Choice<'_>, write: bool) -> Result<(), String> {
     if bugs.is_empty() || choice == Choice::Sample && bugs.len() < SAMPLE.len() {
         return Err("there is no such planted bug".to_owned());
     }
-    let features = if choice == Choice::Sample { SAMPLE_FEATURES } else { FEATURES };
-    let programs = build(root, &bugs, features)?;
+    let arguments = match choice {
+        Choice::Sample => sample_arguments(&bugs),
+        Choice::All | Choice::One(_) => build_arguments(&bugs, FEATURES),
+    };
+    let programs = programs::build(programs::build_command(root).args(arguments))?;
     let times = without_bugs(root, &programs, &bugs)?;
     let ends = in_parallel(&bugs, |bug| {
         let limit = LIMIT_WITH_BUG.max(times[bug.test.as_str()] * LIMIT_FACTOR);
@@ -221,16 +221,30 @@ fn without_bugs<'b>(
     }
 }
 
-/// The programs of the tests that the bugs name, and no others: linking is most of the work.
-fn build(root: &Path, bugs: &[Planted], features: &str) -> Result<Vec<Program>, String> {
-    let mut command = programs::build_command(root);
-    command.args(build_arguments(bugs, features));
-    programs::build(&mut command)
+/// What `cargo test` builds for the sample: the programs of these targets in all packages, as the first step
+/// of [`crate::suites::test_steps`] builds them. With fewer packages the crates from outside have fewer
+/// features, and everything is compiled again.
+#[must_use]
+pub fn sample_arguments(bugs: &[Planted]) -> Vec<String> {
+    let (_, targets) = packages_and_targets(bugs);
+    let targets = targets.into_iter().collect::<Vec<_>>().join(" ");
+    let features = crate::suites::FEATURES;
+    format!("--workspace --features {features} {targets}").split(' ').map(str::to_owned).collect()
 }
 
-/// What `cargo test` builds for these bugs.
+/// What `cargo test` builds for these bugs: the programs of their tests and no others, for linking is most
+/// of the work.
 #[must_use]
 pub fn build_arguments(bugs: &[Planted], features: &str) -> Vec<String> {
+    let (packages, targets) = packages_and_targets(bugs);
+    // Some of its tests are of the service, which is a feature.
+    let service = if packages.contains("-p terrane-remote") { ",terrane-remote/grpc" } else { "" };
+    let arguments = packages.into_iter().chain(targets).collect::<Vec<_>>().join(" ");
+    format!("{arguments} --features {features}{service}").split(' ').map(str::to_owned).collect()
+}
+
+/// Arguments of cargo that choose the packages of their tests, and the targets.
+fn packages_and_targets(bugs: &[Planted]) -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut packages, mut targets) = (BTreeSet::new(), BTreeSet::new());
     for bug in bugs {
         let mut words = bug.test.split(' ');
@@ -240,10 +254,7 @@ pub fn build_arguments(bugs: &[Planted], features: &str) -> Vec<String> {
         let is_library = target == package.replace('-', "_");
         targets.insert(if is_library { "--lib".to_owned() } else { format!("--test {target}") });
     }
-    // Some of its tests are of the service, which is a feature.
-    let service = if packages.contains("-p terrane-remote") { ",terrane-remote/grpc" } else { "" };
-    let arguments = packages.into_iter().chain(targets).collect::<Vec<_>>().join(" ");
-    format!("{arguments} --features {features}{service}").split(' ').map(str::to_owned).collect()
+    (packages, targets)
 }
 
 /// Returns true if the filter takes a test of the program: otherwise it would pass, whatever is planted.

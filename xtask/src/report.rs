@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::outcome::Counts;
 
 /// What `cargo xtask test` leaves to other commands, and why.
-const ELSEWHERE: [(&str, &str); 9] = [
+const ELSEWHERE: [(&str, &str); 10] = [
     ("cargo xtask ci-parts", "format, lints, house rules, documentation: `.ci/run` does both"),
     ("cargo xtask soak", "simulation and explorations at full sizes; a part ran"),
     ("cargo xtask planted", "all planted bugs: half an hour; a sample ran"),
@@ -15,7 +15,8 @@ const ELSEWHERE: [(&str, &str); 9] = [
     ("cargo xtask fuzz", "libFuzzer needs a nightly toolchain; a smoke test of each target ran"),
     ("cargo xtask miri, sanitize", "need a nightly toolchain"),
     ("cargo xtask deny", "needs cargo-deny"),
-    ("terrane bench", "measures; each benchmark of the crates ran once"),
+    ("cargo xtask bench-smoke", "each benchmark of the crates once; the lints compile them"),
+    ("terrane bench", "measures"),
 ];
 
 /// A step as it ended.

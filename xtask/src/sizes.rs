@@ -39,7 +39,9 @@ impl Sizes {
         };
         let sizes: &[(&str, &str)] = match (self, package) {
             (Sizes::Full(_), _) => &[],
-            (Sizes::Quick(_), "terrane-sim") => &[("TERRANE_SIM_SEEDS", "200"), ("TERRANE_STEPS", "20000")],
+            (Sizes::Quick(_), "terrane-sim") => {
+                &[("TERRANE_SIM_SEEDS", "200"), ("TERRANE_SIM_HISTORIES", "8"), ("TERRANE_STEPS", "20000")]
+            }
             (Sizes::Quick(_), _) if is_explored => &[("TERRANE_SCHEDULES", "800")],
             (Sizes::Quick(_), _) => &[],
         };

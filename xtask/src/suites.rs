@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::tree::Tree;
 
-/// The sample of schedules of the whole engine.
+/// The schedules of the whole engine.
 const SCHEDULES: &str = "crates/terrane-sim/tests/schedules.rs";
 
 /// How `cargo xtask test` runs a step.
@@ -90,39 +90,46 @@ fn docs_step() -> Step {
     step
 }
 
+/// Features of every test program but those on shuttle: the points of the explorer of schedules, and planted
+/// bugs that can be switched on. So one build serves the tests, the schedules of the whole engine and the
+/// planted bugs. Where neither is switched on, a point is one load and a planted bug one comparison.
+pub const FEATURES: &str = "terrane-sim/planted,terrane-sim/schedule";
+
 /// The steps of [`crate::test`] for a tree: a crate takes part in schedule exploration by having
-/// `tests/shuttle.rs`, a benchmark by lying in `benches/`. One command for all of a kind: what they share is
-/// built once, and cargo builds beside each other what does not wait for each other.
+/// `tests/shuttle.rs`. One command for all of a kind: what they share is built once, and cargo builds beside
+/// each other what does not wait for each other.
+///
+/// Each command is of the whole workspace with the same features, so that what the first one has built
+/// serves the others. `--tests` leaves out the examples, which the lints compile; those with tests are built.
 #[must_use]
 pub fn test_steps(tree: &Tree) -> Vec<Step> {
     let mut steps = vec![
-        Step::new("tests", 20, "test --workspace"),
-        Step::command("doc tests", 20, "test --workspace --doc", Vec::new()),
+        Step::new("tests", 20, &format!("test --workspace --features {FEATURES} --tests")),
+        Step::command("doc tests", 20, &format!("test --workspace --features {FEATURES} --doc"), Vec::new()),
     ];
-    let paths = || tree.rust_files().map(|(path, _)| path.split('/').collect::<Vec<_>>());
-    steps.append(&mut exploration_steps(tree, 20));
+    steps.extend(shuttle_step(tree, 20));
     let sample = crate::planted::sample(tree);
-    let build = if sample.is_empty() {
-        Vec::new()
-    } else {
-        crate::planted::build_arguments(&sample, crate::planted::SAMPLE_FEATURES)
-    };
+    let build = if sample.is_empty() { Vec::new() } else { crate::planted::sample_arguments(&sample) };
     steps.push(Step::command("planted bugs, a sample", 20, "xtask planted --sample", build));
-    let benches: BTreeSet<String> = paths()
+    steps
+}
+
+/// The steps of [`crate::test::bench_smoke`]: every file in `benches/` runs each of its benchmarks once, built
+/// without the features of the tests.
+#[must_use]
+pub fn bench_steps(tree: &Tree) -> Vec<Step> {
+    let paths = tree.rust_files().map(|(path, _)| path.split('/').collect::<Vec<_>>());
+    let benches: BTreeSet<String> = paths
         .filter_map(|path| match path.as_slice() {
             ["crates", _, "benches", file] => Some(format!("--bench {}", file.strip_suffix(".rs")?)),
             _ => None,
         })
         .collect();
-    if !benches.is_empty() {
-        // Of the whole workspace, so that what the first step has built serves.
-        let benches = benches.into_iter().collect::<Vec<_>>().join(" ");
-        steps.push(Step::new("benchmarks, once", 30, &format!("test --workspace {benches} -- --test")));
-    }
-    steps
+    let benches = benches.into_iter().collect::<Vec<_>>().join(" ");
+    vec![Step::new("benchmarks, once", 30, &format!("test --workspace {benches} -- --test"))]
 }
 
-fn exploration_steps(tree: &Tree, minutes: u64) -> Vec<Step> {
+fn shuttle_step(tree: &Tree, minutes: u64) -> Option<Step> {
     let explored: Vec<String> = tree
         .rust_files()
         .filter_map(|(path, _)| match path.split('/').collect::<Vec<_>>().as_slice() {
@@ -130,18 +137,9 @@ fn exploration_steps(tree: &Tree, minutes: u64) -> Vec<Step> {
             _ => None,
         })
         .collect();
-    let mut steps = Vec::new();
-    if !explored.is_empty() {
-        // Of the whole workspace, so that crates from outside have the features that the first step built.
-        let arguments = format!("test --workspace --features {} --test shuttle", explored.join(","));
-        steps.push(Step::new("schedule exploration", minutes, &arguments));
-    }
-    if tree.get(SCHEDULES).is_some() {
-        let arguments =
-            "test -p terrane-sim --features schedule,planted --lib --bin schedules --test schedules";
-        steps.push(Step::new("schedules of the whole engine, a sample", minutes, arguments));
-    }
-    steps
+    // Of the whole workspace, so that crates from outside have the features that the first step built.
+    let arguments = format!("test --workspace --features {} --test shuttle", explored.join(","));
+    (!explored.is_empty()).then(|| Step::new("schedule exploration", minutes, &arguments))
 }
 
 /// The steps of [`crate::test::soak`]: what [`crate::sizes`] makes smaller in [`crate::test::run`].
@@ -149,7 +147,11 @@ fn exploration_steps(tree: &Tree, minutes: u64) -> Vec<Step> {
 pub fn soak_steps(tree: &Tree) -> Vec<Step> {
     let simulation = "test -p terrane-sim -p terrane-fuzz --test suite --test smoke";
     let mut steps = vec![Step::new("simulation and fuzz smoke", 240, simulation)];
-    steps.append(&mut exploration_steps(tree, 240));
+    steps.extend(shuttle_step(tree, 240));
+    if tree.get(SCHEDULES).is_some() {
+        let arguments = format!("test --workspace --features {FEATURES} --test schedules");
+        steps.push(Step::new("schedules of the whole engine", 240, &arguments));
+    }
     steps
 }
 

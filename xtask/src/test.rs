@@ -1,4 +1,5 @@
-//! `cargo xtask test`: every test. `cargo xtask soak`: those that explore, for longer.
+//! `cargo xtask test`: every test. `cargo xtask soak`: those that explore, for longer. `cargo xtask
+//! bench-smoke`: each benchmark once.
 //!
 //! 1. Cargo builds the test programs of each step ([`crate::suites::test_steps`]); nothing runs meanwhile.
 //! 2. All programs of all steps run beside each other ([`crate::runner`]), in the folder and with the
@@ -17,7 +18,7 @@ use crate::programs::{self, Program};
 use crate::report::{self, Row};
 use crate::runner::{self, Done, Job};
 use crate::sizes::{self, Sizes};
-use crate::suites::{Step, Way, soak_steps, test_steps};
+use crate::suites::{Step, Way, bench_steps, soak_steps, test_steps};
 use crate::tree::Tree;
 
 /// Variables that cargo sets for what it runs.
@@ -53,6 +54,15 @@ pub fn run(root: &Path, only: Option<&str>) -> Result<(), String> {
 pub fn soak(root: &Path) -> Result<(), String> {
     let tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
     run_steps(root, &soak_steps(&tree), Sizes::Full(sizes::seed(root)?))
+}
+
+/// Each benchmark of the crates once: that it runs, not how fast.
+///
+/// # Errors
+/// As [`run`].
+pub fn bench_smoke(root: &Path) -> Result<(), String> {
+    let tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
+    run_steps(root, &bench_steps(&tree), Sizes::Quick(sizes::seed(root)?))
 }
 
 fn run_steps(root: &Path, steps: &[Step], sizes: Sizes) -> Result<(), String> {
@@ -207,7 +217,8 @@ fn features_of(package: &str, features: &str) -> String {
         Some((of, name)) => (of == package).then_some(name),
         None => Some(feature),
     });
-    format!(" --features {}", own.collect::<Vec<_>>().join(","))
+    let own: Vec<&str> = own.collect();
+    if own.is_empty() { String::new() } else { format!(" --features {}", own.join(",")) }
 }
 
 /// What cargo sets for programs by its settings, and how many tests of a program run beside each other. What

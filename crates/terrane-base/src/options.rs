@@ -114,7 +114,7 @@ options! {
         "Compact tables automatically; if off, memtables become overflow runs that stay until a caller requests a compaction.";
     space_amplification_max_percent: u64 = 0, "0 (no limit) or 110 to 1000", |v| *v == 0 || (110..=1000).contains(v),
         "Merge levels before they are full if a table's stored bytes exceed this percentage of the live bytes of its largest level.";
-    value_separation_bytes: u64 = 0, "0 (off) or 32 to 67108864", |v| *v == 0 || (32..=64 * MIB).contains(v),
+    value_separation_bytes: u64 = 16 * KIB, "0 (off) or 32 to 67108864", |v| *v == 0 || (32..=64 * MIB).contains(v),
         "Write values of at least this many bytes to value tables when they are flushed; levels have pointers to them.";
     value_space_max_percent: u64 = 125, "0 (no limit) or 105 to 1000", |v| *v == 0 || (105..=1000).contains(v),
         "Collect dead values when the value tables of a table take more than this percentage of their live part.";

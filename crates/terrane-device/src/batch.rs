@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use terrane_base::Result;
 
-use crate::{Disk, File};
+use crate::{Buffer, Disk, File, keep_buffer, take_buffer};
 
 /// One read of [`Disk::read_batch`](crate::Disk::read_batch).
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub trait PendingRead: Send + Debug {
 /// The bytes of a [`PendingRead`]: a part of a buffer that may be reused.
 #[derive(Debug, Default)]
 pub struct ReadBytes {
-    memory: Vec<u8>,
+    memory: Buffer,
     start: usize,
     len: usize,
 }
@@ -57,7 +57,7 @@ impl ReadBytes {
     #[must_use]
     pub fn new(memory: Vec<u8>, start: usize, len: usize) -> Self {
         assert!(start <= memory.len() && len <= memory.len() - start, "bytes within the memory");
-        ReadBytes { memory, start, len }
+        ReadBytes { memory: memory.into(), start, len }
     }
 
     /// The bytes, to change them.
@@ -67,8 +67,8 @@ impl ReadBytes {
 
     /// The buffer, for the next read.
     #[must_use]
-    pub fn into_memory(self) -> Vec<u8> {
-        self.memory
+    pub fn into_memory(mut self) -> Vec<u8> {
+        std::mem::take(&mut self.memory)
     }
 
     /// Bytes of memory held.
@@ -87,13 +87,14 @@ impl Deref for ReadBytes {
 }
 
 /// A buffer of at least `len` bytes of any content: `memory` itself if it is long enough.
-pub(crate) fn at_least(memory: Vec<u8>, len: usize) -> Vec<u8> {
+#[must_use]
+pub fn buffer_at_least(memory: Vec<u8>, len: usize) -> Vec<u8> {
     if memory.len() >= len {
         return memory;
     }
-    // Freed first instead of grown: its content is not needed, and so both never exist at once.
-    drop(memory);
-    vec![0; len]
+    // Not grown: its content is not needed, and so both never exist at once.
+    keep_buffer(memory);
+    take_buffer(len)
 }
 
 /// A read that was announced to the device and that is made when the caller waits for it.
@@ -102,7 +103,7 @@ pub struct Announced {
     file: Arc<dyn File>,
     offset: u64,
     len: usize,
-    memory: Vec<u8>,
+    memory: Buffer,
 }
 
 impl Announced {
@@ -110,14 +111,14 @@ impl Announced {
     #[must_use]
     pub fn new(file: Arc<dyn File>, offset: u64, len: usize, memory: Vec<u8>) -> Self {
         file.prefetch(offset, len as u64);
-        Announced { file, offset, len, memory }
+        Announced { file, offset, len, memory: memory.into() }
     }
 }
 
 impl PendingRead for Announced {
     fn finish(self: Box<Self>) -> Result<ReadBytes> {
-        let Announced { file, offset, len, memory } = *self;
-        let mut memory = at_least(memory, len);
+        let Announced { file, offset, len, mut memory } = *self;
+        let mut memory = buffer_at_least(std::mem::take(&mut memory), len);
         file.read_at(offset, &mut memory[..len])?;
         Ok(ReadBytes::new(memory, 0, len))
     }

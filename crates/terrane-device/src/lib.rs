@@ -9,9 +9,11 @@
 //! * [`FollowingDisk`]: only reads files that another process writes.
 //! * [`FaultyDisk`]: wraps any of them and fails the calls that a test selects.
 //! * [`pm`]: persistent memory.
+//! * [`Buffer`]: memory for bytes that are in use for a short time, kept for the next use.
 //! * [`ProcessUsage`]: the time and memory that this process used.
 
 mod batch;
+mod buffers;
 mod call;
 mod disk;
 mod faulty;
@@ -32,7 +34,8 @@ mod region;
 mod ring;
 mod usage;
 
-pub use batch::{Announced, FileRead, PendingRead, ReadBytes};
+pub use batch::{Announced, FileRead, PendingRead, ReadBytes, buffer_at_least};
+pub use buffers::{Buffer, keep_buffer, take_buffer};
 pub use call::Call;
 pub use disk::{Disk, DiskLock, File, Lines, OpenMode};
 pub use faulty::{Failure, Fault, FaultyDisk};

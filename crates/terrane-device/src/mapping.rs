@@ -114,6 +114,24 @@ pub fn return_freed_memory() {
     let _ = unsafe { libc::malloc_trim(0) };
 }
 
+/// Gives the pages that lie in a buffer back to the system and keeps its addresses. Its bytes are any
+/// afterwards, mostly 0; the next store to a page allocates it again.
+pub(crate) fn forget(buffer: &mut Vec<u8>) {
+    // Miri does not know `madvise`.
+    if cfg!(miri) {
+        return;
+    }
+    let start = buffer.as_mut_ptr();
+    let skipped = start.align_offset(PAGE_BYTES);
+    let Some(rest) = buffer.capacity().checked_sub(skipped).filter(|rest| *rest >= PAGE_BYTES) else {
+        return;
+    };
+    let whole = rest - rest % PAGE_BYTES;
+    // SAFETY: pages that belong to the buffer alone, which is borrowed exclusively; what its bytes become are
+    // valid bytes. Memory that cannot be given back, as it is locked, stays as it is.
+    let _ = unsafe { madvise(start.wrapping_add(skipped).cast(), whole, Advice::LinuxDontNeed) };
+}
+
 /// Allocates the pages of a range: for writing if the mapping and the kernel allow it, and then returns true,
 /// else for reading.
 pub(crate) fn populate(start: NonNull<u8>, len: usize) -> rustix::io::Result<bool> {

@@ -4,7 +4,6 @@
 //! which is 512 bytes on most, and else a page. So a block that begins and ends within pages costs no more
 //! than its own sectors. A write transfers whole pages, so that no page is written in part twice.
 
-use std::cell::Cell;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -14,11 +13,10 @@ use terrane_base::{Error, Result};
 
 use crate::mapping::PAGE_BYTES;
 use crate::posix::refused;
+use crate::{Buffer, take_buffer};
 
 /// Most bytes that go through a bounce buffer at once.
 pub(crate) const BOUNCE_BYTES: usize = 256 << 10;
-/// Most bytes that a thread keeps for its next transfer: a block and its pages, little even for many threads.
-const SPARE_BYTES: usize = 64 << 10;
 
 /// What bypasses the page cache.
 #[derive(Debug)]
@@ -62,15 +60,9 @@ pub(crate) fn is_aligned(offset: u64, bytes: &[u8], unit: usize) -> bool {
         && bytes.as_ptr().addr().is_multiple_of(unit)
 }
 
-thread_local! {
-    /// The buffer for this thread's next transfer: reading one block should cost neither an allocation nor
-    /// zeroing.
-    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-}
-
 /// An aligned buffer of whole pages. Its initial content is that of an earlier transfer.
 pub(crate) struct Bounce {
-    bytes: Vec<u8>,
+    bytes: Buffer,
     start: usize,
     len: usize,
 }
@@ -80,10 +72,7 @@ impl Bounce {
     /// several rounds.
     pub(crate) fn new(transfer: usize) -> Self {
         let len = (transfer + 2 * PAGE_BYTES).next_multiple_of(PAGE_BYTES).min(BOUNCE_BYTES);
-        let mut bytes = SPARE.try_with(Cell::take).unwrap_or_default();
-        if bytes.len() < len + PAGE_BYTES {
-            bytes = vec![0u8; len + PAGE_BYTES];
-        }
+        let bytes = Buffer::from(take_buffer(len + PAGE_BYTES));
         let start = bytes.as_ptr().align_offset(PAGE_BYTES);
         Bounce { bytes, start, len }
     }
@@ -94,14 +83,5 @@ impl Bounce {
 
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + self.len]
-    }
-}
-
-impl Drop for Bounce {
-    fn drop(&mut self) {
-        if self.bytes.len() <= SPARE_BYTES {
-            // A thread that is ending does not keep it.
-            let _ = SPARE.try_with(|spare| spare.set(std::mem::take(&mut self.bytes)));
-        }
     }
 }

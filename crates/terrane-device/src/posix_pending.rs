@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use terrane_base::Result;
 
-use crate::batch::{Announced, at_least};
+use crate::batch::{Announced, buffer_at_least};
 use crate::mapping::PAGE_BYTES;
 use crate::posix_file::PosixFile;
 use crate::ring::{Ring, Rings};
-use crate::{File, PendingRead, ReadBytes};
+use crate::{File, PendingRead, ReadBytes, keep_buffer};
 
 /// Starts to read `len` bytes from `offset`; see [`crate::Disk::begin_read`].
 pub(crate) fn begin(
@@ -58,7 +58,7 @@ impl Begun {
     ) -> Begun {
         let skip = (offset % sector as u64) as usize;
         let whole = (skip + len).next_multiple_of(sector);
-        let mut memory = at_least(memory, whole + PAGE_BYTES);
+        let mut memory = buffer_at_least(memory, whole + PAGE_BYTES);
         let start = memory.as_ptr().align_offset(PAGE_BYTES);
         debug_assert!(skip < sector && whole >= skip + len, "whole sectors around what was asked for");
         let any: &dyn Any = &**file;
@@ -101,5 +101,6 @@ impl PendingRead for Begun {
 impl Drop for Begun {
     fn drop(&mut self) {
         self.reap();
+        keep_buffer(std::mem::take(&mut self.memory));
     }
 }

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 use terrane_base::{Error, Result};
 
-use crate::batch::at_least;
+use crate::batch::buffer_at_least;
 
 /// Most concurrent reads of one ring: devices with one queue gain nothing from more.
 const DEPTH: usize = 64;
@@ -69,7 +69,7 @@ impl Ring {
 
     /// At least `len` bytes of any content; the caller returns them by [`Ring::keep_scratch`].
     pub(crate) fn take_scratch(&mut self, len: usize) -> Vec<u8> {
-        at_least(std::mem::take(&mut self.scratch), len)
+        buffer_at_least(std::mem::take(&mut self.scratch), len)
     }
 
     pub(crate) fn keep_scratch(&mut self, scratch: Vec<u8>) {

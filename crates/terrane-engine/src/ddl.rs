@@ -66,7 +66,10 @@ impl Maintenance {
         let change = self.catalog.change();
         match self.catalog.find_hidden() {
             Some(table) => Ok(table),
-            None => self.create_checked(&change, HIDDEN_NAME, &[]),
+            // Its records are read once and then deleted: apart from their keys they would only be dead sooner.
+            None => {
+                self.create_checked(&change, HIDDEN_NAME, &[("value_separation_bytes".into(), "0".into())])
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::path::Path;
 
 use terrane_base::{Error, ExtentId, Result};
-use terrane_device::{PendingRead, ReadBytes};
+use terrane_device::{PendingRead, ReadBytes, buffer_at_least};
 
 /// Bytes of a slot, the unit of allocation. A plain extent takes one slot; one with a value longer than a
 /// slot takes several adjacent ones.
@@ -134,9 +134,9 @@ pub trait Store: Send + Sync + Debug {
         id: ExtentId,
         offset: u32,
         len: usize,
-        mut memory: Vec<u8>,
+        memory: Vec<u8>,
     ) -> Result<Box<dyn PendingRead>> {
-        memory.resize(len.max(memory.len()), 0);
+        let mut memory = buffer_at_least(memory, len);
         self.read(id, offset, &mut memory[..len])?;
         Ok(Box::new(Whole(ReadBytes::new(memory, 0, len))))
     }

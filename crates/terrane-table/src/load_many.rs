@@ -12,11 +12,12 @@ use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
 use terrane_base::{Entry, SeqNo, ValuePosition};
+use terrane_device::{Buffer, take_buffer};
 use terrane_storage::ReadRequest;
 
 use crate::cache::{Cache, ObjectRef};
 use crate::extent::{Extent, count_search};
-use crate::loader::{Loader, Part};
+use crate::loader::{Loader, Part, copy_of};
 use crate::swip;
 
 /// Most reads of [`load_many`] in flight: the depth of a device's queue.
@@ -183,8 +184,8 @@ fn read_each(wants: &[Want<'_>], loaded: &mut [Option<Loaded>]) {
     assert!(!wants.is_empty(), "a batch of reads has a first one");
     let store = wants[0].loader.extent.store.clone();
     let runs: Vec<&[Want<'_>]> = wants.chunk_by(Want::is_before).collect();
-    let run_bytes = |run: &&[Want<'_>]| vec![0; run.iter().map(|want| want.len as usize).sum()];
-    let mut buffers: Vec<Vec<u8>> = runs.iter().map(run_bytes).collect();
+    let run_bytes = |run: &&[Want<'_>]| take_buffer(run.iter().map(|want| want.len as usize).sum()).into();
+    let mut buffers: Vec<Buffer> = runs.iter().map(run_bytes).collect();
     let request = |(run, bytes): (&&[Want<'_>], _)| {
         ReadRequest::new(run[0].loader.extent.meta.id, run[0].offset, bytes)
     };
@@ -199,18 +200,18 @@ fn read_each(wants: &[Want<'_>], loaded: &mut [Option<Loaded>]) {
 }
 
 /// Decodes and publishes parts that were read together, whose bytes these are.
-fn adopt_run(run: &[Want<'_>], bytes: Vec<u8>, loaded: &mut [Option<Loaded>]) {
+fn adopt_run(run: &[Want<'_>], mut bytes: Buffer, loaded: &mut [Option<Loaded>]) {
     let adopt = |want: &Want<'_>, bytes| want.loader.adopt(&want.part, bytes).ok().map(Loaded);
     if let [want] = run {
         debug_assert!(loaded[want.at].is_none(), "a part is read once");
-        loaded[want.at] = adopt(want, bytes);
+        loaded[want.at] = adopt(want, std::mem::take(&mut *bytes));
         return;
     }
     let mut rest = &bytes[..];
     for want in run {
         let (part, behind) = rest.split_at(want.len as usize);
         debug_assert!(loaded[want.at].is_none(), "a part is read once");
-        loaded[want.at] = adopt(want, part.to_vec());
+        loaded[want.at] = adopt(want, copy_of(part));
         rest = behind;
     }
     assert!(rest.is_empty(), "a run of parts was read beyond its last part");

@@ -3,12 +3,13 @@
 
 #![expect(unsafe_code, reason = "promises to the cache that slots are removed before they go")]
 
-mod buffers;
+mod stored;
 
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
 use terrane_base::{Error, Result};
+use terrane_device::{Buffer, keep_buffer, take_buffer};
 use terrane_format::block::Block;
 use terrane_format::extent::{ExtentMeta, Handle, Origin, origin_of_end};
 use terrane_format::filter::Filter;
@@ -19,6 +20,8 @@ use terrane_storage::{SLOT_BYTES, Store};
 use crate::cache::{Cache, Charge, Object, ObjectKind, ObjectRef, SwipSlot, memory};
 use crate::extent::Extent;
 use crate::swip;
+
+pub(crate) use stored::{copy_of, open_stored};
 
 /// Loads parts of one extent.
 #[derive(Clone, Copy, Debug)]
@@ -96,8 +99,7 @@ impl Loader<'_> {
         // Room is made before the read, so that the object has a place.
         let charge = self.reserve(part);
         count_miss(1, u64::from(len), part);
-        let mut bytes = if matches!(part, Part::Block { .. }) { buffers::take() } else { Vec::new() };
-        bytes.resize(len as usize, 0);
+        let mut bytes = take_buffer(len as usize);
         self.extent.store.read(self.extent.meta.id, offset, &mut bytes)?;
         self.finish(part, bytes, charge)
     }
@@ -159,15 +161,18 @@ impl Loader<'_> {
         let (extent, store) = (self.extent, &*self.extent.store);
         Ok(match part {
             Part::Filter => {
+                let bytes = Buffer::from(bytes);
                 let filter = open_filter(&extent.meta, store, &bytes)?;
                 self.publish(&extent.filter, None, memory::filter(&filter, charge))
             }
             Part::Index => {
                 let rows = open_index(&extent.meta, store, bytes)?;
-                self.publish(&extent.index, None, memory::index(&rows, charge))
+                let object = memory::index(&rows, charge);
+                keep_buffer(rows.into_bytes());
+                self.publish(&extent.index, None, object)
             }
             Part::Ranges => {
-                let fragments = open_range_deletes(&extent.meta, store, &bytes)?;
+                let fragments = open_range_deletes(&extent.meta, store, &Buffer::from(bytes))?;
                 self.publish(&extent.ranges, None, memory::ranges(fragments, charge))
             }
             Part::Block { owner, at } => {
@@ -200,20 +205,15 @@ impl Loader<'_> {
             add(&cells.blocks_missed, 1);
             add(&cells.blocks_decoded, 1);
         });
-        let mut bytes = buffers::take();
-        bytes.clear();
-        bytes.extend_from_slice(stored);
-        let object = self.placed_block(&row, bytes, charge)?;
+        let object = self.placed_block(&row, copy_of(stored), charge)?;
         Ok(self.publish(&index.slots[at], Some(owner), object))
     }
 
     /// Checks and decodes the bytes of a block; a copy of it as an object.
     fn placed_block(&self, row: &IndexRow<'_>, stored: Vec<u8>, charge: Option<Charge>) -> Result<ObjectRef> {
-        let mut spare = buffers::take();
-        let block = open_block(&self.extent.meta, &*self.extent.store, row, stored, &mut spare)?;
+        let block = open_block(&self.extent.meta, &*self.extent.store, row, stored)?;
         let object = memory::block(&block, charge);
-        buffers::keep(block.into_bytes());
-        buffers::keep(spare);
+        keep_buffer(block.into_bytes());
         Ok(object)
     }
 
@@ -254,7 +254,8 @@ fn cached(slot: &SwipSlot) -> Option<ObjectRef> {
 
 /// Reads and checks an extent's filter. Requires: it has one.
 pub(crate) fn read_filter(meta: &ExtentMeta, store: &dyn Store) -> Result<Filter> {
-    open_filter(meta, store, &read(meta, store, meta.filter.offset, meta.filter.len)?)
+    let bytes = read(meta, store, meta.filter.offset, meta.filter.len)?;
+    Ok(open_filter(meta, store, &bytes)?.place(<[u8]>::to_vec))
 }
 
 /// Reads an extent's index block, and checks that it belongs to this extent.
@@ -306,9 +307,9 @@ fn open_range_deletes(meta: &ExtentMeta, store: &dyn Store, bytes: &[u8]) -> Res
     Ok(fragments)
 }
 
-fn open_filter(meta: &ExtentMeta, store: &dyn Store, bytes: &[u8]) -> Result<Filter> {
+fn open_filter<'b>(meta: &ExtentMeta, store: &dyn Store, bytes: &'b [u8]) -> Result<Filter<&'b [u8]>> {
     check_handle(meta, store, meta.filter, bytes)?;
-    Filter::decode(bytes).map_err(|error| placed(meta, store, meta.filter.offset, error))
+    Filter::check(bytes).map_err(|error| placed(meta, store, meta.filter.offset, error))
 }
 
 fn open_index(meta: &ExtentMeta, store: &dyn Store, bytes: Vec<u8>) -> Result<IndexBlock> {
@@ -331,19 +332,14 @@ fn open_index(meta: &ExtentMeta, store: &dyn Store, bytes: Vec<u8>) -> Result<In
     Ok(rows)
 }
 
-/// Checks and decodes a block that was read for `row`; `spare` is a buffer that may become the block's.
+/// Checks and decodes a block that was read for `row`. It lies in a buffer to be kept ([`keep_buffer`]).
 pub(crate) fn open_block(
     meta: &ExtentMeta,
     store: &dyn Store,
     row: &IndexRow<'_>,
     stored: Vec<u8>,
-    spare: &mut Vec<u8>,
 ) -> Result<Block> {
-    let block = if meta.is_numbered() {
-        row.open_numbered_block(stored, spare)
-    } else {
-        row.open_block_reusing(stored, spare)
-    };
+    let block = open_stored(row, stored, meta.is_numbered());
     let block = block.map_err(|error| placed(meta, store, row.offset, error))?;
     Ok(block.ordered(&meta.collation))
 }

@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
-use terrane_device::{PendingRead, ReadBytes};
+use terrane_device::{Buffer, PendingRead, ReadBytes};
 
 use crate::cache::windows::WindowShare;
 use crate::cache::{Cache, ObjectRef, Rows};
@@ -75,7 +75,7 @@ pub(crate) struct ReadAhead {
     /// The extent in which the scan continues.
     following: Option<Arc<Extent>>,
     /// Buffer for the next read.
-    memory: Vec<u8>,
+    memory: Buffer,
     share: WindowShare,
 }
 
@@ -104,7 +104,7 @@ impl ReadAhead {
         self.window_bytes = 0;
         self.following = None;
         if let Some(window) = self.window.take() {
-            self.memory = window.bytes.into_memory();
+            self.memory = window.bytes.into_memory().into();
         }
     }
 
@@ -193,7 +193,7 @@ impl ReadAhead {
         block: &Range<u32>,
     ) -> bool {
         if let Some(used) = self.window.take() {
-            self.memory = used.bytes.into_memory();
+            self.memory = used.bytes.into_memory().into();
         }
         let begun = self.begun.take().filter(|begun| begun.holds(extent, block));
         let Some(begun) = begun.or_else(|| self.begin(extent, cache, rows, at)) else { return false };
@@ -203,7 +203,7 @@ impl ReadAhead {
     /// Waits for a running read and makes it the current window. Returns false if it failed.
     fn take_window(&mut self, begun: Begun) -> bool {
         if let Some(used) = self.window.take() {
-            self.memory = used.bytes.into_memory();
+            self.memory = used.bytes.into_memory().into();
         }
         let Begun { extent, range, read } = begun;
         let Ok(bytes) = read.finish() else { return false };
@@ -269,7 +269,7 @@ impl ReadAhead {
         let len = range.end - range.start;
         check_range(&extent.meta, &*extent.store, range.start, len).ok()?;
         let len = len as usize;
-        let memory = std::mem::take(&mut self.memory);
+        let memory = std::mem::take(&mut *self.memory);
         let read = extent.store.begin_read(extent.meta.id, range.start, len, memory).ok()?;
         count(|cells| {
             add(&cells.device_reads, 1);

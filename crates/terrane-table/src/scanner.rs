@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use terrane_base::{Error, Result};
-use terrane_device::{PendingRead, ReadBytes};
+use terrane_device::{Buffer, PendingRead, ReadBytes, keep_buffer, take_buffer};
 use terrane_format::block::Block;
 use terrane_format::extent::Origin;
 use terrane_format::index::IndexBlock;
@@ -40,7 +40,7 @@ pub struct ExtentScanner {
     reads_ahead: bool,
     ahead: Option<Ahead>,
     /// Buffer for the next read ahead.
-    memory: Vec<u8>,
+    memory: Buffer,
 }
 
 /// Bytes of the extent in memory.
@@ -83,7 +83,7 @@ impl ExtentScanner {
     /// `Corrupt`, naming file and offset; `Io`.
     pub fn new(extent: Arc<Extent>, chunk_bytes: u32) -> Result<ExtentScanner> {
         let rows = loader::read_index(&extent.meta, &*extent.store)?;
-        let (chunk, memory) = (Chunk::default(), Vec::new());
+        let (chunk, memory) = (Chunk::default(), Buffer::default());
         Ok(ExtentScanner { extent, rows, chunk_bytes, chunk, reads_ahead: false, ahead: None, memory })
     }
 
@@ -122,10 +122,10 @@ impl ExtentScanner {
         // Blocks lie from the first byte up to the index block, which is read meanwhile. The end of this
         // chunk may cut a block, which the next one then has whole.
         let first = 0..extent.meta.index.offset.min(chunk_bytes);
-        let memory = vec![0; first.len() + ALIGNMENT_BYTES];
+        let memory = take_buffer(first.len() + ALIGNMENT_BYTES);
         let ahead = Ahead::begin(&extent, first, memory);
         let rows = read_index(&extent)?;
-        let (chunk, memory) = (Chunk::default(), Vec::new());
+        let (chunk, memory) = (Chunk::default(), Buffer::default());
         Ok(ExtentScanner { extent, rows, chunk_bytes, chunk, reads_ahead: true, ahead, memory })
     }
 
@@ -153,14 +153,19 @@ impl ExtentScanner {
         Ok(stored)
     }
 
-    /// Block `at`, decoded. Requires: `at < rows().len()`.
+    /// Block `at`, decoded; [`ExtentScanner::keep`] takes it back. Requires: `at < rows().len()`.
     ///
     /// # Errors
     /// As [`ExtentScanner::stored`]; `Invalid` if this build cannot read the block's compression.
     pub fn block(&mut self, at: usize) -> Result<Block> {
         self.load(at)?;
-        let (row, stored) = (self.rows.row(at), self.in_chunk(at).to_vec());
-        loader::open_block(&self.extent.meta, &*self.extent.store, &row, stored, &mut Vec::new())
+        let (row, stored) = (self.rows.row(at), loader::copy_of(self.in_chunk(at)));
+        loader::open_block(&self.extent.meta, &*self.extent.store, &row, stored)
+    }
+
+    /// Keeps the memory of a block that is not used any more, for the next one.
+    pub fn keep(block: Block) {
+        keep_buffer(block.into_bytes());
     }
 
     /// Bytes of memory that the scanner holds, without those that the device still fills.
@@ -195,7 +200,7 @@ impl ExtentScanner {
         let block = self.range_of(at);
         let used = std::mem::take(&mut self.chunk);
         if self.reads_ahead {
-            self.memory = used.bytes.into_memory();
+            self.memory = used.bytes.into_memory().into();
         }
         let ahead = self
             .ahead
@@ -208,7 +213,7 @@ impl ExtentScanner {
         assert!(self.chunk.holds(&block), "block {at} was read as a whole");
         if self.reads_ahead {
             let next = (at + 1..self.rows.len()).find(|next| !self.chunk.holds(&self.range_of(*next)));
-            let memory = std::mem::take(&mut self.memory);
+            let memory = std::mem::take(&mut *self.memory);
             self.ahead = next.and_then(|next| self.begin_ahead(next, memory));
         }
         Ok(())
@@ -239,7 +244,10 @@ impl ExtentScanner {
 
     fn read(&self, range: Range<u32>) -> Result<Chunk> {
         let len = range.end - range.start;
-        let bytes = loader::read(&self.extent.meta, &*self.extent.store, range.start, len)?;
+        loader::check_range(&self.extent.meta, &*self.extent.store, range.start, len)?;
+        let mut bytes = Buffer::from(take_buffer(len as usize));
+        self.extent.store.read(self.extent.meta.id, range.start, &mut bytes)?;
+        let bytes = std::mem::take(&mut *bytes);
         debug_assert!(bytes.len() == range.len(), "the whole chunk was read");
         Ok(Chunk { start: range.start, bytes: ReadBytes::new(bytes, 0, range.len()) })
     }

@@ -131,10 +131,9 @@ impl Check<'_> {
 
     fn blocks(&mut self, rows: &IndexBlock, filter: Option<&Filter>) {
         let mut last: Option<Last> = None;
-        let mut spare = Vec::new();
         for row in rows.rows() {
             let stored = read(self.meta, self.store, row.offset, row.stored_len);
-            let block = stored.and_then(|stored| open_block(self.meta, self.store, &row, stored, &mut spare));
+            let block = stored.and_then(|stored| open_block(self.meta, self.store, &row, stored));
             // After a damaged block the order of the next block relative to it is unknown.
             let Some(block) = self.note(block) else {
                 last = None;

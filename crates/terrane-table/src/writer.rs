@@ -14,6 +14,7 @@
 //! in one extent, or levels would overlap: the caller ends extents between keys, even if that makes one
 //! larger than a slot.
 
+mod copied;
 mod prefixes;
 mod ranges;
 mod seal;
@@ -24,6 +25,7 @@ use prefixes::Prefixes;
 pub use settings::WriterSettings;
 
 use terrane_base::{Collation, Entry, Error, Moment, Result, SeqNo, key, varint};
+use terrane_device::Buffer;
 use terrane_format::block::{self, BlockBuilder, BlockCursor};
 use terrane_format::codec::Encoder;
 use terrane_format::extent::references::REFERENCE_BYTES_MAX;
@@ -73,7 +75,7 @@ pub struct ExtentWriter {
     encoder: Encoder,
     block: BlockBuilder,
     /// The blocks so far, as stored.
-    bytes: Vec<u8>,
+    bytes: Buffer,
     index: IndexBuilder,
     /// Hash of every key, once each; of the prefixes of keys; and the extractor of these prefixes.
     hashes: Vec<u64>,
@@ -114,7 +116,7 @@ impl ExtentWriter {
             collation: Collation::BYTES,
             encoder: Encoder::at_level(settings.compression, settings.zstd_level)?,
             block: BlockBuilder::new(settings.block_encoding),
-            bytes: Vec::with_capacity(SLOT_BYTES),
+            bytes: Buffer::with_capacity(SLOT_BYTES),
             index: IndexBuilder::new(),
             hashes: Vec::new(),
             prefixes: Prefixes::default(),
@@ -217,14 +219,16 @@ impl ExtentWriter {
         self.is_empty() || self.extent_bytes_with(added) <= SLOT_BYTES
     }
 
-    /// Returns true if the extent stays within one slot if this block is added. An empty extent takes any.
+    /// Returns true if the extent stays within one slot if this block is added; `is_wrapped`: its entries may
+    /// be pointers. An empty extent takes any.
     #[must_use]
-    pub fn fits_block(&self, row: &IndexRow<'_>) -> bool {
+    pub fn fits_block(&self, row: &IndexRow<'_>, is_wrapped: bool) -> bool {
         // Each entry may add a key and a prefix.
         let each = if self.prefixes.are_kept() { 2 } else { 1 };
         let filter = self.filter_bytes_with(row.entries as usize * each) - self.filter_bytes();
         // Each of its pointers may lead into a value table that is not in the list yet.
-        let pointers = if self.settings.may_point { row.entries as usize * REFERENCE_BYTES_MAX } else { 0 };
+        let may_point = is_wrapped && self.settings.may_point;
+        let pointers = if may_point { row.entries as usize * REFERENCE_BYTES_MAX } else { 0 };
         let added = row.stored_len as usize + row.encoded_len() + filter + pointers.min(SLOT_BYTES / 64);
         self.is_empty() || self.extent_bytes_with(added) <= SLOT_BYTES
     }
@@ -255,7 +259,7 @@ impl ExtentWriter {
     /// `Invalid` if the extent exceeds the largest number of slots.
     pub fn finish_bytes(&mut self) -> Result<(Vec<u8>, ExtentMeta)> {
         let sealed = self.seal();
-        let bytes = std::mem::take(&mut self.bytes);
+        let bytes = std::mem::take(&mut *self.bytes);
         self.reset();
         Ok((bytes, sealed?))
     }
@@ -264,7 +268,7 @@ impl ExtentWriter {
     pub fn recycle(&mut self, mut bytes: Vec<u8>) {
         assert!(self.is_empty());
         bytes.clear();
-        self.bytes = bytes;
+        self.bytes = bytes.into();
     }
 
     /// Discards the current extent.
@@ -298,26 +302,6 @@ impl ExtentWriter {
             self.hashes.push(hash);
             self.prefixes.push(key);
         }
-    }
-
-    fn note_entries_of(&mut self, row: &IndexRow<'_>, stored: &[u8]) -> Result<()> {
-        let block = row.open_block(stored.to_vec())?;
-        let mut cursor = std::mem::take(&mut self.cursor);
-        cursor.seek_first(&block);
-        while let Some(entry) = cursor.entry(&block) {
-            if self.settings.filter_bits_per_key > 0 {
-                self.push_hash(entry.key);
-            }
-            if !terrane_base::planted!(ForgetExpiry) {
-                Expiry::note(&mut self.moments, entry.seq_kind, entry.value);
-            }
-            if !terrane_base::planted!(ForgetCopiedReference) {
-                self.references.note(&entry);
-            }
-            cursor.next(&block);
-        }
-        self.cursor = cursor;
-        Ok(())
     }
 
     /// Checks that a block beginning with `key` may follow the last one.

@@ -8,6 +8,7 @@ mod wait;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
@@ -54,6 +55,9 @@ pub struct Follower {
     view: Mutex<(Db, SeqNo)>,
     /// Held while a view is made, so that none is replaced by an older one.
     turn: Mutex<Turn>,
+    /// Counts attempts to make a view, each when it begins. Changed under `turn`; a caller that waits for
+    /// `turn` reads it to learn whether another one began after its own call.
+    looks: AtomicU64,
 }
 
 /// What belongs to the present view.
@@ -221,7 +225,8 @@ impl Follower {
             caught_up_millis: clock.wall().as_millis() as u64,
         };
         let (view, turn) = (Db::from_engine(made.engine), Turn { stats, moment: made.moment });
-        Ok(Follower { viewing, view: Mutex::new((view, stats.seq)), turn: Mutex::new(turn) })
+        let (view, turn) = (Mutex::new((view, stats.seq)), Mutex::new(turn));
+        Ok(Follower { viewing, view, turn, looks: AtomicU64::new(0) })
     }
 
     /// The present view. It does not change; a caller that wants a newer one calls this again.
@@ -260,12 +265,16 @@ impl Follower {
     /// As [`Db::open_follower`]; the present view stays then. `Poisoned` once a comparator panicked under any
     /// view of this follower: open another one.
     pub fn catch_up(&self) -> Result<u64> {
-        let mut turn = self.turn.lock();
+        self.catch_up_in(&mut self.turn.lock())
+    }
+
+    fn catch_up_in(&self, turn: &mut Turn) -> Result<u64> {
+        self.looks.fetch_add(1, Ordering::Relaxed);
         let clock = &self.viewing.env.clock;
         let start = clock.now();
         let before = self.view();
         let made = self.viewing.view(Some((before.engine(), turn.moment.as_ref())))?;
-        let Turn { stats, moment } = &mut *turn;
+        let Turn { stats, moment } = turn;
         stats.catch_ups += 1;
         stats.attempts += made.as_ref().map_or(1, |made| u64::from(made.attempts));
         stats.commits_behind = 0;

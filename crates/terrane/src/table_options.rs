@@ -122,7 +122,7 @@ typed! {
     /// merged early; 0 for no limit.
     space_amplification_max_percent(percent: u64) = percent.show(), "150";
     /// Bytes from which on values are written to value tables, apart from the levels, when they are flushed;
-    /// 0 for none.
+    /// 0 for none. As the database, if the table has no length of its own: 16 KiB by default.
     value_separation_bytes(bytes: u64) = bytes.show(), "1024";
     /// Percentage of their live part that the value tables may take before dead values are collected; 0 for
     /// no limit.

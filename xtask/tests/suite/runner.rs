@@ -170,5 +170,8 @@ fn a_commit_decides_where_explorations_begin() {
     assert!(set(Sizes::Full(7), "terrane-engine", true).is_empty());
     let full = set(Sizes::Full(7), "terrane-sim", false);
     assert_eq!(full, ["TERRANE_SIM_START=7", "TERRANE_SCHEDULES_START=7"]);
-    assert!(set(Sizes::Quick(7), "terrane-sim", false).contains(&"TERRANE_SIM_SEEDS=200".to_owned()));
+    let quick = set(Sizes::Quick(7), "terrane-sim", false);
+    for size in ["TERRANE_SIM_SEEDS=200", "TERRANE_SIM_HISTORIES=8"] {
+        assert!(quick.contains(&size.to_owned()), "{quick:?}");
+    }
 }

@@ -5,11 +5,11 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use xtask::suites::{self, run_within};
+use xtask::suites::{self, Step, Way, run_within};
 use xtask::tree::Tree;
 
 #[test]
-fn the_test_suite_finds_explorations_and_benches() {
+fn the_suites_find_explorations_and_benches() {
     let tree = Tree::of([
         ("crates/high/benches/ring.rs", ""),
         ("crates/high/tests/shuttle.rs", ""),
@@ -18,18 +18,26 @@ fn the_test_suite_finds_explorations_and_benches() {
         ("crates/low/benches/tree.rs", ""),
         ("crates/terrane-sim/tests/schedules.rs", ""),
     ]);
-    let commands: Vec<String> =
-        suites::test_steps(&tree).iter().map(|step| step.arguments.join(" ")).collect();
+    let commands =
+        |steps: &[Step]| -> Vec<String> { steps.iter().map(|step| step.arguments.join(" ")).collect() };
+    let both = "--features terrane-sim/planted,terrane-sim/schedule";
+    let shuttle = "test --workspace --features high/shuttle,low/shuttle --test shuttle";
     assert_eq!(
-        commands,
+        commands(&suites::test_steps(&tree)),
         [
-            "test --workspace",
-            "test --workspace --doc",
-            "test --workspace --features high/shuttle,low/shuttle --test shuttle",
-            "test -p terrane-sim --features schedule,planted --lib --bin schedules --test schedules",
+            &format!("test --workspace {both} --tests"),
+            &format!("test --workspace {both} --doc"),
+            shuttle,
             "xtask planted --sample",
-            "test --workspace --bench ring --bench tree -- --test",
         ]
+    );
+    assert_eq!(
+        commands(&suites::soak_steps(&tree))[1..],
+        [shuttle, &format!("test --workspace {both} --test schedules")]
+    );
+    assert_eq!(
+        commands(&suites::bench_steps(&tree)),
+        ["test --workspace --bench ring --bench tree -- --test"]
     );
 }
 
@@ -113,9 +121,18 @@ fn the_sample_of_the_mutation_suite_exists() {
     let tree = Tree::read(root).unwrap();
     let missing = xtask::planted::missing_from_sample(&tree);
     assert!(missing.is_empty(), "{missing:?}");
-    // Another package would be compiled for the sample alone.
-    let sample = xtask::planted::sample(&tree);
-    assert!(sample.iter().all(|bug| bug.test.starts_with("terrane-sim ")), "{sample:?}");
+}
+
+/// With other features or fewer packages cargo would compile everything anew for the sample.
+#[test]
+fn the_sample_of_the_mutation_suite_takes_programs_of_the_tests() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let tree = Tree::read(root).unwrap();
+    let steps = suites::test_steps(&tree);
+    let tests = steps[0].arguments.join(" ").replace(" --tests", "");
+    let sample = steps.iter().find(|step| step.title == "planted bugs, a sample").unwrap();
+    let Way::Command(build) = &sample.way else { panic!("it is a command") };
+    assert_eq!(format!("test {}", build.join(" ")), format!("{tests} --test suite"));
 }
 
 #[test]

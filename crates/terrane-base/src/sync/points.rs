@@ -43,7 +43,7 @@ mod imp {
     use std::cell::{Cell, RefCell};
     use std::fmt;
     use std::panic::Location;
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
     use std::sync::{Arc, OnceLock};
     use std::time::Duration;
 
@@ -100,6 +100,37 @@ mod imp {
         static DELAYS: Cell<u64> = const { Cell::new(0) };
     }
 
+    /// Nothing has passed a point yet, so that the variable for delays is not read.
+    const UNKNOWN: u8 = 0;
+    /// No thread of this process has been explored, and none is delayed.
+    const IDLE: u8 = 1;
+    /// Each point looks for the explorer of its thread, or delays the thread.
+    const ACTIVE: u8 = 2;
+
+    /// Most tests run without an explorer: one relaxed load is the whole cost of a point for them.
+    ///
+    /// Relaxed everywhere: a thread is only explored after it has stored `ACTIVE` itself, and nothing
+    /// replaces `ACTIVE`, so it reads `ACTIVE` from then on. What other threads read does not matter.
+    static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+    #[inline]
+    fn is_idle() -> bool {
+        match STATE.load(Ordering::Relaxed) {
+            UNKNOWN => first_look() == IDLE,
+            state => state == IDLE,
+        }
+    }
+
+    /// The state behind a first look at the variable.
+    #[cold]
+    fn first_look() -> u8 {
+        let state = if delays().is_some() { ACTIVE } else { IDLE };
+        match STATE.compare_exchange(UNKNOWN, state, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => state,
+            Err(known) => known,
+        }
+    }
+
     /// Runs `body` on this thread as a thread of the program that `explorer` explores.
     pub fn explored<R>(explorer: Arc<dyn Explorer>, body: impl FnOnce() -> R) -> R {
         /// Ends the exploration of this thread, also after a panic.
@@ -110,12 +141,18 @@ mod imp {
                 EXPLORER.with(|current| *current.borrow_mut() = before);
             }
         }
+        STATE.store(ACTIVE, Ordering::Relaxed);
         let _leave = Leave(EXPLORER.with(|current| current.borrow_mut().replace(explorer)));
         body()
     }
 
     /// The explorer of this thread, if it has one.
+    #[inline]
     pub(in crate::sync) fn explorer() -> Option<Arc<dyn Explorer>> {
+        if is_idle() { None } else { explorer_of_thread() }
+    }
+
+    fn explorer_of_thread() -> Option<Arc<dyn Explorer>> {
         // Destructors of other thread-locals may come here after this one is gone.
         EXPLORER.try_with(|current| current.borrow().clone()).ok().flatten()
     }
@@ -130,7 +167,13 @@ mod imp {
     /// Passes a point.
     #[inline]
     pub fn point(point: Point) {
-        match explorer() {
+        if !is_idle() {
+            pass(point);
+        }
+    }
+
+    fn pass(point: Point) {
+        match explorer_of_thread() {
             Some(explorer) => explorer.point(point),
             None => delay(point),
         }

@@ -15,7 +15,7 @@ use terrane_base::merge_operator::built_in;
 use terrane_base::options::ValueCompression;
 use terrane_base::prefix_extractor::{self, PrefixExtractors};
 use terrane_base::{Error, Moment, Result, varint, verify};
-use terrane_format::extent::Origin;
+use terrane_format::extent::{ExtentMeta, Origin};
 use terrane_format::manifest::Place;
 
 use super::frame::Frame;
@@ -48,7 +48,8 @@ pub enum Stays {
     Kind(JobKind),
     /// It only re-links extents: there is nothing to read.
     Moves,
-    /// It meets or makes separated values, whose numbers the database gives.
+    /// It meets separated values, or entries that are on average so long as values that are separated. The
+    /// database gives the numbers of value tables.
     Values,
     /// The table has a comparator of the program, of this name.
     Order(String),
@@ -67,7 +68,9 @@ impl fmt::Display for Stays {
         match self {
             Stays::Kind(kind) => write!(f, "a {kind} job needs what only the database has"),
             Stays::Moves => f.write_str("it only re-links extents"),
-            Stays::Values => f.write_str("the table has separated values, whose numbers the database gives"),
+            Stays::Values => f.write_str(
+                "it has values that are separated, and the database gives the numbers of value tables",
+            ),
             Stays::Order(name) => write!(f, "the comparator {name:?} is one of the program"),
             Stays::Operator(name) => write!(f, "the merge operator {name:?} is one of the program"),
             Stays::Extractor(name) => write!(f, "the prefix extractor {name:?} is one of the program"),
@@ -117,16 +120,16 @@ impl JobRequest {
         if let Some(name) = extractor.as_ref().filter(|name| prefix_extractor::built_in(name).is_none()) {
             return Err(Stays::Extractor(name.clone()));
         }
-        let metas = || spec.inputs.iter().flat_map(|input| &input.extents);
-        let has_values = metas().any(|meta| meta.references.is_some() || meta.value_table.is_some());
-        if spec.points() || spec.mended.is_some() || has_values {
+        if spec.mended.is_some() || !spec.values.is_empty() || has_values(spec) {
             return Err(Stays::Values);
         }
         if spec.is_move() {
             return Err(Stays::Moves);
         }
         let mut spec = JobSpec { request: None, part_bytes: u64::MAX, ..spec.clone() };
-        spec.output.value_compression = ValueCompression::AsTable;
+        // What the job has decides, not what its table would separate: most tables have no long value. A rare
+        // one stays in its entry, until a job here writes its block anew.
+        (spec.output.value_compression, spec.output.separate_from) = (ValueCompression::AsTable, u64::MAX);
         let origin = control.origin(spec.target);
         verify!(spec.check());
         let request = JobRequest { spec, moment: control.moment(), operator, extractor, origin };
@@ -202,6 +205,17 @@ impl JobRequest {
         out.extend_from_slice(&spec.grandparent_bytes_max.to_le_bytes());
         out.extend_from_slice(&spec.below_seq_max.0.to_le_bytes());
     }
+}
+
+/// Returns true if entries of the inputs are pointers, or are on average at least as long as a value that the
+/// job would separate.
+fn has_values(spec: &JobSpec) -> bool {
+    let mut metas = spec.inputs.iter().flat_map(|input| &input.extents);
+    let is_long = |meta: &ExtentMeta| {
+        let mean = u64::from(meta.bytes).checked_div(meta.entries);
+        mean.is_some_and(|mean| mean >= spec.output.separate_from)
+    };
+    metas.any(|meta| meta.references.is_some() || meta.value_table.is_some() || is_long(meta))
 }
 
 fn unknown(what: &str, name: &str) -> Error {

@@ -261,7 +261,8 @@ impl<'a> Output<'a> {
         work: &mut Work,
     ) -> Result<()> {
         self.take_ranges_before(row.first_key, work)?;
-        let is_full = !self.writer.fits_block(row) || self.open_bytes() + stored.len() > self.limit;
+        let is_full =
+            !self.writer.fits_block(row, is_wrapped) || self.open_bytes() + stored.len() > self.limit;
         if !self.writer.is_empty() && (is_full || self.cut_is_due) {
             self.close(Some(row.first_key), work)?;
         }

@@ -213,7 +213,9 @@ impl<'a> RunSource<'a> {
 
     fn end_block(&mut self) {
         debug_assert!(self.block_index < self.rows().len(), "block {} ends", self.block_index);
-        self.block = None;
+        if let Some(block) = self.block.take() {
+            ExtentScanner::keep(block);
+        }
         self.block_index += 1;
         if self.block_index == self.rows().len() {
             self.end_extent();

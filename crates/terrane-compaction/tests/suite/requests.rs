@@ -2,6 +2,8 @@
 //! is refused.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
+mod long_values;
+
 use crate::support;
 
 use std::ops::Bound;
@@ -232,9 +234,6 @@ fn a_job_that_needs_what_is_only_here_stays() {
     let folding = plain();
     folding.fold_with(Arc::new(Own));
     assert_eq!(of(&spec, &folding), Stays::Operator("own".to_owned()));
-    let mut separates = spec.clone();
-    separates.output.separate_from = 100;
-    assert_eq!(of(&separates, &plain()), Stays::Values);
     let mut moves = spec.clone();
     moves.inputs.retain(|input| input.place != moves.target);
     moves.output.compression = moves.inputs[0].extents[0].compression;

@@ -193,6 +193,8 @@ fn hot_extents_stay_hot_when_they_are_rewritten() {
         write_memory_bytes: 32 << 20,
         level_base_bytes: 1 << 20,
         compression_last: Compression::None,
+        // Large extents, with the values in them.
+        value_separation_bytes: 0,
         ..options(AdaptiveShape::Off)
     };
     // Heat fades by half in seconds, in which a busy machine may do little.

@@ -63,6 +63,35 @@ fn a_closed_database_takes_less_than_twice_its_data() {
     }
 }
 
+/// Values that are separated, which leave dead ones behind in value tables when they go.
+#[test]
+fn a_closed_database_takes_less_than_twice_its_long_values() {
+    let long = |number: u64| (0..200).flat_map(|part| noise(number << 20 | part)).collect::<Vec<u8>>();
+    for (count, kept) in [(200, 1), (200, 60), (390, 5)] {
+        let disk = MemDisk::new();
+        let engine = open(disk.clone(), &Options::default()).unwrap();
+        let table = default_table(&engine);
+        (0..count).for_each(|number| put(&engine, &table, number, &long(number)));
+        engine.flush().unwrap();
+        for number in kept..count {
+            engine.delete(table.id, format!("key{number:08}").as_bytes(), false).unwrap();
+        }
+        engine.close().unwrap();
+        let used = disk.used_bytes();
+        assert!(used < 2 * kept * 20_011 + MIB, "{kept} of {count} rows: {used} bytes");
+        let engine = open(disk.clone(), &Options::default()).unwrap();
+        let table = default_table(&engine);
+        assert_eq!(rows(&engine, &table).unwrap().len() as u64, kept);
+        for round in 1..20 {
+            (0..kept).for_each(|number| put(&engine, &table, number, &long(number + round)));
+            engine.flush().unwrap();
+        }
+        engine.close().unwrap();
+        let used = disk.used_bytes();
+        assert!(used < 2 * kept * 20_011 + MIB, "overwritten {kept}: {used} bytes");
+    }
+}
+
 /// The device calls of an opening, and those of a get after it.
 fn calls_of(disk: &MemDisk, options: &Options) -> [FlowCounts; 2] {
     let flow = Arc::new(Flow::default());

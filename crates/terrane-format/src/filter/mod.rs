@@ -127,6 +127,14 @@ impl Filter {
     /// # Errors
     /// `Corrupt` if the checksum, the version or the shape is wrong.
     pub fn decode(bytes: &[u8]) -> Result<Filter> {
+        Ok(Filter::check(bytes)?.place(<[u8]>::to_vec))
+    }
+
+    /// As [`Filter::decode`], of a filter that stays where it is.
+    ///
+    /// # Errors
+    /// As [`Filter::decode`].
+    pub fn check(bytes: &[u8]) -> Result<Filter<&[u8]>> {
         let body = wire::checked_body("filter", SEED, bytes)?;
         let Some((lines, trailer)) = body.split_last_chunk::<{ TRAILER_BYTES - 4 }>() else {
             return Err(Error::corrupt(format!("filter of {} bytes is cut", bytes.len())));
@@ -146,7 +154,7 @@ impl Filter {
             return Err(Error::corrupt(format!("filter of {} bytes with {probes} probes", bytes.len())));
         }
         let (keys, prefixes) = (u32::from_le_bytes(keys), name.map(extractor_id));
-        Ok(Filter { lines: lines.as_flattened().to_vec(), keys, probes, prefixes })
+        Ok(Filter { lines: lines.as_flattened(), keys, probes, prefixes })
     }
 
     /// Bytes of memory that the filter holds.

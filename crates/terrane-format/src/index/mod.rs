@@ -109,6 +109,12 @@ impl IndexBlock {
         Ok(())
     }
 
+    /// The block as encoded, for its buffer to be used again.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// Bytes of memory that the index holds.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {

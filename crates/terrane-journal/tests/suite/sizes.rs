@@ -88,7 +88,11 @@ fn long_batches_find_their_segment_prepared_in_a_file_that_was_used() {
     let (files, listed) = (counted.count(Call::Create), manifest.listed.lock().unwrap().len());
     (0..30).for_each(|round| commit_and_trim(&journal, 1, 1_600_000 + round * 7));
     assert_eq!(counted.count(Call::Create), files, "no file is made");
-    until_true(|| manifest.listed.lock().unwrap().len() == listed + 30);
+    // The segment that is prepared behind the last batch may be listed at the first look and not at the last
+    // one, or the reverse.
+    until_true(|| manifest.listed.lock().unwrap().len() + 1 >= listed + 30);
+    let added = manifest.listed.lock().unwrap().len() - listed;
+    assert!(added <= 31, "{added} segments for 30 batches");
     let unused = |segment: &terrane_journal::SegmentInfo| segment.state == SegmentState::Unused;
     assert!(!journal.segments().iter().any(unused), "no segment is left unused");
     assert!(journal.segments().iter().all(|segment| segment.bytes < 1_800_000));

@@ -15,6 +15,9 @@ use super::{Found, ManifestFolder};
 
 /// Most new objects that are applied one by one. A writer makes a snapshot after 64 edits.
 const STEPS_MAX: u64 = 256;
+/// Most bytes of new objects that are applied one by one: these are in memory at once, and of several
+/// snapshots among them only the newest counts.
+const STEP_BYTES_MAX: u64 = 16 << 20;
 
 /// A manifest as far as it was read.
 #[derive(Debug)]
@@ -68,7 +71,9 @@ impl ManifestTail {
             return self.begin_again();
         }
         let wanted: Vec<_> = (last + 1..=newest).map(|number| (number, listed[&number].bytes)).collect();
-        self.folder.check_bytes(wanted.iter().map(|(_, bytes)| *bytes))?;
+        if wanted.iter().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add) > STEP_BYTES_MAX {
+            return self.begin_again();
+        }
         let objects = match self.folder.fetch(&wanted) {
             // Deleted between the list and its reading.
             Err(error) if error.kind() == Kind::NotFound => return self.begin_again(),

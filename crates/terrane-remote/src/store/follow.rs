@@ -6,6 +6,9 @@
 //! afterwards. What cannot be read before that is `Gone` as well, if the manifest of now does not name it;
 //! otherwise it is damage.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,15 +36,18 @@ const NO_END: Duration = Duration::from_secs(u64::MAX / 4);
 pub(crate) struct FollowedStore {
     inner: BucketStore,
     judge: Arc<Judge>,
-    /// What the manifest names.
-    live: Mutex<Live>,
 }
 
+/// What the manifest names, as far as it was followed.
 #[derive(Debug, Default)]
 struct Live {
     extents: BTreeSet<(ExtentId, u32)>,
     /// Extents that the manifest names no more, and since when.
-    left: BTreeMap<ExtentId, Duration>,
+    left: BTreeMap<(ExtentId, u32), Duration>,
+    /// Those of `extents` that a newer manifest was seen not to name.
+    gone: BTreeSet<ExtentId>,
+    /// Counts the manifests that were followed.
+    count: u64,
 }
 
 /// Decides what a read that failed means.
@@ -49,11 +55,30 @@ struct Live {
 struct Judge {
     manifests: ManifestFolder,
     place: String,
+    /// Not held while the bucket is asked.
+    live: Mutex<Live>,
+}
+
+/// What a manifest changes.
+struct News {
+    /// Extents that are new.
+    added: Vec<(ExtentId, u32)>,
+    /// Extents that it names no more, and since when.
+    left: BTreeMap<(ExtentId, u32), Duration>,
+    /// The count of what it was compared with.
+    count: u64,
+}
+
+impl Live {
+    /// Returns false if the extent was replaced, as far as is known here.
+    fn is_named(&self, id: ExtentId) -> bool {
+        !self.gone.contains(&id) && self.extents.range((id, 0)..=(id, u32::MAX)).next().is_some()
+    }
 }
 
 impl State {
     /// Takes in extents that a later manifest names, of files that the bucket lists; forgets others.
-    /// Requires: this store only reads.
+    /// After an error all is as before. Requires: this store only reads.
     pub(super) fn follow(
         &mut self,
         listed: &BTreeMap<DataName, u64>,
@@ -63,16 +88,13 @@ impl State {
         debug_assert_eq!(self.staged_bytes, 0, "a store that only reads stages nothing");
         let mut found = State::new(self.epoch, listed).groups;
         let taken = extents::by_file(added, |file| found.contains_key(&file))?;
+        for (number, extents) in &taken {
+            self.check_followed(*number, found[number].epoch, extents)?;
+        }
         for (number, extents) in taken {
             let listed = found.remove(&number).expect("checked above");
             let group = match self.groups.entry(number) {
                 Entry::Vacant(vacant) => vacant.insert(listed),
-                Entry::Occupied(known) if known.get().epoch != listed.epoch => {
-                    let (epoch, before) = (listed.epoch, known.get().epoch);
-                    return Err(Error::corrupt(format!(
-                        "file {number} has objects of epoch {epoch}, and had those of {before} before"
-                    )));
-                }
                 Entry::Occupied(known) => {
                     let group = known.into_mut();
                     group.parts = listed.parts;
@@ -81,11 +103,8 @@ impl State {
             };
             for (slot, slots) in extents {
                 let extent = Extent { slots, place: Location::Listed, is_in_object: true };
-                if group.extents.insert(slot, extent).is_some() {
-                    return Err(Error::corrupt(format!(
-                        "extent {number}:{slot} has other slots than before"
-                    )));
-                }
+                let before = group.extents.insert(slot, extent);
+                assert!(before.is_none(), "checked above");
                 self.live_slots += u64::from(slots);
             }
         }
@@ -98,6 +117,21 @@ impl State {
         }
         self.phase = Phase::Open;
         Ok(())
+    }
+
+    /// Checks that extents of a file, whose objects are of this epoch, fit to what is known of it.
+    fn check_followed(&self, number: u32, epoch: u64, extents: &BTreeMap<u32, u32>) -> Result<()> {
+        let Some(known) = self.groups.get(&number) else { return Ok(()) };
+        if known.epoch != epoch {
+            let before = known.epoch;
+            return Err(Error::corrupt(format!(
+                "file {number} has objects of epoch {epoch}, and had those of {before} before"
+            )));
+        }
+        match extents.keys().find(|slot| known.extents.contains_key(slot)) {
+            Some(slot) => Err(Error::corrupt(format!("extent {number}:{slot} has other slots than before"))),
+            None => Ok(()),
+        }
     }
 
     /// Returns true while a copy holds what is freed.
@@ -124,45 +158,52 @@ impl FollowedStore {
         let none = (0, &BTreeMap::new());
         let inner = BucketStore::with(bucket, Folders::new(prefix), none, settings, env, Some(NO_END));
         let inner = inner.with_tier(tier);
-        Ok(FollowedStore { inner, judge: Arc::new(Judge { manifests, place }), live: Mutex::default() })
+        let judge = Judge { manifests, place, live: Mutex::default() };
+        Ok(FollowedStore { inner, judge: Arc::new(judge) })
     }
 
     /// Takes over what a manifest of `state` names, whose last writer has this epoch. One list, if there are
-    /// new extents. After an error all is as before.
+    /// new extents. After an error all is as before. Requires: one caller at a time.
     ///
     /// # Errors
     /// `Corrupt` if an extent has no object; `Io`, `Busy`.
     pub(crate) fn follow(&self, state: &Manifested, epoch: u64) -> Result<()> {
-        let mut live = self.live.lock();
         let named: BTreeSet<(ExtentId, u32)> = state.extents().collect();
-        let is_known =
-            |extent: &(ExtentId, u32)| live.extents.contains(extent) || live.left.contains_key(&extent.0);
-        let added: Vec<_> = named.iter().filter(|extent| !is_known(extent)).copied().collect();
+        let News { added, mut left, count } = self.compare(&named);
         let mut listed = BTreeMap::new();
         if !added.is_empty() {
             listed = all_listed(&*self.inner.bucket, &self.inner.folders)?;
             // What a later writer creates is not named by this manifest.
             listed.retain(|name, _| name.epoch <= epoch);
         }
-        let now = self.inner.env.clock.now();
-        let mut left = live.left.clone();
-        for (id, _) in &named {
-            left.remove(id);
-        }
-        left.extend(live.extents.difference(&named).map(|(id, _)| (*id, now)));
         let mut own = self.inner.state.write();
-        let age = self.inner.settings.garbage_age;
+        let (now, age) = (self.inner.env.clock.now(), self.inner.settings.garbage_age);
         let is_old = |since: &Duration| !own.is_held() && *since + age <= now;
-        let forgotten: Vec<_> = left.iter().filter(|(_, since)| is_old(since)).map(|(id, _)| *id).collect();
-        let is_named = |id: &ExtentId| named.range((*id, 0)..=(*id, u32::MAX)).next().is_some();
-        debug_assert!(!forgotten.iter().any(is_named), "what the manifest names is kept");
-        own.follow(&listed, &added, &forgotten).map_err(|error| error.at(self.inner.folder(), 0))?;
+        let forgotten: Vec<_> =
+            left.iter().filter(|(_, since)| is_old(since)).map(|(extent, _)| *extent).collect();
+        debug_assert!(!forgotten.iter().any(|old| named.contains(old)), "what the manifest names is kept");
+        let ids: Vec<_> = forgotten.iter().map(|(id, _)| *id).collect();
+        own.follow(&listed, &added, &ids).map_err(|error| error.at(self.inner.folder(), 0))?;
         drop(own);
-        for id in &forgotten {
-            left.remove(id);
+        for extent in &forgotten {
+            left.remove(extent);
         }
-        *live = Live { extents: named, left };
+        let mut live = self.judge.live.lock();
+        assert_eq!(live.count, count, "one caller follows at a time");
+        *live = Live { extents: named, left, gone: BTreeSet::new(), count: count + 1 };
         Ok(())
+    }
+
+    fn compare(&self, named: &BTreeSet<(ExtentId, u32)>) -> News {
+        let now = self.inner.env.clock.now();
+        let live = self.judge.live.lock();
+        let is_new =
+            |extent: &&(ExtentId, u32)| !live.extents.contains(*extent) && !live.left.contains_key(*extent);
+        let added = named.iter().filter(is_new).copied().collect();
+        let mut left = live.left.clone();
+        left.retain(|extent, _| !named.contains(extent));
+        left.extend(live.extents.difference(named).map(|extent| (*extent, now)));
+        News { added, left, count: live.count }
     }
 
     fn explain_all(&self, reads: &mut [ReadRequest<'_>]) {
@@ -178,12 +219,10 @@ impl Judge {
         if !matches!(error.kind(), Kind::Corrupt | Kind::NotFound) {
             return error;
         }
-        let found = match self.manifests.read() {
-            Ok(found) => found,
+        let is_named = match self.is_named(id) {
+            Ok(is_named) => is_named,
             Err(why) => return why.context(format!("whether the writer replaced extent {id} is not known")),
         };
-        let state = found.and_then(|found| found.state);
-        let is_named = state.is_some_and(|state| state.extents().any(|(named, _)| named == id));
         if is_named || terrane_base::planted!(CallRemovedDamage) {
             return error;
         }
@@ -192,6 +231,29 @@ impl Judge {
             format!("extent {id} of {place}, which its writer replaced since this view was made"),
             None,
         )
+    }
+}
+
+impl Judge {
+    /// Returns false if the writer replaced the extent. Reads the manifest unless that is known already: an
+    /// extent that a manifest does not name is named by no later one.
+    fn is_named(&self, id: ExtentId) -> Result<bool> {
+        let count = {
+            let live = self.live.lock();
+            if !live.is_named(id) {
+                return Ok(false);
+            }
+            live.count
+        };
+        let state = self.manifests.read()?.and_then(|found| found.state);
+        let newer: BTreeSet<ExtentId> =
+            state.iter().flat_map(|state| state.extents()).map(|(id, _)| id).collect();
+        let mut live = self.live.lock();
+        // What was followed meanwhile may have extents that this manifest did not have yet.
+        if live.count == count {
+            live.gone = live.extents.iter().map(|(id, _)| *id).filter(|id| !newer.contains(id)).collect();
+        }
+        Ok(newer.contains(&id))
     }
 }
 
@@ -251,7 +313,7 @@ impl Store for FollowedStore {
 
     /// Checks that a view has no extent that was not followed.
     fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
-        let known = &self.live.lock().extents;
+        let known = &self.judge.live.lock().extents;
         for (id, slots) in live {
             if !known.contains(&(id, slots)) {
                 let message = format!("extent {id} is not one of the manifest that is followed");

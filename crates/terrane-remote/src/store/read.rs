@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use terrane_base::env::Clock;
 use terrane_base::{Error, ExtentId, Kind, Result};
-use terrane_device::{PendingRead, ReadBytes};
+use terrane_device::{PendingRead, ReadBytes, buffer_at_least};
 use terrane_storage::ReadRequest;
 
 use super::fetch::Asked;
@@ -307,11 +307,9 @@ impl fmt::Debug for Begun {
 
 impl PendingRead for Begun {
     fn finish(self: Box<Self>) -> Result<ReadBytes> {
-        let Begun { pending, mut memory } = *self;
+        let Begun { pending, memory } = *self;
         let bytes = pending.wait()?;
-        if memory.len() < bytes.len() {
-            memory.resize(bytes.len(), 0);
-        }
+        let mut memory = buffer_at_least(memory, bytes.len());
         memory[..bytes.len()].copy_from_slice(&bytes);
         Ok(ReadBytes::new(memory, 0, bytes.len()))
     }

@@ -16,7 +16,7 @@ const PERCENT_MIN: f64 = 105.0;
 const PERCENT_MAX: f64 = 1000.0;
 
 /// The engine's options of value tables for a column family.
-pub(super) fn value_options(family: &Options) -> Result<[(&'static str, String); 3]> {
+pub(crate) fn value_options(family: &Options) -> Result<[(&'static str, String); 3]> {
     let is_on = family.fields.enable_blob_files != 0;
     let from = match family.fields.min_blob_size {
         _ if !is_on => 0,

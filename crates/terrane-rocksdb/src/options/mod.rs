@@ -6,7 +6,7 @@
 //! several options objects share.
 
 pub(crate) mod backup;
-mod blobs;
+pub(crate) mod blobs;
 pub(crate) mod codec;
 pub(crate) mod compact_range;
 #[macro_use]

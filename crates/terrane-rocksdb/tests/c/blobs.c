@@ -135,6 +135,35 @@ static void changed(const char* directory) {
   free(path);
 }
 
+/* Without blob files a value of any length stays with its key; the options of each opening hold for what exists. */
+static void reopened(const char* directory) {
+  char* path = path_in(directory, "reopened");
+  static char longer[40001];
+  memset(longer, 'l', 40000);
+  rocksdb_options_t* off = rocksdb_options_create();
+  rocksdb_t* db = open_new(off, path);
+  put(db, "a-long-value", longer);
+  fill(db, 0);
+  CHECK(number(db, "rocksdb.num-blob-files") == 0);
+  rocksdb_close(db);
+  rocksdb_options_t* on = blob_options();
+  db = open_new(on, path);
+  fill(db, 0);
+  CHECK(number(db, "rocksdb.num-blob-files") > 0);
+  check_rows(db);
+  rocksdb_close(db);
+  db = open_new(off, path);
+  put(db, "a-long-value", longer);
+  fill(db, 0);
+  /* All rows were overwritten, so a blob file could only have what was separated now. */
+  CHECK(number(db, "rocksdb.num-blob-files") == 0);
+  check_rows(db);
+  rocksdb_close(db);
+  rocksdb_options_destroy(on);
+  rocksdb_options_destroy(off);
+  free(path);
+}
+
 /* What has no counterpart is refused in strict mode, and the rest is not. */
 static void strict(const char* directory) {
   char* error = NULL;
@@ -164,6 +193,7 @@ int main(int count, char** words) {
   CHECK(count == 2);
   separated(words[1]);
   changed(words[1]);
+  reopened(words[1]);
   strict(words[1]);
   return 0;
 }

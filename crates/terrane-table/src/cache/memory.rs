@@ -1,5 +1,6 @@
-//! Memory layout of objects: one run for each, in the arena or on the heap, with the header first and then
-//! the bytes that it refers to. What a search reads is adjacent, on one page.
+//! Memory layout of objects: one run for each, with the header first and then the bytes that it refers to.
+//! What a search reads is adjacent, on one page. It lies in the arena, on the heap or, if it is used once, in
+//! one of the process's [buffers](terrane_device::Buffer).
 //!
 //! ```text
 //! data    Object | bytes of the block
@@ -17,16 +18,19 @@
 //! 2. Parts never change; swip slots change only by the protocol of swips. A [`Tail`] or [`SwipSlots`] never
 //!    leaves its object.
 //! 3. An object lives while there is a reference. The thread that drops the last one drops the payload and
-//!    then frees the memory: first heap or arena, through the charge, and only then the accounting.
+//!    then frees the memory: first heap or buffer, or the arena through the charge, and only then the
+//!    accounting.
 
 #![expect(unsafe_code, reason = "objects are laid out by hand")]
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
 use terrane_base::prefetch::LINE_BYTES;
 use terrane_base::sync::atomic::Ordering;
+use terrane_device::{keep_buffer, take_buffer};
 use terrane_format::block::Block;
 use terrane_format::filter::Filter;
 use terrane_format::index::{self, IndexBlock};
@@ -184,17 +188,67 @@ unsafe impl Reference<Object> for ObjectRef {
 /// No reference to the object is left, and this is called once.
 unsafe fn free(object: NonNull<Object>) {
     // SAFETY: exclusive by the caller's promise. The charge outlives the payload: it owns the memory of both.
-    let (charge, heap_bytes) = unsafe {
+    let (charge, home) = unsafe {
         let object = &mut *object.as_ptr();
-        (object.charge.take(), object.heap_bytes)
+        (object.charge.take(), object.home)
     };
     // SAFETY: the object was written when it was made; what is dropped is not used again.
     unsafe { ptr::drop_in_place(object.as_ptr()) };
-    if heap_bytes > 0 {
+    match home {
+        Home::Arena => {}
         // SAFETY: allocated by `build` with this layout.
-        unsafe { dealloc(object.as_ptr().cast(), layout(heap_bytes)) };
+        Home::Heap(bytes) => unsafe { dealloc(object.as_ptr().cast(), layout(bytes as usize)) },
+        // SAFETY: `build` took it, and it is not used again.
+        Home::Buffer => unsafe { keep_buffer(buffer_around(object.cast())) },
     }
     drop(charge);
+}
+
+/// What gives an object's memory back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    /// The charge has its spot in the arena.
+    Arena,
+    /// An allocation of so many bytes.
+    Heap(u32),
+    /// One of the process's buffers, whose parts lie in the line before the object.
+    Buffer,
+}
+
+/// The parts of a buffer that an object lies in.
+struct BufferParts {
+    start: *mut u8,
+    len: usize,
+    capacity: usize,
+}
+
+const _: () = assert!(size_of::<BufferParts>() <= LINE_BYTES);
+
+/// Room for an object of `bytes` in one of the process's buffers. An allocation for each would leave a piece
+/// in the allocator that the next one does not fit: until version 2.38 glibc looks for aligned memory in
+/// pieces that are longer than what is asked for.
+fn in_buffer(bytes: usize) -> NonNull<u8> {
+    let mut buffer = ManuallyDrop::new(take_buffer(bytes + 2 * LINE_BYTES));
+    let (start, len, capacity) = (buffer.as_mut_ptr(), buffer.len(), buffer.capacity());
+    let skipped = LINE_BYTES + start.align_offset(LINE_BYTES);
+    assert!(skipped + bytes <= len, "a buffer of {len} bytes for an object of {bytes}");
+    // SAFETY: within the buffer, a line before its object, and aligned as a line is.
+    unsafe {
+        start.add(skipped - LINE_BYTES).cast::<BufferParts>().write(BufferParts { start, len, capacity })
+    };
+    // SAFETY: within the buffer, which is not null.
+    unsafe { NonNull::new_unchecked(start.add(skipped)) }
+}
+
+/// The buffer around an object.
+///
+/// # Safety
+/// The object lies where [`in_buffer`] said; this is called once, and the object is not used any more.
+unsafe fn buffer_around(object: NonNull<u8>) -> Vec<u8> {
+    // SAFETY: `in_buffer` wrote them there.
+    let parts = unsafe { object.sub(LINE_BYTES).cast::<BufferParts>().read() };
+    // SAFETY: the parts of a buffer that nothing has dropped, whose bytes were written.
+    unsafe { Vec::from_raw_parts(parts.start, parts.len, parts.capacity) }
 }
 
 fn layout(bytes: usize) -> Layout {
@@ -237,16 +291,20 @@ impl Space {
     }
 }
 
-/// Creates an object of `bytes`: in the spot of its charge, or else on the heap.
+/// Creates an object of `bytes`: in the spot of its charge; on the heap if that has none; in a buffer if it
+/// is not charged, because then it is used once.
 fn build(bytes: usize, charge: Option<Charge>, payload: impl FnOnce(&mut Space) -> Payload) -> ObjectRef {
     let spot = charge.as_ref().and_then(|charge| charge.spot.as_ref());
-    let (start, len, heap_bytes) = match spot {
-        Some(spot) => (spot.start, spot.bytes(), 0),
-        // SAFETY: an object is not empty.
-        None => match NonNull::new(unsafe { alloc(layout(bytes)) }) {
-            Some(start) => (start, bytes, bytes),
-            None => handle_alloc_error(layout(bytes)),
-        },
+    let (start, len, home) = match (spot, u32::try_from(bytes)) {
+        (Some(spot), _) => (spot.start, spot.bytes(), Home::Arena),
+        (None, Ok(heap_bytes)) if charge.is_some() => {
+            // SAFETY: an object is not empty.
+            let Some(start) = NonNull::new(unsafe { alloc(layout(bytes)) }) else {
+                handle_alloc_error(layout(bytes))
+            };
+            (start, bytes, Home::Heap(heap_bytes))
+        }
+        _ => (in_buffer(bytes), bytes, Home::Buffer),
     };
     assert!(len >= bytes, "a spot of {len} bytes for an object of {bytes}");
     debug_assert!(start.addr().get().is_multiple_of(LINE_BYTES), "each part begins at a cache line");
@@ -254,7 +312,7 @@ fn build(bytes: usize, charge: Option<Charge>, payload: impl FnOnce(&mut Space) 
     let object = space.take(HEAD_BYTES).cast::<Object>();
     let payload = payload(&mut space);
     // SAFETY: room for a header, aligned to a cache line, which no other thread has.
-    unsafe { object.write(Object::new(payload, charge, heap_bytes)) };
+    unsafe { object.write(Object::new(payload, charge, home)) };
     ObjectRef(object)
 }
 

@@ -21,7 +21,7 @@ use terrane_format::range_deletes::Fragments;
 
 use super::Cache;
 use super::arena::Spot;
-use super::memory::{self, ObjectRef, SwipSlots, Tail};
+use super::memory::{self, Home, ObjectRef, SwipSlots, Tail};
 use crate::swip::Swip;
 
 /// Kinds of cached objects, as statistics distinguish them.
@@ -112,8 +112,8 @@ const DETACHED: u32 = 1 << 31;
 pub(crate) struct Object {
     /// References: of its swip, of its retirement, and of holders beyond an epoch.
     pub(super) references: AtomicUsize,
-    /// Bytes of its heap allocation; 0 if it lies in the arena.
-    pub(super) heap_bytes: usize,
+    /// What gives its memory back.
+    pub(super) home: Home,
     /// Its slot while it is published. Written under the lock of the slot's shard.
     pub(super) slot: AtomicPtr<SwipSlot>,
     pub(super) charge: Option<Charge>,
@@ -125,10 +125,10 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    pub(super) fn new(payload: Payload, charge: Option<Charge>, heap_bytes: usize) -> Object {
+    pub(super) fn new(payload: Payload, charge: Option<Charge>, home: Home) -> Object {
         Object {
             references: AtomicUsize::new(1),
-            heap_bytes,
+            home,
             slot: AtomicPtr::new(ptr::null_mut()),
             charge,
             entry: AtomicU32::new(0),

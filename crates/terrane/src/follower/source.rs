@@ -97,6 +97,15 @@ impl Viewing {
         Engine::follow_elsewhere_on(request, &parts.read, previous)
     }
 
+    /// Returns false if a view would lack the commit. Parts that lie elsewhere make no view where nothing is
+    /// new, so there a view is the cheapest look.
+    pub(super) fn may_have(&self, seq: SeqNo) -> Result<bool> {
+        match &self.source {
+            Source::Directory { disk, path } => Ok(last_commit(disk, path, &self.env)? >= seq),
+            Source::Elsewhere(_) => Ok(true),
+        }
+    }
+
     /// How far the view of this moment, with this last commit, is behind the writer.
     pub(super) fn lag(&self, moment: Option<&Moment>, seen: SeqNo) -> Result<Lag> {
         match &self.source {

@@ -1,5 +1,6 @@
 //! How far a follower is behind its writer, and waiting until it has a commit.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use terrane_base::{Error, Kind, Result, SeqNo};
@@ -55,42 +56,67 @@ impl Follower {
     /// # Ok::<(), terrane::Error>(())
     /// ```
     ///
+    /// Callers that wait at the same time share their looks. A look that this call began is ended, so the call
+    /// may return later than `deadline` by the time of one [`Follower::catch_up`].
+    ///
     /// # Errors
     /// `TimedOut`, with the last commit that the follower has, if it did not get to this one in time. As
     /// [`Follower::catch_up`], but for `Busy`, which is tried again.
     pub fn read_at_least(&self, seq: SeqNo, deadline: Duration) -> Result<Db> {
         let clock = &self.viewing.env.clock;
         let end = clock.now().saturating_add(deadline);
-        let mut pause = LOOK_AGAIN.0;
+        let (mut pause, mut busy) = (LOOK_AGAIN.0, None);
+        let mut is_first = true;
         loop {
-            let has_it = || Some(self.view.lock().clone()).filter(|(_, has)| *has >= seq);
-            if let Some((view, _)) = has_it() {
+            if let Some(view) = self.view_with(seq) {
                 return Ok(view);
             }
-            match self.catch_up() {
-                Err(error) if error.kind() != Kind::Busy => return Err(error),
-                _ => {}
+            match self.look_for(seq, is_first, end.saturating_sub(clock.now())) {
+                Err(error) if error.kind() == Kind::Busy => busy = Some(error),
+                looked => looked?,
             }
-            if let Some((view, _)) = has_it() {
+            if let Some(view) = self.view_with(seq) {
                 return Ok(view);
             }
             let left = end.saturating_sub(clock.now());
             if left.is_zero() {
-                return Err(self.late(seq, deadline));
+                return Err(self.late(seq, deadline, busy));
             }
             clock.sleep(pause.min(left));
             pause = (2 * pause).min(LOOK_AGAIN.1);
+            is_first = false;
         }
     }
 
+    fn view_with(&self, seq: SeqNo) -> Option<Db> {
+        Some(self.view.lock().clone()).filter(|(_, has)| *has >= seq).map(|(view, _)| view)
+    }
+
+    /// Makes a newer view, if none has the commit yet and no other caller began to make one since this call.
+    /// Waits for another caller's view for `longest`.
+    fn look_for(&self, seq: SeqNo, is_first: bool, longest: Duration) -> Result<()> {
+        let begun = self.looks.load(Ordering::Relaxed);
+        let Some(mut turn) = self.turn.try_lock_for(longest) else { return Ok(()) };
+        let is_shared = self.looks.load(Ordering::Relaxed) > begun;
+        if is_shared || self.view_with(seq).is_some() {
+            return Ok(());
+        }
+        // A caller asks for what was written before as a rule, so the first look makes the view at once.
+        if !is_first && !self.viewing.may_have(seq)? {
+            return Ok(());
+        }
+        self.catch_up_in(&mut turn).map(drop)
+    }
+
     #[cold]
-    fn late(&self, seq: SeqNo, deadline: Duration) -> Error {
+    fn late(&self, seq: SeqNo, deadline: Duration, busy: Option<Error>) -> Error {
         let (place, has) = (self.viewing.source.place(), self.view.lock().1);
         let message = format!(
             "the follower of {place} has commit {has}, and not {seq} after {} ms: wait longer, or read what it \
              has; what its writer did not sync may not be there yet, and a journal that is on another machine \
-             is not read",
-            deadline.as_millis()
+             is not read{}",
+            deadline.as_millis(),
+            busy.map(|error| format!(" (its last refused look: {error})")).unwrap_or_default()
         );
         Error::new(Kind::TimedOut, message)
     }

@@ -1,6 +1,6 @@
 //! The memory of the whole process under a small ceiling: a child loads several times as much as the ceiling,
-//! overwrites it, reads it in random order and scans it, by four threads, and says at its end how much memory
-//! it had at most (`VmHWM` of `/proc/self/status`, with the text and the mapped segments).
+//! overwrites it, reads it in random order and scans it, by four or sixty-four threads, and says at its end
+//! how much memory it had at most (`VmHWM` of `/proc/self/status`, with the text and the mapped segments).
 //!
 //! The promise is `memory_bytes` and 24 MiB (`docs/promises.md`) for a release build. This program is built
 //! with debug assertions and information, and carries tests: [`SLACK`] is what it may have beyond. A process
@@ -16,10 +16,10 @@ use terrane_base::Rng;
 
 use crate::{Outcome, number_from_env};
 
-/// Ceilings in MiB, each with the rows that are loaded.
-const CEILINGS: [(u64, u64); 2] = [(16, 80_000), (64, 140_000)];
+/// Ceilings in MiB, each with the threads and the rows that are loaded, a multiple of these.
+const CEILINGS: [(u64, u64, u64); 4] =
+    [(16, 4, 80_000), (16, 64, 80_000), (64, 4, 140_800), (64, 64, 140_800)];
 const VALUE_BYTES: usize = 1000;
-const THREADS: u64 = 4;
 const MIB: u64 = 1 << 20;
 /// What the promise allows beside the ceiling.
 const BESIDE: u64 = 24 * MIB;
@@ -34,23 +34,27 @@ pub(crate) fn run() -> Outcome {
         return Outcome::NotRun("/proc/self/status has no VmHWM".to_owned());
     }
     let mut seen = Vec::new();
-    for (ceiling, rows) in CEILINGS {
-        let most = of_child(ceiling, rows);
+    for (ceiling, threads, rows) in CEILINGS {
+        let most = of_child(ceiling, threads, rows);
         let allowed = ceiling * MIB + BESIDE + SLACK;
         assert!(rows * VALUE_BYTES as u64 > allowed, "a process that held its data would pass the limit");
-        assert!(most <= allowed, "memory_bytes {ceiling} MiB: the process had {most}, allowed are {allowed}");
-        seen.push(format!("{} of {} MiB", most / MIB, allowed / MIB));
+        assert!(
+            most <= allowed,
+            "memory_bytes {ceiling} MiB, {threads} threads: the process had {most}, allowed are {allowed}"
+        );
+        seen.push(format!("{threads} threads {} of {} MiB", most / MIB, allowed / MIB));
     }
     Outcome::Passed(seen.join(", "))
 }
 
 /// The most memory that a child has under this ceiling, in bytes.
-fn of_child(ceiling: u64, rows: u64) -> u64 {
+fn of_child(ceiling: u64, threads: u64, rows: u64) -> u64 {
     let dir = tempfile::tempdir().unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
         .env("TERRANE_REAL_CHILD", "memory")
         .env("TERRANE_REAL_DIR", dir.path().join("db"))
         .env("TERRANE_REAL_MEMORY", ceiling.to_string())
+        .env("TERRANE_REAL_THREADS", threads.to_string())
         .env("TERRANE_REAL_ROWS", rows.to_string())
         .stdin(Stdio::null())
         .output()
@@ -69,7 +73,8 @@ fn most_so_far() -> Option<u64> {
 
 /// The child: prints its most memory in bytes.
 pub(crate) fn child(dir: &Path) {
-    let rows = number_from_env("TERRANE_REAL_ROWS", 1);
+    let (rows, threads) =
+        (number_from_env("TERRANE_REAL_ROWS", 1), number_from_env("TERRANE_REAL_THREADS", 1));
     let options = Options {
         memory_bytes: number_from_env("TERRANE_REAL_MEMORY", 16) * MIB,
         compression: Compression::None,
@@ -78,11 +83,11 @@ pub(crate) fn child(dir: &Path) {
         ..Options::default()
     };
     let db = Db::open_with(dir, &options).unwrap();
-    let share = rows / THREADS;
-    by_threads(&|thread| write(&db, thread, thread * share..(thread + 1) * share));
+    let share = rows / threads;
+    by_threads(threads, &|thread| write(&db, thread, thread * share..(thread + 1) * share));
     // Rows of every part of the database, so that overwrites, flushes and merges meet.
-    by_threads(&|thread| write(&db, thread + THREADS, (thread..rows).step_by(8 * THREADS as usize)));
-    by_threads(&|thread| {
+    by_threads(threads, &|thread| write(&db, thread + threads, (thread..rows).step_by(8 * threads as usize)));
+    by_threads(threads, &|thread| {
         let mut numbers = Rng::new(thread);
         for _ in 0..share / 2 {
             let key = numbers.below(rows).to_be_bytes();
@@ -99,9 +104,9 @@ pub(crate) fn child(dir: &Path) {
     println!("{}", most_so_far().unwrap());
 }
 
-fn by_threads(work: &(dyn Fn(u64) + Sync)) {
+fn by_threads(threads: u64, work: &(dyn Fn(u64) + Sync)) {
     std::thread::scope(|scope| {
-        for thread in 0..THREADS {
+        for thread in 0..threads {
             scope.spawn(move || work(thread));
         }
     });

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use terrane::{Db, Kind, Options};
 
 /// The golden stores of every version.
-fn stores() -> Vec<PathBuf> {
+pub(crate) fn stores() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
     let dirs = |dir: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(dir).unwrap_or_else(|why| panic!("{}: {why}", dir.display()));
@@ -22,7 +22,7 @@ fn stores() -> Vec<PathBuf> {
     stores
 }
 
-fn unpack(from: &Path, to: &Path) {
+pub(crate) fn unpack(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();

@@ -45,4 +45,5 @@ mod tiny_cache;
 mod transactions;
 mod typed;
 mod unknown_functions;
+mod value_default;
 mod value_options;

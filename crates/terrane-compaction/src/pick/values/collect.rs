@@ -20,6 +20,9 @@
 //! A job moves values for at most the room that is left below the limit, and for at least
 //! [`MOVED_BYTES_MIN`]. So the value tables take at most the limit, and for the time of a job that much more.
 //!
+//! Fewer than [`COLLECTED_BYTES_MIN`] are collected once more than a third of them is dead, and more than
+//! [`SMALL_DEAD_BYTES`]: that costs little, and a small database stays small.
+//!
 //! DiffKV moves the live values of every value table that has 300 dead entries per thousand, as soon as a
 //! compaction meets it; and a value table whose keys no compaction takes is never collected.
 //!
@@ -46,8 +49,10 @@ const RIDE_PERCENT: u64 = 80;
 const OWN_PERCENT: u64 = 90;
 /// The share of the allowed excess that values may have which entries of overflow runs hide.
 const HIDDEN_PERCENT: u64 = 50;
-/// Fewer stored bytes of value tables are not worth a collection.
+/// Fewer stored bytes of value tables have more room for dead values: [`small_limit`].
 pub(super) const COLLECTED_BYTES_MIN: u64 = 8 << 20;
+/// Dead values that a table with few bytes of value tables may always have.
+const SMALL_DEAD_BYTES: u64 = 128 << 10;
 /// A job may move so many stored bytes of values however little room is left.
 pub(super) const MOVED_BYTES_MIN: u64 = STEP_BYTES;
 /// A value table with fewer dead entries per thousand is not collected by jobs that meet it: what moves would
@@ -72,6 +77,11 @@ pub fn value_space_permille(shape: &TableShape<'_>) -> u64 {
 /// The limit with only so many percent of the excess that it allows.
 pub(super) fn limit_at(limit_permille: u64, percent: u64) -> u64 {
     PERMILLE + limit_permille.saturating_sub(PERMILLE).saturating_mul(percent) / 100
+}
+
+/// The most that fewer than [`COLLECTED_BYTES_MIN`] of value tables take, of which so many are live.
+fn small_limit(live_bytes: u64) -> u64 {
+    live_bytes.saturating_add(live_bytes / 2).saturating_add(SMALL_DEAD_BYTES)
 }
 
 /// `bytes * of / whole`.
@@ -114,11 +124,13 @@ impl Picker<'_> {
             met.iter().map(|(number, met)| (dead_permille(met.meta, met.live), *number, *met)).collect();
         victims.sort_by_cached_key(|(dead, number, _)| (Reverse(worth(*dead, newest - number.0)), *number));
         let (mut needed, mut room) = (self.value_excess(dying), self.value_room().max(MOVED_BYTES_MIN));
+        // Which value tables the dying entries point into is not known before; of few bytes all may move.
+        let dead_min = if self.has_few_values() { 0 } else { DEAD_PERMILLE_MIN };
         let mut collected = Vec::new();
         for (dead, number, met) in victims {
             let is_garbage = dead > self.limits.value_garbage_permille;
             // Of the others, only what this job can free, or most of it: else both copies would stay.
-            let is_useful = needed > 0 && dead >= DEAD_PERMILLE_MIN && met.here >= met.live.div_ceil(2);
+            let is_useful = needed > 0 && dead >= dead_min && met.here >= met.live.div_ceil(2);
             let moved = met.bytes_of(met.here);
             if !(is_garbage || is_useful && moved <= room) {
                 continue;
@@ -137,11 +149,18 @@ impl Picker<'_> {
     fn value_excess(&self, dying: u64) -> u64 {
         let (totals, live) = self.shape.values.sums();
         let limit = self.limits.value_space_permille;
-        if limit == 0 || totals.bytes < COLLECTED_BYTES_MIN {
+        if limit == 0 {
             return 0;
         }
         let live_bytes = part(totals.bytes, live.saturating_sub(dying), totals.entries.max(1));
-        totals.bytes.saturating_sub(part(live_bytes, limit_at(limit, RIDE_PERCENT), PERMILLE))
+        totals.bytes.saturating_sub(match self.has_few_values() {
+            true => small_limit(live_bytes),
+            false => part(live_bytes, limit_at(limit, RIDE_PERCENT), PERMILLE),
+        })
+    }
+
+    fn has_few_values(&self) -> bool {
+        self.shape.values.sums().0.bytes < COLLECTED_BYTES_MIN
     }
 
     /// The values that overflow runs may hide, in thousandths of those that they may. Each of their pointers
@@ -176,14 +195,13 @@ impl Picker<'_> {
     /// A job that collects, if the value tables take nearly too many bytes for what is live in them; with
     /// `is_late` only if they take too many.
     pub(in crate::pick) fn collect_job(&self, is_late: bool) -> Option<JobSpec> {
-        let (totals, _) = self.shape.values.sums();
         let limit = self.limits.value_space_permille;
         let from = limit_at(limit, if is_late { 100 } else { OWN_PERCENT });
-        let is_due = limit > 0
-            && self.limits.value_collect_jobs
-            && totals.bytes >= COLLECTED_BYTES_MIN
-            && value_space_permille(self.shape) > from;
-        if !is_due {
+        let is_above = match self.has_few_values() {
+            true => !is_late && self.value_excess(0) > 0,
+            false => value_space_permille(self.shape) > from,
+        };
+        if limit == 0 || !self.limits.value_collect_jobs || !is_above {
             return None;
         }
         self.victims().into_iter().find_map(|number| self.collect(number))

@@ -354,7 +354,7 @@ impl FlushJob<'_> {
 fn level_bytes_of(table: &Table, tree: &Metasnapshot, generation: &GlobalIndex) -> u64 {
     let bytes = generation.record_bytes();
     let totals = tree.levels.first().map(|level| level.totals()).unwrap_or_default();
-    let separates = table.settings().limits.separate_from != u64::MAX;
+    let separates = table.settings().limits.separate_from != u64::MAX && !tree.values.is_empty();
     let mean = totals.bytes.checked_div(totals.entries).filter(|_| separates);
     mean.map_or(bytes, |mean| mean.saturating_mul(generation.entry_count()).min(bytes))
 }

@@ -1,6 +1,9 @@
 //! Counts the value tables that a scan meets, and marks ranges of keys in which they are too many
 //! ([`ScanMarks`]).
 //!
+//! Long values are left out: each takes most of a block, so a scan reads a block for each of them wherever
+//! they lie, and to write them anew beside each other would save it nothing.
+//!
 //! The count is the scan's own, over [`ROWS`] rows at a time: what one row costs is a look among the few
 //! numbers that were met since. Nothing is shared until a range is marked.
 
@@ -14,6 +17,8 @@ use crate::table::scan_marks::ScanMarks;
 
 /// Rows with separated values over which value tables are counted.
 const ROWS: usize = 256;
+/// Values of at least one part in this many of a block are long.
+const LONG_SHARE: u64 = 2;
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
@@ -22,6 +27,8 @@ pub(crate) struct ValueGroups {
     collation: Collation,
     /// More value tables than this are too many.
     limit: usize,
+    /// Values of at least so many bytes do not count.
+    long_bytes: usize,
     /// The value tables that were met, at most one more than the limit.
     met: Vec<ValueTableId>,
     rows: usize,
@@ -42,14 +49,18 @@ impl ValueGroups {
         let limits = &table.settings().limits;
         let limit =
             Some(limits.value_groups_max).filter(|_| limits.scan_triggered_values && limits.automatic);
-        limit.map(|limit| Box::new(Self::new(&table.scan_marks, table.semantics.collation(), limit)))
+        let long_bytes = (limits.block_bytes / LONG_SHARE) as usize;
+        let collation = table.semantics.collation();
+        limit.map(|limit| Box::new(Self::new(&table.scan_marks, collation, (limit, long_bytes))))
     }
 
-    fn new(marks: &Arc<ScanMarks>, collation: &Collation, limit: usize) -> Self {
+    fn new(marks: &Arc<ScanMarks>, collation: &Collation, (limit, long_bytes): (usize, usize)) -> Self {
+        debug_assert!(long_bytes > 0, "a block has room for a byte, so some values count");
         ValueGroups {
             marks: marks.clone(),
             collation: collation.clone(),
             limit,
+            long_bytes,
             met: Vec::new(),
             rows: 0,
             first: Vec::new(),
@@ -58,9 +69,12 @@ impl ValueGroups {
         }
     }
 
-    /// Notes that the value of `key`, of the next row, lies in `table`.
+    /// Notes that the value of `key`, of the next row, which has `len` bytes, lies in `table`.
     #[inline]
-    pub(crate) fn note(&mut self, key: &[u8], table: ValueTableId) {
+    pub(crate) fn note(&mut self, key: &[u8], table: ValueTableId, len: usize) {
+        if len >= self.long_bytes {
+            return;
+        }
         if self.rows + 1 < ROWS && self.met.contains(&table) {
             debug_assert!(self.goes_on, "rows that met a value table have a first key");
             self.rows += 1;
@@ -126,13 +140,25 @@ mod tests {
     use super::*;
     use std::ops::Bound;
 
-    /// The marks after scans of so many rows over so many value tables in turns.
-    fn marks(rows: u64, tables: u64) -> Vec<(Vec<u8>, Bound<Vec<u8>>)> {
+    /// The marks after scans of so many rows, with values of `len` bytes, over so many value tables in turns.
+    fn marks_of(rows: u64, tables: u64, len: usize) -> Vec<(Vec<u8>, Bound<Vec<u8>>)> {
         let marks = Arc::new(ScanMarks::default());
-        let mut groups = ValueGroups::new(&marks, &Collation::BYTES, 10);
-        (0..rows).for_each(|row| groups.note(format!("{row:05}").as_bytes(), ValueTableId(row % tables)));
+        let mut groups = ValueGroups::new(&marks, &Collation::BYTES, (10, 8 << 10));
+        for row in 0..rows {
+            groups.note(format!("{row:05}").as_bytes(), ValueTableId(row % tables), len);
+        }
         drop(groups);
         marks.ranges().into_iter().map(|range| (range.start, range.end)).collect()
+    }
+
+    fn marks(rows: u64, tables: u64) -> Vec<(Vec<u8>, Bound<Vec<u8>>)> {
+        marks_of(rows, tables, (8 << 10) - 1)
+    }
+
+    #[test]
+    fn values_of_half_a_block_mark_nothing() {
+        assert!(!marks_of(1000, 30, (8 << 10) - 1).is_empty());
+        assert!(marks_of(1000, 30, 8 << 10).is_empty(), "each takes a block, beside its neighbours or not");
     }
 
     #[test]
@@ -146,9 +172,9 @@ mod tests {
     #[test]
     fn rows_apart_are_not_counted_together() {
         let marks = Arc::new(ScanMarks::default());
-        let mut groups = ValueGroups::new(&marks, &Collation::BYTES, 2);
+        let mut groups = ValueGroups::new(&marks, &Collation::BYTES, (2, 8 << 10));
         for row in 0..100u64 {
-            groups.note(&row.to_be_bytes(), ValueTableId(row));
+            groups.note(&row.to_be_bytes(), ValueTableId(row), 100);
             groups.leave();
         }
         drop(groups);

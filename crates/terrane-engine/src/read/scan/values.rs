@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
-use terrane_base::{Entry, Error, Result, SeqKind, SeqNo, Stored, ValuePointer, ValueTableId};
+use terrane_base::{Entry, Error, Result, SeqKind, SeqNo, Stored, ValuePointer};
 use terrane_levels::Metasnapshot;
 use terrane_table::{Cache, CursorOptions, Placed, ValueCursors, ValuePlace};
 
@@ -74,10 +74,13 @@ impl ScanValues {
         self.cursors.value()
     }
 
-    /// The value table of the last placement.
+    /// Notes the value at the last placement, which is that of `key`, in `groups`.
     #[inline]
-    pub(super) fn table(&self) -> Option<ValueTableId> {
-        self.cursors.table()
+    pub(super) fn note(&self, key: &[u8], groups: &mut Option<Box<ValueGroups>>) {
+        debug_assert!(self.cursors.table().is_some(), "a value was placed");
+        if let (Some(groups), Some(table), Some(value)) = (groups, self.cursors.table(), self.value()) {
+            groups.note(key, table, value.len());
+        }
     }
 
     /// Goes to the value that the pointer of an entry leads to; `pointer` are its bytes. Returns false if it
@@ -129,7 +132,7 @@ impl ScanValues {
         }
         count(|cells| add(&cells.values_followed, 1));
         if let Some(groups) = groups {
-            groups.note(key, pointer.table);
+            groups.note(key, pointer.table, pointer.len as usize);
         }
         self.cursors.value()
     }

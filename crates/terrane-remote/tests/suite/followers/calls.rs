@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use terrane::Follower;
+use terrane::{Follower, Kind};
 use terrane_remote::Deployment;
 use terrane_remote::bucket::faulty::FaultyBucket;
 
-use super::{Place, check, numbered, put_all};
+use super::{Place, check, collect, key, numbered, put_all};
+use crate::support::refused;
 
 /// A follower whose requests are counted.
 struct Counted {
@@ -76,4 +77,35 @@ fn a_journal_in_a_directory_of_another_machine_costs_no_request() {
     let counted = Counted::new(place, &deployment);
     assert_eq!(counted.calls(&|| put_all(&writer, 20..25, 1), &catch_up), 1, "one list of the manifest");
     check(&counted.follower.view(), 0..20, 1);
+}
+
+#[test]
+fn reads_of_what_the_writer_replaced_ask_for_the_manifest_once() {
+    let place = Place::new();
+    let writer = place.open("a");
+    put_all(&writer, 0..200, 1);
+    writer.flush().expect("flushes");
+    place.note_named();
+    let calls = FaultyBucket::new(place.bucket.clone());
+    let deployment = place.deployment("elsewhere");
+    let follower = place.follow_through(Arc::new(calls.clone()), &deployment).expect("follows");
+    let view = follower.view();
+    put_all(&writer, 0..200, 2);
+    writer.flush().expect("flushes");
+    writer.compact_range(writer.default_table(), ..).expect("compacts");
+    writer.close().expect("closes");
+    collect(&place);
+    refused(view.get(key(0)).map(drop), Kind::Gone);
+    let before = calls.calls();
+    for number in (0..200).step_by(7) {
+        refused(view.get(key(number)).map(drop), Kind::Gone);
+    }
+    let reads = calls.calls() - before;
+    assert!(reads <= 29, "each read asks for its extent and nothing else: {reads} requests of 29 reads");
+    // Behind a catch-up that is known without a request.
+    follower.catch_up().expect("catches up");
+    check(&follower.view(), 0..200, 2);
+    let before = calls.calls();
+    refused(view.get(key(3)).map(drop), Kind::Gone);
+    assert!(calls.calls() - before <= 1, "{} requests", calls.calls() - before);
 }

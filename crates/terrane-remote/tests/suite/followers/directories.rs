@@ -1,12 +1,16 @@
 //! Followers of a database whose journal lies in a directory: of another machine, or of this one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use terrane::{Batch, Db, Durability, Kind, SeqNo};
-use terrane_base::env::Clock;
+use terrane::{Batch, Db, Durability, Kind, Options, SeqNo, TableOptions};
+use terrane_base::Functions;
+use terrane_base::env::{Clock, Env};
+use terrane_base::sync::Mutex;
 use terrane_remote::Deployment;
 
 use super::{Place, check, check_absent, key, put_all, put_as, value};
+use crate::journals::busy::BusyBucket;
 use crate::support::refused;
 
 fn write(db: &Db, number: u32, salt: u32) -> SeqNo {
@@ -44,6 +48,67 @@ fn of_another_machine_a_follower_has_what_was_flushed_and_says_so() {
     let lag = follower.measure_lag().expect("looks");
     assert_eq!((lag.commits, lag.is_least), (1, false));
     assert!(!elsewhere.journal.exists(), "a follower makes nothing");
+}
+
+#[test]
+fn of_another_machine_tables_are_of_different_moments_and_the_follower_says_up_to_which_it_has_all() {
+    let place = Place::new();
+    let writer = place.open_as(&place.in_directory("a")).expect("opens");
+    let other = writer.create_table("other", &TableOptions::new()).expect("creates");
+    let put_both = |salt: u32| {
+        let mut batch = Batch::new();
+        batch.put(writer.default_table(), key(0), value(salt)).expect("fits");
+        batch.put(&other, key(0), value(salt)).expect("fits");
+        writer.write(&batch, Durability::Synced).expect("writes")
+    };
+    let both = put_both(1);
+    writer.flush().expect("flushes");
+    let later = put_both(2);
+    writer.flush_tables(&[writer.default_table()]).expect("flushes");
+    let elsewhere = place.in_directory("elsewhere");
+    let follower = place.follow_through(place.bucket.clone(), &elsewhere).expect("follows");
+    check(&follower.view(), 0..1, 2);
+    let found = follower.view().table("other").expect("it is there").get(key(0)).expect("reads");
+    assert_eq!(found.as_deref(), Some(&value(1)[..]), "its second row is in the journal alone");
+    assert!((both..later).contains(&follower.stats().seq), "{:?}", follower.stats());
+    refused(follower.read_at_least(later, Duration::ZERO).map(drop), Kind::TimedOut);
+    put_both(3);
+    writer.flush().expect("flushes");
+    let view = follower.read_at_least(later, Duration::ZERO).expect("it was flushed");
+    let found = view.table("other").expect("it is there").get(key(0)).expect("reads");
+    assert_eq!(found.as_deref(), Some(&value(3)[..]));
+}
+
+/// A follower looks in front of each object of the journal that the move creates.
+#[test]
+fn while_a_journal_moves_into_the_bucket_a_follower_on_its_machine_keeps_its_view() {
+    let place = Place::new();
+    let writer = place.open_as(&place.in_directory("a")).expect("opens");
+    put_all(&writer, 0..20, 1);
+    writer.flush().expect("flushes");
+    put_all(&writer, 10..40, 2);
+    let here = place.deployment("a");
+    let follower = Arc::new(place.follow_through(place.bucket.clone(), &here).expect("follows"));
+    let has = follower.stats().seq;
+    writer.close().expect("closes");
+    let (looking, results) = (follower.clone(), Arc::new(Mutex::new(Vec::new())));
+    let noted = results.clone();
+    let busy = BusyBucket::new(place.bucket.clone(), "db/journal", move || {
+        noted.lock().push(looking.catch_up().map_err(|error| error.kind()));
+        assert!(looking.stats().seq >= has, "the view went back: {:?}", looking.stats());
+    });
+    let opened =
+        here.open_in(Arc::new(busy.at_creations()), &Options::default(), Functions::default(), Env::real());
+    let writer = opened.expect("moves its journal");
+    let results = std::mem::take(&mut *results.lock());
+    assert!(results.contains(&Err(Kind::Busy)), "no look was in the middle: {results:?}");
+    assert!(results.iter().all(|result| matches!(result, Ok(_) | Err(Kind::Busy))), "{results:?}");
+    check(&follower.view(), 10..40, 2);
+    put_all(&writer, 40..45, 3);
+    follower.catch_up().expect("catches up");
+    check(&follower.view(), 0..10, 1);
+    check(&follower.view(), 10..40, 2);
+    check(&follower.view(), 40..45, 3);
 }
 
 #[test]

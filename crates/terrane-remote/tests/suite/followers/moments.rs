@@ -1,9 +1,11 @@
 //! What a view shows, that it does not change, and waiting for a commit.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use terrane::{Batch, Db, Durability, Kind, SeqNo, TableOptions};
+use terrane_base::sync::Mutex;
 use terrane_remote::Deployment;
 
 use super::{Place, check, check_absent, key, put_all, put_as, value};
@@ -116,6 +118,39 @@ fn a_caller_reads_its_own_write_or_learns_what_the_follower_has() {
     let waiting = place.follow_through(Arc::new(busy), &place.deployment("elsewhere")).expect("follows");
     let view = waiting.read_at_least(SeqNo(seq.0 + 5), Duration::from_secs(60)).expect("it comes");
     check(&view, 1..3, 1);
+}
+
+/// One caller stands in its look; others neither wait for longer than they said nor look again for
+/// themselves.
+#[test]
+fn callers_that_wait_share_a_look_and_keep_their_deadlines() {
+    let place = Place::new();
+    let writer = place.open("a");
+    let is_held = Arc::new(AtomicBool::new(false));
+    let (looks, go_on) = (std::sync::mpsc::channel(), std::sync::mpsc::channel());
+    let (held, gate) = (is_held.clone(), Mutex::new(go_on.1));
+    let slow = BusyBucket::new(place.bucket.clone(), "db/manifest", move || {
+        if held.swap(false, Ordering::Relaxed) {
+            looks.0.send(()).expect("the test waits");
+            gate.lock().recv().expect("the test goes on");
+        }
+    });
+    let follower = place.follow_through(Arc::new(slow), &place.deployment("elsewhere")).expect("follows");
+    let before = follower.stats();
+    let seq = SeqNo(before.seq.0 + 5);
+    put_all(&writer, 0..5, 1);
+    is_held.store(true, Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        let wait =
+            || check(&follower.read_at_least(seq, Duration::from_secs(60)).expect("it is there"), 0..5, 1);
+        let first = scope.spawn(wait);
+        looks.1.recv().expect("it looks");
+        refused(follower.read_at_least(seq, Duration::ZERO).map(drop), Kind::TimedOut);
+        let others: Vec<_> = (0..3).map(|_| scope.spawn(wait)).collect();
+        go_on.0.send(()).expect("it waits");
+        others.into_iter().chain([first]).for_each(|waiting| waiting.join().expect("no panic"));
+    });
+    assert_eq!(follower.stats().catch_ups - before.catch_ups, 1, "one look serves all");
 }
 
 /// Two tables, of which one is flushed: the manifest has what the journal must have as well.

@@ -25,6 +25,7 @@ use crate::db::timestamps::timestamp_gc::Collapsing;
 use crate::db::{DEFAULT, Database, Family};
 use crate::ffi::failure::{Failure, Result};
 use crate::files;
+use crate::options::blobs::value_options;
 use crate::options::database::Options;
 use crate::options::ignored::{refuse_if_strict, warnings};
 use crate::options::to_engine::{AUTO_COMPACTION, database_options, extractor, order_of, table_options};
@@ -298,6 +299,16 @@ pub(crate) fn refuse_ttl_of_timestamps(wanted: &Wanted<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Gives a table what its options say of blob files. Without these only the length counts: ceiling and codec
+/// still hold for the values that were separated before.
+fn set_value_options(table: &Table, family: &Options) -> Result<()> {
+    let is_on = family.fields.enable_blob_files != 0;
+    for (name, value) in value_options(family)?.into_iter().take(if is_on { 3 } else { 1 }) {
+        table.set_option(name, &value)?;
+    }
+    Ok(())
+}
+
 /// Gives a table what its options say at each opening.
 pub(crate) fn opened_family(
     table: Table,
@@ -320,6 +331,7 @@ pub(crate) fn opened_family(
             _ => "none".to_owned(),
         };
         table.set_option("time_to_live", &ttl)?;
+        set_value_options(&table, wanted.options)?;
     }
     let comparator = wanted.options.comparator.as_deref();
     let history = History::of(&table, comparator, access == Access::Write)?.map(Arc::new);

@@ -182,7 +182,8 @@ fn extents_are_listed_with_the_keys_of_the_user() {
     for order in ["test.decimal", "reverse", "bytewise"] {
         let dir = tempfile::tempdir().unwrap();
         let db = open(&dir.path().join("data"));
-        let plain = own(order).set("compression", "none").unwrap();
+        // Several extents, with the values in them.
+        let plain = own(order).set("compression", "none").unwrap().value_separation_bytes(0);
         let table = db.create_table("t", &plain.set("compression_last", "none").unwrap()).unwrap();
         for number in 0..60 {
             table.put(key(number), vec![number as u8; 100_000]).unwrap();

@@ -42,6 +42,7 @@ fn damage_is_found_beside_a_comparator_that_failed() {
         .create_table(
             "t",
             &own("test.breaking")
+                .value_separation_bytes(0)
                 .set("compression", "none")
                 .unwrap()
                 .set("compression_last", "none")

@@ -285,7 +285,7 @@ fn an_opening_reports_that_the_comparator_failed_and_no_damage() {
     let path = dir.path().join("data");
     let (comparator, functions) = breaking(true);
     let db = Db::open_with_functions(&path, &options(), functions.clone()).unwrap();
-    let table = db.create_table("t", &own("test.breaking")).unwrap();
+    let table = db.create_table("t", &own("test.breaking").value_separation_bytes(0)).unwrap();
     // As bytes the extents lie the wrong way round.
     for number in 0..60u32 {
         table.put(number.to_be_bytes(), vec![7; 100_000]).unwrap();
@@ -332,7 +332,7 @@ fn a_failed_comparator_is_not_reported_as_damage() {
     let path = dir.path().join("data");
     let (comparator, functions) = breaking(true);
     let db = Db::open_with_functions(&path, &options(), functions.clone()).unwrap();
-    let table = db.create_table("t", &own("test.breaking")).unwrap();
+    let table = db.create_table("t", &own("test.breaking").value_separation_bytes(0)).unwrap();
     // As bytes the rows of each block lie the wrong way round.
     for number in 0..60u32 {
         table.put(number.to_be_bytes(), vec![7; 100_000]).unwrap();

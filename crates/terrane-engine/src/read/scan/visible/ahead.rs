@@ -47,9 +47,7 @@ impl<C: Cursor> Scan<C> {
         let seq = entry.seq_kind.seq();
         let may_wait = self.leaves_values;
         if separated.place((entry.key, seq), &entry.value[self.prefix..], false, may_wait)? {
-            if let (Some(groups), Some(table)) = (&mut self.groups, separated.table()) {
-                groups.note(entry.key, table);
-            }
+            separated.note(entry.key, &mut self.groups);
         } else {
             self.follow_after_look_ahead(seq)?;
         }
@@ -69,9 +67,7 @@ impl<C: Cursor> Scan<C> {
         debug_assert!(entry.key == self.key && entry.seq_kind.seq() == seq, "the scan is back at its row");
         let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
         separated.place((entry.key, seq), &entry.value[self.prefix..], false, true)?;
-        if let (Some(groups), Some(table)) = (&mut self.groups, separated.table()) {
-            groups.note(entry.key, table);
-        }
+        separated.note(entry.key, &mut self.groups);
         Ok(())
     }
 

@@ -1,0 +1,189 @@
+//! Buffers of the whole process for bytes that are in use for a short time: what is read of an extent, what
+//! is decompressed, what a job writes.
+//!
+//! An allocator with arenas for threads keeps what such buffers leave in each of them: sixty-four readers of
+//! a database of 64 MiB left 20 MiB in those of glibc. Here a buffer that a thread has used is the next one
+//! of any thread, so there are as many as were in use at once.
+//!
+//! ```text
+//! class  = 4, 5, 6, 7, 8, 10, 12, 14, 16 KiB ..     the capacity of a buffer, exactly
+//! part   = buffers of each class that are kept      [`PARTS`] of them, so that threads seldom meet at one
+//! ```
+//!
+//! * *Short* buffers stay as they are, [`WARM_BYTES_MAX`] together; what is more goes back to the allocator.
+//! * *Long* ones, from [`LONG_BYTES`] on, give their pages back to the system and keep their addresses. If
+//!   they went back to the allocator, glibc would from then on take memory as long as the longest of them
+//!   from its arenas, and keep as much at the end of each.
+//!
+//! No thread waits for another one to take a buffer: where a thread is at a part, the next one is tried.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+use terrane_base::sync::thread_number;
+
+use crate::mapping;
+
+/// The smallest buffer that is kept: shorter ones are what allocators are good at.
+const SHORTEST_BYTES: usize = 4 << 10;
+/// The longest buffer that is kept: the longest extent.
+const LONGEST_BYTES: usize = 16 << 20;
+/// Buffers of this length and more give their pages back.
+const LONG_BYTES: usize = 128 << 10;
+/// Bytes of all short buffers that are kept.
+const WARM_BYTES_MAX: usize = 2 << 20;
+/// Long buffers of a class that a part keeps: they take addresses alone.
+const LONG_KEPT_MAX: usize = 8;
+/// Classes between a power of two and the next one.
+const STEPS: usize = 4;
+const CLASSES: usize = (LONGEST_BYTES / SHORTEST_BYTES).ilog2() as usize * STEPS + 1;
+const PARTS: usize = 4;
+
+/// Kept buffers, by class.
+type Part = [Vec<Vec<u8>>; CLASSES];
+
+/// See the [module](self).
+#[derive(Debug)]
+struct Buffers {
+    parts: [Mutex<Part>; PARTS],
+    /// Bytes of the short buffers in all parts.
+    warm_bytes: AtomicUsize,
+}
+
+static BUFFERS: Buffers = Buffers::new();
+
+/// A buffer of `len` bytes of any content.
+#[must_use]
+pub fn take_buffer(len: usize) -> Vec<u8> {
+    BUFFERS.take(len)
+}
+
+/// Keeps a buffer for a later [`take_buffer`] of any thread, or frees it.
+pub fn keep_buffer(buffer: Vec<u8>) {
+    BUFFERS.keep(buffer);
+}
+
+impl Buffers {
+    const fn new() -> Buffers {
+        let parts = [const { Mutex::new([const { Vec::new() }; CLASSES]) }; PARTS];
+        Buffers { parts, warm_bytes: AtomicUsize::new(0) }
+    }
+
+    fn take(&self, len: usize) -> Vec<u8> {
+        let Some(class) = class_for(len) else { return vec![0; len] };
+        let mut buffer = self.kept(class).unwrap_or_else(|| vec![0; bytes_of(class)]);
+        // What the buffer was used for last may have been shorter.
+        buffer.resize(len, 0);
+        buffer
+    }
+
+    fn keep(&self, mut buffer: Vec<u8>) {
+        let bytes = buffer.capacity();
+        let Some(class) = class_for(bytes).filter(|class| bytes_of(*class) == bytes) else { return };
+        let is_long = bytes >= LONG_BYTES;
+        if is_long {
+            mapping::forget(&mut buffer);
+        } else if !self.is_room_for(bytes) {
+            return;
+        }
+        let mut part = self.free_part().unwrap_or_else(|| self.parts[thread_number() % PARTS].lock());
+        if !is_long || part[class].len() < LONG_KEPT_MAX {
+            part[class].push(buffer);
+            return;
+        }
+        // The buffer is freed without the lock.
+        drop(part);
+    }
+
+    /// Counts a short buffer if all of them may have so many bytes more.
+    fn is_room_for(&self, bytes: usize) -> bool {
+        let fit = |warm: usize| warm.checked_add(bytes).filter(|warm| *warm <= WARM_BYTES_MAX);
+        // Relaxed: a number and nothing else.
+        self.warm_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fit).is_ok()
+    }
+
+    /// A kept buffer of a class, from a part that no other thread is at.
+    fn kept(&self, class: usize) -> Option<Vec<u8>> {
+        let found = self.parts_from_own().find_map(|part| part.try_lock()?[class].pop())?;
+        let bytes = found.capacity();
+        if bytes < LONG_BYTES {
+            let warm = self.warm_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            assert!(warm >= bytes, "a buffer of {bytes} bytes leaves {warm} bytes of kept ones");
+        }
+        Some(found)
+    }
+
+    /// A part that no other thread is at.
+    fn free_part(&self) -> Option<MutexGuard<'_, Part>> {
+        self.parts_from_own().find_map(Mutex::try_lock)
+    }
+
+    /// All parts, that of the calling thread first.
+    fn parts_from_own(&self) -> impl Iterator<Item = &Mutex<Part>> {
+        let own = thread_number();
+        (own..own + PARTS).map(|at| &self.parts[at % PARTS])
+    }
+}
+
+/// The class of the shortest buffers of at least `len` bytes; `None` if buffers as short or as long are not
+/// kept.
+fn class_for(len: usize) -> Option<usize> {
+    if !(SHORTEST_BYTES / 2..=LONGEST_BYTES).contains(&len) {
+        return None;
+    }
+    let len = len.max(SHORTEST_BYTES);
+    let power = len.ilog2();
+    let step_bits = power - STEPS.ilog2();
+    let steps = (len - (1 << power)).div_ceil(1 << step_bits);
+    Some((power - SHORTEST_BYTES.ilog2()) as usize * STEPS + steps)
+}
+
+/// Bytes of the buffers of a class.
+fn bytes_of(class: usize) -> usize {
+    let power = SHORTEST_BYTES << (class / STEPS);
+    power + power / STEPS * (class % STEPS)
+}
+
+/// Bytes that lie in one of the process's [buffers](self) for as long as this lives.
+#[derive(Debug, Default)]
+pub struct Buffer(Vec<u8>);
+
+impl Buffer {
+    /// An empty buffer that can take `bytes` before it is moved.
+    #[must_use]
+    pub fn with_capacity(bytes: usize) -> Buffer {
+        let mut buffer = take_buffer(bytes);
+        buffer.clear();
+        Buffer(buffer)
+    }
+}
+
+impl Deref for Buffer {
+    type Target = Vec<u8>;
+
+    fn deref(&self) -> &Vec<u8> {
+        &self.0
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.0
+    }
+}
+
+impl From<Vec<u8>> for Buffer {
+    fn from(bytes: Vec<u8>) -> Buffer {
+        Buffer(bytes)
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        keep_buffer(std::mem::take(&mut self.0));
+    }
+}
+
+#[cfg(test)]
+mod tests;
