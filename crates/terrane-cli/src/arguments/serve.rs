@@ -20,7 +20,9 @@ variables. Nothing but the loopback is listened on unless --listen says so.
 
 A journal lies in such a service if the file of its deployment says so: [journal] url = \"grpc://HOST:7071\". A synced commit
 is one message there and back and a sync of one file, which all commits that came meanwhile share; with a storage service, each
-is a file. The directory is for one process, and has no other files. Everything else is as for storage.
+is a file. The directory is for one process, and has no other files. A log whose device failed writes nothing more until the
+service is started again: its health and the metric terrane_service_bucket_failed say so. Everything else is as for storage; both
+listen on port 7070 unless --listen says otherwise.
 
 A compactor runs compactions of a database whose deployment has [compaction] workers = true, beside its writer and any number
 of other compactors. It needs the bucket that [storage] names and nothing else, takes nothing over, and keeps nothing: it may
@@ -42,7 +44,7 @@ pub enum Part {
     /// Serve a bucket: extents and manifests of any number of databases, in a directory
     Storage(Service),
     /// Serve a log of journals: synced commits of any number of databases, in a directory
-    Journal(Service),
+    Journal(Journal),
     /// Run compactions of a database for its writer on another machine
     Compactor(Compactor),
 }
@@ -77,6 +79,18 @@ impl Compactor {
     pub fn idle_max(&self) -> Option<Duration> {
         if self.once { Some(Duration::ZERO) } else { self.idle_exit }
     }
+}
+
+/// `serve journal`.
+#[derive(Clone, Debug, Args)]
+pub struct Journal {
+    /// As for storage
+    #[command(flatten)]
+    pub service: Service,
+    /// Most objects, of all databases; each takes about 150 bytes of memory. From half of them on writers are asked to
+    /// trim what is needed no more, beyond all of them commits are refused
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1000..=1 << 32), default_value_t = 3_900_000)]
+    pub objects: u64,
 }
 
 /// `serve storage` and `serve journal`.

@@ -10,22 +10,27 @@ use terrane_remote::Bucket;
 use terrane_remote::bucket::{DirectoryBucket, LogBucket, LogSettings};
 use terrane_remote::grpc::{Limits, Report, Server, ServerSettings, TlsFiles, Token};
 
-use crate::arguments::serve::{Part, Serve, Service};
+use crate::arguments::serve::{Journal, Part, Serve, Service};
 use crate::exit::{Code, Failure};
 use crate::signals::stop_on_signals;
 use crate::text;
 
 /// Time between two looks at the stop flag.
 const TURN: Duration = Duration::from_millis(50);
+/// Turns between two looks whether the log is idle.
+const IDLE_TURNS: u64 = 20;
 
 /// Serves a part.
 pub(super) fn run(command: &Serve, out: &mut dyn Write) -> Result<(), Failure> {
     match &command.part {
         Part::Storage(service) => serve(service, "bucket", out, |env| {
-            Ok(Arc::new(DirectoryBucket::open(&service.directory, env.clone())?))
+            let bucket = DirectoryBucket::open(&service.directory, env.clone())?;
+            Ok((Arc::new(bucket), None))
         }),
-        Part::Journal(service) => serve(service, "log of journals", out, |env| {
-            Ok(Arc::new(LogBucket::on_disk(&service.directory, LogSettings::default(), env.clone())?))
+        Part::Journal(Journal { service, objects }) => serve(service, "log of journals", out, |env| {
+            let settings = LogSettings { objects_max: *objects as usize, ..LogSettings::default() };
+            let log = LogBucket::on_disk(&service.directory, settings, env.clone())?;
+            Ok((Arc::new(log.clone()), Some(log)))
         }),
         Part::Compactor(compactor) => super::serve_compactor::run(compactor, out),
     }
@@ -36,22 +41,29 @@ fn serve(
     service: &Service,
     what: &str,
     out: &mut dyn Write,
-    open: impl FnOnce(&Env) -> terrane_base::Result<Arc<dyn Bucket>>,
+    open: impl FnOnce(&Env) -> terrane_base::Result<(Arc<dyn Bucket>, Option<LogBucket>)>,
 ) -> Result<(), Failure> {
     // Before the service: a signal from now on ends it in good order.
     let stop = stop_on_signals()?;
     let env = Env::real();
-    let bucket = open(&env)?;
+    let (bucket, log) = open(&env)?;
     let settings = settings(service)?;
     warn(service, &settings);
     let server = Server::start(bucket, &settings, &env)?;
     assert_eq!(server.metrics_address().is_some(), service.metrics.is_some(), "each address is listened on");
     announce(service, (what, &settings), &server, out)?;
     // Acquire: pairs with the store of the thread that waits for signals.
-    while !stop.load(Ordering::Acquire) {
+    for turn in 0u64.. {
+        if stop.load(Ordering::Acquire) {
+            break;
+        }
         env.clock.sleep(TURN);
+        // A mark that fails loses nothing: the next changes tell.
+        let _ = log.as_ref().filter(|_| turn % IDLE_TURNS == 0).map(LogBucket::mark_if_idle);
     }
-    if !server.stop(service.stop_time) {
+    let is_answered = server.stop(service.stop_time);
+    let _ = log.as_ref().map(LogBucket::mark);
+    if !is_answered {
         let seconds = service.stop_time.as_secs();
         let message = format!("calls still ran {seconds} s after the signal: their clients try them again");
         return Err(Failure::new(Code::Stopped, message));

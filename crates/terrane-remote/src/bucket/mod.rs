@@ -111,6 +111,17 @@ pub trait Bucket: Send + Sync + Debug {
         false
     }
 
+    /// Returns true if the bucket has so many objects that those which are needed no more should go at once,
+    /// as far as the last answers said.
+    fn is_crowded(&self) -> bool {
+        false
+    }
+
+    /// Returns true if it creates and deletes nothing more until it is opened again.
+    fn is_failed(&self) -> bool {
+        false
+    }
+
     /// Creates an object if there is none of this name, and waits for the outcome.
     ///
     /// # Errors

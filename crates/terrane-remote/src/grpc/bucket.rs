@@ -16,6 +16,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use terrane_base::env::Env;
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
 use terrane_base::{Error, Kind, Result};
 use tokio::sync::OnceCell;
 use tonic::metadata::AsciiMetadataValue;
@@ -86,7 +87,7 @@ impl GrpcBucket {
             .max_decoding_message_size(wire::MESSAGE_BYTES_MAX)
             .max_encoding_message_size(wire::MESSAGE_BYTES_MAX);
         let token = settings.token.map(|token| header_value(&token.header())).transpose()?;
-        let client = Client { url: url.to_owned(), service, token, env, known: OnceCell::new() };
+        let client = Client::new(url, service, token, env);
         Ok(GrpcBucket { client: Arc::new(client), creations: Creations::default(), tasks })
     }
 
@@ -114,6 +115,11 @@ impl fmt::Debug for GrpcBucket {
 impl Bucket for GrpcBucket {
     fn url(&self) -> &str {
         &self.client.url
+    }
+
+    fn is_crowded(&self) -> bool {
+        // Relaxed: see where it is stored.
+        self.client.is_crowded.load(Ordering::Relaxed)
     }
 
     fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {
@@ -195,6 +201,26 @@ struct Client<C = Channel> {
     token: Option<AsciiMetadataValue>,
     env: Env,
     known: OnceCell<Known>,
+    /// What the last answer to a creation of the call that lasts said.
+    is_crowded: AtomicBool,
+    /// The server did not know the call that lasts, whatever its first answer said.
+    has_no_stream: AtomicBool,
+}
+
+impl<C> Client<C> {
+    fn new(url: &str, service: StorageClient<C>, token: Option<AsciiMetadataValue>, env: Env) -> Client<C> {
+        let (known, is_crowded, has_no_stream) = Default::default();
+        Client { url: url.to_owned(), service, token, env, known, is_crowded, has_no_stream }
+    }
+}
+
+impl<C> Client<C> {
+    /// What the server said of itself, if an object of so many bytes may go by the call that lasts.
+    fn streaming(&self, bytes: u64) -> Option<&Known> {
+        // Relaxed: see where it is stored.
+        let known = self.known.get().filter(|_| !self.has_no_stream.load(Ordering::Relaxed));
+        known.filter(|known| bytes <= known.streamed_bytes_max)
+    }
 }
 
 impl<C: Transport> Client<C> {

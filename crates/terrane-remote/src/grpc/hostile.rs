@@ -147,6 +147,8 @@ fn an_order_of_messages_that_is_none_ends_the_call_of_creations() {
         (vec![part(1, Some(("db/b", 2)), b"x"), part(1, None, b"xy")], "has more"),
         (vec![part(1, Some(("db/b", long.len() as u64)), &long)], "a message of more than"),
         (vec![part(1, Some(("../b", 2)), b"xyz")], "more bytes than it says"),
+        // Names as long as a message: the server keeps none.
+        (vec![part(1, Some((&"b".repeat(1025), 1)), b"x")], "a name of 1025 bytes"),
     ] {
         let raw = Raw::new();
         let (ended, outcome) = raw.create_many(wrong);
@@ -156,6 +158,28 @@ fn an_order_of_messages_that_is_none_ends_the_call_of_creations() {
     let raw = Raw::new();
     let (ended, outcome) = raw.create_many(vec![part(1, Some(("db/b", 3)), b"x")]);
     assert_eq!((ended, outcome.expect_err("it ends early").code()), (vec![], Code::Cancelled));
+}
+
+#[test]
+fn a_stop_ends_a_call_in_the_middle_of_a_creation() {
+    let raw = Raw::new();
+    let parts = vec![part(1, Some(("db/a", 1)), b"x"), part(2, Some(("db/b", 3)), b"x")];
+    // The client says nothing more, and does not end the call.
+    let parts = futures_util::StreamExt::chain(stream::iter(parts), stream::pending());
+    let mut answers = raw
+        .runtime
+        .block_on(async { raw.client.clone().create_many(raw.right(parts)).await })
+        .expect("the call begins")
+        .into_inner();
+    let first = raw.runtime.block_on(answers.message()).expect("no error").expect("an answer");
+    assert_eq!(first.creation, 1);
+    let Raw { bucket, server, runtime, .. } = raw;
+    let stop = std::thread::spawn(move || server.stop(std::time::Duration::from_secs(60)));
+    let end = runtime.block_on(answers.message());
+    assert!(end.is_err() || end.is_ok_and(|answer| answer.is_none()), "the call ends");
+    drop(runtime);
+    assert!(stop.join().expect("no panic"), "a stop does not wait for what may never come");
+    assert_eq!(bucket.list("db", None).expect("lists").len(), 1, "a half is no object");
 }
 
 #[test]

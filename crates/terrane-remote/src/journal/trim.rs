@@ -2,9 +2,9 @@
 //!
 //! An object says from which number on objects are needed. Those below are deleted once that object is
 //! older than the longest reading, by the clock of the object store: a reader that began before it has
-//! ended by then. If there are very many, they go before; a reader that misses one begins again. Fences
-//! stay (`mod.rs` says why). A writer that was replaced meanwhile, and deletes late,
-//! deletes only what later writers need as little as it did itself.
+//! ended by then. If there are very many, they go before; a reader that misses one begins again. Fences stay
+//! (`mod.rs` says why). A writer that was replaced meanwhile, and deletes late, deletes only what later
+//! writers need as little as it did itself.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,8 @@ use terrane_base::Result;
 use super::ObjectCommitLog;
 use super::chain::is_fence;
 
-/// Most objects that are kept for readers although none is needed: a journal service takes thousands in a
-/// second.
-const GARBAGE_MAX: usize = 100_000;
+/// As many as `garbage_objects_max`, in a bucket that is crowded.
+const CROWDED_MAX: usize = 1000;
 
 /// The number below which objects go because more than `most` lie below `needed`: half as many stay. 0 if
 /// there are not so many.
@@ -26,6 +25,12 @@ fn beyond<T>(listed: &BTreeMap<u64, T>, needed: u64, most: usize) -> u64 {
 }
 
 impl ObjectCommitLog {
+    /// Returns true if what may go should go soon, as far as the last answers of the bucket said.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        self.shared.folder.objects.bucket.is_crowded()
+    }
+
     /// Deletes what may go; returns how many objects.
     ///
     /// # Errors
@@ -38,11 +43,16 @@ impl ObjectCommitLog {
             listed.get(&number).is_some_and(|object| object.modified + shared.settings.replaced_age <= now)
         };
         let newest = shared.state.lock().announced.back().map_or(0, |(_, first)| *first);
-        let too_many = beyond(&listed, newest, GARBAGE_MAX);
+        let most = shared.settings.garbage_objects_max;
+        let most = if self.is_crowded() { most.min(CROWDED_MAX) } else { most };
+        let too_many = beyond(&listed, newest, most);
         let mut state = shared.state.lock();
-        let may_go = |(number, first): &&(u64, u64)| is_old(*number) || *first <= too_many;
-        let old = state.announced.iter().filter(may_go).map(|(_, first)| *first).max();
-        let Some(needed_from) = old else { return Ok(0) };
+        let old = state.announced.iter().filter(|(number, _)| is_old(*number)).map(|(_, first)| *first).max();
+        // What is below `too_many` the newest object needs no more, whatever those before it said.
+        let needed_from = old.unwrap_or(0).max(too_many);
+        if needed_from == 0 {
+            return Ok(0);
+        }
         state.announced.retain(|(_, first)| *first >= needed_from);
         assert!(!state.announced.is_empty(), "the object that says what is needed is kept");
         drop(state);

@@ -3,11 +3,13 @@
 //!
 //! A deletion lies behind the creation that it ends, so a first file can go once it has no object: what later
 //! files say of its objects says nothing any more. The removal is durable before the next one, so that no
-//! file is ever missing between others.
+//! file is ever missing between others; where that is unknown, no file goes until the log is opened again.
+//!
+//! An object that is damaged is copied as it is, and stays damaged: it must not keep all files behind it.
 
 use terrane_base::sync::atomic::Ordering;
 use terrane_base::{Error, Kind, Result};
-use terrane_device::OpenMode;
+use terrane_device::{File, OpenMode};
 
 use super::Shared;
 use super::index::Object;
@@ -21,9 +23,10 @@ impl Shared {
     /// Removes what can go, unless another thread does.
     ///
     /// # Errors
-    /// `Corrupt` if an object that lives is damaged; `Full`, `Io`: a later call goes on.
+    /// `Full`, `Io`: a later call goes on, unless the error says that none does.
     pub(super) fn clean(&self) -> Result<()> {
-        let Some(_one_at_a_time) = self.cleaning.try_lock() else { return Ok(()) };
+        let Some(mut cleaning) = self.cleaning.try_lock() else { return Ok(()) };
+        cleaning.clone().map_or(Ok(()), Err)?;
         loop {
             let written = self.writer.lock().number();
             let (front, is_wasteful) = {
@@ -34,7 +37,7 @@ impl Shared {
             // Relaxed: see where it is stored.
             let is_short = self.is_full.load(Ordering::Relaxed) && used.live * 2 <= used.bytes;
             if used.objects == 0 || terrane_base::planted!(DropLiveObjects) {
-                self.remove_file(number)?;
+                self.remove_file(number, &mut cleaning)?;
             } else if is_wasteful || is_short {
                 self.empty_file(number)?;
             } else {
@@ -43,38 +46,43 @@ impl Shared {
         }
     }
 
-    fn remove_file(&self, number: u64) -> Result<()> {
+    fn remove_file(&self, number: u64, failed: &mut Option<Error>) -> Result<()> {
         let path = self.dir.join(record::file_name(number));
         match self.disk.remove(&path) {
-            // By a call before whose sync of the directory failed.
+            // A call before failed although it had its effect.
             Err(error) if error.kind() == Kind::NotFound => {}
             removed => removed?,
         }
-        self.disk.sync_dir(&self.dir)?;
+        if let Err(error) = self.disk.sync_dir(&self.dir) {
+            // A further sync may report success for nothing. Were a later file removed then, this one could
+            // come back without it.
+            let text = "no file of the log is removed any more until it is opened again";
+            return Err(failed.insert(error.context(text)).clone());
+        }
         let gone = self.index.lock().files.remove(&number);
         debug_assert!(gone.is_some(), "a file goes once");
         Ok(())
     }
 
+    /// The objects of a file, in its order.
+    fn objects_in(&self, number: u64) -> Vec<(String, Object)> {
+        let mut living = Vec::new();
+        let mut after = self.index.lock().part_in(number, None, &mut living);
+        while let Some(last) = after {
+            after = self.index.lock().part_in(number, Some(&last), &mut living);
+        }
+        living.sort_unstable_by_key(|(_, object)| object.at);
+        living
+    }
+
     /// Copies the objects of a file to the end of the log.
     fn empty_file(&self, number: u64) -> Result<()> {
-        let mut living: Vec<(String, Object)> = {
-            let index = self.index.lock();
-            let inside = index.objects.iter().filter(|(_, object)| object.file == number);
-            inside.map(|(name, object)| (name.clone(), *object)).collect()
-        };
-        living.sort_unstable_by_key(|(_, object)| object.at);
         let file = self.disk.open(&self.dir.join(record::file_name(number)), OpenMode::Read, false)?;
         let (mut queued, mut bytes) = (Vec::new(), 0);
-        for (name, object) in living {
-            let mut copied = vec![0; object.len as usize];
-            file.read_at(object.at, &mut copied)?;
-            if crc32c::crc32c(&copied) != object.checksum {
-                let text = format!("the checksum of object {name:?} is wrong: restore the directory");
-                return Err(Error::corrupt(text).at(file.path().display().to_string(), object.at));
-            }
+        for (name, object) in self.objects_in(number) {
+            let change = copy(&*file, name, object)?;
             bytes += object.len;
-            queued.push(self.push(Change::Copy { name, object, bytes: copied.into() }));
+            queued.push(self.push(change));
             if bytes >= COPIED_BYTES {
                 queued.drain(..).try_for_each(|queued| self.wait(&queued).map(drop))?;
                 bytes = 0;
@@ -82,4 +90,22 @@ impl Shared {
         }
         queued.into_iter().try_for_each(|queued| self.wait(&queued).map(drop))
     }
+}
+
+/// The copy of an object that lies in `file`.
+fn copy(file: &dyn File, name: String, object: Object) -> Result<Change> {
+    let mut bytes = vec![0; object.len as usize];
+    let is_read = match file.read_at(object.at, &mut bytes) {
+        Ok(()) => true,
+        // The file ends before it.
+        Err(error) if error.kind() == Kind::Corrupt => false,
+        Err(error) => return Err(error),
+    };
+    let checksum = crc32c::crc32c(&bytes);
+    let is_damaged = object.is_damaged || !is_read || checksum != object.checksum;
+    if is_damaged && !object.is_damaged {
+        let place = file.path().display();
+        tracing::error!(target: "terrane::log", name, at = object.at, "an object of {place} is damaged");
+    }
+    Ok(Change::Copy { name, object, is_damaged, checksum, bytes: bytes.into() })
 }

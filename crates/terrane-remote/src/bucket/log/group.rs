@@ -9,13 +9,17 @@ use terrane_device::File;
 
 use super::index::Object;
 use super::record::{self, Header, padded};
-use super::write::Queued;
-use crate::bucket::Create;
+use super::write::{Ended, Queued};
 
 /// Bytes that are gathered before they are written.
 const WRITE_BYTES: usize = 1 << 20;
 
+/// By how much a time may lie before the one before it and count as that: a clock that went back further was
+/// far ahead before, and all times would stand still until it is there again.
+const STEP_BACK_MAX: u64 = 60_000_000;
+
 /// The end of the log.
+#[derive(Default)]
 pub(super) struct Writer {
     pub(super) log: u64,
     /// The last file; `None` before the first one.
@@ -26,8 +30,12 @@ pub(super) struct Writer {
     pub(super) parent: u64,
     /// All records up to this one are durable.
     pub(super) durable: u64,
-    /// The time of the last creation, in microseconds: later ones are not before it.
+    /// The time of the last creation or deletion, in microseconds.
     pub(super) modified: u64,
+    /// The number of the last record whose only purpose is its mark; 0 if there was none.
+    pub(super) marked: u64,
+    /// The number of the next record when it was last looked whether the log is idle.
+    pub(super) looked: u64,
     /// What may lie in the last file is unknown.
     pub(super) failed: Option<Error>,
 }
@@ -45,7 +53,7 @@ pub(super) struct Current {
 /// What is written and not synced.
 #[derive(Default)]
 pub(super) struct Group {
-    pub(super) ended: Vec<(Arc<Queued>, Create)>,
+    pub(super) ended: Vec<(Arc<Queued>, Ended)>,
     /// What becomes of the index, in the order of the records: where an object lies, or none if it goes.
     pub(super) applied: Vec<(String, Option<Object>)>,
     pub(super) created: BTreeSet<String>,
@@ -57,8 +65,19 @@ pub(super) struct Group {
     pub(super) at: u64,
     /// Bytes of records in the current file.
     pub(super) bytes: u64,
-    /// What the writer had at the group's first record.
-    pub(super) before: Option<(u64, u64, u64)>,
+    /// Where the group's first record lies; none if it has no record.
+    pub(super) before: Option<Start>,
+}
+
+/// The end of the log before a group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    /// Where its first record begins in the file.
+    pub(super) at: u64,
+    /// The number of its first record.
+    pub(super) next: u64,
+    /// What that has as its parent.
+    pub(super) parent: u64,
 }
 
 impl Writer {
@@ -70,6 +89,13 @@ impl Writer {
     /// Returns true if a record of so many bytes has room in the last file.
     pub(super) fn has_room(&self, bytes: u64, reserved: u64) -> bool {
         self.current.as_ref().is_some_and(|current| current.at + bytes + reserved <= current.bytes)
+    }
+
+    /// The time of a change that is made at `now`.
+    pub(super) fn time(&mut self, now: u64) -> u64 {
+        let is_small = self.modified.saturating_sub(now) <= STEP_BACK_MAX;
+        self.modified = if is_small { self.modified.max(now) } else { now };
+        self.modified
     }
 
     /// Writes what was gathered.
@@ -92,7 +118,7 @@ impl Writer {
         if group.gathered.is_empty() {
             group.at = at;
         }
-        group.before.get_or_insert((at, self.next, self.parent));
+        group.before.get_or_insert(Start { at, next: self.next, parent: self.parent });
         group.gathered.extend_from_slice(&front);
         for part in parts {
             group.gathered.extend_from_slice(part);

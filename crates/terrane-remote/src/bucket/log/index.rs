@@ -7,7 +7,7 @@ use std::time::Duration;
 use terrane_base::{Error, Result};
 
 use super::record::{Found, Header, Tag, padded};
-use crate::bucket::{Listed, names};
+use crate::bucket::Listed;
 
 /// Where an object lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub(super) struct Object {
     pub(super) checksum: u32,
     /// Microseconds since the Unix epoch.
     pub(super) modified: u64,
+    /// Its bytes were damaged before they were copied here: no read takes them.
+    pub(super) is_damaged: bool,
 }
 
 /// What a file has.
@@ -32,6 +34,9 @@ pub(super) struct FileUse {
     pub(super) live: u64,
     pub(super) objects: u64,
 }
+
+/// Objects that one look visits: groups wait meanwhile.
+pub(super) const PART: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct Index {
@@ -80,27 +85,45 @@ impl Index {
             Tag::Create if self.objects.contains_key(&found.name) => {
                 return Err(Error::corrupt(format!("object {:?} is created a second time", found.name)));
             }
-            Tag::Create | Tag::Copy => {
-                self.add(&found.name, Object { file, at, len, checksum, modified });
+            Tag::Create | Tag::Copy | Tag::CopyDamaged => {
+                let is_damaged = tag == Tag::CopyDamaged;
+                self.add(&found.name, Object { file, at, len, checksum, modified, is_damaged });
             }
         }
         Ok(())
     }
 
-    /// The objects of a folder behind a name.
-    pub(super) fn list(&self, folder: &str, after: Option<&str>) -> Vec<Listed> {
-        let start = format!("{folder}/");
-        let from = after.filter(|after| *after > start.as_str());
-        let from = from.map_or(Bound::Included(start.as_str()), Bound::Excluded);
+    /// A part of the objects whose names begin with `start`: the first ones behind the name `after`. The last
+    /// part of a list is shorter than [`PART`].
+    pub(super) fn part(&self, start: &str, after: Option<&str>) -> Vec<Listed> {
+        let from = after.filter(|after| *after > start);
+        let from = from.map_or(Bound::Included(start), Bound::Excluded);
         let inside = self.objects.range::<str, _>((from, Bound::Unbounded));
-        let inside = inside.take_while(|(name, _)| name.starts_with(&start)).take(names::LISTED_MAX + 1);
-        inside
-            .map(|(name, object)| Listed {
-                name: name.clone(),
-                bytes: object.len,
-                modified: Duration::from_micros(object.modified),
-            })
-            .collect()
+        let listed = |(name, object): (&String, &Object)| Listed {
+            name: name.clone(),
+            bytes: object.len,
+            modified: Duration::from_micros(object.modified),
+        };
+        inside.take_while(|(name, _)| name.starts_with(start)).take(PART).map(listed).collect()
+    }
+
+    /// Adds to `found` what lies in the file `file` of a part of the objects, the first ones behind the name
+    /// `after`; returns the last name of the part, none if there is no further one.
+    pub(super) fn part_in(
+        &self,
+        file: u64,
+        after: Option<&str>,
+        found: &mut Vec<(String, Object)>,
+    ) -> Option<String> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut last = None;
+        for (name, object) in self.objects.range::<str, _>((from, Bound::Unbounded)).take(PART) {
+            if object.file == file {
+                found.push((name.clone(), *object));
+            }
+            last = Some(name);
+        }
+        last.cloned()
     }
 
     /// The first file, unless it is the one that is written, and what it has.

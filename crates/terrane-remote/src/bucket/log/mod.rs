@@ -8,8 +8,8 @@
 //! * `write.rs`: groups, and files that follow each other; `group.rs`: what is written and not synced. * `index.rs`: what there is. * `clean.rs`: removes
 //!   files whose objects are gone, and copies those that stay. `fuzzing.rs`: body of a fuzz target.
 //!
-//! Locks, in this order: `cleaning` while a file is emptied; `writer` while a group is written and synced;
-//! `queue` and `index` for moments, never across a call of the disk.
+//! Locks, in this order: `cleaning` while a file is emptied; `writer` while a group is written and synced, by
+//! the thread that `queue` says is writing; `queue` and `index` for moments, never across a call of the disk.
 
 mod clean;
 pub(crate) mod fuzzing;
@@ -27,18 +27,22 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use terrane_base::env::Env;
-use terrane_base::sync::Mutex;
-use terrane_base::sync::atomic::AtomicBool;
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
+use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, DiskLock, OpenMode, PosixDisk};
 
 use self::group::Writer;
 use self::index::{Index, Object};
-use self::write::{Change, Queued};
+use self::write::{Change, Queue};
 use super::{Bucket, Create, Listed, Pending, names};
 
 /// Reads of an object until its file counts as lost: the cleaning may have moved it.
 const READS: u32 = 4;
+
+/// Objects of a log, unless its settings say otherwise: with those beyond that are short still fewer than a
+/// list may have.
+const OBJECTS_MAX: usize = names::LISTED_MAX / 40 * 39;
 
 /// How a log lies in its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,14 +50,14 @@ pub struct LogSettings {
     /// Bytes of a file; one with a longer object has more. Default 64 MiB.
     pub file_bytes: u64,
     /// Most objects: a further one is refused as `Full`, unless it is short: with a short one a writer takes
-    /// over, and can then trim. Each takes about 150 bytes of memory. Default 3,900,000; a list has at most
-    /// 4,000,000.
+    /// over, and can then trim. From half of them on writers are asked to trim all that is needed no more. Each
+    /// takes about 150 bytes of memory. Default 3,900,000; a folder has at most 4,000,000, or cannot be listed.
     pub objects_max: usize,
 }
 
 impl Default for LogSettings {
     fn default() -> Self {
-        LogSettings { file_bytes: 64 << 20, objects_max: names::LISTED_MAX / 40 * 39 }
+        LogSettings { file_bytes: 64 << 20, objects_max: OBJECTS_MAX }
     }
 }
 
@@ -84,12 +88,16 @@ struct Shared {
     env: Env,
     settings: LogSettings,
     index: Mutex<Index>,
-    /// Changes that no group has taken yet.
-    queue: Mutex<Vec<Arc<Queued>>>,
+    queue: Mutex<Queue>,
+    /// Signalled when a group has ended.
+    written: Condvar,
     writer: Mutex<Writer>,
-    cleaning: Mutex<()>,
+    /// Why no file is removed any more, if it is so.
+    cleaning: Mutex<Option<Error>>,
     /// The last file that was to be begun had no space: files are emptied sooner.
     is_full: AtomicBool,
+    /// What the writer's `failed` says, for who must not wait for a group.
+    has_failed: AtomicBool,
     _lock: Box<dyn DiskLock>,
 }
 
@@ -116,6 +124,30 @@ impl LogBucket {
     /// As there.
     pub fn on_disk(dir: &Path, settings: LogSettings, env: Env) -> Result<LogBucket> {
         LogBucket::open(Arc::new(PosixDisk::new()), dir, settings, env)
+    }
+
+    /// Writes a record that says that all before it is durable, unless the last one is such a record: damage in
+    /// front of it cannot look like a torn tail any more. For the end of the service.
+    ///
+    /// # Errors
+    /// `Full`, `Io`: what was acknowledged is durable in any case.
+    pub fn mark(&self) -> Result<()> {
+        let queued = self.0.push(Change::Mark);
+        self.0.wait(&queued).map(drop)
+    }
+
+    /// As [`LogBucket::mark`], if nothing was written since the last call of this: for a log that is idle.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn mark_if_idle(&self) -> Result<()> {
+        // A writer that is busy is not idle.
+        let Some(mut writer) = self.0.writer.try_lock() else { return Ok(()) };
+        let next = writer.next;
+        let is_idle = std::mem::replace(&mut writer.looked, next) == next;
+        let is_due = is_idle && writer.marked + 1 < writer.next && writer.failed.is_none();
+        drop(writer);
+        if is_due { self.mark() } else { Ok(()) }
     }
 
     /// How many files it has, and their bytes of records.
@@ -145,6 +177,11 @@ impl Shared {
         for left in (0..READS).rev() {
             let object = self.object(name)?;
             let ranges = of(object.len)?;
+            if object.is_damaged {
+                let place = self.dir.join(record::file_name(object.file)).display().to_string();
+                let text = format!("object {name:?} was damaged before it was copied: restore the directory");
+                return Err(Error::corrupt(text).at(place, object.at));
+            }
             match self.read_ranges(&object, &ranges) {
                 // Moved by the cleaning since the look.
                 Err(error) if error.kind() == Kind::NotFound && left > 0 => {}
@@ -182,13 +219,6 @@ impl Shared {
         }
         Ok(())
     }
-
-    /// Puts a change behind those of before.
-    fn push(&self, change: Change) -> Arc<Queued> {
-        let queued = Arc::new(Queued::new(change));
-        self.queue.lock().push(Arc::clone(&queued));
-        queued
-    }
 }
 
 impl Bucket for LogBucket {
@@ -200,13 +230,22 @@ impl Bucket for LogBucket {
         true
     }
 
+    fn is_crowded(&self) -> bool {
+        self.0.index.lock().objects.len() >= self.0.settings.objects_max / 2
+    }
+
+    fn is_failed(&self) -> bool {
+        // Relaxed: a look; who creates has the error itself.
+        self.0.has_failed.load(Ordering::Relaxed)
+    }
+
     fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {
         if let Err(error) = self.0.check_create(name, &parts) {
             return Pending::ready(Err(error));
         }
         let queued = self.0.push(Change::create(name, parts));
         let shared = Arc::clone(&self.0);
-        Pending::new(move || shared.wait(&queued))
+        Pending::new(move || shared.wait_created(&queued))
     }
 
     fn begin_get_ranges(&self, name: &str, ranges: Vec<Range<u64>>) -> Pending<Vec<Bytes>> {
@@ -226,9 +265,19 @@ impl Bucket for LogBucket {
 
     fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>> {
         names::check(folder)?;
-        let listed = self.0.index.lock().list(folder, after);
-        super::check_listed(&self.0.url, folder, listed.len())?;
-        Ok(listed)
+        // In parts: groups go on between them. What is created or deleted meanwhile is in the list or not.
+        let start = format!("{folder}/");
+        let mut listed: Vec<Listed> = Vec::new();
+        loop {
+            let after = listed.last().map(|last| last.name.as_str()).or(after);
+            let part = self.0.index.lock().part(&start, after);
+            let is_last = part.len() < index::PART;
+            listed.extend(part);
+            super::check_listed(&self.0.url, folder, listed.len())?;
+            if is_last {
+                return Ok(listed);
+            }
+        }
     }
 
     fn delete(&self, names: &[String]) -> Result<()> {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane_base::env::Env;
-use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::AtomicBool;
+use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, File, OpenMode};
 
@@ -29,8 +29,7 @@ pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, settings: LogSettings, env: 
     let numbers = numbers(&*disk, dir)?;
     let mut index = Index::default();
     let drawn = env.random.next_u64();
-    let mut writer =
-        Writer { log: drawn, current: None, next: 1, parent: 0, durable: 0, modified: 0, failed: None };
+    let mut writer = Writer { log: drawn, next: 1, ..Writer::default() };
     let mut before: Option<(FileHeader, End)> = None;
     for number in &numbers {
         let is_last = Some(number) == numbers.last();
@@ -48,9 +47,11 @@ pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, settings: LogSettings, env: 
         settings,
         index: Mutex::new(index),
         queue: Mutex::default(),
+        written: Condvar::new(),
         writer: Mutex::new(writer),
-        cleaning: Mutex::new(()),
+        cleaning: Mutex::default(),
         is_full: AtomicBool::new(false),
+        has_failed: AtomicBool::new(false),
         _lock: lock,
     })
 }
@@ -113,10 +114,13 @@ fn read_file(
         return Err(Error::corrupt(text).at(damaged.display().to_string(), end.at));
     }
     index.grow(number, 0);
-    let modified = &mut writer.modified;
     let end = reading.records(&header, is_last, &mut |found, names, at| {
-        if found.header.tag != Tag::Delete {
-            *modified = found.header.modified.max(*modified);
+        // A copy has the time of its object's creation.
+        if matches!(found.header.tag, Tag::Create | Tag::Delete) {
+            writer.modified = found.header.modified;
+        }
+        if found.header.tag == Tag::Delete && names.is_empty() {
+            writer.marked = found.header.number;
         }
         index.replay(found, names, number, at)
     })?;

@@ -69,6 +69,9 @@ impl FileHeader {
             first: u64_at(bytes, 32),
             parent: u64_at(bytes, 40),
         };
+        if bytes[12..16].iter().chain(&bytes[48..60]).any(|byte| *byte != 0) {
+            return Err(Error::corrupt("a header of a log with bytes that its version does not have"));
+        }
         if ![header.number, header.first].iter().all(|number| (1..NUMBER_END).contains(number)) {
             return Err(Error::corrupt("a header of a log with a number that no log comes to"));
         }
@@ -81,10 +84,16 @@ impl FileHeader {
 pub(super) enum Tag {
     /// An object was created.
     Create = 1,
-    /// Objects were deleted.
+    /// Objects were deleted; none if only the mark of the record matters.
     Delete = 2,
     /// An object was copied from a file that is going.
     Copy = 3,
+    /// As `Copy`, but its bytes were damaged already: they are kept as they were, and no read takes them.
+    CopyDamaged = 4,
+}
+
+impl Tag {
+    const ALL: [Tag; 4] = [Tag::Create, Tag::Delete, Tag::Copy, Tag::CopyDamaged];
 }
 
 /// The header of a record.
@@ -162,7 +171,7 @@ pub(super) fn decode(front: &[u8]) -> Option<Found> {
     if !is_whole || name.len() != usize::from(u16::from_le_bytes([header[56], header[57]])) {
         return None;
     }
-    let tag = [Tag::Create, Tag::Delete, Tag::Copy].into_iter().find(|tag| *tag as u8 == header[58])?;
+    let tag = Tag::ALL.into_iter().find(|tag| *tag as u8 == header[58])?;
     let name = std::str::from_utf8(name).ok()?;
     let header = Header {
         tag,
@@ -176,7 +185,8 @@ pub(super) fn decode(front: &[u8]) -> Option<Found> {
     };
     let is_named = if tag == Tag::Delete { name.is_empty() } else { names::check(name).is_ok() };
     let is_counted = (1..NUMBER_END).contains(&header.number) && header.durable < header.number;
-    if !is_named || !is_counted || !(1..=OBJECT_BYTES_MAX).contains(&header.len) {
+    let is_possible = header.len <= OBJECT_BYTES_MAX && (header.len > 0 || tag == Tag::Delete);
+    if !is_named || !is_counted || !is_possible {
         return None;
     }
     Some(Found { header, name: name.to_owned(), hash: hash(front) })
@@ -270,6 +280,8 @@ mod tests {
 
     #[test]
     fn what_no_writer_writes_is_no_record() {
+        let mark = Header { tag: Tag::Delete, len: 0, checksum: 0, ..header() };
+        assert_eq!(decode(&mark.encode("")).expect("a mark deletes nothing").header, mark);
         for (wrong, name) in [
             (Header { number: 0, ..header() }, "a"),
             (Header { number: NUMBER_END, ..header() }, "a"),
@@ -293,6 +305,13 @@ mod tests {
             let mut damaged = bytes;
             damaged[bit / 8] ^= 1 << (bit % 8);
             FileHeader::decode(&damaged).expect_err("it is damaged");
+        }
+        for at in [12, 15, 48, 59] {
+            let mut unknown = bytes;
+            unknown[at] = 1;
+            let checksum = crc32c::crc32c(&unknown[..60]);
+            unknown[60..].copy_from_slice(&checksum.to_le_bytes());
+            FileHeader::decode(&unknown).expect_err("byte is 0 in this version");
         }
         for wrong in [FileHeader { number: 0, ..header }, FileHeader { first: NUMBER_END, ..header }] {
             FileHeader::decode(&wrong.encode()).expect_err("no log comes to it");

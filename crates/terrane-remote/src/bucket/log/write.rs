@@ -1,7 +1,8 @@
 //! Writes groups of changes: one after the other to the last file, then one sync.
 //!
-//! Who waits for a change writes: the first one takes all that is queued, the others find their outcome or
-//! take what came meanwhile. An object is in the index, and so in reads and lists, once it is durable.
+//! Who waits for a change writes: the first one takes all that is queued, the others wait for their outcome,
+//! and one of them takes what came meanwhile. If a thread panics while it writes, what it took has no outcome:
+//! who waits for that panics, too. An object is in the index, and so in reads and lists, once it is durable.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use terrane_base::{Error, Kind, Result};
 use terrane_device::OpenMode;
 
 use super::Shared;
-use super::group::{Current, Group, Writer};
+use super::group::{Current, Group, Start, Writer};
 use super::index::Object;
 use super::record::{self, FILE_HEADER_BYTES, FileHeader, Header, Tag, padded};
 use crate::bucket::Create;
@@ -36,8 +37,30 @@ pub(super) enum Change {
     Copy {
         name: String,
         object: Object,
+        /// Its bytes are not those that were created.
+        is_damaged: bool,
+        checksum: u32,
         bytes: Bytes,
     },
+    /// The last record shall say that all before it is durable.
+    Mark,
+}
+
+/// How a change ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// A creation.
+    Create(Create),
+    /// Another change.
+    Done,
+}
+
+/// Changes that no group has taken yet.
+#[derive(Default)]
+pub(super) struct Queue {
+    changes: Vec<Arc<Queued>>,
+    /// A thread writes.
+    is_writing: bool,
 }
 
 impl Change {
@@ -51,34 +74,65 @@ impl Change {
 /// A change, and its outcome once there is one.
 pub(super) struct Queued {
     change: Change,
-    outcome: Mutex<Option<Result<Create>>>,
+    outcome: Mutex<Option<Result<Ended>>>,
 }
 
 impl Queued {
-    pub(super) fn new(change: Change) -> Queued {
-        Queued { change, outcome: Mutex::new(None) }
-    }
-
-    fn end(&self, outcome: Result<Create>) {
+    fn end(&self, outcome: Result<Ended>) {
         let before = self.outcome.lock().replace(outcome);
         debug_assert!(before.is_none(), "a change ends once");
     }
 }
 
+/// Says at its end, also by a panic, that another thread may write.
+struct Leading<'s>(&'s Shared);
+
+impl Drop for Leading<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let error = Error::new(Kind::Io, "a thread panicked while it wrote to the log");
+            drop(self.0.poison(&mut self.0.writer.lock(), &error));
+        }
+        self.0.queue.lock().is_writing = false;
+        self.0.written.notify_all();
+    }
+}
+
 impl Shared {
+    /// Puts a change behind those of before.
+    pub(super) fn push(&self, change: Change) -> Arc<Queued> {
+        let queued = Arc::new(Queued { change, outcome: Mutex::new(None) });
+        self.queue.lock().changes.push(Arc::clone(&queued));
+        queued
+    }
+
     /// Waits for the outcome of a change; writes if no other thread does.
-    pub(super) fn wait(&self, queued: &Queued) -> Result<Create> {
+    pub(super) fn wait(&self, queued: &Queued) -> Result<Ended> {
         loop {
-            if let Some(outcome) = queued.outcome.lock().take() {
-                return outcome;
-            }
-            let mut writer = self.writer.lock();
-            if let Some(outcome) = queued.outcome.lock().take() {
-                return outcome;
-            }
-            let changes = std::mem::take(&mut *self.queue.lock());
-            assert!(!changes.is_empty(), "a change without outcome is queued");
-            self.write(&mut writer, changes);
+            let mut queue = self.queue.lock();
+            let changes = loop {
+                if let Some(outcome) = queued.outcome.lock().take() {
+                    return outcome;
+                }
+                if !queue.is_writing {
+                    break std::mem::take(&mut queue.changes);
+                }
+                self.written.wait(&mut queue);
+            };
+            assert!(!changes.is_empty(), "a change without outcome is queued, unless a thread panicked");
+            queue.is_writing = true;
+            drop(queue);
+            let leading = Leading(self);
+            self.write(&mut self.writer.lock(), changes);
+            drop(leading);
+        }
+    }
+
+    /// Waits for the outcome of a creation.
+    pub(super) fn wait_created(&self, queued: &Queued) -> Result<Create> {
+        match self.wait(queued)? {
+            Ended::Create(created) => Ok(created),
+            Ended::Done => unreachable!("a creation ends as one"),
         }
     }
 
@@ -100,35 +154,19 @@ impl Shared {
     }
 
     /// Adds the record of a change to a group.
-    fn take(&self, writer: &mut Writer, group: &mut Group, queued: &Arc<Queued>) -> Result<Create> {
+    fn take(&self, writer: &mut Writer, group: &mut Group, queued: &Arc<Queued>) -> Result<Ended> {
         match &queued.change {
             Change::Create { name, parts, len, checksum } => {
-                if group.deleted.contains(name) {
-                    self.commit(writer, group);
-                    writer.failed.clone().map_or(Ok(()), Err)?;
-                }
-                let is_taken = group.created.contains(name) || self.index.lock().objects.contains_key(name);
-                if is_taken && !terrane_base::planted!(ReplaceLoggedObject) {
-                    return Ok(Create::AlreadyExists);
-                }
-                let objects = self.index.lock().objects.len() + group.created.len();
-                let most = self.settings.objects_max;
-                if objects >= most && (*len > SHORT_BYTES || objects >= most + most / 40 + 16) {
-                    return Err(self.too_many());
-                }
-                let now = self.env.clock.wall().as_micros() as u64;
-                writer.modified = writer.modified.max(now);
-                let modified = writer.modified;
-                let object = Object { file: 0, at: 0, len: *len, checksum: *checksum, modified };
-                self.put(writer, group, (Tag::Create, name), object, parts)?;
-                Ok(Create::Created)
+                let created = self.add(writer, group, (name, parts), (*len, *checksum))?;
+                return Ok(Ended::Create(created));
             }
-            Change::Copy { name, object, bytes } => {
+            Change::Copy { name, object, is_damaged, checksum, bytes } => {
                 let is_there = self.index.lock().objects.get(name) == Some(object);
                 if is_there && !group.deleted.contains(name) {
-                    self.put(writer, group, (Tag::Copy, name), *object, std::slice::from_ref(bytes))?;
+                    let tag = if *is_damaged { Tag::CopyDamaged } else { Tag::Copy };
+                    let object = Object { is_damaged: *is_damaged, checksum: *checksum, ..*object };
+                    self.put(writer, group, (tag, name), object, std::slice::from_ref(bytes))?;
                 }
-                Ok(Create::Created)
             }
             Change::Delete(names) => {
                 // What this group creates no caller knows yet.
@@ -139,9 +177,54 @@ impl Shared {
                 if !there.is_empty() {
                     self.remove(writer, group, &there)?;
                 }
-                Ok(Create::Created)
             }
+            Change::Mark => self.mark(writer, group)?,
         }
+        Ok(Ended::Done)
+    }
+
+    /// Adds a creation, unless its name is taken.
+    fn add(
+        &self,
+        writer: &mut Writer,
+        group: &mut Group,
+        (name, parts): (&String, &[Bytes]),
+        (len, checksum): (u64, u32),
+    ) -> Result<Create> {
+        if group.deleted.contains(name) {
+            self.commit(writer, group);
+            writer.failed.clone().map_or(Ok(()), Err)?;
+        }
+        let index = self.index.lock();
+        let is_taken = group.created.contains(name) || index.objects.contains_key(name);
+        let objects = index.objects.len() + group.created.len();
+        drop(index);
+        if is_taken && !terrane_base::planted!(ReplaceLoggedObject) {
+            return Ok(Create::AlreadyExists);
+        }
+        let most = self.settings.objects_max;
+        if objects >= most && (len > SHORT_BYTES || objects >= most + most / 40 + 16) {
+            return Err(self.too_many());
+        }
+        let modified = writer.time(self.env.clock.wall().as_micros() as u64);
+        let object = Object { file: 0, at: 0, len, checksum, modified, is_damaged: false };
+        self.put(writer, group, (Tag::Create, name), object, parts)?;
+        Ok(Create::Created)
+    }
+
+    /// Adds a record that says by its mark that all before it is durable, unless the last one is such a record.
+    fn mark(&self, writer: &mut Writer, group: &mut Group) -> Result<()> {
+        // What this group has so far is covered by no mark before it is synced.
+        self.commit(writer, group);
+        writer.failed.clone().map_or(Ok(()), Err)?;
+        let is_marked = writer.marked + 1 == writer.next;
+        let has_room = writer.has_room(padded(Header::front_bytes("")), 0);
+        // Without room the next file says it: it is begun behind the sync of this one.
+        if !is_marked && has_room {
+            self.remove(writer, group, &[])?;
+            writer.marked = writer.next - 1;
+        }
+        Ok(())
     }
 
     fn header(&self, writer: &Writer, tag: Tag, object: &Object) -> Header {
@@ -168,7 +251,7 @@ impl Shared {
     ) -> Result<()> {
         let bytes = padded(Header::front_bytes(name) + object.len);
         // What frees space, or leads to it, has half of what creations leave.
-        let is_for_space = tag == Tag::Copy || object.len <= SHORT_BYTES;
+        let is_for_space = tag != Tag::Create || object.len <= SHORT_BYTES;
         let reserved = self.settings.reserved_bytes() / if is_for_space { 2 } else { 1 };
         if !writer.has_room(bytes, reserved) {
             self.next_file(writer, group, bytes)?;
@@ -191,7 +274,8 @@ impl Shared {
             at: 0,
             len: payload.len() as u64,
             checksum: crc32c::crc32c(&payload),
-            modified: writer.modified,
+            modified: writer.time(self.env.clock.wall().as_micros() as u64),
+            is_damaged: false,
         };
         let bytes = padded(Header::front_bytes("") + object.len);
         if !writer.has_room(bytes, 0) {
@@ -311,7 +395,7 @@ impl Shared {
     #[cold]
     fn undo(&self, writer: &mut Writer, group: &mut Group, error: &Error) {
         let group = std::mem::take(group);
-        let Some((at, next, parent)) = group.before else { return };
+        let Some(Start { at, next, parent }) = group.before else { return };
         let current = writer.current.as_mut().expect("the group was written to it");
         let bytes = current.bytes;
         let cut = current.file.set_len(at).and_then(|()| current.file.sync());
@@ -321,6 +405,7 @@ impl Shared {
                     super::open::reserve(&*current.file, at, bytes, self.settings.reserved_bytes());
                 (current.at, current.bytes) = (at, reserved.unwrap_or(at));
                 (writer.next, writer.parent) = (next, parent);
+                writer.marked = if writer.marked < next { writer.marked } else { 0 };
                 error.clone()
             }
             Err(_) => self.poison(writer, error),
@@ -336,6 +421,8 @@ impl Shared {
             "the log in {place} failed, and writes nothing more: start it again, after a look at its device"
         );
         let error = error.clone().context(text).with_kind(Kind::Io);
+        self.has_failed.store(true, Ordering::Relaxed);
+        tracing::error!(target: "terrane::log", %error, "nothing more is written");
         writer.failed.get_or_insert(error).clone()
     }
 

@@ -8,11 +8,10 @@ use futures_util::{Stream, stream};
 use prost::Message;
 use terrane_base::Kind;
 use terrane_base::env::Env;
-use tokio::sync::OnceCell;
 use tonic::metadata::AsciiMetadataValue;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::many::{Lasting, exchange};
+use super::many::{CreationStream, exchange};
 use super::{Call, Client};
 use crate::grpc::fuzzing::{block_on, messages, stream_of};
 use crate::grpc::messages::storage_client::StorageClient;
@@ -25,6 +24,8 @@ use crate::grpc::wire;
 
 /// A bit of the first byte: the checksums of what is read are set right.
 const REPAIRED: u8 = 0x80;
+/// A server that does not know the call of creations.
+const OLD: u8 = 7;
 /// Bytes that are asked for.
 const ASKED: u64 = 1000;
 
@@ -64,6 +65,9 @@ impl Storage for Hostile {
         &self,
         _: Request<Streaming<CreateManyPart>>,
     ) -> Result<Response<Answers<CreateManyAnswer>>, Status> {
+        if self.call == OLD {
+            return Err(Status::unimplemented("what is that?"));
+        }
         Ok(answers(messages(&self.answer)))
     }
 
@@ -101,13 +105,8 @@ fn right_hello() -> HelloAnswer {
 /// A client of a server that answers so, and a call.
 fn client_of(call: u8, answer: &[u8]) -> (Client<StorageServer<Hostile>>, Call) {
     let hostile = Hostile { call, answer: Bytes::copy_from_slice(answer) };
-    let client = Client {
-        url: "grpc://host:1".to_owned(),
-        service: StorageClient::new(StorageServer::new(hostile)),
-        token: None,
-        env: Env::real(),
-        known: OnceCell::new(),
-    };
+    let service = StorageClient::new(StorageServer::new(hostile));
+    let client = Client::new("grpc://host:1", service, None, Env::real());
     (client, Call { what: "try", name: "db".to_owned(), limit: Duration::from_secs(3600) })
 }
 
@@ -150,15 +149,15 @@ pub fn answer(bytes: &[u8]) {
 
 /// Three creations by one call: what has no answer of its own has an outcome that is unknown.
 async fn streamed(client: &Client<StorageServer<Hostile>>) -> terrane_base::Result<()> {
-    let (lasting, parts) = Lasting::new();
-    let push = |name: &str| lasting.push(name, &[Bytes::from_static(b"x")], 1).expect("there is room");
+    let (creations, parts) = CreationStream::new();
+    let push = |name: &str| creations.push(name, &[Bytes::from_static(b"x")], 1).expect("there is room");
     let begun = ["db/a", "db/b", "db/c"].map(push);
-    let (kind, text) = exchange(client, AsciiMetadataValue::from_static("07"), parts, &lasting).await;
-    lasting.end(kind, &text);
-    assert!(lasting.push("db/d", &[Bytes::from_static(b"x")], 1).is_none(), "the call has ended");
-    for said in begun {
+    let (kind, text) = exchange(client, AsciiMetadataValue::from_static("07"), parts, &creations).await;
+    creations.end(kind, &text);
+    assert!(creations.push("db/d", &[Bytes::from_static(b"x")], 1).is_none(), "the call has ended");
+    for answered in begun {
         // A kind that the server names counts; there is none without one.
-        drop(said.await.expect("each creation has an outcome"));
+        drop(answered.await.expect("each creation has an outcome"));
     }
     Err(terrane_base::Error::new(kind, text))
 }
@@ -181,6 +180,7 @@ pub fn answer_seeds() -> Vec<(String, Vec<u8>)> {
         outcome,
         kind: kind.to_owned(),
         text: String::new(),
+        is_crowded: creation == 2,
     };
     let later = HelloAnswer { protocol: wire::PROTOCOL + 1, ..right_hello() };
     let seeds = [
@@ -207,6 +207,17 @@ pub fn answer_seeds() -> Vec<(String, Vec<u8>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_became_older_gets_a_call_for_each_creation() {
+        for (call, is_streamed) in [(6, true), (OLD, false)] {
+            let (client, what) = client_of(call, &[]);
+            block_on(client.known(&what)).expect("it says that it knows the call");
+            assert!(client.streaming(1).is_some(), "as it says");
+            block_on(streamed(&client)).expect_err("nothing was answered");
+            assert_eq!(client.streaming(1).is_some(), is_streamed, "server {call}");
+        }
+    }
 
     #[test]
     fn an_answer_that_ends_early_is_none() {

@@ -12,9 +12,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::stream;
 use terrane_base::sync::Mutex;
+use terrane_base::sync::atomic::Ordering;
 use terrane_base::{Error, Kind, Result};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot};
+use tonic::Code;
 
 use super::{Call, Client};
 use crate::bucket::{Create, names, tasks};
@@ -27,18 +29,18 @@ const CREATIONS_MAX: usize = 32;
 /// Most bytes of objects under way.
 const BYTES_MAX: u64 = 32 << 20;
 
-/// What an answer said: the outcome, or the kind and the text of an error.
-type Said = std::result::Result<Create, (Kind, String)>;
+/// What an answer says: the outcome, or the kind and the text of an error.
+type Answered = std::result::Result<Create, (Kind, String)>;
 
 /// The call that lasts, if it was begun.
 #[derive(Debug, Default)]
 pub(super) struct Creations {
-    current: Mutex<Option<Arc<Lasting>>>,
+    current: Mutex<Option<Arc<CreationStream>>>,
 }
 
 /// A call that was begun.
 #[derive(Debug)]
-pub(super) struct Lasting {
+pub(super) struct CreationStream {
     state: Mutex<State>,
     /// Signalled when a creation took too long.
     given_up: Notify,
@@ -59,13 +61,13 @@ struct State {
 struct Waiting {
     creation: u64,
     bytes: u64,
-    said: oneshot::Sender<Said>,
+    answered: oneshot::Sender<Answered>,
 }
 
 /// A creation under way.
 pub(super) struct Creation {
-    lasting: Arc<Lasting>,
-    said: oneshot::Receiver<Said>,
+    call: Arc<CreationStream>,
+    answered: oneshot::Receiver<Answered>,
     is_ended: bool,
 }
 
@@ -77,32 +79,27 @@ impl Creations {
         runtime: &Handle,
         (name, parts, bytes): (&str, &[Bytes], u64),
     ) -> Option<Creation> {
-        let known = client.known.get().filter(|known| bytes <= known.streamed_bytes_max)?;
+        let known = client.streaming(bytes)?;
         let mut current = self.current.lock();
-        let lasting = match &*current {
-            Some(lasting) if !lasting.is_ended() => Arc::clone(lasting),
+        let call = match &*current {
+            Some(call) if !call.is_ended() => Arc::clone(call),
             _ => {
-                let (lasting, receiver) = Lasting::new();
-                runtime.spawn(run(
-                    Arc::clone(client),
-                    known.identity.clone(),
-                    receiver,
-                    Arc::clone(&lasting),
-                ));
-                Arc::clone(current.insert(lasting))
+                let (call, receiver) = CreationStream::new();
+                runtime.spawn(run(Arc::clone(client), known.identity.clone(), receiver, Arc::clone(&call)));
+                Arc::clone(current.insert(call))
             }
         };
         drop(current);
-        let said = lasting.push(name, parts, bytes)?;
-        Some(Creation { lasting, said, is_ended: false })
+        let answered = call.push(name, parts, bytes)?;
+        Some(Creation { call, answered, is_ended: false })
     }
 }
 
-impl Lasting {
-    pub(super) fn new() -> (Arc<Lasting>, mpsc::UnboundedReceiver<CreateManyPart>) {
+impl CreationStream {
+    pub(super) fn new() -> (Arc<CreationStream>, mpsc::UnboundedReceiver<CreateManyPart>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         let state = State { sender: Some(sender), next: 1, waiting: VecDeque::new(), bytes: 0 };
-        (Arc::new(Lasting { state: Mutex::new(state), given_up: Notify::new() }), receiver)
+        (Arc::new(CreationStream { state: Mutex::new(state), given_up: Notify::new() }), receiver)
     }
 
     fn is_ended(&self) -> bool {
@@ -110,7 +107,12 @@ impl Lasting {
     }
 
     /// Sends an object behind those of before; `None` if too much is under way, or the call has ended.
-    pub(super) fn push(&self, name: &str, parts: &[Bytes], bytes: u64) -> Option<oneshot::Receiver<Said>> {
+    pub(super) fn push(
+        &self,
+        name: &str,
+        parts: &[Bytes],
+        bytes: u64,
+    ) -> Option<oneshot::Receiver<Answered>> {
         let mut state = self.state.lock();
         if state.waiting.len() >= CREATIONS_MAX || state.bytes + bytes > BYTES_MAX {
             return None;
@@ -123,26 +125,26 @@ impl Lasting {
             drop(sender.send(CreateManyPart { creation, head: head.take(), data }));
         }
         assert!(head.is_none(), "an object has a byte");
-        let (said, receiver) = oneshot::channel();
-        state.waiting.push_back(Waiting { creation, bytes, said });
+        let (answered, receiver) = oneshot::channel();
+        state.waiting.push_back(Waiting { creation, bytes, answered });
         (state.next, state.bytes) = (creation + 1, state.bytes + bytes);
         Some(receiver)
     }
 
     /// Takes an answer; false if it is none of the protocol's.
-    fn take(&self, answer: CreateManyAnswer) -> bool {
+    fn take(&self, answer: &CreateManyAnswer) -> bool {
         let mut state = self.state.lock();
         let is_next = state.waiting.front().is_some_and(|first| first.creation == answer.creation);
         let Some(waiting) = state.waiting.pop_front().filter(|_| is_next) else { return false };
         state.bytes -= waiting.bytes;
-        let said = match (answer.outcome(), wire::kind_of(&answer.kind)) {
+        let answered = match (answer.outcome(), wire::kind_of(&answer.kind)) {
             (Outcome::Created, None) if answer.kind.is_empty() => Ok(Create::Created),
             (Outcome::AlreadyExists, None) if answer.kind.is_empty() => Ok(Create::AlreadyExists),
             (Outcome::Unspecified, Some(kind)) => Err((kind, format!("the server says: {}", answer.text))),
             _ => Err((Kind::Io, "the server's answer is wrong: it has no outcome".to_owned())),
         };
         // Its caller may have given up.
-        drop(waiting.said.send(said));
+        drop(waiting.answered.send(answered));
         true
     }
 
@@ -152,7 +154,7 @@ impl Lasting {
         state.sender = None;
         state.bytes = 0;
         for waiting in state.waiting.drain(..) {
-            drop(waiting.said.send(Err((kind, text.to_owned()))));
+            drop(waiting.answered.send(Err((kind, text.to_owned()))));
         }
     }
 }
@@ -160,10 +162,10 @@ impl Lasting {
 impl Creation {
     /// Waits for the outcome.
     pub(super) async fn outcome(mut self, url: &str, name: &str) -> Result<Create> {
-        let said = (&mut self.said).await;
+        let answered = (&mut self.answered).await;
         self.is_ended = true;
         let lost = || Err((Kind::Io, "the call of creations ended".to_owned()));
-        said.unwrap_or_else(|_| lost()).map_err(|(kind, text)| {
+        answered.unwrap_or_else(|_| lost()).map_err(|(kind, text)| {
             Error::new(kind, format!("cannot create {}: {text}", names::place(url, name)))
         })
     }
@@ -172,7 +174,7 @@ impl Creation {
 impl Drop for Creation {
     fn drop(&mut self) {
         if !self.is_ended {
-            self.lasting.given_up.notify_one();
+            self.call.given_up.notify_one();
         }
     }
 }
@@ -182,13 +184,13 @@ async fn run(
     client: Arc<Client>,
     identity: tonic::metadata::AsciiMetadataValue,
     parts: mpsc::UnboundedReceiver<CreateManyPart>,
-    lasting: Arc<Lasting>,
+    call: Arc<CreationStream>,
 ) {
     let (kind, text) = tokio::select! {
-        ended = exchange(&client, identity, parts, &lasting) => ended,
-        () = lasting.given_up.notified() => (Kind::Io, "a creation before it had no answer in time".to_owned()),
+        ended = exchange(&client, identity, parts, &call) => ended,
+        () = call.given_up.notified() => (Kind::Io, "a creation before it had no answer in time".to_owned()),
     };
-    lasting.end(kind, &text);
+    call.end(kind, &text);
 }
 
 /// Sends the messages and takes the answers until the call ends; returns why.
@@ -196,7 +198,7 @@ pub(super) async fn exchange<C: Transport>(
     client: &Client<C>,
     identity: tonic::metadata::AsciiMetadataValue,
     parts: mpsc::UnboundedReceiver<CreateManyPart>,
-    lasting: &Lasting,
+    creations: &CreationStream,
 ) -> (Kind, String) {
     let parts =
         stream::unfold(parts, |mut parts| async move { parts.recv().await.map(|part| (part, parts)) });
@@ -208,13 +210,21 @@ pub(super) async fn exchange<C: Transport>(
         Ok(answers) => answers.into_inner(),
         // Refused at the gate: no creation began, and the kind of a refusal counts for all of them.
         Err(status) => {
+            if status.code() == Code::Unimplemented {
+                // An older program serves the bucket now. Relaxed: only calls are spared.
+                client.has_no_stream.store(true, Ordering::Relaxed);
+            }
             let error = wire::error(&status, "create objects in", &client.url);
             return (error.kind(), error.to_string());
         }
     };
     loop {
         let text = match answers.message().await {
-            Ok(Some(answer)) if lasting.take(answer.clone()) => continue,
+            Ok(Some(answer)) if creations.take(&answer) => {
+                // Relaxed: a look at the last answer.
+                client.is_crowded.store(answer.is_crowded, Ordering::Relaxed);
+                continue;
+            }
             Ok(Some(_)) => "the server's answer is wrong: it is for another creation".to_owned(),
             Ok(None) => "the server ended the call of creations".to_owned(),
             Err(status) => wire::error(&status, "create objects in", &client.url).to_string(),

@@ -122,7 +122,7 @@ impl Counts {
     }
 
     /// The text for Prometheus.
-    pub(super) fn text(&self, connections: usize, calls: usize, bytes: u64) -> String {
+    pub(super) fn text(&self, (connections, calls): (usize, usize), bytes: u64, is_failed: bool) -> String {
         let mut text = String::new();
         let mut gauge = |name: &str, about: &str, value: u64| {
             let _ = writeln!(
@@ -133,6 +133,8 @@ impl Counts {
         gauge("connections", "Connections of clients.", connections as u64);
         gauge("calls_running", "Calls that have not ended.", calls as u64);
         gauge("bytes_in_flight", "Bytes of objects that calls may hold now.", bytes);
+        let about = "1 if the bucket creates and deletes nothing more until the service is started again.";
+        gauge("bucket_failed", about, is_failed.into());
         let rows = self.rows.lock().clone();
         let mut counter = |name: &str, about: &str, shown: &dyn Fn(&Row) -> String| {
             let _ = writeln!(

@@ -172,12 +172,13 @@ impl Shared {
         permit(Arc::clone(&self.lists).acquire_owned().await)
     }
 
-    pub(super) fn metrics_text(&self) -> String {
+    /// The metrics, with those of a bucket that has failed or not.
+    pub(super) fn metrics_text(&self, is_failed: bool) -> String {
         let connections = self.limits.connections_max - self.connections.available_permits();
         let calls = self.limits.calls_max - self.calls.available_permits();
         debug_assert!(calls <= self.limits.calls_max, "a permit is given back once");
         let units = self.units as usize - self.bytes.available_permits();
-        self.counts.text(connections, calls, units as u64 * UNIT_BYTES)
+        self.counts.text((connections, calls), units as u64 * UNIT_BYTES, is_failed)
     }
 }
 

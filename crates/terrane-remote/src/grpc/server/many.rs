@@ -34,7 +34,7 @@ const OBJECTS_MAX: usize = 64;
 type Answers = mpsc::Sender<Result<CreateManyAnswer, Status>>;
 
 /// A creation that was received.
-struct Whole {
+struct Received {
     creation: u64,
     name: String,
     bytes: u64,
@@ -60,15 +60,15 @@ pub(super) fn begin(
 }
 
 async fn run(service: Service, call: Call, parts: Streaming<CreateManyPart>, answers: Answers) {
-    let (sender, wholes) = mpsc::channel(OBJECTS_MAX);
+    let (sender, creations) = mpsc::channel(OBJECTS_MAX);
     let receiving = Receiving {
         service: service.clone(),
         parts,
-        wholes: sender,
+        creations: sender,
         bytes: Arc::new(Semaphore::new(CALL_BYTES_MAX)),
         last: 0,
     };
-    let (received, created) = tokio::join!(receiving.run(), create(&service, &call, wholes, &answers));
+    let (received, created) = tokio::join!(receiving.run(), create(&service, &call, creations, &answers));
     let ended = received.and(created);
     if let Err(status) = &ended {
         // The client may have left, or read nothing.
@@ -81,7 +81,7 @@ async fn run(service: Service, call: Call, parts: Streaming<CreateManyPart>, ans
 struct Receiving {
     service: Service,
     parts: Streaming<CreateManyPart>,
-    wholes: mpsc::Sender<Whole>,
+    creations: mpsc::Sender<Received>,
     bytes: Arc<Semaphore>,
     /// The number of the last creation.
     last: u64,
@@ -99,20 +99,28 @@ impl Receiving {
                 () = tokio::time::sleep(limit) => None,
                 _ = ending.wait_for(|is_ending| *is_ending) => None,
                 // The other half has ended.
-                () = self.wholes.closed() => None,
+                () = self.creations.closed() => None,
             };
             let Some(first) = first else { return Ok(()) };
-            // What stops in the middle of an object would hold room for ever.
-            let whole = tokio::time::timeout(limit, self.whole(first)).await;
-            let whole = whole.map_err(|_| Status::deadline_exceeded("a creation did not come in time"))??;
-            if self.wholes.send(whole).await.is_err() {
+            let creations = self.creations.clone();
+            let received = tokio::select! {
+                received = self.receive(first) => received?,
+                // What stops in the middle of an object would hold room for ever.
+                () = tokio::time::sleep(limit) => {
+                    return Err(Status::deadline_exceeded("a creation did not come in time"));
+                }
+                // What has no answer the client tries again.
+                _ = ending.wait_for(|is_ending| *is_ending) => return Ok(()),
+                () = creations.closed() => return Ok(()),
+            };
+            if creations.send(received).await.is_err() {
                 return Ok(());
             }
         }
     }
 
     /// The creation that begins with a message.
-    async fn whole(&mut self, first: CreateManyPart) -> Result<Whole, Status> {
+    async fn receive(&mut self, first: CreateManyPart) -> Result<Received, Status> {
         let creation = first.creation;
         if creation != self.last + 1 {
             return Err(invalid(format!("creation {creation} behind creation {}", self.last)));
@@ -139,7 +147,7 @@ impl Receiving {
                 (Err(status), None)
             }
         };
-        Ok(Whole { creation, name: head.name, bytes: head.bytes, data, came, _room: room })
+        Ok(Received { creation, name: head.name, bytes: head.bytes, data, came, _room: room })
     }
 
     async fn room(&self, bytes: u64) -> Result<Room, Status> {
@@ -196,12 +204,12 @@ fn check(head: &ObjectHead, object_bytes_max: u64) -> Result<(), Status> {
 async fn create(
     service: &Service,
     call: &Call,
-    mut wholes: mpsc::Receiver<Whole>,
+    mut creations: mpsc::Receiver<Received>,
     answers: &Answers,
 ) -> Result<(), Status> {
     let limit = service.shared.limits.call_time_max;
     let mut batch = Vec::new();
-    while wholes.recv_many(&mut batch, OBJECTS_MAX).await > 0 {
+    while creations.recv_many(&mut batch, OBJECTS_MAX).await > 0 {
         let (bucket, taken, permit) =
             (Arc::clone(&service.bucket), std::mem::take(&mut batch), call.permit());
         let run = move || {
@@ -211,8 +219,9 @@ async fn create(
         };
         let ended = tokio::task::spawn_blocking(run).await;
         let ended = ended.map_err(|_| Status::internal("the call of the bucket did not end"))?;
+        let is_crowded = service.bucket.is_crowded();
         for Ended { creation, name, bytes, came, outcome } in ended {
-            let answer = answer(creation, &outcome);
+            let answer = answer(creation, &outcome, is_crowded);
             let text = outcome.as_ref().map_or_else(|status| status.message(), |_| "");
             let kind = outcome.as_ref().map_or_else(wire::kind, |_| None).map_or("ok", Kind::as_str);
             call.note(Operation::Create, (&name, bytes), came, (kind, text));
@@ -234,13 +243,13 @@ struct Ended {
 }
 
 /// Begins all creations, then waits for all.
-fn create_all(bucket: &dyn crate::Bucket, wholes: Vec<Whole>) -> Vec<Ended> {
-    let begin = |whole: Whole| {
-        let Whole { creation, name, bytes, data, came, _room } = whole;
+fn create_all(bucket: &dyn crate::Bucket, creations: Vec<Received>) -> Vec<Ended> {
+    let begin = |received: Received| {
+        let Received { creation, name, bytes, data, came, _room } = received;
         let pending = data.map(|data| bucket.begin_create(&name, data));
         (Ended { creation, name, bytes, came, outcome: Ok(Create::Created) }, pending, _room)
     };
-    let begun: Vec<_> = wholes.into_iter().map(begin).collect();
+    let begun: Vec<_> = creations.into_iter().map(begin).collect();
     let end = |(ended, pending, room): (Ended, Result<crate::Pending<Create>, Status>, Option<Room>)| {
         let outcome = pending.and_then(|pending| {
             if terrane_base::planted!(AcknowledgeUncreated) {
@@ -254,8 +263,8 @@ fn create_all(bucket: &dyn crate::Bucket, wholes: Vec<Whole>) -> Vec<Ended> {
     begun.into_iter().map(end).collect()
 }
 
-fn answer(creation: u64, outcome: &Result<Create, Status>) -> CreateManyAnswer {
-    let (said, kind, text) = match outcome {
+fn answer(creation: u64, outcome: &Result<Create, Status>, is_crowded: bool) -> CreateManyAnswer {
+    let (created, kind, text) = match outcome {
         Ok(Create::Created) => (Outcome::Created, "", ""),
         Ok(Create::AlreadyExists) => (Outcome::AlreadyExists, "", ""),
         Err(status) => {
@@ -265,5 +274,11 @@ fn answer(creation: u64, outcome: &Result<Create, Status>) -> CreateManyAnswer {
         }
     };
     debug_assert_eq!(kind.is_empty(), outcome.is_ok(), "an error has a kind");
-    CreateManyAnswer { creation, outcome: said.into(), kind: kind.to_owned(), text: text.to_owned() }
+    CreateManyAnswer {
+        creation,
+        outcome: created.into(),
+        kind: kind.to_owned(),
+        text: text.to_owned(),
+        is_crowded,
+    }
 }

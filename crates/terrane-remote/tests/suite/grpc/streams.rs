@@ -1,13 +1,15 @@
 //! Creations by one call that lasts.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use terrane_base::Kind;
 use terrane_base::env::Env;
+use terrane_device::{self as device, Call, Disk, Failure, FaultyDisk, MemDisk};
 use terrane_remote::bucket::faulty::{Fault, FaultyBucket};
-use terrane_remote::bucket::{Bucket, Create};
+use terrane_remote::bucket::{Bucket, Create, LogBucket, LogSettings};
 use terrane_remote::grpc::{Limits, Server, ServerSettings};
 
 use super::{LONG, connect_with, retrying_grpc, start};
@@ -134,6 +136,75 @@ fn a_token_is_wanted_and_another_bucket_is_refused() {
     let message = refused(outcome, Kind::Invalid);
     assert!(message.contains("another directory"), "{message}");
     refused(other.get("db/b", 9), Kind::NotFound);
+}
+
+#[test]
+fn a_log_that_failed_says_so_and_loses_nothing_of_clients_that_try_again() {
+    let (disk, dir) = (MemDisk::new(), Path::new("/log"));
+    let faulty = FaultyDisk::new(Arc::new(disk.clone()));
+    let open = |disk: Arc<dyn Disk>| -> Arc<LogBucket> {
+        Arc::new(LogBucket::open(disk, dir, LogSettings::default(), Env::real()).expect("opens"))
+    };
+    let first = serve(open(Arc::new(faulty.clone())));
+    let proxy = Proxy::new(first.address());
+    let bucket = retrying_grpc(connect(proxy.address()));
+    bucket.create("db/a", b"a").expect("created");
+    assert!(first.metrics_text().contains("terrane_service_bucket_failed 0\n"));
+    assert!(is_healthy(first.address()));
+    faulty.fail(device::Fault::new(Call::Sync, Failure::Broken));
+    disk.fail_sync(&dir.join("00000000000000000001.log"));
+    let pending: Vec<_> = ["db/b", "db/c", "db/d"]
+        .map(|name| bucket.begin_create(name, vec![Bytes::from_static(b"own")]))
+        .into_iter()
+        .collect();
+    // The first attempts fail, and the service says that it takes no creation.
+    while !first.metrics_text().contains("terrane_service_bucket_failed 1\n") || is_healthy(first.address()) {
+        std::thread::yield_now();
+    }
+    drop(first);
+    let killed = disk.kill();
+    let second = serve(open(Arc::new(killed.clone())));
+    proxy.set_target(second.address());
+    proxy.sever();
+    for pending in pending {
+        assert_eq!(pending.wait().expect("it is tried again"), Create::Created);
+    }
+    let crashed = open(Arc::new(killed.crash(1)));
+    for name in ["db/b", "db/c", "db/d"] {
+        assert_eq!(crashed.get(name, 9).expect("it was acknowledged"), "own");
+    }
+}
+
+/// What the health service says of the service at an address.
+fn is_healthy(address: std::net::SocketAddr) -> bool {
+    use tonic_health::pb::health_client::HealthClient;
+    use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus};
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("starts");
+    let asked = HealthCheckRequest { service: "terrane.storage.v1.Storage".to_owned() };
+    let answer = runtime.block_on(async {
+        let endpoint =
+            tonic::transport::Endpoint::from_shared(format!("http://{address}")).expect("an address");
+        HealthClient::new(endpoint.connect_lazy()).check(asked).await
+    });
+    answer.expect("an answer").into_inner().status() == ServingStatus::Serving
+}
+
+#[test]
+fn a_log_of_many_objects_asks_writers_to_trim() {
+    let settings = LogSettings { objects_max: 10, ..LogSettings::default() };
+    let log = LogBucket::open(Arc::new(MemDisk::new()), Path::new("/log"), settings, Env::real());
+    let server = serve(Arc::new(log.expect("opens")));
+    let bucket = retrying_grpc(connect(server.address()));
+    bucket.list("db", None).expect("it knows the bucket");
+    for number in 0..4 {
+        bucket.create(&name(number), b"x").expect("created");
+        // The identity of the server is an object, too.
+        assert_eq!(bucket.is_crowded(), number >= 3, "object {number}");
+    }
+    bucket.delete(&[name(0)]).expect("deleted");
+    bucket.delete(&[name(1)]).expect("deleted");
+    bucket.create(&name(9), b"x").expect("created");
+    assert!(!bucket.is_crowded(), "as the last answer said");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use terrane_base::{Functions, SegmentId};
 use terrane_format::manifest::DatabaseId;
 use terrane_journal::CommitLog;
 use terrane_remote::bucket::faulty::{Fault, FaultyBucket};
-use terrane_remote::bucket::{DirectoryBucket, MemoryBucket};
+use terrane_remote::bucket::{DirectoryBucket, LogBucket, LogSettings, MemoryBucket};
 use terrane_remote::journal::{Restored, TakeJournal};
 use terrane_remote::{
     Bucket, BucketJournal, BucketStoreSettings, Deployment, JournalFolder, ObjectCommitLog,
@@ -33,6 +33,7 @@ fn settings() -> ObjectJournalSettings {
         batch_bytes: 4096,
         batch: Duration::from_secs(3600),
         replaced_age: Duration::from_secs(60),
+        ..ObjectJournalSettings::default()
     }
 }
 
@@ -233,6 +234,40 @@ fn lost_answers_and_faults_lose_nothing() {
             opened.append(SegmentId(1), at * 100, &bytes(at, 100)).expect("appends");
             opened.persist().expect("it is tried again");
         }
+    }
+}
+
+/// A writer whose objects are young keeps some for readers, and few in a bucket that is crowded.
+#[test]
+fn objects_go_by_their_count_before_they_are_old() {
+    for (garbage_objects_max, objects_max, kept) in
+        [(20, 4000, 11), (100_000, 4000, 1200), (100_000, 2000, 501)]
+    {
+        let (env, _) = env();
+        let disk = Arc::new(terrane_device::MemDisk::new());
+        let limits = LogSettings { objects_max, ..LogSettings::default() };
+        let in_log = LogBucket::open(disk, Path::new("/log"), limits, env.clone()).expect("opens");
+        let bucket: Arc<dyn Bucket> = Arc::new(in_log);
+        let folder = JournalFolder::new(bucket.clone(), "db").expect("a prefix");
+        let fence = folder.take_over(&asked(7, 1), &*env.random).expect("the first writer");
+        let settings = ObjectJournalSettings { garbage_objects_max, ..settings() };
+        let log = ObjectCommitLog::open(folder, &fence, Restored::default(), settings, &env).expect("opens");
+        let write = |segment, at: u64| {
+            log.append(SegmentId(segment), at * 5, b"bytes").expect("appends");
+            log.persist().expect("it is the writer");
+        };
+        (0..1200).for_each(|at| write(1, at));
+        assert_eq!(log.collect_garbage().expect("lists"), 0, "all are needed");
+        write(2, 0);
+        log.trim(SegmentId(1));
+        write(2, 1);
+        log.collect_garbage().expect("deletes");
+        // The fence stays, and what is needed.
+        let left = names(&*bucket, "db/journal").len();
+        assert_eq!(left, kept + 3, "of {garbage_objects_max} objects in a log of {objects_max}");
+        assert!(names(&*bucket, "db/journal")[0].ends_with("00001"), "the fence is kept");
+        drop(log);
+        self::log(&bucket, 2, &env).expect("the journal is whole");
     }
 }
 

@@ -1,5 +1,10 @@
 //! Files go when nothing of them is needed, and what is needed stays.
 
+use std::time::Duration;
+
+use terrane_base::env::Clock;
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
 
 #[test]
@@ -29,22 +34,34 @@ fn files_go_when_their_objects_are_gone() {
 }
 
 #[test]
-fn a_time_of_creation_stays_and_no_later_one_is_before_it() {
+fn times_of_creation_stand_still_for_a_small_step_back_of_the_clock_only() {
     let disk = on(MemDisk::new());
-    let times = |log: &LogBucket| -> Vec<_> {
-        log.list("db/journal", None).expect("lists").into_iter().map(|object| object.modified).collect()
+    let open_at = |seconds: u64| {
+        let (env, clock) = crate::support::env();
+        clock.sleep(Duration::from_secs(seconds));
+        LogBucket::open(Arc::clone(&disk), dir(), SMALL, env).expect("opens")
     };
-    let log = open(&disk).expect("opens");
-    (0..10).for_each(|number| _ = create(&log, number).expect("created"));
-    let before = times(&log);
-    assert!(before.is_sorted());
+    let times = |log: &LogBucket| -> Vec<u64> {
+        let listed = log.list("db/journal", None).expect("lists");
+        listed.into_iter().map(|object| object.modified.as_secs()).collect()
+    };
+    let create_at = |seconds: u64, number: u64| {
+        let log = open_at(seconds);
+        create(&log, number).expect("created");
+        times(&log)
+    };
+    assert_eq!(create_at(1000, 0), [1000]);
+    assert_eq!(create_at(990, 1), [1000, 1000], "none is before the one before");
+    assert_eq!(create_at(1010, 2), [1000, 1000, 1010]);
+    // The times of what is deleted count, too.
+    let log = open_at(1040);
+    create(&log, 3).expect("created");
+    delete(&log, 3..4).expect("deleted");
     drop(log);
-    // A machine whose clock went back.
-    let env = crate::support::env().0;
-    let again = LogBucket::open(Arc::clone(&disk), dir(), SMALL, env).expect("opens");
-    assert_eq!(times(&again), before);
-    create(&again, 10).expect("created");
-    assert!(times(&again).is_sorted(), "{:?}", times(&again));
+    assert_eq!(create_at(1000, 4), [1000, 1000, 1010, 1040]);
+    // A clock that was far ahead for a moment does not stop the time until then.
+    assert_eq!(create_at(9_000_000, 5), [1000, 1000, 1010, 1040, 9_000_000]);
+    assert_eq!(create_at(1050, 6), [1000, 1000, 1010, 1040, 9_000_000, 1050]);
 }
 
 #[test]
@@ -52,26 +69,38 @@ fn reads_go_on_while_files_go() {
     let disk = on(MemDisk::new());
     let log = open(&disk).expect("opens");
     create(&log, 7000).expect("created");
+    let has_ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let reader = scope.spawn(|| (0..2000).for_each(|_| check(&log, [7000])));
+        let reader = scope.spawn(|| {
+            while !has_ended.load(Ordering::Acquire) {
+                check(&log, [7000]);
+            }
+        });
         for round in 0..30u64 {
             let numbers = round * 20..round * 20 + 20;
             numbers.clone().for_each(|number| _ = create(&log, number).expect("created"));
             delete(&log, numbers).expect("deleted");
         }
+        has_ended.store(true, Ordering::Release);
         reader.join().expect("no read failed");
     });
+    let names = disk.list(dir()).expect("lists");
+    let first: u64 =
+        names.iter().filter_map(|name| name.strip_suffix(".log")?.parse().ok()).min().expect("a file");
+    assert!(first > 10, "the object moved several times: {names:?}");
 }
 
 #[test]
 fn a_log_takes_no_more_objects_than_it_lists() {
-    let settings = LogSettings { objects_max: 3, ..SMALL };
+    let settings = LogSettings { objects_max: 4, ..SMALL };
     let log = LogBucket::open(on(MemDisk::new()), dir(), settings, Env::real()).expect("opens");
-    (0..3).for_each(|number| _ = create(&log, number).expect("created"));
+    (0..4).for_each(|number| _ = create(&log, number).expect("created"));
     let message = crate::support::refused(create(&log, 9), terrane_base::Kind::Full);
-    assert!(message.contains('3') && message.contains("garbage_age_s"), "{message}");
+    assert!(message.contains('4') && message.contains("garbage_age_s"), "{message}");
     // A fence, without which no writer could trim.
     log.create("db/journal/fence", &[7; 128]).expect("it is short");
-    delete(&log, 0..2).expect("deleted");
+    assert!(log.is_crowded(), "more than half of what it takes");
+    delete(&log, 0..4).expect("deleted");
+    assert!(!log.is_crowded(), "one fence of four objects");
     create(&log, 9).expect("there is room again");
 }

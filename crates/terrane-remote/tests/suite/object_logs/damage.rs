@@ -129,3 +129,62 @@ fn an_object_whose_bytes_rot_is_an_error_of_its_reading() {
     assert!(message.contains(FIRST), "{message}");
     check(&log, 1..40);
 }
+
+#[test]
+fn an_object_that_is_damaged_keeps_no_file_from_going() {
+    let (disk, places) = filled(60);
+    let damaged = flipped(&disk, FIRST, places[1] - 12);
+    let log = open(&damaged).expect("the header is sound");
+    for round in 0..30 {
+        delete(&log, 1 + round * 100..60 + round * 100).expect("deleted");
+        (101 + round * 100..160 + round * 100).for_each(|number| _ = create(&log, number).expect("created"));
+    }
+    let names = damaged.list(dir()).expect("lists");
+    assert!(!names.contains(&"00000000000000000001.log".to_owned()), "its file went: {names:?}");
+    drop(log);
+    let again = open(&damaged).expect("opens");
+    let listed = again.list("db/journal", None).expect("lists");
+    assert_eq!((listed[0].name.as_str(), listed[0].bytes), (name(0).as_str(), bytes(0).len() as u64));
+    let message = refused(again.get(&name(0), 1 << 20), Kind::Corrupt);
+    assert!(message.contains(".log") && message.contains("restore"), "{message}");
+    refused(again.get_range(&name(0), 0..1), Kind::Corrupt);
+    check(&again, 3001..3060);
+    delete(&again, 0..1).expect("it can be deleted");
+    refused(again.get(&name(0), 1 << 20), Kind::NotFound);
+}
+
+/// Objects that are synced together: no mark of the last group covers its records.
+#[test]
+fn a_mark_behind_the_last_group_tells_its_damage() {
+    for is_marked in [false, true] {
+        let (disk, places) = filled(2);
+        let log = open(&on(disk.clone())).expect("opens");
+        let begun: Vec<_> =
+            (2..5).map(|number| log.begin_create(&name(number), vec![bytes(number).into()])).collect();
+        begun.into_iter().for_each(|pending| _ = pending.wait().expect("created"));
+        if is_marked {
+            log.mark_if_idle().expect("something was written since the look before");
+            let before = log.files();
+            log.mark_if_idle().expect("there is room");
+            assert!(log.files().1 > before.1, "a record more");
+            let marked = log.files();
+            log.mark_if_idle().expect("the last record is a mark");
+            log.mark().expect("as before");
+            assert_eq!(log.files(), marked, "one mark is enough");
+        }
+        let at = places[2] + 70;
+        let outcome = open(&flipped(&disk, FIRST, at));
+        if is_marked {
+            let message = refused(outcome, Kind::Corrupt);
+            assert!(message.contains(FIRST), "{message}");
+            let log = open(&on(disk.kill())).expect("opens");
+            check(&log, 0..5);
+            let before = log.files();
+            log.mark().expect("the last record is a mark");
+            assert_eq!(log.files(), before);
+            create(&log, 5).expect("it goes on");
+        } else {
+            assert_eq!(found(&outcome.expect("a torn tail")).len(), 2);
+        }
+    }
+}

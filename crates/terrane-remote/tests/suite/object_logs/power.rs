@@ -72,3 +72,55 @@ fn cuts_of_several_openings_in_a_row_lose_nothing() {
     let log = open(&on(disk)).expect("opens");
     check(&log, there.iter().copied());
 }
+
+/// What a thread does until a call fails: creates objects of its own, and deletes most of them.
+fn part_of(log: &LogBucket, thread: u64) -> Told {
+    let mut told = Told::default();
+    for round in 0..8 {
+        let first = thread * 1000 + round * 10;
+        for number in first..first + 6 {
+            if create(log, number).is_err() {
+                return told;
+            }
+            told.there.push(number);
+        }
+        let going = first..first + 5;
+        told.there.retain(|number| !going.contains(number));
+        if delete(log, going.clone()).is_err() {
+            return told;
+        }
+        told.gone.extend(going);
+    }
+    told
+}
+
+#[test]
+fn a_cut_while_several_threads_change_the_log_loses_nothing_acknowledged() {
+    let run = |cut: u64| {
+        let disk = MemDisk::new();
+        let faulty = FaultyDisk::new(on(disk.clone()));
+        let log = open(&(Arc::new(faulty.clone()) as Arc<dyn Disk>)).expect("opens");
+        faulty.cut_after(cut);
+        let mut all = Told::default();
+        std::thread::scope(|scope| {
+            let log = &log;
+            let threads: Vec<_> = (0..4).map(|thread| scope.spawn(move || part_of(log, thread))).collect();
+            for thread in threads {
+                let told = thread.join().expect("no panic");
+                all.there.extend(told.there);
+                all.gone.extend(told.gone);
+            }
+        });
+        (disk, all, faulty.is_cut())
+    };
+    for cut in (0..).step_by(7) {
+        let (disk, told, was_cut) = run(cut);
+        for seed in 0..3 {
+            check_told(&open(&on(disk.crash(seed))).expect("opens"), &told);
+        }
+        check_told(&open(&on(disk.kill())).expect("opens"), &told);
+        if !was_cut {
+            break;
+        }
+    }
+}
