@@ -53,13 +53,15 @@ fn serve(
     assert_eq!(server.metrics_address().is_some(), service.metrics.is_some(), "each address is listened on");
     announce(service, (what, &settings), &server, out)?;
     // Acquire: pairs with the store of the thread that waits for signals.
+    let mut told = String::new();
     for turn in 0u64.. {
         if stop.load(Ordering::Acquire) {
             break;
         }
         env.clock.sleep(TURN);
-        // A mark that fails loses nothing: the next changes tell.
-        let _ = log.as_ref().filter(|_| turn % IDLE_TURNS == 0).map(LogBucket::mark_if_idle);
+        if let Some(log) = log.as_ref().filter(|_| turn % IDLE_TURNS == 0) {
+            look_after(log, &mut told);
+        }
     }
     let is_answered = server.stop(service.stop_time);
     let _ = log.as_ref().map(LogBucket::mark);
@@ -70,6 +72,19 @@ fn serve(
     }
     writeln!(out, "stopped: every call was answered")?;
     Ok(())
+}
+
+/// Marks a log that is idle, and tells its trouble, each kind once in a row.
+fn look_after(log: &LogBucket, told: &mut String) {
+    // A mark that fails loses nothing: the next changes tell.
+    let _ = log.mark_if_idle();
+    if let Some(error) = log.take_trouble() {
+        let line = text::shown(error.to_string().replace('\n', " "));
+        if line != *told {
+            eprintln!("terrane: {line}");
+            *told = line;
+        }
+    }
 }
 
 fn settings(service: &Service) -> Result<ServerSettings, Failure> {

@@ -80,7 +80,7 @@ impl Shared {
         let file = self.disk.open(&self.dir.join(record::file_name(number)), OpenMode::Read, false)?;
         let (mut queued, mut bytes) = (Vec::new(), 0);
         for (name, object) in self.objects_in(number) {
-            let change = copy(&*file, name, object)?;
+            let change = self.copy(&*file, name, object)?;
             bytes += object.len;
             queued.push(self.push(change));
             if bytes >= COPIED_BYTES {
@@ -90,22 +90,23 @@ impl Shared {
         }
         queued.into_iter().try_for_each(|queued| self.wait(&queued).map(drop))
     }
-}
 
-/// The copy of an object that lies in `file`.
-fn copy(file: &dyn File, name: String, object: Object) -> Result<Change> {
-    let mut bytes = vec![0; object.len as usize];
-    let is_read = match file.read_at(object.at, &mut bytes) {
-        Ok(()) => true,
-        // The file ends before it.
-        Err(error) if error.kind() == Kind::Corrupt => false,
-        Err(error) => return Err(error),
-    };
-    let checksum = crc32c::crc32c(&bytes);
-    let is_damaged = object.is_damaged || !is_read || checksum != object.checksum;
-    if is_damaged && !object.is_damaged {
-        let place = file.path().display();
-        tracing::error!(target: "terrane::log", name, at = object.at, "an object of {place} is damaged");
+    /// The copy of an object that lies in `file`.
+    fn copy(&self, file: &dyn File, name: String, object: Object) -> Result<Change> {
+        let mut bytes = vec![0; object.len as usize];
+        let is_read = match file.read_at(object.at, &mut bytes) {
+            Ok(()) => true,
+            // The file ends before it.
+            Err(error) if error.kind() == Kind::Corrupt => false,
+            Err(error) => return Err(error),
+        };
+        let checksum = crc32c::crc32c(&bytes);
+        let is_found = !object.is_damaged && (!is_read || checksum != object.checksum);
+        if is_found {
+            let text = format!("object {name:?} is damaged: its reading fails; the log goes on without it");
+            self.note(Error::corrupt(text).at(file.path().display().to_string(), object.at));
+        }
+        let is_damaged = object.is_damaged || is_found;
+        Ok(Change::Copy { name, object, is_damaged, checksum, bytes: bytes.into() })
     }
-    Ok(Change::Copy { name, object, is_damaged, checksum, bytes: bytes.into() })
 }

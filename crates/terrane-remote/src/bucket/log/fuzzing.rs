@@ -36,8 +36,13 @@ fn judge(bytes: &[u8]) {
     };
     let listed = log.list("db", None).expect("a list");
     for object in &listed {
+        let read = log.get(&object.name, 1 << 20);
+        if log.0.object(&object.name).expect("it is listed").is_damaged {
+            assert_eq!(read.expect_err("a copy says that it is damaged").kind(), Kind::Corrupt);
+            continue;
+        }
         // The bytes of the last file were checked.
-        assert_eq!(log.get(&object.name, 1 << 20).expect("it is there").len() as u64, object.bytes);
+        assert_eq!(read.expect("it is there").len() as u64, object.bytes);
     }
     if log.create("db/fuzz", b"own").expect("there is room") == Create::Created {
         drop(log);
@@ -63,7 +68,9 @@ fn repaired(bytes: &[u8]) -> Vec<u8> {
         let Some(end) = payload_at.checked_add(len).filter(|end| *end <= bytes.len()) else { break };
         let checksum = crc32c::crc32c(&bytes[payload_at..end]);
         bytes[at + 4..at + 8].copy_from_slice(&checksum.to_le_bytes());
-        for (field, value) in [(8, 7), (16, number), (24, number - 1), (32, parent)] {
+        // A mark that is possible stays: records of one group have the same.
+        let mark = record::u64_at(&front, 24).min(number - 1);
+        for (field, value) in [(8, 7), (16, number), (24, mark), (32, parent)] {
             bytes[at + field..at + field + 8].copy_from_slice(&u64::to_le_bytes(value));
         }
         let checksum = crc32c::crc32c(&bytes[at + 4..payload_at]);
@@ -88,21 +95,39 @@ pub fn object_log_seeds() -> Vec<(String, Vec<u8>)> {
         bytes.resize(bytes.len().next_multiple_of(ALIGN as usize), 0);
         bytes
     };
-    let file = |records: &[Vec<u8>]| {
+    let file_of_a_group = |records: &[Vec<u8>]| {
         let header = FileHeader { log: 7, number: 1, first: 1, parent: 0 }.encode();
         repaired(&[&header[..], &records.concat()].concat())
+    };
+    // Each record in a group of its own: its mark is the number before, as far as one can be.
+    let file = |records: &[Vec<u8>]| {
+        let marked = |record: &Vec<u8>| [&record[..24], &u64::MAX.to_le_bytes(), &record[32..]].concat();
+        file_of_a_group(&records.iter().map(marked).collect::<Vec<_>>())
     };
     let create = |name: &str| record(Tag::Create, name, b"an object");
     let names = record::encode_names(&["db/a".to_owned(), "db/none".to_owned()]);
     let whole = file(&[create("db/a"), create("db/b"), record(Tag::Delete, "", &names), create("db/c")]);
     let mut damaged = whole.clone();
     damaged[FILE_HEADER_BYTES + 70] ^= 1;
+    // A hole in front of a whole record whose mark says that what was there was durable, and one whose mark
+    // does not, as the last group leaves it.
+    let first_bytes = create("db/a").len();
+    let mut hole = whole.clone();
+    hole[FILE_HEADER_BYTES..FILE_HEADER_BYTES + first_bytes].fill(0);
+    let group = file_of_a_group(&[create("db/a"), create("db/b"), create("db/c")]);
+    let mut torn_group = group.clone();
+    torn_group[FILE_HEADER_BYTES..FILE_HEADER_BYTES + first_bytes].fill(0);
     let seeds = [
         ("empty", file(&[])),
         ("whole", whole.clone()),
         ("copied", file(&[create("db/a"), record(Tag::Copy, "db/a", b"an object"), create("db/a")])),
         ("torn", whole[..whole.len() - 20].to_vec()),
         ("damaged", damaged),
+        ("hole", hole),
+        ("group", group),
+        ("torn-group", torn_group),
+        ("mark", file(&[create("db/a"), create("db/b"), record(Tag::Delete, "", b"")])),
+        ("copied-damaged", file(&[create("db/a"), record(Tag::CopyDamaged, "db/a", b"an objecx")])),
         ("no-names", file(&[create("db/a"), record(Tag::Delete, "", b"\x09\x00db")])),
     ];
     seeds.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect()

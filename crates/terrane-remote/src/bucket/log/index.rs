@@ -42,11 +42,18 @@ pub(super) const PART: usize = 4096;
 pub(super) struct Index {
     pub(super) objects: BTreeMap<String, Object>,
     pub(super) files: BTreeMap<u64, FileUse>,
+    /// How many objects lie in each folder itself; none that has no object.
+    folders: BTreeMap<String, usize>,
 }
 
 /// Bytes of the record of an object.
 fn record_bytes(name: &str, object: &Object) -> u64 {
     padded(Header::front_bytes(name) + object.len)
+}
+
+/// The folder of an object.
+fn folder(name: &str) -> &str {
+    name.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 impl Index {
@@ -62,6 +69,10 @@ impl Index {
         used.live += record_bytes(name, &object);
         used.objects += 1;
         debug_assert!(used.live <= used.bytes, "a record was counted before its object");
+        match self.folders.get_mut(folder(name)) {
+            Some(count) => *count += 1,
+            None => _ = self.folders.insert(folder(name).to_owned(), 1),
+        }
         self.objects.insert(name.to_owned(), object);
     }
 
@@ -70,6 +81,17 @@ impl Index {
         let used = self.files.get_mut(&object.file).expect("a file stays as long as it has objects");
         used.live -= record_bytes(name, &object);
         used.objects -= 1;
+        let count =
+            self.folders.get_mut(folder(name)).expect("a folder is counted as long as it has objects");
+        *count -= 1;
+        if *count == 0 {
+            self.folders.remove(folder(name));
+        }
+    }
+
+    /// How many objects lie in the folder of this name.
+    pub(super) fn count_beside(&self, name: &str) -> usize {
+        self.folders.get(folder(name)).copied().unwrap_or(0)
     }
 
     /// Takes a record that was found in the file `file`, with its payload at `at`; `names` are those of a
@@ -140,5 +162,27 @@ impl Index {
         let (bytes, live) =
             self.files.values().fold((0, 0), |(bytes, live), used| (bytes + used.bytes, live + used.live));
         bytes > 2 * live + slack
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_counted_by_their_folders() {
+        let mut index = Index::default();
+        let object = Object { file: 1, at: 0, len: 1, checksum: 0, modified: 0, is_damaged: false };
+        for name in ["db/journal/1", "db/journal/2", "db/other", "db/journal/1"] {
+            index.grow(1, 1000);
+            index.add(name, object);
+        }
+        assert_eq!(index.count_beside("db/journal/3"), 2, "a copy counts once");
+        assert_eq!((index.count_beside("db/x"), index.count_beside("x")), (1, 0));
+        index.remove("db/journal/1");
+        index.remove("db/journal/1");
+        assert_eq!(index.count_beside("db/journal/1"), 1);
+        index.remove("db/journal/2");
+        assert!(!index.folders.contains_key("db/journal"), "an empty folder is not kept");
     }
 }

@@ -40,9 +40,8 @@ use super::{Bucket, Create, Listed, Pending, names};
 /// Reads of an object until its file counts as lost: the cleaning may have moved it.
 const READS: u32 = 4;
 
-/// Objects of a log, unless its settings say otherwise: with those beyond that are short still fewer than a
-/// list may have.
-const OBJECTS_MAX: usize = names::LISTED_MAX / 40 * 39;
+/// Most objects of a folder, but for those beyond that are short: with them still fewer than a list may have.
+const FOLDER_OBJECTS_MAX: usize = names::LISTED_MAX / 40 * 39;
 
 /// How a log lies in its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,13 +50,13 @@ pub struct LogSettings {
     pub file_bytes: u64,
     /// Most objects: a further one is refused as `Full`, unless it is short: with a short one a writer takes
     /// over, and can then trim. From half of them on writers are asked to trim all that is needed no more. Each
-    /// takes about 150 bytes of memory. Default 3,900,000; a folder has at most 4,000,000, or cannot be listed.
+    /// takes about 150 bytes of memory. Default 3,900,000, which is also the most for one folder.
     pub objects_max: usize,
 }
 
 impl Default for LogSettings {
     fn default() -> Self {
-        LogSettings { file_bytes: 64 << 20, objects_max: OBJECTS_MAX }
+        LogSettings { file_bytes: 64 << 20, objects_max: FOLDER_OBJECTS_MAX }
     }
 }
 
@@ -98,6 +97,8 @@ struct Shared {
     is_full: AtomicBool,
     /// What the writer's `failed` says, for who must not wait for a group.
     has_failed: AtomicBool,
+    /// What an operator should know and no caller is told.
+    trouble: Mutex<Option<Error>>,
     _lock: Box<dyn DiskLock>,
 }
 
@@ -148,6 +149,13 @@ impl LogBucket {
         let is_due = is_idle && writer.marked + 1 < writer.next && writer.failed.is_none();
         drop(writer);
         if is_due { self.mark() } else { Ok(()) }
+    }
+
+    /// The last thing that an operator should know and that no caller was told, since the last call of this:
+    /// files that cannot go, an object that was found damaged, a failed device.
+    #[must_use]
+    pub fn take_trouble(&self) -> Option<Error> {
+        self.0.trouble.lock().take()
     }
 
     /// How many files it has, and their bytes of records.
@@ -207,6 +215,11 @@ impl Shared {
             Ok(Bytes::from(bytes))
         };
         ranges.iter().map(one).collect()
+    }
+
+    fn note(&self, error: Error) {
+        tracing::warn!(target: "terrane::log", %error, "trouble of a log");
+        *self.trouble.lock() = Some(error);
     }
 
     fn check_create(&self, name: &str, parts: &[Bytes]) -> Result<()> {
@@ -288,7 +301,7 @@ impl Bucket for LogBucket {
         }
         // The deletion is durable. What the cleaning could not do, a later one does.
         if let Err(error) = self.0.clean() {
-            tracing::warn!(target: "terrane::log", %error, "files of the log whose objects are gone stay");
+            self.0.note(error.context("files of the log whose objects are gone stay"));
         }
         Ok(())
     }

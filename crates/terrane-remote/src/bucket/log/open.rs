@@ -52,6 +52,7 @@ pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, settings: LogSettings, env: 
         cleaning: Mutex::default(),
         is_full: AtomicBool::new(false),
         has_failed: AtomicBool::new(false),
+        trouble: Mutex::default(),
         _lock: lock,
     })
 }

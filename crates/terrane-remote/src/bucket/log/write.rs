@@ -197,13 +197,16 @@ impl Shared {
         }
         let index = self.index.lock();
         let is_taken = group.created.contains(name) || index.objects.contains_key(name);
-        let objects = index.objects.len() + group.created.len();
+        let (all, inside) = (index.objects.len(), index.count_beside(name));
         drop(index);
         if is_taken && !terrane_base::planted!(ReplaceLoggedObject) {
             return Ok(Create::AlreadyExists);
         }
-        let most = self.settings.objects_max;
-        if objects >= most && (len > SHORT_BYTES || objects >= most + most / 40 + 16) {
+        let is_beyond = |count: usize, most: usize| {
+            let count = count + group.created.len();
+            count >= most && (len > SHORT_BYTES || count >= most + most / 40 + 16)
+        };
+        if is_beyond(all, self.settings.objects_max) || is_beyond(inside, super::FOLDER_OBJECTS_MAX) {
             return Err(self.too_many());
         }
         let modified = writer.time(self.env.clock.wall().as_micros() as u64);
@@ -232,7 +235,11 @@ impl Shared {
             tag,
             log: writer.log,
             number: writer.next,
-            durable: writer.durable,
+            durable: if terrane_base::planted!(MarkUnsyncedRecords) {
+                writer.next - 1
+            } else {
+                writer.durable
+            },
             parent: writer.parent,
             len: object.len,
             modified: object.modified,
@@ -422,7 +429,7 @@ impl Shared {
         );
         let error = error.clone().context(text).with_kind(Kind::Io);
         self.has_failed.store(true, Ordering::Relaxed);
-        tracing::error!(target: "terrane::log", %error, "nothing more is written");
+        self.note(error.clone());
         writer.failed.get_or_insert(error).clone()
     }
 
@@ -430,9 +437,10 @@ impl Shared {
     fn too_many(&self) -> Error {
         let most = self.settings.objects_max;
         let text = format!(
-            "the log in {} has {most} objects, as many as it takes: flush the databases whose journals it has, or \
-             lower their garbage_age_s",
-            self.dir.display()
+            "the log in {} has {most} objects, or {} in this folder, as many as it takes: flush the databases whose \
+             journals it has, or lower their garbage_age_s",
+            self.dir.display(),
+            super::FOLDER_OBJECTS_MAX
         );
         Error::new(Kind::Full, text)
     }

@@ -205,6 +205,8 @@ fn no_file_goes_behind_one_whose_removal_may_not_be_durable() {
     for first in (0..40).step_by(8) {
         delete(&log, first..first + 8).expect("what the cleaning cannot do is no error of the deletion");
     }
+    let told = log.take_trouble().expect("an operator is told").to_string();
+    assert!(told.contains("until it is opened again"), "{told}");
     assert!(before - files() <= 1, "{before} files, then {}", files());
     check(&log, 40..60);
     for seed in 0..8 {
