@@ -87,6 +87,9 @@ fn a_journal_service_has_a_directory_of_its_own_until_a_signal() {
     said.read_line(&mut line).unwrap();
     assert!(line.contains("serving the log of journals") && line.contains("grpc://127.0.0.1:"), "{line}");
     shell.fails(&format!("{serve} journals"), 5, &["journals"]);
+    let storage = "serve storage --listen 127.0.0.1:0 --directory journals";
+    shell.fails(storage, 2, &["journals", "log"]);
+    assert!(!shell.path("journals/.terrane").exists(), "nothing is made in the directory of a log");
     assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let mut rest = String::new();

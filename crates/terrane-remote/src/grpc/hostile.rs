@@ -26,13 +26,53 @@ struct Raw {
     identity: String,
 }
 
+/// A bucket whose creations wait until a test lets them go on.
+#[derive(Debug)]
+struct Closed {
+    inner: Arc<MemoryBucket>,
+    gate: Arc<terrane_base::sync::Mutex<()>>,
+}
+
+impl Bucket for Closed {
+    fn url(&self) -> &str {
+        self.inner.url()
+    }
+
+    fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> crate::Pending<crate::Create> {
+        drop(self.gate.lock());
+        self.inner.begin_create(name, parts)
+    }
+
+    fn begin_get_ranges(&self, name: &str, ranges: Vec<std::ops::Range<u64>>) -> crate::Pending<Vec<Bytes>> {
+        self.inner.begin_get_ranges(name, ranges)
+    }
+
+    fn get_tail(&self, name: &str, bytes_max: u64) -> terrane_base::Result<Bytes> {
+        self.inner.get_tail(name, bytes_max)
+    }
+
+    fn list(&self, folder: &str, after: Option<&str>) -> terrane_base::Result<Vec<crate::Listed>> {
+        self.inner.list(folder, after)
+    }
+
+    fn delete(&self, names: &[String]) -> terrane_base::Result<()> {
+        self.inner.delete(names)
+    }
+}
+
 impl Raw {
     fn new() -> Raw {
+        Raw::behind(Arc::default())
+    }
+
+    /// Creations wait until the gate is open.
+    fn behind(gate: Arc<terrane_base::sync::Mutex<()>>) -> Raw {
         let env = Env::real();
         let bucket = Arc::new(MemoryBucket::new(env.clock.clone()));
+        let closed = Arc::new(Closed { inner: Arc::clone(&bucket), gate });
         let mut settings = ServerSettings::new(([127, 0, 0, 1], 0).into());
         settings.limits.object_bytes_max = 4 << 20;
-        let server = Server::start(bucket.clone(), &settings, &env).expect("starts");
+        let server = Server::start(closed, &settings, &env).expect("starts");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("starts");
         let inside = runtime.enter();
         let address = format!("http://{}", server.address());
@@ -158,6 +198,40 @@ fn an_order_of_messages_that_is_none_ends_the_call_of_creations() {
     let raw = Raw::new();
     let (ended, outcome) = raw.create_many(vec![part(1, Some(("db/b", 3)), b"x")]);
     assert_eq!((ended, outcome.expect_err("it ends early").code()), (vec![], Code::Cancelled));
+}
+
+/// A client that sends more than a client of this program does.
+#[test]
+fn what_the_server_holds_of_a_call_of_creations_is_bounded() {
+    const MIB: usize = 1 << 20;
+    const HELD: usize = 32 * MIB;
+    let gate = Arc::new(terrane_base::sync::Mutex::new(()));
+    let raw = Raw::behind(Arc::clone(&gate));
+    let in_flight = || -> usize {
+        let text = raw.server.metrics_text();
+        let line = text.lines().find_map(|line| line.strip_prefix("terrane_service_bytes_in_flight "));
+        line.expect("a gauge").parse().expect("a number")
+    };
+    let content = vec![7; MIB];
+    let names: Vec<String> = (0..100).map(|number| format!("db/{number:02}")).collect();
+    let parts = (1..).zip(&names).map(|(creation, name)| part(creation, Some((name, MIB as u64)), &content));
+    let (closed, clock) = (gate.lock(), Env::real().clock);
+    std::thread::scope(|scope| {
+        let parts = parts.collect();
+        let created = scope.spawn(|| raw.create_many(parts));
+        while in_flight() < HELD {
+            std::thread::yield_now();
+        }
+        // As long as it would take to take all.
+        for _ in 0..300 {
+            assert_eq!(in_flight(), HELD, "no more is taken");
+            clock.sleep(std::time::Duration::from_millis(1));
+        }
+        drop(closed);
+        let (ended, outcome) = created.join().expect("no panic");
+        outcome.expect("the call ends as its client asked");
+        assert_eq!(ended.len(), 100);
+    });
 }
 
 #[test]

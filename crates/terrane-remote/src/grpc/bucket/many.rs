@@ -135,7 +135,8 @@ impl CreationStream {
     fn take(&self, answer: &CreateManyAnswer) -> bool {
         let mut state = self.state.lock();
         let is_next = state.waiting.front().is_some_and(|first| first.creation == answer.creation);
-        let Some(waiting) = state.waiting.pop_front().filter(|_| is_next) else { return false };
+        // What waits has its outcome by the end of the call.
+        let Some(waiting) = is_next.then(|| state.waiting.pop_front()).flatten() else { return false };
         state.bytes -= waiting.bytes;
         let answered = match (answer.outcome(), wire::kind_of(&answer.kind)) {
             (Outcome::Created, None) if answer.kind.is_empty() => Ok(Create::Created),

@@ -158,9 +158,13 @@ fn a_log_that_failed_says_so_and_loses_nothing_of_clients_that_try_again() {
         .into_iter()
         .collect();
     // The first attempts fail, and the service says that it takes no creation.
-    while !first.metrics_text().contains("terrane_service_bucket_failed 1\n") || is_healthy(first.address()) {
-        std::thread::yield_now();
-    }
+    let is_told = |server: &Server| server.metrics_text().contains("terrane_service_bucket_failed 1\n");
+    let clock = Env::real().clock;
+    let looks = (0..LONG.as_millis()).take_while(|_| {
+        clock.sleep(Duration::from_millis(1));
+        !is_told(&first) || is_healthy(first.address())
+    });
+    assert!((looks.count() as u128) < LONG.as_millis(), "the service says that it failed");
     drop(first);
     let killed = disk.kill();
     let second = serve(open(Arc::new(killed.clone())));

@@ -99,8 +99,32 @@ fn a_log_takes_no_more_objects_than_it_lists() {
     assert!(message.contains('4') && message.contains("garbage_age_s"), "{message}");
     // A fence, without which no writer could trim.
     log.create("db/journal/fence", &[7; 128]).expect("it is short");
+    // But not any number of those, and none with a byte more.
+    crate::support::refused(log.create("db/journal/longer", &[7; 129]), terrane_base::Kind::Full);
+    let more = (0..100).take_while(|at| log.create(&format!("db/more/{at}"), &[7; 128]).is_ok()).count();
+    assert_eq!(more, 15, "16 beyond the limit");
+    let names: Vec<String> = (0..more).map(|at| format!("db/more/{at}")).collect();
+    log.delete(&names).expect("deleted");
     assert!(log.is_crowded(), "more than half of what it takes");
     delete(&log, 0..4).expect("deleted");
     assert!(!log.is_crowded(), "one fence of four objects");
     create(&log, 9).expect("there is room again");
+}
+
+#[test]
+fn a_long_list_is_whole_and_in_order() {
+    let settings = LogSettings { objects_max: 20_000, ..LogSettings::default() };
+    let log = LogBucket::open(on(MemDisk::new()), dir(), settings, Env::real()).expect("opens");
+    let one = |name: &str| log.begin_create(name, vec![Bytes::from_static(b"x")]);
+    let names: Vec<String> = (0..9000).map(name).collect();
+    let begun: Vec<_> =
+        names.iter().map(|name| one(name)).chain(["db/journaL/1", "db/journalist"].map(one)).collect();
+    begun.into_iter().for_each(|pending| _ = pending.wait().expect("created"));
+    let listed = |after: Option<&str>| -> Vec<String> {
+        let listed = log.list("db/journal", after).expect("lists");
+        listed.into_iter().map(|object| object.name).collect()
+    };
+    assert!(listed(None) == names, "all of the folder, and nothing beside it");
+    assert!(listed(Some(&names[4095])) == names[4096..], "behind a name");
+    assert!(listed(Some(&names[8999])).is_empty());
 }

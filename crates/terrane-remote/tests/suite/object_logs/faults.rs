@@ -151,22 +151,26 @@ fn a_sync_that_failed_is_not_forgotten() {
 fn what_an_opening_finds_behind_a_failed_sync_is_durable() {
     let disk = MemDisk::new();
     let faulty = FaultyDisk::new(on(disk.clone()));
-    let log = open(&(Arc::new(faulty.clone()) as Arc<dyn Disk>)).expect("opens");
-    (0..3).for_each(|number| _ = create(&log, number).expect("created"));
+    let settings = LogSettings { file_bytes: 1 << 16, ..SMALL };
+    let open = |disk: Arc<dyn Disk>| LogBucket::open(disk, dir(), settings, Env::real());
+    let log = open(Arc::new(faulty.clone())).expect("opens");
+    // Of several pages: the opening itself changes the last one, by its cut of the file.
+    let long = |number: u64| pattern(9000, number);
+    let begin = |number: u64| log.begin_create(&name(number), vec![long(number).into()]);
+    (0..3).for_each(|number| _ = begin(number).wait().expect("created"));
     faulty.fail(Fault::new(Call::Sync, Failure::Broken));
-    let begun: Vec<_> =
-        (3..6).map(|number| log.begin_create(&name(number), vec![bytes(number).into()])).collect();
+    let begun: Vec<_> = (3..6).map(begin).collect();
     for pending in begun {
         crate::support::refused(pending.wait(), Kind::Io);
     }
     disk.fail_sync(&dir().join("00000000000000000001.log"));
     drop(log);
     let killed = disk.kill();
-    let again = open(&on(killed.clone())).expect("the process starts again");
+    let again = open(on(killed.clone())).expect("the process starts again");
     let seen = found(&again);
     assert_eq!(seen.len(), 6, "it reads what the one before wrote");
     for seed in 0..8 {
-        assert_eq!(found(&open(&on(killed.crash(seed))).expect("opens")), seen, "and it is durable");
+        assert!(found(&open(on(killed.crash(seed))).expect("opens")) == seen, "and it is durable");
     }
 }
 
@@ -182,6 +186,9 @@ fn trims_free_the_space_of_a_full_device() {
     disk.set_capacity(disk.used_bytes());
     let full = (200..400).find_map(|number| create(number).err());
     assert_eq!(full.expect("the device is full").kind(), Kind::Full);
+    let mut short = 0..;
+    let mut fill = || log.create(&format!("db/filled/{}", short.next().expect("enough")), &[5; 200]);
+    while fill().is_ok() {}
     log.create("db/fence2", &[8; 128]).expect("a fence has room, or no writer could trim");
     delete(&log, 0..150).expect("deleted");
     for number in 500..560 {
@@ -189,6 +196,29 @@ fn trims_free_the_space_of_a_full_device() {
     }
     assert_eq!(log.get("db/fence", 128).expect("it stays"), [7; 128][..]);
     assert_eq!(log.get(&name(180), 8000).expect("it stays"), pattern(8000, 180));
+}
+
+/// The file that has its name already is the next one, whatever else fails: no record goes into the one before.
+#[test]
+fn no_record_goes_into_a_file_behind_which_another_one_was_begun() {
+    // With more short ones a further attempt to begin the file would succeed.
+    for (nth, count) in (0..4).flat_map(|nth| (1..4).map(move |count| (nth, count))) {
+        let disk = MemDisk::new();
+        let faulty = FaultyDisk::new(on(disk.clone()));
+        let log = open(&(Arc::new(faulty.clone()) as Arc<dyn Disk>)).expect("opens");
+        faulty.fail(Fault::new(Call::Open, Failure::Broken).after(nth));
+        let there: Vec<u64> = (0..60).take_while(|number| create(&log, *number).is_ok()).collect();
+        assert!(there.len() < 60, "a call failed");
+        // Short ones have room in the file before.
+        let name = |at: u64| format!("db/short/{at}");
+        let short: Vec<u64> = (0..count).filter(|at| log.create(&name(*at), &[1; 128]).is_ok()).collect();
+        faulty.heal();
+        for seed in 0..2 {
+            let again = open(&on(disk.crash(seed))).expect("opens");
+            check(&again, there.iter().copied());
+            short.iter().for_each(|at| _ = again.get(&name(*at), 128).expect("it was acknowledged"));
+        }
+    }
 }
 
 /// A removed file may come back while it is unknown whether its removal is durable: no later one goes.
