@@ -87,7 +87,8 @@ pub struct Journal {
     /// As for storage
     #[command(flatten)]
     pub service: Service,
-    /// Most objects of all databases, each of about 150 bytes of memory; from half of them on writers are asked to trim
+    /// Most objects of all databases, each of about 150 bytes of memory; from half of them on, writers trim
+    /// sooner
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1000..=1 << 32), default_value_t = 3_900_000)]
     pub objects: u64,
 }

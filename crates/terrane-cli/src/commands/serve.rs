@@ -80,6 +80,7 @@ fn look_after(log: &LogBucket, told: &mut String) {
     let _ = log.mark_if_idle();
     if let Some(error) = log.take_trouble() {
         let line = text::shown(error.to_string().replace('\n', " "));
+        assert!(!line.contains('\n'), "one line for each trouble");
         if line != *told {
             eprintln!("terrane: {line}");
             *told = line;

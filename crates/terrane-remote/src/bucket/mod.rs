@@ -105,8 +105,8 @@ pub trait Bucket: Send + Sync + Debug {
     /// `Invalid`, `Io`, `Busy`; any part of them may be deleted then.
     fn delete(&self, names: &[String]) -> Result<()>;
 
-    /// Returns true if creations that were begun before the first one is waited for are made durable together,
-    /// and beginning one does not block: then it is worth while to hold them back for each other.
+    /// Returns true if creations that were begun before the first one is waited for are made durable
+    /// together, and beginning one does not block: then it is worth while to hold them back for each other.
     fn syncs_groups(&self) -> bool {
         false
     }

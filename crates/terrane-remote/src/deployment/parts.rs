@@ -58,8 +58,8 @@ impl BucketParts {
         Box::new(move || {
             let Some(store) = store.upgrade() else { return };
             let is_due = clock.now() >= next;
-            // Only space is at stake: the next pass goes on. The journal first: its service may be short of room,
-            // and the bucket of the store slow. A service that is crowded is not left to fill up for a minute.
+            // Only space is at stake: the next pass goes on. The journal first: its service may be short of
+            // room, and the bucket of the store slow. A service that is crowded does not wait for a minute.
             if let Some(log) = log.as_ref().and_then(Weak::upgrade).filter(|log| is_due || log.is_crowded()) {
                 let _ = log.collect_garbage();
             }

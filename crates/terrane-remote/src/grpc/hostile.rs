@@ -73,7 +73,8 @@ impl Raw {
         let mut settings = ServerSettings::new(([127, 0, 0, 1], 0).into());
         settings.limits.object_bytes_max = 4 << 20;
         let server = Server::start(closed, &settings, &env).expect("starts");
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("starts");
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("starts");
         let inside = runtime.enter();
         let address = format!("http://{}", server.address());
         let client = StorageClient::new(Endpoint::from_shared(address).expect("an address").connect_lazy());
@@ -207,7 +208,7 @@ fn what_the_server_holds_of_a_call_of_creations_is_bounded() {
     const HELD: usize = 32 * MIB;
     let gate = Arc::new(terrane_base::sync::Mutex::new(()));
     let raw = Raw::behind(Arc::clone(&gate));
-    let in_flight = || -> usize {
+    let held = || -> usize {
         let text = raw.server.metrics_text();
         let line = text.lines().find_map(|line| line.strip_prefix("terrane_service_bytes_in_flight "));
         line.expect("a gauge").parse().expect("a number")
@@ -216,22 +217,27 @@ fn what_the_server_holds_of_a_call_of_creations_is_bounded() {
     let names: Vec<String> = (0..100).map(|number| format!("db/{number:02}")).collect();
     let parts = (1..).zip(&names).map(|(creation, name)| part(creation, Some((name, MIB as u64)), &content));
     let (closed, clock) = (gate.lock(), Env::real().clock);
-    std::thread::scope(|scope| {
-        let parts = parts.collect();
-        let created = scope.spawn(|| raw.create_many(parts));
-        while in_flight() < HELD {
-            std::thread::yield_now();
+    let request = raw.right(stream::iter(parts.collect::<Vec<_>>()));
+    let mut client = raw.client.clone();
+    let created = raw.runtime.spawn(async move {
+        let mut answers = client.create_many(request).await?.into_inner();
+        let mut count = 0;
+        while answers.message().await?.is_some() {
+            count += 1;
         }
-        // As long as it would take to take all.
-        for _ in 0..300 {
-            assert_eq!(in_flight(), HELD, "no more is taken");
-            clock.sleep(std::time::Duration::from_millis(1));
-        }
-        drop(closed);
-        let (ended, outcome) = created.join().expect("no panic");
-        outcome.expect("the call ends as its client asked");
-        assert_eq!(ended.len(), 100);
+        Ok::<u32, Status>(count)
     });
+    while held() < HELD {
+        std::thread::yield_now();
+    }
+    // As long as it would take to take all.
+    for _ in 0..300 {
+        assert_eq!(held(), HELD, "no more is taken");
+        clock.sleep(std::time::Duration::from_millis(1));
+    }
+    drop(closed);
+    let count = raw.runtime.block_on(created).expect("no panic").expect("the call ends as its client asked");
+    assert_eq!(count, 100);
 }
 
 #[test]
@@ -248,11 +254,10 @@ fn a_stop_ends_a_call_in_the_middle_of_a_creation() {
     let first = raw.runtime.block_on(answers.message()).expect("no error").expect("an answer");
     assert_eq!(first.creation, 1);
     let Raw { bucket, server, runtime, .. } = raw;
-    let stop = std::thread::spawn(move || server.stop(std::time::Duration::from_secs(60)));
+    let limit = std::time::Duration::from_secs(60);
+    assert!(server.stop(limit), "a stop does not wait for what may never come");
     let end = runtime.block_on(answers.message());
     assert!(end.is_err() || end.is_ok_and(|answer| answer.is_none()), "the call ends");
-    drop(runtime);
-    assert!(stop.join().expect("no panic"), "a stop does not wait for what may never come");
     assert_eq!(bucket.list("db", None).expect("lists").len(), 1, "a half is no object");
 }
 

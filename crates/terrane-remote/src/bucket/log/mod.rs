@@ -5,13 +5,15 @@
 //! memory; an opening reads it from the records. The format is `docs/format/object-log.md`.
 //!
 //! * `record.rs`: the bytes. * `scan.rs`: reads a file, judges its end. * `open.rs`: an opening.
-//! * `write.rs`: groups, and files that follow each other; `group.rs`: what is written and not synced. * `index.rs`: what there is. * `clean.rs`: removes
-//!   files whose objects are gone, and copies those that stay. `fuzzing.rs`: body of a fuzz target.
+//! * `write.rs`: changes, of which a group is made; `commit.rs`: its sync, and files that follow each other.
+//! * `group.rs`: what is written and not synced. * `index.rs`: what there is. * `clean.rs`: removes files
+//!   whose objects are gone, and copies those that stay. `fuzzing.rs`: body of a fuzz target.
 //!
 //! Locks, in this order: `cleaning` while a file is emptied; `writer` while a group is written and synced, by
 //! the thread that `queue` says is writing; `queue` and `index` for moments, never across a call of the disk.
 
 mod clean;
+mod commit;
 pub(crate) mod fuzzing;
 mod group;
 mod index;
@@ -49,8 +51,8 @@ pub struct LogSettings {
     /// Bytes of a file; one with a longer object has more. Default 64 MiB.
     pub file_bytes: u64,
     /// Most objects: a further one is refused as `Full`, unless it is short: with a short one a writer takes
-    /// over, and can then trim. From half of them on writers are asked to trim all that is needed no more. Each
-    /// takes about 150 bytes of memory. Default 3,900,000, which is also the most for one folder.
+    /// over, and can then trim. From half of them on writers are asked to trim all that is needed no more.
+    /// Each takes about 150 bytes of memory. Default 3,900,000, which is also the most for one folder.
     pub objects_max: usize,
 }
 
@@ -95,9 +97,9 @@ struct Shared {
     cleaning: Mutex<Option<Error>>,
     /// The last file that was to be begun had no space: files are emptied sooner.
     is_full: AtomicBool,
-    /// What the writer's `failed` says, for who must not wait for a group.
+    /// What the writer's `failed` says, for a look that must not wait for a group.
     has_failed: AtomicBool,
-    /// What an operator should know and no caller is told.
+    /// What an operator should know and no caller gets as its error.
     trouble: Mutex<Option<Error>>,
     _lock: Box<dyn DiskLock>,
 }
@@ -127,8 +129,8 @@ impl LogBucket {
         LogBucket::open(Arc::new(PosixDisk::new()), dir, settings, env)
     }
 
-    /// Writes a record that says that all before it is durable, unless the last one is such a record: damage in
-    /// front of it cannot look like a torn tail any more. For the end of the service.
+    /// Writes a record that says that all before it is durable, unless the last one is such a record: damage
+    /// in front of it cannot look like a torn tail any more. For the end of the service.
     ///
     /// # Errors
     /// `Full`, `Io`: what was acknowledged is durable in any case.
@@ -137,7 +139,7 @@ impl LogBucket {
         self.0.wait(&queued).map(drop)
     }
 
-    /// As [`LogBucket::mark`], if nothing was written since the last call of this: for a log that is idle.
+    /// As [`LogBucket::mark`], if nothing was written since the last call: for a log that is idle.
     ///
     /// # Errors
     /// As there.
@@ -151,7 +153,7 @@ impl LogBucket {
         if is_due { self.mark() } else { Ok(()) }
     }
 
-    /// The last thing that an operator should know and that no caller was told, since the last call of this:
+    /// The last thing that an operator should know and that no caller got, since the last call:
     /// files that cannot go, an object that was found damaged, a failed device.
     #[must_use]
     pub fn take_trouble(&self) -> Option<Error> {
@@ -248,7 +250,7 @@ impl Bucket for LogBucket {
     }
 
     fn is_failed(&self) -> bool {
-        // Relaxed: a look; who creates has the error itself.
+        // Relaxed: a look; a creation gets the error itself.
         self.0.has_failed.load(Ordering::Relaxed)
     }
 

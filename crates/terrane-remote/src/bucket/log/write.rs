@@ -1,21 +1,20 @@
 //! Writes groups of changes: one after the other to the last file, then one sync.
 //!
-//! Who waits for a change writes: the first one takes all that is queued, the others wait for their outcome,
-//! and one of them takes what came meanwhile. If a thread panics while it writes, what it took has no outcome:
-//! who waits for that panics, too. An object is in the index, and so in reads and lists, once it is durable.
+//! A thread that waits for a change writes: the first one takes all that is queued, the others wait for their
+//! outcome, and one of them takes what came meanwhile. If a thread panics while it writes, what it took has
+//! no outcome: a thread that waits for that panics, too. An object is in the index, and so in reads and
+//! lists, once it is durable.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use terrane_base::sync::Mutex;
-use terrane_base::sync::atomic::Ordering;
 use terrane_base::{Error, Kind, Result};
-use terrane_device::OpenMode;
 
 use super::Shared;
-use super::group::{Current, Group, Start, Writer};
+use super::group::{Group, Writer};
 use super::index::Object;
-use super::record::{self, FILE_HEADER_BYTES, FileHeader, Header, Tag, padded};
+use super::record::{self, Header, Tag, padded};
 use crate::bucket::Create;
 
 /// Most names of one deletion.
@@ -78,7 +77,7 @@ pub(super) struct Queued {
 }
 
 impl Queued {
-    fn end(&self, outcome: Result<Ended>) {
+    pub(super) fn end(&self, outcome: Result<Ended>) {
         let before = self.outcome.lock().replace(outcome);
         debug_assert!(before.is_none(), "a change ends once");
     }
@@ -215,7 +214,7 @@ impl Shared {
         Ok(Create::Created)
     }
 
-    /// Adds a record that says by its mark that all before it is durable, unless the last one is such a record.
+    /// Adds a record that says by its mark that all before it is durable, unless the last one does.
     fn mark(&self, writer: &mut Writer, group: &mut Group) -> Result<()> {
         // What this group has so far is covered by no mark before it is synced.
         self.commit(writer, group);
@@ -293,144 +292,6 @@ impl Shared {
         group.applied.extend(names.iter().map(|name| (name.clone(), None)));
         group.deleted.extend(names.iter().cloned());
         Ok(())
-    }
-
-    /// Syncs the group so far, and begins a file with room for a record of so many bytes.
-    fn next_file(&self, writer: &mut Writer, group: &mut Group, bytes: u64) -> Result<()> {
-        self.commit(writer, group);
-        if let Some(error) = &writer.failed {
-            return Err(error.clone());
-        }
-        let number = writer.number() + 1;
-        let needed = padded(FILE_HEADER_BYTES as u64) + bytes + self.settings.reserved_bytes();
-        let len = self.settings.file_bytes.max(needed);
-        let header = FileHeader { log: writer.log, number, first: writer.next, parent: writer.parent };
-        let (path, made) = (self.dir.join(record::file_name(number)), self.dir.join(super::open::NEW));
-        if self.disk.exists(&made)? {
-            self.disk.remove(&made)?;
-        }
-        let file = self.disk.open(&made, OpenMode::Create, false)?;
-        let begun = file
-            .allocate(0, len)
-            .and_then(|()| file.write_at(0, &header.encode()))
-            .and_then(|()| file.sync())
-            .and_then(|()| self.disk.rename(&made, &path))
-            .and_then(|()| self.disk.sync_dir(&self.dir));
-        if let Err(error) = begun {
-            return Err(self.give_up_file(writer, &made, &path, error));
-        }
-        // By its name from now on, for messages. No further record may go into the file before it.
-        let opened = self.disk.open(&path, OpenMode::Write, false);
-        let file = opened.map_err(|error| self.poison(writer, &error))?;
-        // Relaxed: it only decides how soon files are emptied.
-        self.is_full.store(false, Ordering::Relaxed);
-        writer.current = Some(Current { number, file, at: FILE_HEADER_BYTES as u64, bytes: len });
-        self.index.lock().grow(number, 0);
-        Ok(())
-    }
-
-    /// A file could not be begun: nothing of it stays, so that the log goes on when there is room. Where its
-    /// name may stay, the log ends.
-    #[cold]
-    fn give_up_file(
-        &self,
-        writer: &mut Writer,
-        made: &std::path::Path,
-        path: &std::path::Path,
-        error: Error,
-    ) -> Error {
-        let is_named = self.disk.exists(path).unwrap_or(true);
-        if is_named {
-            return self.poison(writer, &error);
-        }
-        // What stays is removed by the next file or opening.
-        let _ = self.disk.remove(made);
-        let place = self.dir.display();
-        self.is_full.store(error.kind() == Kind::Full, Ordering::Relaxed);
-        match error.kind() {
-            Kind::Full => error.context(format!("the device of {place} is full: free space on it")),
-            _ => error.with_kind(Kind::Io),
-        }
-    }
-
-    /// Syncs a group, makes it visible and gives each change its outcome.
-    fn commit(&self, writer: &mut Writer, group: &mut Group) {
-        let is_synced = match (&writer.failed, &group.before) {
-            (Some(error), _) => Err(error.clone()),
-            (None, None) => Ok(()),
-            (None, Some(_)) => {
-                writer.flush(group);
-                match group.broken.take() {
-                    Some(error) => return self.undo(writer, group, &error),
-                    None => self.sync(writer),
-                }
-            }
-        };
-        let group = std::mem::take(group);
-        if let Err(error) = is_synced {
-            group.ended.iter().for_each(|(queued, _)| queued.end(Err(error.clone())));
-            return;
-        }
-        writer.durable = writer.next - 1;
-        let mut index = self.index.lock();
-        if group.bytes > 0 {
-            index.grow(writer.number(), group.bytes);
-        }
-        for (name, object) in &group.applied {
-            match object {
-                Some(object) => index.add(name, *object),
-                None => index.remove(name),
-            }
-        }
-        drop(index);
-        group.ended.iter().for_each(|(queued, created)| queued.end(Ok(*created)));
-    }
-
-    fn sync(&self, writer: &mut Writer) -> Result<()> {
-        let current = writer.current.as_ref().expect("a group was written to it");
-        if terrane_base::planted!(AcknowledgeBeforeLogSync) {
-            return Ok(());
-        }
-        match current.file.sync() {
-            Ok(()) => Ok(()),
-            Err(error) => Err(self.poison(writer, &error)),
-        }
-    }
-
-    /// A call of a group failed: cuts off what it wrote, so that none of it ever counts. Where that fails,
-    /// too, what an opening would find is unknown.
-    #[cold]
-    fn undo(&self, writer: &mut Writer, group: &mut Group, error: &Error) {
-        let group = std::mem::take(group);
-        let Some(Start { at, next, parent }) = group.before else { return };
-        let current = writer.current.as_mut().expect("the group was written to it");
-        let bytes = current.bytes;
-        let cut = current.file.set_len(at).and_then(|()| current.file.sync());
-        let outcome = match cut {
-            Ok(()) => {
-                let reserved =
-                    super::open::reserve(&*current.file, at, bytes, self.settings.reserved_bytes());
-                (current.at, current.bytes) = (at, reserved.unwrap_or(at));
-                (writer.next, writer.parent) = (next, parent);
-                writer.marked = if writer.marked < next { writer.marked } else { 0 };
-                error.clone()
-            }
-            Err(_) => self.poison(writer, error),
-        };
-        group.ended.iter().for_each(|(queued, _)| queued.end(Err(outcome.clone())));
-    }
-
-    /// Nothing is written any more: an opening finds out what is there.
-    #[cold]
-    fn poison(&self, writer: &mut Writer, error: &Error) -> Error {
-        let place = self.dir.display();
-        let text = format!(
-            "the log in {place} failed, and writes nothing more: start it again, after a look at its device"
-        );
-        let error = error.clone().context(text).with_kind(Kind::Io);
-        self.has_failed.store(true, Ordering::Relaxed);
-        self.note(error.clone());
-        writer.failed.get_or_insert(error).clone()
     }
 
     #[cold]

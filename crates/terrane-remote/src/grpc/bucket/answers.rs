@@ -214,7 +214,8 @@ mod tests {
             let (client, what) = client_of(call, &[]);
             block_on(client.known(&what)).expect("it says that it knows the call");
             assert!(client.streaming(1).is_some(), "as it says");
-            block_on(streamed(&client)).expect_err("nothing was answered");
+            let error = block_on(streamed(&client)).expect_err("nothing was answered");
+            assert_eq!(error.kind(), Kind::Io, "it is tried again: {error}");
             assert_eq!(client.streaming(1).is_some(), is_streamed, "server {call}");
         }
     }

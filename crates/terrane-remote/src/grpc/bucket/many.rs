@@ -216,6 +216,8 @@ pub(super) async fn exchange<C: Transport>(
             if status.code() == Code::Unimplemented {
                 // An older program serves the bucket now. Relaxed: only calls are spared.
                 client.has_no_stream.store(true, Ordering::Relaxed);
+                // Not final: each creation has a call of its own from now on.
+                return (Kind::Io, "the server is older now, and has no call of creations".to_owned());
             }
             let error = wire::error(&status, "create objects in", &client.url);
             return (error.kind(), error.to_string());

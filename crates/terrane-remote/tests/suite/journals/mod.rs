@@ -2,6 +2,7 @@
 
 pub(crate) mod busy;
 mod crashes;
+mod directories;
 mod readers;
 
 use std::path::Path;
@@ -246,8 +247,8 @@ fn objects_go_by_their_count_before_they_are_old() {
         let (env, _) = env();
         let disk = Arc::new(terrane_device::MemDisk::new());
         let limits = LogSettings { objects_max, ..LogSettings::default() };
-        let in_log = LogBucket::open(disk, Path::new("/log"), limits, env.clone()).expect("opens");
-        let bucket: Arc<dyn Bucket> = Arc::new(in_log);
+        let opened = LogBucket::open(disk, Path::new("/log"), limits, env.clone()).expect("opens");
+        let bucket: Arc<dyn Bucket> = Arc::new(opened);
         let folder = JournalFolder::new(bucket.clone(), "db").expect("a prefix");
         let fence = folder.take_over(&asked(7, 1), &*env.random).expect("the first writer");
         let settings = ObjectJournalSettings { garbage_objects_max, ..settings() };
@@ -287,37 +288,6 @@ fn unsynced_commits_get_to_the_bucket_by_themselves() {
     });
     assert!(came, "it is uploaded without a sync");
     assert_eq!(place.open("b").get("k").expect("reads").expect("it is there"), "v");
-}
-
-/// The directory of the last writer has commits that no object has: they count.
-#[test]
-fn unsynced_commits_of_a_killed_process_stay() {
-    let place = Place::memory();
-    let db = place.open("a");
-    put_all(&db, 0..5, 1);
-    db.put("unsynced", "v").expect("put");
-    let copy = place.root.path().join("killed");
-    copy_all(&place.root.path().join("a"), &copy);
-    let again = place.open("killed");
-    check(&again, 0..5, 1);
-    assert_eq!(again.get("unsynced").expect("reads").expect("it is there"), "v");
-    // It is in the bucket now.
-    let elsewhere = place.open("b");
-    assert_eq!(elsewhere.get("unsynced").expect("reads").expect("it is there"), "v");
-}
-
-#[expect(clippy::disallowed_methods, reason = "a copy of a directory, as a killed process leaves it")]
-fn copy_all(from: &Path, to: &Path) {
-    std::fs::create_dir(to).expect("new");
-    for entry in std::fs::read_dir(from).expect("there") {
-        let entry = entry.expect("reads");
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy_all(&entry.path(), &target);
-        } else if entry.file_name() != "LOCK" {
-            std::fs::copy(entry.path(), target).expect("copies");
-        }
-    }
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn an_object_that_is_damaged_keeps_no_file_from_going() {
     }
     let names = damaged.list(dir()).expect("lists");
     assert!(!names.contains(&"00000000000000000001.log".to_owned()), "its file went: {names:?}");
-    let told = log.take_trouble().expect("an operator is told").to_string();
+    let told = log.take_trouble().expect("an operator has to know").to_string();
     assert!(told.contains(&name(0)) && told.contains("damaged") && log.take_trouble().is_none(), "{told}");
     drop(log);
     let again = open(&damaged).expect("opens");

@@ -198,7 +198,7 @@ fn trims_free_the_space_of_a_full_device() {
     assert_eq!(log.get(&name(180), 8000).expect("it stays"), pattern(8000, 180));
 }
 
-/// The file that has its name already is the next one, whatever else fails: no record goes into the one before.
+/// A file that has its name already is the next one, whatever else fails: no record goes into the one before.
 #[test]
 fn no_record_goes_into_a_file_behind_which_another_one_was_begun() {
     // With more short ones a further attempt to begin the file would succeed.
@@ -235,7 +235,7 @@ fn no_file_goes_behind_one_whose_removal_may_not_be_durable() {
     for first in (0..40).step_by(8) {
         delete(&log, first..first + 8).expect("what the cleaning cannot do is no error of the deletion");
     }
-    let told = log.take_trouble().expect("an operator is told").to_string();
+    let told = log.take_trouble().expect("an operator has to know").to_string();
     assert!(told.contains("until it is opened again"), "{told}");
     assert!(before - files() <= 1, "{before} files, then {}", files());
     check(&log, 40..60);
