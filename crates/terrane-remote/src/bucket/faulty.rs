@@ -176,6 +176,18 @@ impl Bucket for FaultyBucket {
         self.inner.url()
     }
 
+    fn syncs_groups(&self) -> bool {
+        self.inner.syncs_groups()
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.inner.is_crowded()
+    }
+
+    fn is_failed(&self) -> bool {
+        self.inner.is_failed()
+    }
+
     fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {
         Pending::ready(self.call(name, || self.create_now(name, parts)))
     }

@@ -202,6 +202,45 @@ fn page(server: &Server, path: &str) -> String {
 }
 
 #[test]
+fn a_call_of_creations_keeps_no_other_call_away() {
+    let server = start(crate::support::object_log(), |settings| settings.limits.calls_max = 1);
+    let bucket = connect(server.address());
+    bucket.list("db", None).expect("it knows the bucket");
+    for number in 0..3 {
+        // The call lasts, and is none of those that the limit is for.
+        bucket.create(&format!("db/{number}"), b"x").expect("created");
+        assert_eq!(bucket.list("db", None).expect("there is a call for it").len(), number + 1);
+    }
+    assert!(!server.metrics_text().contains("reason=\"calls\""), "none was refused");
+    // One for each connection.
+    let other = connect(server.address());
+    other.list("db", None).expect("it knows the bucket");
+    other.create("db/3", b"x").expect("created");
+    bucket.create("db/4", b"x").expect("created");
+}
+
+#[test]
+fn a_call_of_creations_ends_when_nothing_comes_and_is_begun_again() {
+    let server = start(crate::support::object_log(), |settings| {
+        settings.limits.call_time_max = Duration::from_millis(100);
+    });
+    let bucket = retrying_grpc(connect(server.address()));
+    bucket.list("db", None).expect("it knows the bucket");
+    for number in 1..3u32 {
+        bucket.create(&format!("db/{number}"), b"x").expect("created");
+        let ended = |text: &str| {
+            let rows = text.lines().filter(|line| line.contains("calls_total{operation=\"create-many\""));
+            rows.filter_map(|row| row.rsplit(' ').next()?.parse::<u32>().ok()).sum::<u32>()
+        };
+        let looks = (0..LONG.as_millis()).take_while(|_| {
+            Env::real().clock.sleep(Duration::from_millis(1));
+            ended(&server.metrics_text()) < number
+        });
+        assert!((looks.count() as u128) < LONG.as_millis(), "the call {number} ended");
+    }
+}
+
+#[test]
 fn a_stop_answers_what_runs() {
     let gated = Gated::new();
     let (gate, begun, inner) = (Arc::clone(&gated.gate), Arc::clone(&gated.begun), Arc::clone(&gated.inner));
