@@ -237,6 +237,7 @@ mod tests {
     use terrane_journal::CommitLog;
 
     use super::*;
+    use crate::bucket::faulty::{Fault, FaultyBucket};
     use crate::bucket::{Bucket, MemoryBucket};
     use crate::journal::{ObjectCommitLog, ObjectJournalSettings, Restored, TakeJournal};
 
@@ -257,35 +258,69 @@ mod tests {
         }
     }
 
+    /// A log of a writer, and its folder in a bucket.
+    fn log_in(bucket: Arc<dyn Bucket>) -> (ObjectCommitLog, JournalFolder) {
+        let env = Env::real();
+        let folder = JournalFolder::new(bucket, "db").expect("a prefix");
+        let asked =
+            TakeJournal { database: DatabaseId(7), epoch: 1, has_segments: false, was_in_objects: true };
+        let fence = folder.take_over(&asked, &*env.random).expect("the first writer");
+        let settings = ObjectJournalSettings::default();
+        let log = ObjectCommitLog::open(folder.clone(), &fence, Restored::default(), settings, &env);
+        (log.expect("opens"), folder)
+    }
+
+    fn write(log: &ObjectCommitLog, segment: u64, offset: u64) {
+        log.append(SegmentId(segment), offset, b"bytes").expect("appends");
+        log.persist().expect("it is the writer");
+    }
+
+    /// The names of the objects behind the fence.
+    fn behind_fence(folder: &JournalFolder, chain: &JournalChain) -> Vec<String> {
+        chain.objects[1..].iter().map(|(number, _)| folder.objects.name(*number)).collect()
+    }
+
     /// What is missing was trimmed if the journal's last object needs it no more, and is lost otherwise.
     #[test]
     fn a_reading_that_a_trim_overtook_is_told_from_a_lost_object() {
         for is_trimmed in [true, false] {
-            let env = Env::real();
-            let bucket: Arc<dyn Bucket> = Arc::new(MemoryBucket::new(env.clock.clone()));
-            let folder = JournalFolder::new(bucket.clone(), "db").expect("a prefix");
-            let asked =
-                TakeJournal { database: DatabaseId(7), epoch: 1, has_segments: false, was_in_objects: true };
-            let fence = folder.take_over(&asked, &*env.random).expect("the first writer");
-            let settings = ObjectJournalSettings::default();
-            let log = ObjectCommitLog::open(folder.clone(), &fence, Restored::default(), settings, &env);
-            let log = log.expect("opens");
-            let write = |segment, offset| {
-                log.append(SegmentId(segment), offset, b"bytes").expect("appends");
-                log.persist().expect("it is the writer");
-            };
-            (0..3).for_each(|at| write(1, at * 5));
+            let bucket: Arc<dyn Bucket> = Arc::new(MemoryBucket::new(Env::real().clock));
+            let (log, folder) = log_in(bucket.clone());
+            (0..3).for_each(|at| write(&log, 1, at * 5));
             let listed = folder.chain().expect("whole");
             if is_trimmed {
                 log.trim(SegmentId(1));
             }
-            write(2, 0);
-            let gone: Vec<String> =
-                listed.objects.iter().map(|(number, _)| folder.objects.name(*number)).collect();
-            bucket.delete(&gone[1..]).expect("deletes");
+            write(&log, 2, 0);
+            bucket.delete(&behind_fence(&folder, &listed)).expect("deletes");
             let error = folder.read(&listed, &mut |_, _, _| Ok(())).expect_err("objects are missing");
             let expected = if is_trimmed { Kind::Busy } else { Kind::Corrupt };
             assert_eq!(error.kind(), expected, "{error}");
+        }
+    }
+
+    /// A bucket that does not answer when it is asked what became of an object has lost nothing: that is to be
+    /// asked again.
+    #[test]
+    fn a_look_that_fails_says_nothing_of_a_missing_object() {
+        for (fault, kind) in [(Fault::Before, Kind::Io), (Fault::Busy, Kind::Busy)] {
+            let faulty = Arc::new(FaultyBucket::new(Arc::new(MemoryBucket::new(Env::real().clock))));
+            let (log, folder) = log_in(faulty.clone());
+            (0..3).for_each(|at| write(&log, 1, at * 5));
+            let listed = folder.chain().expect("whole");
+            faulty.delete(&behind_fence(&folder, &listed)).expect("deletes");
+            let first = faulty.calls();
+            let read = || folder.read(&listed, &mut |_, _, _| Ok(())).expect_err("objects are missing");
+            assert_eq!(read().kind(), Kind::Corrupt, "they are lost");
+            // The calls of one reading: those for the objects, then those of the look, of which each may fail.
+            let (all, count) = (faulty.calls() - first, listed.len() as u64);
+            assert!(all > count, "{all} calls for {count} objects");
+            for call in count..all {
+                faulty.fail(faulty.calls() + call, fault);
+                let error = read();
+                assert_eq!(error.kind(), kind, "call {call} of {all}: {error}");
+            }
+            drop(log);
         }
     }
 }

@@ -42,7 +42,7 @@ use super::{Bucket, Create, Listed, Pending, names};
 /// Reads of an object until its file counts as lost: the cleaning may have moved it.
 const READS: u32 = 4;
 
-/// Most objects of a folder, but for those beyond that are short: with them still fewer than a list may have.
+/// Most objects of a folder, but for those beyond that are short: with them fewer than a list may have.
 const FOLDER_OBJECTS_MAX: usize = names::LISTED_MAX / 40 * 39;
 
 /// How a log lies in its directory.
@@ -88,6 +88,8 @@ struct Shared {
     url: String,
     env: Env,
     settings: LogSettings,
+    /// Most objects of a folder.
+    folder_objects_max: usize,
     index: Mutex<Index>,
     queue: Mutex<Queue>,
     /// Signalled when a group has ended.
@@ -306,5 +308,40 @@ impl Bucket for LogBucket {
             self.0.note(error.context("files of the log whose objects are gone stay"));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane_device::MemDisk;
+
+    use super::*;
+
+    /// A folder of more objects than a list may have could neither be listed nor trimmed any more.
+    #[test]
+    fn a_folder_takes_no_more_objects_than_a_list_may_have() {
+        let disk = Arc::new(MemDisk::new());
+        let settings = LogSettings::default();
+        let opened = open::open(disk, Path::new("/log"), settings, Env::real()).expect("opens");
+        let log = LogBucket(Arc::new(Shared { folder_objects_max: 4, ..opened }));
+        let long = [7; 129];
+        for number in 0..4 {
+            assert_eq!(log.create(&format!("db/journal/{number}"), &long).expect("created"), Create::Created);
+        }
+        let error = log.create("db/journal/4", &long).expect_err("a list may have no more");
+        assert!(error.kind() == Kind::Full && error.to_string().contains("4 in this folder"), "{error}");
+        log.create("other/journal/4", &long).expect("each folder is counted by itself");
+        log.create("db/journal/below/4", &long).expect("what is below a folder is of another one");
+        // Fences, and not any number of them.
+        let fences =
+            (0..100).take_while(|at| log.create(&format!("db/journal/fence{at}"), &[7; 128]).is_ok());
+        assert_eq!(fences.count(), 16);
+        log.delete(&["db/journal/0", "db/journal/fence0"].map(str::to_owned)).expect("deleted");
+        log.create("db/journal/4", &long).expect_err("as many as before, but for two");
+        let names: Vec<String> = (0..16).map(|at| format!("db/journal/fence{at}")).collect();
+        log.delete(&names).expect("deleted");
+        log.create("db/journal/4", &long).expect("there is room again");
+        let (short, most) = (FOLDER_OBJECTS_MAX / 40 + 16, names::LISTED_MAX);
+        assert!(FOLDER_OBJECTS_MAX + short < most, "with all that are short a list has them");
     }
 }

@@ -45,6 +45,7 @@ pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, settings: LogSettings, env: 
         url,
         env,
         settings,
+        folder_objects_max: super::FOLDER_OBJECTS_MAX,
         index: Mutex::new(index),
         queue: Mutex::default(),
         written: Condvar::new(),

@@ -205,7 +205,7 @@ impl Shared {
             let count = count + group.created.len();
             count >= most && (len > SHORT_BYTES || count >= most + most / 40 + 16)
         };
-        if is_beyond(all, self.settings.objects_max) || is_beyond(inside, super::FOLDER_OBJECTS_MAX) {
+        if is_beyond(all, self.settings.objects_max) || is_beyond(inside, self.folder_objects_max) {
             return Err(self.too_many());
         }
         let modified = writer.time(self.env.clock.wall().as_micros() as u64);
@@ -301,7 +301,7 @@ impl Shared {
             "the log in {} has {most} objects, or {} in this folder, as many as it takes: flush the databases whose \
              journals it has, or lower their garbage_age_s",
             self.dir.display(),
-            super::FOLDER_OBJECTS_MAX
+            self.folder_objects_max
         );
         Error::new(Kind::Full, text)
     }

@@ -136,10 +136,13 @@ impl Shared {
         operation: Operation,
         request: &tonic::Request<T>,
     ) -> Result<Call, Status> {
-        let calls = if operation == Operation::CreateMany { &self.streams } else { &self.calls };
+        let (calls, most) = match operation {
+            Operation::CreateMany => (&self.streams, self.limits.connections_max),
+            _ => (&self.calls, self.limits.calls_max),
+        };
         let Ok(permit) = Arc::clone(calls).try_acquire_owned() else {
             self.counts.refuse(Refusal::Calls);
-            let text = format!("the server has {} calls under way: try again later", self.limits.calls_max);
+            let text = format!("the server has {most} calls under way: try again later");
             return Err(wire::refusal(Code::ResourceExhausted, Kind::Busy, text));
         };
         Ok(Call::new(Arc::clone(self), operation, permit, request))

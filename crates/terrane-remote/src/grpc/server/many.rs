@@ -94,7 +94,7 @@ impl Receiving {
         let limit = self.service.shared.limits.call_time_max;
         loop {
             let first = tokio::select! {
-                first = next(&mut self.parts) => first?,
+                first = first_of(&mut self.parts) => first?,
                 // The client begins another call when it needs one.
                 () = tokio::time::sleep(limit) => None,
                 _ = ending.wait_for(|is_ending| *is_ending) => None,
@@ -187,6 +187,16 @@ impl Receiving {
             passed += self.further().await?.len() as u64;
         }
         if passed == head.bytes { Ok(()) } else { Err(invalid("a creation has more bytes than it says")) }
+    }
+}
+
+/// The first message of a creation; `None` if the client ended the call, or left: what it sent has its answers,
+/// or fails at them.
+async fn first_of(parts: &mut Streaming<CreateManyPart>) -> Result<Option<CreateManyPart>, Status> {
+    match next(parts).await {
+        // An error of the connection has one below it; those of messages have none.
+        Err(status) if std::error::Error::source(&status).is_some() => Ok(None),
+        first => first,
     }
 }
 

@@ -70,10 +70,19 @@ fn many_creations_need_one_call() {
     refused(bucket.create("db/late", b"x"), Kind::Io);
 }
 
+/// A creation of the call that lasts has that call's trace, one of its own another one.
 #[test]
 fn what_is_too_long_or_too_much_at_once_has_calls_of_its_own() {
+    let traces: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
+    let told = Arc::clone(&traces);
     let server = start(object_log(), |settings| {
         settings.limits = Limits { object_bytes_max: 32 << 20, ..Limits::default() };
+        settings.log = Some(Arc::new(move |report| {
+            if report.operation == "create" {
+                let row = (report.object.to_owned(), report.trace.unwrap_or_default().to_owned());
+                told.lock().expect("no panic").push(row);
+            }
+        }));
     });
     let bucket = connect(server.address());
     bucket.list("db", None).expect("it knows the bucket");
@@ -89,6 +98,52 @@ fn what_is_too_long_or_too_much_at_once_has_calls_of_its_own() {
         assert!(bucket.get(&name(number), 9 << 20).expect("there") == long.slice(..*len), "object {number}");
     }
     assert_eq!(ended(&server, "create"), 147);
+    let traces = traces.lock().expect("no panic");
+    let trace = |number: usize| &traces.iter().find(|(object, _)| *object == name(number)).expect("told").1;
+    let lasting = trace(1);
+    assert_ne!(trace(0), lasting, "an object of 9 MiB has a call of its own");
+    // The others go by one call or have one each.
+    let streamed = traces.iter().filter(|(_, trace)| trace == lasting).count();
+    let mut own: Vec<&String> = traces.iter().map(|(_, trace)| trace).filter(|own| *own != lasting).collect();
+    own.sort_unstable();
+    own.dedup();
+    assert_eq!(streamed + own.len(), 147, "{streamed} by one call");
+    assert!(streamed > 4, "{streamed} by one call");
+}
+
+/// A client whose creations all have their answers ends the call by leaving: that is no trouble.
+#[test]
+fn a_client_that_leaves_between_creations_is_no_trouble() {
+    let calls: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
+    let told = Arc::clone(&calls);
+    let server = start(object_log(), |settings| {
+        settings.log = Some(Arc::new(move |report| {
+            if report.operation == "create-many" {
+                let row = (report.outcome.to_owned(), report.text.to_owned());
+                told.lock().expect("no panic").push(row);
+            }
+        }));
+    });
+    let proxy = Proxy::new(server.address());
+    for turn in 0..2 {
+        let bucket = connect(proxy.address());
+        bucket.list("db", None).expect("it knows the bucket");
+        bucket.create(&name(turn), b"x").expect("created");
+        if turn == 0 {
+            drop(bucket);
+        } else {
+            // A machine that is lost says no goodbye.
+            proxy.sever();
+        }
+        let has_ended = || calls.lock().expect("no panic").len() > turn;
+        let looks = (0..LONG.as_millis()).take_while(|_| {
+            Env::real().clock.sleep(Duration::from_millis(1));
+            !has_ended()
+        });
+        assert!((looks.count() as u128) < LONG.as_millis(), "the call ends with its client");
+    }
+    let calls = calls.lock().expect("no panic");
+    assert!(calls.iter().all(|(outcome, _)| outcome == "ok"), "{calls:?}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ pub(crate) mod busy;
 mod crashes;
 mod directories;
 mod readers;
+mod upkeep;
 
 use std::path::Path;
 use std::sync::Arc;

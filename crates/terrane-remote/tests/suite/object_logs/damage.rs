@@ -121,6 +121,22 @@ fn missing_and_foreign_files_are_named() {
 }
 
 #[test]
+fn a_directory_has_a_log_or_a_bucket_of_files() {
+    use terrane_remote::bucket::DirectoryBucket;
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let (log, files) = (root.path().join("log"), root.path().join("files"));
+    let opened = LogBucket::on_disk(&log, SMALL, Env::real()).expect("opens");
+    create(&opened, 0).expect("created");
+    drop(opened);
+    let message = refused(DirectoryBucket::open(&log, Env::real()), Kind::Invalid);
+    assert!(message.contains("journal service"), "{message}");
+    check(&LogBucket::on_disk(&log, SMALL, Env::real()).expect("it is left as it was"), [0]);
+    DirectoryBucket::open(&files, Env::real()).expect("opens").create("db/a", b"x").expect("created");
+    let message = refused(LogBucket::on_disk(&files, SMALL, Env::real()), Kind::Invalid);
+    assert!(message.contains("directory of its own"), "{message}");
+}
+
+#[test]
 fn an_object_whose_bytes_rot_is_an_error_of_its_reading() {
     let (disk, places) = filled(40);
     // In a file that is not the last one payloads are checked by reads.
