@@ -14,7 +14,9 @@ use tempfile::TempDir;
 use terrane::{Db, Durability, Kind, Options};
 use terrane_base::env::{Clock, Env};
 use terrane_base::{Functions, SegmentId};
+use terrane_format::journal_object::JournalObject;
 use terrane_format::manifest::DatabaseId;
+use terrane_format::object::parse_object_name;
 use terrane_journal::CommitLog;
 use terrane_remote::bucket::faulty::{Fault, FaultyBucket};
 use terrane_remote::bucket::{DirectoryBucket, LogBucket, LogSettings, MemoryBucket};
@@ -127,6 +129,26 @@ pub(crate) fn log(bucket: &Arc<dyn Bucket>, epoch: u64, env: &Env) -> terrane::R
     let fence = folder.take_over(&asked(7, epoch), &*env.random)?;
     let restored = Restored::default();
     ObjectCommitLog::open(folder, &fence, restored, settings(), env)
+}
+
+/// The number of an object of the journal.
+fn number(name: &str) -> u64 {
+    name.rsplit('/').next().and_then(parse_object_name).expect("a number")
+}
+
+/// Writes these keys until an object says that those in front of it are needed no more, as they are once
+/// their segments were flushed and trimmed; returns the number from which on objects are needed.
+fn announce(db: &Db, bucket: &dyn Bucket, range: std::ops::Range<u32>) -> u64 {
+    let first = |name: &String| {
+        let bytes = bucket.get(name, u64::MAX - 1).expect("reads");
+        JournalObject::decode_front(&bytes).expect("a header").first
+    };
+    let before = first(&names(bucket, "db/journal")[1]);
+    let mut looks = (0..LOOKS_MAX).map(|_| {
+        put_all(db, range.clone(), 9);
+        first(&names(bucket, "db/journal").pop().expect("there are some"))
+    });
+    looks.find(|needed| *needed > before).expect("the segments are trimmed")
 }
 
 fn bytes(number: u64, len: usize) -> Vec<u8> {

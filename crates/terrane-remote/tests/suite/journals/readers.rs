@@ -6,13 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use terrane::{Db, Kind, Options};
 use terrane_base::Functions;
 use terrane_base::env::Env;
-use terrane_format::journal_object::JournalObject;
-use terrane_format::object::parse_object_name;
 use terrane_remote::bucket::DirectoryBucket;
 use terrane_remote::{Deployment, JournalRead};
 
 use super::busy::BusyBucket;
-use super::{LOOKS_MAX, Place, check, key, put_all};
+use super::{LOOKS_MAX, Place, announce, check, key, number, put_all};
 use crate::support::names;
 
 /// A reading with the journal, from the machine that has this directory. Work in the background may overtake
@@ -90,45 +88,27 @@ fn a_reader_whose_objects_are_trimmed_begins_again() {
     writer.flush().expect("flushes");
     let journal = names(&*place.bucket, "db/journal");
     let (bucket, is_trimmed) = (place.bucket.clone(), AtomicBool::new(false));
-    let trim = Arc::new(move || {
+    // The one behind the fence.
+    let busy = BusyBucket::at_reads(place.bucket.clone(), &journal[1], move || {
         if is_trimmed.swap(true, Ordering::AcqRel) {
             return;
         }
-        // This object says that those of the segments that were flushed are needed no more.
-        put_all(&writer, 700..710, 2);
-        let needed = first_needed(&*bucket);
+        let needed = announce(&writer, &*bucket, 700..710);
         let trimmed: Vec<String> =
             names(&*bucket, "db/journal").into_iter().skip(1).filter(|name| number(name) < needed).collect();
         assert!(trimmed.len() > 100, "{} objects were trimmed", trimmed.len());
         bucket.delete(&trimmed).expect("deletes");
-    });
-    // The one behind the fence.
-    let busy = BusyBucket::at_reads(place.bucket.clone(), &journal[1], {
-        let trim = trim.clone();
-        move || trim()
     });
     let deployment = place.deployment("elsewhere");
     let reading = deployment.read_in(Arc::new(busy), &Options::default(), Functions::default(), Env::real());
     let reading = reading.expect("nothing is lost");
     assert_eq!(reading.journal, JournalRead::Bucket);
     check(&reading.db, 0..700, 1);
-    check(&reading.db, 700..710, 2);
+    check(&reading.db, 700..710, 9);
     assert!(
         number(&names(&*place.bucket, "db/journal")[1]) > number(&journal[1]),
         "it was trimmed meanwhile"
     );
-}
-
-/// The number of an object of the journal.
-fn number(name: &str) -> u64 {
-    name.rsplit('/').next().and_then(parse_object_name).expect("a number")
-}
-
-/// The number from which on objects are needed, as the last one says.
-fn first_needed(bucket: &dyn terrane_remote::Bucket) -> u64 {
-    let last = names(bucket, "db/journal").pop().expect("there are some");
-    let bytes = bucket.get(&last, u64::MAX - 1).expect("reads");
-    JournalObject::decode_front(&bytes).expect("a header").first
 }
 
 #[cfg(feature = "grpc")]
