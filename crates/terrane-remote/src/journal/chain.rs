@@ -299,8 +299,8 @@ mod tests {
         }
     }
 
-    /// A bucket that does not answer when it is asked what became of an object has lost nothing: that is to be
-    /// asked again.
+    /// A bucket that does not answer when it is asked what became of an object has lost nothing: that is to
+    /// be asked again.
     #[test]
     fn a_look_that_fails_says_nothing_of_a_missing_object() {
         for (fault, kind) in [(Fault::Before, Kind::Io), (Fault::Busy, Kind::Busy)] {
@@ -312,7 +312,7 @@ mod tests {
             let first = faulty.calls();
             let read = || folder.read(&listed, &mut |_, _, _| Ok(())).expect_err("objects are missing");
             assert_eq!(read().kind(), Kind::Corrupt, "they are lost");
-            // The calls of one reading: those for the objects, then those of the look, of which each may fail.
+            // The calls of one reading: those for the objects, then those of the look, each of which fails.
             let (all, count) = (faulty.calls() - first, listed.len() as u64);
             assert!(all > count, "{all} calls for {count} objects");
             for call in count..all {

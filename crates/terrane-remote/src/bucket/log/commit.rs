@@ -88,6 +88,7 @@ impl Shared {
             group.ended.iter().for_each(|(queued, _)| queued.end(Err(error.clone())));
             return;
         }
+        debug_assert!(writer.durable < writer.next, "no mark covers a record that is not written");
         writer.durable = writer.next - 1;
         let mut index = self.index.lock();
         if group.bytes > 0 {

@@ -190,8 +190,8 @@ impl Receiving {
     }
 }
 
-/// The first message of a creation; `None` if the client ended the call, or left: what it sent has its answers,
-/// or fails at them.
+/// The first message of a creation; `None` if the client ended the call, or left: what it sent has its
+/// answers, or fails at them.
 async fn first_of(parts: &mut Streaming<CreateManyPart>) -> Result<Option<CreateManyPart>, Status> {
     match next(parts).await {
         // An error of the connection has one below it; those of messages have none.
