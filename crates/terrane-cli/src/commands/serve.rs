@@ -52,9 +52,9 @@ fn serve(
     let server = Server::start(bucket, &settings, &env)?;
     assert_eq!(server.metrics_address().is_some(), service.metrics.is_some(), "each address is listened on");
     announce(service, (what, &settings), &server, out)?;
-    // Acquire: pairs with the store of the thread that waits for signals.
     let mut told = String::new();
     for turn in 0u64.. {
+        // Acquire: pairs with the store of the thread that waits for signals.
         if stop.load(Ordering::Acquire) {
             break;
         }
