@@ -51,8 +51,9 @@ pub struct LogSettings {
     /// Bytes of a file; one with a longer object has more. Default 64 MiB.
     pub file_bytes: u64,
     /// Most objects: a further one is refused as `Full`, unless it is short: with a short one a writer takes
-    /// over, and can then trim. From half of them on writers are asked to trim all that is needed no more.
-    /// Each takes about 150 bytes of memory. Default 3,900,000, which is also the most for one folder.
+    /// over, and can then trim if its directory has no commit that was refused. From half of them on writers
+    /// are asked to trim all that is needed no more. Each takes about 150 bytes of memory. Default 3,900,000,
+    /// which is also the most for one folder.
     pub objects_max: usize,
 }
 
