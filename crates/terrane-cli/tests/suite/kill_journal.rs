@@ -19,17 +19,27 @@ const THREADS: u64 = 4;
 /// Kills between two take-overs.
 const KILLS_A_WRITER: u64 = 5;
 
+/// Tries to start the service: a client that tries to connect, or another test, may have taken the port of
+/// the one before for a moment.
+const STARTS_MAX: u32 = 200;
+
 /// The service at an address, where port 0 is a free one; its address.
 fn serve(shell: &Shell, address: &str) -> (Child, String) {
     let line = format!("serve journal --directory journals --listen {address}");
-    let mut command = shell.command(&line);
-    let command = command.env_remove("TERRANE_TOKEN").env_remove("TERRANE_TOKEN_FILE");
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut said = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
-    let (_, rest) = said.split_once("log of journals ").expect(&said);
-    let (_, rest) = rest.split_once("grpc://").unwrap();
-    (child, rest.split_once(": ").unwrap().0.to_owned())
+    for _ in 0..STARTS_MAX {
+        let mut command = shell.command(&line);
+        let command = command.env_remove("TERRANE_TOKEN").env_remove("TERRANE_TOKEN_FILE");
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        if let Some((_, rest)) = said.split_once("grpc://") {
+            return (child, rest.split_once(": ").unwrap().0.to_owned());
+        }
+        assert!(said.is_empty(), "{said:?} is no line of a service");
+        child.wait().unwrap();
+        Env::real().clock.sleep(Duration::from_millis(50));
+    }
+    panic!("{line}: did not start");
 }
 
 fn deployment(shell: &Shell, address: &str, directory: u64) -> Deployment {
