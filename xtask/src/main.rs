@@ -40,6 +40,8 @@ usage: cargo xtask COMMAND
   schedules [--planted NAME] [OPTIONS]  the whole engine with its threads under chosen schedules, every
                   answer compared; --help lists the options, --planted switches one bug on
   ci-parts        what CI runs besides `test`: format, clippy, tidy, docs
+  peers           the peers of the bench (redb, fjall, LMDB, Bf-Tree): lints, documentation, and the tests
+                  of the bench and the command with them; `test` and `ci-parts` leave them out
 
 With a nightly toolchain or tools that are installed apart:
   fuzz [TARGET] [--seconds N]    libFuzzer on one target, or on each in turn (60 s)
@@ -96,6 +98,7 @@ fn main() -> ExitCode {
         ["planted", name] => xtask::planted::run(root, Choice::One(name), false),
         ["schedules", "--planted", name, rest @ ..] => xtask::schedules::run(root, Some(name), rest),
         ["schedules", rest @ ..] => xtask::schedules::run(root, None, rest),
+        ["peers"] => xtask::suites::peers(root),
         ["ci-parts"] => xtask::suites::ci_parts(root),
         ["fuzz", rest @ ..] => match fuzz_arguments(rest) {
             Some((target, seconds)) => xtask::tools::fuzz(root, target, seconds),

@@ -228,8 +228,8 @@ fn without_bugs<'b>(
 pub fn sample_arguments(bugs: &[Planted]) -> Vec<String> {
     let (_, targets) = packages_and_targets(bugs);
     let targets = targets.into_iter().collect::<Vec<_>>().join(" ");
-    let features = crate::suites::FEATURES;
-    format!("--workspace --features {features} {targets}").split(' ').map(str::to_owned).collect()
+    let (workspace, features) = (crate::suites::WORKSPACE, crate::suites::FEATURES);
+    format!("{workspace},{features} {targets}").split(' ').map(str::to_owned).collect()
 }
 
 /// What `cargo test` builds for these bugs: the programs of their tests and no others, for linking is most

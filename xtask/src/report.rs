@@ -7,6 +7,7 @@ use crate::outcome::Counts;
 
 /// What `cargo xtask test` leaves to other commands, and why.
 const ELSEWHERE: [(&str, &str); 10] = [
+    ("cargo xtask peers", "the peers of the bench: their crates take a tenth of the build"),
     ("cargo xtask ci-parts", "format, lints, house rules, documentation: `.ci/run` does both"),
     ("cargo xtask soak", "simulation and explorations at full sizes; a part ran"),
     ("cargo xtask planted", "all planted bugs: half an hour; a sample ran"),

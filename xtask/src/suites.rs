@@ -70,31 +70,55 @@ pub fn ci_parts(root: &Path) -> Result<(), String> {
             Step::new(
                 "lints",
                 40,
-                "clippy --workspace --all-targets --features terrane-sim/schedule -- -D warnings",
+                &format!("clippy {WORKSPACE},terrane-sim/schedule --all-targets -- -D warnings"),
             ),
-            // The only crate that has other code without it.
+            // The only crate that has other code without it. A constant of its tests refuses planted bugs in
+            // a normal build; the programs of `cargo xtask test` have them, switched off.
             Step::new(
                 "lints without the explorer",
                 20,
                 "clippy -p terrane-base --all-targets -- -D warnings",
             ),
-            // The tests of `cargo xtask test` have planted bugs, which stay switched off.
-            Step::new("no planted bug in a normal build", 20, "test -p terrane-base --test suite planted"),
         ],
     )?;
     crate::tidy::run(root, false)?;
     docs(root)
 }
 
+/// The peers of the bench, which [`crate::test`] leaves out: lints, documentation, and the tests of the two
+/// crates that use them.
+///
+/// # Errors
+/// As [`docs`].
+pub fn peers(root: &Path) -> Result<(), String> {
+    const CRATES: &str = "-p terrane-bench -p terrane-cli";
+    let mut documentation = Step::new("documentation", 20, "doc -p terrane-bench --no-deps");
+    documentation.variables.push(("RUSTDOCFLAGS", "-D warnings".to_owned()));
+    run(
+        root,
+        &[
+            Step::new("lints", 40, &format!("clippy {CRATES} --all-targets -- -D warnings")),
+            documentation,
+            Step::new("tests", 40, &format!("test {CRATES}")),
+        ],
+    )
+}
+
 fn docs_step() -> Step {
-    let mut step = Step::new("documentation", 20, "doc --workspace --no-deps");
+    let mut step = Step::new("documentation", 20, &format!("doc {WORKSPACE} --no-deps"));
     step.variables.push(("RUSTDOCFLAGS", "-D warnings".to_owned()));
     step
 }
 
-/// Features of every test program but those on shuttle: the points of the explorer of schedules, and planted
-/// bugs that can be switched on. So one build serves the tests, the schedules of the whole engine and the
-/// planted bugs. Where neither is switched on, a point is one load and a planted bug one comparison.
+/// What CI builds: all crates, and the default features but the peers of the bench, which are crates of
+/// others with their own dependencies. `cargo xtask peers` has those. Further features may follow a comma.
+pub const WORKSPACE: &str =
+    "--workspace --no-default-features --features terrane-cli/grpc,terrane-cli/rocksdb";
+
+/// Features of every test program but those on shuttle, behind [`WORKSPACE`]: the points of the explorer of
+/// schedules, and planted bugs that can be switched on. So one build serves the tests, the schedules of the
+/// whole engine and the planted bugs. Where neither is switched on, a point is one load and a planted bug one
+/// comparison.
 pub const FEATURES: &str = "terrane-sim/planted,terrane-sim/schedule";
 
 /// The steps of [`crate::test`] for a tree: a crate takes part in schedule exploration by having
@@ -106,8 +130,8 @@ pub const FEATURES: &str = "terrane-sim/planted,terrane-sim/schedule";
 #[must_use]
 pub fn test_steps(tree: &Tree) -> Vec<Step> {
     let mut steps = vec![
-        Step::new("tests", 20, &format!("test --workspace --features {FEATURES} --tests")),
-        Step::command("doc tests", 20, &format!("test --workspace --features {FEATURES} --doc"), Vec::new()),
+        Step::new("tests", 20, &format!("test {WORKSPACE},{FEATURES} --tests")),
+        Step::command("doc tests", 20, &format!("test {WORKSPACE},{FEATURES} --doc"), Vec::new()),
     ];
     steps.extend(shuttle_step(tree, 20));
     let sample = crate::planted::sample(tree);
@@ -140,7 +164,7 @@ fn shuttle_step(tree: &Tree, minutes: u64) -> Option<Step> {
         })
         .collect();
     // Of the whole workspace, so that crates from outside have the features that the first step built.
-    let arguments = format!("test --workspace --features {} --test shuttle", explored.join(","));
+    let arguments = format!("test {WORKSPACE},{} --test shuttle", explored.join(","));
     (!explored.is_empty()).then(|| Step::new("schedule exploration", minutes, &arguments))
 }
 
@@ -151,7 +175,7 @@ pub fn soak_steps(tree: &Tree) -> Vec<Step> {
     let mut steps = vec![Step::new("simulation and fuzz smoke", 240, simulation)];
     steps.extend(shuttle_step(tree, 240));
     if tree.get(SCHEDULES).is_some() {
-        let arguments = format!("test --workspace --features {FEATURES} --test schedules");
+        let arguments = format!("test {WORKSPACE},{FEATURES} --test schedules");
         steps.push(Step::new("schedules of the whole engine", 240, &arguments));
     }
     steps

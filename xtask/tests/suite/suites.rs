@@ -20,20 +20,21 @@ fn the_suites_find_explorations_and_benches() {
     ]);
     let commands =
         |steps: &[Step]| -> Vec<String> { steps.iter().map(|step| step.arguments.join(" ")).collect() };
-    let both = "--features terrane-sim/planted,terrane-sim/schedule";
-    let shuttle = "test --workspace --features high/shuttle,low/shuttle --test shuttle";
+    let of_all = "--workspace --no-default-features --features terrane-cli/grpc,terrane-cli/rocksdb";
+    let both = "terrane-sim/planted,terrane-sim/schedule";
+    let shuttle = &format!("test {of_all},high/shuttle,low/shuttle --test shuttle");
     assert_eq!(
         commands(&suites::test_steps(&tree)),
         [
-            &format!("test --workspace {both} --tests"),
-            &format!("test --workspace {both} --doc"),
+            &format!("test {of_all},{both} --tests"),
+            &format!("test {of_all},{both} --doc"),
             shuttle,
             "xtask planted --sample",
         ]
     );
     assert_eq!(
         commands(&suites::soak_steps(&tree))[1..],
-        [shuttle, &format!("test --workspace {both} --test schedules")]
+        [shuttle, &format!("test {of_all},{both} --test schedules")]
     );
     assert_eq!(
         commands(&suites::bench_steps(&tree)),

@@ -7,4 +7,5 @@ mod counters;
 mod merging;
 mod ordered_map;
 mod planted;
+mod points;
 mod watch;
