@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::outcome::Counts;
 
 /// What `cargo xtask test` leaves to other commands, and why.
-const ELSEWHERE: [(&str, &str); 10] = [
+const ELSEWHERE: [(&str, &str); 11] = [
     ("cargo xtask peers", "the peers of the bench: their crates take a tenth of the build"),
     ("cargo xtask ci-parts", "format, lints, house rules, documentation: `.ci/run` does both"),
-    ("cargo xtask soak", "simulation and explorations at full sizes; a part ran"),
+    ("cargo xtask soak", "simulation, random loads and explorations at full sizes; a part ran"),
     ("cargo xtask planted", "all planted bugs: half an hour; a sample ran"),
     ("cargo xtask schedules, stress, cases", "more schedules, seeds and cases: as long as one likes"),
     ("cargo xtask busy-tests", "these programs ten times on a busy machine: hours"),

@@ -35,13 +35,18 @@ impl Sizes {
         let seeds: &[&str] = match package {
             "terrane-sim" => &["TERRANE_SIM_START", "TERRANE_SCHEDULES_START"],
             "terrane-fuzz" => &["TERRANE_FUZZ_SEED"],
+            "terrane-compaction" => &["TERRANE_PARTS_START"],
             _ => &[],
         };
         let sizes: &[(&str, &str)] = match (self, package) {
             (Sizes::Full(_), _) => &[],
             (Sizes::Quick(_), "terrane-sim") => {
-                &[("TERRANE_SIM_SEEDS", "200"), ("TERRANE_SIM_HISTORIES", "8"), ("TERRANE_STEPS", "20000")]
+                &[("TERRANE_SIM_SEEDS", "120"), ("TERRANE_SIM_HISTORIES", "4"), ("TERRANE_STEPS", "12000")]
             }
+            (Sizes::Quick(_), "terrane-engine") if !is_explored => {
+                &[("TERRANE_CONCURRENT_BATCHES", "500"), ("TERRANE_POWER_HISTORIES", "10")]
+            }
+            (Sizes::Quick(_), "terrane-compaction") if !is_explored => &[("TERRANE_PARTS_SEEDS", "4")],
             (Sizes::Quick(_), _) if is_explored => &[("TERRANE_SCHEDULES", "800")],
             (Sizes::Quick(_), _) => &[],
         };

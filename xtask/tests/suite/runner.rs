@@ -171,7 +171,7 @@ fn a_commit_decides_where_explorations_begin() {
     let full = set(Sizes::Full(7), "terrane-sim", false);
     assert_eq!(full, ["TERRANE_SIM_START=7", "TERRANE_SCHEDULES_START=7"]);
     let quick = set(Sizes::Quick(7), "terrane-sim", false);
-    for size in ["TERRANE_SIM_SEEDS=200", "TERRANE_SIM_HISTORIES=8"] {
+    for size in ["TERRANE_SIM_SEEDS=120", "TERRANE_SIM_HISTORIES=4"] {
         assert!(quick.contains(&size.to_owned()), "{quick:?}");
     }
 }
