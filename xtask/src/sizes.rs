@@ -11,6 +11,9 @@ use std::process::Command;
 /// Sets the seed; a run prints the one that it has.
 pub const SEED: &str = "TERRANE_EXPLORE_SEED";
 
+/// Steps of the simulator's histories in what runs with each change.
+pub const STEPS: (&str, &str) = ("TERRANE_STEPS", "12000");
+
 /// Sizes of a run, and where it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
@@ -41,13 +44,13 @@ impl Sizes {
         let sizes: &[(&str, &str)] = match (self, package) {
             (Sizes::Full(_), _) => &[],
             (Sizes::Quick(_), "terrane-sim") => {
-                &[("TERRANE_SIM_SEEDS", "120"), ("TERRANE_SIM_HISTORIES", "4"), ("TERRANE_STEPS", "12000")]
+                &[("TERRANE_SIM_SEEDS", "120"), ("TERRANE_SIM_HISTORIES", "4"), STEPS]
             }
             (Sizes::Quick(_), "terrane-engine") if !is_explored => {
                 &[("TERRANE_CONCURRENT_BATCHES", "500"), ("TERRANE_POWER_HISTORIES", "10")]
             }
             (Sizes::Quick(_), "terrane-compaction") if !is_explored => &[("TERRANE_PARTS_SEEDS", "4")],
-            (Sizes::Quick(_), _) if is_explored => &[("TERRANE_SCHEDULES", "800")],
+            (Sizes::Quick(_), _) if is_explored => &[("TERRANE_SCHEDULES", "500")],
             (Sizes::Quick(_), _) => &[],
         };
         let seeds = seeds.iter().map(|name| (*name, self.seed().to_string()));

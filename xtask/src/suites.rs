@@ -136,7 +136,10 @@ pub fn test_steps(tree: &Tree) -> Vec<Step> {
     steps.extend(shuttle_step(tree, 20));
     let sample = crate::planted::sample(tree);
     let build = if sample.is_empty() { Vec::new() } else { crate::planted::sample_arguments(&sample) };
-    steps.push(Step::command("planted bugs, a sample", 20, "xtask planted --sample", build));
+    let mut planted = Step::command("planted bugs, a sample", 20, "xtask planted --sample", build);
+    let (steps_of_histories, number) = crate::sizes::STEPS;
+    planted.variables.push((steps_of_histories, number.to_owned()));
+    steps.push(planted);
     steps
 }
 
