@@ -165,7 +165,7 @@ fn a_commit_decides_where_explorations_begin() {
         variables.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
     };
     assert_eq!(set(Sizes::Quick(7), "terrane-fuzz", false), ["TERRANE_FUZZ_SEED=7"]);
-    assert_eq!(set(Sizes::Quick(7), "terrane-engine", true), ["TERRANE_SCHEDULES=800"]);
+    assert_eq!(set(Sizes::Quick(7), "terrane-engine", true), ["TERRANE_SCHEDULES=500"]);
     assert!(set(Sizes::Quick(7), "terrane-engine", false).is_empty());
     assert!(set(Sizes::Full(7), "terrane-engine", true).is_empty());
     let full = set(Sizes::Full(7), "terrane-sim", false);
