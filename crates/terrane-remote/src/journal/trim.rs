@@ -14,7 +14,7 @@ use super::ObjectCommitLog;
 use super::chain::is_fence;
 
 /// As many as `garbage_objects_max`, in a bucket that is crowded.
-const CROWDED_MAX: usize = 1000;
+const CROWDED_MAX: usize = 100;
 
 /// The number below which objects go because more than `most` lie below `needed`: half as many stay. 0 if
 /// there are not so many.

@@ -64,9 +64,10 @@ impl Default for LogSettings {
 }
 
 impl LogSettings {
-    /// Bytes of a file that creations leave free, so that objects can be deleted where the device is full.
+    /// Bytes of a file that creations leave free, so that objects can be deleted where the device is full: the
+    /// names of as many small objects as a file has take about as much.
     fn reserved_bytes(&self) -> u64 {
-        (self.file_bytes / 16).min(1 << 20)
+        self.file_bytes / 8
     }
 
     fn check(&self) -> Result<()> {
@@ -224,7 +225,8 @@ impl Shared {
 
     fn note(&self, error: Error) {
         tracing::warn!(target: "terrane::log", %error, "trouble of a log");
-        *self.trouble.lock() = Some(error);
+        // The first one is told, and the others are in the traces: what follows from it says less.
+        self.trouble.lock().get_or_insert(error);
     }
 
     fn check_create(&self, name: &str, parts: &[Bytes]) -> Result<()> {
@@ -249,7 +251,9 @@ impl Bucket for LogBucket {
     }
 
     fn is_crowded(&self) -> bool {
-        self.0.index.lock().objects.len() >= self.0.settings.objects_max / 2
+        // Relaxed: it only decides how soon writers trim.
+        let is_full = self.0.is_full.load(Ordering::Relaxed);
+        is_full || self.0.index.lock().objects.len() >= self.0.settings.objects_max / 2
     }
 
     fn is_failed(&self) -> bool {
@@ -300,15 +304,20 @@ impl Bucket for LogBucket {
 
     fn delete(&self, names: &[String]) -> Result<()> {
         names.iter().try_for_each(|name| names::check(name))?;
-        for some in names.chunks(write::NAMES_MAX) {
+        let delete = |some: &[String]| {
             let queued = self.0.push(Change::Delete(some.to_vec()));
-            self.0.wait(&queued)?;
+            self.0.wait(&queued).map(drop)
+        };
+        let deleted = names.chunks(write::NAMES_MAX).try_for_each(delete);
+        if deleted.as_ref().is_err_and(|error| error.kind() != Kind::Full) {
+            return deleted;
         }
-        // The deletion is durable. What the cleaning could not do, a later one does.
+        // What was deleted is durable, and may have emptied files. What the cleaning could not do, a later one
+        // does.
         if let Err(error) = self.0.clean() {
             self.0.note(error.context("files of the log whose objects are gone stay"));
         }
-        Ok(())
+        deleted
     }
 }
 

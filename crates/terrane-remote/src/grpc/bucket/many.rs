@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -28,6 +29,11 @@ use crate::grpc::wire::{self, Transport};
 const CREATIONS_MAX: usize = 32;
 /// Most bytes of objects under way.
 const BYTES_MAX: u64 = 32 << 20;
+
+/// How long creations have calls of their own behind a refusal: by a server that does not know the call, and
+/// by one that has too many.
+const OLDER_TIME: Duration = Duration::from_secs(300);
+const BUSY_TIME: Duration = Duration::from_secs(5);
 
 /// What an answer says: the outcome, or the kind and the text of an error.
 type Answered = std::result::Result<Create, (Kind, String)>;
@@ -214,12 +220,16 @@ pub(super) async fn exchange<C: Transport>(
         // Refused at the gate: no creation began, and the kind of a refusal counts for all of them.
         Err(status) => {
             if status.code() == Code::Unimplemented {
-                // An older program serves the bucket now. Relaxed: only calls are spared.
-                client.has_no_stream.store(true, Ordering::Relaxed);
+                // An older program serves the bucket now.
+                client.stream_nothing_for(OLDER_TIME);
                 // Not final: each creation has a call of its own from now on.
                 return (Kind::Io, "the server is older now, and has no call of creations".to_owned());
             }
             let error = wire::error(&status, "create objects in", &client.url);
+            if error.kind() == Kind::Busy {
+                // Other clients have all such calls that the server takes.
+                client.stream_nothing_for(BUSY_TIME);
+            }
             return (error.kind(), error.to_string());
         }
     };

@@ -14,10 +14,10 @@ fn open_busy(bucket: Arc<dyn Bucket>, directory: &Path, env: &Env) -> Db {
 }
 
 /// Writes and flushes more than a segment has; returns how many objects the journal has then.
-fn leave_garbage(db: &Db, bucket: &dyn Bucket) -> usize {
-    put_all(db, 0..1200, 1);
+fn leave_garbage(db: &Db, bucket: &dyn Bucket, count: u32) -> usize {
+    put_all(db, 0..count, 1);
     db.flush().expect("flushes");
-    announce(db, bucket, 1200..1201);
+    announce(db, bucket, count..count + 1);
     names(bucket, "db/journal").len()
 }
 
@@ -43,7 +43,7 @@ fn a_store_that_is_slow_keeps_no_journal_from_its_trim() {
     let passed = gate.clone();
     let busy = BusyBucket::new(bucket.clone(), "db/data", move || drop(passed.lock()));
     let db = open_busy(Arc::new(busy), root.path(), &env);
-    let all = leave_garbage(&db, &*bucket);
+    let all = leave_garbage(&db, &*bucket, 1200);
     // From now on the store's collection, which begins with a list, does not end.
     let closed = gate.lock();
     clock.sleep(Duration::from_secs(30));
@@ -53,6 +53,46 @@ fn a_store_that_is_slow_keeps_no_journal_from_its_trim() {
     wait_for_trim(&*bucket, all / 2);
     drop(closed);
     check(&db, 0..1200, 1);
+}
+
+/// The directory has the commit that was refused: the next opening wants to create its object.
+#[cfg(feature = "grpc")]
+#[test]
+fn a_database_whose_service_is_full_opens_again_and_trims() {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    for restarts in [false, true] {
+        let disk = terrane_device::MemDisk::new();
+        let settings = LogSettings { file_bytes: 1 << 20, ..LogSettings::default() };
+        let open_log = || -> Arc<dyn Bucket> {
+            let opened = LogBucket::open(Arc::new(disk.clone()), Path::new("/log"), settings, Env::real());
+            Arc::new(opened.expect("opens"))
+        };
+        let place = Place::memory();
+        let open = |server: &terrane_remote::grpc::Server| {
+            let url = Some(format!("grpc://{}", server.address()));
+            let bucket_journal = Some(BucketJournal { url, settings: super::settings() });
+            let directory = root.path().join(restarts.to_string());
+            place.open_as(&Deployment { bucket_journal, ..deployment(&directory) })
+        };
+        let log = open_log();
+        let mut server = crate::support::serve(log.clone());
+        let db = open(&server).expect("opens");
+        // More than a file has.
+        leave_garbage(&db, &*log, 4500);
+        disk.set_capacity(disk.used_bytes());
+        let refused = (0..5000).find_map(|number| put(&db, number, 2).err());
+        assert_eq!(refused.expect("the device is full").kind(), Kind::Full);
+        drop((db, log));
+        if restarts {
+            drop(server);
+            server = crate::support::serve(open_log());
+        }
+        for turn in 0..3 {
+            let db = open(&server).expect("what is needed no more goes first");
+            put_all(&db, 0..100, 3 + turn);
+            check(&db, 0..100, 3 + turn);
+        }
+    }
 }
 
 /// By the clock no collection is due: the service asks for one.
@@ -66,7 +106,7 @@ fn a_journal_in_a_crowded_service_is_trimmed_at_once() {
         let opened = LogBucket::open(disk, Path::new("/log"), settings, env.clone()).expect("opens");
         let bucket: Arc<dyn Bucket> = Arc::new(opened);
         let db = open_busy(bucket.clone(), &root.path().join(objects_max.to_string()), &env);
-        let all = leave_garbage(&db, &*bucket);
+        let all = leave_garbage(&db, &*bucket, 1200);
         if is_crowded {
             wait_for_trim(&*bucket, all - 400);
         } else {
