@@ -214,24 +214,6 @@ impl<C> Client<C> {
     }
 }
 
-impl<C> Client<C> {
-    /// What the server said of itself, if an object of so many bytes may go by the call that lasts.
-    fn streaming(&self, bytes: u64) -> Option<&Known> {
-        // Relaxed: see where it is stored.
-        let is_refused =
-            self.env.clock.now().as_micros() < self.no_stream_until.load(Ordering::Relaxed).into();
-        let known = self.known.get().filter(|_| !is_refused);
-        known.filter(|known| bytes <= known.streamed_bytes_max)
-    }
-
-    /// Each creation has a call of its own for this time.
-    fn stream_nothing_for(&self, time: Duration) {
-        let until = self.env.clock.now() + time;
-        // Relaxed: only calls are spared.
-        self.no_stream_until.store(until.as_micros() as u64, Ordering::Relaxed);
-    }
-}
-
 impl<C: Transport> Client<C> {
     fn error(&self, call: &Call, status: &Status) -> Error {
         wire::error(status, call.what, &names::place(&self.url, &call.name))

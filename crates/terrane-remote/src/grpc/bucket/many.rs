@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tonic::Code;
 
-use super::{Call, Client};
+use super::{Call, Client, Known};
 use crate::bucket::{Create, names, tasks};
 use crate::grpc::messages::create_answer::Outcome;
 use crate::grpc::messages::{CreateManyAnswer, CreateManyPart, ObjectHead};
@@ -75,6 +75,25 @@ pub(super) struct Creation {
     call: Arc<CreationStream>,
     answered: oneshot::Receiver<Answered>,
     is_ended: bool,
+}
+
+impl<C> Client<C> {
+    /// What the server said of itself, if an object of so many bytes may go by the call that lasts.
+    pub(super) fn streaming(&self, bytes: u64) -> Option<&Known> {
+        // Relaxed: see where it is stored.
+        let is_refused =
+            self.env.clock.now().as_micros() < self.no_stream_until.load(Ordering::Relaxed).into();
+        let known = self.known.get().filter(|_| !is_refused);
+        known.filter(|known| bytes <= known.streamed_bytes_max)
+    }
+
+    /// Each creation has a call of its own for this time.
+    fn stream_nothing_for(&self, time: Duration) {
+        debug_assert!(!time.is_zero(), "the next creation would be refused as well");
+        let until = self.env.clock.now() + time;
+        // Relaxed: only calls are spared.
+        self.no_stream_until.store(until.as_micros() as u64, Ordering::Relaxed);
+    }
 }
 
 impl Creations {
