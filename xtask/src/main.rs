@@ -20,8 +20,8 @@ usage: cargo xtask COMMAND
   busy-tests [--repeat N] [--only PROGRAM]  the programs of `test`, N times (10), beside
                   four busy processes for each processor; a table of the failures closes it; --only
                   takes the programs with PROGRAM in their name
-  soak            simulation, fuzz smoke and explorations at full sizes; `test` does a part, both from
-                  the commit's seed or TERRANE_EXPLORE_SEED
+  soak            simulation, fuzz smoke, loads, kills and explorations at full sizes; `test` does
+                  a part, both from the commit's seed or TERRANE_EXPLORE_SEED
   cases [NUMBER]  the property tests on NUMBER other cases each (5000), from a seed that it prints;
                   `test` draws the same cases in every run
   stress [--minutes N] [--only FILTER] [OPTION]...  the property, model and thread tests in loops

@@ -174,8 +174,9 @@ fn shuttle_step(tree: &Tree, minutes: u64) -> Option<Step> {
 /// The steps of [`crate::test::soak`]: what [`crate::sizes`] makes smaller in [`crate::test::run`].
 #[must_use]
 pub fn soak_steps(tree: &Tree) -> Vec<Step> {
-    let simulation = "test -p terrane-sim -p terrane-fuzz -p terrane-engine -p terrane-compaction --test suite --test smoke";
-    let mut steps = vec![Step::new("simulation, fuzz smoke, engine and compaction", 240, simulation)];
+    let crates = ["sim", "fuzz", "engine", "compaction", "cli"].map(|name| format!("-p terrane-{name}"));
+    let arguments = format!("test {} --test suite --test smoke", crates.join(" "));
+    let mut steps = vec![Step::new("simulation, fuzz smoke, loads and kills", 240, &arguments)];
     steps.extend(shuttle_step(tree, 240));
     if tree.get(SCHEDULES).is_some() {
         let arguments = format!("test {WORKSPACE},{FEATURES} --test schedules");
