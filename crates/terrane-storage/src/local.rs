@@ -308,10 +308,12 @@ impl Store for LocalStore {
         }
         let mut held = self.held.lock();
         let mut accounting = self.accounting()?;
+        debug_assert!(held.count > 0 || held.freed.is_empty(), "extents wait for the end of no copy");
         if held.count > 0 && !terrane_base::planted!(FreeWhileHeld) {
             if !accounting.space.is_taken(id, slots) {
                 return Err(Error::invalid(format!("extent {id} of {slots} slots is not allocated")));
             }
+            verify!(!held.freed.contains(&(id, slots)), "extent {id} is freed twice while a copy is made");
             held.freed.push((id, slots));
             return Ok(());
         }
@@ -380,11 +382,13 @@ impl Store for LocalStore {
 
     fn usage(&self) -> StoreUsage {
         let counts = self.space.lock().space.counts();
+        let in_use = counts.taken + counts.holes + counts.sealed;
+        debug_assert!(in_use <= counts.total, "a slot has one state: {counts:?}");
         let bytes = |slots: u64| slots * SLOT_BYTES as u64;
         StoreUsage {
             file_bytes: bytes(counts.total),
             live_bytes: bytes(counts.taken),
-            free_bytes: bytes(counts.total - counts.taken - counts.holes - counts.sealed),
+            free_bytes: bytes(counts.total - in_use),
             punched_bytes: bytes(counts.holes),
             sealed_bytes: bytes(counts.sealed),
             files: counts.files,

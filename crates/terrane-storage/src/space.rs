@@ -125,6 +125,7 @@ impl Space {
                 space.seal(number);
             }
         }
+        debug_assert!(space.counts.total == self.counts.total, "the files have the same slots as before");
         space
     }
 
@@ -168,6 +169,7 @@ impl Space {
         // It may have been short: nothing says how much of its last slot has space.
         file.held.remove(end - 1..end);
         self.counts.taken += u64::from(slots);
+        debug_assert!(self.counts.taken <= self.counts.total, "extents lie in the files");
         Ok(())
     }
 
@@ -177,6 +179,7 @@ impl Space {
         let mut full_so_far = true;
         for (&number, file) in self.files.range_mut(self.first_free..) {
             if let Some(run) = file.find(slots) {
+                debug_assert!(run.len() == slots as usize, "{run:?} for an extent of {slots} slots");
                 let lacking = file.lacking(run.clone());
                 return Some((self.take_run(Run { file: number, slots: run }), lacking));
             }
@@ -195,7 +198,9 @@ impl Space {
         let found = self.files.iter().filter(|(_, file)| !file.is_sealed).find_map(|(&number, file)| {
             let mut gaps = file.taken.union(&file.held.complement()).gaps(file.len);
             let gap = gaps.find(|gap| gap.len() as u32 >= slots)?;
-            Some(Run { file: number, slots: gap.start..gap.start + slots })
+            let run = gap.start..gap.start + slots;
+            debug_assert!(file.held.contains_all(run.clone()), "a slot of {run:?} has no space");
+            Some(Run { file: number, slots: run })
         });
         found.map(|run| self.take_run(run))
     }
@@ -273,6 +278,7 @@ impl Space {
                 unused += 1;
             }
         }
+        debug_assert!(!self.files.contains_key(&unused), "a new file would replace data file {unused}");
         unused
     }
 
@@ -297,8 +303,9 @@ impl Space {
             Reserve::Share => (taken / u64::from(RESERVE_SHARE)).max(u64::from(RESERVE_SLOTS_MIN)),
             Reserve::Nothing => 0,
         };
-        (total - taken - holes - self.sealed_slots()).saturating_sub(reserve).min(u64::from(FILE_SLOTS))
-            as u32
+        let sealed = self.sealed_slots();
+        debug_assert!(taken + holes + sealed <= total, "a slot has one state: {:?}", self.counts);
+        (total - taken - holes - sealed).saturating_sub(reserve).min(u64::from(FILE_SLOTS)) as u32
     }
 
     /// Free slots of sealed files, without holes.

@@ -5,7 +5,7 @@ use crate::slots::FILE_SLOTS;
 
 impl Space {
     /// Walks all files and asserts that each slot has one state of the diagram in the head of the space
-    /// manager, and that the counts are those of the files.
+    /// manager, that the counts are those of the files, and that a search for a run passes over none.
     pub(crate) fn check(&self) -> bool {
         let mut found = SlotCounts { sealed: self.counts.sealed, ..SlotCounts::default() };
         for (number, file) in &self.files {
@@ -15,6 +15,13 @@ impl Space {
             let apart = file.held.count(all.clone()) + file.holes.count(all.clone());
             assert!(space == apart, "file {number}: a hole has space on the device");
             let taken = file.taken.count(all.clone());
+            let longest = file.taken.gaps(file.len).map(|gap| gap.len() as u32).max().unwrap_or(0);
+            assert!(longest <= file.run_max, "file {number}: a search would pass over {longest} free slots");
+            let is_passed = *number < self.first_free && !file.is_sealed;
+            assert!(
+                !is_passed || longest == 0,
+                "a search would pass over file {number}, which has free slots"
+            );
             // A hole that running work has taken counts as taken.
             let holes = file.taken.union(&file.holes).count(all) - taken;
             let behind = file.taken.union(&file.holes).count(file.len..FILE_SLOTS);
