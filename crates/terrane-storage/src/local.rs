@@ -382,13 +382,11 @@ impl Store for LocalStore {
 
     fn usage(&self) -> StoreUsage {
         let counts = self.space.lock().space.counts();
-        let in_use = counts.taken + counts.holes + counts.sealed;
-        debug_assert!(in_use <= counts.total, "a slot has one state: {counts:?}");
         let bytes = |slots: u64| slots * SLOT_BYTES as u64;
         StoreUsage {
             file_bytes: bytes(counts.total),
             live_bytes: bytes(counts.taken),
-            free_bytes: bytes(counts.total - in_use),
+            free_bytes: bytes(counts.total - counts.taken - counts.holes - counts.sealed),
             punched_bytes: bytes(counts.holes),
             sealed_bytes: bytes(counts.sealed),
             files: counts.files,

@@ -260,6 +260,7 @@ impl Space {
     /// enough, or a new one.
     #[must_use]
     pub fn plan_growth(&self, slots: u32) -> Growth {
+        debug_assert!((1..=FILE_SLOTS).contains(&slots), "an extent of {slots} slots lies in no file");
         for (&number, file) in &self.files {
             let needed = slots.saturating_sub(file.tail());
             if !file.is_sealed && file.len + needed <= FILE_SLOTS {
@@ -298,13 +299,11 @@ impl Space {
 
     /// Number of free slots beyond the reserve.
     fn excess(&self, reserve: Reserve) -> u32 {
-        let SlotCounts { total, taken, holes, .. } = self.counts;
+        let SlotCounts { total, taken, holes, sealed, .. } = self.counts();
         let reserve = match reserve {
             Reserve::Share => (taken / u64::from(RESERVE_SHARE)).max(u64::from(RESERVE_SLOTS_MIN)),
             Reserve::Nothing => 0,
         };
-        let sealed = self.sealed_slots();
-        debug_assert!(taken + holes + sealed <= total, "a slot has one state: {:?}", self.counts);
         (total - taken - holes - sealed).saturating_sub(reserve).min(u64::from(FILE_SLOTS)) as u32
     }
 
@@ -388,6 +387,9 @@ impl Space {
     /// Number of slots in each state.
     #[must_use]
     pub fn counts(&self) -> SlotCounts {
-        SlotCounts { sealed: self.sealed_slots(), ..self.counts }
+        let counts = SlotCounts { sealed: self.sealed_slots(), ..self.counts };
+        let SlotCounts { total, taken, holes, sealed, .. } = counts;
+        debug_assert!(taken + holes + sealed <= total, "a slot has one state: {counts:?}");
+        counts
     }
 }
