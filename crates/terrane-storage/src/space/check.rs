@@ -35,3 +35,31 @@ impl Space {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one_free_file() -> Space {
+        let mut space = Space::new();
+        space.add_file(1, 8);
+        assert!(space.check());
+        space
+    }
+
+    #[test]
+    #[should_panic(expected = "a search would pass over file 1")]
+    fn a_file_with_free_slots_that_no_search_reaches_is_found() {
+        let mut space = one_free_file();
+        space.first_free = 2;
+        space.check();
+    }
+
+    #[test]
+    #[should_panic(expected = "a search would pass over 8 free slots")]
+    fn a_run_that_is_longer_than_its_bound_is_found() {
+        let mut space = one_free_file();
+        space.files.get_mut(&1).expect("added above").run_max = 7;
+        space.check();
+    }
+}
