@@ -1,4 +1,5 @@
-//! The lead: how a thread becomes the leader, how another one pauses all leaders, and what a leader waits for.
+//! The lead: how a thread becomes the leader, how another one pauses all leaders, and what a leader waits
+//! for.
 //! The head of [`super`] says why no ticket is left behind.
 
 use terrane_base::sync::atomic::Ordering;
